@@ -22,14 +22,17 @@ import pyarrow as pa
 from colmatch.errors import SchemaError, shown
 from colmatch.incoming import NESTED_MOST, is_text, refusing
 
-# pyarrow prints these names but knows only others as aliases.
 _BRACKETS = re.compile(r"[<>()\[\]{}]")
 # A column: its name, and its type behind a colon that is in no brackets, or behind a space.
-_COLON = re.compile(r"\s*([^:<(\[]*[^:<(\[\s])\s*:\s*(\S.*)", re.DOTALL)
+_COLON = re.compile(r"""\s*([^:<(\['"`]*[^:<(\['"`\s])\s*:\s*(\S.*)""", re.DOTALL)
 _QUOTED = re.compile(r"""\s*(`(?:[^`]|``)+`|"(?:[^"]|"")+")\s*:?\s*(\S.*)""", re.DOTALL)
 _PLAIN = re.compile(r"\s*(\w+)\s+(\S.*)", re.DOTALL)
 _NOT_NULL = re.compile(r"\s+not\s+null\s*$", re.IGNORECASE)
-_COMMENT = re.compile(r"\s+comment\s+'(?:[^']|'')*'\s*$", re.IGNORECASE)
+# what may stand behind a type
+_CONSTRAINT = re.compile(
+    r"\s+(?:not\s+null|null|primary\s+key|(?P<comment>comment)\s+'(?:[^'\\]|''|\\.)*')\s*$", re.IGNORECASE | re.DOTALL
+)
+# pyarrow prints these names but knows only others as aliases.
 _PRINTED = {
     "double": "float64",
     "float": "float32",
@@ -79,7 +82,7 @@ def _schema_of(declared: Any) -> pa.Schema | None:
     if isinstance(declared, str):
         return parse_schema(declared)
     if isinstance(declared, Mapping):
-        return pa.schema([pa.field(str(name), type_of(given, str(name))) for name, given in declared.items()])
+        return pa.schema([_declared_field(str(name), given) for name, given in declared.items()])
     if hasattr(declared, "__arrow_c_schema__"):
         return pa.schema(declared)
     package = type(declared).__module__.partition(".")[0]
@@ -93,10 +96,21 @@ def _schema_of(declared: Any) -> pa.Schema | None:
         return to_arrow_schema(getattr(declared, "schema", declared), timezone="UTC")
     if hasattr(declared, "collect_schema"):  # of polars, of what is not computed yet
         return _schema_of(declared.collect_schema())
-    own = getattr(declared, "schema", None)  # of a table, a reader, a dataset
+    own = getattr(declared, "schema", getattr(declared, "projected_schema", None))  # of a table, a dataset, a scanner
     if isinstance(own, pa.Schema):
         return own
     return pa.RecordBatchReader.from_stream(declared).schema if hasattr(declared, "__arrow_c_stream__") else None
+
+
+def _declared_field(name: str, declared: Any) -> pa.Field:
+    """Returns a column; one whose type is written with NOT NULL must be defined in each event."""
+    nullable = True
+    if isinstance(declared, str):
+        declared = declared.strip()
+        while found := _CONSTRAINT.search(declared):
+            nullable = nullable and (found["comment"] is not None or found[0].strip().lower() == "null")
+            declared = declared[: found.start()]
+    return pa.field(name, type_of(declared, name), nullable=nullable)
 
 
 def type_of(declared: Any, column: str) -> pa.DataType:
@@ -158,28 +172,32 @@ def _from_json(text: str) -> pa.Schema:
         columns = json.loads(text)
     except ValueError as error:
         raise SchemaError(f"the schema is not valid JSON: {error}") from error
-    return pa.schema([pa.field(name, parse_type(str(declared), name)) for name, declared in columns.items()])
+    return pa.schema([_declared_field(name, str(declared)) for name, declared in columns.items()])
 
 
 def _field(part: str) -> pa.Field:
-    found = _COLON.fullmatch(part) or _QUOTED.fullmatch(part) or _PLAIN.fullmatch(part)
+    found = _QUOTED.fullmatch(part) or _COLON.fullmatch(part) or _PLAIN.fullmatch(part)
     if found is None:
         raise SchemaError(
             f"in the schema, {shown(part.strip())} should be 'name: type' or 'name type', as in 'age: int64'"
         )
-    name, declared = found[1].strip(), _COMMENT.sub("", found[2].strip())
+    name = found[1].strip()
     if len(name) > 1 and name[0] == name[-1] and name[0] in '`"':
         name = name[1:-1].replace(2 * name[0], name[0])
-    given = _NOT_NULL.sub("", declared)
-    return pa.field(name, parse_type(given, name), nullable=given == declared)
+    return _declared_field(name, found[2])
 
 
 def _split(text: str) -> list[str]:
-    """Returns the parts between the commas that are inside no brackets and no quotes."""
-    parts, depth, start, quote = [], 0, 0, ""
+    """Returns the parts between the commas that are inside no brackets and no quotes.
+
+    Raises SchemaError: a bracket or a quote has no other end.
+    """
+    parts, depth, start, quote, escaped = [], 0, 0, "", False
     for i, character in enumerate(text):
         if quote:
-            quote = "" if character == quote else quote
+            closes = character == quote and not escaped
+            escaped = character == "\\" and not escaped
+            quote = "" if closes else quote
         elif character in "'\"`":
             quote = character
         elif character in "<([":
@@ -189,6 +207,10 @@ def _split(text: str) -> list[str]:
         elif character == "," and depth == 0:
             parts.append(text[start:i])
             start = i + 1
+        if depth < 0:
+            break
+    if depth or quote:
+        raise SchemaError(f"in the schema, a bracket or a quote has no other end: {shown(text.strip())}")
     return [*parts, text[start:]]
 
 
@@ -249,12 +271,14 @@ def _of_sql(text: str) -> pa.DataType | None:
     """Returns the type that has this name in Spark, or else in DuckDB; None where neither has."""
     if re.search(r"\[[^\]]*[^\]\d]", text):  # no size of an array
         return None
-    from sqlglot import exp
+    from sqlglot import exp, parse_one
     from sqlglot.errors import SqlglotError
 
-    for dialect in ("spark", "duckdb"):
+    # of times with and without a zone, Spark has other names
+    dialects = ("duckdb",) if re.search(r"time\s+zone", text, re.IGNORECASE) else ("spark", "duckdb")
+    for dialect in dialects:
         try:
-            found = _arrow_type(exp.DataType.build(text, dialect=dialect))
+            found = _arrow_type(parse_one(text, read=dialect, into=exp.DataType))
         except (SqlglotError, ValueError, RecursionError):
             continue
         if found is not None:

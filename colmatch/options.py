@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from colmatch.arguments import checked_choice, checked_flag, checked_whole, text
-from colmatch.errors import OptionError, shown
+from colmatch.errors import OptionError, near, shown
 
 # options that can be changed while a matcher is in use
 RUNNING = ("batch_rows", "threads", "missing_columns", "order", "observe", "max_text_bytes")
@@ -90,26 +91,33 @@ class Options:
                 raise OptionError(f"the index was built with {name}={getattr(self, name)!r}: build anew for {value!r}")
         return options
 
-    def opened_with(self, options: Options, local_literal: str | None) -> Options:
-        """Returns options of who opens a matcher that was built with these.
+    def opened_with(self, options: Options | Mapping[str, Any], local_literal: str | None) -> Options:
+        """Returns these options with those of who opens a matcher that was built with these.
 
+        options : what is not the default is set; a mapping sets what it names
         local_literal : what depends on the time zone, if anything does
 
         Raises
         ------
-        OptionError : they differ from these and from the defaults in what an index is built with
+        OptionError : they differ from these in what an index is built with
         """
-        given, default = checked(options), Options()
-        if local_literal is not None and given.timezone not in (self.timezone, default.timezone):
+        if isinstance(options, Mapping):
+            given = dict(options)
+            unknown = [name for name in given if name not in self.to_dict()]
+            if unknown:
+                raise OptionError(
+                    f"there is no option {shown(unknown[0])}: {near(str(unknown[0]), self.to_dict(), 'Options')}"
+                )
+        else:
+            default = Options()
+            given = {
+                name: value for name, value in checked(options).to_dict().items() if value != getattr(default, name)
+            }
+        opened = replace(self, **given)
+        if local_literal is not None and opened.timezone != self.timezone:
             raise OptionError(
-                f"timezone={given.timezone!r}: {local_literal} was read in {self.timezone!r}; build anew for another zone"
+                f"timezone={opened.timezone!r}: {local_literal} was read in {self.timezone!r}; build anew for another zone"
             )
-        kept = {
-            name: getattr(self, name)
-            for name, value in given.to_dict().items()
-            if name not in RUNNING and value == getattr(default, name)
-        }
-        opened = replace(given, **kept)
         replace(self, timezone=opened.timezone).with_settings(opened)
         return opened
 

@@ -107,8 +107,8 @@ def wait_for(*locks: Any) -> None:
 class Steps:
     """Two steps or more that a child must see all or none of, as long as this object is there.
 
-    It is made in a ``with``, and no variable has it. So it ends with the block however that ends:
-    a lock would stay held after an exception between the block and its release.
+    It is made in a ``with`` statement, and no variable holds it. So it goes when the block ends,
+    even after an exception: a lock would stay held where that comes just before its release.
     """
 
     __slots__ = ("__weakref__",)

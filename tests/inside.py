@@ -64,6 +64,11 @@ def source(matcher: cm.Matcher) -> SubscriptionReader:
     return matcher._set._source_for(version(matcher))
 
 
+def idle_event_workers(matcher: cm.Matcher) -> int:
+    """Returns how many workers wait for single events."""
+    return len(matcher._single._idle)
+
+
 def predicates(matcher: cm.Matcher) -> layout.Predicates:
     return segment(matcher).predicates
 

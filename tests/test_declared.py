@@ -148,6 +148,7 @@ def test_a_data_frame_of_spark(spark: Any) -> None:
         ("timestamp_ntz", pa.timestamp("us")),
         ("timestamptz", pa.timestamp("us", "UTC")),
         ("TIMESTAMP WITH TIME ZONE", pa.timestamp("us", "UTC")),
+        ("timestamp without time zone", pa.timestamp("us")),
         ("timestamp_s", pa.timestamp("s")),
         ("timestamp[ns]", pa.timestamp("ns")),
         ("timestamp[us, tz=America/New_York]", pa.timestamp("us", "America/New_York")),
@@ -181,6 +182,47 @@ def test_names_of_types(name: str, expected: pa.DataType) -> None:
 )
 def test_types_of_python(declared: type, expected: pa.DataType) -> None:
     assert cm.Schema({"x": declared}).arrow.field("x").type == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a int), b string",
+        "a int COMMENT 'it's', b int",
+        "a int garbage",
+        "a int NOT NULL DEFAULT 5",
+        "a int64 b",
+        "a map<string,int>>, b int",
+        "a string > , b int",
+        "a int; b string",
+        "a list<int",
+        "a 'int'",
+    ],
+)
+def test_nothing_of_a_text_is_left_out(text: str) -> None:
+    with pytest.raises(cm.SchemaError):
+        cm.Schema(text)
+
+
+def test_texts_with_signs_in_quotes() -> None:
+    text = "a int COMMENT 'unit: EUR, say', `b: c, d` int COMMENT 'x\\'y', e double null, `f``g` bigint COMMENT 'it''s' not null"
+    schema = cm.Schema(text).arrow
+    assert schema.names == ["a", "b: c, d", "e", "f`g"] and schema.types == [
+        pa.int32(),
+        pa.int32(),
+        pa.float64(),
+        pa.int64(),
+    ]
+    assert [field.nullable for field in schema] == [True, True, True, False]
+
+
+def test_not_null_in_mappings_and_json() -> None:
+    for declared in (
+        {"a": "int not null", "b": "string"},
+        '{"a": "int NOT NULL", "b": "string"}',
+        "a int primary key, b string",
+    ):
+        assert [field.nullable for field in cm.Schema(declared).arrow] == [False, True]
 
 
 def test_columns_that_must_be_there() -> None:

@@ -59,7 +59,7 @@ def seen_batches(
 
 
 def _is_dataset(events: object) -> bool:
-    """Says whether events are files or so that pyarrow reads column by column."""
+    """Says whether events are a dataset, which pyarrow reads column by column."""
     dataset = sys.modules.get("pyarrow.dataset")  # who has one has imported this
     return dataset is not None and isinstance(events, dataset.Dataset)
 
@@ -74,7 +74,9 @@ def _scanned(
     columns, names = needed(seen), events.schema.names
     kept = None if columns is None else _kept(events.schema, columns)
     wanted = None if kept is None else [names[i] for i in kept] or names[:1]
-    yield from _gather(events.scanner(columns=wanted).to_reader(), rows, lambda: seen, needed)
+    with refusing(EventError, "the dataset cannot be read"):
+        reader = events.scanner(columns=wanted).to_reader()
+    yield from _gather(reader, rows, lambda: seen, needed)
 
 
 def _source(events: object) -> tuple[Iterable[pa.RecordBatch], bool]:

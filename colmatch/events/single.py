@@ -6,6 +6,7 @@ list, a decimal or a NumPy scalar, becomes a record batch of one row, which is r
 
 from __future__ import annotations
 
+import math
 import struct
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
@@ -21,7 +22,7 @@ from colmatch.arrays.frozen import frozen
 from colmatch.errors import EventError, near, shown
 from colmatch.events.needs import words
 from colmatch.events.vocabulary import Vocabulary
-from colmatch.incoming import refusing
+from colmatch.incoming import is_list, refusing
 from colmatch.kernels.arrow.words import Words
 from colmatch.kernels.event import DOUBLE, KEY, TEXT, EventValues
 from colmatch.schema import Attribute, Attributes, Family, Role, Schema
@@ -177,7 +178,7 @@ def as_mapping(event: object) -> Event:
     if is_dataclass(event) and not isinstance(event, type):
         return {field.name: getattr(event, field.name) for field in fields(event)}
     for method in ("asDict", "_asdict", "model_dump"):
-        found = getattr(event, method, None)
+        found = None if isinstance(event, type) else getattr(event, method, None)
         if callable(found) and isinstance(made := found(), Mapping):
             return made
     raise EventError(
@@ -226,7 +227,8 @@ def row_of(event: Event, schema: Schema, names: Iterable[str], ignored: bool) ->
     """
     arrays, columns = [], []
     for name in dict.fromkeys(names):
-        type, value = schema.arrow.field(name).type, event.get(name)
+        value = event.get(name)
+        type = schema.arrow.field(name).type if name in schema.arrow.names else _weights_type(value)
         said = f"column {name!r} is {type!s:.200}, and {shown(value)} is not"
         with refusing(EventError, said):
             fitted = _fitted(value, type, name, ignored)
@@ -240,6 +242,11 @@ def row_of(event: Event, schema: Schema, names: Iterable[str], ignored: bool) ->
     return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(columns))
 
 
+def _weights_type(value: Any) -> pa.DataType:
+    """Returns the type of weights that stand in a column of their own."""
+    return pa.map_(pa.string(), pa.float64()) if isinstance(value, Mapping) else pa.float64()
+
+
 def _fitted(value: Any, type: pa.DataType, name: str, ignored: bool) -> Any:
     """Returns a value as Arrow wants it for a type. Arrow itself drops fields that it does not
     know, and takes a time without a zone for one in UTC.
@@ -247,11 +254,18 @@ def _fitted(value: Any, type: pa.DataType, name: str, ignored: bool) -> Any:
     if value is None:
         return None
     if pa.types.is_struct(type):
+        if isinstance(value, (int, float, str, bytes, list, tuple)):
+            raise EventError(f"column {name!r} is {type!s:.200}, and {shown(value)} is not: a mapping is needed")
         types = {field.name: field.type for field in type}
         given = renamed(as_mapping(value), list(types), f"column {name!r}", ignored)
         return {key: _fitted(some, types[key], f"{name}.{key}", ignored) for key, some in given.items()}
-    if pa.types.is_map(type) and isinstance(value, Mapping):
-        return list(value.items())
+    if pa.types.is_map(type):
+        entries = value.items() if isinstance(value, Mapping) else value
+        return [(one["key"], one["value"]) if isinstance(one, Mapping) else one for one in entries]
+    if is_list(type):
+        if isinstance(value, (str, bytes)):
+            raise EventError(f"column {name!r} is {type!s:.200}, and {shown(value)} is not: a list is needed")
+        return list(value) if isinstance(value, (set, frozenset)) else value
     if pa.types.is_timestamp(type) and isinstance(value, datetime) and (value.tzinfo is None) != (type.tz is None):
         has, wants = ("no time zone", "has one") if value.tzinfo is None else ("a time zone", "has none")
         raise EventError(f"column {name!r} is {type}, which {wants}, and {shown(value)} has {has}")
@@ -272,6 +286,8 @@ def _equal(value: Any, made: Any) -> bool:
         return all(map(_equal, value, made))
     if isinstance(value, (float, np.floating, Decimal)) and isinstance(made, int):
         return bool(value == made)
+    if isinstance(value, float) and isinstance(made, float):
+        return math.isinf(value) or not math.isinf(made)
     if isinstance(value, datetime):
         same = made if isinstance(made, datetime) else datetime.combine(made, time(tzinfo=value.tzinfo))
         return bool(value == same)

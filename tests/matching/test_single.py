@@ -20,7 +20,7 @@ import pyarrow as pa
 import pytest
 from contract import NO_JIT, every_kind, own_inserts
 from forking import in_child
-from inside import segment
+from inside import idle_event_workers, segment
 
 import colmatch as cm
 from colmatch.matching.single import EventWorker
@@ -205,7 +205,7 @@ def test_forms_of_events() -> None:
     pair = namedtuple("pair", "i s")
     for event in (Thing(5, "ab"), pair(5, "ab"), Model(), Row(), MappingProxyType({"I": 5, "s": "ab"})):
         assert matcher.match_one(event) == [1]
-    for wrong in (5, "i", [("i", 5)], None, Thing, pa.table({"i": [5]})):
+    for wrong in (5, "i", [("i", 5)], None, Thing, pair, Model, pa.table({"i": [5]})):
         with pytest.raises(cm.EventError, match="an event is a mapping from name to value"):
             matcher.match_one(wrong)
 
@@ -258,6 +258,9 @@ def test_values_that_do_not_fit(event: dict[str, Any], said: str) -> None:
         ("array_contains(nums, 1)", {"nums": [0, 1.5]}),
         ("user.age = 1", {"user": {"age": 1.5}}),
         ("attrs['k'] = 1", {"attrs": {"k": 1.5}}),
+        ("attrs['k'] = 1", {"attrs": [{"key": "k", "value": 1.5}]}),
+        ("array_contains(nums, 1)", {"nums": {1.5}}),
+        ("f > 1e38", {"f": 1e300}),
     ],
 )
 def test_nothing_is_cut_off(text: str, event: dict[str, Any]) -> None:
@@ -268,12 +271,23 @@ def test_nothing_is_cut_off(text: str, event: dict[str, Any]) -> None:
         "nums": pa.list_(pa.int64()),
         "user": pa.struct({"age": pa.int64()}),
         "attrs": pa.map_(pa.string(), pa.int64()),
+        "f": pa.float32(),
     }
     matcher = cm.Matcher.build({1: text}, schema)
     with pytest.raises(cm.EventError, match="it would lose a part"):
         matcher.match_one(event)
     whole = {"n": 1.0, "day": dt.datetime(2020, 1, 1), "at": dt.datetime(2020, 1, 1), "nums": [0, 1.0]}
-    assert matcher.match_one(whole | {"user": {"age": 1.0}, "attrs": {"k": 1.0}}) == [1]
+    assert matcher.match_one(whole | {"user": {"age": 1.0}, "attrs": {"k": 1.0}, "f": math.inf}) == [1]
+
+
+def test_texts_are_no_lists_and_numbers_no_structs() -> None:
+    matcher = cm.Matcher.build({1: "array_contains(tags, 'a')", 2: "user.age = 5"}, RICH)
+    for wrong in ("abc", b"abc"):
+        with pytest.raises(cm.EventError, match="column 'tags' is list.* a list is needed"):
+            matcher.match_one({"tags": wrong})
+    with pytest.raises(cm.EventError, match="column 'user' is struct.* a mapping is needed"):
+        matcher.match_one({"user": 5})
+    assert matcher.match_one({"tags": {"a"}, "user": {"age": 5}}) == [1, 2]
 
 
 def test_times_need_the_zone_that_their_column_needs() -> None:
@@ -294,6 +308,9 @@ def test_among_some_and_best_ones() -> None:
     assert best.match_topk_one({"i": 5}, 2, "priority") == [(2, 2.0), (1, 0.5)]
     assert best.match_topk_one({"i": 0}, 2, "priority") == []
     assert best.match_topk_one({"i": 5, "w": 2.0}, 1, event_weights={"i": "w"}) == [(1, 0.0)]
+    assert best.match_topk_one({"i": 5, "w": 2.0}, 1, event_weights={"i": "W"}) == [(1, 0.0)]
+    assert best.match_topk_one({"i": 5, "n": 2.0}, 1, event_weights={"i": "n"}) == [(1, 0.0)]
+    assert best.match_topk_one({"i": 5, "uu": {"i": 2.0}}, 1, event_weights="uu") == [(1, 0.0)]
     with pytest.raises(cm.OptionError, match="k="):
         best.match_topk_one({"i": 5}, 0)
     with pytest.raises(TypeError, match="tag="):
@@ -342,11 +359,12 @@ def test_options_change_between_events(direct: list[bool]) -> None:
 def test_old_versions_are_let_go_of() -> None:
     matcher = cm.Matcher.build({1: "i = 5"}, SCHEMA)
     assert matcher.match_one({"i": 5}) == [1]
-    old = weakref.ref(segment(matcher))
+    old, array = weakref.ref(segment(matcher)), weakref.ref(segment(matcher).predicates.pred)
+    assert idle_event_workers(matcher) == 1
     matcher.insert(dict.fromkeys(range(2, 700), "i = 5"))
     matcher.compact()
     gc.collect()
-    assert old() is None
+    assert old() is None and array() is None
     assert len(matcher.match_one({"i": 5})) == 699
 
 

@@ -97,6 +97,10 @@ def test_options_of_who_opens(tmp_path: Path, index: str) -> None:
         assert (opened.options.timezone, opened.options.threads) == ("Europe/Paris", 2)
     with pytest.raises(cm.OptionError, match="built with max_depth=.*build anew"):
         cm.Matcher.open(path, options=cm.Options(max_depth=7))
+    with cm.Matcher.open(path, options={"threads": 0, "timezone": "UTC"}) as opened:
+        assert opened.options == cm.Options(ansi=True)
+    with pytest.raises(cm.OptionError, match="no option 'thread': did you mean 'threads'"):
+        cm.Matcher.open(path, options={"thread": 1})
     with pytest.raises(cm.OptionError, match="Options"):
         cm.Matcher.open(path, options="fast")  # type: ignore[arg-type]
 
