@@ -119,9 +119,9 @@ def schema_of(path: str) -> pa.Schema:
 def schema_from(text: str) -> pa.Schema:
     """Reads a schema from a file, or from the text itself."""
     if not os.path.exists(text):
-        if ":" in text:
+        if len(text.split()) > 1 or ":" in text:
             return parse_schema(text)
-        raise ColmatchError(f"{text}: no such file, and not a schema like 'age:int64, city:string' either")
+        raise ColmatchError(f"{text}: no such file, and not a schema like 'age bigint, city string' either")
     if os.path.splitext(text)[1].lower() in (".parquet", ".pq", ".arrow", ".feather", ".ipc", ".arrows"):
         return schema_of(text)
     with naming(text), open(text, encoding="utf-8") as file:

@@ -9,7 +9,7 @@ and 10,000 subscriptions, instead of 77.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -150,23 +150,28 @@ class SingleEvents:
 
     def count(self, event: object, unknown: str, among: Among) -> int:
         """Returns how many subscriptions match, as ``Matcher.count_one`` does."""
-        given = self._checked(event, unknown)
-        found = None if among else self._found(self._set.now, given, sink.COUNTS)
-        if found is None:
-            request = self._workers.request(None, among)
-            ((count,),) = self._workers.counts(self._row(given, request, unknown), request)
-            return int(count)
-        return found if isinstance(found, int) else len(found)
+        return self._number(event, unknown, among, sink.COUNTS, self._workers.counts)
 
     def exists(self, event: object, unknown: str, among: Among) -> bool:
         """Says whether any subscription matches, as ``Matcher.exists_one`` does."""
+        return self._number(event, unknown, among, sink.ANY, self._workers.exists) > 0
+
+    def _number(
+        self,
+        event: object,
+        unknown: str,
+        among: Among,
+        wanted: int,
+        of_rows: Callable[[pa.RecordBatch, MatchRequest], Iterator[NDArray[Any]]],
+    ) -> int:
+        """Returns how many subscriptions match, or that any does, as ``wanted`` says."""
         given = self._checked(event, unknown)
-        found = None if among else self._found(self._set.now, given, sink.ANY)
+        found = None if among else self._found(self._set.now, given, wanted)
         if found is None:
             request = self._workers.request(None, among)
-            ((exists,),) = self._workers.exists(self._row(given, request, unknown), request)
-            return bool(exists)
-        return found > 0 if isinstance(found, int) else len(found) > 0
+            ((number,),) = of_rows(self._row(given, request, unknown), request)
+            return int(number)
+        return found if isinstance(found, int) else len(found)
 
     def best(self, event: object, unknown: str, topk: TopK, among: Among) -> list[tuple[Any, float]]:
         """Returns the best matches and their scores, as ``Matcher.match_topk_one`` does."""

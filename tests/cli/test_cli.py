@@ -90,6 +90,16 @@ def test_ids_are_text_when_asked(tmp_path: Path, events: Path) -> None:
     assert run("match", tmp_path / "i", events).stdout == '"event","subscription"\n1,"007"\n3,"007"\n'
 
 
+@pytest.mark.parametrize(
+    "text", ["age bigint, city string", "age: bigint, city: varchar(20)", "age long COMMENT 'years', city text"]
+)
+def test_schema_as_a_text(tmp_path: Path, text: str) -> None:
+    run("build", subscriptions(tmp_path / "s.csv"), "--schema", text, "-o", tmp_path / "i")
+    assert cm.Matcher.open(tmp_path / "i").schema.arrow == pa.schema({"age": pa.int64(), "city": pa.string()})
+    for wrong in ("age bigint), city string", "nofile.txt", "age bigint, city"):
+        assert "schema" in fails("build", tmp_path / "s.csv", "--schema", wrong, "-o", tmp_path / "j").lower()
+
+
 @pytest.mark.parametrize("name", ["schema.txt", "schema.json"])
 def test_schema_from_a_file(tmp_path: Path, name: str) -> None:
     text = "age: int64  # years\ncity: string\n" if name.endswith("txt") else '{"age": "int64", "city": "string"}'
