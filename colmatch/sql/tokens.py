@@ -23,9 +23,10 @@ from sqlglot.tokenizer_core import Token, TokenType
 from colmatch.calls import SPECIAL
 from colmatch.errors import shown
 from colmatch.expr.ast import Refusal, Subject
-from colmatch.expr.computed import CAST, MOST_PARTS, PARTS, PREFIX
+from colmatch.expr.computed import CAST, MOST_PARTS, PREFIX
 from colmatch.expr.computed import FUNCTIONS as VALUES
 from colmatch.lowering.forms import Kind
+from colmatch.sql.dialects import rewritten
 from colmatch.sql.instead import of_function, of_word
 from colmatch.sql.literals import ALLOWED, ENDS, NUMBERS, LiteralReader, Reading
 
@@ -50,7 +51,6 @@ _SYNONYMS = {
     "array_has": "array_contains", "list_has": "array_contains",
 }  # fmt: skip
 _NAMES = FUNCTIONS | _SYNONYMS.keys()
-_UNITS = {"dow": "dayofweek", "doy": "dayofyear"}  # of EXTRACT, beside the names of functions
 
 # What a token is to the reader.
 NAME, NUMBER, STRING, OTHER, JOIN, NOT, OPEN, CLOSE, SIGN, WORD = range(10)
@@ -92,66 +92,7 @@ def read_text(text: str, max_depth: int) -> Reading:
         raise Refusal(what, at) from None
     if not tokens:
         raise Refusal("the expression is empty: write a condition, or TRUE", 0)
-    if _REWRITTEN.search(text):
-        tokens = _rewritten(tokens)
-    return _TokenReader(text, tokens, max_depth).run()
-
-
-_REWRITTEN = re.compile(r"\b(?:isnull|isnotnull|extract|element_at)\s*\(", re.IGNORECASE)
-_NULLS = {"isnull": (T.IS, T.NULL, T.R_PAREN), "isnotnull": (T.IS, T.NOT, T.NULL, T.R_PAREN)}
-
-
-def _rewritten(tokens: list[Token]) -> list[Token]:
-    """Returns tokens in which ``isnull(x)`` is ``((x) IS NULL)``, ``extract(year FROM day)`` is
-    ``year(day)``, and ``element_at(attrs, 'k')`` is ``attrs['k']``.
-    """
-    out: list[Token] = []
-    called: list[tuple[str, Token]] = []  # for each open parenthesis, the function that is to be written otherwise
-    i, end = 0, len(tokens)
-    while i < end:
-        token = tokens[i]
-        kind, i = token.token_type, i + 1
-        calls = kind is not T.IDENTIFIER and i < end and tokens[i].token_type is T.L_PAREN
-        name = token.text.lower() if calls else ""
-        if name in _NULLS:
-            out += [_copied(token, T.L_PAREN, "("), tokens[i]]
-        elif name == "extract":
-            unit = tokens[i + 1].text.lower() if i + 2 < end and tokens[i + 2].token_type is T.FROM else ""
-            part = _UNITS.get(unit, unit)
-            if part not in PARTS:
-                raise Refusal(
-                    f"extract takes a part of a date, as in extract(year FROM day): {', '.join(PARTS)}", token.start
-                )
-            out += [_copied(token, T.VAR, part), tokens[i]]
-            i += 2
-        elif name != "element_at":
-            if kind is T.L_PAREN:
-                called.append(("", token))
-            elif kind is T.COMMA and called and called[-1][0] == "element_at":
-                called[-1] = "key", called[-1][1]
-                token = _copied(token, T.L_BRACKET, "[")
-            elif kind is T.R_PAREN and called:
-                function, at = called.pop()
-                if function == "element_at":
-                    raise Refusal(
-                        "element_at takes a map and a literal key, as in element_at(attrs, 'colour')", at.start
-                    )
-                if function == "key":
-                    token = _copied(token, T.R_BRACKET, "]")
-                elif function:
-                    out.append(token)
-                    out += [_copied(token, word, ")" if word is T.R_PAREN else word.name) for word in _NULLS[function]]
-                    continue
-            out.append(token)
-            continue
-        called.append((name if name != "extract" else "", token))
-        i += 1
-    return out
-
-
-def _copied(token: Token, kind: TokenType, text: str) -> Token:
-    """Returns another token at the place of one."""
-    return Token(kind, text, token.line, token.col, token.start, token.end)
+    return _TokenReader(text, rewritten(text, tokens), max_depth).run()
 
 
 SPARK = Spark()

@@ -158,6 +158,12 @@ def test_literals_that_are_compared_belong_to_their_text() -> None:
     assert matcher.match_lists(EVENTS).to_pylist() == found
 
 
+@pytest.mark.parametrize("clause", ["'isnull'(name)", "`isnull`(name)", "r'isnull'(name)", "'element_at'(m, 'k') = 5"])
+def test_texts_and_quoted_names_are_no_functions(clause: str) -> None:
+    with pytest.raises(cm.ExpressionError):
+        cm.Matcher.build({1: f"isnull(name) OR {clause}"}, SCHEMA)
+
+
 def test_functions_by_other_names_are_rewritten_in_time_that_follows_the_text() -> None:
     """The places of parentheses are found once, not for each function."""
     many = " OR ".join([f"isnull(name) AND element_at(m, 'k{i}') = {i}" for i in range(3000)])
