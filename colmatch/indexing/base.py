@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from colmatch.arrays.frozen import contiguous
 from colmatch.indexing.settings import Settings
-from colmatch.indexing.statistics import WINDOW, Sample, Statistics
+from colmatch.indexing.statistics import WINDOW, Sample
 from colmatch.kernels.bounds import bound_scores
 from colmatch.kernels.layout import DOT, F64, I64, LABEL_TOP, MAX, PRIORITY, Codes, Predicates
 from colmatch.kernels.predicates import count_uses
@@ -45,7 +45,6 @@ class IndexKind:
         many rows and entries
     match : the kernel: ``match(index, predicates, rows, start, stop, scratch, sink, counters) ->
         first row not finished``
-    cost : statistics -> estimated nanoseconds an event, for the plan
     repeats : arrays -> whether the kernel may write a pair more than once
     insert : arrays, predicates, codes, begin, end -> arrays with the conjunctions ``begin:end`` of
         the predicates, which come after all that were entered before. What can be written and has
@@ -87,7 +86,6 @@ class IndexKind:
     build: Callable[[Predicates, Codes, Sample | None, Any], tuple[Any, Predicates]]
     scratch: Callable[[Any, Codes, int, int], Any]
     match: Callable[..., int]
-    cost: Callable[[Statistics], float]
     repeats: Callable[[Any], bool] = lambda arrays: False
     insert: Callable[[Any, Predicates, Codes, int, int], Any] | None = None
     delete: Callable[[Any, Predicates, Codes, I64], Any] | None = None

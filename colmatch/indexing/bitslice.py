@@ -29,7 +29,7 @@ from colmatch.arrays.ranges import ranges_of
 from colmatch.indexing.base import IndexKind, Strata, uses_of
 from colmatch.indexing.settings import Settings, setting
 from colmatch.indexing.sound import UnsoundError, below, equal, lengths, no_fault, ranges
-from colmatch.indexing.statistics import Sample, Statistics
+from colmatch.indexing.statistics import Sample
 from colmatch.indexing.strata import Cut, cut_strata, is_ranked, whole
 from colmatch.kernels.bitslice import arrays as bs
 from colmatch.kernels.bitslice.arrays import Active, BitsliceIndex, BitsliceScratch, Candidates, Survivors
@@ -299,14 +299,7 @@ def strata(index: BitsliceIndex) -> Strata:
     )
 
 
-def cost(statistics: Statistics) -> float:
-    # Each value that an event has costs something, if there are postings for it: the more likely,
-    # the more predicates an attribute has.
-    dense = min(1.0, statistics.predicates / (12.0 * max(statistics.attributes, 1)))
-    return 90.0 + min(810.0 * dense, 0.15 * statistics.conjunctions) + 0.009 * statistics.conjunctions
-
-
 KIND = IndexKind(
-    BitsliceSettings, BitsliceIndex, build, scratch, match, cost, lambda index: bool(index.repeats[0]),
+    BitsliceSettings, BitsliceIndex, build, scratch, match, lambda index: bool(index.repeats[0]),
     arrange=arrange, arranged=arranged, strata=strata, sound=sound,
 )  # fmt: skip

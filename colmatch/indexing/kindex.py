@@ -45,7 +45,7 @@ from colmatch.arrays.ranges import ranges_of
 from colmatch.errors import OptionError
 from colmatch.indexing.base import IndexKind, highest_scores
 from colmatch.indexing.settings import Settings, dnf_budget, setting
-from colmatch.indexing.statistics import Sample, Statistics
+from colmatch.indexing.statistics import Sample
 from colmatch.kernels.kindex.arrays import FANOUT_BITS, Domains, KIndex, KIndexScratch, Numbering
 from colmatch.kernels.kindex.bounds import weigh_rests, weigh_segments
 from colmatch.kernels.kindex.build import cut_segments, measure, post
@@ -228,15 +228,6 @@ def scratch(index: KIndex, codes: Codes, rows: int, entries: int) -> KIndexScrat
     )
 
 
-def cost(statistics: Statistics) -> float:
-    """Estimates 30 ns for each predicate that an event meets, and what matches cost beyond that.
-
-    The event has 30 attributes and meets 40 % of the predicates on them.
-    """
-    share = min(1.0, 30 / max(statistics.attributes, 1))
-    return 5e3 + 0.05 * statistics.conjunctions + (0.07 + 12.0 * share) * statistics.predicates
-
-
 KIND = IndexKind(
-    KIndexSettings, KIndex, build, scratch, match, cost, lambda index: bool(index.repeats[0]), match_topk=match_topk
+    KIndexSettings, KIndex, build, scratch, match, lambda index: bool(index.repeats[0]), match_topk=match_topk
 )

@@ -45,7 +45,7 @@ from colmatch.arrays.ranges import ranges_of
 from colmatch.errors import OptionError
 from colmatch.indexing.base import IndexKind, highest_codes, uses_of
 from colmatch.indexing.settings import Budget, Settings, setting
-from colmatch.indexing.statistics import Sample, Statistics
+from colmatch.indexing.statistics import Sample
 from colmatch.kernels.layout import ATTR_MASK, CODE_MAX, I64, LABEL_TOP, U32, U64, Codes, Predicates
 from colmatch.kernels.opindex import arrays as oi
 from colmatch.kernels.opindex import update
@@ -237,15 +237,6 @@ def scratch(index: OpIndex, codes: Codes, rows: int, entries: int) -> OpIndexScr
     )
 
 
-def cost(statistics: Statistics) -> float:
-    """Estimates looking up every value in every list of every pivot, then counting.
-
-    Counting happens in the share of partitions that events of 30 values have.
-    """
-    share = min(30 / max(statistics.attributes, 1), 1.0)
-    return 20_000.0 + max(2.7 * share, 0.01) * statistics.conjunctions
-
-
 def insert(index: OpIndex, preds: Predicates, codes: Codes, begin: int, end: int) -> OpIndex:
     """Enters the conjunctions ``begin:end`` (section 4.3, algorithm 1).
 
@@ -315,6 +306,6 @@ def _grown(index: OpIndex, wanted: int) -> OpIndex:
 
 
 KIND = IndexKind(
-    OpIndexSettings, OpIndex, build, scratch, match, cost, lambda index: bool(index.state[oi.REPEATS]), insert, delete,
+    OpIndexSettings, OpIndex, build, scratch, match, lambda index: bool(index.state[oi.REPEATS]), insert, delete,
     grows_by_sample=lambda requested: True,
 )  # fmt: skip

@@ -36,7 +36,7 @@ from colmatch.arrays.frozen import contiguous, freeze
 from colmatch.arrays.ranges import ranges_of
 from colmatch.indexing.base import IndexKind
 from colmatch.indexing.settings import FileNames, Settings, setting
-from colmatch.indexing.statistics import Sample, Statistics
+from colmatch.indexing.statistics import Sample
 from colmatch.kernels.layout import I64, U8, U32, Codes, Predicates
 from colmatch.kernels.pbtree import arrays as pb
 from colmatch.kernels.pbtree import bulk
@@ -168,12 +168,7 @@ def scratch(index: PbtreeIndex, codes: Codes, rows: int, entries: int) -> Pbtree
     )
 
 
-def cost(statistics: Statistics) -> float:
-    # of the predicates, about a quarter are met; each is a random access
-    return 2_000 + 0.05 * statistics.conjunctions + 0.5 * statistics.intervals + 400 * statistics.programs
-
-
 KIND = IndexKind(
-    PbtreeSettings, PbtreeIndex, build, scratch, match, cost, lambda index: bool(index.state[1]),
+    PbtreeSettings, PbtreeIndex, build, scratch, match, lambda index: bool(index.state[1]),
     in_pages=lambda settings: settings.path != "",
 )  # fmt: skip

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from typing import NamedTuple
 
 from colmatch.arguments import text
 from colmatch.errors import OptionError, shown
-from colmatch.indexing.base import IndexKind
+from colmatch.indexing.costs import estimates
 from colmatch.indexing.registry import KINDS, find
 from colmatch.indexing.settings import Settings
 from colmatch.indexing.statistics import Statistics
@@ -74,17 +73,12 @@ def asked_for(given: object) -> Settings:
     return index(given)  # type: ignore[arg-type]
 
 
-def _costs(kinds: Iterable[IndexKind], statistics: Statistics) -> dict[str, float]:
-    """Estimated nanoseconds an event, by name of the kind."""
-    return {kind.name: kind.cost(statistics) for kind in kinds}
-
-
 def choose(requested: Settings, statistics: Statistics) -> IndexChoice:
     """Chooses the kind that was asked for, or for ``auto`` that with the lowest estimated cost."""
     if not isinstance(requested, AutoSettings):
         plan = IndexChoice(requested, "asked for")
     else:
-        costs = _costs(KINDS.values(), statistics)
+        costs = estimates(statistics)
         best = min(costs, key=costs.__getitem__)
         others = ", ".join(f"{name} {cost / 1e3:.3g} us" for name, cost in costs.items() if name != best)
         plan = IndexChoice(

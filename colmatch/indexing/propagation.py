@@ -31,7 +31,7 @@ from colmatch.arrays.frozen import freeze
 from colmatch.errors import OptionError
 from colmatch.indexing.base import IndexKind, uses_of
 from colmatch.indexing.settings import Settings
-from colmatch.indexing.statistics import Sample, Statistics, window_of
+from colmatch.indexing.statistics import Sample, window_of
 from colmatch.kernels.layout import I64, U32, Codes, Predicates
 from colmatch.kernels.propagation import arrays as pr
 from colmatch.kernels.propagation.arrays import Estimates, PropagationIndex, PropagationScratch
@@ -163,14 +163,6 @@ def scratch(index: PropagationIndex, codes: Codes, rows: int, entries: int) -> P
     )
 
 
-def cost(statistics: Statistics) -> float:
-    # A program is evaluated for every event. Phase 1 costs what is distinct, of which there is
-    # hardly more beyond half a million; phase 2 the candidates. For dense this was 0.15 ms at
-    # 100,000 subscriptions, 0.6 to 0.8 at a million (asv_benchmarks/compare.py).
-    distinct, checked = min(statistics.predicates, 500_000), statistics.conjunctions
-    return 1000.0 + 0.2 * distinct + 0.5 * checked + 200 * statistics.programs
-
-
 KIND = IndexKind(
-    PropagationSettings, PropagationIndex, build, scratch, match, cost, lambda index: bool(index.state[pr.SEVERAL])
+    PropagationSettings, PropagationIndex, build, scratch, match, lambda index: bool(index.state[pr.SEVERAL])
 )

@@ -42,7 +42,7 @@ from colmatch.arrays.growing import extended
 from colmatch.indexing.base import IndexKind, highest_codes, writable
 from colmatch.indexing.pstrees import empty_tables, ordered, trimmed, with_conjunctions, with_rows, with_spaces
 from colmatch.indexing.settings import Settings, setting
-from colmatch.indexing.statistics import Sample, Statistics, window_of
+from colmatch.indexing.statistics import Sample, window_of
 from colmatch.kernels.layout import I64, Codes, Predicates
 from colmatch.kernels.pstbloom import arrays as psb
 from colmatch.kernels.pstbloom.arrays import PSTBloom, Scratch, Work
@@ -245,17 +245,7 @@ def scratch(index: PSTBloom, codes: Codes, rows: int, entries: int) -> Scratch:
     )
 
 
-def cost(statistics: Statistics) -> float:
-    """Estimates reading the lists of events with 30 values, by the share of attributes they have.
-
-    Fitted to ``dense`` with 10,000 to a million subscriptions, and to 30,000 subscriptions over
-    1,000 attributes or more (``asv_benchmarks/documents.py 003-figure-6a 003-figure-8a``).
-    """
-    share = min(30 / max(statistics.attributes, 1), 1.0)
-    return 13_000.0 + 0.88 * share * statistics.conjunctions + 200 * statistics.programs
-
-
 KIND = IndexKind(
-    PSTBloomSettings, PSTBloom, build, scratch, match, cost, lambda index: bool(index.state[ps.SEVERAL]), insert, delete,
+    PSTBloomSettings, PSTBloom, build, scratch, match, lambda index: bool(index.state[ps.SEVERAL]), insert, delete,
     grows_by_sample=lambda requested: True,
 )  # fmt: skip

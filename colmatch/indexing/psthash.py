@@ -42,7 +42,7 @@ from colmatch.arrays.growing import extended
 from colmatch.indexing.base import IndexKind, highest_codes, writable
 from colmatch.indexing.pstrees import empty_tables, ordered, trimmed, with_conjunctions, with_rows, with_spaces
 from colmatch.indexing.settings import Settings, setting
-from colmatch.indexing.statistics import Sample, Statistics, window_of
+from colmatch.indexing.statistics import Sample, window_of
 from colmatch.kernels.layout import I64, Codes, Predicates
 from colmatch.kernels.psthash import arrays as psh
 from colmatch.kernels.psthash.arrays import PSTHash, Scratch, Work
@@ -197,17 +197,7 @@ def scratch(index: PSTHash, codes: Codes, rows: int, entries: int) -> Scratch:
     )  # fmt: skip
 
 
-def cost(statistics: Statistics) -> float:
-    """Estimates looking for spaces of pairs of 30 values, then reading the lists of those found.
-
-    Fitted to ``dense`` with 10,000 to a million subscriptions, and to 30,000 subscriptions over
-    1,000 attributes or more (``asv_benchmarks/documents.py 003-figure-6a 003-figure-8a``).
-    """
-    share = min(30 / max(statistics.attributes, 1), 1.0)
-    return 30_000.0 + 0.85 * share * statistics.conjunctions + 200 * statistics.programs
-
-
 KIND = IndexKind(
-    PSTHashSettings, PSTHash, build, scratch, match, cost, lambda index: bool(index.state[ps.SEVERAL]), insert, delete,
+    PSTHashSettings, PSTHash, build, scratch, match, lambda index: bool(index.state[ps.SEVERAL]), insert, delete,
     grows_by_sample=lambda requested: True,
 )  # fmt: skip

@@ -1,35 +1,52 @@
-"""The registry of index kinds: the only place that lists them."""
+"""The registry of index kinds: the only place that lists them.
+
+A kind is imported when it is asked for, since a process seldom uses more than two.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+
 from colmatch.arguments import text
 from colmatch.errors import OptionError, shown
-from colmatch.indexing import bestar, betree, bitslice, kindex, opindex, pbtree, propagation, pstbloom, psthash, scan
 from colmatch.indexing.base import IndexKind
 from colmatch.indexing.settings import Settings
 
-_ALL = (
-    scan.KIND,
-    kindex.KIND,
-    propagation.KIND,
-    opindex.KIND,
-    betree.KIND,
-    bestar.KIND,
-    pstbloom.KIND,
-    psthash.KIND,
-    pbtree.KIND,
-    bitslice.KIND,
-)
-KINDS: dict[str, IndexKind] = {kind.name: kind for kind in _ALL}
-FEWEST = scan.KIND  # for few subscriptions whose own kind takes no inserts: no other has so little to keep
+_NAMES = (
+    "scan", "kindex", "propagation", "opindex", "betree", "bestar", "pstbloom", "psthash", "pbtree", "bitslice",
+)  # fmt: skip
+
+
+class _Kinds(Mapping[str, IndexKind]):
+    """The kinds by name; the file of a kind has its name."""
+
+    def __getitem__(self, name: str) -> IndexKind:
+        if name not in _NAMES:
+            raise KeyError(name)
+        kind: IndexKind = import_module(f"colmatch.indexing.{name}").KIND
+        return kind
+
+    def __contains__(self, name: object) -> bool:
+        return name in _NAMES
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_NAMES)
+
+    def __len__(self) -> int:
+        return len(_NAMES)
+
+
+KINDS: Mapping[str, IndexKind] = _Kinds()
+FEWEST = KINDS["scan"]  # for few subscriptions whose own kind takes no inserts: no other has so little to keep
 
 
 def find(name: str) -> IndexKind:
     """Returns the kind of that name. Raises OptionError when there is none."""
-    kind = KINDS.get(text(name) or "")
-    if kind is None:
+    known = text(name) or ""
+    if known not in KINDS:
         raise OptionError(f"index={shown(name)}: the kinds are {', '.join(map(repr, KINDS))} and 'auto'")
-    return kind
+    return KINDS[known]
 
 
 def is_in_pages(settings: Settings) -> bool:

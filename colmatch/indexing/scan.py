@@ -17,7 +17,7 @@ from colmatch.arrays.frozen import contiguous, frozen
 from colmatch.indexing.base import IndexKind
 from colmatch.indexing.settings import Settings, setting
 from colmatch.indexing.sound import below, equal, lengths
-from colmatch.indexing.statistics import Sample, Statistics
+from colmatch.indexing.statistics import Sample
 from colmatch.kernels._jit import entry
 from colmatch.kernels.layout import I64, Codes, Predicates
 from colmatch.kernels.scan.arrays import HEAD_BLOCK, ROW_BLOCK, TILES, ScanIndex, ScanScratch
@@ -96,12 +96,7 @@ def sound(index: ScanIndex, preds: Predicates, codes: Codes, size: int) -> ScanI
     return index
 
 
-def cost(statistics: Statistics) -> float:
-    # A program of ten predicates takes as long as what 300 conjunctions take.
-    return 0.6 * statistics.conjunctions + 0.22 * statistics.intervals + 200 * statistics.programs
-
-
 KIND = IndexKind(
-    ScanSettings, ScanIndex, build, scratch, match, cost,
+    ScanSettings, ScanIndex, build, scratch, match,
     insert=insert, delete=delete, match_ranges=match_ranges, sound=sound,
 )  # fmt: skip

@@ -11,7 +11,7 @@ from colmatch.arrays.frozen import contiguous, freeze
 from colmatch.arrays.growing import extended
 from colmatch.indexing.base import IndexKind, highest_scores
 from colmatch.indexing.settings import Settings
-from colmatch.indexing.statistics import Sample, Statistics, window_of
+from colmatch.indexing.statistics import Sample, window_of
 from colmatch.kernels.layout import ATTR_MASK, FLAG_MULTI, I64, U32, U64, Codes, Predicates
 from colmatch.kernels.tiles import TILE_LEAST, TILE_MOST, TILE_ROWS
 from colmatch.kernels.trees import arrays as bt
@@ -260,15 +260,6 @@ def scratch(tree: Tree, codes: Codes, rows: int, entries: int) -> TreeScratch:
     )  # fmt: skip
 
 
-def cost(statistics: Statistics) -> float:
-    """Estimates 0.45 ns for each conjunction, and 0.2 us for each program.
-
-    ``dense``, one thread of an AMD EPYC: 0.50 to 0.57 ms an event at 1M, of which 28,000 to 30,000
-    are looked at, and 0.11 at 200,000.
-    """
-    return 10_000.0 + 0.45 * statistics.conjunctions + 200 * statistics.programs
-
-
 def kind(settings: type[Settings], plan_of: Callable[[Any], I64]) -> IndexKind:
     """Returns a kind of index that is a tree; ``plan_of`` makes the tree's plan of settings."""
 
@@ -276,7 +267,7 @@ def kind(settings: type[Settings], plan_of: Callable[[Any], I64]) -> IndexKind:
         return _built(plan_of(requested), preds, codes, sample, requested)
 
     return IndexKind(
-        settings, Tree, build, scratch, match, cost, lambda tree: bool(tree.state[bt.SEVERAL]), inserted, removed,
+        settings, Tree, build, scratch, match, lambda tree: bool(tree.state[bt.SEVERAL]), inserted, removed,
         match_topk=match_topk, match_ranges=match_ranges,
         grows_by_sample=lambda requested: requested.ranking == "feedback",
     )  # fmt: skip

@@ -250,7 +250,7 @@ def test_defaults_are_those_that_were_measured() -> None:
 @pytest.mark.parametrize("kind", list(KINDS))
 def test_what_auto_chooses_is_lowered_as_its_settings_say(kind: str) -> None:
     """Expressions are lowered under the one budget of ``auto``, before a kind is chosen."""
-    with patch.object(colmatch.indexing.plan, "_costs", return_value={kind: 1.0}):
+    with patch.object(colmatch.indexing.plan, "estimates", return_value={kind: 1.0}):
         chosen = cm.Matcher.build(TEXTS, SCHEMA)
     again = cm.Matcher.build(TEXTS, SCHEMA, index=chosen.index)
     assert chosen.kind == kind
