@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Unpack, overload
 
 import numpy as np
@@ -37,6 +37,7 @@ from colmatch.updates.memory_set import MemorySet
 from colmatch.updates.set import SubscriptionSet
 
 Unknown = Literal["raise", "ignore"]
+Keep = str | Sequence[str] | None  # columns of the events
 
 __all__ = ["Matcher", "Rejected", "kinds"]
 
@@ -457,7 +458,9 @@ class Matcher:
         return found
 
     @overload
-    def match(self, events: Any, ranges: RangeNames | None = None, **among: Unpack[Among]) -> pa.Table: ...
+    def match(
+        self, events: Any, ranges: RangeNames | None = None, *, keep: Keep = None, **among: Unpack[Among]
+    ) -> pa.Table: ...
 
     @overload
     def match(
@@ -466,16 +469,29 @@ class Matcher:
         ranges: RangeNames | None = None,
         *,
         invalid: Literal["skip", "raise"],
+        keep: Keep = None,
         **among: Unpack[Among],
     ) -> pa.Table: ...
 
     @overload
     def match(
-        self, events: Any, ranges: RangeNames | None = None, *, invalid: Literal["collect"], **among: Unpack[Among]
+        self,
+        events: Any,
+        ranges: RangeNames | None = None,
+        *,
+        invalid: Literal["collect"],
+        keep: Keep = None,
+        **among: Unpack[Among],
     ) -> tuple[pa.Table, pa.Table]: ...
 
     def match(
-        self, events: Any, ranges: RangeNames | None = None, *, invalid: str = "skip", **among: Unpack[Among]
+        self,
+        events: Any,
+        ranges: RangeNames | None = None,
+        *,
+        invalid: str = "skip",
+        keep: Keep = None,
+        **among: Unpack[Among],
     ) -> Any:
         """Finds which subscriptions are true for which events.
 
@@ -495,7 +511,8 @@ class Matcher:
         invalid : what becomes of an event that lacks what must be defined, a column that the schema
             declares not nullable. It matches nothing: with ``"skip"``, that is all; ``"raise"`` is
             an error; with ``"collect"`` a second table is returned, which says which and why
-
+        keep : columns of the events that go into the result, as many times as their row matches:
+            a name, or several. A name that differs in case alone will do
         ids : only subscriptions that have one of these are found: what ``subset`` takes or returns
         tags : only subscriptions that have any of these tags are found: an iterable of strings, or
             an array of Arrow. With ``ids``, a subscription needs one of the ids and one of the
@@ -507,26 +524,28 @@ class Matcher:
 
         Returns
         -------
-        table (event: int64 number of the row, subscription: type of the ids), ordered by event. The
-        subscriptions of one event are in the order of ``Matcher.ids``, whatever kind the index is,
-        unless ``Options(order="any")`` says that any order will do. With ``invalid="collect"`` a
-        pair of this and a table (event, column: what it lacks, reason), ordered by event
+        table (event: int64 number of the row, subscription: type of the ids, and the columns that
+        are kept, as the events have them), ordered by event. The subscriptions of one event are in
+        the order of ``Matcher.ids``, whatever kind the index is, unless ``Options(order="any")``
+        says that any order will do. With ``invalid="collect"`` a pair of this and a table (event,
+        column: what it lacks, reason), ordered by event
 
         Raises
         ------
-        EventError : a column is not there, or does not fit the schema; or a range begins above its
-            end, or some expression cannot be asked of ranges: a text pattern that is no prefix, or
-            an AND of ORs with too many conditions on them
+        EventError : a column is not there, or does not fit the schema; a range begins above its
+            end; or some expression cannot be asked of ranges: a text pattern that is no prefix, or
+            an AND of ORs with too many conditions on them; or ``keep`` names no column
         OptionError : ``ranges`` is no such mapping, or what it names is no scalar of the schema; or
             ``invalid``, ``tags`` or ``now`` is something else
         """
         invalid = checked_choice("invalid={}", invalid, ("skip", "raise", "collect"))
-        schema, request = self._set.now.result_schema, self._workers.request(ranges, among)
+        asked = self._workers.request(ranges, among)
+        given, request, schema = self._workers.keeping(events, keep, asked, self._set.now.result_schema)
         if invalid == "skip":
-            return pa.Table.from_batches(self._workers.pairs(events, request), schema)
+            return pa.Table.from_batches(self._workers.pairs(given, request, schema), schema)
         found: list[pa.RecordBatch] = []
         lacking: list[pa.RecordBatch] = []
-        for pairs, lacks in self._workers.pairs_and_lacks(events, request):
+        for pairs, lacks in self._workers.pairs_and_lacks(given, request, schema):
             if lacks.num_rows and invalid == "raise":
                 event, column, reason = (field[0].as_py() for field in lacks)
                 raise EventError(reason, column=f"column {column!r}", event=event)
@@ -536,21 +555,22 @@ class Matcher:
         return matches if invalid == "raise" else (matches, pa.Table.from_batches(lacking, LACKS))
 
     def match_batches(
-        self, events: Any, ranges: RangeNames | None = None, **among: Unpack[Among]
+        self, events: Any, ranges: RangeNames | None = None, *, keep: Keep = None, **among: Unpack[Among]
     ) -> pa.RecordBatchReader:
         """Returns a reader of what ``match`` returns, piece by piece as results come.
 
         Memory does not follow the size of the input. Nothing is matched before the first piece is
         read. DuckDB, polars and others read it as a table.
         """
-        schema, request = self._set.now.result_schema, self._workers.request(ranges, among)
-        return pa.RecordBatchReader.from_batches(schema, self._workers.pairs(events, request))
+        asked = self._workers.request(ranges, among)
+        given, request, schema = self._workers.keeping(events, keep, asked, self._set.now.result_schema)
+        return pa.RecordBatchReader.from_batches(schema, self._workers.pairs(given, request, schema))
 
     def match_lists(self, events: Any, ranges: RangeNames | None = None, **among: Unpack[Among]) -> pa.ChunkedArray:
         """Returns the ids that match each event: list<id> array, one list a row, in row order.
 
         Ids within a list are in the order that ``match`` has. ``ranges``, ``ids``, ``tags`` and
-        ``now`` as for ``match``.
+        ``now`` as for ``match``. A frame's index is not in them: the guide says how to add it.
         """
         type = self._set.now.id_type
         lists = self._workers.lists(events, type, self._workers.request(ranges, among))
@@ -572,6 +592,19 @@ class Matcher:
         """
         found = list(self._workers.exists(events, self._workers.request(ranges, among)))
         return np.concatenate(found) if found else np.empty(0, np.bool_)
+
+    def hits(self, events: Any, ranges: RangeNames | None = None, **among: Unpack[Among]) -> pa.Table:
+        """Counts the events that each subscription matches, without a table of pairs.
+
+        ``ranges``, ``ids``, ``tags`` and ``now`` as for ``match``. All events are matched with the
+        subscriptions that there are when it begins, unless they live in pages.
+
+        Returns
+        -------
+        table (subscription: type of the ids, events: int64) of those that match any, in the order
+        of ``Matcher.ids``; of those in pages, by id
+        """
+        return self._workers.hits(events, self._workers.request(ranges, among))
 
     def match_one(self, event: Any, *, unknown: Unknown = "raise", **among: Unpack[Among]) -> list[Any]:
         """Finds which subscriptions are true for one event, which needs no table.
@@ -662,6 +695,8 @@ class Matcher:
         k: int,
         score: str = "dot",
         event_weights: str | Mapping[str, str | float] | None = None,
+        *,
+        keep: Keep = None,
         **among: Unpack[Among],
     ) -> pa.Table:
         """Finds the most relevant subscriptions among those that are true for each event.
@@ -678,7 +713,7 @@ class Matcher:
         score : ``"dot"`` adds up the weights of the predicates of an AND, each times what the event
             gives to its attribute; ``"sum"`` adds up their weights alone; ``"max"`` is the largest
             of the products; ``"priority"`` that of the subscription, whatever is true
-        ids, tags, now : as for ``match``
+        ids, tags, now, keep : as for ``match``
         event_weights : what events give to attributes, for ``dot`` and ``max``: the name of a
             column of maps from name to weight, or a mapping from name to the name of a column of
             numbers, or to a number for all events. Names are those of a ``PredicateTable``:
@@ -689,9 +724,10 @@ class Matcher:
 
         Returns
         -------
-        table (event: int64 number of the row, subscription: type of the ids, score: double),
-        ordered by event, then the best first; equal scores by id, strings by their characters.
-        Scores are sums of doubles in no promised order: the last bit may differ between kinds
+        table (event: int64 number of the row, subscription: type of the ids, score: double, and the
+        columns that are kept), ordered by event, then the best first; equal scores by id, strings
+        by their characters. Scores are sums of doubles in no promised order: the last bit may
+        differ between kinds
 
         Raises
         ------
@@ -700,7 +736,7 @@ class Matcher:
         EventError : as from ``match``; or a column of weights is not there, has no numbers, or one
             that is negative, infinite or NaN
         """
-        return self.match_topk_batches(events, k, score, event_weights, **among).read_all()
+        return self.match_topk_batches(events, k, score, event_weights, keep=keep, **among).read_all()
 
     def match_topk_batches(
         self,
@@ -708,14 +744,17 @@ class Matcher:
         k: int,
         score: str = "dot",
         event_weights: str | Mapping[str, str | float] | None = None,
+        *,
+        keep: Keep = None,
         **among: Unpack[Among],
     ) -> pa.RecordBatchReader:
         """Returns a reader of what ``match_topk`` returns, piece by piece as results come.
 
-        The rows of one event are in one piece.
+        The rows of one event are in one piece, unless they have much that is kept.
         """
-        topk, request = self._topk(k, score, event_weights), self._workers.request(None, among)
-        return pa.RecordBatchReader.from_batches(self._set.now.scored_schema, self._workers.best(events, topk, request))
+        topk, asked = self._topk(k, score, event_weights), self._workers.request(None, among)
+        given, request, schema = self._workers.keeping(events, keep, asked, self._set.now.scored_schema)
+        return pa.RecordBatchReader.from_batches(schema, self._workers.best(given, topk, request, schema))
 
     def counters(
         self,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import tempfile
+from collections import Counter
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -31,6 +32,7 @@ from ways_in import condition, predicate_tables, table_rows, to_builder
 
 import colmatch as cm
 import colmatch.matching.worker
+from colmatch.indexing.registry import is_in_pages
 
 randoms = st.randoms(use_true_random=False)
 seeds = st.integers(0, 2**32 - 1)
@@ -66,6 +68,14 @@ def check(
     of_half = [(i, id) for i, id in wanted if id in set(list(ids)[::2])]
     assert pairs(matcher.match(events, ids=half)) == of_half
     assert matcher.exists(events, ids=half).tolist() == [any(i == j for j, _ in of_half) for i in range(len(rows))]
+    hits = matcher.hits(events)
+    assert hits.schema.names == ["subscription", "events"] and hits["subscription"].type == matcher.ids.type
+    of_each = Counter(id for _, id in wanted)
+    assert dict(zip(*hits.to_pydict().values())) == of_each
+    order = matcher.ids.to_pylist() if hits.num_rows and not is_in_pages(matcher.index) else []
+    assert not order or [order.index(id) for id in hits["subscription"].to_pylist()] == sorted(
+        map(order.index, of_each)
+    )
     batches = list(matcher.match_batches(events))
     assert pairs(pa.Table.from_batches(batches, matcher.match(events).schema)) == wanted
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import pyarrow as pa
 
@@ -20,6 +20,20 @@ Seen = TypeVar("Seen")
 _NOTHING = object()
 
 SEEN_MOST = 8  # schemas whose columns are known, in this process
+
+
+class Source(NamedTuple):
+    """Events that were looked at: what they are is known before the first batch comes.
+
+    batches : those that there are, of one schema
+    is_whole : all of them are there already
+    dataset : of pyarrow, whose columns are chosen before it is read; it has no batches yet
+    """
+
+    schema: pa.Schema
+    batches: Iterable[pa.RecordBatch]
+    is_whole: bool
+    dataset: Any = None
 
 
 def batches(events: object, rows: int, columns: list[str] | None = None) -> Iterator[pa.RecordBatch]:
@@ -52,16 +66,10 @@ def seen_batches(
     see : what there is to be seen
     needed : the columns that are needed by one who has seen it, as for ``batches``
     """
-    if _is_dataset(events):
-        return _scanned(events, rows, see(), needed)
-    source, whole = _source(events)
-    return _gather(source, rows, cache(see) if whole else see, needed)
-
-
-def _is_dataset(events: object) -> bool:
-    """Says whether events are a dataset, which pyarrow reads column by column."""
-    dataset = sys.modules.get("pyarrow.dataset")  # who has one has imported this
-    return dataset is not None and isinstance(events, dataset.Dataset)
+    source = events if isinstance(events, Source) else source_of(events)
+    if source.dataset is not None:
+        return _scanned(source.dataset, rows, see(), needed)
+    return _gather(source.batches, rows, cache(see) if source.is_whole else see, needed)
 
 
 def _scanned(
@@ -79,30 +87,38 @@ def _scanned(
     yield from _gather(reader, rows, lambda: seen, needed)
 
 
-def _source(events: object) -> tuple[Iterable[pa.RecordBatch], bool]:
-    """Returns the batches, and whether they are one whole: all of them are there already."""
+def source_of(events: object) -> Source:
+    """Looks at events, of whatever kind they are. A reader is still to be read then.
+
+    Raises EventError: they are something else.
+    """
     if isinstance(events, pa.RecordBatch):
-        return (events,), False  # a single one sees one object anyway
+        return Source(events.schema, (events,), False)  # a single one sees one object anyway
     if isinstance(events, pa.RecordBatchReader):
-        return events, False  # exported, its errors would lose their type
+        return Source(events.schema, events, False)  # exported, its errors would lose their type
     if isinstance(events, pa.Table):
-        return events.to_reader(), True
-    dataset = sys.modules.get("pyarrow.dataset")
+        return Source(events.schema, events.to_reader(), True)
+    dataset = sys.modules.get("pyarrow.dataset")  # who has one has imported this
+    if dataset is not None and isinstance(events, dataset.Dataset):
+        return Source(events.schema, (), True, events)
     if dataset is not None and isinstance(events, dataset.Scanner):
-        return events.to_reader(), True
+        scanned = events.to_reader()
+        return Source(scanned.schema, scanned, True)
     if isinstance(events, pa.ChunkedArray) and pa.types.is_struct(events.type):
         # unlike the stream, takes NULL structs
-        return map(pa.RecordBatch.from_struct_array, events.iterchunks()), True
+        rows = map(pa.RecordBatch.from_struct_array, events.iterchunks())
+        return Source(pa.schema(list(events.type)), rows, True)
     with refusing(
         EventError,
         f"events are rows of named columns, which cannot be read from this {type(events).__name__}: put it into a table",
     ):
         if hasattr(events, "__arrow_c_stream__"):
-            return pa.RecordBatchReader.from_stream(events), hasattr(events, "__len__")  # a data frame has a length
+            reader = pa.RecordBatchReader.from_stream(events)
+            return Source(reader.schema, reader, hasattr(events, "__len__"))  # a data frame has a length
         if hasattr(events, "__arrow_c_array__"):
             array = pa.array(events)
             if pa.types.is_struct(array.type):
-                return (pa.RecordBatch.from_struct_array(array),), True
+                return Source(pa.schema(list(array.type)), (pa.RecordBatch.from_struct_array(array),), True)
             raise EventError(f"events are rows of named columns, this is an array of {array.type}: put it into a table")
     raise EventError(
         f"events cannot be read from {type(events).__name__}: pass a table, data frame, record batch or reader that offers "

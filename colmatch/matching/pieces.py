@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,6 +15,8 @@ from colmatch.events.required import Lacks, lacks_table
 from colmatch.kernels import sink
 from colmatch.kernels._jit import entry
 
+BYTES_MOST = 64 << 20  # of kept columns in one batch of results, as far as their mean tells
+
 
 class Piece(NamedTuple):
     """Matches of some consecutive rows of a batch, ordered by row."""
@@ -25,17 +28,43 @@ class Piece(NamedTuple):
     memory: Recycled
     score: NDArray[np.float64] | None = None  # (pairs) of the best matches
     lacks: Lacks | None = None  # of the batch, in its first piece
+    beside: tuple[pa.Array, ...] = ()  # (rows) columns that are kept, of these rows
 
     def pairs(self, schema: pa.Schema) -> pa.RecordBatch:
-        """Returns the event number and the id of each pair, as ``schema`` calls them."""
+        """Returns the event number and the id of each pair, its score if it has one, and what is
+        kept of the event, as ``schema`` calls them.
+        """
         event = self.memory.array(len(self.id), np.int64)
         entry(sink.number_events)(self.place, self.first, event)
-        return pa.RecordBatch.from_arrays([pa.array(event), self._ids(schema.types[1])], schema=schema)
+        columns = [pa.array(event), self.ids(schema.types[1])]
+        if self.score is not None:
+            columns.append(pa.array(self.score))
+        if self.beside:
+            rows = pa.array(event - self.first)
+            columns += [column.take(rows) for column in self.beside]
+        return pa.RecordBatch.from_arrays(columns, schema=schema)
 
-    def scored(self, schema: pa.Schema) -> pa.RecordBatch:
-        """Returns the event number, the id and the score of each pair."""
-        pairs = self.pairs(pa.schema(list(schema)[:2]))
-        return pa.RecordBatch.from_arrays([*pairs.columns, pa.array(self.score)], schema=schema)
+    def with_kept(self, rows: pa.RecordBatch, names: tuple[str, ...]) -> Iterator[Piece]:
+        """Yields parts of the piece, with the columns that are kept: bounded, since a pair repeats
+        what its event has.
+
+        rows : those of the piece
+        """
+        columns = [rows.column(name) for name in names]
+        width = sum(column.nbytes for column in columns) // max(rows.num_rows, 1)
+        most, pairs = max(BYTES_MOST // max(width, 1), 1), len(self.id)
+        for start in range(0, max(pairs, 1), most):
+            stop = min(start + most, pairs)
+            low = max(int(np.searchsorted(self.place, start, "right")) - 1, 0) if start else 0
+            high = int(np.searchsorted(self.place, stop, "left")) if stop < pairs else rows.num_rows
+            yield self._replace(
+                first=self.first + low,
+                place=np.clip(self.place[low : high + 1], start, stop) - start,
+                id=self.id[start:stop],
+                score=None if self.score is None else self.score[start:stop],
+                lacks=None if start else self.lacks,
+                beside=tuple(column.slice(low, high - low) for column in columns),
+            )
 
     def pairs_and_lacks(self, schema: pa.Schema) -> tuple[pa.RecordBatch, pa.RecordBatch]:
         """Returns the pairs, and the events that lack a required column."""
@@ -43,7 +72,7 @@ class Piece(NamedTuple):
 
     def lists(self, type: pa.DataType) -> pa.ListArray:
         """Returns the ids that match each row, one list a row; they are of that type."""
-        return pa.ListArray.from_arrays(pa.array(self.place, pa.int32()), self._ids(type))
+        return pa.ListArray.from_arrays(pa.array(self.place, pa.int32()), self.ids(type))
 
     def counts(self) -> NDArray[np.int64]:
         """Returns how many subscriptions match each row: (rows)."""
@@ -68,7 +97,8 @@ class Piece(NamedTuple):
             lacks=None if start else lacks,
         )
 
-    def _ids(self, type: pa.DataType) -> pa.Array:
+    def ids(self, type: pa.DataType) -> pa.Array:
+        """Returns the id of each pair, of that type."""
         ids = pa.array(self.id) if self.names is None else self.names.take(pa.array(self.id))
         if ids.type == type:
             return ids

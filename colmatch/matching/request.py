@@ -18,8 +18,9 @@ class Among(TypedDict, total=False):
 
 
 class MatchRequest(NamedTuple):
-    """Checked arguments of one call: ranges, subscriptions to look among, and the time."""
+    """Checked arguments of one call: ranges, whom to look among, the time, what is kept."""
 
     ranges: Ranges = ()
     among: Subset | None = None  # None for all
     now: Clock | None = None  # None for that of the events
+    keep: tuple[str, ...] = ()  # columns of the events that stand beside the pairs

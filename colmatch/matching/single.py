@@ -176,7 +176,11 @@ class SingleEvents:
     def best(self, event: object, unknown: str, topk: TopK, among: Among) -> list[tuple[Any, float]]:
         """Returns the best matches and their scores, as ``Matcher.match_topk_one`` does."""
         given, request = self._checked(event, unknown, topk.columns), self._workers.request(None, among)
-        found = list(self._workers.best(self._row(given, request, unknown, topk.columns), topk, request))
+        found = list(
+            self._workers.best(
+                self._row(given, request, unknown, topk.columns), topk, request, self._set.now.scored_schema
+            )
+        )
         return [pair for rows in found for pair in zip(rows.column(1).to_pylist(), rows.column(2).to_pylist())]
 
     def _checked(self, event: object, unknown: str, weights: Sequence[str] = ()) -> Event:

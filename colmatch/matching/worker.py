@@ -100,15 +100,18 @@ class Worker:
         self.memory = Recycled()
         self.rates: weakref.WeakKeyDictionary[Segment, float] = weakref.WeakKeyDictionary()
 
-    def run(self, version: Version, lenient: bool, rows: pa.RecordBatch, wanted: int, offset: int) -> Iterator[Piece]:
+    def run(
+        self, version: Version, lenient: bool, rows: pa.RecordBatch, wanted: int, offset: int, numbers: bool = False
+    ) -> Iterator[Piece]:
         """Yields the matches of one batch, in pieces that the sink can hold.
 
         lenient : a column that is not there is NULL
         wanted : of each row, as ``kernels/sink.py`` says
+        numbers : pieces have the numbers of subscriptions, whatever their ids are
         """
         job = self.read(version, lenient, rows, wanted, offset)
         for start, stop in self.found(job):
-            yield self._drain(version, job, start, stop, offset)
+            yield self._drain(version, job, start, stop, offset, numbers)
         self.forget_codes()
 
     def found(self, job: BatchJob) -> Iterator[tuple[int, int]]:
@@ -339,8 +342,8 @@ class Worker:
         self.counters[layout.MATCHES] -= job.hits[start:limit].sum()
         job.hits[start:limit] = 0
 
-    def _drain(self, version: Version, job: BatchJob, start: int, stop: int, offset: int) -> Piece:
-        ids = version.ids.numbers
+    def _drain(self, version: Version, job: BatchJob, start: int, stop: int, offset: int, numbers: bool) -> Piece:
+        ids = None if numbers else version.ids.numbers
         names = version.ids.array if ids is None else None
         if job.wanted == sink.PAIRS:
             place, found = self.ordered(job, start, stop, NO_IDS if ids is None else ids)

@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 
 from colmatch.errors import near
 from colmatch.events.clock import clock_of
-from colmatch.events.gather import seen_batches
+from colmatch.events.gather import seen_batches, source_of
 from colmatch.events.range_reader import Ranges, columns_of
 from colmatch.events.required import Required
 from colmatch.kernels import layout
 from colmatch.kernels._interpret import Matching
 from colmatch.kernels.sink import ANY, COUNTS, PAIRS
+from colmatch.matching.kept import kept_fields
 from colmatch.matching.pieces import Piece
 from colmatch.matching.range_worker import RangeNames, RangeWorker, checked_ranges
 from colmatch.matching.reasons import By, Reasons
@@ -48,6 +49,7 @@ class MatchTask(Generic[Result]):
     wanted: int  # of each row, as ``kernels/sink.py`` says
     form: Callable[[Piece], Result]  # of each piece of what was found
     topk: TopK | None = None  # None for all matches
+    numbers: bool = False  # pieces are to have numbers of subscriptions in place of ids, in any order
 
     @property
     def columns(self) -> Sequence[str]:
@@ -57,14 +59,22 @@ class MatchTask(Generic[Result]):
     def __call__(self, batch: pa.RecordBatch, version: Version, offset: int) -> Iterator[Result]:
         """Yields what is found in a batch, whose first row is event ``offset``."""
         workers, request = self.workers, self.request
-        worker = workers.idle_worker(request.ranges)
+        worker = workers.idle_worker(request.ranges, not self.numbers)
         lacks = workers.required(request.ranges).lacks(batch, workers.is_lenient)
         for piece in self.pieces(worker, batch, version, offset):
-            yield self.form(piece.without(lacks, offset))
+            yield from self.formed(piece.without(lacks, offset), batch, offset)
         if not request.ranges:
             workers.observe(batch)
         # not after an error, nor when the caller stops early: what it holds may be half done
         workers.give_back(worker)
+
+    def formed(self, piece: Piece, batch: pa.RecordBatch, offset: int) -> Iterator[Result]:
+        """Yields a piece of a batch as the caller wants it."""
+        if not self.request.keep:
+            yield self.form(piece)
+            return
+        rows = batch.slice(piece.first - offset, len(piece.place) - 1)
+        yield from map(self.form, piece.with_kept(rows, self.request.keep))
 
     def pieces(self, worker: Worker, batch: pa.RecordBatch, version: Version, offset: int) -> Iterator[Piece]:
         """Yields what is found in a batch, as it comes."""
@@ -72,13 +82,18 @@ class MatchTask(Generic[Result]):
         if self.topk is not None:
             found = best_pieces(worker, version, lenient, batch, offset, self.topk)
         else:
-            found = worker.run(version, lenient, batch, self.wanted, offset)
+            found = worker.run(version, lenient, batch, self.wanted, offset, self.numbers)
         while True:
             with Matching(batch, len(version.ids)):
                 piece = next(found, None)
             if piece is None:
                 return
             yield piece
+
+
+def hits_table(ids: pa.Array, events: pa.Array) -> pa.Table:
+    """Returns what ``Matcher.hits`` does."""
+    return pa.table({"subscription": ids, "events": events})
 
 
 class Workers:
@@ -117,24 +132,42 @@ class Workers:
         clock = clock_of(said.get("now"), self._set.schema, self._set.options.timezone)
         return MatchRequest(checked_ranges(ranges, self._set.schema), among, clock)
 
-    def pairs(self, events: Any, request: MatchRequest) -> Iterator[pa.RecordBatch]:
+    def keeping(
+        self, events: Any, keep: Any, request: MatchRequest, schema: pa.Schema
+    ) -> tuple[Any, MatchRequest, pa.Schema]:
+        """Returns the events, a request that keeps some of their columns, and the result's schema.
+
+        schema : of the result without them
+
+        Raises
+        ------
+        OptionError, EventError : ``keep`` has no names of columns, or none that can be kept
+        """
+        if keep is None:
+            return events, request, schema
+        source, clock = source_of(events), request.now
+        given = () if clock is None else clock.names(self._set.now.attributes)
+        fields = kept_fields(keep, source.schema, schema.names, given)
+        names = tuple(field.name for field in fields)
+        return source, request._replace(keep=names), pa.schema([*schema, *fields])
+
+    def pairs(self, events: Any, request: MatchRequest, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         """Yields the pairs of event and subscription, as ``Matcher.match_batches`` does."""
-        schema = self._set.now.result_schema
         return self.run(events, MatchTask(self, request, PAIRS, lambda piece: piece.pairs(schema)))
 
-    def pairs_and_lacks(self, events: Any, request: MatchRequest) -> Iterator[tuple[pa.RecordBatch, pa.RecordBatch]]:
+    def pairs_and_lacks(
+        self, events: Any, request: MatchRequest, schema: pa.Schema
+    ) -> Iterator[tuple[pa.RecordBatch, pa.RecordBatch]]:
         """Yields pairs, and the events that lack a required column, as ``Matcher.match`` does."""
-        schema = self._set.now.result_schema
         return self.run(events, MatchTask(self, request, PAIRS, lambda piece: piece.pairs_and_lacks(schema)))
 
     def lists(self, events: Any, type: pa.DataType, request: MatchRequest) -> Iterator[pa.ListArray]:
         """Yields the ids that match each event, one list a row, of the type that they have."""
         return self.run(events, MatchTask(self, request, PAIRS, lambda piece: piece.lists(type)))
 
-    def best(self, events: Any, topk: TopK, request: MatchRequest) -> Iterator[pa.RecordBatch]:
+    def best(self, events: Any, topk: TopK, request: MatchRequest, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         """Yields the best matches of each event, as ``Matcher.match_topk_batches`` does."""
-        schema = self._set.now.scored_schema
-        return self.run(events, MatchTask(self, request, PAIRS, lambda piece: piece.scored(schema), topk))
+        return self.run(events, MatchTask(self, request, PAIRS, lambda piece: piece.pairs(schema), topk))
 
     def counts(self, events: Any, request: MatchRequest) -> Iterator[NDArray[np.int64]]:
         """Yields how many subscriptions match each event: (rows)."""
@@ -143,6 +176,17 @@ class Workers:
     def exists(self, events: Any, request: MatchRequest) -> Iterator[NDArray[np.bool_]]:
         """Yields whether any subscription matches each event: (rows)."""
         return self.run(events, MatchTask(self, request, ANY, lambda piece: piece.counts() > 0))
+
+    def hits(self, events: Any, request: MatchRequest) -> pa.Table:
+        """Returns how many events each subscription matches, as ``Matcher.hits`` does."""
+        version = self._set.now if request.among is None else request.among.of(self._set.now)
+        total = np.zeros(len(version.ids), np.int64)
+        task = MatchTask(self, request, PAIRS, lambda piece: piece.id, numbers=True)
+        batches = self._batches(events, request, (), version)
+        for numbers in in_order(batches, cores(self._set.options.threads), task):
+            np.add.at(total, numbers, 1)
+        found = np.flatnonzero(total)
+        return hits_table(version.ids.array.take(pa.array(found)), pa.array(total[found]))
 
     def counters(self, events: Any, topk: TopK | None, request: MatchRequest, wanted: int) -> dict[str, int]:
         """Returns what the kernels looked at for these events, as ``Matcher.counters`` does."""
@@ -192,8 +236,11 @@ class Workers:
 
     # For tasks
 
-    def idle_worker(self, ranges: Ranges) -> Worker:
-        """Returns a worker that nobody else has, until it is given back."""
+    def idle_worker(self, ranges: Ranges, in_order: bool = True) -> Worker:
+        """Returns a worker that nobody else has, until it is given back.
+
+        in_order : the order in which subscriptions of an event are found matters
+        """
         worker: Worker
         try:  # asking first would not do: another thread may be quicker
             if ranges:
@@ -203,7 +250,7 @@ class Workers:
                 worker = self._idle.pop()
         except IndexError:
             worker = self._new_worker(ranges)
-        worker.in_order = self._set.options.order == "subscription"
+        worker.in_order = in_order and self._set.options.order == "subscription"
         return worker
 
     def give_back(self, worker: Worker) -> None:
@@ -229,13 +276,14 @@ class Workers:
         columns : that are needed beside those of the expressions
         version : the same for all, instead
         """
-        subscriptions, (ranges, among, clock) = self._set, request
+        subscriptions, (ranges, among, clock, keep) = self._set, request
         others = [*columns, *self.required(ranges).columns]
 
         def needed(version: Version) -> list[str]:
             own = columns_of(version.attributes, ranges) if ranges else version.attributes.columns
             own = [*own, *others] if others else own
-            return own if clock is None else clock.without(own, version.attributes)
+            own = own if clock is None else clock.without(own, version.attributes)
+            return [*own, *keep] if keep else own
 
         known: tuple[Version, Version] | None = None  # and what is left of it: one object, as long as it stays
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from colmatch.arrays.frozen import contiguous
@@ -20,13 +21,14 @@ from colmatch.arrays.recycled import Recycled
 from colmatch.errors import EventError
 from colmatch.events.gather import seen_batches
 from colmatch.kernels import _forks
+from colmatch.kernels.sink import PAIRS
 from colmatch.matching.pieces import Piece
 from colmatch.matching.reasons import By
 from colmatch.matching.request import MatchRequest
 from colmatch.matching.subset import Subset
 from colmatch.matching.threads import Result
 from colmatch.matching.topk.arguments import TopK
-from colmatch.matching.workers import COUNTED, MatchTask, Workers
+from colmatch.matching.workers import COUNTED, MatchTask, Workers, hits_table
 from colmatch.options import Options
 from colmatch.paged.paged_set import PagedSet
 from colmatch.paged.search import Found, Searcher, piece_of
@@ -68,11 +70,21 @@ class PagedWorkers(Workers):
         if not _forks.is_held(self._paged.lock):
             self._searcher = Searcher(self._paged.store)
 
-    def best(self, events: Any, topk: TopK, request: MatchRequest) -> Iterator[pa.RecordBatch]:
-        return self._whole.best(events, topk, request)
+    def best(self, events: Any, topk: TopK, request: MatchRequest, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+        return self._whole.best(events, topk, request, schema)
 
     def reasons(self, events: Any, request: MatchRequest, by: By) -> pa.Table:
         return self._whole.reasons(events, request, by)
+
+    def hits(self, events: Any, request: MatchRequest) -> pa.Table:
+        if request.ranges:
+            return self._whole.hits(events, request)
+        type = self._paged.id_type
+        empty = pa.RecordBatch.from_arrays([pa.array([], type), pa.array([], pa.int64())], ["values", "counts"])
+        task = MatchTask(self, request, PAIRS, lambda piece: pc.value_counts(piece.ids(type)))
+        counts = pa.Table.from_batches([empty, *map(pa.RecordBatch.from_struct_array, self.run(events, task))])
+        totals = counts.group_by("values").aggregate([("counts", "sum")]).sort_by("values")
+        return hits_table(totals["values"], totals["counts_sum"])
 
     def run(self, events: Any, task: MatchTask[Result]) -> Iterator[Result]:
         if task.request.ranges:
@@ -81,7 +93,9 @@ class PagedWorkers(Workers):
         offset = 0
         # all columns: which are needed is known when the pages are read
         for batch, _ in seen_batches(events, self._paged.options.batch_rows, lambda: None, lambda seen: None):
-            yield task.form(self._paged.reading(partial(self._piece, batch, offset, task.request)))
+            yield from task.formed(
+                self._paged.reading(partial(self._piece, batch, offset, task.request)), batch, offset
+            )
             offset += batch.num_rows
 
     def _piece(self, batch: pa.RecordBatch, offset: int, request: MatchRequest) -> Piece:

@@ -1,0 +1,56 @@
+"""Columns of the events that go into the result, beside the subscriptions that match."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from colmatch.arguments import members, text
+from colmatch.errors import EventError, OptionError, near, shown
+from colmatch.events.gather import meant
+
+
+def kept_names(keep: object) -> list[str]:
+    """Returns the columns that a caller names with ``keep=``, one name or several.
+
+    Raises OptionError: they are no names.
+    """
+    listed = members(keep)
+    names = [name for name in map(text, [keep] if listed is None else listed) if name is not None]
+    if len(names) < (1 if listed is None else len(listed)):
+        raise OptionError(f"keep={shown(keep)}: names of columns are needed")
+    return names
+
+
+def kept_fields(keep: object, events: pa.Schema, result: Sequence[str], given: Sequence[str]) -> list[pa.Field]:
+    """Returns the fields that events have for the columns that are kept.
+
+    result : names of the result's own columns
+    given : columns whose place the time takes that comes with the call
+
+    Raises
+    ------
+    OptionError : ``keep`` has no names of columns, one twice, or one that the result cannot have
+    EventError : the events have no such column, or several
+    """
+    fields = []
+    for name in kept_names(keep):
+        found = meant(events.names, [name])
+        if len(found) != 1:
+            why = (
+                f"the events have {len(found)} columns of that name" if found else near(name, events.names, "an event")
+            )
+            raise EventError(f"keep has {name!r}: {why}")
+        if name in result:
+            raise OptionError(f"keep has {name!r}, which is a column of the result: rename that of the events")
+        if found[0] in given:
+            raise OptionError(
+                f"keep has {name!r}, whose place the time takes that is given: leave out now=, or keep it not"
+            )
+        fields.append(events.field(found[0]))
+    for name, times in Counter(field.name for field in fields).items():
+        if times > 1:
+            raise OptionError(f"keep has {name!r} {times} times")
+    return fields
