@@ -255,3 +255,14 @@ def number_events(place, first, event):
     for row in range(len(place) - 1):
         for i in range(np.uint64(place[row]), np.uint64(place[row + 1])):
             event[i] = first + row
+
+
+@kernel
+def add_hits(sub, total):
+    """Counts the pairs of each subscription.
+
+    sub (pairs) uint32 : numbers of subscriptions
+    total (S) int64 : is added to
+    """
+    for i in range(np.uint64(len(sub))):
+        total[np.uint64(sub[i])] += 1

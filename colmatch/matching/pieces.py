@@ -31,8 +31,9 @@ class Piece(NamedTuple):
     beside: tuple[pa.Array, ...] = ()  # (rows) columns that are kept, of these rows
 
     def pairs(self, schema: pa.Schema) -> pa.RecordBatch:
-        """Returns the event number and the id of each pair, its score if it has one, and what is
-        kept of the event, as ``schema`` calls them.
+        """Returns the event number and the id of each pair, as ``schema`` calls them.
+
+        Behind them come scores, if there are any, and columns that are kept.
         """
         event = self.memory.array(len(self.id), np.int64)
         entry(sink.number_events)(self.place, self.first, event)

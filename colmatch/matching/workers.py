@@ -18,7 +18,8 @@ from colmatch.events.range_reader import Ranges, columns_of
 from colmatch.events.required import Required
 from colmatch.kernels import layout
 from colmatch.kernels._interpret import Matching
-from colmatch.kernels.sink import ANY, COUNTS, PAIRS
+from colmatch.kernels._jit import entry
+from colmatch.kernels.sink import ANY, COUNTS, PAIRS, add_hits
 from colmatch.matching.kept import kept_fields
 from colmatch.matching.pieces import Piece
 from colmatch.matching.range_worker import RangeNames, RangeWorker, checked_ranges
@@ -184,7 +185,7 @@ class Workers:
         task = MatchTask(self, request, PAIRS, lambda piece: piece.id, numbers=True)
         batches = self._batches(events, request, (), version)
         for numbers in in_order(batches, cores(self._set.options.threads), task):
-            np.add.at(total, numbers, 1)
+            entry(add_hits)(numbers, total)
         found = np.flatnonzero(total)
         return hits_table(version.ids.array.take(pa.array(found)), pa.array(total[found]))
 

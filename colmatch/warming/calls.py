@@ -85,6 +85,7 @@ def _asked(matcher: Matcher, events: pa.Table, ids: list[Any]) -> None:
         matcher.match_lists(some)
         matcher.count(some)
         matcher.exists(some)
+        matcher.hits(some)
     matcher.match(events, ids=ids)
     matcher.count(events, tags=["odd"])
     matcher.match(events.slice(1, 1), ids=ids[:1], tags=["odd"])
