@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import pyarrow as pa
 
+from colmatch.declared import schema_of
 from colmatch.errors import EventError
 from colmatch.incoming import refusing
 
@@ -27,13 +28,14 @@ class Source(NamedTuple):
 
     batches : those that there are, of one schema
     is_whole : all of them are there already
-    dataset : of pyarrow, whose columns are chosen before it is read; it has no batches yet
+    read : of what is read from files, or computed, when its columns are chosen: names of columns,
+        None for all -> batches. It has no ``batches`` then
     """
 
     schema: pa.Schema
     batches: Iterable[pa.RecordBatch]
     is_whole: bool
-    dataset: Any = None
+    read: Callable[[list[str] | None], Iterable[pa.RecordBatch]] | None = None
 
 
 def batches(events: object, rows: int, columns: list[str] | None = None) -> Iterator[pa.RecordBatch]:
@@ -45,7 +47,8 @@ def batches(events: object, rows: int, columns: list[str] | None = None) -> Iter
     Parameters
     ----------
     events : anything with ``__arrow_c_stream__`` or ``__arrow_c_array__`` whose rows are structs: a
-        table, data frame, record batch, reader, struct array; or a dataset of pyarrow, or a scanner
+        table, data frame, record batch, reader, struct array; or a dataset of pyarrow or a scanner,
+        or a LazyFrame of polars
     rows : at least 1
     columns : those that are needed, by name or else by a name that differs in case alone; all when
         None. Others are left out where that saves more than it costs
@@ -67,24 +70,48 @@ def seen_batches(
     needed : the columns that are needed by one who has seen it, as for ``batches``
     """
     source = events if isinstance(events, Source) else source_of(events)
-    if source.dataset is not None:
-        return _scanned(source.dataset, rows, see(), needed)
+    if source.read is not None:
+        return _scanned(source, rows, see(), needed)
     return _gather(source.batches, rows, cache(see) if source.is_whole else see, needed)
 
 
 def _scanned(
-    events: Any, rows: int, seen: Seen, needed: Callable[[Seen], list[str] | None]
+    source: Source, rows: int, seen: Seen, needed: Callable[[Seen], list[str] | None]
 ) -> Iterator[tuple[pa.RecordBatch, Seen]]:
-    """Yields the batches of a dataset, of which only the needed columns are read.
+    """Yields batches of which only the needed columns are read.
 
     All have seen the same, as the rows of a table have: columns are chosen once.
     """
-    columns, names = needed(seen), events.schema.names
-    kept = None if columns is None else _kept(events.schema, columns)
+    assert source.read is not None
+    columns, names = needed(seen), source.schema.names
+    kept = None if columns is None else _kept(source.schema, columns)
     wanted = None if kept is None else [names[i] for i in kept] or names[:1]
-    with refusing(EventError, "the dataset cannot be read"):
-        reader = events.scanner(columns=wanted).to_reader()
-    yield from _gather(reader, rows, lambda: seen, needed)
+    yield from _gather(source.read(wanted), rows, lambda: seen, needed)
+
+
+def _of_dataset(dataset: Any) -> Source:
+    """Returns a dataset of pyarrow, of which only the needed columns are read."""
+
+    def read(columns: list[str] | None) -> pa.RecordBatchReader:
+        with refusing(EventError, "the dataset cannot be read"):
+            return dataset.scanner(columns=columns).to_reader()
+
+    return Source(dataset.schema, (), True, read)
+
+
+def _of_lazy_frame(frame: Any) -> Source:
+    """Returns a LazyFrame of polars, of which only the needed columns are computed."""
+    if not hasattr(frame, "collect_batches"):
+        raise EventError(
+            "this polars cannot compute a LazyFrame piece by piece: install polars 1.34 or later, or collect() it"
+        )
+
+    def read(columns: list[str] | None) -> Iterator[pa.RecordBatch]:
+        chosen = frame if columns is None else frame.select(columns)
+        for part in chosen.collect_batches():
+            yield from pa.RecordBatchReader.from_stream(part)
+
+    return Source(schema_of(frame), (), True, read)
 
 
 def source_of(events: object) -> Source:
@@ -100,10 +127,13 @@ def source_of(events: object) -> Source:
         return Source(events.schema, events.to_reader(), True)
     dataset = sys.modules.get("pyarrow.dataset")  # who has one has imported this
     if dataset is not None and isinstance(events, dataset.Dataset):
-        return Source(events.schema, (), True, events)
+        return _of_dataset(events)
     if dataset is not None and isinstance(events, dataset.Scanner):
         scanned = events.to_reader()
         return Source(scanned.schema, scanned, True)
+    polars = sys.modules.get("polars")
+    if polars is not None and isinstance(events, polars.LazyFrame):
+        return _of_lazy_frame(events)
     if isinstance(events, pa.ChunkedArray) and pa.types.is_struct(events.type):
         # unlike the stream, takes NULL structs
         rows = map(pa.RecordBatch.from_struct_array, events.iterchunks())

@@ -10,6 +10,7 @@ import pyarrow as pa
 from colmatch.arguments import members, text
 from colmatch.errors import EventError, OptionError, near, shown
 from colmatch.events.gather import meant
+from colmatch.incoming import without_runs
 
 
 def kept_names(keep: object) -> list[str]:
@@ -22,6 +23,44 @@ def kept_names(keep: object) -> list[str]:
     if len(names) < (1 if listed is None else len(listed)):
         raise OptionError(f"keep={shown(keep)}: names of columns are needed")
     return names
+
+
+def taken_from(column: pa.Array, type: pa.DataType) -> pa.Array:
+    """Returns a column as one of the type that ``kept_fields`` says, from which rows are taken."""
+    if pa.types.is_run_end_encoded(column.type):
+        column = without_runs(column)
+    return column if column.type == type else column.cast(type)
+
+
+def _taken_type(field: pa.Field) -> pa.DataType:
+    """Returns the type of a column in the result: Arrow takes no rows from views and runs.
+
+    Raises EventError: from this one, it takes none either.
+    """
+    type = _without_views(field.type)
+    try:
+        taken_from(pa.nulls(1, field.type), type).take(pa.array([0]))
+    except (pa.ArrowException, NotImplementedError):
+        raise EventError(
+            f"keep has {field.name!r}: rows cannot be taken of {field.type}: cast the column before"
+        ) from None
+    return type
+
+
+def _without_views(type: pa.DataType) -> pa.DataType:
+    types = pa.types
+    if types.is_run_end_encoded(type):
+        return _without_views(type.value_type)
+    if types.is_string_view(type):
+        return pa.large_string()
+    if types.is_binary_view(type):
+        return pa.large_binary()
+    if types.is_list(type) or types.is_large_list(type):
+        lists = pa.list_ if types.is_list(type) else pa.large_list
+        return lists(type.value_field.with_type(_without_views(type.value_type)))
+    if types.is_struct(type):
+        return pa.struct([field.with_type(_without_views(field.type)) for field in type])
+    return type
 
 
 def kept_fields(keep: object, events: pa.Schema, result: Sequence[str], given: Sequence[str]) -> list[pa.Field]:
@@ -49,7 +88,8 @@ def kept_fields(keep: object, events: pa.Schema, result: Sequence[str], given: S
             raise OptionError(
                 f"keep has {name!r}, whose place the time takes that is given: leave out now=, or keep it not"
             )
-        fields.append(events.field(found[0]))
+        field = events.field(found[0])
+        fields.append(field.with_type(_taken_type(field)))
     for name, times in Counter(field.name for field in fields).items():
         if times > 1:
             raise OptionError(f"keep has {name!r} {times} times")

@@ -14,6 +14,7 @@ from colmatch.errors import SubscriptionError
 from colmatch.events.required import Lacks, lacks_table
 from colmatch.kernels import sink
 from colmatch.kernels._jit import entry
+from colmatch.matching.kept import taken_from
 
 BYTES_MOST = 64 << 20  # of kept columns in one batch of results, as far as their mean tells
 
@@ -45,13 +46,14 @@ class Piece(NamedTuple):
             columns += [column.take(rows) for column in self.beside]
         return pa.RecordBatch.from_arrays(columns, schema=schema)
 
-    def with_kept(self, rows: pa.RecordBatch, names: tuple[str, ...]) -> Iterator[Piece]:
+    def with_kept(self, rows: pa.RecordBatch, keep: tuple[pa.Field, ...]) -> Iterator[Piece]:
         """Yields parts of the piece, with the columns that are kept: bounded, since a pair repeats
         what its event has.
 
         rows : those of the piece
+        keep : fields of the result
         """
-        columns = [rows.column(name) for name in names]
+        columns = [taken_from(rows.column(field.name), field.type) for field in keep]
         width = sum(column.nbytes for column in columns) // max(rows.num_rows, 1)
         most, pairs = max(BYTES_MOST // max(width, 1), 1), len(self.id)
         for start in range(0, max(pairs, 1), most):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple, TypedDict
 
+import pyarrow as pa
+
 from colmatch.events.clock import Clock
 from colmatch.events.range_reader import Ranges
 from colmatch.matching.subset import Subset
@@ -23,4 +25,4 @@ class MatchRequest(NamedTuple):
     ranges: Ranges = ()
     among: Subset | None = None  # None for all
     now: Clock | None = None  # None for that of the events
-    keep: tuple[str, ...] = ()  # columns of the events that stand beside the pairs
+    keep: tuple[pa.Field, ...] = ()  # columns of the events that stand beside the pairs

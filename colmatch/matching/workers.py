@@ -149,8 +149,7 @@ class Workers:
         source, clock = source_of(events), request.now
         given = () if clock is None else clock.names(self._set.now.attributes)
         fields = kept_fields(keep, source.schema, schema.names, given)
-        names = tuple(field.name for field in fields)
-        return source, request._replace(keep=names), pa.schema([*schema, *fields])
+        return source, request._replace(keep=tuple(fields)), pa.schema([*schema, *fields])
 
     def pairs(self, events: Any, request: MatchRequest, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         """Yields the pairs of event and subscription, as ``Matcher.match_batches`` does."""
@@ -284,7 +283,7 @@ class Workers:
             own = columns_of(version.attributes, ranges) if ranges else version.attributes.columns
             own = [*own, *others] if others else own
             own = own if clock is None else clock.without(own, version.attributes)
-            return [*own, *keep] if keep else own
+            return [*own, *(field.name for field in keep)] if keep else own
 
         known: tuple[Version, Version] | None = None  # and what is left of it: one object, as long as it stays
 

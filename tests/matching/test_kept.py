@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pytest
 from contract import every_kind
@@ -124,6 +126,49 @@ def test_a_column_that_the_time_replaces() -> None:
     assert matcher.match(events, keep="now")["now"].to_pylist() == [9]
     with pytest.raises(cm.OptionError, match="whose place the time takes"):
         matcher.match(events, keep="now", now=7)
+
+
+TYPES = [
+    pa.string_view(), pa.binary_view(), pa.run_end_encoded(pa.int32(), pa.string()), pa.run_end_encoded(pa.int32(), pa.string_view()),
+    pa.large_list(pa.string_view()), pa.struct([("x", pa.string_view())]), pa.list_view(pa.int64()), pa.null(), pa.decimal256(50, 2),
+    pa.dictionary(pa.int32(), pa.string()), pa.list_(pa.int64(), 2), pa.timestamp("ns", "Europe/Paris"), pa.month_day_nano_interval(),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("type", TYPES, ids=str)
+def test_columns_of_any_type_are_kept(matcher: cm.Matcher, type: pa.DataType) -> None:
+    """Arrow takes no rows from views and runs, so these are other columns in the result."""
+    word = pa.array(["x", "something longer than twelve bytes", None, "x"])
+    if pa.types.is_run_end_encoded(type):
+        odd: pa.Array = pc.run_end_encode(word)
+    elif type == pa.string_view() or pa.types.is_dictionary(type) or type == pa.binary_view():
+        odd = word.cast(type)
+    elif type == pa.large_list(pa.string_view()):
+        odd = pa.array([["x"], None, [], ["something longer than twelve bytes", None]], type)
+    else:
+        odd = pa.nulls(4, type)
+    kept = matcher.match(EVENTS.append_column("odd", odd), keep="odd")["odd"]
+    assert kept.to_pylist() == [odd[i].as_py() for i in (0, 1, 1, 2)]
+
+
+def test_columns_of_which_no_rows_can_be_taken(matcher: cm.Matcher) -> None:
+    events = EVENTS.append_column("odd", pa.nulls(4, pa.map_(pa.string(), pa.string_view())))
+    with pytest.raises(cm.EventError, match="cast the column"):
+        matcher.match(events, keep="odd")
+
+
+def test_columns_of_lazy_frames(matcher: cm.Matcher, tmp_path: Path) -> None:
+    """Only what is needed is computed, and a LazyFrame gives what its data frame gives."""
+    pl.DataFrame(EVENTS.select(["a", "b", "User"])).write_parquet(tmp_path / "events.parquet")
+    lazy = pl.scan_parquet(tmp_path / "events.parquet")
+    unused = lazy.with_columns(fails=pl.col("b").str.to_date(strict=True))
+    assert matcher.match(lazy) == matcher.match(EVENTS) == matcher.match(unused)
+    assert matcher.match(unused, keep="user") == matcher.match(lazy.collect(), keep="User")
+    assert matcher.match(lazy, keep="user")["User"].to_pylist() == [row["User"] for row in KEPT]
+    assert matcher.count(lazy.filter(pl.col("a") > 2)).tolist() == [1]
+    assert matcher.match(lazy.filter(pl.col("a") > 9), keep="a").num_rows == 0
+    with pytest.raises(cm.EventError, match="'b'"):
+        matcher.match(lazy.select("a"))
 
 
 def test_nothing_kept(matcher: cm.Matcher) -> None:
