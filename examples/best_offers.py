@@ -1,7 +1,7 @@
 """Rules of json-rules-engine, moved over, and the best three for each customer.
 
-    pip install colmatch
-    python examples/best_offers.py
+pip install colmatch
+python examples/best_offers.py
 """
 
 import json
@@ -74,7 +74,5 @@ for row, count in enumerate(matcher.count(customers)):
             print(matcher.explain(customers.slice(row, 1), name))
 
 # A rule changes while the service runs.
-matcher.replace(
-    pa.table({"id": ["come back"], "expression": ["days_away >= 180 AND country = 'IT'"], "priority": [9]})
-)
+matcher.replace(pa.table({"id": ["come back"], "expression": ["days_away >= 180 AND country = 'IT'"], "priority": [9]}))
 print(matcher.match_topk(customers, 1, score="priority", keep="name").select(["name", "subscription"]).to_pylist())

@@ -1,7 +1,7 @@
-"""A frame of pandas as it comes from a spreadsheet: holes, dates, categories, and a column of anything.
+"""A frame of pandas as it comes from a spreadsheet: with holes, dates, categories and odd columns.
 
-    pip install colmatch pandas
-    python examples/pandas_orders.py
+pip install colmatch pandas
+python examples/pandas_orders.py
 """
 
 import pandas as pd

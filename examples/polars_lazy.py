@@ -1,7 +1,7 @@
 """A query of polars that is never held in memory as a whole: five million events from Parquet.
 
-    pip install colmatch polars
-    python examples/polars_lazy.py [ROWS]
+pip install colmatch polars
+python examples/polars_lazy.py [ROWS]
 """
 
 import sys
@@ -55,9 +55,7 @@ users: set[int] = set()
 for pairs in matcher.match_batches(visits_of_adults, keep="user"):
     members += pairs.num_rows
     users.update(pl.from_arrow(pairs)["user"].unique())
-print(
-    f"{members:,} memberships of {len(users):,} users in {time.perf_counter() - start:.1f} s"
-)
+print(f"{members:,} memberships of {len(users):,} users in {time.perf_counter() - start:.1f} s")
 
 # How large each segment is, without a table of pairs.
 sizes = pl.from_arrow(matcher.hits(visits_of_adults)).sort("events", descending=True)

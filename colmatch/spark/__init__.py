@@ -15,14 +15,15 @@ if TYPE_CHECKING:
     from colmatch.spark.frames import match_topk as match_topk
     from colmatch.spark.session import check_java as check_java
     from colmatch.spark.session import local_session as local_session
+    from colmatch.spark.source import register_source as register_source
 
-__all__ = ["check_java", "local_session", "match", "match_topk"]
+__all__ = ["check_java", "local_session", "match", "match_topk", "register_source"]
 
 
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module 'colmatch.spark' has no attribute {name!r}")
-    module = "frames" if name.startswith("match") else "session"
+    module = "source" if name == "register_source" else "frames" if name.startswith("match") else "session"
     return getattr(import_module(f"colmatch.spark.{module}"), name)
 
 

@@ -1,0 +1,330 @@
+"""Files of events, matched where they are read: the Python data source ``colmatch``.
+
+Spark hands rows to Python through the JVM, which takes longer than to match them. Here, Spark's
+Python workers read files with pyarrow, and only the columns that expressions and ``keep`` name.
+Spark gets what matches.
+
+A partition is some row groups of Parquet files, or whole files of another format. Filters go to
+pyarrow, which leaves out files and row groups, and those on ``subscription`` to the matcher. Spark
+applies them again, so that they mean what Spark means.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+from pyspark.sql import SparkSession
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+from pyspark.sql.types import StructType
+
+from colmatch.arguments import checked_choice, checked_whole
+from colmatch.errors import EventError, OptionError, near, shown
+from colmatch.events.gather import meant
+from colmatch.incoming import refusing
+from colmatch.matcher import Matcher
+from colmatch.matching.kept import kept_fields
+from colmatch.spark.worker import IndexFile, Task, TopKOptions, open_index
+from colmatch.store.file import content_hash
+from colmatch.store.saved import file_name
+
+PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
+ROWS = 1 << 20  # of a partition, about
+FORMATS = ("parquet", "orc", "csv", "json", "arrow")
+OPTIONS = {
+    "index": "the file of a saved matcher, which all workers see",
+    "path": "files or folders of events, which load() names",
+    "paths": "several of them, as load() says it",
+    "keep": "columns of the events in the result, separated by commas",
+    "mode": "pairs, or list: a row for each event, with all subscriptions that match it",
+    "k": "the best matches of each event, so many",
+    "score": "with k, what they are best by: dot, sum, max or priority",
+    "ids": "only these subscriptions, separated by commas",
+    "tags": "only subscriptions with one of these tags, separated by commas",
+    "format": f"of the files: {', '.join(FORMATS)}",
+    "rows": "of a partition, about; 1048576 by default",
+}
+
+
+def register_source(spark: SparkSession) -> None:
+    """Makes the data source ``colmatch`` known to a session.
+
+    It also sets ``spark.sql.python.filterPushdown.enabled``, without which Spark 4.1 and later
+    refuse a source that takes filters.
+
+    >>> spark.read.format("colmatch").option("index", "alerts.cm").load("events/")  # doctest: +SKIP
+
+    Columns of the result are those of ``keep``, then ``subscription`` and with ``k`` its ``score``;
+    or with ``mode=list`` an array ``subscriptions``. ``OPTIONS`` lists all options.
+    """
+    here = {"folder": os.getcwd()}  # a class of its own carries this to Spark's workers
+    spark.dataSource.register(type("SessionFiles", (MatchedFiles,), here))
+    spark.conf.set(PUSHDOWN, "true")
+
+
+@dataclass(frozen=True)
+class Query:
+    """What the options of a query say, checked.
+
+    Attributes
+    ----------
+    dataset : the events
+    columns : those that are read: first those that are kept, then those that expressions use
+    result : columns of the result, as pyarrow has them
+    ids : only these subscriptions, None for all
+    tags : only subscriptions with one of these, None for all
+    rows : of a partition, about
+    """
+
+    dataset: ds.Dataset
+    index: IndexFile
+    columns: tuple[str, ...]
+    used: tuple[tuple[int, str], ...]
+    kept: int
+    result: pa.Schema
+    lists: bool
+    best: TopKOptions | None
+    ids: list[Any] | None
+    tags: list[str] | None
+    rows: int
+
+    def task(self) -> Task:
+        """Returns what is done with batches of ``columns``."""
+        among = None
+        if self.ids is not None or self.tags is not None:
+            among = open_index(self.index).subset(self.ids, self.tags)
+        names = tuple(self.result.names)
+        return Task(self.index, self.kept, self.used, self.lists, names, self.best, None, among)
+
+
+class MatchedFiles(DataSource):
+    """The data source ``colmatch``.
+
+    Attributes
+    ----------
+    folder : what relative paths begin at
+    """
+
+    folder = ""
+
+    @classmethod
+    def name(cls) -> str:
+        return "colmatch"
+
+    def schema(self) -> StructType:
+        return from_arrow_schema(query_of(self.options, self.folder).result)
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        return MatchedReader(query_of(self.options, self.folder), to_arrow_schema(schema, timezone="UTC"))
+
+
+class MatchedReader(DataSourceReader):
+    """Reads files, and yields what matches.
+
+    Attributes
+    ----------
+    schema : of the result, as Spark wants it
+    filter : of the events, which pyarrow applies; None for none
+    """
+
+    def __init__(self, query: Query, schema: pa.Schema) -> None:
+        self.query, self.schema = query, schema
+        self.filter: pc.Expression | None = None
+
+    def pushFilters(self, filters: list[Any]) -> Iterable[Any]:
+        ids, kept = self.query.ids, self.query.columns[: self.query.kept]
+        for one in filters:
+            path: tuple[str, ...] = getattr(one, "attribute", ())  # a negation has none
+            name, said = path[0] if len(path) == 1 else "", _said(one)
+            if name == "subscription" and isinstance(said, list):
+                ids = said if ids is None else [id for id in ids if id in said]
+            elif name in kept and said is not None and (type := self.query.dataset.schema.field(name).type) in _PLAIN:
+                column = pc.field(name)
+                expression = column.isin(pa.array(said, type)) if isinstance(said, list) else said(column)
+                self.filter = expression if self.filter is None else self.filter & expression
+        self.query = replace(self.query, ids=ids)
+        return filters  # Spark applies them again: they mean what Spark means
+
+    def partitions(self) -> Sequence[InputPartition]:
+        return [InputPartition(part) for part in _parts(self.query, self.filter)] or [InputPartition([])]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        fragments: list[ds.Fragment] = partition.value
+        if not fragments:
+            return
+        first, query = fragments[0], self.query
+        some = ds.FileSystemDataset(fragments, query.dataset.schema, first.format, first.filesystem)
+        events = some.scanner(columns=list(query.columns), filter=self.filter).to_reader()
+        for found in query.task()(iter(events)):
+            columns = [column.cast(field.type) for column, field in zip(found.columns, self.schema, strict=True)]
+            yield pa.RecordBatch.from_arrays(columns, schema=self.schema)
+
+
+# Types of which a filter means the same to Spark and pyarrow. Of doubles, NaN does not.
+_PLAIN = {pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.string(), pa.large_string(), pa.bool_(), pa.date32()}
+
+
+def _said(filter: Any) -> Any:
+    """Returns the values that a filter allows, or what makes an expression of a column.
+
+    None for a filter that pyarrow has not.
+    """
+    name = type(filter).__name__
+    if name == "EqualTo":
+        return [filter.value]
+    if name == "In":
+        return list(filter.value)
+    compare = {
+        "GreaterThan": "__gt__",
+        "GreaterThanOrEqual": "__ge__",
+        "LessThan": "__lt__",
+        "LessThanOrEqual": "__le__",
+    }
+    if name in compare:
+        return lambda column: getattr(column, compare[name])(filter.value)
+    return {"IsNull": pc.Expression.is_null, "IsNotNull": pc.Expression.is_valid}.get(name)
+
+
+def query_of(options: Mapping[str, str], folder: str = "") -> Query:
+    """Returns what options say; relative paths begin at ``folder``.
+
+    Raises
+    ------
+    OptionError : an option is unknown, missing, or cannot be used
+    EventError : the files cannot be read, or do not have the columns that are needed
+    StoreError : the index is not there, or damaged
+    """
+    unknown = [name for name in options if name.lower() not in OPTIONS]
+    if unknown:
+        raise OptionError(f"there is no option {unknown[0]!r}: {near(unknown[0], OPTIONS, 'the source')}")
+    if "index" not in options:
+        raise OptionError('the index is missing: .option("index", "alerts.cm")')
+    path = os.path.join(folder, file_name(options["index"]))
+    matcher = Matcher.open(path)
+    lists = checked_choice("mode={}", options.get("mode", "pairs"), ("pairs", "list")) == "list"
+    best = None
+    if "k" in options:
+        if lists:
+            raise OptionError("mode=list has no place for scores: leave mode, or k, out")
+        best = TopKOptions(_whole(options, "k"), options.get("score", "dot"), None)
+    elif "score" in options:
+        raise OptionError("score is for the best matches: give k, too")
+    dataset = _dataset(options, folder)
+    keep = _listed(options, "keep") or []
+    id_type = pa.int64() if pa.types.is_integer(matcher.ids.type) else pa.string()
+    answer = [
+        pa.field("subscriptions" if lists else "subscription", pa.list_(id_type) if lists else id_type, nullable=False)
+    ]
+    answer += [pa.field("score", pa.float64(), nullable=False)] * (best is not None)
+    fields = kept_fields(keep, dataset.schema, [field.name for field in answer], ())
+    columns, used = [field.name for field in fields], []
+    needed = matcher.columns if best is None else [*matcher.columns, *matcher.columns_of_weights(best.k, best.score)]
+    for name in dict.fromkeys(needed):
+        found = meant(dataset.schema.names, [name])
+        if len(found) != 1:
+            if not found and matcher.options.missing_columns == "null":
+                continue
+            why = near(name, dataset.schema.names, "each file")
+            raise EventError(f"the events have {len(found) or 'no'} column {name!r}, which the expressions use: {why}")
+        if found[0] not in columns:
+            columns.append(found[0])
+        used.append((columns.index(found[0]), name))
+    one = pa.RecordBatch.from_arrays(
+        [pa.nulls(1, dataset.schema.field(columns[i]).type) for i, _ in used], [name for _, name in used]
+    )
+    matcher.count(one)  # says which column is of a wrong type before a job begins
+    ids = _listed(options, "ids")
+    return Query(
+        dataset=dataset,
+        index=IndexFile(content_hash(path), path, path, artifact=False),
+        columns=tuple(columns),
+        used=tuple(used),
+        kept=len(fields),
+        result=pa.schema([*fields, *answer]),
+        lists=lists,
+        best=best,
+        ids=ids if ids is None or id_type == pa.string() else [_number(id) for id in ids],
+        tags=_listed(options, "tags"),
+        rows=_whole(options, "rows") if "rows" in options else ROWS,
+    )
+
+
+def _dataset(options: Mapping[str, str], folder: str) -> ds.Dataset:
+    paths = json.loads(options["paths"]) if "paths" in options else [options["path"]] if "path" in options else []
+    if not paths:
+        raise OptionError('the events are missing: .load("events/")')
+    format = checked_choice("format={}", options.get("format", "parquet"), FORMATS)
+    plain = [_local(path, folder) for path in paths]
+    with refusing(EventError, f"events cannot be read from {', '.join(map(shown, paths))}"):
+        found = [_with_dates(ds.dataset(path, format=format, partitioning="hive"), path, format) for path in plain]
+        return found[0] if len(found) == 1 else ds.dataset(found)
+
+
+def _local(path: str, folder: str) -> str:
+    """Returns a path of this machine, or an address of elsewhere as it is."""
+    if path.startswith("file:"):
+        path = path.removeprefix("file://" if path.startswith("file:///") else "file:")
+    return path if "://" in path else os.path.join(folder, path)
+
+
+def _with_dates(dataset: ds.Dataset, path: str, format: str) -> ds.Dataset:
+    """Returns a dataset in which folders such as ``day=2026-01-31`` are dates, as in Spark."""
+    fields = []
+    for field, known in zip(dataset.partitioning.schema, dataset.partitioning.dictionaries, strict=True):
+        if pa.types.is_string(field.type) and known is not None:
+            with suppress(pa.ArrowInvalid):
+                known.cast(pa.date32())
+                field = field.with_type(pa.date32())
+        fields.append(field)
+    if pa.schema(fields) == dataset.partitioning.schema:
+        return dataset
+    return ds.dataset(path, format=format, partitioning=ds.partitioning(pa.schema(fields), flavor="hive"))
+
+
+def _parts(query: Query, filter: pc.Expression | None) -> Iterator[list[ds.Fragment]]:
+    """Yields fragments for each partition: of Parquet some row groups, else files."""
+    part: list[ds.Fragment] = []
+    rows = 0
+    for fragment in query.dataset.get_fragments(filter):
+        pieces = (
+            fragment.split_by_row_group(filter, query.dataset.schema)
+            if isinstance(fragment, ds.ParquetFileFragment)
+            else [fragment]
+        )
+        for piece in pieces:
+            count = (
+                sum(group.num_rows for group in piece.row_groups)
+                if isinstance(piece, ds.ParquetFileFragment)
+                else query.rows
+            )
+            if part and rows + count > query.rows:
+                yield part
+                part, rows = [], 0
+            part.append(piece)
+            rows += count
+    if part:
+        yield part
+
+
+def _listed(options: Mapping[str, str], name: str) -> list[str] | None:
+    given = options.get(name)
+    return None if given is None else [one.strip() for one in given.split(",") if one.strip()]
+
+
+def _whole(options: Mapping[str, str], name: str) -> int:
+    return checked_whole(f"{name}={{}}", _number(options[name]), 1, 2**31 - 1)
+
+
+def _number(text: str) -> Any:
+    try:
+        return int(text)
+    except ValueError:
+        return text

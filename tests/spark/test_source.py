@@ -1,0 +1,205 @@
+"""The data source ``colmatch``: files that Spark's workers match where they read them."""
+
+from __future__ import annotations
+
+import datetime as dt
+import random
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.dataset as ds
+import pytest
+from pyspark.errors import AnalysisException
+from pyspark.sql import SparkSession
+from pyspark.sql.datasource import EqualTo, GreaterThan, In, IsNotNull, StringStartsWith
+
+from colmatch.errors import ColmatchError, EventError, OptionError
+from colmatch.matcher import Matcher
+from colmatch.spark import match, match_topk, register_source
+from colmatch.spark.source import MatchedReader, query_of
+
+DAYS = [dt.date(2026, 1, 30), dt.date(2026, 1, 31)]
+ROWS = 4_000
+RULES = {
+    "cheap": "price < 100",
+    "south": "dest = 'LIS' AND price < 300",
+    "never": "price < 0",
+    "long": "nights > 10 OR nights IS NULL",
+    "last of January": "day = DATE '2026-01-31' AND dest <> 'OPO'",
+}
+TYPES = {"price": "double", "dest": "string", "nights": "int", "day": "date"}
+
+
+def some_events(count: int) -> pa.Table:
+    rng = random.Random(7)
+    return pa.table(
+        {
+            "user": [rng.randrange(500) for _ in range(count)],
+            "price": [rng.choice([rng.uniform(0, 500), None]) for _ in range(count)],
+            "dest": [rng.choice(["LIS", "NCE", "OPO", None]) for _ in range(count)],
+            "nights": pa.array([rng.choice([2, 5, 14, None]) for _ in range(count)], pa.int32()),
+            "unused": [rng.random() for _ in range(count)],
+            "day": [rng.choice(DAYS) for _ in range(count)],
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("source")
+    parts = ds.partitioning(pa.schema([("day", pa.date32())]), flavor="hive")
+    ds.write_dataset(some_events(ROWS), folder / "events", format="parquet", partitioning=parts, max_rows_per_group=500)
+    priority = pa.array(range(len(RULES)))
+    rules = pa.table({"id": list(RULES), "expression": list(RULES.values()), "priority": priority})
+    Matcher.build(rules, TYPES, tags={"cheap": ["mine"], "long": ["mine"]}).save(folder / "alerts.cm")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def session(spark: SparkSession) -> SparkSession:
+    register_source(spark)
+    return spark
+
+
+def loaded(spark: SparkSession, files: Path, **options: Any) -> Any:
+    reader = spark.read.format("colmatch").option("index", str(files / "alerts.cm")).options(**options)
+    return reader.load(str(files / "events"))
+
+
+def rows(df: Any) -> list[tuple[Any, ...]]:
+    return sorted((tuple(row) for row in df.collect()), key=repr)
+
+
+@pytest.mark.parametrize("size", [300, 1 << 20])
+def test_files_give_what_their_rows_give(session: SparkSession, files: Path, size: int) -> None:
+    events = session.read.parquet(str(files / "events"))
+    found = loaded(session, files, keep="user, day", rows=size)
+    assert found.schema.simpleString() == "struct<user:bigint,day:date,subscription:string>"
+    wanted = match(events, str(files / "alerts.cm"), keep=["user", "day"])
+    assert rows(found) == rows(wanted)
+    lists = loaded(session, files, keep="user", mode="list", rows=size)
+    assert rows(lists) == rows(match(events, str(files / "alerts.cm"), keep=["user"], mode="list"))
+    best = loaded(session, files, keep="user", k=1, score="priority", rows=size)
+    assert rows(best) == rows(match_topk(events, str(files / "alerts.cm"), 1, score="priority", keep=["user"]))
+    mine = loaded(session, files, keep="user", tags="mine")
+    assert {row.subscription for row in mine.collect()} == {"cheap", "long"}
+    assert rows(loaded(session, files, ids="south,never")) == rows(
+        wanted.select("subscription").where("subscription = 'south'")
+    )
+
+
+FILTERS = [
+    "subscription = 'south'",
+    "subscription IN ('south', 'cheap') AND subscription <> 'cheap'",
+    "subscription = 'south' AND subscription = 'cheap'",
+    "user < 20",
+    "user IN (1, 2, 3) AND user >= 2",
+    "day = DATE '2026-01-31' AND subscription = 'cheap'",
+    "day > DATE '2026-01-31'",
+    "dest IS NULL",
+    "dest LIKE 'L%' OR user = 5",
+    "price > 400",
+    "NOT user > 3",
+]
+
+
+@pytest.mark.parametrize("where", FILTERS)
+def test_filters_mean_what_spark_means(session: SparkSession, files: Path, where: str) -> None:
+    keep = ["user", "day", "dest", "price"]
+    events = session.read.parquet(str(files / "events"))
+    found = loaded(session, files, keep=",".join(keep), rows=600).where(where)
+    assert rows(found) == rows(match(events, str(files / "alerts.cm"), keep=keep).where(where))
+
+
+def test_sql(session: SparkSession, files: Path) -> None:
+    session.sql(
+        f"CREATE OR REPLACE TEMPORARY VIEW fired USING colmatch "
+        f"OPTIONS (index '{files}/alerts.cm', path '{files}/events', keep 'user')"
+    )
+    counted = session.sql("SELECT subscription, count(*) FROM fired GROUP BY subscription")
+    parts = ds.partitioning(pa.schema([("day", pa.date32())]), flavor="hive")
+    hits = Matcher.open(files / "alerts.cm").hits(ds.dataset(files / "events", partitioning=parts))
+    assert {tuple(row) for row in counted.collect()} == set(zip(*hits.to_pydict().values()))
+
+
+def reader_of(files: Path, **options: str) -> MatchedReader:
+    query = query_of({"index": str(files / "alerts.cm"), "path": str(files / "events"), **options})
+    return MatchedReader(query, query.result)
+
+
+def test_only_what_is_needed_is_read(files: Path) -> None:
+    reader = reader_of(files, keep="user", rows="500")
+    assert reader.query.columns == ("user", "price", "dest", "nights", "day")
+    parts = [part.value for part in reader.partitions()]
+    assert all(sum(group.num_rows for one in part for group in one.row_groups) <= 500 for part in parts)
+    groups = sum(len(part) for part in parts)
+    assert groups > 8
+    few = reader_of(files, keep="user,day", rows="100000")
+    assert len(few.partitions()) == 1
+    filters = [EqualTo(("day",), DAYS[0]), IsNotNull(("day",)), StringStartsWith(("dest",), "L")]
+    assert list(few.pushFilters(filters)) == filters
+    (part,) = few.partitions()
+    assert len(part.value) < groups
+    assert all("day=2026-01-30" in fragment.path for fragment in part.value)
+    nobody = reader_of(files, keep="user", rows="500")
+    nobody.pushFilters([GreaterThan(("user",), 10_000)])  # of the statistics in each row group
+    (empty,) = nobody.partitions()
+    assert list(nobody.read(empty)) == []
+
+
+def test_filters_of_subscriptions_reach_the_matcher(files: Path) -> None:
+    reader = reader_of(files, keep="user")
+    reader.pushFilters([In(("subscription",), ("south", "cheap")), EqualTo(("subscription",), "south")])
+    assert reader.query.ids == ["south"]
+    (part,) = reader.partitions()
+    found = pa.Table.from_batches(reader.read(part))
+    assert set(found["subscription"].to_pylist()) == {"south"}
+
+
+def test_other_formats_and_several_paths(session: SparkSession, files: Path, tmp_path: Path) -> None:
+    events = some_events(100).drop_columns(["unused"])
+    for name in ("one", "two"):
+        pa.csv.write_csv(events, tmp_path / f"{name}.csv")
+    schema = dict(zip(events.schema.names, events.schema.types))
+    schema["nights"] = pa.int64()  # as pyarrow reads a CSV
+    Matcher.build(RULES, schema).save(tmp_path / "csv.cm")
+    reader = session.read.format("colmatch").option("index", str(tmp_path / "csv.cm")).option("format", "csv")
+    found = reader.load([str(tmp_path / "one.csv"), f"file://{tmp_path}/two.csv"])
+    assert found.count() == 2 * reader.load(str(tmp_path / "one.csv")).count() > 0
+
+
+BAD: list[tuple[dict[str, str], type[ColmatchError] | type[OSError], str]] = [
+    ({"inde": "x"}, OptionError, "did you mean 'index'"),
+    ({"index": "/nowhere.cm"}, FileNotFoundError, "nowhere"),
+    ({"keep": "usr"}, EventError, "did you mean 'user'"),
+    ({"keep": "subscription"}, EventError, "subscription"),
+    ({"mode": "pears"}, OptionError, "mode='pears'"),
+    ({"k": "many"}, OptionError, "k='many'"),
+    ({"score": "dot"}, OptionError, "give k"),
+    ({"k": "2", "mode": "list"}, OptionError, "no place for scores"),
+    ({"format": "xls"}, OptionError, "format='xls'"),
+    ({"path": "/nowhere"}, FileNotFoundError, "nowhere"),
+    ({"rows": "0"}, OptionError, "rows"),
+]
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "said"), BAD, ids=[" ".join(f"{k}={v}" for k, v in one[0].items()) for one in BAD]
+)
+def test_wrong_options(files: Path, options: dict[str, str], error: type[Exception], said: str) -> None:
+    with pytest.raises(error, match=said):
+        reader_of(files, **options)
+
+
+def test_columns_of_a_wrong_type_are_found_before_a_job(session: SparkSession, files: Path, tmp_path: Path) -> None:
+    wrong = some_events(10).drop_columns(["price"]).append_column("price", pa.array(["cheap"] * 10))
+    ds.write_dataset(wrong, tmp_path / "wrong", format="parquet")
+    with pytest.raises(AnalysisException, match="price"):
+        session.read.format("colmatch").option("index", str(files / "alerts.cm")).load(str(tmp_path / "wrong"))
+
+
+def test_no_files_at_all(session: SparkSession, files: Path) -> None:
+    with pytest.raises(AnalysisException, match="events are missing"):
+        session.read.format("colmatch").option("index", str(files / "alerts.cm")).load()
