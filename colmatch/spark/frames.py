@@ -29,6 +29,7 @@ from colmatch.errors import DependencyError, EventError, OptionError, near, show
 try:
     from pyspark.errors import PySparkException
     from pyspark.sql import Column, DataFrame
+    from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
     from pyspark.sql.pandas.types import to_arrow_schema
     from pyspark.sql.types import ArrayType, DataType, DoubleType, LongType, StringType, StructField, StructType
 except ImportError as error:
@@ -37,6 +38,7 @@ except ImportError as error:
 from colmatch.matcher import Matcher
 from colmatch.matching.range_worker import RangeNames
 from colmatch.session import same_zone
+from colmatch.spark.probe import check_workers, guarded
 from colmatch.spark.shipping import opened_index, reachable
 from colmatch.spark.worker import Task, TopKOptions
 
@@ -187,9 +189,10 @@ def _matched(
     schema = StructType([StructField(name, field.dataType, field.nullable, field.metadata) for name, field in fields])
     for name, one in zip(results, (answer, DoubleType())):
         schema.add(name, one, nullable=False)
+    check_workers(df.sparkSession, isinstance(df, ClassicDataFrame))
     index = reachable(df, given, file, hash, shared)
     task = Task(index, len(kept), tuple(used), lists, tuple(schema.names), best, ranges and dict(ranges), subset, now)
-    return events.mapInArrow(task, schema)
+    return events.mapInArrow(guarded(task), schema)
 
 
 def _check_arguments(matcher: object, mode: object, shared: object) -> None:
