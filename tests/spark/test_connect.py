@@ -25,7 +25,7 @@ spark = SparkSession.builder.remote("local[2]").getOrCreate()
 
 @pytest.fixture
 def connect():
-    """Runs code with a session, ``spark``, and what ``arguments`` has; returns what it prints last."""
+    """Runs code with a session, ``spark``, and ``arguments``; returns what it prints last."""
     for package in ("grpc", "grpc_status", "google.rpc", "zstandard"):
         pytest.importorskip(package, reason="pyspark[connect] is not installed")
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("SPARK_", "PYSPARK_"))}

@@ -50,7 +50,8 @@ def saved_index(matcher, path):
 def test_path(events, tmp_path, shared, monkeypatch):
     Matcher.build({100: "age >= 3"}, AGE).save(tmp_path / "alerts")
     monkeypatch.chdir(tmp_path)
-    for path in ("alerts", tmp_path / "alerts"):
+    address = (tmp_path / "alerts").as_uri()
+    for path in ("alerts", tmp_path / "alerts", address, address.replace("///", "/")):
         assert found(match(events, path, keep="id", shared=shared)) == [(3, 100), (4, 100)]
 
 
