@@ -1,8 +1,8 @@
-"""A matcher over a Spark DataFrame: ``match``, ``match_topk``, ``local_session``, ``check_java``.
+"""A matcher over a Spark DataFrame: ``build``, ``match``, ``match_topk``, ``local_session``.
 
-``frames`` is what runs in the session, which ``session`` makes, and ``worker`` what runs in Spark's
-Python workers. Names are imported when first used: workers import this package and must not need
-the session's classes.
+``matchers`` and ``frames`` are what runs in the session, which ``session`` makes, and ``worker``
+what runs in Spark's Python workers. Names are imported when first used: workers import this package
+and must not need the session's classes.
 """
 
 from __future__ import annotations
@@ -13,17 +13,26 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from colmatch.spark.frames import match as match
     from colmatch.spark.frames import match_topk as match_topk
+    from colmatch.spark.matchers import build as build
     from colmatch.spark.session import check_java as check_java
     from colmatch.spark.session import local_session as local_session
 
-__all__ = ["check_java", "local_session", "match", "match_topk"]
+_HOMES = {
+    "build": "matchers",
+    "check_java": "session",
+    "local_session": "session",
+    "match": "frames",
+    "match_topk": "frames",
+}
+
+__all__ = sorted(_HOMES)
 
 
 def __getattr__(name: str) -> Any:
-    if name not in __all__:
+    home = _HOMES.get(name)
+    if home is None:
         raise AttributeError(f"module 'colmatch.spark' has no attribute {name!r}")
-    module = "frames" if name.startswith("match") else "session"
-    return getattr(import_module(f"colmatch.spark.{module}"), name)
+    return getattr(import_module(f"colmatch.spark.{home}"), name)
 
 
 def __dir__() -> list[str]:

@@ -37,8 +37,8 @@ except ImportError as error:
 
 from colmatch.matcher import Matcher
 from colmatch.matching.range_worker import RangeNames
-from colmatch.session import same_zone
 from colmatch.spark.probe import check_workers, guarded
+from colmatch.spark.settings import check_settings, is_on, zone_of
 from colmatch.spark.shipping import opened_index, reachable
 from colmatch.spark.worker import Task, TopKOptions
 
@@ -152,9 +152,7 @@ def _matched(
     columns = _ColumnNames(df)
     _check_kept(kept, columns, results)
     given, file, hash, opened = opened_index(matcher)
-    _check_zone(df, opened)
-    _check_mode(df, opened)
-    _check_sizes(df, opened)
+    check_settings(df.sparkSession, opened)
     ids, tags, now = beside
     subset = None if ids is None and tags is None else opened.subset(ids, tags)
     # What is kept comes first, so the worker needs only its number; what is used may be among it.
@@ -233,7 +231,7 @@ class _ColumnNames:
 
     def __init__(self, df: DataFrame) -> None:
         self.df = df
-        self.sensitive = _is_on(df, "spark.sql.caseSensitive")
+        self.sensitive = is_on(df.sparkSession, "spark.sql.caseSensitive")
         self.names: dict[str, list[str]] = {}
         for name in df.columns:
             self.names.setdefault(self.folded(name), []).append(name)
@@ -263,47 +261,6 @@ class _ColumnNames:
         return self.df["`" + name.replace("`", "``") + "`"]
 
 
-def _check_zone(df: DataFrame, matcher: Matcher) -> None:
-    """Checks that the session has the zone in which literals were read, if any was."""
-    read, literal = matcher.options.timezone, matcher.local_literal
-    session = df.sparkSession.conf.get("spark.sql.session.timeZone") or ""
-    if literal is not None and not same_zone(read, session):
-        raise OptionError(
-            f"parts of timestamps or timestamp literals, {literal!r} for one, were read in the zone {read!r}, and the zone of this session "
-            f"is {session!r}: "
-            f"build the matcher with Options(timezone={session!r}), or set spark.sql.session.timeZone to {read!r}, "
-            "or give both columns and literals a zone"
-        )
-
-
-def _check_mode(df: DataFrame, matcher: Matcher) -> None:
-    """Checks that the session has the matcher's ANSI mode, if a value depends on it."""
-    value, ansi = matcher.moded_value, matcher.options.ansi
-    if value is not None and _is_on(df, "spark.sql.ansi.enabled") != ansi:
-        raise OptionError(
-            f"{value!r}, for one, was built with Options(ansi={ansi}), and this session has "
-            f"spark.sql.ansi.enabled={str(not ansi).lower()}, in which an overflow, a division by zero or a value that "
-            f"does not fit a cast {'is NULL or wraps' if ansi else 'is an error'}: build the matcher with "
-            f"Options(ansi={not ansi}), or set spark.sql.ansi.enabled to {str(ansi).lower()}"
-        )
-
-
-def _check_sizes(df: DataFrame, matcher: Matcher) -> None:
-    """Checks that the session takes the size of NULL for NULL, if any size is asked for."""
-    column = matcher.sized_column
-    legacy = not _is_on(df, "spark.sql.ansi.enabled") and _is_on(df, "spark.sql.legacy.sizeOfNull")
-    if column is not None and legacy:
-        raise OptionError(
-            f"size({column}) of NULL is NULL, and -1 in this session: set spark.sql.legacy.sizeOfNull to false, or "
-            "spark.sql.ansi.enabled to true"
-        )
-
-
-def _is_on(df: DataFrame, setting: str) -> bool:
-    """Says whether a setting of the session is true."""
-    return (df.sparkSession.conf.get(setting) or "").strip().lower() == "true"
-
-
 def _check_types(
     events: DataFrame,
     used: list[tuple[int, str]],
@@ -321,7 +278,7 @@ def _check_types(
             raise EventError(
                 f"column {name!r} is {type}, expressions compare strings by bytes: cast it to STRING COLLATE UTF8_BINARY"
             )
-    zone = events.sparkSession.conf.get("spark.sql.session.timeZone")
+    zone = zone_of(events.sparkSession)
     try:
         types = to_arrow_schema(events.schema, timezone=zone).types
     except PySparkException as error:
