@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import Any, Literal, Unpack, overload
+from typing import Any, Literal, Unpack, cast, get_args, overload
 
 import numpy as np
 import pyarrow as pa
@@ -16,16 +16,17 @@ from colmatch.events.clock import clock_of
 from colmatch.events.modes import moded_value, sized_column
 from colmatch.events.required import LACKS
 from colmatch.explain import Explanation, explain
-from colmatch.indexing.registry import KINDS, is_in_pages
+from colmatch.incoming import Event, Events
+from colmatch.indexing.registry import KINDS, IndexName, is_in_pages
 from colmatch.indexing.settings import Settings
 from colmatch.kernels.sink import ANY, COUNTS
-from colmatch.language import Language
+from colmatch.language import Language, LanguageName, Missing
 from colmatch.matching.range_worker import RangeNames
 from colmatch.matching.reasons import By, checked_by
-from colmatch.matching.request import Among
+from colmatch.matching.request import Among, Invalid, Unknown
 from colmatch.matching.single import SingleEvents
 from colmatch.matching.subset import Subset, subset_of
-from colmatch.matching.topk.arguments import TopK, checked_topk
+from colmatch.matching.topk.arguments import Score, TopK, checked_topk
 from colmatch.matching.workers import Workers
 from colmatch.options import Options
 from colmatch.paged.header import is_pages
@@ -36,14 +37,12 @@ from colmatch.updates.initial import indexed_parts, suited, taken_in
 from colmatch.updates.memory_set import MemorySet
 from colmatch.updates.set import SubscriptionSet
 
-Unknown = Literal["raise", "ignore"]
-
 __all__ = ["Matcher", "Rejected", "kinds"]
 
 
-def kinds() -> list[str]:
+def kinds() -> list[IndexName]:
     """Returns the names of the index kinds."""
-    return list(KINDS)
+    return cast(list[IndexName], list(KINDS))
 
 
 class Matcher:
@@ -77,12 +76,12 @@ class Matcher:
         cls,
         subscriptions: Any,
         schema: Any,
-        index: str | Settings = "auto",
+        index: IndexName | Settings = "auto",
         options: Options | None = None,
         errors: Errors = "raise",
-        sample: Any = None,
-        language: str = "sql",
-        missing: str | None = None,
+        sample: Events | None = None,
+        language: LanguageName = "sql",
+        missing: Missing | None = None,
         constants: Any = None,
         tags: Any = None,
     ) -> Matcher:
@@ -264,7 +263,7 @@ class Matcher:
         """
         self._set.delete(ids)
 
-    def compact(self, sample: Any = None) -> None:
+    def compact(self, sample: Events | None = None) -> None:
         """Merges all subscriptions into one index, without those that were deleted.
 
         Merges are made beside batches and updates as they are due; this one has ended when the
@@ -323,12 +322,12 @@ class Matcher:
         self._set.options = suited(self._set.requested, self._set.options.with_settings(options))
 
     @property
-    def language(self) -> str:
+    def language(self) -> LanguageName:
         """The language of the expressions: sql or betree."""
         return self._set.language.name
 
     @property
-    def missing(self) -> str:
+    def missing(self) -> Missing:
         """Returns what is said of a value that is missing: unknown or false."""
         return self._set.language.missing
 
@@ -368,7 +367,7 @@ class Matcher:
         """
         return self.columns_with()
 
-    def explain(self, event: Any, id: int | str, *, now: Any = None) -> Explanation:
+    def explain(self, event: Mapping[str, Any] | Events, id: int | str, *, now: Any = None) -> Explanation:
         """Explains why a subscription is true, or not, for one event.
 
         Parameters
@@ -457,25 +456,22 @@ class Matcher:
         return found
 
     @overload
-    def match(self, events: Any, ranges: RangeNames | None = None, **among: Unpack[Among]) -> pa.Table: ...
-
-    @overload
     def match(
         self,
-        events: Any,
+        events: Events,
         ranges: RangeNames | None = None,
         *,
-        invalid: Literal["skip", "raise"],
+        invalid: Literal["skip", "raise"] = "skip",
         **among: Unpack[Among],
     ) -> pa.Table: ...
 
     @overload
     def match(
-        self, events: Any, ranges: RangeNames | None = None, *, invalid: Literal["collect"], **among: Unpack[Among]
+        self, events: Events, ranges: RangeNames | None = None, *, invalid: Literal["collect"], **among: Unpack[Among]
     ) -> tuple[pa.Table, pa.Table]: ...
 
     def match(
-        self, events: Any, ranges: RangeNames | None = None, *, invalid: str = "skip", **among: Unpack[Among]
+        self, events: Events, ranges: RangeNames | None = None, *, invalid: Invalid = "skip", **among: Unpack[Among]
     ) -> Any:
         """Finds which subscriptions are true for which events.
 
@@ -520,7 +516,7 @@ class Matcher:
         OptionError : ``ranges`` is no such mapping, or what it names is no scalar of the schema; or
             ``invalid``, ``tags`` or ``now`` is something else
         """
-        invalid = checked_choice("invalid={}", invalid, ("skip", "raise", "collect"))
+        invalid = checked_choice("invalid={}", invalid, get_args(Invalid))
         schema, request = self._set.now.result_schema, self._workers.request(ranges, among)
         if invalid == "skip":
             return pa.Table.from_batches(self._workers.pairs(events, request), schema)
@@ -536,7 +532,7 @@ class Matcher:
         return matches if invalid == "raise" else (matches, pa.Table.from_batches(lacking, LACKS))
 
     def match_batches(
-        self, events: Any, ranges: RangeNames | None = None, **among: Unpack[Among]
+        self, events: Events, ranges: RangeNames | None = None, **among: Unpack[Among]
     ) -> pa.RecordBatchReader:
         """Returns a reader of what ``match`` returns, piece by piece as results come.
 
@@ -546,7 +542,7 @@ class Matcher:
         schema, request = self._set.now.result_schema, self._workers.request(ranges, among)
         return pa.RecordBatchReader.from_batches(schema, self._workers.pairs(events, request))
 
-    def match_lists(self, events: Any, ranges: RangeNames | None = None, **among: Unpack[Among]) -> pa.ChunkedArray:
+    def match_lists(self, events: Events, ranges: RangeNames | None = None, **among: Unpack[Among]) -> pa.ChunkedArray:
         """Returns the ids that match each event: list<id> array, one list a row, in row order.
 
         Ids within a list are in the order that ``match`` has. ``ranges``, ``ids``, ``tags`` and
@@ -556,7 +552,7 @@ class Matcher:
         lists = self._workers.lists(events, type, self._workers.request(ranges, among))
         return pa.chunked_array(list(lists), pa.list_(type))
 
-    def count(self, events: Any, ranges: RangeNames | None = None, **among: Unpack[Among]) -> NDArray[np.int64]:
+    def count(self, events: Events, ranges: RangeNames | None = None, **among: Unpack[Among]) -> NDArray[np.int64]:
         """Returns the number of subscriptions that match each event: (rows) int64.
 
         ``ranges``, ``ids``, ``tags`` and ``now`` as for ``match``.
@@ -564,7 +560,7 @@ class Matcher:
         counts = list(self._workers.counts(events, self._workers.request(ranges, among)))
         return np.concatenate(counts) if counts else np.empty(0, np.int64)
 
-    def exists(self, events: Any, ranges: RangeNames | None = None, **among: Unpack[Among]) -> NDArray[np.bool_]:
+    def exists(self, events: Events, ranges: RangeNames | None = None, **among: Unpack[Among]) -> NDArray[np.bool_]:
         """Says of each event whether any subscription matches it: (rows) bool.
 
         An event is left at its first match, by ``bitslice`` at the end of its segment. ``ranges``,
@@ -573,7 +569,7 @@ class Matcher:
         found = list(self._workers.exists(events, self._workers.request(ranges, among)))
         return np.concatenate(found) if found else np.empty(0, np.bool_)
 
-    def match_one(self, event: Any, *, unknown: Unknown = "raise", **among: Unpack[Among]) -> list[Any]:
+    def match_one(self, event: Event, *, unknown: Unknown = "raise", **among: Unpack[Among]) -> list[Any]:
         """Finds which subscriptions are true for one event, which needs no table.
 
         A service that matches each request by itself calls this: it takes a fifth of the time of
@@ -602,19 +598,19 @@ class Matcher:
         """
         return self._single.ids(event, unknown, among)
 
-    def count_one(self, event: Any, *, unknown: Unknown = "raise", **among: Unpack[Among]) -> int:
+    def count_one(self, event: Event, *, unknown: Unknown = "raise", **among: Unpack[Among]) -> int:
         """Returns how many subscriptions match one event; arguments are those of ``match_one``."""
         return self._single.count(event, unknown, among)
 
-    def exists_one(self, event: Any, *, unknown: Unknown = "raise", **among: Unpack[Among]) -> bool:
+    def exists_one(self, event: Event, *, unknown: Unknown = "raise", **among: Unpack[Among]) -> bool:
         """Says whether any subscription matches one event; arguments are those of ``match_one``."""
         return self._single.exists(event, unknown, among)
 
     def match_topk_one(
         self,
-        event: Any,
+        event: Event,
         k: int,
-        score: str = "dot",
+        score: Score = "dot",
         event_weights: str | Mapping[str, str | float] | None = None,
         *,
         unknown: Unknown = "raise",
@@ -627,7 +623,7 @@ class Matcher:
         """
         return self._single.best(event, unknown, self._topk(k, score, event_weights), among)
 
-    def reasons(self, events: Any, by: By = "attribute", **among: Unpack[Among]) -> pa.Table:
+    def reasons(self, events: Events, by: By = "attribute", **among: Unpack[Among]) -> pa.Table:
         """Says why subscriptions match none of the events: what alone has turned events away.
 
         A subscription would be true of such an event, were what is named true of it: for a campaign
@@ -658,9 +654,9 @@ class Matcher:
 
     def match_topk(
         self,
-        events: Any,
+        events: Events,
         k: int,
-        score: str = "dot",
+        score: Score = "dot",
         event_weights: str | Mapping[str, str | float] | None = None,
         **among: Unpack[Among],
     ) -> pa.Table:
@@ -704,9 +700,9 @@ class Matcher:
 
     def match_topk_batches(
         self,
-        events: Any,
+        events: Events,
         k: int,
-        score: str = "dot",
+        score: Score = "dot",
         event_weights: str | Mapping[str, str | float] | None = None,
         **among: Unpack[Among],
     ) -> pa.RecordBatchReader:
@@ -719,10 +715,10 @@ class Matcher:
 
     def counters(
         self,
-        events: Any,
+        events: Events,
         k: int | None = None,
         ranges: RangeNames | None = None,
-        score: str | None = None,
+        score: Score | None = None,
         event_weights: str | Mapping[str, str | float] | None = None,
         *,
         exists: bool = False,
@@ -756,11 +752,11 @@ class Matcher:
         topk = None if k is None else self._topk(k, "dot" if score is None else score, event_weights)
         return self._workers.counters(events, topk, self._workers.request(ranges, among), ANY if exists else COUNTS)
 
-    def columns_of_weights(self, k: int, score: str = "dot", event_weights: Any = None) -> list[str]:
+    def columns_of_weights(self, k: int, score: Score = "dot", event_weights: Any = None) -> list[str]:
         """Returns the columns of the events that ``match_topk`` needs for event weights."""
         return self._topk(k, score, event_weights).columns
 
-    def _topk(self, k: int, score: str = "dot", event_weights: Any = None) -> TopK:
+    def _topk(self, k: int, score: Score = "dot", event_weights: Any = None) -> TopK:
         return checked_topk(k, score, event_weights, self._set.schema)
 
 

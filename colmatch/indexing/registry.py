@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from colmatch.arguments import text
 from colmatch.errors import OptionError, shown
 from colmatch.indexing import bestar, betree, bitslice, kindex, opindex, pbtree, propagation, pstbloom, psthash, scan
@@ -20,6 +22,10 @@ _ALL = (
     pbtree.KIND,
     bitslice.KIND,
 )
+# Their names for type checkers, which read no registry; a test compares them.
+IndexName = Literal[
+    "auto", "scan", "kindex", "propagation", "opindex", "betree", "bestar", "pstbloom", "psthash", "pbtree", "bitslice"
+]
 KINDS: dict[str, IndexKind] = {kind.name: kind for kind in _ALL}
 FEWEST = scan.KIND  # for few subscriptions whose own kind takes no inserts: no other has so little to keep
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, TypedDict
+from typing import Any, Literal, NamedTuple, TypedDict
 
 from colmatch.events.clock import Clock
 from colmatch.events.range_reader import Ranges
 from colmatch.matching.subset import Subset
+
+Invalid = Literal["skip", "raise", "collect"]
+Unknown = Literal["raise", "ignore"]
 
 
 class Among(TypedDict, total=False):

@@ -37,6 +37,7 @@ except ImportError as error:
 
 from colmatch.matcher import Matcher
 from colmatch.matching.range_worker import RangeNames
+from colmatch.matching.topk.arguments import Score
 from colmatch.spark.probe import check_workers, guarded
 from colmatch.spark.settings import check_settings, is_on, zone_of
 from colmatch.spark.shipping import opened_index, reachable
@@ -104,7 +105,7 @@ def match_topk(
     df: DataFrame,
     matcher: Matcher | str | os.PathLike[str],
     k: int,
-    score: str = "dot",
+    score: Score = "dot",
     event_weights: str | Mapping[str, str | float] | None = None,
     keep: Sequence[str] = (),
     shared: bool | None = None,

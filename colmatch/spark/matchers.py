@@ -16,7 +16,9 @@ except ImportError as error:
     raise DependencyError(f'colmatch.spark needs PySpark 4: pip install "colmatch[spark]" ({error})') from error
 
 from colmatch.events.sample import MOST_EVENTS
+from colmatch.indexing.registry import IndexName
 from colmatch.indexing.settings import Settings
+from colmatch.language import Missing
 from colmatch.matcher import Matcher
 from colmatch.options import Options, checked
 from colmatch.schema import Schema
@@ -28,11 +30,11 @@ from colmatch.subscriptions.intake import Errors
 def build(
     subscriptions: Any,
     df: DataFrame,
-    index: str | Settings = "auto",
+    index: IndexName | Settings = "auto",
     options: Options | None = None,
     errors: Errors = "raise",
     sample: Any = None,
-    missing: str | None = None,
+    missing: Missing | None = None,
     tags: Any = None,
 ) -> Matcher:
     """Indexes subscriptions for the rows of a DataFrame.

@@ -29,6 +29,7 @@ from colmatch.matcher import Matcher
 from colmatch.matching.range_worker import RangeNames
 from colmatch.matching.request import Among
 from colmatch.matching.subset import Subset
+from colmatch.matching.topk.arguments import Score
 from colmatch.store.file import content_hash
 
 # Of one batch that goes back to Spark. An event may match every subscription, and each of its pairs
@@ -71,7 +72,7 @@ class TopKOptions:
     """
 
     k: int
-    score: str
+    score: Score
     event_weights: str | dict[str, str | float] | None
 
 
