@@ -189,7 +189,7 @@ def _matched(
     for name, one in zip(results, (answer, DoubleType())):
         schema.add(name, one, nullable=False)
     check_workers(df.sparkSession, isinstance(df, ClassicDataFrame))
-    index = reachable(df, given, file, hash, shared)
+    index = reachable(df, given, file, hash, shared, opened)
     task = Task(index, len(kept), tuple(used), lists, tuple(schema.names), best, ranges and dict(ranges), subset, now)
     return events.mapInArrow(guarded(task), schema)
 

@@ -12,6 +12,7 @@ libraries that look at it).
 from __future__ import annotations
 
 import os
+import pickle
 import socket
 from collections import OrderedDict
 from collections.abc import Iterator
@@ -56,12 +57,15 @@ class IndexFile:
     path : the file
     artifact : whether ``path`` is the name of an artifact that was sent to the workers rather than
         a path that they see
+    packed : the index itself, where no file reaches the workers: how many bytes its pickle has, and
+        these, compressed
     """
 
     hash: str
     origin: str
     path: str
     artifact: bool
+    packed: tuple[int, bytes] | None = None
 
 
 @dataclass(frozen=True)
@@ -175,6 +179,30 @@ def open_index(index: IndexFile) -> Matcher:
     if index.hash in _opened:
         _opened.move_to_end(index.hash)
         return _opened[index.hash][1]
+    matcher = _opened_file(index) if index.packed is None else unpacked(index.packed)
+    matcher.options = replace(matcher.options, threads=1)
+    for hash in [hash for hash, (origin, _) in _opened.items() if origin == index.origin]:
+        del _opened[hash]
+    _opened[index.hash] = (index.origin, matcher)
+    while len(_opened) > MATCHERS_MOST:
+        _opened.popitem(last=False)
+    return matcher
+
+
+def packed(matcher: Matcher) -> tuple[int, bytes]:
+    """Returns a matcher as ``IndexFile.packed`` has it."""
+    pickled = pickle.dumps(matcher)
+    return len(pickled), pa.compress(pickled, codec="zstd", asbytes=True)
+
+
+def unpacked(packed: tuple[int, bytes]) -> Matcher:
+    """Returns the matcher that was packed."""
+    size, data = packed
+    matcher: Matcher = pickle.loads(pa.decompress(data, decompressed_size=size, codec="zstd", asbytes=True))
+    return matcher
+
+
+def _opened_file(index: IndexFile) -> Matcher:
     path = index.path
     if index.artifact:
         from pyspark.core.files import SparkFiles
@@ -191,11 +219,4 @@ def open_index(index: IndexFile) -> Matcher:
             f"the index {path} was replaced (version {found}, planned with {index.hash}): call colmatch.spark.match again, and "
             "give versions names of their own while queries run"
         )
-    matcher = Matcher.open(path, mmap=True, trusted=True)
-    matcher.options = replace(matcher.options, threads=1)
-    for hash in [hash for hash, (origin, _) in _opened.items() if origin == index.origin]:
-        del _opened[hash]
-    _opened[index.hash] = (index.origin, matcher)
-    while len(_opened) > MATCHERS_MOST:
-        _opened.popitem(last=False)
-    return matcher
+    return Matcher.open(path, mmap=True, trusted=True)

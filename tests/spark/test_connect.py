@@ -88,3 +88,28 @@ def test_workers_without_colmatch(connect, tmp_path):
     said = connect(LACKS, {}, python)
     assert said.startswith(f"Spark's workers cannot run colmatch: the Python {sys.executable} on ")
     assert "cannot import colmatch" in said and "set PYSPARK_PYTHON, where the Connect server is started, to" in said
+
+
+STREAM = """
+from pathlib import Path
+from colmatch.spark import shipping
+folder = Path(arguments)
+spark.sql("SELECT id, id AS age FROM range(0, 100, 1, 4)").write.parquet(f"{folder}/in")
+source = spark.readStream.schema("id long, age long").option("maxFilesPerTrigger", 2).parquet(f"{folder}/in")
+matcher = Matcher.build({1: "age > 50", 2: "age > 97"}, {"age": "bigint"})
+matched = match(source, matcher, keep=["id"])
+query = matched.writeStream.format("parquet").option("checkpointLocation", f"{folder}/checkpoint")
+assert query.trigger(availableNow=True).start(f"{folder}/out").awaitTermination(120)
+rows = spark.read.parquet(f"{folder}/out").collect()
+shipping.PACKED_MOST = 10
+try:
+    match(source, matcher)
+except OptionError as refused:
+    print(json.dumps([sorted((row.id, row.subscription) for row in rows), str(refused)]))
+"""
+
+
+def test_a_stream_takes_the_index_along(connect, tmp_path):
+    pairs, refused = connect(STREAM, str(tmp_path))
+    assert pairs == [[id, 1] for id in range(51, 98)] + [[id, sub] for id in (98, 99) for sub in (1, 2)]
+    assert "more than 10: save it where all workers see it and pass its path with shared=True, or" in refused
