@@ -66,7 +66,7 @@ def matched(matcher: cm.Matcher, frame: pl.DataFrame, invalid: bool) -> Iterator
     matcher.match("events.parquet")  # wrong
     matcher.match([{"price": 1.0}])  # wrong
     matcher.match({"price": [1.0]})  # wrong
-    matcher.match(frame, invalid="collect").num_rows  # wrong
+    yield matcher.match(frame, invalid="collect").num_rows  # wrong
     matcher.match(frame, invalid="drop")  # wrong
     matcher.match(frame, id=[1])  # wrong
     matcher.match_topk(frame, 3, "best")  # wrong

@@ -1,4 +1,4 @@
-"""A matcher over a Spark DataFrame: ``build``, ``match``, ``match_topk``, ``local_session``.
+"""A matcher over a Spark DataFrame: ``build``, ``match``, ``match_topk``, ``totals``.
 
 ``matchers`` and ``frames`` are what runs in the session, which ``session`` makes, and ``worker``
 what runs in Spark's Python workers. Names are imported when first used: workers import this package
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from colmatch.spark.frames import match as match
     from colmatch.spark.frames import match_topk as match_topk
+    from colmatch.spark.frames import totals as totals
     from colmatch.spark.matchers import build as build
     from colmatch.spark.session import check_java as check_java
     from colmatch.spark.session import local_session as local_session
@@ -23,6 +24,7 @@ _HOMES = {
     "local_session": "session",
     "match": "frames",
     "match_topk": "frames",
+    "totals": "frames",
 }
 
 __all__ = sorted(_HOMES)

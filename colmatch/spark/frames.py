@@ -19,7 +19,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 import pyarrow as pa
 
@@ -31,7 +31,7 @@ try:
     from pyspark.sql import Column, DataFrame
     from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
     from pyspark.sql.pandas.types import to_arrow_schema
-    from pyspark.sql.types import ArrayType, DataType, DoubleType, LongType, StringType, StructField, StructType
+    from pyspark.sql.types import ArrayType, BooleanType, DoubleType, LongType, StringType, StructField, StructType
 except ImportError as error:
     raise DependencyError(f'colmatch.spark needs PySpark 4: pip install "colmatch[spark]" ({error})') from error
 
@@ -41,7 +41,17 @@ from colmatch.matching.topk.arguments import Score
 from colmatch.spark.probe import check_workers, guarded
 from colmatch.spark.settings import check_settings, is_on, zone_of
 from colmatch.spark.shipping import opened_index, reachable
-from colmatch.spark.worker import Task, TopKOptions
+from colmatch.spark.worker import Mode, Task, TopKOptions
+
+MatchMode = Literal["pairs", "list", "count", "exists"]
+# The columns that a call adds to those that are kept.
+RESULTS: dict[Mode, tuple[str, ...]] = {
+    "pairs": ("subscription",),
+    "list": ("subscriptions",),
+    "count": ("count",),
+    "exists": ("exists",),
+    "totals": ("subscription", "rows"),
+}
 
 
 class Beside(NamedTuple):
@@ -56,7 +66,7 @@ def match(
     df: DataFrame,
     matcher: Matcher | str | os.PathLike[str],
     keep: Sequence[str] = (),
-    mode: Literal["pairs", "list"] = "pairs",
+    mode: MatchMode = "pairs",
     shared: bool | None = None,
     ranges: RangeNames | None = None,
     ids: Any = None,
@@ -74,7 +84,8 @@ def match(
     keep : columns of ``df`` that go into the result, as many times as their row matches
     mode : ``"pairs"`` gives a row for each match, with the column ``subscription``; ``"list"`` a
         row for each event, with the column ``subscriptions``, an array that is empty where nothing
-        matches
+        matches. ``"count"`` and ``"exists"`` give a row for each event, too, with the column
+        ``count``, how many subscriptions match it, or ``exists``, whether any does
     shared : True when workers can open the given path, False to have the file sent to them, None to
         send it unless ``df`` belongs to a classic session with a local master
     ranges : attributes that are ranges in the events, as for ``Matcher.match``
@@ -82,7 +93,8 @@ def match(
 
     Returns
     -------
-    DataFrame : the kept columns, then the ids: long or string, as in the matcher
+    DataFrame : the kept columns, then the ids: long or string, as in the matcher. With
+    ``mode="count"`` a long, with ``mode="exists"`` a Boolean
 
     Raises
     ------
@@ -97,8 +109,38 @@ def match(
 
     colmatch must be installed on the workers.
     """
-    _check_arguments(matcher, mode, shared)
-    return _matched(df, matcher, keep, text(mode) == "list", shared, Beside(ids, tags, now), ranges=ranges)
+    mode = _check_arguments(matcher, mode, shared)
+    return _matched(df, matcher, keep, mode, shared, Beside(ids, tags, now), ranges=ranges)
+
+
+def totals(
+    df: DataFrame,
+    matcher: Matcher | str | os.PathLike[str],
+    shared: bool | None = None,
+    ranges: RangeNames | None = None,
+    ids: Any = None,
+    tags: Any = None,
+    now: Any = None,
+) -> DataFrame:
+    """Counts the rows of ``df`` that each subscription matches.
+
+    Each task counts its own rows, so at most a row for each subscription and task is shuffled.
+
+    Parameters
+    ----------
+    df, matcher, shared, ranges, ids, tags, now : as for ``match``
+
+    Returns
+    -------
+    DataFrame : ``subscription``, and the long ``rows``; none for a subscription that matches no row
+
+    Raises
+    ------
+    EventError, OptionError, SubscriptionError, StoreError, OSError : as from ``match``
+    """
+    _check_arguments(matcher, "pairs", shared)
+    counted = _matched(df, matcher, (), "totals", shared, Beside(ids, tags, now), ranges=ranges)
+    return counted.groupBy("subscription").sum("rows").toDF("subscription", "rows")
 
 
 def match_topk(
@@ -133,20 +175,20 @@ def match_topk(
     """
     _check_arguments(matcher, "pairs", shared)
     best = TopKOptions(k, score, dict(event_weights) if isinstance(event_weights, Mapping) else event_weights)
-    return _matched(df, matcher, keep, False, shared, Beside(ids, tags, now), best)
+    return _matched(df, matcher, keep, "pairs", shared, Beside(ids, tags, now), best)
 
 
 def _matched(
     df: DataFrame,
     matcher: Matcher | str | os.PathLike[str],
     keep: Sequence[str],
-    lists: bool,
+    mode: Mode,
     shared: bool | None,
     beside: Beside,
     best: TopKOptions | None = None,
     ranges: RangeNames | None = None,
 ) -> DataFrame:
-    results = ["subscriptions" if lists else "subscription"] + ["score"] * (best is not None)
+    results = ["subscription", "score"] if best is not None else list(RESULTS[mode])
     kept = _names(keep)
     if not isinstance(df, DataFrame):
         raise EventError(f"events are a Spark DataFrame here, not {type(df).__name__}: Matcher.match takes others")
@@ -183,24 +225,28 @@ def _matched(
     _check_types(events, used, opened, best, ranges, now)
 
     id = LongType() if pa.types.is_integer(opened.ids.type) else StringType()
-    answer: DataType = ArrayType(id, containsNull=False) if lists else id
+    types = {
+        "subscription": id, "subscriptions": ArrayType(id, containsNull=False), "score": DoubleType(),
+        "count": LongType(), "exists": BooleanType(), "rows": LongType(),
+    }  # fmt: skip
     fields = zip(sent[: len(kept)], events.schema.fields)
     schema = StructType([StructField(name, field.dataType, field.nullable, field.metadata) for name, field in fields])
-    for name, one in zip(results, (answer, DoubleType())):
-        schema.add(name, one, nullable=False)
+    for name in results:
+        schema.add(name, types[name], nullable=False)
     check_workers(df.sparkSession, isinstance(df, ClassicDataFrame))
     index = reachable(df, given, file, hash, shared, opened)
-    task = Task(index, len(kept), tuple(used), lists, tuple(schema.names), best, ranges and dict(ranges), subset, now)
+    task = Task(index, len(kept), tuple(used), mode, tuple(schema.names), best, ranges and dict(ranges), subset, now)
     return events.mapInArrow(guarded(task), schema)
 
 
-def _check_arguments(matcher: object, mode: object, shared: object) -> None:
-    """Checks what can be checked without the DataFrame."""
-    checked_choice("mode={}", mode, ("pairs", "list"))
+def _check_arguments(matcher: object, mode: object, shared: object) -> MatchMode:
+    """Checks what can be checked without the DataFrame; returns the mode."""
+    chosen: MatchMode = checked_choice("mode={}", mode, get_args(MatchMode))
     if shared is not None and checked_flag("shared={}", shared) and isinstance(matcher, Matcher):
         raise OptionError(
             "shared=True needs a path that the workers see: call matcher.save(path) there and pass the path"
         )
+    return chosen
 
 
 def _names(keep: object) -> list[str]:

@@ -15,10 +15,11 @@ import os
 import pickle
 import socket
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -39,6 +40,9 @@ PAIRS_MOST = 1 << 16
 BYTES_MOST = 64 << 20
 
 MATCHERS_MOST = 4
+
+Rows = Callable[[Matcher, pa.RecordBatch, list[pa.Array]], Iterator[list[pa.Array]]]  # of one batch
+Mode = Literal["pairs", "list", "count", "exists", "totals"]
 
 # Content hash -> (what the caller called the index, the matcher); the least recently used first. A
 # worker process outlives its tasks.
@@ -90,8 +94,9 @@ class Task:
     kept : number of leading columns of the partition that go into the result
     used : columns of the partition that the expressions or event weights use: position, and name
         in the matcher's schema, or as event weights name it
-    lists : whether the result has one row for each event, with a list of ids, rather than one for
-        each pair
+    mode : what the result has: a row for each pair; a row for each event, with a list of ids, a
+        count or a Boolean; or a row for each subscription, with the number of its events in this
+        partition
     names : column names of the result
     best : the best matches alone are wanted, with their scores
     ranges : attributes that are ranges, as for ``Matcher.match``
@@ -102,7 +107,7 @@ class Task:
     index: IndexFile
     kept: int
     used: tuple[tuple[int, str], ...]
-    lists: bool
+    mode: Mode
     names: tuple[str, ...]
     best: TopKOptions | None = None
     ranges: RangeNames | None = None
@@ -115,7 +120,15 @@ class Task:
             return
         matcher = open_index(self.index)
         reader = pa.RecordBatchReader.from_batches(first.schema, chain([first], partition))
-        rows, start = self._list_rows if self.lists else self._pair_rows, 0
+        totals, start = _Totals(), 0
+        ways: dict[Mode, Rows] = {
+            "pairs": self._pair_rows,
+            "list": self._list_rows,
+            "count": self._event_rows,
+            "exists": self._event_rows,
+            "totals": partial(self._no_rows, totals),
+        }
+        rows = ways[self.mode]
         for batch in gathered(reader, matcher.options.batch_rows):
             kept = batch.columns[: self.kept]
             events = batch.select([i for i, _ in self.used]).rename_columns([name for _, name in self.used])
@@ -126,6 +139,20 @@ class Task:
                 error.count_from(start)
                 raise
             start += batch.num_rows
+        for counted in totals.batches():
+            yield pa.RecordBatch.from_arrays(counted.columns, names=list(self.names))
+
+    def _no_rows(
+        self, totals: _Totals, matcher: Matcher, events: pa.RecordBatch, kept: list[pa.Array]
+    ) -> Iterator[list[pa.Array]]:
+        """Yields nothing: counts the events of each subscription instead."""
+        for pairs in matcher.match_batches(events, self.ranges, ids=self.among, now=self.now):
+            totals.add(pairs.column("subscription"))
+        yield from ()
+
+    def _event_rows(self, matcher: Matcher, events: pa.RecordBatch, kept: list[pa.Array]) -> Iterator[list[pa.Array]]:
+        ask = matcher.count if self.mode == "count" else matcher.exists
+        yield [*kept, pa.array(ask(events, self.ranges, ids=self.among, now=self.now))]
 
     def _pair_rows(self, matcher: Matcher, events: pa.RecordBatch, kept: list[pa.Array]) -> Iterator[list[pa.Array]]:
         # Bounded by bytes too: a pair repeats what its event carries. The mean is near enough,
@@ -162,6 +189,32 @@ class Task:
                 ]
                 row += len(part)
                 start = stop
+
+
+class _Totals:
+    """How many events of a partition each subscription matches."""
+
+    def __init__(self) -> None:
+        self._parts: list[pa.Table] = []
+        self._held = 0  # rows of all parts
+
+    def add(self, ids: pa.Array) -> None:
+        """Counts one event for each id."""
+        counts = pc.value_counts(ids)
+        self._parts.append(pa.table({"id": _spark_ids(counts.field("values")), "rows": counts.field("counts")}))
+        self._held += len(counts)
+        if self._held > PAIRS_MOST + 2 * len(self._parts[0]):  # of parts, the first may have been summed before
+            self._sum()
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Yields ids and counts, each id once."""
+        if self._parts:
+            self._sum()
+            yield from self._parts[0].to_batches(max_chunksize=PAIRS_MOST)
+
+    def _sum(self) -> None:
+        summed = pa.concat_tables(self._parts).group_by("id").aggregate([("rows", "sum")])
+        self._parts, self._held = [summed.rename_columns(["id", "rows"])], len(summed)
 
 
 def _spark_ids(ids: pa.Array) -> pa.Array:

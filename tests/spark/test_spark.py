@@ -306,7 +306,7 @@ WRONG = {
         "no column 'idd', which keep names: did you mean 'id'",
     ),
     "keep twice": (lambda df: df, {"keep": ["id", "ID"]}, OptionError, "keep has 'id' 2 times"),
-    "mode": (lambda df: df, {"mode": "lists"}, OptionError, "'pairs' or 'list'"),
+    "mode": (lambda df: df, {"mode": "lists"}, OptionError, "'pairs', 'list', 'count' or 'exists'"),
     "shared": (lambda df: df, {"shared": True}, OptionError, "matcher.save"),
 }
 
