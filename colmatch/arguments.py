@@ -8,17 +8,21 @@ raise. Subclasses of Python's types and scalars of NumPy become values of Python
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Collection, Iterable
 from contextlib import suppress
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeVar, cast
+from urllib.parse import unquote
 
 import numpy as np
 
 from colmatch.errors import OptionError, shown
 
+Choice = TypeVar("Choice", bound=str)  # a Literal
 MOST_BITS = 4096  # bits of a whole number; Python makes no text of more than 4,300 digits
+_LOCAL = re.compile(r"file:(?://(?:localhost)?)?(/(?!/).*)", re.DOTALL)
 _PLAIN = (int, str, bool, float, type(None))
 
 
@@ -89,9 +93,15 @@ def members(value: Any) -> list[Any] | None:
 
 
 def file_name(value: Any) -> str | None:
-    """Returns a path as a text that the system accepts; None for anything else."""
+    """Returns a path as a text that the system accepts; None for anything else.
+
+    A path may be an address: ``file:/a%20b`` or ``file:///a%20b`` is ``/a b``.
+    """
     with suppress(TypeError, ValueError):
         name = str.__str__(os.fsdecode(value))
+        local = _LOCAL.fullmatch(name)
+        if local:
+            name = unquote(local[1], errors="surrogateescape")
         os.fsencode(name)
         return name
     return None
@@ -120,7 +130,7 @@ def checked_flag(what: str, value: Any) -> bool:
     return found
 
 
-def checked_choice(what: str, value: Any, allowed: Collection[str]) -> str:
+def checked_choice(what: str, value: Any, allowed: Collection[Choice]) -> Choice:
     """Returns one of some texts.
 
     what : as for ``checked_whole``
@@ -129,4 +139,4 @@ def checked_choice(what: str, value: Any, allowed: Collection[str]) -> str:
     if found is None or found not in allowed:
         *others, last = map(repr, allowed)
         raise OptionError(f"{what.format(shown(value))}: {', '.join(others)} or {last} is needed")
-    return found
+    return cast(Choice, found)

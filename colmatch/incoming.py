@@ -12,10 +12,10 @@ predicates takes 8 ms.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import chain
-from typing import Any
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -39,6 +39,52 @@ _UNREADABLE = (
 NESTED_MOST = 50  # levels of types, or of lists, within each other; Arrow's files take 64
 _CONTAINERS = (list, tuple, set, frozenset, dict, np.ndarray)
 _PLAIN = frozenset({int, float, str, bytes, bool, type(None)})
+
+
+class ArrowStream(Protocol):
+    """Tables, readers and data frames: what has the Arrow C stream protocol."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
+
+
+class ArrowArray(Protocol):
+    """Record batches and arrays: what has the Arrow C array protocol."""
+
+    def __arrow_c_array__(self, requested_schema: object | None = None) -> object: ...
+
+
+class ArrowDataset(Protocol):
+    """Datasets of pyarrow."""
+
+    def scanner(self, *arguments: Any, **named: Any) -> Any: ...
+
+
+class ArrowScanner(Protocol):
+    """Scanners of pyarrow."""
+
+    def to_reader(self) -> Any: ...
+
+
+class LazyFrame(Protocol):
+    """Queries of polars, computed piece by piece."""
+
+    def collect_batches(self, *arguments: Any, **named: Any) -> Any: ...
+
+
+class DataclassEvent(Protocol):
+    """A dataclass, whose fields are columns."""
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+
+class ModelEvent(Protocol):
+    """A pydantic model, whose fields are columns."""
+
+    def model_dump(self, *arguments: Any, **named: Any) -> dict[str, Any]: ...
+
+
+Events = ArrowStream | ArrowArray | ArrowDataset | ArrowScanner | LazyFrame
+Event = Mapping[str, Any] | tuple[Any, ...] | DataclassEvent | ModelEvent
 
 
 @contextmanager

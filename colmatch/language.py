@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal, get_args
 
 from colmatch.arguments import checked_choice
 
-NAMES = ("sql", "betree")
-MEANINGS = ("unknown", "false")
+LanguageName = Literal["sql", "betree"]
+Missing = Literal["unknown", "false"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,8 +22,8 @@ class Language:
         then NOT is plain negation
     """
 
-    name: str = "sql"
-    missing: str = "unknown"
+    name: LanguageName = "sql"
+    missing: Missing = "unknown"
 
     @staticmethod
     def asked_for(name: object, missing: object) -> Language:
@@ -34,10 +35,10 @@ class Language:
         ------
         OptionError : there is none of that name, or no such meaning
         """
-        language = checked_choice("language={}", name, NAMES)
+        language = checked_choice("language={}", name, get_args(LanguageName))
         if missing is None:
             missing = "false" if language == "betree" else "unknown"
-        return Language(language, checked_choice("missing={}", missing, MEANINGS))
+        return Language(language, checked_choice("missing={}", missing, get_args(Missing)))
 
     @property
     def is_betree(self) -> bool:

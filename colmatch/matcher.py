@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
-from typing import Any, Literal, Unpack, overload
+from collections.abc import Mapping
+from typing import Any, Literal, Unpack, cast, get_args, overload
 
 import numpy as np
 import pyarrow as pa
@@ -16,16 +16,17 @@ from colmatch.events.clock import clock_of
 from colmatch.events.modes import moded_value, sized_column
 from colmatch.events.required import LACKS
 from colmatch.explain import Explanation, explain
-from colmatch.indexing.registry import KINDS, is_in_pages
+from colmatch.incoming import Event, Events
+from colmatch.indexing.registry import KINDS, IndexName, is_in_pages
 from colmatch.indexing.settings import Settings
 from colmatch.kernels.sink import ANY, COUNTS
-from colmatch.language import Language
+from colmatch.language import Language, LanguageName, Missing
 from colmatch.matching.range_worker import RangeNames
 from colmatch.matching.reasons import By, checked_by
-from colmatch.matching.request import Among
+from colmatch.matching.request import Among, Invalid, Keep, Unknown
 from colmatch.matching.single import SingleEvents
 from colmatch.matching.subset import Subset, subset_of
-from colmatch.matching.topk.arguments import TopK, checked_topk
+from colmatch.matching.topk.arguments import Score, TopK, checked_topk
 from colmatch.matching.workers import Workers
 from colmatch.options import Options
 from colmatch.paged.header import is_pages
@@ -36,15 +37,12 @@ from colmatch.updates.initial import indexed_parts, suited, taken_in
 from colmatch.updates.memory_set import MemorySet
 from colmatch.updates.set import SubscriptionSet
 
-Unknown = Literal["raise", "ignore"]
-Keep = str | Sequence[str] | None  # columns of the events
-
 __all__ = ["Matcher", "Rejected", "kinds"]
 
 
-def kinds() -> list[str]:
+def kinds() -> list[IndexName]:
     """Returns the names of the index kinds."""
-    return list(KINDS)
+    return cast(list[IndexName], list(KINDS))
 
 
 class Matcher:
@@ -78,12 +76,12 @@ class Matcher:
         cls,
         subscriptions: Any,
         schema: Any,
-        index: str | Settings = "auto",
+        index: IndexName | Settings = "auto",
         options: Options | None = None,
         errors: Errors = "raise",
-        sample: Any = None,
-        language: str = "sql",
-        missing: str | None = None,
+        sample: Events | None = None,
+        language: LanguageName = "sql",
+        missing: Missing | None = None,
         constants: Any = None,
         tags: Any = None,
     ) -> Matcher:
@@ -265,7 +263,7 @@ class Matcher:
         """
         self._set.delete(ids)
 
-    def compact(self, sample: Any = None) -> None:
+    def compact(self, sample: Events | None = None) -> None:
         """Merges all subscriptions into one index, without those that were deleted.
 
         Merges are made beside batches and updates as they are due; this one has ended when the
@@ -324,12 +322,12 @@ class Matcher:
         self._set.options = suited(self._set.requested, self._set.options.with_settings(options))
 
     @property
-    def language(self) -> str:
+    def language(self) -> LanguageName:
         """The language of the expressions: sql or betree."""
         return self._set.language.name
 
     @property
-    def missing(self) -> str:
+    def missing(self) -> Missing:
         """Returns what is said of a value that is missing: unknown or false."""
         return self._set.language.missing
 
@@ -369,7 +367,7 @@ class Matcher:
         """
         return self.columns_with()
 
-    def explain(self, event: Any, id: int | str, *, now: Any = None) -> Explanation:
+    def explain(self, event: Mapping[str, Any] | Events, id: int | str, *, now: Any = None) -> Explanation:
         """Explains why a subscription is true, or not, for one event.
 
         Parameters
@@ -459,16 +457,11 @@ class Matcher:
 
     @overload
     def match(
-        self, events: Any, ranges: RangeNames | None = None, *, keep: Keep = None, **among: Unpack[Among]
-    ) -> pa.Table: ...
-
-    @overload
-    def match(
         self,
-        events: Any,
+        events: Events,
         ranges: RangeNames | None = None,
         *,
-        invalid: Literal["skip", "raise"],
+        invalid: Literal["skip", "raise"] = "skip",
         keep: Keep = None,
         **among: Unpack[Among],
     ) -> pa.Table: ...
@@ -476,7 +469,7 @@ class Matcher:
     @overload
     def match(
         self,
-        events: Any,
+        events: Events,
         ranges: RangeNames | None = None,
         *,
         invalid: Literal["collect"],
@@ -486,10 +479,10 @@ class Matcher:
 
     def match(
         self,
-        events: Any,
+        events: Events,
         ranges: RangeNames | None = None,
         *,
-        invalid: str = "skip",
+        invalid: Invalid = "skip",
         keep: Keep = None,
         **among: Unpack[Among],
     ) -> Any:
@@ -538,7 +531,7 @@ class Matcher:
         OptionError : ``ranges`` is no such mapping, or what it names is no scalar of the schema; or
             ``invalid``, ``tags`` or ``now`` is something else
         """
-        invalid = checked_choice("invalid={}", invalid, ("skip", "raise", "collect"))
+        invalid = checked_choice("invalid={}", invalid, get_args(Invalid))
         asked = self._workers.request(ranges, among)
         given, request, schema = self._workers.keeping(events, keep, asked, self._set.now.result_schema)
         if invalid == "skip":
@@ -555,7 +548,7 @@ class Matcher:
         return matches if invalid == "raise" else (matches, pa.Table.from_batches(lacking, LACKS))
 
     def match_batches(
-        self, events: Any, ranges: RangeNames | None = None, *, keep: Keep = None, **among: Unpack[Among]
+        self, events: Events, ranges: RangeNames | None = None, *, keep: Keep = None, **among: Unpack[Among]
     ) -> pa.RecordBatchReader:
         """Returns a reader of what ``match`` returns, piece by piece as results come.
 
@@ -566,7 +559,7 @@ class Matcher:
         given, request, schema = self._workers.keeping(events, keep, asked, self._set.now.result_schema)
         return pa.RecordBatchReader.from_batches(schema, self._workers.pairs(given, request, schema))
 
-    def match_lists(self, events: Any, ranges: RangeNames | None = None, **among: Unpack[Among]) -> pa.ChunkedArray:
+    def match_lists(self, events: Events, ranges: RangeNames | None = None, **among: Unpack[Among]) -> pa.ChunkedArray:
         """Returns the ids that match each event: list<id> array, one list a row, in row order.
 
         Ids within a list are in the order that ``match`` has. ``ranges``, ``ids``, ``tags`` and
@@ -576,7 +569,7 @@ class Matcher:
         lists = self._workers.lists(events, type, self._workers.request(ranges, among))
         return pa.chunked_array(list(lists), pa.list_(type))
 
-    def count(self, events: Any, ranges: RangeNames | None = None, **among: Unpack[Among]) -> NDArray[np.int64]:
+    def count(self, events: Events, ranges: RangeNames | None = None, **among: Unpack[Among]) -> NDArray[np.int64]:
         """Returns the number of subscriptions that match each event: (rows) int64.
 
         ``ranges``, ``ids``, ``tags`` and ``now`` as for ``match``.
@@ -584,7 +577,7 @@ class Matcher:
         counts = list(self._workers.counts(events, self._workers.request(ranges, among)))
         return np.concatenate(counts) if counts else np.empty(0, np.int64)
 
-    def exists(self, events: Any, ranges: RangeNames | None = None, **among: Unpack[Among]) -> NDArray[np.bool_]:
+    def exists(self, events: Events, ranges: RangeNames | None = None, **among: Unpack[Among]) -> NDArray[np.bool_]:
         """Says of each event whether any subscription matches it: (rows) bool.
 
         An event is left at its first match, by ``bitslice`` at the end of its segment. ``ranges``,
@@ -593,7 +586,7 @@ class Matcher:
         found = list(self._workers.exists(events, self._workers.request(ranges, among)))
         return np.concatenate(found) if found else np.empty(0, np.bool_)
 
-    def hits(self, events: Any, ranges: RangeNames | None = None, **among: Unpack[Among]) -> pa.Table:
+    def hits(self, events: Events, ranges: RangeNames | None = None, **among: Unpack[Among]) -> pa.Table:
         """Counts the events that each subscription matches, without a table of pairs.
 
         ``ranges``, ``ids``, ``tags`` and ``now`` as for ``match``. All events are matched with the
@@ -606,7 +599,7 @@ class Matcher:
         """
         return self._workers.hits(events, self._workers.request(ranges, among))
 
-    def match_one(self, event: Any, *, unknown: Unknown = "raise", **among: Unpack[Among]) -> list[Any]:
+    def match_one(self, event: Event, *, unknown: Unknown = "raise", **among: Unpack[Among]) -> list[Any]:
         """Finds which subscriptions are true for one event, which needs no table.
 
         A service that matches each request by itself calls this: it takes a fifth of the time of
@@ -635,19 +628,19 @@ class Matcher:
         """
         return self._single.ids(event, unknown, among)
 
-    def count_one(self, event: Any, *, unknown: Unknown = "raise", **among: Unpack[Among]) -> int:
+    def count_one(self, event: Event, *, unknown: Unknown = "raise", **among: Unpack[Among]) -> int:
         """Returns how many subscriptions match one event; arguments are those of ``match_one``."""
         return self._single.count(event, unknown, among)
 
-    def exists_one(self, event: Any, *, unknown: Unknown = "raise", **among: Unpack[Among]) -> bool:
+    def exists_one(self, event: Event, *, unknown: Unknown = "raise", **among: Unpack[Among]) -> bool:
         """Says whether any subscription matches one event; arguments are those of ``match_one``."""
         return self._single.exists(event, unknown, among)
 
     def match_topk_one(
         self,
-        event: Any,
+        event: Event,
         k: int,
-        score: str = "dot",
+        score: Score = "dot",
         event_weights: str | Mapping[str, str | float] | None = None,
         *,
         unknown: Unknown = "raise",
@@ -660,7 +653,7 @@ class Matcher:
         """
         return self._single.best(event, unknown, self._topk(k, score, event_weights), among)
 
-    def reasons(self, events: Any, by: By = "attribute", **among: Unpack[Among]) -> pa.Table:
+    def reasons(self, events: Events, by: By = "attribute", **among: Unpack[Among]) -> pa.Table:
         """Says why subscriptions match none of the events: what alone has turned events away.
 
         A subscription would be true of such an event, were what is named true of it: for a campaign
@@ -691,9 +684,9 @@ class Matcher:
 
     def match_topk(
         self,
-        events: Any,
+        events: Events,
         k: int,
-        score: str = "dot",
+        score: Score = "dot",
         event_weights: str | Mapping[str, str | float] | None = None,
         *,
         keep: Keep = None,
@@ -740,9 +733,9 @@ class Matcher:
 
     def match_topk_batches(
         self,
-        events: Any,
+        events: Events,
         k: int,
-        score: str = "dot",
+        score: Score = "dot",
         event_weights: str | Mapping[str, str | float] | None = None,
         *,
         keep: Keep = None,
@@ -758,10 +751,10 @@ class Matcher:
 
     def counters(
         self,
-        events: Any,
+        events: Events,
         k: int | None = None,
         ranges: RangeNames | None = None,
-        score: str | None = None,
+        score: Score | None = None,
         event_weights: str | Mapping[str, str | float] | None = None,
         *,
         exists: bool = False,
@@ -795,11 +788,11 @@ class Matcher:
         topk = None if k is None else self._topk(k, "dot" if score is None else score, event_weights)
         return self._workers.counters(events, topk, self._workers.request(ranges, among), ANY if exists else COUNTS)
 
-    def columns_of_weights(self, k: int, score: str = "dot", event_weights: Any = None) -> list[str]:
+    def columns_of_weights(self, k: int, score: Score = "dot", event_weights: Any = None) -> list[str]:
         """Returns the columns of the events that ``match_topk`` needs for event weights."""
         return self._topk(k, score, event_weights).columns
 
-    def _topk(self, k: int, score: str = "dot", event_weights: Any = None) -> TopK:
+    def _topk(self, k: int, score: Score = "dot", event_weights: Any = None) -> TopK:
         return checked_topk(k, score, event_weights, self._set.schema)
 
 

@@ -5,10 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Any, Literal, get_args
 
 from colmatch.arguments import checked_choice, checked_flag, checked_whole, text
 from colmatch.errors import OptionError, near, shown
+
+MissingColumns = Literal["error", "null"]
+Order = Literal["subscription", "any"]
 
 # options that can be changed while a matcher is in use
 RUNNING = ("batch_rows", "threads", "missing_columns", "order", "observe", "max_text_bytes")
@@ -50,8 +53,8 @@ class Options:
 
     batch_rows: int = 8192
     threads: int = 0
-    missing_columns: str = "error"
-    order: str = "subscription"
+    missing_columns: MissingColumns = "error"
+    order: Order = "subscription"
     observe: int = 0
     max_depth: int = 200
     max_text_bytes: int = 1 << 20
@@ -67,7 +70,7 @@ class Options:
             ("max_text_bytes", 1, 2**30),
         ):
             object.__setattr__(self, name, checked_whole(f"Options({name}={{}})", getattr(self, name), low, high))
-        for name, choices in (("missing_columns", ("error", "null")), ("order", ("subscription", "any"))):
+        for name, choices in (("missing_columns", get_args(MissingColumns)), ("order", get_args(Order))):
             object.__setattr__(self, name, checked_choice(f"Options({name}={{}})", getattr(self, name), choices))
         object.__setattr__(self, "ansi", checked_flag("Options(ansi={})", self.ansi))
         from colmatch.session import time_zone

@@ -18,11 +18,13 @@ from typing import Any
 
 import pyarrow as pa
 
+from colmatch.arguments import checked_flag
 from colmatch.declared import schema_of
 from colmatch.errors import SchemaError, near, shown
 from colmatch.incoming import NESTED_MOST, refusing
 from colmatch.kernels._forks import cached_property
 
+_CASE = b"colmatch.case_sensitive"  # key of an Arrow schema's metadata, so that it is saved with the schema
 UNITS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}  # of timestamps, in a second
 
 
@@ -249,12 +251,14 @@ class Schema:
         array<string>"``. Or a mapping from name to a type: one of Arrow, Python, NumPy, Spark or
         polars, or the name of one in Arrow, Spark or DuckDB (``"int64"``, ``"bigint"``,
         ``"timestamp[us]"``, ``"decimal(10,2)"``). ``timestamp`` is Spark's, a moment of UTC
+    case_sensitive : whether expressions write names as the schema does. By default an expression
+        may write ``AGE`` for ``age``, if no other column is called so
 
     A column whose type no expression can use (a list of structs, say) is accepted; using it in an
     expression is an error there.
     """
 
-    def __init__(self, columns: Any) -> None:
+    def __init__(self, columns: Any, case_sensitive: bool = False) -> None:
         self.arrow: pa.Schema = columns.arrow if isinstance(columns, Schema) else schema_of(columns)
         with refusing(SchemaError, f"a schema cannot be read from {type(columns).__name__}"):
             names = self.arrow.names
@@ -262,12 +266,21 @@ class Schema:
         if len(set(names)) != len(names):
             twice = sorted({name for name in names if names.count(name) > 1})
             raise SchemaError(f"columns named twice in the schema: {', '.join(map(repr, twice)):.500}; rename them")
+        if checked_flag("case_sensitive={}", case_sensitive):
+            self.arrow = self.arrow.with_metadata({**(self.arrow.metadata or {}), _CASE: b"true"})
+
+    @property
+    def case_sensitive(self) -> bool:
+        """Says whether expressions write names as the schema does."""
+        return _CASE in (self.arrow.metadata or {})
 
     def __repr__(self) -> str:
         return f"Schema({', '.join(f'{field.name}: {field.type}' for field in self.arrow)})"
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Schema) and self.arrow.equals(other.arrow)
+        if not isinstance(other, Schema):
+            return False
+        return self.case_sensitive == other.case_sensitive and bool(self.arrow.equals(other.arrow))
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -295,7 +308,7 @@ class Schema:
     def column(self, path: tuple[str, ...]) -> Column:
         """Returns the column at ``path``: as written, else the only one that differs in case alone.
 
-        Spark finds columns by the same rule.
+        Spark finds columns by the same rule. A schema that is case-sensitive has only the first.
 
         Raises
         ------
@@ -304,7 +317,7 @@ class Schema:
         column = self._columns.get(path)
         if column is not None:
             return column
-        same = self._folded.get(tuple(part.lower() for part in path), [])
+        same = [] if self.case_sensitive else self._folded.get(tuple(part.lower() for part in path), [])
         if len(same) == 1:
             return self._columns[same[0]]
         name = ".".join(path)

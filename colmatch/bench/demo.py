@@ -19,6 +19,7 @@ from colmatch.workload.flights import FLIGHTS, SEED, SHAPES, alerts, flights
 
 if TYPE_CHECKING:
     from colmatch import Matcher
+    from colmatch.indexing.registry import IndexName
     from colmatch.indexing.settings import Settings
 
 __all__ = ["Figures", "alerts", "flights", "naive", "run"]
@@ -50,7 +51,7 @@ def run(
     n_alerts: int = 100_000,
     n_flights: int | None = None,
     seed: int = SEED,
-    index: str | Settings = "auto",
+    index: IndexName | Settings = "auto",
     naive_alerts: int = 200,
 ) -> Figures:
     """Matches flights with alerts and prints what came of it.

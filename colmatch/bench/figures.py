@@ -54,7 +54,7 @@ def chosen(names: Sequence[str]) -> list[str]:
     OptionError : there is no such kind
     """
     if "all" in names:
-        return kinds()
+        return list[str](kinds())
     return list(dict.fromkeys(name if name == "auto" else find(name).name for name in names))
 
 

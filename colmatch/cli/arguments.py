@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import fields, replace
-from typing import Any
+from typing import Any, cast
 
 import click
 import pyarrow as pa
@@ -26,12 +26,12 @@ from colmatch.errors import ColmatchError, OptionError, SubscriptionError, shown
 from colmatch.events.clock import clock_of
 from colmatch.events.required import Required
 from colmatch.indexing.plan import AutoSettings, index, settings_of
-from colmatch.indexing.registry import KINDS
+from colmatch.indexing.registry import KINDS, IndexName
 from colmatch.indexing.settings import Settings, allowed
 from colmatch.matcher import Matcher
 from colmatch.matching.range_worker import RangeNames, checked_ranges
 from colmatch.matching.subset import Subset
-from colmatch.options import Options, value_of_text
+from colmatch.options import MissingColumns, Options, value_of_text
 from colmatch.rules import from_json
 from colmatch.subscriptions.table import PredicateTable
 
@@ -58,7 +58,7 @@ def read_index(kind: str, pairs: Sequence[str]) -> Settings:
     known = settings_of(kind)
     texts = dict(map(_setting, pairs))
     try:
-        return index(kind, **{name: known.parse(name, text) for name, text in texts.items()})
+        return index(cast(IndexName, kind), **{name: known.parse(name, text) for name, text in texts.items()})
     except OptionError as error:
         raise click.BadParameter(str(error), param_hint="'--set'") from None
 
@@ -266,7 +266,7 @@ def read_now(text: str | None) -> Now:
     )
 
 
-def open_matcher(path: str, missing_columns: str | None = None) -> Matcher:
+def open_matcher(path: str, missing_columns: MissingColumns | None = None) -> Matcher:
     """Opens a saved matcher.
 
     ``missing_columns`` : overrides the option of that name, None to leave it

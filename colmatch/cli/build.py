@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
 from colmatch.cli.options import format_option, index_option, set_option
 from colmatch.cli.shell import say
+
+if TYPE_CHECKING:
+    from colmatch.language import LanguageName, Missing
 
 
 @click.command()
@@ -74,9 +77,9 @@ def build(
     options: tuple[str, ...],
     ids: str | None,
     format: str | None,
-    language: str,
+    language: LanguageName | Literal["json-rules"],
     domains: str | None,
-    missing: str | None,
+    missing: Missing | None,
 ) -> None:
     """Build an index of the expressions in SUBS and save it.
 

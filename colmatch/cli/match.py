@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from colmatch.cli.files import Input
     from colmatch.matching.range_worker import RangeNames
     from colmatch.matching.subset import Subset
+    from colmatch.matching.topk.arguments import Score
+    from colmatch.options import MissingColumns
 
 
 @click.command()
@@ -65,12 +67,12 @@ def match(
     shape: str | None,
     keep: tuple[str, ...],
     ranges: tuple[str, ...],
-    missing_columns: str | None,
+    missing_columns: MissingColumns | None,
     format: str | None,
     out_format: str | None,
     nulls: tuple[str, ...],
     top: int | None,
-    score: str | None,
+    score: Score | None,
     weights: tuple[str, ...],
     ids: str | None,
     tags: tuple[str, ...],
@@ -134,7 +136,7 @@ def match(
     lacking.say()
 
 
-def _typed(best: tuple[int, str, Any] | None, needed: Sequence[str]) -> dict[str, pa.DataType]:
+def _typed(best: tuple[int, Score, Any] | None, needed: Sequence[str]) -> dict[str, pa.DataType]:
     """Returns the columns of weights, of the types that formats without types have them in."""
     import pyarrow as pa
 
@@ -170,7 +172,7 @@ def _results(
     schema: pa.Schema,
     shape: str,
     kept: Sequence[str],
-    best: tuple[int, str, Any] | None,
+    best: tuple[int, Score, Any] | None,
     needed: Sequence[str],
     ranges: RangeNames | None,
     among: Subset | None,

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from colmatch.cli.options import format_option, ids_option, missing_option, now_option, null_option, tag_option
+
+if TYPE_CHECKING:
+    from colmatch.options import MissingColumns
 
 
 @click.command()
@@ -33,7 +38,7 @@ def reasons(
     ids: str | None,
     tags: tuple[str, ...],
     now: str | None,
-    missing_columns: str | None,
+    missing_columns: MissingColumns | None,
     format: str | None,
     out_format: str | None,
     nulls: tuple[str, ...],

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from colmatch.cli.options import format_option, missing_option, now_option, null_option
 from colmatch.cli.shell import plain, print_figures, say
 from colmatch.errors import ColmatchError, EventError
+
+if TYPE_CHECKING:
+    from colmatch.options import MissingColumns
 
 
 @click.command()
@@ -24,7 +29,7 @@ def explain(
     row: int,
     id_text: str,
     now: str | None,
-    missing_columns: str | None,
+    missing_columns: MissingColumns | None,
     format: str | None,
     nulls: tuple[str, ...],
 ) -> None:

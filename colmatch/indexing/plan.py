@@ -9,7 +9,7 @@ from typing import NamedTuple
 from colmatch.arguments import text
 from colmatch.errors import OptionError, shown
 from colmatch.indexing.costs import estimates
-from colmatch.indexing.registry import KINDS, find
+from colmatch.indexing.registry import KINDS, IndexName, find
 from colmatch.indexing.settings import Settings
 from colmatch.indexing.statistics import Statistics
 
@@ -34,7 +34,7 @@ def settings_of(kind: str) -> type[Settings]:
     return AutoSettings if text(kind) == AutoSettings.kind else find(kind).settings
 
 
-def index(kind: str, /, **settings: bool | int | str) -> Settings:
+def index(kind: IndexName, /, **settings: bool | int | str) -> Settings:
     """Names a kind of index and settings of it, for ``Matcher.build(index=...)``.
 
     >>> import colmatch as cm

@@ -7,15 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from importlib import import_module
+from typing import Literal, get_args
 
 from colmatch.arguments import text
 from colmatch.errors import OptionError, shown
 from colmatch.indexing.base import IndexKind
 from colmatch.indexing.settings import Settings
 
-_NAMES = (
-    "scan", "kindex", "propagation", "opindex", "betree", "bestar", "pstbloom", "psthash", "pbtree", "bitslice",
-)  # fmt: skip
+# Checkers of types read no registry, so the names stand here.
+IndexName = Literal[
+    "auto", "scan", "kindex", "propagation", "opindex", "betree", "bestar", "pstbloom", "psthash", "pbtree", "bitslice"
+]
+_NAMES: tuple[str, ...] = get_args(IndexName)[1:]
 
 
 class _Kinds(Mapping[str, IndexKind]):

@@ -89,7 +89,7 @@ class Settings:
     def __post_init__(self) -> None:
         for field in fields(self):
             value = python_value(given := getattr(self, field.name))
-            if isinstance(value, (bytes, os.PathLike)) and isinstance(field.metadata["allowed"], FileNames):
+            if isinstance(value, (str, bytes, os.PathLike)) and isinstance(field.metadata["allowed"], FileNames):
                 value = file_name(value)
             object.__setattr__(self, field.name, value)
             if type(value) is not type(field.default) or value not in field.metadata["allowed"]:

@@ -9,7 +9,7 @@ of an event is looked at no more, so it costs as much as there are subscriptions
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple, cast
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 import pyarrow as pa
@@ -35,7 +35,7 @@ def checked_by(by: object) -> By:
 
     Raises OptionError: it is neither.
     """
-    return cast(By, checked_choice("by={}", by, ("attribute", "predicate")))
+    return checked_choice("by={}", by, get_args(By))
 
 
 class Found(NamedTuple):

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, TypedDict
+from collections.abc import Sequence
+from typing import Any, Literal, NamedTuple, TypedDict
 
 import pyarrow as pa
 
 from colmatch.events.clock import Clock
 from colmatch.events.range_reader import Ranges
 from colmatch.matching.subset import Subset
+
+Invalid = Literal["skip", "raise", "collect"]
+Unknown = Literal["raise", "ignore"]
+Keep = str | Sequence[str] | None  # columns of the events
 
 
 class Among(TypedDict, total=False):

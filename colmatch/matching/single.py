@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
 import pyarrow as pa
@@ -24,7 +24,7 @@ from colmatch.kernels import sink
 from colmatch.kernels._interpret import Matching
 from colmatch.kernels._jit import entry
 from colmatch.kernels.event import code_event
-from colmatch.matching.request import Among, MatchRequest
+from colmatch.matching.request import Among, MatchRequest, Unknown
 from colmatch.matching.topk.arguments import TopK
 from colmatch.matching.worker import Worker
 from colmatch.matching.workers import Workers
@@ -186,7 +186,7 @@ class SingleEvents:
     def _checked(self, event: object, unknown: str, weights: Sequence[str] = ()) -> Event:
         given: Event = event if type(event) is dict else as_mapping(event)
         if unknown != "raise":
-            checked_choice("unknown={}", unknown, ("raise", "ignore"))
+            checked_choice("unknown={}", unknown, get_args(Unknown))
         if self._names.issuperset(given):
             return given
         names = list(dict.fromkeys([*self._set.schema.arrow.names, *weights]))

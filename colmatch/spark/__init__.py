@@ -1,8 +1,8 @@
-"""A matcher over a Spark DataFrame: ``match``, ``match_topk``, ``local_session``, ``check_java``.
+"""A matcher over a Spark DataFrame: ``build``, ``match``, ``match_topk``, ``totals``.
 
-``frames`` is what runs in the session, which ``session`` makes, and ``worker`` what runs in Spark's
-Python workers. Names are imported when first used: workers import this package and must not need
-the session's classes.
+``matchers`` and ``frames`` are what runs in the session, which ``session`` makes, and ``worker``
+what runs in Spark's Python workers. Names are imported when first used: workers import this package
+and must not need the session's classes.
 """
 
 from __future__ import annotations
@@ -13,19 +13,31 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from colmatch.spark.frames import match as match
     from colmatch.spark.frames import match_topk as match_topk
+    from colmatch.spark.frames import totals as totals
+    from colmatch.spark.matchers import build as build
     from colmatch.spark.session import check_java as check_java
     from colmatch.spark.session import local_session as local_session
     from colmatch.spark.source import register_source as register_source
 
-__all__ = ["check_java", "local_session", "match", "match_topk", "register_source"]
+_HOMES = {
+    "build": "matchers",
+    "check_java": "session",
+    "local_session": "session",
+    "match": "frames",
+    "match_topk": "frames",
+    "register_source": "source",
+    "totals": "frames",
+}
+
+__all__ = sorted(_HOMES)
 
 
 def __getattr__(name: str) -> Any:
-    if name not in __all__:
+    home = _HOMES.get(name)
+    if home is None:
         raise AttributeError(f"module 'colmatch.spark' has no attribute {name!r}")
-    module = "source" if name == "register_source" else "frames" if name.startswith("match") else "session"
-    return getattr(import_module(f"colmatch.spark.{module}"), name)
+    return getattr(import_module(f"colmatch.spark.{home}"), name)
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted([*_HOMES, *(name for name in globals() if name.startswith("__"))])

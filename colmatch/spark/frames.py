@@ -19,26 +19,40 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 import pyarrow as pa
 
-from colmatch.arguments import checked_choice, checked_flag, members, text
-from colmatch.errors import DependencyError, EventError, OptionError, near, shown
+from colmatch.arguments import checked_choice, checked_flag
+from colmatch.errors import DependencyError, EventError, OptionError, near
 
 try:
     from pyspark.errors import PySparkException
     from pyspark.sql import Column, DataFrame
+    from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
     from pyspark.sql.pandas.types import to_arrow_schema
-    from pyspark.sql.types import ArrayType, DataType, DoubleType, LongType, StringType, StructField, StructType
+    from pyspark.sql.types import ArrayType, BooleanType, DoubleType, LongType, StringType, StructField, StructType
 except ImportError as error:
     raise DependencyError(f'colmatch.spark needs PySpark 4: pip install "colmatch[spark]" ({error})') from error
 
 from colmatch.matcher import Matcher
+from colmatch.matching.kept import kept_names
 from colmatch.matching.range_worker import RangeNames
-from colmatch.session import same_zone
+from colmatch.matching.topk.arguments import Score
+from colmatch.spark.probe import check_workers, guarded
+from colmatch.spark.settings import SessionSettings, check_settings, is_on, zone_of
 from colmatch.spark.shipping import opened_index, reachable
-from colmatch.spark.worker import Task, TopKOptions
+from colmatch.spark.worker import Mode, Task, TopKOptions
+
+MatchMode = Literal["pairs", "list", "count", "exists"]
+# The columns that a call adds to those that are kept.
+RESULTS: dict[Mode, tuple[str, ...]] = {
+    "pairs": ("subscription",),
+    "list": ("subscriptions",),
+    "count": ("count",),
+    "exists": ("exists",),
+    "totals": ("subscription", "rows"),
+}
 
 
 class Beside(NamedTuple):
@@ -53,7 +67,7 @@ def match(
     df: DataFrame,
     matcher: Matcher | str | os.PathLike[str],
     keep: Sequence[str] = (),
-    mode: Literal["pairs", "list"] = "pairs",
+    mode: MatchMode = "pairs",
     shared: bool | None = None,
     ranges: RangeNames | None = None,
     ids: Any = None,
@@ -71,7 +85,8 @@ def match(
     keep : columns of ``df`` that go into the result, as many times as their row matches
     mode : ``"pairs"`` gives a row for each match, with the column ``subscription``; ``"list"`` a
         row for each event, with the column ``subscriptions``, an array that is empty where nothing
-        matches
+        matches. ``"count"`` and ``"exists"`` give a row for each event, too, with the column
+        ``count``, how many subscriptions match it, or ``exists``, whether any does
     shared : True when workers can open the given path, False to have the file sent to them, None to
         send it unless ``df`` belongs to a classic session with a local master
     ranges : attributes that are ranges in the events, as for ``Matcher.match``
@@ -79,7 +94,8 @@ def match(
 
     Returns
     -------
-    DataFrame : the kept columns, then the ids: long or string, as in the matcher
+    DataFrame : the kept columns, then the ids: long or string, as in the matcher. With
+    ``mode="count"`` a long, with ``mode="exists"`` a Boolean
 
     Raises
     ------
@@ -94,15 +110,45 @@ def match(
 
     colmatch must be installed on the workers.
     """
-    _check_arguments(matcher, mode, shared)
-    return _matched(df, matcher, keep, text(mode) == "list", shared, Beside(ids, tags, now), ranges=ranges)
+    mode = _check_arguments(matcher, mode, shared)
+    return _matched(df, matcher, keep, mode, shared, Beside(ids, tags, now), ranges=ranges)
+
+
+def totals(
+    df: DataFrame,
+    matcher: Matcher | str | os.PathLike[str],
+    shared: bool | None = None,
+    ranges: RangeNames | None = None,
+    ids: Any = None,
+    tags: Any = None,
+    now: Any = None,
+) -> DataFrame:
+    """Counts the rows of ``df`` that each subscription matches.
+
+    Each task counts its own rows, so at most a row for each subscription and task is shuffled.
+
+    Parameters
+    ----------
+    df, matcher, shared, ranges, ids, tags, now : as for ``match``
+
+    Returns
+    -------
+    DataFrame : ``subscription``, and the long ``rows``; none for a subscription that matches no row
+
+    Raises
+    ------
+    EventError, OptionError, SubscriptionError, StoreError, OSError : as from ``match``
+    """
+    _check_arguments(matcher, "pairs", shared)
+    counted = _matched(df, matcher, (), "totals", shared, Beside(ids, tags, now), ranges=ranges)
+    return counted.groupBy("subscription").sum("rows").toDF("subscription", "rows")
 
 
 def match_topk(
     df: DataFrame,
     matcher: Matcher | str | os.PathLike[str],
     k: int,
-    score: str = "dot",
+    score: Score = "dot",
     event_weights: str | Mapping[str, str | float] | None = None,
     keep: Sequence[str] = (),
     shared: bool | None = None,
@@ -130,29 +176,27 @@ def match_topk(
     """
     _check_arguments(matcher, "pairs", shared)
     best = TopKOptions(k, score, dict(event_weights) if isinstance(event_weights, Mapping) else event_weights)
-    return _matched(df, matcher, keep, False, shared, Beside(ids, tags, now), best)
+    return _matched(df, matcher, keep, "pairs", shared, Beside(ids, tags, now), best)
 
 
 def _matched(
     df: DataFrame,
     matcher: Matcher | str | os.PathLike[str],
     keep: Sequence[str],
-    lists: bool,
+    mode: Mode,
     shared: bool | None,
     beside: Beside,
     best: TopKOptions | None = None,
     ranges: RangeNames | None = None,
 ) -> DataFrame:
-    results = ["subscriptions" if lists else "subscription"] + ["score"] * (best is not None)
-    kept = _names(keep)
+    results = ["subscription", "score"] if best is not None else list(RESULTS[mode])
+    kept = kept_names(keep)
     if not isinstance(df, DataFrame):
         raise EventError(f"events are a Spark DataFrame here, not {type(df).__name__}: Matcher.match takes others")
     columns = _ColumnNames(df)
     _check_kept(kept, columns, results)
     given, file, hash, opened = opened_index(matcher)
-    _check_zone(df, opened)
-    _check_mode(df, opened)
-    _check_sizes(df, opened)
+    check_settings(SessionSettings.of(df.sparkSession), opened)
     ids, tags, now = beside
     subset = None if ids is None and tags is None else opened.subset(ids, tags)
     # What is kept comes first, so the worker needs only its number; what is used may be among it.
@@ -182,32 +226,28 @@ def _matched(
     _check_types(events, used, opened, best, ranges, now)
 
     id = LongType() if pa.types.is_integer(opened.ids.type) else StringType()
-    answer: DataType = ArrayType(id, containsNull=False) if lists else id
+    types = {
+        "subscription": id, "subscriptions": ArrayType(id, containsNull=False), "score": DoubleType(),
+        "count": LongType(), "exists": BooleanType(), "rows": LongType(),
+    }  # fmt: skip
     fields = zip(sent[: len(kept)], events.schema.fields)
     schema = StructType([StructField(name, field.dataType, field.nullable, field.metadata) for name, field in fields])
-    for name, one in zip(results, (answer, DoubleType())):
-        schema.add(name, one, nullable=False)
-    index = reachable(df, given, file, hash, shared)
-    task = Task(index, len(kept), tuple(used), lists, tuple(schema.names), best, ranges and dict(ranges), subset, now)
-    return events.mapInArrow(task, schema)
+    for name in results:
+        schema.add(name, types[name], nullable=False)
+    check_workers(df.sparkSession, isinstance(df, ClassicDataFrame))
+    index = reachable(df, given, file, hash, shared, opened)
+    task = Task(index, len(kept), tuple(used), mode, tuple(schema.names), best, ranges and dict(ranges), subset, now)
+    return events.mapInArrow(guarded(task), schema)
 
 
-def _check_arguments(matcher: object, mode: object, shared: object) -> None:
-    """Checks what can be checked without the DataFrame."""
-    checked_choice("mode={}", mode, ("pairs", "list"))
+def _check_arguments(matcher: object, mode: object, shared: object) -> MatchMode:
+    """Checks what can be checked without the DataFrame; returns the mode."""
+    chosen: MatchMode = checked_choice("mode={}", mode, get_args(MatchMode))
     if shared is not None and checked_flag("shared={}", shared) and isinstance(matcher, Matcher):
         raise OptionError(
             "shared=True needs a path that the workers see: call matcher.save(path) there and pass the path"
         )
-
-
-def _names(keep: object) -> list[str]:
-    """Returns the columns that ``keep`` names."""
-    listed = members(keep)
-    kept = [name for name in map(text, [keep] if listed is None else listed) if name is not None]
-    if len(kept) < (1 if listed is None else len(listed)):
-        raise OptionError(f"keep={shown(keep)}: names of columns are needed")
-    return kept
+    return chosen
 
 
 def _check_kept(kept: list[str], columns: _ColumnNames, results: list[str]) -> None:
@@ -230,7 +270,7 @@ class _ColumnNames:
 
     def __init__(self, df: DataFrame) -> None:
         self.df = df
-        self.sensitive = _is_on(df, "spark.sql.caseSensitive")
+        self.sensitive = is_on(df.sparkSession, "spark.sql.caseSensitive")
         self.names: dict[str, list[str]] = {}
         for name in df.columns:
             self.names.setdefault(self.folded(name), []).append(name)
@@ -260,47 +300,6 @@ class _ColumnNames:
         return self.df["`" + name.replace("`", "``") + "`"]
 
 
-def _check_zone(df: DataFrame, matcher: Matcher) -> None:
-    """Checks that the session has the zone in which literals were read, if any was."""
-    read, literal = matcher.options.timezone, matcher.local_literal
-    session = df.sparkSession.conf.get("spark.sql.session.timeZone") or ""
-    if literal is not None and not same_zone(read, session):
-        raise OptionError(
-            f"parts of timestamps or timestamp literals, {literal!r} for one, were read in the zone {read!r}, and the zone of this session "
-            f"is {session!r}: "
-            f"build the matcher with Options(timezone={session!r}), or set spark.sql.session.timeZone to {read!r}, "
-            "or give both columns and literals a zone"
-        )
-
-
-def _check_mode(df: DataFrame, matcher: Matcher) -> None:
-    """Checks that the session has the matcher's ANSI mode, if a value depends on it."""
-    value, ansi = matcher.moded_value, matcher.options.ansi
-    if value is not None and _is_on(df, "spark.sql.ansi.enabled") != ansi:
-        raise OptionError(
-            f"{value!r}, for one, was built with Options(ansi={ansi}), and this session has "
-            f"spark.sql.ansi.enabled={str(not ansi).lower()}, in which an overflow, a division by zero or a value that "
-            f"does not fit a cast {'is NULL or wraps' if ansi else 'is an error'}: build the matcher with "
-            f"Options(ansi={not ansi}), or set spark.sql.ansi.enabled to {str(ansi).lower()}"
-        )
-
-
-def _check_sizes(df: DataFrame, matcher: Matcher) -> None:
-    """Checks that the session takes the size of NULL for NULL, if any size is asked for."""
-    column = matcher.sized_column
-    legacy = not _is_on(df, "spark.sql.ansi.enabled") and _is_on(df, "spark.sql.legacy.sizeOfNull")
-    if column is not None and legacy:
-        raise OptionError(
-            f"size({column}) of NULL is NULL, and -1 in this session: set spark.sql.legacy.sizeOfNull to false, or "
-            "spark.sql.ansi.enabled to true"
-        )
-
-
-def _is_on(df: DataFrame, setting: str) -> bool:
-    """Says whether a setting of the session is true."""
-    return (df.sparkSession.conf.get(setting) or "").strip().lower() == "true"
-
-
 def _check_types(
     events: DataFrame,
     used: list[tuple[int, str]],
@@ -318,7 +317,7 @@ def _check_types(
             raise EventError(
                 f"column {name!r} is {type}, expressions compare strings by bytes: cast it to STRING COLLATE UTF8_BINARY"
             )
-    zone = events.sparkSession.conf.get("spark.sql.session.timeZone")
+    zone = zone_of(events.sparkSession)
     try:
         types = to_arrow_schema(events.schema, timezone=zone).types
     except PySparkException as error:

@@ -1,13 +1,15 @@
 """How an index gets to Spark's workers: as a file.
 
-
 - a classic session with a local master reads it where it is. It is linked (not copied) into a
   folder of this process first where the file system allows, so that a query keeps its version when
   the index is replaced under it, up to eight times;
 - any other session has it sent to its workers once, as an artifact whose name carries the content
   hash, since Spark refuses a name twice;
 - with ``shared=True`` the workers open the path that was given: right for an index on a file system
-  that all of them mount.
+  that all of them mount;
+- a stream of a Connect session has the index within its tasks. Spark 4.3 runs such a stream without
+  the artifacts of its session, so these reach no worker. Each task of each micro-batch carries the
+  index, which a worker unpacks once; so there is a limit.
 
 A matcher that lives in a file of pages is copied into such a file, as it is when it is asked.
 """
@@ -26,14 +28,15 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 
-from colmatch.errors import StoreError
+from colmatch.errors import OptionError, StoreError
 from colmatch.indexing.registry import is_in_pages
 from colmatch.matcher import Matcher
 from colmatch.paged.header import is_pages
-from colmatch.spark.worker import IndexFile
+from colmatch.spark.worker import IndexFile, packed
 from colmatch.store.file import content_hash
 from colmatch.store.saved import file_name
 
+PACKED_MOST = 32 << 20  # bytes of an index, compressed, that go with each task; a Connect server takes 128 MiB at once
 VERSIONS_KEPT = 8  # of one index, in this process: a link holds the disk space of what it names
 
 # names of the artifacts that a session has
@@ -61,8 +64,11 @@ def opened_index(matcher: Matcher | str | os.PathLike[str]) -> tuple[Path, Path,
     return given, file, hash, opened
 
 
-def reachable(df: DataFrame, given: Path, file: Path, hash: str, shared: bool | None) -> IndexFile:
-    """Makes an index readable for workers: ``file``, which the caller calls ``given``."""
+def reachable(df: DataFrame, given: Path, file: Path, hash: str, shared: bool | None, opened: Matcher) -> IndexFile:
+    """Makes an index readable for workers: ``file``, which the caller calls ``given``.
+
+    Raises OptionError: it is too large for a stream of a Connect session.
+    """
     if shared:
         return IndexFile(hash, str(given), str(given), artifact=False)
     spark = df.sparkSession
@@ -72,6 +78,8 @@ def reachable(df: DataFrame, given: Path, file: Path, hash: str, shared: bool | 
         and (spark.conf.get("spark.master") or "").startswith("local")
     ):
         return IndexFile(hash, str(given), str(file), artifact=False)
+    if not isinstance(df, ClassicDataFrame) and df.isStreaming:
+        return IndexFile(hash, str(given), "", artifact=False, packed=_packed(opened))
     name = f"colmatch-{hash}"
     names = _sent.setdefault(spark, set())
     if name not in names:
@@ -80,6 +88,17 @@ def reachable(df: DataFrame, given: Path, file: Path, hash: str, shared: bool | 
         spark.addArtifact(str(file), file=True)
         names.add(name)
     return IndexFile(hash, str(given), name, artifact=True)
+
+
+def _packed(matcher: Matcher) -> tuple[int, bytes]:
+    size, data = packed(matcher)
+    if len(data) > PACKED_MOST:
+        raise OptionError(
+            f"this stream of a Connect session needs the index within its tasks, and it has {len(data):,} bytes, more than "
+            f"{PACKED_MOST:,}: save it where all workers see it and pass its path with shared=True, or call match on "
+            "each batch, in foreachBatch"
+        )
+    return size, data
 
 
 def _saved(matcher: Matcher) -> tuple[Path, str]:

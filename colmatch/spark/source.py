@@ -16,7 +16,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, get_args
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -32,6 +32,8 @@ from colmatch.events.gather import meant
 from colmatch.incoming import refusing
 from colmatch.matcher import Matcher
 from colmatch.matching.kept import kept_fields
+from colmatch.spark.frames import RESULTS, MatchMode
+from colmatch.spark.settings import SessionSettings, check_settings
 from colmatch.spark.worker import IndexFile, Task, TopKOptions, open_index
 from colmatch.store.file import content_hash
 from colmatch.store.saved import file_name
@@ -44,7 +46,7 @@ OPTIONS = {
     "path": "files or folders of events, which load() names",
     "paths": "several of them, as load() says it",
     "keep": "columns of the events in the result, separated by commas",
-    "mode": "pairs, or list: a row for each event, with all subscriptions that match it",
+    "mode": "pairs, or for each event a row: list, with all subscriptions; count; or exists",
     "k": "the best matches of each event, so many",
     "score": "with k, what they are best by: dot, sum, max or priority",
     "ids": "only these subscriptions, separated by commas",
@@ -63,9 +65,10 @@ def register_source(spark: SparkSession) -> None:
     >>> spark.read.format("colmatch").option("index", "alerts.cm").load("events/")  # doctest: +SKIP
 
     Columns of the result are those of ``keep``, then ``subscription`` and with ``k`` its ``score``;
-    or with ``mode=list`` an array ``subscriptions``. ``OPTIONS`` lists all options.
+    or what the mode says: ``subscriptions``, ``count`` or ``exists``. ``OPTIONS`` has all options.
     """
-    here = {"folder": os.getcwd()}  # a class of its own carries this to Spark's workers
+    # A class of its own carries this to Spark's workers.
+    here = {"folder": os.getcwd(), "settings": SessionSettings.of(spark)}
     spark.dataSource.register(type("SessionFiles", (MatchedFiles,), here))
     spark.conf.set(PUSHDOWN, "true")
 
@@ -90,7 +93,7 @@ class Query:
     used: tuple[tuple[int, str], ...]
     kept: int
     result: pa.Schema
-    lists: bool
+    mode: MatchMode
     best: TopKOptions | None
     ids: list[Any] | None
     tags: list[str] | None
@@ -102,7 +105,7 @@ class Query:
         if self.ids is not None or self.tags is not None:
             among = open_index(self.index).subset(self.ids, self.tags)
         names = tuple(self.result.names)
-        return Task(self.index, self.kept, self.used, self.lists, names, self.best, None, among)
+        return Task(self.index, self.kept, self.used, self.mode, names, self.best, None, among)
 
 
 class MatchedFiles(DataSource):
@@ -111,19 +114,24 @@ class MatchedFiles(DataSource):
     Attributes
     ----------
     folder : what relative paths begin at
+    settings : those of the session, when it came to know of the source; None where none are checked
     """
 
     folder = ""
+    settings: SessionSettings | None = None
 
     @classmethod
     def name(cls) -> str:
         return "colmatch"
 
     def schema(self) -> StructType:
-        return from_arrow_schema(query_of(self.options, self.folder).result)
+        return from_arrow_schema(self._query().result)
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        return MatchedReader(query_of(self.options, self.folder), to_arrow_schema(schema, timezone="UTC"))
+        return MatchedReader(self._query(), to_arrow_schema(schema, timezone="UTC"))
+
+    def _query(self) -> Query:
+        return query_of(self.options, self.folder, self.settings)
 
 
 class MatchedReader(DataSourceReader):
@@ -193,12 +201,15 @@ def _said(filter: Any) -> Any:
     return {"IsNull": pc.Expression.is_null, "IsNotNull": pc.Expression.is_valid}.get(name)
 
 
-def query_of(options: Mapping[str, str], folder: str = "") -> Query:
+def query_of(options: Mapping[str, str], folder: str = "", settings: SessionSettings | None = None) -> Query:
     """Returns what options say; relative paths begin at ``folder``.
+
+    settings : of the session, which expressions are to mean the same in
 
     Raises
     ------
-    OptionError : an option is unknown, missing, or cannot be used
+    OptionError : an option is unknown, missing, or cannot be used; or an expression means something
+        else in the session
     EventError : the files cannot be read, or do not have the columns that are needed
     StoreError : the index is not there, or damaged
     """
@@ -209,22 +220,27 @@ def query_of(options: Mapping[str, str], folder: str = "") -> Query:
         raise OptionError('the index is missing: .option("index", "alerts.cm")')
     path = os.path.join(folder, file_name(options["index"]))
     matcher = Matcher.open(path)
-    lists = checked_choice("mode={}", options.get("mode", "pairs"), ("pairs", "list")) == "list"
+    if settings is not None:
+        check_settings(settings, matcher)
+    mode: MatchMode = checked_choice("mode={}", options.get("mode", "pairs"), get_args(MatchMode))
     best = None
     if "k" in options:
-        if lists:
-            raise OptionError("mode=list has no place for scores: leave mode, or k, out")
-        best = TopKOptions(_whole(options, "k"), options.get("score", "dot"), None)
+        if mode != "pairs":
+            raise OptionError(f"mode={mode} has no place for scores: leave mode, or k, out")
+        best = TopKOptions(_whole(options, "k"), options.get("score", "dot"), None)  # type: ignore[arg-type]
     elif "score" in options:
         raise OptionError("score is for the best matches: give k, too")
     dataset = _dataset(options, folder)
     keep = _listed(options, "keep") or []
     id_type = pa.int64() if pa.types.is_integer(matcher.ids.type) else pa.string()
-    answer = [
-        pa.field("subscriptions" if lists else "subscription", pa.list_(id_type) if lists else id_type, nullable=False)
-    ]
-    answer += [pa.field("score", pa.float64(), nullable=False)] * (best is not None)
-    fields = kept_fields(keep, dataset.schema, [field.name for field in answer], ())
+    types = {
+        "subscription": id_type, "subscriptions": pa.list_(id_type), "count": pa.int64(), "exists": pa.bool_(),
+        "score": pa.float64(),
+    }  # fmt: skip
+    names = [*RESULTS[mode], *(["score"] if best is not None else [])]
+    answer = [pa.field(name, types[name], nullable=False) for name in names]
+
+    fields = kept_fields(keep, dataset.schema, names, ())
     columns, used = [field.name for field in fields], []
     needed = matcher.columns if best is None else [*matcher.columns, *matcher.columns_of_weights(best.k, best.score)]
     for name in dict.fromkeys(needed):
@@ -249,7 +265,7 @@ def query_of(options: Mapping[str, str], folder: str = "") -> Query:
         used=tuple(used),
         kept=len(fields),
         result=pa.schema([*fields, *answer]),
-        lists=lists,
+        mode=mode,
         best=best,
         ids=ids if ids is None or id_type == pa.string() else [_number(id) for id in ids],
         tags=_listed(options, "tags"),

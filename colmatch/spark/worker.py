@@ -12,12 +12,13 @@ libraries that look at it).
 from __future__ import annotations
 
 import os
+import pickle
 import socket
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -29,6 +30,7 @@ from colmatch.matcher import Matcher
 from colmatch.matching.range_worker import RangeNames
 from colmatch.matching.request import Among
 from colmatch.matching.subset import Subset
+from colmatch.matching.topk.arguments import Score
 from colmatch.store.file import content_hash
 
 # Of one batch that goes back to Spark. An event may match every subscription, and each of its pairs
@@ -37,6 +39,9 @@ PAIRS_MOST = 1 << 16
 BYTES_MOST = 64 << 20
 
 MATCHERS_MOST = 4
+
+Rows = Callable[[Matcher, pa.RecordBatch, list[pa.Array]], Iterator[list[pa.Array]]]  # of one batch
+Mode = Literal["pairs", "list", "count", "exists", "totals"]
 
 # Content hash -> (what the caller called the index, the matcher); the least recently used first. A
 # worker process outlives its tasks.
@@ -55,12 +60,15 @@ class IndexFile:
     path : the file
     artifact : whether ``path`` is the name of an artifact that was sent to the workers rather than
         a path that they see
+    packed : the index itself, where no file reaches the workers: how many bytes its pickle has, and
+        these, compressed
     """
 
     hash: str
     origin: str
     path: str
     artifact: bool
+    packed: tuple[int, bytes] | None = None
 
 
 @dataclass(frozen=True)
@@ -71,7 +79,7 @@ class TopKOptions:
     """
 
     k: int
-    score: str
+    score: Score
     event_weights: str | dict[str, str | float] | None
 
 
@@ -85,8 +93,9 @@ class Task:
     kept : number of leading columns of the partition that go into the result
     used : columns of the partition that the expressions or event weights use: position, and name
         in the matcher's schema, or as event weights name it
-    lists : whether the result has one row for each event, with a list of ids, rather than one for
-        each pair
+    mode : what the result has: a row for each pair; a row for each event, with a list of ids, a
+        count or a Boolean; or a row for each subscription, with the number of its events in this
+        partition
     names : column names of the result
     best : the best matches alone are wanted, with their scores
     ranges : attributes that are ranges, as for ``Matcher.match``
@@ -97,7 +106,7 @@ class Task:
     index: IndexFile
     kept: int
     used: tuple[tuple[int, str], ...]
-    lists: bool
+    mode: Mode
     names: tuple[str, ...]
     best: TopKOptions | None = None
     ranges: RangeNames | None = None
@@ -110,17 +119,34 @@ class Task:
             return
         matcher = open_index(self.index)
         reader = pa.RecordBatchReader.from_batches(first.schema, chain([first], partition))
-        rows, start = self._list_rows if self.lists else self._pair_rows, 0
+        if self.mode == "totals":
+            yield from self._total_rows(matcher, reader)
+            return
+        rows = self._pair_rows if self.mode == "pairs" else self._list_rows if self.mode == "list" else self._event_rows
+        start = 0
         for batch in gathered(reader, matcher.options.batch_rows):
-            kept = batch.columns[: self.kept]
-            events = batch.select([i for i, _ in self.used]).rename_columns([name for _, name in self.used])
             try:
-                for columns in rows(matcher, events, kept):
+                for columns in rows(matcher, self._events(batch), batch.columns[: self.kept]):
                     yield pa.RecordBatch.from_arrays(columns, names=list(self.names))
             except EventError as error:
                 error.count_from(start)
                 raise
             start += batch.num_rows
+
+    def _events(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Returns the columns that the matcher uses, under its names."""
+        return batch.select([i for i, _ in self.used]).rename_columns([name for _, name in self.used])
+
+    def _total_rows(self, matcher: Matcher, partition: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
+        schema = self._events(pa.RecordBatch.from_pylist([], partition.schema)).schema
+        events = pa.RecordBatchReader.from_batches(schema, map(self._events, partition))
+        hits = matcher.hits(events, self.ranges, ids=self.among, now=self.now)
+        for part in hits.to_batches(max_chunksize=PAIRS_MOST):
+            yield pa.RecordBatch.from_arrays([_spark_ids(part.column(0)), part.column(1)], names=list(self.names))
+
+    def _event_rows(self, matcher: Matcher, events: pa.RecordBatch, kept: list[pa.Array]) -> Iterator[list[pa.Array]]:
+        ask = matcher.count if self.mode == "count" else matcher.exists
+        yield [*kept, pa.array(ask(events, self.ranges, ids=self.among, now=self.now))]
 
     def _pair_rows(self, matcher: Matcher, events: pa.RecordBatch, kept: list[pa.Array]) -> Iterator[list[pa.Array]]:
         # Bounded by bytes too: a pair repeats what its event carries. The mean is near enough,
@@ -174,6 +200,30 @@ def open_index(index: IndexFile) -> Matcher:
     if index.hash in _opened:
         _opened.move_to_end(index.hash)
         return _opened[index.hash][1]
+    matcher = _opened_file(index) if index.packed is None else unpacked(index.packed)
+    matcher.options = replace(matcher.options, threads=1)
+    for hash in [hash for hash, (origin, _) in _opened.items() if origin == index.origin]:
+        del _opened[hash]
+    _opened[index.hash] = (index.origin, matcher)
+    while len(_opened) > MATCHERS_MOST:
+        _opened.popitem(last=False)
+    return matcher
+
+
+def packed(matcher: Matcher) -> tuple[int, bytes]:
+    """Returns a matcher as ``IndexFile.packed`` has it."""
+    pickled = pickle.dumps(matcher)
+    return len(pickled), pa.compress(pickled, codec="zstd", asbytes=True)
+
+
+def unpacked(packed: tuple[int, bytes]) -> Matcher:
+    """Returns the matcher that was packed."""
+    size, data = packed
+    matcher: Matcher = pickle.loads(pa.decompress(data, decompressed_size=size, codec="zstd", asbytes=True))
+    return matcher
+
+
+def _opened_file(index: IndexFile) -> Matcher:
     path = index.path
     if index.artifact:
         from pyspark.core.files import SparkFiles
@@ -190,11 +240,4 @@ def open_index(index: IndexFile) -> Matcher:
             f"the index {path} was replaced (version {found}, planned with {index.hash}): call colmatch.spark.match again, and "
             "give versions names of their own while queries run"
         )
-    matcher = Matcher.open(path, mmap=True, trusted=True)
-    matcher.options = replace(matcher.options, threads=1)
-    for hash in [hash for hash, (origin, _) in _opened.items() if origin == index.origin]:
-        del _opened[hash]
-    _opened[index.hash] = (index.origin, matcher)
-    while len(_opened) > MATCHERS_MOST:
-        _opened.popitem(last=False)
-    return matcher
+    return Matcher.open(path, mmap=True, trusted=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import logging
 import os
+import re
 import struct
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
@@ -39,6 +40,7 @@ from colmatch.updates.versions import Parts, Version, named_arrays
 from colmatch.version import __version__
 
 _log = logging.getLogger("colmatch")
+_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")  # longer than the letter of a drive
 _UNREADABLE = (KeyError, ValueError, TypeError, IndexError, struct.error)  # what reading another format can raise
 
 
@@ -296,11 +298,16 @@ def _replay(live: MemorySet, journal: Journal) -> None:
 def file_name(path: Any) -> str:
     """Returns the path as a string that the system can be asked for.
 
-    Raises StoreError: it is not a path, or has a character that no path has.
+    Raises StoreError: it is not a path, or has a character that no path has; or it is an address
+    of another machine.
     """
     name = arguments.file_name(path)
     if name is None:
         raise StoreError(f"{shown(path)} is not the name of a file")
+    if _ADDRESS.match(name):
+        raise StoreError(
+            f"{shown(name)} is an address, and a matcher is a file of this machine: copy it here, or mount what it is on"
+        )
     if name.endswith(os.sep):
         raise StoreError(f"{shown(name)} is the name of a folder, a file is needed")
     if "\0" in name:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 import numpy as np
 import pyarrow as pa
@@ -100,7 +100,7 @@ class SubscriptionReader:
         SubscriptionError : the subscriptions cannot be read
         OptionError : ``errors`` is something else
         """
-        errors = cast(Errors, checked_choice("errors={}", errors, ("raise", "collect")))
+        errors = checked_choice("errors={}", errors, get_args(Errors))
         given = read(subscriptions, self.language)
         was = gc.isenabled()
         try:

@@ -21,6 +21,7 @@ from colmatch import betree
 from colmatch.errors import OptionError
 from colmatch.events.long_form import from_pairs
 from colmatch.indexing.plan import index, settings_of
+from colmatch.indexing.registry import IndexName
 from colmatch.indexing.settings import Settings
 from colmatch.matcher import Matcher
 from colmatch.options import Options
@@ -45,7 +46,7 @@ class Step(NamedTuple):
     run: Callable[[Path], None]
 
 
-def steps(kinds: Sequence[str]) -> list[Step]:
+def steps(kinds: Sequence[IndexName]) -> list[Step]:
     """Returns the steps for some kinds of index, and for what matchers of any kind may need."""
     first = kinds[0]
     found = [
@@ -64,11 +65,11 @@ def steps(kinds: Sequence[str]) -> list[Step]:
     return found
 
 
-def _has(kind: str, setting: str) -> bool:
+def _has(kind: IndexName, setting: str) -> bool:
     return setting in {field.name for field in fields(settings_of(kind))}
 
 
-def _variants(kind: str) -> Iterator[Settings]:
+def _variants(kind: IndexName) -> Iterator[Settings]:
     """Yields a kind with its defaults, then with each other choice of a setting."""
     yield index(kind)
     for field in fields(settings_of(kind)):
@@ -113,7 +114,7 @@ def _asked_ranges(matcher: Matcher, events: pa.Table) -> None:
         matcher.match(events.slice(1, 1), ranges)
 
 
-def _types(kind: str, _: Path) -> None:
+def _types(kind: IndexName, _: Path) -> None:
     """Columns of all types and forms; patterns, computed values, special functions."""
     events = samples.rich_events()
     texts = dict(enumerate(samples.RICH_TEXTS))
@@ -142,7 +143,7 @@ def _types(kind: str, _: Path) -> None:
     each.match(events, ids=["id 2", "no such"])
 
 
-def _languages(kind: str, _: Path) -> None:
+def _languages(kind: IndexName, _: Path) -> None:
     """be-tree's language, tables of predicates, and events in long form."""
     domains = betree.Domains(
         "age|integer|false|0|150\ncity|string|true\ninterests|string list|true\nnow|integer|true\n"
@@ -165,7 +166,7 @@ def _languages(kind: str, _: Path) -> None:
     Matcher.build({1: "attrs['age'] > 30 AND attrs['km'] < 20"}, pairs.schema, kind).match(pairs)
 
 
-def _literals(kind: str, _: Path) -> None:
+def _literals(kind: IndexName, _: Path) -> None:
     """Many string literals that come and go, some of which have no room between others."""
     schema, events = {"s": "string"}, pa.table({"s": ["a", "b7", None]})
     matcher = Matcher.build({i: f"s = 'b{i}'" for i in range(20)}, schema, kind)
@@ -195,7 +196,7 @@ def _of_settings(settings: Settings, _: Path) -> None:
             matcher.compact()
 
 
-def _weights(kind: str, _: Path) -> None:
+def _weights(kind: IndexName, _: Path) -> None:
     """Weights without priorities and the reverse, with a sample and without, few and many."""
     events = samples.events(70)
     for weights, priority in ((True, False), (False, True), (False, False)):
@@ -209,7 +210,7 @@ def _weights(kind: str, _: Path) -> None:
                     _asked_best(matcher, events)
 
 
-def _updates(kind: str, _: Path) -> None:
+def _updates(kind: IndexName, _: Path) -> None:
     """Updates one by one and many at once, until segments are frozen and merged."""
     events = samples.events(70)
     options = Options(observe=16, order="any")
@@ -230,7 +231,7 @@ def _updates(kind: str, _: Path) -> None:
         _asked(matcher, events, [5])
 
 
-def _files(kind: str, folder: Path) -> None:
+def _files(kind: IndexName, folder: Path) -> None:
     """Saved and opened in all ways, with a journal, and pickled."""
     events, path = samples.events(20), folder / f"{kind}.cm"
     with Matcher.build(samples.weighted(40), samples.PLAIN, kind) as matcher:
@@ -248,7 +249,7 @@ def _files(kind: str, folder: Path) -> None:
             matcher.match(events)
 
 
-def _pages(kind: str, folder: Path) -> None:
+def _pages(kind: IndexName, folder: Path) -> None:
     """A file of pages: built, changed, checked, and asked whatever it can be asked."""
     events, path = samples.events(70), folder / f"{kind}.pages"
     with Matcher.build(samples.weighted(60), samples.PLAIN, index(kind, path=str(path))) as matcher:

@@ -10,12 +10,12 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from colmatch.arguments import checked_flag, file_name, members
 from colmatch.errors import OptionError, StoreError, shown
 from colmatch.indexing.plan import AutoSettings, asked_for
-from colmatch.indexing.registry import KINDS
+from colmatch.indexing.registry import KINDS, IndexName
 from colmatch.kernels import _compiling, _disk, _folders, _forks, _jit
 from colmatch.warming.calls import Step, steps
 from colmatch.warming.lock import alone
@@ -99,7 +99,7 @@ def warm(
     return Warmed(kernels, len(made), (loaded - hits).total(), time.monotonic() - began, folder)
 
 
-def _kinds(index: Any) -> list[str]:
+def _kinds(index: Any) -> list[IndexName]:
     """Returns the names of the kinds that are asked for, each once."""
     several = members(index)
     if several is None:
@@ -107,7 +107,8 @@ def _kinds(index: Any) -> list[str]:
     elif not several:
         raise OptionError(f"index={shown(index)}: a kind of index is needed, or several of them")
     names = [asked_for(one).kind for one in several]
-    return list(KINDS) if not names or AutoSettings.kind in names else list(dict.fromkeys(names))
+    found = KINDS if not names or AutoSettings.kind in names else dict.fromkeys(names)
+    return cast(list[IndexName], list(found))
 
 
 @contextmanager

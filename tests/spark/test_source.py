@@ -17,6 +17,7 @@ from pyspark.sql.datasource import EqualTo, GreaterThan, In, IsNotNull, StringSt
 
 from colmatch.errors import ColmatchError, EventError, OptionError
 from colmatch.matcher import Matcher
+from colmatch.options import Options
 from colmatch.spark import match, match_topk, register_source
 from colmatch.spark.source import MatchedReader, query_of
 
@@ -79,8 +80,9 @@ def test_files_give_what_their_rows_give(session: SparkSession, files: Path, siz
     assert found.schema.simpleString() == "struct<user:bigint,day:date,subscription:string>"
     wanted = match(events, str(files / "alerts.cm"), keep=["user", "day"])
     assert rows(found) == rows(wanted)
-    lists = loaded(session, files, keep="user", mode="list", rows=size)
-    assert rows(lists) == rows(match(events, str(files / "alerts.cm"), keep=["user"], mode="list"))
+    for mode in ("list", "count", "exists"):
+        told = loaded(session, files, keep="user", mode=mode, rows=size)
+        assert rows(told) == rows(match(events, str(files / "alerts.cm"), keep=["user"], mode=mode))
     best = loaded(session, files, keep="user", k=1, score="priority", rows=size)
     assert rows(best) == rows(match_topk(events, str(files / "alerts.cm"), 1, score="priority", keep=["user"]))
     mine = loaded(session, files, keep="user", tags="mine")
@@ -198,6 +200,16 @@ def test_columns_of_a_wrong_type_are_found_before_a_job(session: SparkSession, f
     ds.write_dataset(wrong, tmp_path / "wrong", format="parquet")
     with pytest.raises(AnalysisException, match="price"):
         session.read.format("colmatch").option("index", str(files / "alerts.cm")).load(str(tmp_path / "wrong"))
+
+
+def test_a_session_of_another_zone_is_refused(session: SparkSession, files: Path, tmp_path: Path) -> None:
+    rules = {1: "at > TIMESTAMP '2026-01-31 10:00:00'"}
+    schema = {"at": pa.timestamp("us", "UTC")}
+    Matcher.build(rules, schema, options=Options(timezone="Asia/Tokyo")).save(tmp_path / "zoned.cm")
+    ds.write_dataset(pa.table({"at": pa.array([0], schema["at"])}), tmp_path / "times", format="parquet")
+    reader = session.read.format("colmatch").option("index", str(tmp_path / "zoned.cm"))
+    with pytest.raises(AnalysisException, match="the zone of this session"):
+        reader.load(str(tmp_path / "times"))
 
 
 def test_no_files_at_all(session: SparkSession, files: Path) -> None:

@@ -2,12 +2,6 @@
 runs.
 """
 
-import json
-import os
-import subprocess
-import sys
-from pathlib import Path
-
 import pyarrow as pa
 import pytest
 from pyspark.sql import functions as F
@@ -16,7 +10,6 @@ import colmatch as cm
 from colmatch.errors import EventError, OptionError, StoreError
 from colmatch.matcher import Matcher
 from colmatch.options import Options
-from colmatch.spark import frames as colmatch_spark
 from colmatch.spark import match_topk
 from colmatch.spark.frames import match
 
@@ -313,7 +306,7 @@ WRONG = {
         "no column 'idd', which keep names: did you mean 'id'",
     ),
     "keep twice": (lambda df: df, {"keep": ["id", "ID"]}, OptionError, "keep has 'id' 2 times"),
-    "mode": (lambda df: df, {"mode": "lists"}, OptionError, "'pairs' or 'list'"),
+    "mode": (lambda df: df, {"mode": "lists"}, OptionError, "'pairs', 'list', 'count' or 'exists'"),
     "shared": (lambda df: df, {"shared": True}, OptionError, "matcher.save"),
 }
 
@@ -333,61 +326,6 @@ def test_a_path_without_a_matcher(events, tmp_path):
         match(events, tmp_path / "foreign")
     with pytest.raises(StoreError, match="folder"):
         match(events, tmp_path)
-
-
-# --------------------------------------------------------------------------
-# Connect
-
-CONNECT = """
-import json, sys, time
-from pyspark.sql import SparkSession
-from colmatch.errors import OptionError
-from colmatch.matcher import Matcher
-from colmatch.options import Options
-from colmatch.spark import match
-texts, events, path = json.loads(sys.argv[1])
-spark = SparkSession.builder.remote("local[2]").getOrCreate()
-events = spark.sql(events)
-found = []
-for matcher, shared in ((path, None), (path, None), (path, True), (Matcher.open(path), None)):
-    found.append(sorted((row.id, row.subscription) for row in match(events, matcher, keep=["id"], shared=shared).collect()))
-lists = match(events, path, keep=["id"], mode="list").collect()
-found.append(sorted((row.id, sub) for row in lists for sub in row.subscriptions))
-try:
-    match(events, Matcher.build({1: "id + 1 > 0"}, {"id": "int64"}))
-except OptionError as refused:
-    assert "spark.sql.ansi.enabled=true" in str(refused)
-else:
-    raise AssertionError("the mode of the session is another")
-print(json.dumps(found))
-spark.stop()
-"""
-
-
-def test_connect(events, tmp_path):
-    for package in ("grpc", "grpc_status", "google.rpc", "zstandard"):
-        pytest.importorskip(package, reason="pyspark[connect] is not installed")
-    matcher = Matcher.build(dict(enumerate(TEXTS)), SCHEMA)
-    matcher.save(tmp_path / "alerts")
-    arguments = json.dumps([TEXTS, EVENTS.format(rows=300, parts=3), str(tmp_path / "alerts")])
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(("SPARK_", "PYSPARK_"))}
-    ran = subprocess.run(
-        [sys.executable, "-c", CONNECT, arguments],
-        capture_output=True,
-        text=True,
-        timeout=300,
-        # The workers of a Connect session run in a folder of their own, where a colmatch that is
-        # not installed is not found.
-        env={
-            **environment,
-            "PYSPARK_PYTHON": sys.executable,
-            "TZ": "UTC",
-            "PYTHONPATH": str(Path(colmatch_spark.__file__).parents[2]),
-        },
-    )
-    assert ran.returncode == 0, ran.stderr[-3000:]
-    want = [list(pair) for pair in expected(matcher, events)]
-    assert json.loads(ran.stdout.splitlines()[-1]) == [want] * 5
 
 
 @pytest.mark.parametrize("odd", [None, 3, "", "nul\0", object()])

@@ -50,7 +50,8 @@ def saved_index(matcher, path):
 def test_path(events, tmp_path, shared, monkeypatch):
     Matcher.build({100: "age >= 3"}, AGE).save(tmp_path / "alerts")
     monkeypatch.chdir(tmp_path)
-    for path in ("alerts", tmp_path / "alerts"):
+    address = (tmp_path / "alerts").as_uri()
+    for path in ("alerts", tmp_path / "alerts", address, address.replace("///", "/")):
         assert found(match(events, path, keep="id", shared=shared)) == [(3, 100), (4, 100)]
 
 
@@ -115,7 +116,7 @@ def test_a_replaced_or_missing_shared_index_is_an_error(events, tmp_path):
 def test_the_task_is_small(tmp_path):
     index = saved_index(Matcher.build({i: f"age = {i}" for i in range(20_000)}, AGE), tmp_path / "alerts")
     assert (tmp_path / "alerts").stat().st_size > 400_000
-    task = Task(index, 1, ((0, "age"),), False, ("id", "subscription"))
+    task = Task(index, 1, ((0, "age"),), "pairs", ("id", "subscription"))
     assert len(CloudPickleSerializer().dumps(task)) < 1_000
 
 
@@ -171,9 +172,9 @@ def test_workers_share_the_mapped_file(spark, tmp_path):
 # a task by itself
 
 
-def small_task(tmp_path, texts, names=("id", "subscription"), lists=False, **options):
+def small_task(tmp_path, texts, names=("id", "subscription"), mode="pairs", **options):
     index = saved_index(Matcher.build(texts, AGE, options=Options(**options)), tmp_path / "alerts")
-    return Task(index, 1, ((1, "age"),), lists, names)
+    return Task(index, 1, ((1, "age"),), mode, names)
 
 
 def partition(rows, size, text="x"):
@@ -192,7 +193,9 @@ def test_small_batches_are_gathered(tmp_path, cache):
 def test_output_batches_are_bounded(tmp_path, cache, monkeypatch, lists):
     monkeypatch.setattr(spark_worker, "PAIRS_MOST", 100)
     texts = {i: f"age >= {i * 10}" for i in range(150)}
-    task = small_task(tmp_path, texts, ("id", "subscriptions" if lists else "subscription"), lists)
+    task = small_task(
+        tmp_path, texts, ("id", "subscriptions" if lists else "subscription"), "list" if lists else "pairs"
+    )
     batches = list(task(partition(2000, 500)))
     table = pa.Table.from_batches(batches)
     if lists:

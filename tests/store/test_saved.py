@@ -114,3 +114,31 @@ def test_a_zone_that_a_literal_was_read_in_stays(tmp_path: Path) -> None:
     assert cm.Matcher.open(path, options=cm.Options(threads=1)).options == cm.Options(
         threads=1, timezone="Europe/Paris"
     )
+
+
+ADDRESSES = ["file:{}", "file://{}", "file://localhost{}"]
+
+
+@pytest.mark.parametrize("address", ADDRESSES)
+def test_a_path_may_be_an_address_of_a_local_file(tmp_path: Path, address: str) -> None:
+    folder = tmp_path / "a b%20#?"
+    folder.mkdir()
+    written = address.format(folder.as_uri().removeprefix("file://"))
+    rules, events = {1: "a = 1"}, pa.table({"a": [1]})
+    Matcher.build(rules, events.schema).save(f"{written}/alerts")
+    assert [path.name for path in folder.iterdir()] == ["alerts"]
+    assert Matcher.open(f"{written}/alerts", journal=True).match_lists(events).to_pylist() == [[1]]
+    pages = cm.index("pbtree", path=f"{written}/pages")
+    assert pages == cm.index("pbtree", path=str(folder / "pages"))
+    with Matcher.build(rules, events.schema, index=pages):
+        assert Matcher.open(f"{written}/pages".encode()).match_lists(events).to_pylist() == [[1]]
+
+
+@pytest.mark.parametrize(
+    "address", ["s3://bucket/alerts", "file://host/alerts", "dbfs:///alerts", "HDFS://host:9000/a"]
+)
+def test_an_address_elsewhere_is_refused(address: str) -> None:
+    matcher = Matcher.build({1: "a = 1"}, {"a": "int64"})
+    for call in (Matcher.open, matcher.save):
+        with pytest.raises(StoreError, match="is an address, and a matcher is a file of this machine"):
+            call(address)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from colmatch.arguments import checked_choice, checked_whole, double, text
 from colmatch.errors import OptionError, SchemaError, shown
@@ -14,7 +14,8 @@ from colmatch.matching.event_weights import ColumnWeights, MapWeights, Weights
 from colmatch.schema import Role, Schema
 from colmatch.subscriptions.operators import attribute_named
 
-SCORES = {"dot": DOT, "sum": SUM, "max": MAX, "priority": PRIORITY}
+Score = Literal["dot", "sum", "max", "priority"]
+SCORES: dict[str, int] = {"dot": DOT, "sum": SUM, "max": MAX, "priority": PRIORITY}
 
 
 class TopK(NamedTuple):

@@ -1,0 +1,89 @@
+"""Matchers for a DataFrame, whose expressions mean what they mean in its session."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+
+from colmatch.declared import schema_of
+from colmatch.errors import DependencyError, OptionError, SchemaError
+
+try:
+    from pyspark.sql import DataFrame
+except ImportError as error:
+    raise DependencyError(f'colmatch.spark needs PySpark 4: pip install "colmatch[spark]" ({error})') from error
+
+from colmatch.events.sample import MOST_EVENTS
+from colmatch.indexing.registry import IndexName
+from colmatch.indexing.settings import Settings
+from colmatch.language import Missing
+from colmatch.matcher import Matcher
+from colmatch.options import Options, checked
+from colmatch.schema import Schema
+from colmatch.session import same_zone
+from colmatch.spark.settings import is_on, zone_of
+from colmatch.subscriptions.intake import Errors
+
+
+def build(
+    subscriptions: Any,
+    df: DataFrame,
+    index: IndexName | Settings = "auto",
+    options: Options | None = None,
+    errors: Errors = "raise",
+    sample: Any = None,
+    missing: Missing | None = None,
+    tags: Any = None,
+) -> Matcher:
+    """Indexes subscriptions for the rows of a DataFrame.
+
+    An expression means what it means in ``df.where(...)``: the time zone and the ANSI mode are
+    those of the session, and so is ``spark.sql.caseSensitive``.
+
+    Parameters
+    ----------
+    subscriptions : a DataFrame with columns ``id`` and ``expression``, and if wanted ``weights``,
+        ``priority`` and ``tags``, which is collected as Arrow data; or what ``Matcher.build`` takes
+    df : has the columns that expressions name; may be streaming. No job reads it. All columns may
+        be NULL
+    options : as for ``Matcher.build``; what they leave at its default is the session's
+    sample : as for ``Matcher.build``, or a DataFrame, of which the first 4,096 rows are collected
+    index, errors, missing, tags : as for ``Matcher.build``
+
+    Raises
+    ------
+    SchemaError : ``df`` is no DataFrame, or has columns that Arrow has no type for
+    OptionError : ``options`` has another time zone than the session, or the session has another
+        ANSI mode than ``Options(ansi=True)``
+    ExpressionError, SubscriptionError : as from ``Matcher.build``
+    """
+    if not isinstance(df, DataFrame):
+        raise SchemaError(f"a Spark DataFrame is needed, not {type(df).__name__}: Matcher.build takes other schemas")
+    spark = df.sparkSession
+    if isinstance(subscriptions, DataFrame):
+        subscriptions = subscriptions.toArrow()
+    if isinstance(sample, DataFrame):
+        sample = sample.limit(MOST_EVENTS).toArrow()
+    columns = pa.schema([field.with_nullable(True) for field in schema_of(df)])
+    schema = Schema(columns, case_sensitive=is_on(spark, "spark.sql.caseSensitive"))
+    given = Options() if options is None else checked(options)
+    options = _of_session(given, zone_of(spark), is_on(spark, "spark.sql.ansi.enabled"))
+    return Matcher.build(subscriptions, schema, index, options, errors, sample, missing=missing, tags=tags)
+
+
+def _of_session(options: Options, zone: str, ansi: bool) -> Options:
+    """Returns options with the zone and the mode of a session, where these are at their default.
+
+    Raises OptionError: they are at neither.
+    """
+    default = Options()
+    for name, given, session, setting in (
+        ("timezone", options.timezone, zone, "spark.sql.session.timeZone"),
+        ("ansi", options.ansi, ansi, "spark.sql.ansi.enabled"),
+    ):
+        same = same_zone(options.timezone, zone) if name == "timezone" else given == session
+        if given != getattr(default, name) and not same:
+            raise OptionError(f"{name}={given!r}: {setting} of the session is {session!r}; leave it out, or set that")
+    return replace(options, timezone=zone, ansi=ansi)

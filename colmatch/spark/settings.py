@@ -1,0 +1,79 @@
+"""Settings of a session that change what expressions mean."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from pyspark.sql import SparkSession
+
+from colmatch.errors import OptionError
+from colmatch.matcher import Matcher
+from colmatch.session import same_zone
+
+
+def is_on(spark: SparkSession, setting: str) -> bool:
+    """Says whether a setting of a session is true."""
+    return (spark.conf.get(setting) or "").strip().lower() == "true"
+
+
+def zone_of(spark: SparkSession) -> str:
+    """Returns the time zone of a session."""
+    return spark.conf.get("spark.sql.session.timeZone") or ""
+
+
+class SessionSettings(NamedTuple):
+    """What a session says of expressions; it can be sent to workers."""
+
+    zone: str
+    ansi: bool
+    legacy_sizes: bool  # the size of NULL is -1
+
+    @staticmethod
+    def of(spark: SparkSession) -> SessionSettings:
+        """Returns the settings that a session has now."""
+        ansi = is_on(spark, "spark.sql.ansi.enabled")
+        return SessionSettings(zone_of(spark), ansi, not ansi and is_on(spark, "spark.sql.legacy.sizeOfNull"))
+
+
+def check_settings(session: SessionSettings, matcher: Matcher) -> None:
+    """Checks that expressions mean in a session what they mean in a matcher.
+
+    Raises OptionError: they do not, naming the setting.
+    """
+    _check_zone(session, matcher)
+    _check_mode(session, matcher)
+    _check_sizes(session, matcher)
+
+
+def _check_zone(session: SessionSettings, matcher: Matcher) -> None:
+    """Checks that the session has the zone in which literals were read, if any was."""
+    read, literal = matcher.options.timezone, matcher.local_literal
+    if literal is not None and not same_zone(read, session.zone):
+        raise OptionError(
+            f"parts of timestamps or timestamp literals, {literal!r} for one, were read in the zone {read!r}, and the zone of this session "
+            f"is {session.zone!r}: "
+            f"build the matcher with Options(timezone={session.zone!r}), or set spark.sql.session.timeZone to {read!r}, "
+            "or give both columns and literals a zone"
+        )
+
+
+def _check_mode(session: SessionSettings, matcher: Matcher) -> None:
+    """Checks that the session has the matcher's ANSI mode, if a value depends on it."""
+    value, ansi = matcher.moded_value, matcher.options.ansi
+    if value is not None and session.ansi != ansi:
+        raise OptionError(
+            f"{value!r}, for one, was built with Options(ansi={ansi}), and this session has "
+            f"spark.sql.ansi.enabled={str(not ansi).lower()}, in which an overflow, a division by zero or a value that "
+            f"does not fit a cast {'is NULL or wraps' if ansi else 'is an error'}: build the matcher with "
+            f"Options(ansi={not ansi}), or set spark.sql.ansi.enabled to {str(ansi).lower()}"
+        )
+
+
+def _check_sizes(session: SessionSettings, matcher: Matcher) -> None:
+    """Checks that the session takes the size of NULL for NULL, if any size is asked for."""
+    column = matcher.sized_column
+    if column is not None and session.legacy_sizes:
+        raise OptionError(
+            f"size({column}) of NULL is NULL, and -1 in this session: set spark.sql.legacy.sizeOfNull to false, or "
+            "spark.sql.ansi.enabled to true"
+        )

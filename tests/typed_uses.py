@@ -1,0 +1,96 @@
+"""Right and wrong uses, for type checkers: ``tests/test_types.py`` runs these over it.
+
+Each line that ends in ``# wrong`` must be an error, and no other line may be one. Nothing here is
+run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple, assert_type
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pyarrow.dataset as ds
+from numpy.typing import NDArray
+
+import colmatch as cm
+from colmatch.spark import build, match, match_topk
+
+
+class Batches:
+    """Something of a caller's own with the Arrow C stream protocol."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        return pa.table({"price": [1.0]}).__arrow_c_stream__(requested_schema)
+
+
+@dataclass
+class Offer:
+    price: float
+
+
+class Flight(NamedTuple):
+    price: float
+
+
+def made(frame: pl.DataFrame, table: Any) -> cm.Matcher:
+    cm.Matcher.build({1: "price < 3"}, frame, index="scan", errors="collect", language="sql", missing="false")
+    cm.Matcher.build({1: "price < 3"}, frame, index=cm.index("bitslice"), sample=frame)
+    cm.Matcher.build({1: "price < 3"}, frame, options=cm.Options(missing_columns="null", order="any"))
+    for kind in cm.kinds():
+        cm.Matcher.build({1: "price < 3"}, frame, index=kind)
+    cm.Matcher.build({1: "price < 3"}, frame, index="bitslices")  # wrong
+    cm.Matcher.build({1: "price < 3"}, frame, errors="ignore")  # wrong
+    cm.Matcher.build({1: "price < 3"}, frame, language="be-tree")  # wrong
+    cm.Matcher.build({1: "price < 3"}, frame, missing="null")  # wrong
+    cm.Matcher.build({1: "price < 3"}, frame, sample=7)  # wrong
+    cm.index("bitslices")  # wrong
+    cm.Options(missing_columns="NULL")  # wrong
+    cm.Options(order="none")  # wrong
+    return cm.Matcher.build({1: "price < 3"}, table)
+
+
+def matched(matcher: cm.Matcher, frame: pl.DataFrame, invalid: bool) -> Iterator[object]:
+    for events in (pa.table({"price": [1.0]}), frame, Batches(), ds.dataset("events"), ds.dataset("events").scanner()):
+        yield matcher.match(events)
+    matches, lacking = matcher.match(frame, invalid="collect")
+    yield matches.num_rows + lacking.num_rows + matcher.match(frame, invalid="raise").num_rows
+    assert_type(matcher.count(frame, ids=[1]), NDArray[np.int64])
+    assert_type(matcher.exists(frame, tags=["a"]), NDArray[np.bool_])
+    yield matcher.match_topk(frame, 3, "priority", event_weights={"price": 2.0}).num_rows
+    yield matcher.reasons(frame, by="predicate")
+    matcher.match(42)  # wrong
+    matcher.match("events.parquet")  # wrong
+    matcher.match([{"price": 1.0}])  # wrong
+    matcher.match({"price": [1.0]})  # wrong
+    yield matcher.match(frame, invalid="collect").num_rows  # wrong
+    matcher.match(frame, invalid="drop")  # wrong
+    matcher.match(frame, id=[1])  # wrong
+    matcher.match_topk(frame, 3, "best")  # wrong
+    matcher.match_batches(7)  # wrong
+    matcher.count(None)  # wrong
+    matcher.reasons(frame, by="column")  # wrong
+    matcher.compact(sample="all")  # wrong
+    matcher.match(frame, ranges=["price"])  # wrong
+
+
+def matched_one(matcher: cm.Matcher) -> Iterator[object]:
+    for event in ({"price": 1.0}, Offer(1.0), Flight(1.0)):
+        yield matcher.match_one(event, unknown="ignore")
+    assert_type(matcher.exists_one({"price": 1.0}), bool)
+    yield matcher.explain({"price": 1.0}, 1)
+    matcher.match_one(42)  # wrong
+    matcher.match_one("price=1")  # wrong
+    matcher.match_one({"price": 1.0}, unknown="drop")  # wrong
+    matcher.match_topk_one({"price": 1.0}, 3, "best")  # wrong
+
+
+def in_spark(df: Any, matcher: cm.Matcher) -> None:
+    match(df, matcher, mode="list").count()
+    match_topk(df, build({1: "price < 3"}, df, index="auto"), 3, "sum")
+    match(df, matcher, mode="lists")  # wrong
+    match_topk(df, matcher, 3, "best")  # wrong
+    match(7, matcher)  # wrong
