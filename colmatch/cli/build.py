@@ -103,7 +103,7 @@ def build(
     chosen, index = read_options(options), read_index(kind, settings)
     schema = read_schema(like, schema_text, domains)
     if rejected_path:
-        from colmatch.cli.files import format_of
+        from colmatch.cli.places import format_of
 
         format_of(rejected_path)  # an unknown extension is better said before the work than after it
     if language == "json-rules":

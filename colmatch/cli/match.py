@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("index_path", metavar="INDEX")
-@click.argument("events")
+@click.argument("events", nargs=-1, required=True)
 @click.option("-o", "--output", default="-", show_default=True, metavar="OUT", help="Where to write the matches.")
 @click.option("--count", "shape", flag_value="count", help="One row an event: how many subscriptions match it.")
 @click.option(
@@ -60,7 +60,7 @@ if TYPE_CHECKING:
 @null_option
 def match(
     index_path: str,
-    events: str,
+    events: tuple[str, ...],
     output: str,
     shape: str | None,
     keep: tuple[str, ...],
@@ -88,7 +88,8 @@ def match(
     import pyarrow as pa
 
     from colmatch.cli import arguments
-    from colmatch.cli.files import format_of, rebatch
+    from colmatch.cli.files import rebatch
+    from colmatch.cli.places import format_of
     from colmatch.cli.writing import writing
 
     matcher = arguments.open_matcher(index_path, missing_columns)
@@ -113,7 +114,7 @@ def match(
     with arguments.reading_events(matcher, events, format, kept, nulls, weights=typed, ranges=spans, now=time) as rows:
         schema = _result_schema(matcher, rows, shape, kept, events)
         given = schema, shape, kept, best, needed, spans, among
-        if events != "-":  # Ctrl-C is to find the output open while standard input is read
+        if "-" not in events:  # Ctrl-C is to find the output open while standard input is read
             nulls_alone = pa.RecordBatch.from_arrays(
                 [pa.nulls(1, field.type) for field in rows.schema], schema=rows.schema
             )
@@ -142,7 +143,7 @@ def _typed(best: tuple[int, str, Any] | None, needed: Sequence[str]) -> dict[str
     return dict.fromkeys(needed, pa.map_(pa.string(), pa.float64()) if maps else pa.float64())
 
 
-def _result_schema(matcher: Matcher, rows: Input, shape: str, kept: Sequence[str], path: str) -> pa.Schema:
+def _result_schema(matcher: Matcher, rows: Input, shape: str, kept: Sequence[str], paths: Sequence[str]) -> pa.Schema:
     import pyarrow as pa
 
     id_type = matcher.ids.type
@@ -156,7 +157,7 @@ def _result_schema(matcher: Matcher, rows: Input, shape: str, kept: Sequence[str
     fields = [pa.field("event", pa.int64())]
     for name in kept:
         if name not in rows.schema.names:
-            raise ColmatchError(f"{path} has no column {name!r} to keep")
+            raise ColmatchError(f"{' '.join(paths)} has no column {name!r} to keep")
         if name in ("event", *(result for result, _ in last)):
             raise ColmatchError(f"column {name!r} cannot be kept: the result has a column of that name")
         fields.append(rows.schema.field(name))

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import click
 
-FORMATS = ["parquet", "arrow", "arrows", "csv", "jsonl"]  # colmatch.cli.files.FORMATS, without importing pyarrow
+FORMATS = ["parquet", "arrow", "arrows", "csv", "jsonl"]  # colmatch.cli.places.FORMATS, without importing pyarrow
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 

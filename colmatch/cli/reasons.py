@@ -9,7 +9,7 @@ from colmatch.cli.options import format_option, ids_option, missing_option, now_
 
 @click.command()
 @click.argument("index_path", metavar="INDEX")
-@click.argument("events")
+@click.argument("events", nargs=-1, required=True)
 @click.option("-o", "--output", default="-", show_default=True, metavar="OUT", help="Where to write the reasons.")
 @click.option(
     "--by",
@@ -27,7 +27,7 @@ from colmatch.cli.options import format_option, ids_option, missing_option, now_
 @null_option
 def reasons(
     index_path: str,
-    events: str,
+    events: tuple[str, ...],
     output: str,
     by: str,
     ids: str | None,

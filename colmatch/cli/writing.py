@@ -1,4 +1,4 @@
-"""Writes files of rows, in the formats of ``files.py``. A file appears only when it is whole."""
+"""Writes files of rows, in the formats of ``places.py``. A file appears only when it is whole."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from typing import Any, BinaryIO, Protocol
 
 import pyarrow as pa
 
-from colmatch.cli.files import format_of
+from colmatch.cli.json_lines import LineWriter, iso
+from colmatch.cli.places import format_of
 from colmatch.errors import ColmatchError
 from colmatch.store.replacing import replacing
 
@@ -90,16 +91,32 @@ def _writer(sink: BinaryIO, schema: pa.Schema, kind: str) -> BatchWriter:
     if kind == "parquet":
         writer = _ParquetWriter(sink, schema)
     elif kind == "csv":
-        import pyarrow.csv as pa_csv
-
-        writer = pa_csv.CSVWriter(sink, schema)
+        writer = _CsvWriter(sink, schema)
     elif kind == "jsonl":
-        from colmatch.cli.json_lines import LineWriter
-
         writer = LineWriter(sink, schema)
     else:
         writer = pa.ipc.new_file(sink, schema) if kind == "arrow" else pa.ipc.new_stream(sink, schema)
     return writer
+
+
+class _CsvWriter:
+    """Writes times as ISO 8601 does, and leaves all else to pyarrow."""
+
+    def __init__(self, sink: BinaryIO, schema: pa.Schema) -> None:
+        import pyarrow.csv as pa_csv
+
+        self.times = [place for place, field in enumerate(schema) if pa.types.is_timestamp(field.type)]
+        for place in self.times:
+            schema = schema.set(place, pa.field(schema.field(place).name, pa.string()))
+        self.writer = pa_csv.CSVWriter(sink, schema)
+
+    def write_batch(self, batch: pa.RecordBatch) -> None:
+        for place in self.times:
+            batch = batch.set_column(place, batch.schema.names[place], iso(batch.column(place)))
+        self.writer.write_batch(batch)
+
+    def close(self) -> None:
+        self.writer.close()
 
 
 class _ParquetWriter:
