@@ -33,7 +33,7 @@ from colmatch.matcher import Matcher
 from colmatch.matching.range_worker import RangeNames, checked_ranges
 from colmatch.matching.subset import Subset
 from colmatch.options import Options, value_of_text
-from colmatch.rules import from_json
+from colmatch.rules.convert import Rules, from_json
 from colmatch.subscriptions.table import PredicateTable
 
 Now = dt.datetime | float | None
@@ -180,7 +180,7 @@ def _with_json(path: str, table: pa.Table) -> pa.Table:
     return table
 
 
-def read_json_rules(paths: Sequence[str]) -> dict[int | str, Any]:
+def read_json_rules(paths: Sequence[str], errors: str) -> Rules:
     """Reads a file of rules of json-rules-engine, or with ``-`` standard input.
 
     Raises
@@ -192,7 +192,7 @@ def read_json_rules(paths: Sequence[str]) -> dict[int | str, Any]:
     if len(files) > 1:
         raise SubscriptionError(f"rules come in one file, and {len(files)} are named")
     with naming(files[0].shown), opened(files[0]) as file:
-        return from_json(file)
+        return from_json(file, errors=errors)
 
 
 def read_subscriptions(paths: Sequence[str], format: str | None, ids: str | None) -> pa.Table | PredicateTable:

@@ -150,7 +150,7 @@ def read(
         wanted = [field for field in found if field.name not in given.names]
         given = pa.schema([*given, *(field for field in wanted if columns is None or field.name in columns)])
         if schema is not None:
-            given = pa.schema([f if f.name in schema.names else pa.field(f.name, _as_text(f.type)) for f in given])
+            given = pa.schema([f if f.name in schema.names else pa.field(f.name, _asjson_text(f.type)) for f in given])
 
     def batches() -> Iterator[pa.RecordBatch]:
         for before, block in chain([first], some) if first is not None else ():
@@ -160,7 +160,7 @@ def read(
     return given, batches()
 
 
-def _as_text(type: pa.DataType) -> pa.DataType:
+def _asjson_text(type: pa.DataType) -> pa.DataType:
     return pa.string() if pa.types.is_timestamp(type) else type
 
 
@@ -309,7 +309,7 @@ def _objects(names: list[str], columns: list[pa.Array], rows: int) -> pa.Array:
         return pa.repeat(pa.scalar("{}", pa.large_string()), rows)
     parts: list[Any] = []
     for name, column in zip(names, columns, strict=True):
-        parts += [("{" if not parts else ", ") + name + ": ", _text(column)]
+        parts += [("{" if not parts else ", ") + name + ": ", json_text(column)]
     return pc.binary_join_element_wise(*(_large(part) for part in [*parts, "}"]), pa.scalar("", pa.large_string()))
 
 
@@ -317,11 +317,11 @@ def _large(part: Any) -> Any:
     return pa.scalar(part, pa.large_string()) if isinstance(part, str) else part
 
 
-def _text(values: pa.Array) -> pa.Array:
+def json_text(values: pa.Array) -> pa.Array:
     """Returns the JSON text of each value, as large_string without NULLs."""
     types, kind = pa.types, values.type
     if types.is_dictionary(kind) or types.is_run_end_encoded(kind):
-        return _text(values.cast(kind.value_type))
+        return json_text(values.cast(kind.value_type))
     if types.is_boolean(kind) or types.is_integer(kind) or types.is_decimal(kind):
         text = values.cast(pa.large_string())
     elif types.is_floating(kind):
@@ -337,11 +337,11 @@ def _text(values: pa.Array) -> pa.Array:
     elif types.is_map(kind):
         entries = values.cast(pa.large_list(pa.struct([("key", kind.key_type), ("value", kind.item_type)])))
         keys, items = pc.list_flatten(entries).flatten()
-        pairs = pc.binary_join_element_wise(_text(keys.cast(pa.string())), _text(items), _large(": "))
+        pairs = pc.binary_join_element_wise(json_text(keys.cast(pa.string())), json_text(items), _large(": "))
         text = _lists(entries, pairs, "{", "}")
     elif types.is_nested(kind):
         lists = values.cast(pa.large_list(kind.value_type))
-        text = _lists(lists, _text(pc.list_flatten(lists)), "[", "]")
+        text = _lists(lists, json_text(pc.list_flatten(lists)), "[", "]")
     elif types.is_null(kind):
         text = pa.nulls(len(values), pa.large_string())
     else:  # dates and times

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from colmatch.cli.options import format_option, ids_option, missing_option, now_option, null_option, tag_option
+from colmatch.cli.options import (
+    format_option,
+    ids_option,
+    missing_option,
+    now_option,
+    null_option,
+    out_format_option,
+    tag_option,
+)
 from colmatch.errors import ColmatchError, EventError
 
 if TYPE_CHECKING:
@@ -56,7 +63,7 @@ if TYPE_CHECKING:
 @now_option
 @missing_option
 @format_option("--format", "EVENTS")
-@format_option("--out-format", "OUT (standard output: csv, or jsonl with --lists)")
+@out_format_option
 @null_option
 def match(
     index_path: str,
@@ -87,10 +94,9 @@ def match(
     """
     import pyarrow as pa
 
-    from colmatch.cli import arguments
+    from colmatch.cli import arguments, writing
     from colmatch.cli.files import rebatch
-    from colmatch.cli.places import format_of
-    from colmatch.cli.writing import writing
+    from colmatch.progress import bar
 
     matcher = arguments.open_matcher(index_path, missing_columns)
     if top is not None and shape is not None:
@@ -102,12 +108,9 @@ def match(
     best = None if top is None else (top, score or "dot", arguments.read_event_weights(weights))
     needed = [] if best is None else matcher.columns_of_weights(*best)
     shape = shape or ("pairs" if top is None else "best")
-    if output == "-" and out_format is None:
-        out_format = "jsonl" if shape == "lists" else "csv"
-    if format_of(output, out_format) == "csv" and shape == "lists":
+    written = writing.out_format(output, out_format, "jsonl" if shape == "lists" else "csv")
+    if written == "csv" and shape == "lists":
         raise click.UsageError("CSV cannot carry lists: write jsonl, parquet or arrow, or leave --lists out")
-    if output == "-" and out_format == "arrows" and sys.stdout.isatty():
-        raise click.UsageError("Arrow is not for a terminal: pipe it, or write it to a file with -o")
     kept = list(dict.fromkeys(name.strip() for names in keep for name in names.split(",") if name.strip()))
     spans, among = arguments.read_ranges(ranges), arguments.read_subset(matcher, ids, tags)
     typed, time = _typed(best, needed), arguments.read_now(now)
@@ -120,7 +123,10 @@ def match(
             )
             for _ in _results(matcher, nulls_alone, 0, *given):
                 pass  # says what columns lack or are of a wrong type, before anything is written
-        with writing(output, schema, out_format) as writer, _bar(rows.total) as advance:
+        with (
+            writing.writing(output, schema, written) as writer,
+            bar(rows.total, "events", sys.stderr.isatty()) as shown,
+        ):
             start, lacking = 0, arguments.Lacking(matcher, spans)
             for batch in rebatch(rows.batches, matcher.options.batch_rows):
                 try:
@@ -131,7 +137,7 @@ def match(
                     raise
                 lacking.look(batch)
                 start += batch.num_rows
-                advance(batch.num_rows)
+                shown.update(batch.num_rows)
     lacking.say()
 
 
@@ -207,15 +213,3 @@ def _results(
     else:
         last = matcher.match_lists(used, ranges, ids=among).combine_chunks()
     yield pa.RecordBatch.from_arrays([numbers, *columns.columns, last], schema=schema)
-
-
-@contextmanager
-def _bar(total: int | None) -> Iterator[Callable[[int], object]]:
-    """Shows a progress bar where standard error is a terminal."""
-    if not sys.stderr.isatty():
-        yield lambda rows: None
-        return
-    from tqdm import tqdm
-
-    with tqdm(total=total, unit=" events", unit_scale=True, leave=False, file=sys.stderr) as bar:
-        yield bar.update

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import click
 
-from colmatch.cli.options import format_option, ids_option, missing_option, now_option, null_option, tag_option
+from colmatch.cli.options import (
+    format_option,
+    ids_option,
+    missing_option,
+    now_option,
+    null_option,
+    out_format_option,
+    tag_option,
+)
 
 
 @click.command()
@@ -23,7 +31,7 @@ from colmatch.cli.options import format_option, ids_option, missing_option, now_
 @now_option
 @missing_option
 @format_option("--format", "EVENTS")
-@format_option("--out-format", "OUT (standard output: csv)")
+@out_format_option
 @null_option
 def reasons(
     index_path: str,
@@ -49,18 +57,17 @@ def reasons(
     """
     import pyarrow as pa
 
+    from colmatch.cli import writing
     from colmatch.cli.arguments import open_matcher, read_now, read_subset, reading_events
-    from colmatch.cli.writing import write_all
     from colmatch.matching.reasons import checked_by
 
     matcher = open_matcher(index_path, missing_columns)
     among = read_subset(matcher, ids, tags)
-    if output == "-" and out_format is None:
-        out_format = "csv"
+    written = writing.out_format(output, out_format)
     with reading_events(matcher, events, format, [], nulls, now=read_now(now)) as rows:
         found = matcher.reasons(pa.RecordBatchReader.from_batches(rows.schema, rows.batches), checked_by(by), ids=among)
     plain = pa.schema([pa.field(field.name, _plain(field.type)) for field in found.schema])
-    write_all(output, found.cast(plain).to_batches(), plain, out_format)
+    writing.write_all(output, found.cast(plain).to_batches(), plain, written)
 
 
 def _plain(type: object) -> object:

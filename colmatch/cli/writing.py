@@ -9,10 +9,12 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, BinaryIO, Protocol
 
+import click
 import pyarrow as pa
 
 from colmatch.cli.json_lines import LineWriter, iso
 from colmatch.cli.places import format_of
+from colmatch.cli.table_text import TableText
 from colmatch.errors import ColmatchError
 from colmatch.store.replacing import replacing
 
@@ -27,6 +29,27 @@ class BatchWriter(Protocol):
     def close(self) -> object: ...
 
 
+def out_format(path: str, format: str | None, piped: str = "csv") -> str:
+    """Returns the format of an output: of standard output a table on a terminal, else ``piped``.
+
+    Raises
+    ------
+    ColmatchError : nothing says the format of a file
+    UsageError : it does not fit a terminal, or is for nothing else
+    """
+    if path != "-":
+        if format == "table":
+            raise click.UsageError(
+                "a table is for people, and shows few rows: write csv, jsonl, parquet or arrow to a file"
+            )
+        return format_of(path, format)
+    on_terminal = sys.stdout.isatty()
+    if format == "arrows" and on_terminal:
+        raise click.UsageError("Arrow is not for a terminal: pipe it, or write it to a file with -o")
+    found = format or ("table" if on_terminal else piped)
+    return found if found == "table" else format_of(path, found)
+
+
 @contextmanager
 def writing(path: str, schema: pa.Schema, format: str | None = None) -> Iterator[BatchWriter]:
     """Opens a file for record batches of ``schema``.
@@ -39,6 +62,11 @@ def writing(path: str, schema: pa.Schema, format: str | None = None) -> Iterator
     OSError : the file cannot be written
     ColmatchError : the format cannot carry a column
     """
+    if format == "table":
+        table = TableText(schema)
+        yield table
+        table.show()
+        return
     kind = format_of(path, format)
     if kind == "tsv":
         raise ColmatchError(f"{path}: tsv is only read, since its fields have no quotes: write csv")
