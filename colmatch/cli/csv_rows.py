@@ -1,7 +1,7 @@
 """CSV and tab-separated rows, read by pyarrow; errors say the line.
 
 pyarrow counts rows, and only in one thread. Lines are counted where a row is wrong, by reading the
-file again up to there. Of standard input nothing is left to be read again, so errors name the row.
+file again up to there. Of a pipe nothing is left to be read again, so errors name the row.
 On two cores one thread reads as fast as two do, 250 MB a second.
 """
 
@@ -106,7 +106,7 @@ class Rows(NamedTuple):
             if said is None:
                 raise
             column, row, type, message = said.groups()
-            place = f"row {row} below the header" if self.file.path == "-" else f"line {self._line_of(int(row))}"
+            place = f"row {row} below the header" if self.file.is_stream else f"line {self._line_of(int(row))}"
             owner = "" if column is None else f", column {self.header[int(column)]!r}"
             raise ColmatchError(f"{place}{owner}: {message}{f' for {type}' if type else ''}") from error
 

@@ -74,6 +74,13 @@ class File(NamedTuple):
     system: pa_fs.FileSystem
     keys: Mapping[str, pa.Scalar] = {}
 
+    @property
+    def is_stream(self) -> bool:
+        """Says whether the file can be read only once: standard input, or a pipe."""
+        if self.path == "-":
+            return True
+        return isinstance(self.system, pa_fs.LocalFileSystem) and not os.path.isfile(self.path)
+
 
 def format_of(path: str, format: str | None = None) -> str:
     """Returns the name of a format: ``format`` when given, else what the extension says.
@@ -120,8 +127,14 @@ def found(paths: str | Sequence[str], format: str | None = None, types: pa.Schem
             is_url = _is_url(path)
             system, place = pa_fs.FileSystem.from_uri(path) if is_url else (pa_fs.LocalFileSystem(), path)
             for name in _listed(system, place, path, format):
-                shown = path if name == place or not is_url else name
-                files.append(File(name, shown if is_url else name, format_of(name, format), system))
+                shown = path if is_url and name == place else name
+                files.append(File(name, shown, format_of(name, format), system))
+    for file in files:
+        if file.is_stream and (len(files) > 1 or file.kind in ("parquet", "arrow")):
+            said = (
+                "a pipe cannot be read beside other files" if len(files) > 1 else f"{file.kind} cannot come by a pipe"
+            )
+            raise ColmatchError(f"{file.shown}: {said}: write it to a file first")
     return _with_keys(files, types)
 
 
@@ -190,6 +203,10 @@ def _with_keys(files: list[File], types: pa.Schema | None) -> list[File]:
 @contextmanager
 def opened(file: File) -> Iterator[BinaryIO]:
     """Opens a file for its bytes, unpacked, or standard input."""
+    if file.path != "-" and file.is_stream:
+        with open(file.path, "rb") as pipe:
+            yield pipe
+        return
     if file.path != "-":
         with file.system.open_input_stream(file.path) as stream:
             yield io.BufferedReader(stream, 1 << 16)

@@ -44,9 +44,7 @@ def test_a_table_is_for_people() -> None:
         "event  subscription\nno rows\n"
     )
     printed = run("reasons", "i.colmatch", "e.parquet", "--out-format", "table").stdout
-    assert (
-        printed == "subscription  attribute  events\n           7  age             3\n           7  null            1\n"
-    )
+    assert printed == "subscription  attribute  events\n           7  age             4\n"
 
 
 def test_a_terminal_gets_a_table(terminal: None) -> None:
@@ -61,11 +59,7 @@ def test_a_table_shows_the_first_rows_and_counts_the_others() -> None:
     write(Path("many.parquet"), pa.table({"age": [20] * 1000, "city": ["\x1b[31mred\n" + "x" * 500] * 1000}))
     lines = run("match", "i.colmatch", "many.parquet", "--keep", "city", "--out-format", "table").stdout.splitlines()
     assert len(lines) == 42 and lines[-1] == "… and 960 more rows: -o FILE writes them all"
-    assert (
-        "\x1b" not in lines[1]
-        and "\\u001b[31mred\\n" in lines[1]
-        and lines[1].rstrip().endswith("…  " + " " * 11 + "1") | (len(lines[1]) <= 80)
-    )
+    assert "\x1b" not in lines[1] and '"\\u001b[31mred\\nxxx' in lines[1] and len(lines[1]) <= 80
 
 
 @pytest.mark.parametrize("command", [("match",), ("reasons",)], ids=" ".join)

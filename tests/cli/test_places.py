@@ -7,6 +7,7 @@ import gzip
 import json
 import os
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pyarrow as pa
@@ -168,6 +169,22 @@ def test_only_the_needed_columns_are_read() -> None:
     Path("e.parquet").write_bytes(data)
     assert matched("e.parquet") == "0,2\n1,1\n2,1\n3,2\n"
     assert "e.parquet: " in fails("match", "i.colmatch", "e.parquet", "--keep", "note")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="pipes with a name")
+def test_a_pipe_with_a_name() -> None:
+    os.mkfifo("p.csv")
+    for text, says in (("age,city\n17,Nice\n", None), ("age,city\n\nx,Nice\n", "p.csv: row 1 below the header")):
+        writer = Thread(target=Path("p.csv").write_text, args=(text,))
+        writer.start()
+        said = matched("p.csv") if says is None else fails("match", "i.colmatch", "p.csv")
+        writer.join()
+        assert said == "0,2\n" if says is None else says in said
+    write(Path("a.csv"), FLAT)
+    for pipe in ("p.csv", "-"):
+        said = fails("match", "i.colmatch", "a.csv", pipe, "--format", "csv", input="age,city\n")
+        assert "a pipe cannot be read beside other files" in said
+    assert "p.csv: parquet cannot come by a pipe" in fails("match", "i.colmatch", "p.csv", "--format", "parquet")
 
 
 def test_compressed_texts() -> None:
