@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import partial
+from typing import Any, NamedTuple
 
 LISTED_MOST = 8  # names that an error lists
 
@@ -101,6 +102,28 @@ class ExpressionError(ColmatchError, ValueError):
     def at(self, id: int | str) -> ExpressionError:
         """This error, said of subscription ``id``."""
         return ExpressionError(self.message, id=id, line=self.line, column=self.column)
+
+
+class Rejected(NamedTuple):
+    """A subscription that was left out, with ``errors="collect"``."""
+
+    id: int | str
+    position: tuple[int, int] | None  # line and column in its text, from 1
+    message: str
+
+    @staticmethod
+    def of_list(entry: Sequence[Any]) -> Rejected:
+        """Returns what JSON has as a list of the three.
+
+        Raises ValueError, TypeError: it is not a list of these.
+        """
+        id, position, message = entry
+        line, column = position or (0, 0)
+        if not (isinstance(id, int | str) and isinstance(line, int) and isinstance(column, int)):
+            raise ValueError("what was left out has a value of another type than it should")
+        if not isinstance(message, str):
+            raise ValueError("what was left out has a message that is no text")
+        return Rejected(id, (line, column) if position else None, message)
 
 
 def near(name: str, names: Iterable[str], owner: str) -> str:

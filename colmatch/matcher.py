@@ -11,7 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from colmatch.arguments import checked_choice, checked_flag
-from colmatch.errors import EventError, OptionError, shown
+from colmatch.errors import EventError, OptionError, Rejected, shown
 from colmatch.events.clock import clock_of
 from colmatch.events.modes import moded_value, sized_column
 from colmatch.events.required import LACKS
@@ -32,7 +32,6 @@ from colmatch.options import Options
 from colmatch.paged.header import is_pages
 from colmatch.store import saved
 from colmatch.subscriptions.intake import Errors
-from colmatch.subscriptions.rejected import Rejected
 from colmatch.updates.initial import indexed_parts, suited, taken_in
 from colmatch.updates.memory_set import MemorySet
 from colmatch.updates.set import SubscriptionSet
@@ -84,6 +83,7 @@ class Matcher:
         missing: Missing | None = None,
         constants: Any = None,
         tags: Any = None,
+        progress: bool = False,
     ) -> Matcher:
         """Indexes subscriptions for events of a schema.
 
@@ -112,6 +112,7 @@ class Matcher:
         tags : ``{id: ["tenant-7"]}``, or a table (id, tags): what some subscriptions have for tags,
             by which ``match(events, tags=...)`` chooses among them. Of a table of expressions, its
             column ``tags``: lists of strings, or a string for a single one
+        progress : show a bar on standard error while expressions are read
 
         Raises
         ------
@@ -119,7 +120,7 @@ class Matcher:
         SubscriptionError, SchemaError, OptionError : the arguments cannot be used
         """
         requested = Language.asked_for(language, missing)
-        given = taken_in(subscriptions, schema, index, options, errors, requested, constants, tags)
+        given = taken_in(subscriptions, schema, index, options, errors, requested, constants, tags, progress)
         if not is_in_pages(given.requested):
             return cls(MemorySet(indexed_parts(given, sample)))
         from colmatch.paged.paged_set import built

@@ -36,7 +36,7 @@ FLOORS = (
     ("incoming", "session"),
     ("arguments",),
     ("kernels",),
-    ("errors", "version"),
+    ("errors", "progress", "version"),
 )
 KERNEL_FLOORS = (
     ("event",),

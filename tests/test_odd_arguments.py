@@ -80,7 +80,7 @@ def built(matcher: cm.Matcher, betree: cm.Matcher) -> dict[str, Call]:
     of_betree = {"subscriptions": {1: "a = 1"}, "schema": DOMAINS, "index": "scan", "language": "betree"}
     calls = {
         "build": Call(
-            cm.Matcher.build, "subscriptions schema index options errors sample language missing constants tags", new
+            cm.Matcher.build, "subscriptions schema index options errors sample language missing constants tags progress", new
         ),
         "build betree": Call(cm.Matcher.build, "subscriptions schema sample missing constants tags", of_betree),
         "build one": Call(

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 
 from colmatch.errors import ColmatchError
 from colmatch.kernels import _jit
+from colmatch.progress import bar
 from colmatch.workload.flights import FLIGHTS, SEED, SHAPES, alerts, flights
 
 if TYPE_CHECKING:
@@ -277,13 +278,12 @@ def _flight_name(table: pa.Table, row: int) -> str:
 
 def _watched(table: pa.Table) -> pa.RecordBatchReader:
     """Makes a stream of a table, with a progress bar on a terminal."""
-    from tqdm import tqdm
 
     def batches() -> Iterator[pa.RecordBatch]:
-        with tqdm(total=table.num_rows, unit=" flights", leave=False, disable=not sys.stderr.isatty()) as bar:
+        with bar(table.num_rows, "flights", sys.stderr.isatty()) as made:
             for batch in table.to_batches(max_chunksize=8192):
                 yield batch
-                bar.update(batch.num_rows)
+                made.update(batch.num_rows)
 
     return pa.RecordBatchReader.from_batches(table.schema, batches())
 

@@ -19,7 +19,8 @@ import pyarrow as pa
 
 from colmatch.betree.domains import Domains
 from colmatch.betree.events import event_batches, nullable
-from colmatch.cli.files import Input, called, format_of, guarded, naming, opened, read_table, reading
+from colmatch.cli.files import Input, read_table, reading
+from colmatch.cli.places import File, found, naming, opened
 from colmatch.cli.shell import say
 from colmatch.declared import parse_schema
 from colmatch.errors import ColmatchError, OptionError, SubscriptionError, shown
@@ -32,7 +33,7 @@ from colmatch.matcher import Matcher
 from colmatch.matching.range_worker import RangeNames, checked_ranges
 from colmatch.matching.subset import Subset
 from colmatch.options import MissingColumns, Options, value_of_text
-from colmatch.rules import from_json
+from colmatch.rules.convert import Rules, from_json
 from colmatch.subscriptions.table import PredicateTable
 
 Now = dt.datetime | float | None
@@ -179,7 +180,7 @@ def _with_json(path: str, table: pa.Table) -> pa.Table:
     return table
 
 
-def read_json_rules(paths: Sequence[str]) -> dict[int | str, Any]:
+def read_json_rules(paths: Sequence[str], errors: str) -> Rules:
     """Reads a file of rules of json-rules-engine, or with ``-`` standard input.
 
     Raises
@@ -187,10 +188,11 @@ def read_json_rules(paths: Sequence[str]) -> dict[int | str, Any]:
     OSError : the file cannot be opened
     ColmatchError : there are several, or a rule cannot be had; the message begins with the path
     """
-    if len(paths) > 1:
-        raise SubscriptionError(f"rules come in one file, and {len(paths)} are named")
-    with naming(called(paths[0])), opened(paths[0]) as file:
-        return from_json(file)
+    files = found(paths, "jsonl")
+    if len(files) > 1:
+        raise SubscriptionError(f"rules come in one file, and {len(files)} are named")
+    with naming(files[0].shown), opened(files[0]) as file:
+        return from_json(file, errors=errors)
 
 
 def read_subscriptions(paths: Sequence[str], format: str | None, ids: str | None) -> pa.Table | PredicateTable:
@@ -200,8 +202,7 @@ def read_subscriptions(paths: Sequence[str], format: str | None, ids: str | None
         types["id"] = pa.type_for_alias(ids)
     tables = []
     for path in paths:  # in CSV all tags are texts, also those that look like numbers
-        texts = {"tags": pa.string()} if format_of(path, format) in ("csv", "tsv") else {}
-        tables.append(_with_json(path, read_table(path, format, types=types | texts)))
+        tables.append(_with_json(path, read_table(path, format, types=types, texts=["tags"])))
     predicates = [{"attribute", "op"} <= set(table.column_names) for table in tables]
     if all(predicates):
         return PredicateTable(
@@ -282,7 +283,7 @@ def open_matcher(path: str, missing_columns: MissingColumns | None = None) -> Ma
 @contextmanager
 def reading_events(
     matcher: Matcher,
-    path: str,
+    paths: Sequence[str],
     format: str | None,
     kept: Sequence[str],
     nulls: Sequence[str],
@@ -291,39 +292,44 @@ def reading_events(
     ranges: RangeNames | None = None,
     now: Now = None,
 ) -> Iterator[Input]:
-    """Opens the needed columns of a file of events, in the types that the matcher was built with.
+    """Opens the needed columns of files of events, in the types that the matcher was built with.
 
     ``whole`` : all columns that the expressions use must be there. ``weights`` : columns besides.
     ``now`` : the time that clocks show, whose columns need not be there
     """
-    if matcher.language == "betree" and format_of(path, format) == "jsonl":
-        shown, schema = called(path), matcher.schema.arrow
-        with naming(shown), opened(path) as source:
-            columns = nullable(schema)
-            rows = Input(columns, guarded(event_batches(source, schema), shown), None, columns.names)
-            yield _at_time(matcher, rows, now)
+    files = found(paths, format) if matcher.language == "betree" else []
+    if files and all(file.kind == "jsonl" for file in files):
+        columns = nullable(matcher.schema.arrow)
+        rows = Input(columns, _betree_batches(files, matcher.schema.arrow), None, columns.names)
+        yield _at_time(matcher, rows, now)
         return
     used = matcher.columns_with(ranges, now)
-    types, paths = _with_ends(matcher, ranges)
+    types, needed = _with_ends(matcher, ranges)
     clocks = set(matcher.columns_with(ranges)) - set(used)
-    paths = [path for path in paths if path[0] not in clocks]
+    needed = [path for path in needed if path[0] not in clocks]
     for name, type in (weights or {}).items():
         types = types if name in types.names else types.append(pa.field(name, type))
     wanted = [*used, *kept, *(weights or {})]
     may_lack = whole and matcher.options.missing_columns == "null"
-    required = {} if may_lack else dict.fromkeys(paths, "--missing-columns null takes it to be NULL")
+    required = {} if may_lack else dict.fromkeys(needed, "--missing-columns null takes it to be NULL")
     required |= dict.fromkeys(((name,) for name in weights or {}), "--event-weights names it")
     with reading(
-        path, format, schema=types, columns=wanted, required=required, strict=whole, nulls=["", *nulls]
+        paths, format, schema=types, columns=wanted, required=required, strict=whole, nulls=["", *nulls]
     ) as rows:
         folded = {name.lower() for name in rows.schema.names}
         absent = [name for name in used if name.lower() not in folded]
         if absent and whole:
             say(
-                f"note: {path} has no column {', '.join(map(repr, absent))}, which the expressions "
+                f"note: {' '.join(paths)} has no column {', '.join(map(repr, absent))}, which the expressions "
                 f"{'use' if ranges is None else 'or ranges use'}: NULL throughout"
             )
         yield _at_time(matcher, rows, now)
+
+
+def _betree_batches(files: Sequence[File], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    for file in files:
+        with naming(file.shown), opened(file) as source:
+            yield from event_batches(source, schema)
 
 
 def _at_time(matcher: Matcher, rows: Input, now: Now) -> Input:

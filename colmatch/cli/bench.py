@@ -139,9 +139,10 @@ def _first_rows(path: str, schema: pa.Schema | None, rows: int) -> pa.Table:
     """
     import pyarrow as pa
 
-    from colmatch.cli.files import format_of, read_table, reading, rebatch
+    from colmatch.cli.files import read_table, reading, rebatch
+    from colmatch.cli.places import TEXTS, found
 
-    if schema is None and format_of(path) in ("csv", "jsonl"):
+    if schema is None and all(file.kind in TEXTS for file in found(path)):
         return read_table(path).slice(0, rows).combine_chunks()
     with reading(path, schema=schema) as opened:
         first = next(iter(rebatch(opened.batches, rows)), None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -11,7 +12,9 @@ from colmatch.cli.options import format_option, index_option, set_option
 from colmatch.cli.shell import say
 
 if TYPE_CHECKING:
+    from colmatch.errors import Rejected
     from colmatch.language import LanguageName, Missing
+    from colmatch.subscriptions.intake import Errors
 
 
 @click.command()
@@ -103,17 +106,20 @@ def build(
         raise click.UsageError(f"say what columns the events have: --schema or --like, or both{more}")
     if rejected_path and errors == "raise":
         raise click.UsageError("--rejected needs --errors collect")
+    found: Errors = "collect" if rejected_path or errors == "collect" else "raise"
+    bad: list[Rejected] = []
     chosen, index = read_options(options), read_index(kind, settings)
     schema = read_schema(like, schema_text, domains)
     if rejected_path:
-        from colmatch.cli.files import format_of
+        from colmatch.cli.places import format_of
 
         format_of(rejected_path)  # an unknown extension is better said before the work than after it
     if language == "json-rules":
         if ids or format:
             raise click.UsageError("--ids and --format do not go with --language json-rules")
         language = "sql"  # whose meaning its conditions have
-        expressions: Any = read_json_rules(subs)
+        expressions: Any = read_json_rules(subs, found)
+        bad = expressions.rejected
     else:
         expressions = read_subscriptions(subs, format, ids)
     matcher = Matcher.build(
@@ -121,12 +127,13 @@ def build(
         schema,
         index=index,
         options=chosen,
-        errors="collect" if rejected_path or errors == "collect" else "raise",
+        errors=found,
         language=language,
         missing=missing,
+        progress=sys.stderr.isatty(),
     )
     matcher.save(index_path)
-    bad = list(matcher.rejected)
+    bad = [*bad, *matcher.rejected]
     if rejected_path:
         _write_rejected(rejected_path, bad)
     else:
@@ -139,14 +146,17 @@ def build(
     say(f"{len(matcher):,} subscriptions{left_out}, index {matcher.index}, saved as {index_path}")
 
 
-def _write_rejected(path: str, bad: Sequence[Any]) -> None:
+def _write_rejected(path: str, bad: Sequence[Rejected]) -> None:
     import pyarrow as pa
 
     from colmatch.cli.writing import writing
 
+    ids = [one.id for one in bad]
+    if not all(isinstance(id, int) for id in ids):
+        ids = list(map(str, ids))  # of rules, some may be numbers and others texts
     batch = pa.record_batch(
         {
-            "id": pa.array([one.id for one in bad]) if bad else pa.array([], pa.int64()),
+            "id": pa.array(ids) if ids else pa.array([], pa.int64()),
             "line": pa.array([one.position[0] if one.position else None for one in bad], pa.int64()),
             "column": pa.array([one.position[1] if one.position else None for one in bad], pa.int64()),
             "message": pa.array([one.message for one in bad], pa.string()),

@@ -1,56 +1,25 @@
-"""Reads files of rows, by extension: parquet, Arrow, CSV and JSON lines, batch by batch.
+"""Reads files of rows, of every format that ``places.py`` lists, batch by batch.
 
-``writing.py`` writes them.
-
-=======  =======================  ==========================================================
-format   extensions               notes
-=======  =======================  ==========================================================
-parquet  .parquet .pq             not through standard streams, which cannot seek
-arrow    .arrow .feather .ipc     the file form, memory-mapped; a stream under these names
-                                  is recognised
-arrows   .arrows                  the stream form
-csv      .csv .csv.gz             a header line; an empty field is NULL and ``""`` the empty
-                                  string
-tsv      .tsv .tsv.gz             as csv with tabs between the fields, and no quotes: read only
-jsonl    .jsonl .ndjson .json     one object a line; also with .gz
-=======  =======================  ==========================================================
-
-``-`` is standard input or output, for the last three. An output file appears only when it is whole.
+Several files are read one after the other, as one: their columns are put together, and a column
+that a file has not is NULL there. ``writing.py`` writes files.
 """
 
 from __future__ import annotations
 
-import csv
-import gzip
-import io
-import os
-import sys
-import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import ExitStack, contextmanager
-from itertools import chain
-from typing import Any, BinaryIO, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
+from colmatch.cli import json_lines
+from colmatch.cli.csv_rows import rows_of
+from colmatch.cli.json_lines import PathWatch
+from colmatch.cli.places import TEXTS, File, found, naming, opened
 from colmatch.errors import ColmatchError, near
 from colmatch.events.gather import meant
 from colmatch.incoming import sentence
 
-FORMATS = ("parquet", "arrow", "arrows", "csv", "jsonl")
-_EXTENSIONS = {
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".arrow": "arrow",
-    ".feather": "arrow",
-    ".ipc": "arrow",
-    ".arrows": "arrows",
-    ".csv": "csv",
-    ".tsv": "tsv",
-    ".jsonl": "jsonl",
-    ".ndjson": "jsonl",
-    ".json": "jsonl",
-}
 ROWS = 8192  # rows of a batch, where the reader can be told
 
 
@@ -64,32 +33,18 @@ class Input(NamedTuple):
     unseen: Set[tuple[str, ...]] = frozenset()  # of ``required``, what no line of jsonl that was read so far has
 
 
-def format_of(path: str, format: str | None = None) -> str:
-    """Returns the name of a format: ``format`` when given, else what the extension says.
+class _Wanted(NamedTuple):
+    """What is to be read of each file; see ``reading``."""
 
-    Raises ColmatchError: neither says it, or the format cannot go through a standard stream.
-    """
-    if format is not None and format not in (*FORMATS, "tsv"):
-        raise ColmatchError(f"no format is called {format!r}; there are {', '.join(FORMATS)} and, to be read, tsv")
-    if path == "-":
-        if format is None:
-            raise ColmatchError("a standard stream has no extension: say which of arrows, csv and jsonl it carries")
-        if format in ("parquet", "arrow"):
-            raise ColmatchError(f"{format} cannot go through a standard stream: use arrows, csv or jsonl")
-        return format
-    extension = os.path.splitext(path.lower().removesuffix(".gz"))[1]
-    found = format or _EXTENSIONS.get(extension)
-    if found is None:
-        known = " ".join(_EXTENSIONS)
-        raise ColmatchError(
-            f"{path}: the extension {extension!r} names no format; use one of {known}, or say the format"
-        )
-    return found
+    schema: pa.Schema | None
+    columns: Sequence[str] | None
+    nulls: Sequence[str]
+    watch: PathWatch
 
 
 @contextmanager
 def reading(
-    path: str,
+    paths: str | Sequence[str],
     format: str | None = None,
     *,
     schema: pa.Schema | None = None,
@@ -98,224 +53,204 @@ def reading(
     strict: bool = True,
     nulls: Sequence[str] = ("",),
 ) -> Iterator[Input]:
-    """Opens a file of rows.
+    """Opens files of rows.
 
     Parameters
     ----------
-    path : a file, or ``-`` for standard input
-    format : one of ``FORMATS``; None to go by the extension
+    paths : what ``places.found`` finds files by
+    format : one of ``places.FORMATS``; None to go by the extension
     schema : types for formats that do not carry them (csv, jsonl); columns it does not name are
-        inferred from the first block
+        inferred from the first block, but a time among them stays the text that it is. None to
+        infer all types, also of times
     columns : the columns wanted, in any order; those that the file has not are left out. None for
         all. A name also stands for the only one that differs in case alone, but in jsonl
-    required : columns, and in jsonl fields of structs, without which the file cannot be used, and
-        what to say of each that is not there. Of jsonl it is only known behind the last line that
-        no line has one
+    required : columns, and in jsonl fields of structs, without which a file cannot be used, and
+        what to say of each that is not there. Of jsonl it is only known behind the last line of all
+        files that no line has one
     strict : raise when something that is required is not there; else only ``Input.unseen`` tells
     nulls : csv only, the texts that mean NULL where not quoted
 
     Raises
     ------
-    OSError : the file cannot be opened
+    OSError : a file cannot be opened
     ColmatchError : what is in it cannot be read; the message begins with the path
     """
-    kind, shown = format_of(path, format), called(path)
+    required = required or {}
+    files = found(paths, format, schema)
+    by_lines = [file for file in files if file.kind == "jsonl"]
+    wanted = _Wanted(schema, columns, nulls, PathWatch(required if by_lines else ()))
     with ExitStack() as stack:
-        with naming(shown):
-            required = required or {}
-            rows = _open(path, kind, stack, schema, columns, required, strict, nulls)
-            names = rows.schema.names
-            folded = {name.lower() for name in names}
-            for (name, *_), advice in required.items() if strict else ():
-                if name.lower() not in folded:
-                    some = near(name, rows.names, "the file")
-                    raise ColmatchError(f"there is no column {name!r}, which is needed: {some} ({advice})")
-        if columns is not None:
-            present = meant(names, columns)
-            if present != names:
-                narrowed = pa.schema([rows.schema.field(name) for name in present])
-                rows = rows._replace(schema=narrowed, batches=(batch.select(present) for batch in rows.batches))
-        yield rows._replace(batches=guarded(rows.batches, shown))
+        if len(files) == 1:
+            rows = _opened(files[0], stack, wanted)
+            heads = [rows]
+        else:
+            heads = [_head(file, wanted) for file in files]
+            rows = _joined(files, heads, wanted)
+        wanted.watch.unseen -= {path for path in required for file in files if path[0] in file.keys}
+        if strict:
+            for file, head in zip(files, heads, strict=True):
+                _check(file, head, required)
+        batches = rows.batches
+        if strict and by_lines:
+            batches = _checked(batches, by_lines[-1], wanted.watch, required)
+        yield rows._replace(batches=batches, unseen=wanted.watch.unseen)
 
 
-def called(path: str) -> str:
-    """Returns a path as errors call it."""
-    return "standard input" if path == "-" else path
+def _check(file: File, head: Input, required: Mapping[tuple[str, ...], str]) -> None:
+    folded = {name.lower() for name in head.names}
+    for (name, *_), advice in required.items() if file.kind != "jsonl" else ():
+        if name.lower() not in folded:
+            some = near(name, head.names, "the file")
+            raise ColmatchError(f"{file.shown}: there is no column {name!r}, which is needed: {some} ({advice})")
 
 
-@contextmanager
-def naming(shown: str) -> Iterator[None]:
-    """Puts the file's name before what Arrow has to say about its content."""
-    try:
-        yield
-    except ColmatchError as error:
-        if str(error).startswith(shown):
-            raise
-        raise ColmatchError(f"{shown}: {error}") from error
-    except OSError as error:
-        if error.errno is not None:  # the system's: there is no such file, say; Arrow's own have no number
-            raise
-        raise ColmatchError(f"{shown}: {sentence(error)}") from error
-    except MemoryError as error:
-        raise ColmatchError(f"{shown}: it asks for more memory than there is") from error
-    except (pa.ArrowException, UnicodeDecodeError, EOFError, zlib.error, csv.Error) as error:
-        raise ColmatchError(f"{shown}: {sentence(error)}") from error
+def _checked(
+    batches: Iterator[pa.RecordBatch], last: File, watch: PathWatch, advice: Mapping[tuple[str, ...], str]
+) -> Iterator[pa.RecordBatch]:
+    yield from batches
+    with naming(last.shown):
+        watch.check(advice)
 
 
-def guarded(batches: Iterable[pa.RecordBatch], shown: str) -> Iterator[pa.RecordBatch]:
-    """Yields batches of a file; errors name it."""
-    with naming(shown):
-        yield from batches
+def _head(file: File, wanted: _Wanted) -> Input:
+    """Returns what is known of a file without its rows."""
+    with ExitStack() as stack:
+        return _opened(file, stack, wanted)._replace(batches=iter(()))
 
 
-def _open(
-    path: str, kind: str, stack: ExitStack, schema: pa.Schema | None, columns: Sequence[str] | None,
-    required: Mapping[tuple[str, ...], str], strict: bool, nulls: Sequence[str],
-) -> Input:  # fmt: skip
-    source = stack.enter_context(opened(path))
-    if kind == "parquet":
-        import pyarrow.parquet as pq
+def _joined(files: Sequence[File], heads: Sequence[Input], wanted: _Wanted) -> Input:
+    """Puts files together, each of which is opened when its turn comes."""
+    schema = heads[0].schema
+    for file, head in zip(files[1:], heads[1:], strict=True):
+        try:
+            schema = pa.unify_schemas([schema, head.schema], promote_options="permissive")
+        except pa.ArrowException as error:
+            raise ColmatchError(
+                f"{file.shown}: its columns do not go with {files[0].shown}: {sentence(error)}"
+            ) from error
+    totals = [head.total for head in heads]
+    names = list(dict.fromkeys(name for head in heads for name in head.names))
+    again = wanted._replace(schema=schema, columns=schema.names)
 
-        file = stack.enter_context(pq.ParquetFile(source))
-        names = file.schema_arrow.names if columns is None else meant(file.schema_arrow.names, columns)
-        narrowed = pa.schema([file.schema_arrow.field(name) for name in names])
-        batches = file.iter_batches(batch_size=ROWS, columns=names)
-        return Input(narrowed, batches, file.metadata.num_rows, file.schema_arrow.names)
+    def batches() -> Iterator[pa.RecordBatch]:
+        for file in files:
+            with ExitStack() as stack:
+                rows = _opened(file, stack, again)
+                with naming(file.shown):
+                    yield from (_fitted(batch, schema, {}) for batch in rows.batches)
+
+    return Input(schema, batches(), None if None in totals else sum(totals), names)  # type: ignore[arg-type]
+
+
+def _opened(file: File, stack: ExitStack, wanted: _Wanted) -> Input:
+    """Opens a file, whose rows have the columns that its folders say as well."""
+    with naming(file.shown):
+        rows = _open(file, stack, wanted)
+    names = [*dict.fromkeys([*rows.names, *file.keys])]
+    schema, keys = rows.schema, file.keys
+    if wanted.columns is not None:
+        keys = {name: keys[name] for name in meant([*keys], wanted.columns)}
+        schema = pa.schema([schema.field(name) for name in meant(schema.names, wanted.columns)])
+    schema = pa.schema([*(f for f in schema if f.name not in keys), *((name, key.type) for name, key in keys.items())])
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        with naming(file.shown):
+            for batch in rows.batches:
+                yield _fitted(batch, schema, keys)
+
+    return rows._replace(schema=schema, batches=batches(), names=names)
+
+
+def _fitted(batch: pa.RecordBatch, schema: pa.Schema, keys: Mapping[str, pa.Scalar]) -> pa.RecordBatch:
+    """Returns rows with the columns of a schema: their own, those of keys, and NULL for others."""
+    if not keys and batch.schema.equals(schema):
+        return batch
+    if not schema:
+        return batch.select([])
+    columns, own = [], set(batch.schema.names)
+    for field in schema:
+        if field.name in keys:
+            columns.append(pa.repeat(keys[field.name], batch.num_rows))
+        elif field.name not in own:
+            columns.append(pa.nulls(batch.num_rows, field.type))
+        else:
+            try:
+                columns.append(batch.column(field.name).cast(field.type))
+            except pa.ArrowException as error:
+                raise ColmatchError(f"column {field.name!r}: {sentence(error)}") from error
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _open(file: File, stack: ExitStack, wanted: _Wanted) -> Input:
+    """Opens a file: the columns that are wanted, and maybe others."""
+    kind, columns = file.kind, wanted.columns
     if kind == "arrow":
-        start = source.read(6)
-        source.seek(0)
-        if start == b"ARROW1":
-            mapped = stack.enter_context(pa.memory_map(path))
-            file = pa.ipc.open_file(mapped)
-            batches = (file.get_batch(i) for i in range(file.num_record_batches))
-            return Input(file.schema, batches, None, file.schema.names)
-        kind = "arrows"
+        with file.system.open_input_file(file.path) as start:
+            kind = "arrow" if start.read(6) == b"ARROW1" else "arrows"
+    if kind in ("parquet", "arrow"):
+        import pyarrow.dataset as pa_dataset
+
+        format = pa_dataset.ParquetFileFormat() if kind == "parquet" else pa_dataset.IpcFileFormat()
+        fragment = format.make_fragment(file.path, filesystem=file.system)
+        full = fragment.physical_schema
+        names = full.names if columns is None else meant(full.names, columns)
+        total = fragment.metadata.num_rows if kind == "parquet" else None
+        return Input(pa.schema([full.field(name) for name in names]), _scanned(fragment, names), total, full.names)
+    source = stack.enter_context(opened(file))
     if kind == "arrows":
         stream = stack.enter_context(pa.ipc.open_stream(source))
         return Input(stream.schema, iter(stream), None, stream.schema.names)
     if kind == "jsonl":
-        from colmatch.cli.json_lines import PathWatch, read_batches
-
-        only = schema is not None and columns is not None and all(name in schema.names for name in columns)
-        if schema is not None and columns is not None:
-            schema = pa.schema([field for field in schema if field.name in columns])
-        first = source.readline()
-        if not first:  # pyarrow refuses a file without any line
-            return Input(schema or pa.schema([]), iter(()), None, [])
-        keys = PathWatch(cast(BinaryIO, _Prefixed(first, source)), required)
-        full, read = read_batches(cast(BinaryIO, keys), schema, only)
-        return Input(full, keys.check(read, required) if strict else read, None, full.names, keys.unseen)
-    return _open_csv(source, schema, columns, nulls, kind == "tsv")
+        schema, batches = json_lines.read(source, wanted.schema, columns, wanted.watch)
+        return Input(schema, batches, None, schema.names)
+    rows = rows_of(file, source, wanted.schema, columns, wanted.nulls)
+    schema, batches = rows.stream(keep_texts=wanted.schema is not None)
+    return Input(schema, batches, None, rows.header)
 
 
-def _csv_options(
-    tabs: bool, types: dict[str, pa.DataType] | None, nulls: Sequence[str], columns: Sequence[str] = ()
-) -> dict[str, Any]:
-    """Returns how lines and fields are read: an expression may be over several lines, in quotes."""
-    import pyarrow.csv as pa_csv
-
-    lines = {"delimiter": "\t", "quote_char": False} if tabs else {"newlines_in_values": True}
-    convert = pa_csv.ConvertOptions(
-        column_types=types, include_columns=columns, null_values=list(nulls), strings_can_be_null=True,
-        quoted_strings_can_be_null=False,
-    )  # fmt: skip
-    return {"parse_options": pa_csv.ParseOptions(**lines), "convert_options": convert}
+def _scanned(fragment: Any, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    yield from fragment.scanner(columns=names, batch_size=ROWS).to_reader()
 
 
-def _open_csv(
-    source: BinaryIO, schema: pa.Schema | None, columns: Sequence[str] | None, nulls: Sequence[str], tabs: bool
-) -> Input:
-    import pyarrow.csv as pa_csv
+def read_table(
+    paths: str | Sequence[str],
+    format: str | None = None,
+    *,
+    types: Mapping[str, pa.DataType] | None = None,
+    texts: Sequence[str] = (),
+) -> pa.Table:
+    """Reads whole files of rows.
 
-    line = source.readline().decode("utf-8-sig")
-    header = line.rstrip("\r\n").split("\t") if tabs else next(csv.reader([line]), [])
-    header = [] if header == [""] else header
-    if not header:
-        raise ColmatchError("the file is empty, but a line with the names of the columns is needed")
-    twice = sorted({name for name in header if header.count(name) > 1})
-    if twice:
-        raise ColmatchError(f"the header names {twice[0]!r} twice")
-    wanted = header if columns is None else meant(header, columns)
-    types = {name: field.type for field in schema or [] for name in meant(wanted, [field.name])}
-    for name, type in types.items():
-        if pa.types.is_nested(type):
-            raise ColmatchError(f"column {name!r} is {type}, which CSV cannot carry: use jsonl, parquet or arrow")
-    first = source.readline()
-    if not first:  # pyarrow refuses a header without rows
-        return Input(pa.schema([(name, types.get(name, pa.null())) for name in wanted]), iter(()), None, header)
-    reader = pa_csv.open_csv(
-        cast(BinaryIO, _Prefixed(first, source)),
-        read_options=pa_csv.ReadOptions(column_names=header),
-        **_csv_options(tabs, types, nulls, wanted),
-    )
-    if not wanted:  # to pyarrow, no column means all of them
-        return Input(pa.schema([]), (batch.select([]) for batch in reader), None, header)
-    return Input(reader.schema, iter(reader), None, header)
-
-
-class _Prefixed:
-    """A file whose first line was read before, and is given again."""
-
-    closed = False
-
-    def __init__(self, first: bytes, rest: BinaryIO) -> None:
-        self.first = first
-        self.rest = rest
-
-    def read(self, size: int = -1) -> bytes:
-        if not self.first:
-            return self.rest.read(size)
-        if size < 0:
-            taken, self.first = self.first, b""
-            return taken + self.rest.read()
-        taken, self.first = self.first[:size], self.first[size:]
-        return taken + self.rest.read(size - len(taken))  # a whole block: types are inferred from the first
-
-    def __iter__(self) -> Iterator[bytes]:
-        return chain([self.first], self.rest)
-
-
-@contextmanager
-def opened(path: str) -> Iterator[Any]:
-    """Opens a file for its bytes, unpacked, or standard input."""
-    if path == "-":
-        # not ``sys.stdin.buffer``: a thread of Arrow's may wait in it, and Python cannot end while
-        # its lock is held
-        try:
-            file = sys.stdin.fileno()
-        except OSError:  # something else stands for it
-            yield sys.stdin.buffer
-            return
-        yield io.BufferedReader(io.FileIO(file, closefd=False), 1 << 16)
-        return
-    if os.path.isdir(path):
-        raise IsADirectoryError(21, "is a folder, where a file is needed", path)
-    with gzip.open(path, "rb") if path.endswith(".gz") else open(path, "rb") as file:
-        yield file
-
-
-def read_table(path: str, format: str | None = None, *, types: dict[str, pa.DataType] | None = None) -> pa.Table:
-    """Reads a whole file of rows.
-
-    Types that neither it nor ``types`` gives are inferred from all rows; ``reading`` infers from
+    Types that neither they nor ``types`` give are inferred from all rows; ``reading`` infers from
     the first.
+
+    texts : columns that are texts in CSV, whatever they look like
     """
-    kind, shown = format_of(path, format), called(path)
-    if kind not in ("csv", "tsv", "jsonl"):
-        with reading(path, format) as rows, naming(shown):
-            return pa.Table.from_batches(rows.batches, rows.schema)
-    with naming(shown), opened(path) as source:
-        if kind == "jsonl":
-            import pyarrow.json as pa_json
+    known = pa.schema(list((types or {}).items()))
+    files = found(paths, format, known)
+    tables = [_table(file, known, texts) for file in files]
+    if len(tables) == 1:
+        return tables[0]
+    try:
+        return pa.concat_tables(tables, promote_options="permissive")
+    except pa.ArrowException as error:
+        raise ColmatchError(f"{files[0].shown} and others have columns of several types: {sentence(error)}") from error
 
-            fields = pa.schema(list((types or {}).items()))
-            table = pa_json.read_json(source, parse_options=pa_json.ParseOptions(explicit_schema=fields))
-            _ = table.column_names  # raises where they are not UTF-8, which pyarrow does not look at
-            return table
-        import pyarrow.csv as pa_csv
 
-        table = pa_csv.read_csv(source, **_csv_options(kind == "tsv", types, [""]))
-        _ = table.column_names  # as above
+def _table(file: File, types: pa.Schema, texts: Sequence[str]) -> pa.Table:
+    with naming(file.shown), ExitStack() as stack:
+        if file.kind == "jsonl":
+            table = json_lines.read_all(stack.enter_context(opened(file)), types)
+        elif file.kind in TEXTS:
+            given = pa.schema([*types, *((name, pa.string()) for name in texts)])
+            table = rows_of(file, stack.enter_context(opened(file)), given, None, [""]).table()
+        else:
+            rows = _open(file, stack, _Wanted(None, None, (), PathWatch(())))
+            table = pa.Table.from_batches(rows.batches, rows.schema)
+        for name, key in file.keys.items():
+            if name in table.column_names:
+                table = table.drop_columns([name])
+            table = table.append_column(name, pa.repeat(key, table.num_rows))
         return table
 
 

@@ -124,7 +124,7 @@ def generate(
     colmatch build subs.parquet --like events.parquet -o x.colmatch
     colmatch match x.colmatch events.parquet
     """
-    from colmatch.cli.files import format_of
+    from colmatch.cli.places import format_of
     from colmatch.cli.writing import write_all
     from colmatch.workload import named
     from colmatch.workload.subscriptions import TEXTS

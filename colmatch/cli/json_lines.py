@@ -1,14 +1,18 @@
-"""JSON lines where pyarrow has no answer: writing them, and reading columns of maps.
+"""JSON lines: read block by block by pyarrow, with errors that say the line; and written.
 
 One event a line, ``{"event": 17, "subscription": 4}``. Text is made by Arrow's string functions, a
-column at a time; a Python loop runs only over the values that need escapes.
+column at a time; a Python loop runs only over the values that need escapes, and over the lines that
+have columns of maps, which pyarrow does not read.
 """
 
 from __future__ import annotations
 
-import io
 import json
-from collections.abc import Iterable, Iterator, Mapping
+import re
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from itertools import chain
 from typing import Any, BinaryIO
 
 import pyarrow as pa
@@ -16,8 +20,13 @@ import pyarrow.compute as pc
 import pyarrow.json as pa_json
 
 from colmatch.errors import ColmatchError
+from colmatch.incoming import sentence
 
-ROWS = 8192  # lines of a block
+ROWS = 8192  # lines that are written at a time
+BLOCK = 1 << 23  # bytes that are read at a time: pyarrow shares them among threads
+_UNREADABLE = (pa.ArrowException, ColmatchError, ValueError, RecursionError)
+
+_UTC = ("UTC", "Etc/UTC", "Z", "+00:00")  # zones that are written as Z
 
 # What JSON text cannot hold as it is inside quotes, besides what is not UTF-8.
 _ESCAPED = r'["\\\x00-\x1f]'
@@ -31,7 +40,7 @@ def carrier(type: pa.DataType) -> pa.DataType | None:
     types = pa.types
     if types.is_dictionary(type) or types.is_run_end_encoded(type):
         return carrier(type.value_type)
-    if types.is_date(type):
+    if types.is_date(type) or types.is_timestamp(type):  # as text, since that reader is lax about zones
         return pa.string()
     if types.is_map(type):
         return None
@@ -46,7 +55,7 @@ def carrier(type: pa.DataType) -> pa.DataType | None:
 
 
 class PathWatch:
-    """A source of JSON lines that notes which columns and fields no line has had yet.
+    """Notes which columns and fields no line of JSON has had yet.
 
     pyarrow says nothing of a column that no line has: it is NULL, like one that some lines have
     not. A line is taken apart only as long as something is unseen and the line has the name of it.
@@ -56,65 +65,39 @@ class PathWatch:
     unseen : paths that no line has had so far; a NULL on the way counts as having them
     """
 
-    closed = False
-
-    def __init__(self, source: BinaryIO, paths: Iterable[tuple[str, ...]]) -> None:
+    def __init__(self, paths: Iterable[tuple[str, ...]]) -> None:
         self.unseen = set(paths)
-        self._source = source
-        self._tail = b""
-        self._names = _names(self.unseen)
 
-    def read(self, size: int = -1) -> bytes:
-        data = self._source.read(size)
-        if self.unseen:
-            *lines, self._tail = (self._tail + data).split(b"\n")
-            self._look(lines if data else [self._tail])
-        return data
+    def look(self, block: bytes) -> None:
+        """Looks at whole lines."""
+        if not any(name in block for name in self._names()):
+            return
+        for line in block.split(b"\n"):
+            if any(name in line for name in self._names()):
+                with suppress(ValueError):  # pyarrow says what is wrong with it
+                    value = json.loads(line)
+                    self.unseen -= {path for path in self.unseen if _has(value, path)}
 
-    def __iter__(self) -> Iterator[bytes]:
-        for line in self._source:
-            self._look([line])
-            yield line
+    def _names(self) -> list[bytes]:
+        """Returns texts, one of which a line must have to have one of the paths.
 
-    def check(
-        self, batches: Iterable[pa.RecordBatch], advice: Mapping[tuple[str, ...], str]
-    ) -> Iterator[pa.RecordBatch]:
-        """Yields the batches that are made of the source.
+        It is the first name of the path, or an escape that may hide that.
+        """
+        names = {json.dumps(path[0], ensure_ascii=False).encode() for path in self.unseen}
+        return [b"\\", *names] if names else []
+
+    def check(self, advice: Mapping[tuple[str, ...], str]) -> None:
+        """Ends the reading of all lines.
 
         advice : what to say of each path, if it is unseen
 
-        Raises ColmatchError: behind the last batch, if something is unseen.
+        Raises ColmatchError: something is unseen.
         """
-        yield from batches
-        self._look([self._tail])
         if self.unseen:
             path = min(self.unseen)
             raise ColmatchError(
                 f"no line has {'.'.join(path)!r}, which is needed: check how it is written ({advice[path]})"
             )
-
-    def _look(self, lines: Iterable[bytes]) -> None:
-        for line in lines:
-            if not self.unseen:
-                return
-            if not any(name in line for name in self._names):
-                continue
-            try:
-                value = json.loads(line)
-            except ValueError:  # pyarrow says what is wrong with it
-                continue
-            seen = {path for path in self.unseen if _has(value, path)}
-            if seen:
-                self.unseen -= seen
-                self._names = _names(self.unseen)
-
-
-def _names(paths: Iterable[tuple[str, ...]]) -> list[bytes]:
-    """Returns texts, one of which a line must have to have one of the paths.
-
-    It is the first name of the path, or an escape that may hide that.
-    """
-    return [b"\\", *{json.dumps(path[0], ensure_ascii=False).encode() for path in paths}]
 
 
 def _has(value: Any, path: tuple[str, ...]) -> bool:
@@ -127,114 +110,152 @@ def _has(value: Any, path: tuple[str, ...]) -> bool:
     return True
 
 
-def read_batches(source: BinaryIO, schema: pa.Schema | None, only: bool) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
-    """Reads JSON lines: their schema and their batches.
-
-    source : open file of bytes
-    schema : types of the columns that it names; None when all are to be inferred
-    only : whether to leave out the columns that ``schema`` does not name
-    """
-    if schema is None:
-        reader = pa_json.open_json(source)
-        return reader.schema, iter(reader)
-    if only and not schema:
-        return schema, (_rows_alone(len(lines)) for lines in _blocks(source))
-    plain = pa.schema([(field.name, carrier(field.type)) for field in schema if carrier(field.type) is not None])
-    options = pa_json.ParseOptions(explicit_schema=plain, unexpected_field_behavior="ignore" if only else "infer")
-    if len(plain) < len(schema):
-        return _with_maps(source, schema, options)
-    reader = pa_json.open_json(source, parse_options=options)
-    full = pa.schema([schema.field(field.name) if field.name in schema.names else field for field in reader.schema])
-    return full, (_cast(batch, full) for batch in reader)
+def blocks(source: BinaryIO, size: int = BLOCK) -> Iterator[tuple[int, bytes]]:
+    """Yields whole lines, with the number of lines before them. Blank lines alone are left out."""
+    before, tail = 0, b""
+    while True:
+        data = source.read(size)
+        head, newline, rest = (tail + data).rpartition(b"\n")
+        block, tail = (head + newline, rest) if data else (rest and head + newline + rest + b"\n", b"")
+        if not before:
+            block = block.removeprefix(b"\xef\xbb\xbf")
+        if block and not block.isspace():
+            yield before, block
+        if not data:
+            return
+        before += block.count(b"\n")
 
 
-def _cast(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    columns = [column.cast(field.type) for column, field in zip(batch.columns, schema, strict=True)]
-    return pa.RecordBatch.from_arrays(columns, schema=schema)
-
-
-def _with_maps(
-    source: BinaryIO, schema: pa.Schema, options: pa_json.ParseOptions
+def read(
+    source: BinaryIO, schema: pa.Schema | None, columns: Sequence[str] | None, watch: PathWatch
 ) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
-    """Reads columns that pyarrow cannot read through Python's json, line by line.
+    """Reads JSON lines: their columns and their rows. Errors say the line.
 
-    The others come as always, block by block.
+    schema : types of the columns that it names; those of others are what the first block says, and
+        a time among them stays the text that it is. None to infer all types, also of times
+    columns : those that are wanted; None for all
     """
-    slow = [field for field in schema if carrier(field.type) is None]
-    nested = [field.name for field in slow if not pa.types.is_map(field.type)]
-    if nested:
-        raise ColmatchError(
-            f"column {nested[0]!r} has maps inside another type, which JSON lines cannot carry: use parquet or arrow"
-        )
-    options.unexpected_field_behavior = "ignore"
+    given = schema or pa.schema([])
+    if columns is not None:
+        given = pa.schema([field for field in given if field.name in columns])
+    for field in given:
+        if carrier(field.type) is None and not pa.types.is_map(field.type):
+            said = "has maps inside another type, which JSON lines cannot carry: use parquet or arrow"
+            raise ColmatchError(f"column {field.name!r} {said}")
+    more = columns is None or any(name not in given.names for name in columns)
+    some = blocks(source)
+    first = next(some, None)
+    if first is not None and more:
+        found = _table(*first, given, "infer").schema
+        wanted = [field for field in found if field.name not in given.names]
+        given = pa.schema([*given, *(field for field in wanted if columns is None or field.name in columns)])
+        if schema is not None:
+            given = pa.schema([f if f.name in schema.names else pa.field(f.name, _asjson_text(f.type)) for f in given])
 
     def batches() -> Iterator[pa.RecordBatch]:
-        number = 0
-        for lines in _blocks(source):
-            arrays: dict[str, pa.Array] = {}
-            if options.explicit_schema:
-                table = pa_json.read_json(io.BytesIO(b"".join(lines)), parse_options=options).combine_chunks()
-                arrays = {name: table[name].combine_chunks() for name in table.column_names}
-            objects = [_object(line, number + i) for i, line in enumerate(lines, 1)]
-            for field in slow:
-                entries = [
-                    _entries(value.get(field.name), field.name, number + i) for i, value in enumerate(objects, 1)
-                ]
-                arrays[field.name] = _maps(entries, field, number)
-            number += len(lines)
-            columns = [arrays[field.name].cast(field.type) for field in schema]
-            yield pa.RecordBatch.from_arrays(columns, schema=schema)
+        for before, block in chain([first], some) if first is not None else ():
+            watch.look(block)
+            yield from _table(before, block, given, "error" if columns is None else "ignore").to_batches()
 
-    return schema, batches()
+    return given, batches()
 
 
-def _maps(entries: list[Any], field: pa.Field, before: int) -> pa.Array:
-    """Makes a column of maps; ``before`` lines came before them."""
+def _asjson_text(type: pa.DataType) -> pa.DataType:
+    return pa.string() if pa.types.is_timestamp(type) else type
+
+
+def read_all(source: BinaryIO, types: pa.Schema) -> pa.Table:
+    """Returns all lines; types that are not given are inferred from all of them."""
+    tables = [_table(before, block, types, "infer") for before, block in blocks(source)]
+    return pa.concat_tables(tables, promote_options="permissive") if tables else types.empty_table()
+
+
+def _table(before: int, block: bytes, schema: pa.Schema, others: str) -> pa.Table:
+    """Reads whole lines.
+
+    before : how many lines there are before them
+    others : what pyarrow is to do with columns that ``schema`` does not name
+
+    Raises ColmatchError: says the line.
+    """
     try:
-        return pa.array(entries, field.type)
-    except pa.ArrowException:
-        for i, entry in enumerate(entries, 1):
-            try:
-                pa.array([entry], field.type)
-            except pa.ArrowException as error:
-                raise ColmatchError(f"line {before + i}: column {field.name!r}: {error}") from error
-        raise
+        return _parsed(block, schema, others)
+    except _UNREADABLE:
+        lines = [line + b"\n" for line in block.split(b"\n")]
 
+    def refused(count: int) -> Exception | None:
+        try:
+            _parsed(b"".join(lines[:count]), schema, others)
+        except _UNREADABLE as error:
+            return error
+        return None
 
-def _rows_alone(rows: int) -> pa.RecordBatch:
-    return pa.record_batch({"none": pa.nulls(rows)}).select([])
-
-
-def _blocks(source: Iterable[bytes]) -> Iterator[list[bytes]]:
-    block: list[bytes] = []
-    for line in source:
-        if line.strip():
-            block.append(line if line.endswith(b"\n") else line + b"\n")
-        if len(block) == ROWS:
-            yield block
-            block = []
-    if block:
-        yield block
-
-
-def _object(line: bytes, number: int) -> dict[str, Any]:
+    wrong = bisect_left(range(len(lines)), True, 1, key=lambda count: refused(count) is not None)
+    place, line = f"line {before + wrong}", lines[wrong - 1]
     try:
         value = json.loads(line)
     except ValueError as error:
-        raise ColmatchError(f"line {number}: {error}") from error
+        said = error.msg if isinstance(error, json.JSONDecodeError) else sentence(error)
+        column = f", column {error.colno}" if isinstance(error, json.JSONDecodeError) else ""
+        raise ColmatchError(f"{place}{column}: {said}; each line is one JSON object") from error
     if not isinstance(value, dict):
-        raise ColmatchError(f"line {number}: a JSON object is needed, not {type(value).__name__}")
+        raise ColmatchError(f"{place}: a JSON object is needed, not {type(value).__name__}")
+    last = refused(wrong)
+    said = re.sub(r"^JSON parse error: | in row \d+$", "", sentence(last)) if last else "it cannot be read"
+    raise ColmatchError(f"{place}: {said}") from last
+
+
+def _parsed(block: bytes, schema: pa.Schema, others: str) -> pa.Table:
+    if not schema and others == "ignore":
+        return _rows_alone(sum(1 for line in block.split(b"\n") if line.strip()))
+    slow = [field for field in schema if carrier(field.type) is None]
+    plain = pa.schema([(field.name, carrier(field.type)) for field in schema if field not in slow])
+    if block.isspace() or (slow and not plain and others == "ignore"):
+        table = pa.schema([]).empty_table()
+    else:
+        others = "ignore" if slow else others  # a map may have too many keys for the fields of a struct
+        options = pa_json.ParseOptions(explicit_schema=plain, unexpected_field_behavior=others)
+        try:
+            table = pa_json.read_json(pa.BufferReader(block), parse_options=options)
+        except pa.ArrowException:  # a line may be longer than the parts that are read side by side
+            parts = pa_json.ReadOptions(block_size=len(block))
+            table = pa_json.read_json(pa.BufferReader(block), parse_options=options, read_options=parts)
+    arrays = dict(zip(table.column_names, table.columns, strict=True))
+    if slow:
+        objects = [_object(line) for line in block.split(b"\n") if line.strip()]
+        arrays |= {field.name: _maps(objects, field) for field in slow}
+    more = [field for field in table.schema if field.name not in schema.names]
+    columns = []
+    for field in [*schema, *more]:
+        try:
+            columns.append(arrays[field.name].cast(field.type))
+        except pa.ArrowException as error:
+            raise ColmatchError(f"column {field.name!r}: {sentence(error)}") from error
+    return pa.table(columns, schema=pa.schema([*schema, *more]))
+
+
+def _rows_alone(rows: int) -> pa.Table:
+    return pa.table({"none": pa.nulls(rows)}).select([])
+
+
+def _object(line: bytes) -> dict[str, Any]:
+    value = json.loads(line)
+    if not isinstance(value, dict):
+        raise ColmatchError(f"a JSON object is needed, not {type(value).__name__}")
     return value
 
 
-def _entries(value: Any, name: str, number: int) -> list[tuple[str, Any]] | None:
-    if value is None:
-        return None
-    if not isinstance(value, dict):
-        raise ColmatchError(
-            f"line {number}: column {name!r} is a map, so a JSON object is needed, not {type(value).__name__}"
-        )
-    return list(value.items())
+def _maps(objects: list[dict[str, Any]], field: pa.Field) -> pa.Array:
+    """Makes a column of maps of objects, one a line, which pyarrow cannot."""
+    values = [value.get(field.name) for value in objects]
+    for value in values:
+        if value is not None and not isinstance(value, dict):
+            name = type(value).__name__
+            raise ColmatchError(f"column {field.name!r} is a map, so a JSON object is needed, not {name}")
+    try:
+        return pa.array([None if value is None else list(value.items()) for value in values], field.type)
+    except pa.ArrowException as error:
+        raise ColmatchError(f"column {field.name!r}: {error}") from error
 
 
 class LineWriter:
@@ -288,7 +309,7 @@ def _objects(names: list[str], columns: list[pa.Array], rows: int) -> pa.Array:
         return pa.repeat(pa.scalar("{}", pa.large_string()), rows)
     parts: list[Any] = []
     for name, column in zip(names, columns, strict=True):
-        parts += [("{" if not parts else ", ") + name + ": ", _text(column)]
+        parts += [("{" if not parts else ", ") + name + ": ", json_text(column)]
     return pc.binary_join_element_wise(*(_large(part) for part in [*parts, "}"]), pa.scalar("", pa.large_string()))
 
 
@@ -296,11 +317,11 @@ def _large(part: Any) -> Any:
     return pa.scalar(part, pa.large_string()) if isinstance(part, str) else part
 
 
-def _text(values: pa.Array) -> pa.Array:
+def json_text(values: pa.Array) -> pa.Array:
     """Returns the JSON text of each value, as large_string without NULLs."""
     types, kind = pa.types, values.type
     if types.is_dictionary(kind) or types.is_run_end_encoded(kind):
-        return _text(values.cast(kind.value_type))
+        return json_text(values.cast(kind.value_type))
     if types.is_boolean(kind) or types.is_integer(kind) or types.is_decimal(kind):
         text = values.cast(pa.large_string())
     elif types.is_floating(kind):
@@ -309,20 +330,32 @@ def _text(values: pa.Array) -> pa.Array:
         )
     elif types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind):
         text = _quoted(values.cast(pa.large_string()))
-    elif types.is_list(kind) or types.is_large_list(kind):
-        text = _lists(values)
     elif types.is_struct(kind):
         names = [json.dumps(field.name, ensure_ascii=False) for field in kind]
         objects = _objects(names, values.flatten(), len(values))
         text = pc.if_else(values.is_valid(), objects, pa.scalar(None, pa.large_string()))
+    elif types.is_map(kind):
+        entries = values.cast(pa.large_list(pa.struct([("key", kind.key_type), ("value", kind.item_type)])))
+        keys, items = pc.list_flatten(entries).flatten()
+        pairs = pc.binary_join_element_wise(json_text(keys.cast(pa.string())), json_text(items), _large(": "))
+        text = _lists(entries, pairs, "{", "}")
+    elif types.is_nested(kind):
+        lists = values.cast(pa.large_list(kind.value_type))
+        text = _lists(lists, json_text(pc.list_flatten(lists)), "[", "]")
     elif types.is_null(kind):
         text = pa.nulls(len(values), pa.large_string())
-    elif types.is_map(kind) or types.is_nested(kind):
-        plain = [dict(value) if types.is_map(kind) and value is not None else value for value in values.to_pylist()]
-        text = pa.array([json.dumps(value, ensure_ascii=False, default=str) for value in plain], pa.large_string())
     else:  # dates and times
-        text = _quoted(values.cast(pa.string()).cast(pa.large_string()))
+        text = _quoted(iso(values).cast(pa.large_string()))
     return pc.fill_null(text, "null")
+
+
+def iso(values: pa.Array) -> pa.Array:
+    """Returns times as ISO 8601 writes them, with the zone and the digits of their type."""
+    kind = values.type
+    if not pa.types.is_timestamp(kind):
+        return values.cast(pa.string())
+    zone = "" if kind.tz is None else "Z" if kind.tz in _UTC else "%Ez"
+    return pc.strftime(values, f"%Y-%m-%dT%H:%M:%S{zone}")
 
 
 def _quoted(text: pa.Array) -> pa.Array:
@@ -334,10 +367,10 @@ def _quoted(text: pa.Array) -> pa.Array:
     return pc.binary_join_element_wise(quote, text, quote, pa.scalar("", pa.large_string()))
 
 
-def _lists(values: pa.Array) -> pa.Array:
+def _lists(values: pa.LargeListArray, texts: pa.Array, begin: str, end: str) -> pa.Array:
+    """Returns the text of each list; ``texts`` are those of all elements."""
     lengths = pc.fill_null(pc.list_value_length(values), 0)
-    first = pa.array([0], pa.int64())
-    offsets = pa.concat_arrays([first, pc.cumulative_sum(lengths.cast(pa.int64()))])
-    inner = pc.binary_join(pa.LargeListArray.from_arrays(offsets, _text(values.flatten())), _large(", "))
-    text = pc.binary_join_element_wise(_large("["), inner, _large("]"), _large(""))
+    offsets = pa.concat_arrays([pa.array([0], pa.int64()), pc.cumulative_sum(lengths)])
+    inner = pc.binary_join(pa.LargeListArray.from_arrays(offsets, texts), _large(", "))
+    text = pc.binary_join_element_wise(_large(begin), inner, _large(end), _large(""))
     return pc.if_else(values.is_valid(), text, pa.scalar(None, pa.large_string()))

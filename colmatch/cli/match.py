@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from colmatch.cli.options import format_option, ids_option, missing_option, now_option, null_option, tag_option
+from colmatch.cli.options import (
+    format_option,
+    ids_option,
+    missing_option,
+    now_option,
+    null_option,
+    out_format_option,
+    tag_option,
+)
 from colmatch.errors import ColmatchError, EventError
 
 if TYPE_CHECKING:
@@ -25,7 +32,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("index_path", metavar="INDEX")
-@click.argument("events")
+@click.argument("events", nargs=-1, required=True)
 @click.option("-o", "--output", default="-", show_default=True, metavar="OUT", help="Where to write the matches.")
 @click.option("--count", "shape", flag_value="count", help="One row an event: how many subscriptions match it.")
 @click.option(
@@ -58,11 +65,11 @@ if TYPE_CHECKING:
 @now_option
 @missing_option
 @format_option("--format", "EVENTS")
-@format_option("--out-format", "OUT (standard output: csv, or jsonl with --lists)")
+@out_format_option
 @null_option
 def match(
     index_path: str,
-    events: str,
+    events: tuple[str, ...],
     output: str,
     shape: str | None,
     keep: tuple[str, ...],
@@ -89,9 +96,9 @@ def match(
     """
     import pyarrow as pa
 
-    from colmatch.cli import arguments
-    from colmatch.cli.files import format_of, rebatch
-    from colmatch.cli.writing import writing
+    from colmatch.cli import arguments, writing
+    from colmatch.cli.files import rebatch
+    from colmatch.progress import bar
 
     matcher = arguments.open_matcher(index_path, missing_columns)
     if top is not None and shape is not None:
@@ -103,25 +110,25 @@ def match(
     best = None if top is None else (top, score or "dot", arguments.read_event_weights(weights))
     needed = [] if best is None else matcher.columns_of_weights(*best)
     shape = shape or ("pairs" if top is None else "best")
-    if output == "-" and out_format is None:
-        out_format = "jsonl" if shape == "lists" else "csv"
-    if format_of(output, out_format) == "csv" and shape == "lists":
+    written = writing.out_format(output, out_format, "jsonl" if shape == "lists" else "csv")
+    if written == "csv" and shape == "lists":
         raise click.UsageError("CSV cannot carry lists: write jsonl, parquet or arrow, or leave --lists out")
-    if output == "-" and out_format == "arrows" and sys.stdout.isatty():
-        raise click.UsageError("Arrow is not for a terminal: pipe it, or write it to a file with -o")
     kept = list(dict.fromkeys(name.strip() for names in keep for name in names.split(",") if name.strip()))
     spans, among = arguments.read_ranges(ranges), arguments.read_subset(matcher, ids, tags)
     typed, time = _typed(best, needed), arguments.read_now(now)
     with arguments.reading_events(matcher, events, format, kept, nulls, weights=typed, ranges=spans, now=time) as rows:
         schema = _result_schema(matcher, rows, shape, kept, events)
         given = schema, shape, kept, best, needed, spans, among
-        if events != "-":  # Ctrl-C is to find the output open while standard input is read
+        if "-" not in events:  # Ctrl-C is to find the output open while standard input is read
             nulls_alone = pa.RecordBatch.from_arrays(
                 [pa.nulls(1, field.type) for field in rows.schema], schema=rows.schema
             )
             for _ in _results(matcher, nulls_alone, 0, *given):
                 pass  # says what columns lack or are of a wrong type, before anything is written
-        with writing(output, schema, out_format) as writer, _bar(rows.total) as advance:
+        with (
+            writing.writing(output, schema, written) as writer,
+            bar(rows.total, "events", sys.stderr.isatty()) as shown,
+        ):
             start, lacking = 0, arguments.Lacking(matcher, spans)
             for batch in rebatch(rows.batches, matcher.options.batch_rows):
                 try:
@@ -132,7 +139,7 @@ def match(
                     raise
                 lacking.look(batch)
                 start += batch.num_rows
-                advance(batch.num_rows)
+                shown.update(batch.num_rows)
     lacking.say()
 
 
@@ -144,7 +151,7 @@ def _typed(best: tuple[int, Score, Any] | None, needed: Sequence[str]) -> dict[s
     return dict.fromkeys(needed, pa.map_(pa.string(), pa.float64()) if maps else pa.float64())
 
 
-def _result_schema(matcher: Matcher, rows: Input, shape: str, kept: Sequence[str], path: str) -> pa.Schema:
+def _result_schema(matcher: Matcher, rows: Input, shape: str, kept: Sequence[str], paths: Sequence[str]) -> pa.Schema:
     import pyarrow as pa
 
     id_type = matcher.ids.type
@@ -158,7 +165,7 @@ def _result_schema(matcher: Matcher, rows: Input, shape: str, kept: Sequence[str
     fields = [pa.field("event", pa.int64())]
     for name in kept:
         if name not in rows.schema.names:
-            raise ColmatchError(f"{path} has no column {name!r} to keep")
+            raise ColmatchError(f"{' '.join(paths)} has no column {name!r} to keep")
         if name in ("event", *(result for result, _ in last)):
             raise ColmatchError(f"column {name!r} cannot be kept: the result has a column of that name")
         fields.append(rows.schema.field(name))
@@ -208,15 +215,3 @@ def _results(
     else:
         last = matcher.match_lists(used, ranges, ids=among).combine_chunks()
     yield pa.RecordBatch.from_arrays([numbers, *columns.columns, last], schema=schema)
-
-
-@contextmanager
-def _bar(total: int | None) -> Iterator[Callable[[int], object]]:
-    """Shows a progress bar where standard error is a terminal."""
-    if not sys.stderr.isatty():
-        yield lambda rows: None
-        return
-    from tqdm import tqdm
-
-    with tqdm(total=total, unit=" events", unit_scale=True, leave=False, file=sys.stderr) as bar:
-        yield bar.update

@@ -7,18 +7,23 @@ from typing import Any, TypeVar
 
 import click
 
-FORMATS = ["parquet", "arrow", "arrows", "csv", "jsonl"]  # colmatch.cli.files.FORMATS, without importing pyarrow
+FORMATS = ["parquet", "arrow", "arrows", "csv", "jsonl"]  # colmatch.cli.places.FORMATS, without importing pyarrow
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 
 def format_option(name: str, whose: str) -> Callable[[_F], _F]:
     """Makes an option that names the format of a file."""
-    formats = FORMATS if name == "--out-format" else [*FORMATS, "tsv"]
     return click.option(
-        name, type=click.Choice(formats), help=f"Format of {whose}; by default what its extension says."
+        name, type=click.Choice([*FORMATS, "tsv"]), help=f"Format of {whose}; by default what its extension says."
     )
 
 
+out_format_option = click.option(
+    "--out-format",
+    type=click.Choice(["table", *FORMATS]),
+    help="Format of OUT; by default what its extension says. Of standard output: table on a terminal, which shows "
+    "some rows, else csv, or jsonl for lists.",
+)
 index_option = click.option(
     "--index", "kind", default="auto", show_default=True, metavar="KIND", help="Kind of index, see `colmatch kinds`."
 )

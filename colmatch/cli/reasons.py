@@ -6,7 +6,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from colmatch.cli.options import format_option, ids_option, missing_option, now_option, null_option, tag_option
+from colmatch.cli.options import (
+    format_option,
+    ids_option,
+    missing_option,
+    now_option,
+    null_option,
+    out_format_option,
+    tag_option,
+)
 
 if TYPE_CHECKING:
     from colmatch.options import MissingColumns
@@ -14,7 +22,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("index_path", metavar="INDEX")
-@click.argument("events")
+@click.argument("events", nargs=-1, required=True)
 @click.option("-o", "--output", default="-", show_default=True, metavar="OUT", help="Where to write the reasons.")
 @click.option(
     "--by",
@@ -28,11 +36,11 @@ if TYPE_CHECKING:
 @now_option
 @missing_option
 @format_option("--format", "EVENTS")
-@format_option("--out-format", "OUT (standard output: csv)")
+@out_format_option
 @null_option
 def reasons(
     index_path: str,
-    events: str,
+    events: tuple[str, ...],
     output: str,
     by: str,
     ids: str | None,
@@ -54,18 +62,17 @@ def reasons(
     """
     import pyarrow as pa
 
+    from colmatch.cli import writing
     from colmatch.cli.arguments import open_matcher, read_now, read_subset, reading_events
-    from colmatch.cli.writing import write_all
     from colmatch.matching.reasons import checked_by
 
     matcher = open_matcher(index_path, missing_columns)
     among = read_subset(matcher, ids, tags)
-    if output == "-" and out_format is None:
-        out_format = "csv"
+    written = writing.out_format(output, out_format)
     with reading_events(matcher, events, format, [], nulls, now=read_now(now)) as rows:
         found = matcher.reasons(pa.RecordBatchReader.from_batches(rows.schema, rows.batches), checked_by(by), ids=among)
     plain = pa.schema([pa.field(field.name, _plain(field.type)) for field in found.schema])
-    write_all(output, found.cast(plain).to_batches(), plain, out_format)
+    writing.write_all(output, found.cast(plain).to_batches(), plain, written)
 
 
 def _plain(type: object) -> object:

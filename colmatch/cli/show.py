@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("index_path", metavar="INDEX")
-@click.argument("events")
+@click.argument("events", nargs=-1, required=True)
 @click.option("--row", default=0, show_default=True, type=click.IntRange(min=0), help="Number of the event, from 0.")
 @click.option("--id", "id_text", required=True, help="Id of the subscription.")
 @now_option
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 @null_option
 def explain(
     index_path: str,
-    events: str,
+    events: tuple[str, ...],
     row: int,
     id_text: str,
     now: str | None,
@@ -64,7 +64,7 @@ def explain(
                 break
             seen += batch.num_rows
         else:
-            raise ColmatchError(f"{events} has {seen:,} rows, so there is no row {row} (they count from 0)")
+            raise ColmatchError(f"{' '.join(events)} has {seen:,} rows, so there is no row {row} (they count from 0)")
     try:
         click.echo(str(matcher.explain(event, id)))
     except EventError as error:

@@ -1,4 +1,4 @@
-"""Writes files of rows, in the formats of ``files.py``. A file appears only when it is whole."""
+"""Writes files of rows, in the formats of ``places.py``. A file appears only when it is whole."""
 
 from __future__ import annotations
 
@@ -9,9 +9,12 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, BinaryIO, Protocol
 
+import click
 import pyarrow as pa
 
-from colmatch.cli.files import format_of
+from colmatch.cli.json_lines import LineWriter, iso
+from colmatch.cli.places import format_of
+from colmatch.cli.table_text import TableText
 from colmatch.errors import ColmatchError
 from colmatch.store.replacing import replacing
 
@@ -26,6 +29,27 @@ class BatchWriter(Protocol):
     def close(self) -> object: ...
 
 
+def out_format(path: str, format: str | None, piped: str = "csv") -> str:
+    """Returns the format of an output: of standard output a table on a terminal, else ``piped``.
+
+    Raises
+    ------
+    ColmatchError : nothing says the format of a file
+    UsageError : it does not fit a terminal, or is for nothing else
+    """
+    if path != "-":
+        if format == "table":
+            raise click.UsageError(
+                "a table is for people, and shows few rows: write csv, jsonl, parquet or arrow to a file"
+            )
+        return format_of(path, format)
+    on_terminal = sys.stdout.isatty()
+    if format == "arrows" and on_terminal:
+        raise click.UsageError("Arrow is not for a terminal: pipe it, or write it to a file with -o")
+    found = format or ("table" if on_terminal else piped)
+    return found if found == "table" else format_of(path, found)
+
+
 @contextmanager
 def writing(path: str, schema: pa.Schema, format: str | None = None) -> Iterator[BatchWriter]:
     """Opens a file for record batches of ``schema``.
@@ -38,6 +62,11 @@ def writing(path: str, schema: pa.Schema, format: str | None = None) -> Iterator
     OSError : the file cannot be written
     ColmatchError : the format cannot carry a column
     """
+    if format == "table":
+        table = TableText(schema)
+        yield table
+        table.show()
+        return
     kind = format_of(path, format)
     if kind == "tsv":
         raise ColmatchError(f"{path}: tsv is only read, since its fields have no quotes: write csv")
@@ -90,16 +119,32 @@ def _writer(sink: BinaryIO, schema: pa.Schema, kind: str) -> BatchWriter:
     if kind == "parquet":
         writer = _ParquetWriter(sink, schema)
     elif kind == "csv":
-        import pyarrow.csv as pa_csv
-
-        writer = pa_csv.CSVWriter(sink, schema)
+        writer = _CsvWriter(sink, schema)
     elif kind == "jsonl":
-        from colmatch.cli.json_lines import LineWriter
-
         writer = LineWriter(sink, schema)
     else:
         writer = pa.ipc.new_file(sink, schema) if kind == "arrow" else pa.ipc.new_stream(sink, schema)
     return writer
+
+
+class _CsvWriter:
+    """Writes times as ISO 8601 does, and leaves all else to pyarrow."""
+
+    def __init__(self, sink: BinaryIO, schema: pa.Schema) -> None:
+        import pyarrow.csv as pa_csv
+
+        self.times = [place for place, field in enumerate(schema) if pa.types.is_timestamp(field.type)]
+        for place in self.times:
+            schema = schema.set(place, pa.field(schema.field(place).name, pa.string()))
+        self.writer = pa_csv.CSVWriter(sink, schema)
+
+    def write_batch(self, batch: pa.RecordBatch) -> None:
+        for place in self.times:
+            batch = batch.set_column(place, batch.schema.names[place], iso(batch.column(place)))
+        self.writer.write_batch(batch)
+
+    def close(self) -> None:
+        self.writer.close()
 
 
 class _ParquetWriter:

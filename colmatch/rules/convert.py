@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
-from colmatch.errors import ExpressionError, shown
+from colmatch.arguments import checked_choice
+from colmatch.errors import ExpressionError, Rejected, shown
 from colmatch.expr.ast import Expr
 from colmatch.rules.conditions import Conditions, Unusable
 from colmatch.rules.source import Rule, named_conditions, read_rules
@@ -13,7 +13,21 @@ from colmatch.rules.source import Rule, named_conditions, read_rules
 TOLD = 10  # rules of which an error says what is wrong
 
 
-def from_json(rules: object, conditions: object = None) -> dict[int | str, Expr]:
+class Rules(dict[int | str, Expr]):
+    """Conditions by id, as ``Matcher.build`` takes them.
+
+    Attributes
+    ----------
+    rejected : rules that were left out, with ``errors="collect"``: id, line and column at which the
+        rule begins, if it was a text, and what is wrong, after the path to it
+    """
+
+    def __init__(self, made: Mapping[int | str, Expr], rejected: list[Rejected]) -> None:
+        super().__init__(made)
+        self.rejected = rejected
+
+
+def from_json(rules: object, conditions: object = None, errors: str = "raise") -> Rules:
     """Reads rules of the npm package json-rules-engine (7.3) for ``Matcher.build``.
 
     Facts are columns, a ``path`` such as ``$.address.city`` is a field of a struct. A rule matches
@@ -39,11 +53,12 @@ def from_json(rules: object, conditions: object = None) -> dict[int | str, Expr]
     rules : JSON, as text or bytes or an open file: a list of rules, one rule, an object from id to
         rule, or lines with a rule each; or what was read of it, each rule still a text or not
     conditions : the named conditions that rules refer to, an object from name to conditions
+    errors : ``"raise"``, or ``"collect"``: leave bad rules out and list them in ``rejected``
 
     Returns
     -------
-    dict from id to condition. Ids are those of the object, else the names of the rules if all have
-    one, else their positions from 0
+    Rules, a dict from id to condition. Ids are those of the object, else the names of the rules if
+    all have one, else their positions from 0
 
     Raises
     ------
@@ -58,22 +73,31 @@ def from_json(rules: object, conditions: object = None) -> dict[int | str, Expr]
     >>> {id: str(condition) for id, condition in from_json(rule).items()}
     {0: 'NOT ((age < 18) IS TRUE)'}
     """
-    given = read_rules(rules)
+    stops = checked_choice("errors={}", errors, ("raise", "collect")) == "raise"
+    given, places = read_rules(rules)
     converter = Conditions(named_conditions(conditions))
     wrong: list[str] = []
-    made = {}
-    for name in converter.names:
-        _attempt(converter.check_named, name, f"condition {shown(name)}", wrong)
+    for name in converter.names if stops else ():  # else those that rules refer to are told with the rules
+        try:
+            converter.check_named(name)
+        except Unusable as error:
+            wrong.append(_said(error, f"condition {shown(name)}"))
+    made: dict[int | str, Expr] = {}
+    rejected: list[Rejected] = []
     for rule in given if not wrong else ():
-        made[rule.id] = _attempt(_condition_of, (converter, rule), rule.label, wrong)
-    if wrong:
+        try:
+            made[rule.id] = _condition_of(converter, rule)
+        except Unusable as error:
+            place = places.of(rule)
+            rejected.append(Rejected(rule.id, place, _said(error, "")))
+            wrong.append(_said(error, rule.label + (f" (line {place[0]})" if place else "")))
+    if wrong and stops:
         more = f"; and {len(wrong) - TOLD:,} more" if len(wrong) > TOLD else ""
         raise ExpressionError("; ".join(wrong[:TOLD]) + more)
-    return made
+    return Rules(made, rejected)
 
 
-def _condition_of(both: tuple[Conditions, Rule]) -> Expr:
-    converter, rule = both
+def _condition_of(converter: Conditions, rule: Rule) -> Expr:
     if not isinstance(rule.given, Mapping):
         raise Unusable("", f"an object with conditions is needed, not {shown(rule.given)}")
     if "conditions" not in rule.given:
@@ -81,8 +105,6 @@ def _condition_of(both: tuple[Conditions, Rule]) -> Expr:
     return converter.convert(rule.given["conditions"])
 
 
-def _attempt(work: Any, argument: Any, label: str, wrong: list[str]) -> Any:
-    try:
-        return work(argument)
-    except Unusable as error:
-        wrong.append(f"{error.owner or label}: {f'{error.place}: ' if error.place else ''}{error.message}")
+def _said(error: Unusable, label: str) -> str:
+    """Returns what is wrong, behind whose condition it is, if that is said, and the path to it."""
+    return ": ".join(filter(None, (error.owner or label, error.place, error.message)))

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple, NoReturn
 
 from colmatch.arguments import is_listed, python_value
 from colmatch.errors import SubscriptionError, shown
 from colmatch.incoming import is_text
+from colmatch.kernels._forks import cached_property
 
+_SPACE: Any = re.compile(r"[\s,:]*")  # between values of JSON
 NEEDED = "a list of rules, one rule, or an object from id to rule is needed"
 
 
@@ -19,32 +22,72 @@ class Rule(NamedTuple):
     id: int | str
     label: str  # what errors call it
     given: Any  # what was read of its JSON, not checked
+    key: int | str = 0  # its number among the rules of a text, or its name in an object
 
 
-def read_rules(source: object) -> list[Rule]:
+class Places:
+    """Lines and columns of the rules of a JSON text, which are looked for where one is wrong."""
+
+    def __init__(self, text: str | None, lines: list[int] | None) -> None:
+        self._text = text
+        self._lines = lines  # of rules with a line each
+
+    def of(self, rule: Rule) -> tuple[int, int] | None:
+        """Returns where a rule begins, line and column from 1; None where rules are no text."""
+        if self._lines is not None:
+            return self._lines[int(rule.key)], 1
+        if self._text is None:
+            return None
+        start = self._starts[rule.key]
+        return self._text.count("\n", 0, start) + 1, start - self._text.rfind("\n", 0, start)
+
+    @cached_property
+    def _starts(self) -> dict[int | str, int]:
+        text, decoder = self._text or "", json.JSONDecoder()
+        at = _SPACE.match(text, 0).end()
+        if text[at] == "{" and "conditions" in decoder.raw_decode(text, at)[0]:
+            return {0: at}
+        is_object, at = text[at] == "{", _SPACE.match(text, at + 1).end()
+        found: dict[int | str, int] = {}
+        while text[at] not in "]}":
+            key: int | str = len(found)
+            if is_object:
+                key, at = decoder.raw_decode(text, at)
+                at = _SPACE.match(text, at).end()
+            found[key] = at
+            at = _SPACE.match(text, decoder.raw_decode(text, at)[1]).end()
+        return found
+
+
+def read_rules(source: object) -> tuple[list[Rule], Places]:
     """Reads rules from all that ``from_json`` takes.
 
     Raises SubscriptionError: this is not JSON, or not rules; or two have the same name.
     """
-    given = _read(source)
+    given, places = _read_one(source, "the rules")
+    return _rules(given), places
+
+
+def _rules(given: Any) -> list[Rule]:
     if isinstance(given, Mapping) and "conditions" not in given:
-        return [Rule(id, f"rule {shown(id)}", _read_rule(rule, f"rule {shown(id)}")) for id, rule in given.items()]
+        return [Rule(id, f"rule {shown(id)}", _read_rule(rule, f"rule {shown(id)}"), id) for id, rule in given.items()]
     if isinstance(given, Mapping):
         given = [given]
     elif not is_listed(given):
         raise SubscriptionError(f"these are no rules: {NEEDED}, not {shown(given)}")
     given = [(number, rule) for number, rule in enumerate(given) if not isinstance(rule, (str, bytes)) or rule.strip()]
+    keys = [number for number, _ in given]
     rules = [_read_rule(rule, f"rule {number}") for number, rule in given]
     names = [_name(rule, number) for number, rule in enumerate(rules)]
     first: dict[int | str, int] = {}
     for number, name in enumerate(names):
         if name is None:
-            return [Rule(number, f"rule {number}", rule) for number, rule in enumerate(rules)]
+            return [Rule(number, f"rule {number}", rule, keys[number]) for number, rule in enumerate(rules)]
         if first.setdefault(name, number) != number:
             raise SubscriptionError(
                 f"rules {first[name]} and {number} are both named {shown(name)}: give them other names, or none"
             )
-    return [Rule(name, f"rule {shown(name)}", rule) for name, rule in zip(first, rules, strict=True)]
+    return [Rule(name, f"rule {shown(name)}", rule, key) for name, rule, key in zip(first, rules, keys, strict=True)]
 
 
 def named_conditions(source: object) -> Mapping[Any, Any]:
@@ -52,7 +95,7 @@ def named_conditions(source: object) -> Mapping[Any, Any]:
 
     Raises SubscriptionError: it is not JSON, or no object.
     """
-    given = {} if source is None else _read_one(source, "the named conditions")
+    given = {} if source is None else _read_one(source, "the named conditions")[0]
     if isinstance(given, Mapping):
         return given
     raise SubscriptionError(f"named conditions are an object from name to conditions, not {shown(given)}")
@@ -68,26 +111,21 @@ def _name(rule: Any, number: int) -> int | str | None:
     return name
 
 
-def _read(source: Any) -> Any:
-    if isinstance(source, (str, bytes, bytearray, memoryview)) or hasattr(source, "read"):
-        return _read_one(source, "the rules")
-    return source
-
-
-def _read_one(source: Any, what: str) -> Any:
-    """Returns what JSON says, or lines of JSON; and what is none as it is."""
+def _read_one(source: Any, what: str) -> tuple[Any, Places]:
+    """Returns what JSON says, or lines of JSON, with places; and what is none as it is."""
     if hasattr(source, "read"):
         source = source.read()
     if not isinstance(source, (str, bytes, bytearray, memoryview)):
-        return source
+        return source, Places(None, None)
     text = _text(source, what)
     try:
-        return _json(text, what)
+        return _json(text, what), Places(text, None)
     except SubscriptionError:
         lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
         if len(lines) < 2 or not _is_object(lines[0][1]):
             raise
-    return [_json(line, f"{what}, line {number}") for number, line in lines]
+    read = [_json(line, f"{what}, line {number}") for number, line in lines]
+    return read, Places(None, [number for number, _ in lines])
 
 
 def _read_rule(rule: Any, what: str) -> Any:

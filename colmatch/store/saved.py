@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from colmatch import arguments
-from colmatch.errors import ColmatchError, StoreError, shown
+from colmatch.errors import ColmatchError, Rejected, StoreError, shown
 from colmatch.events.sample import checked_sample
 from colmatch.events.vocabulary import Vocabulary
 from colmatch.indexing.base import Built
@@ -28,7 +28,7 @@ from colmatch.store import sound
 from colmatch.store.file import content_hash, pack, read_arrays, unpack, write_arrays
 from colmatch.store.journal import Journal, unjournalled
 from colmatch.subscriptions.ids import ids_of_arrays, ids_to_arrays
-from colmatch.subscriptions.rejected import Rejected, by_id
+from colmatch.subscriptions.rejected import by_id
 from colmatch.subscriptions.tags import NO_TAGS, Tags, tags_of_arrays, tags_to_arrays
 from colmatch.updates.deleted import Deleted
 from colmatch.updates.growing import GrowingSegment

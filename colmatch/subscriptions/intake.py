@@ -11,7 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from colmatch.arguments import checked_choice, is_listed
-from colmatch.errors import ExpressionError, OptionError, SubscriptionError, shown
+from colmatch.errors import ExpressionError, OptionError, Rejected, SubscriptionError, shown
 from colmatch.incoming import column_of, table_of
 from colmatch.indexing.settings import Budget
 from colmatch.language import SQL, Language
@@ -20,12 +20,12 @@ from colmatch.lowering.forms import Form
 from colmatch.lowering.lower import LoweredExpressions, Lowering
 from colmatch.options import Options
 from colmatch.predicates.columns import with_given
+from colmatch.progress import watched
 from colmatch.schema import Attributes, Schema
 from colmatch.session import Session
 from colmatch.subscriptions.computed import ComputedNames
 from colmatch.subscriptions.constants import constants_of_table, with_constants
 from colmatch.subscriptions.ids import Ids, checked_unique, ids_of_column, ids_of_values
-from colmatch.subscriptions.rejected import Rejected
 from colmatch.subscriptions.rows import add_table
 from colmatch.subscriptions.table import PredicateTable
 from colmatch.subscriptions.tags import NO_TAGS, GivenTags, Tags, given_tags, tags_of, tags_of_table
@@ -91,8 +91,10 @@ class SubscriptionReader:
         self._few: FewExpressions | None = None
         self._compiled = 0
 
-    def take_in(self, subscriptions: Any, errors: Errors) -> NewSubscriptions:
+    def take_in(self, subscriptions: Any, errors: Errors, progress: bool = False) -> NewSubscriptions:
         """Lowers subscriptions: anything that ``Matcher.build`` takes, or what ``read`` made of it.
+
+        progress : show a bar on standard error
 
         Raises
         ------
@@ -108,7 +110,7 @@ class SubscriptionReader:
                 # A million small tuples that all stay are looked through again and again otherwise:
                 # a quarter of the time of a build from texts.
                 gc.disable()
-                return self._taken_in(given, errors)
+                return self._taken_in(given, errors, progress)
             finally:
                 if was:
                     gc.enable()
@@ -116,7 +118,7 @@ class SubscriptionReader:
             if was:
                 gc.enable()
 
-    def _taken_in(self, given: PredicateTable | GivenSubscriptions, errors: Errors) -> NewSubscriptions:
+    def _taken_in(self, given: PredicateTable | GivenSubscriptions, errors: Errors, progress: bool) -> NewSubscriptions:
         attributes = self.attributes
         if isinstance(given, PredicateTable):
             lowering = Lowering(attributes, Session(self.options.timezone))
@@ -147,7 +149,8 @@ class SubscriptionReader:
         lowering.rejected.update(wrong)
         if not failed or errors == "collect":
             failed.clear()
-            for form, subs, literals in _forms(compiler, expressions, failed, stop=errors == "raise"):
+            watched_ones = watched(expressions, "subscriptions", progress)
+            for form, subs, literals in _forms(compiler, watched_ones, failed, stop=errors == "raise"):
                 lowering.add(form, subs, literals)
         if errors == "raise" and failed:
             ((sub, first),) = failed.items()
@@ -197,7 +200,7 @@ def _in_order(
 
 
 def _forms(
-    compiler: Compiler | BetreeCompiler, expressions: list[Any], failed: dict[int, ExpressionError], stop: bool
+    compiler: Compiler | BetreeCompiler, expressions: Iterable[Any], failed: dict[int, ExpressionError], stop: bool
 ) -> Iterable[tuple[Any, ...]]:
     """Returns forms, and for each its subscriptions and their literals.
 

@@ -3,39 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from colmatch.errors import Rejected
 from colmatch.subscriptions.ids import Ids
 
 KEPT_MOST = 10_000  # that are kept from one update to the next
 FEW_IDS = 16  # ids that are looked up one by one
-
-
-class Rejected(NamedTuple):
-    """A subscription that was left out, with ``errors="collect"``."""
-
-    id: int | str
-    position: tuple[int, int] | None  # line and column in its text, from 1
-    message: str
-
-    @staticmethod
-    def of_list(entry: Sequence[Any]) -> Rejected:
-        """Returns what JSON has as a list of the three.
-
-        Raises ValueError, TypeError: it is not a list of these.
-        """
-        id, position, message = entry
-        line, column = position or (0, 0)
-        if not (isinstance(id, int | str) and isinstance(line, int) and isinstance(column, int)):
-            raise ValueError("what was left out has a value of another type than it should")
-        if not isinstance(message, str):
-            raise ValueError("what was left out has a message that is no text")
-        return Rejected(id, (line, column) if position else None, message)
 
 
 def by_id(entries: Iterable[Rejected]) -> Mapping[int | str, Rejected]:

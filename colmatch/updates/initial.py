@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from colmatch.arguments import checked_flag
 from colmatch.betree.events import schema_of
 from colmatch.errors import OptionError
 from colmatch.events.sample import NOTHING, SampleKeeper, count_values
@@ -40,6 +41,7 @@ def taken_in(
     language: Language,
     constants: Any = None,
     tags: Any = None,
+    progress: bool = False,
 ) -> Given:
     """Checks and lowers; arguments and errors are those of ``Matcher.build``."""
     requested = plan.asked_for(index)
@@ -48,7 +50,7 @@ def taken_in(
         schema = schema_of(schema)
     columns = schema if isinstance(schema, Schema) else Schema(schema)
     intake = SubscriptionReader(columns, options, Attributes(), requested.budget, language).take_in(
-        read(subscriptions, language, constants, tags), errors
+        read(subscriptions, language, constants, tags), errors, checked_flag("progress={}", progress)
     )
     return Given(requested, options, columns, language, intake)
 

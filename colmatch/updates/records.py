@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from colmatch.arrays.frozen import contiguous
 from colmatch.arrays.ranges import distinct, members, ranges_of, rows_of, sizes_of
-from colmatch.errors import StoreError
+from colmatch.errors import Rejected, StoreError
 from colmatch.events.sample import checked_sample
 from colmatch.indexing.sound import codes_are_sound, predicates_are_sound
 from colmatch.kernels.layout import ATTR_MASK, I64, KEY_MAX, KEY_MIN, U8, Literals
@@ -34,7 +34,6 @@ from colmatch.predicates.sections import predicates_of, shifts
 from colmatch.schema import Attribute, Attributes, Family, Role, Type
 from colmatch.subscriptions.ids import Ids
 from colmatch.subscriptions.intake import NewSubscriptions
-from colmatch.subscriptions.rejected import Rejected
 from colmatch.updates.sections import (
     BYTES,
     SECTIONS,

@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from colmatch.errors import Rejected
 from colmatch.events.vocabulary import Vocabulary
 from colmatch.indexing.base import Built
 from colmatch.indexing.settings import Settings
@@ -26,7 +27,6 @@ from colmatch.language import SQL, Language
 from colmatch.options import Options
 from colmatch.schema import Attributes, Schema
 from colmatch.subscriptions.ids import Ids
-from colmatch.subscriptions.rejected import Rejected
 from colmatch.subscriptions.tags import NO_TAGS, Tags
 from colmatch.updates.deleted import Deleted
 from colmatch.updates.segments import Segment

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 import tempfile
 import time
 from collections import Counter
@@ -17,6 +16,7 @@ from colmatch.errors import OptionError, StoreError, shown
 from colmatch.indexing.plan import AutoSettings, asked_for
 from colmatch.indexing.registry import KINDS, IndexName
 from colmatch.kernels import _compiling, _disk, _folders, _forks, _jit
+from colmatch.progress import bar
 from colmatch.warming.calls import Step, steps
 from colmatch.warming.lock import alone
 
@@ -216,18 +216,14 @@ def _counts() -> tuple[Counter[Any], Counter[Any]]:
 
 def _shown(some: list[Step], progress: bool) -> Iterator[Step]:
     """Yields steps, with a bar that says which one is at work."""
-    if not progress:
-        yield from some
-        return
-    from tqdm import tqdm
-
     said = _compiling.state.said
-    _compiling.state.said = {_compiling.ONCE, _compiling.EACH}  # the bar says more
+    if progress:
+        _compiling.state.said = {_compiling.ONCE, _compiling.EACH}  # the bar says more
     try:
-        with tqdm(total=len(some), unit=" steps", leave=False, file=sys.stderr) as bar:
+        with bar(len(some), "steps", progress) as made:
             for step in some:
-                bar.set_description(step.name)
+                made.set_description(step.name)
                 yield step
-                bar.update()
+                made.update(1)
     finally:
         _compiling.state.said = said

@@ -14,7 +14,8 @@ from shell import EVENTS, PAIRS, SCHEMA, SUBS, an_index, fails, pairs, run, subs
 import colmatch as cm
 from colmatch.cli import options
 from colmatch.cli.commands import cli
-from colmatch.cli.files import FORMATS, read_table
+from colmatch.cli.files import read_table
+from colmatch.cli.places import FORMATS
 from colmatch.cli.writing import writing
 
 

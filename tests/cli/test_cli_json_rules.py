@@ -46,10 +46,41 @@ def test_lines_from_standard_input() -> None:
 
 def test_errors_name_the_file_and_the_path() -> None:
     Path("bad.json").write_text(json.dumps([{**RULES[0], "conditions": {"all": [{"condition": "x"}]}}]))
-    assert "bad.json: rule 'large': conditions.all[0].condition: there is no named condition 'x'" in fails(
+    assert "bad.json: rule 'large' (line 1): conditions.all[0].condition: there is no named condition 'x'" in fails(
         *build("bad.json", "--schema", SCHEMA)
     )
     assert "rules come in one file, and 2 are named" in fails(*build("rules.json", "rules.json", "--schema", SCHEMA))
     for more in (("--ids", "string"), ("--format", "csv")):
         assert "--ids and --format do not go with" in fails(*build("rules.json", "--schema", SCHEMA, *more), code=2)
     assert "--domains goes with" in fails(*build("rules.json", "--domains", "d.txt"), code=2)
+
+
+BAD: list[dict[str, Any]] = [
+    {"name": "odd", "conditions": {"all": [{"fact": "amount", "operator": "custom", "value": 1}]}},
+    {"name": "none", "conditions": {"all": [{"fact": "colour", "operator": "equal", "value": 1}]}},
+]
+
+
+@pytest.mark.parametrize("form", ["list", "lines", "object"])
+def test_bad_rules_are_collected(form: str) -> None:
+    rules = [BAD[0], RULES[0], BAD[1]]
+    if form == "lines":
+        text = "\n\n" + "\n".join(map(json.dumps, rules)) + "\n"
+    elif form == "list":
+        text = "[\n\n  " + ",\n  ".join(map(json.dumps, rules)) + "]\n"
+    else:
+        text = "{\n\n  " + ",\n  ".join(f"{json.dumps(rule['name'])}:{json.dumps(rule)}" for rule in rules) + "}\n"
+    Path("some.json").write_text(text)
+    column = {"lines": 1, "list": 3, "object": 9}[form]
+    said = fails(*build("some.json", "--schema", SCHEMA))
+    assert "some.json: rule 'odd' (line 3): conditions.all[0].operator: there is no operator 'custom'" in said
+    result = run(*build("some.json", "--schema", SCHEMA, "--errors", "collect"))
+    assert "rejected 'odd': conditions.all[0].operator: there is no operator 'custom'" in result.stderr
+    assert (
+        f"(line 3, column {column})" in result.stderr and "rejected 'none': unknown attribute 'colour'" in result.stderr
+    )
+    assert "1 subscriptions, 2 rejected" in result.stderr
+    assert run("match", "r.cm", "orders.jsonl").stdout.split()[1:] == ['0,"large"']
+    run(*build("some.json", "--schema", SCHEMA, "--rejected", "bad.jsonl"))
+    bad = [json.loads(line) for line in Path("bad.jsonl").read_text().splitlines()]
+    assert [(row["id"], row["line"], row["column"]) for row in bad] == [("odd", 3, column), ("none", None, None)]

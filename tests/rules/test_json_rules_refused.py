@@ -199,3 +199,21 @@ def test_only_our_errors(rules: Any, named: Any) -> None:
         except cm.ColmatchError:
             continue
         cm.Matcher.build(made, {"a": "int64"}, errors="collect")
+
+
+def test_bad_rules_are_collected() -> None:
+    good = {"conditions": {"all": [{"fact": "a", "operator": "equal", "value": 1}]}}
+    bad = {"conditions": {"any": 1}}
+    refers = {"conditions": {"all": [{"condition": "circle"}]}}
+    named = {"circle": {"any": [{"condition": "circle"}]}, "unused": 5}
+    found = cm.rules.from_json([bad, good, 5, refers], named, errors="collect")
+    assert list(found) == [1] and str(found[1]) == "a = 1"
+    assert [(one.id, one.position) for one in found.rejected] == [(0, None), (2, None), (3, None)]
+    assert found.rejected[0].message == "conditions.any: a list is needed, not 1"
+    assert found.rejected[2].message.startswith("condition 'circle': any[0].condition: conditions refer to one another")
+    text = json.dumps([bad, good], indent=1)
+    assert cm.rules.from_json(text, errors="collect").rejected[0].position == (2, 2)
+    assert cm.rules.from_json(json.dumps(bad), errors="collect").rejected[0].position == (1, 1)
+    assert not cm.rules.from_json([good], errors="collect").rejected and not cm.rules.from_json([good]).rejected
+    with pytest.raises(cm.OptionError, match="errors='ignore'"):
+        cm.rules.from_json([good], errors="ignore")

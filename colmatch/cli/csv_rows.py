@@ -1,0 +1,148 @@
+"""CSV and tab-separated rows, read by pyarrow; errors say the line.
+
+pyarrow counts rows, and only in one thread. Lines are counted where a row is wrong, by reading the
+file again up to there. Of a pipe nothing is left to be read again, so errors name the row.
+On two cores one thread reads as fast as two do, 250 MB a second.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, BinaryIO, NamedTuple
+
+import pyarrow as pa
+import pyarrow.csv as pa_csv
+
+from colmatch.cli.places import File, opened
+from colmatch.errors import ColmatchError
+from colmatch.events.gather import meant
+from colmatch.incoming import sentence
+
+_SAID = re.compile(r"(?:In CSV column #(\d+): |CSV parse error: )Row #(\d+): (?:CSV conversion error to (.*?): )?(.*)")
+
+
+class Rows(NamedTuple):
+    """The rows of an open file, behind its header."""
+
+    file: File
+    source: BinaryIO
+    header: list[str]
+    wanted: list[str]
+    types: dict[str, pa.DataType]  # of columns that have one; those of others are inferred
+    nulls: Sequence[str]  # texts that mean NULL where not quoted
+
+    @property
+    def empty(self) -> pa.Schema | None:
+        """Returns the columns where there is no row, which pyarrow refuses."""
+        if self.source.peek(1):  # type: ignore[attr-defined]
+            return None
+        return pa.schema([(name, self.types.get(name, pa.null())) for name in self.wanted])
+
+    def stream(self, keep_texts: bool) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+        """Returns the types, which the first block says, and the rows.
+
+        keep_texts : whether a time whose column has no type stays the text that it is
+        """
+        if self.empty is not None:
+            return self.empty, iter(())
+        rows = self._replace(types=self.types | self._times()) if keep_texts else self
+        with self._placing():
+            reader = pa_csv.open_csv(self.source, **rows._options())
+        if not self.wanted:  # to pyarrow, no column means all of them
+            return pa.schema([]), (batch.select([]) for batch in self._placed(reader))
+        return reader.schema, self._placed(reader)
+
+    def table(self) -> pa.Table:
+        """Returns all rows; types are inferred from all of them."""
+        if self.empty is not None:
+            return self.empty.empty_table()
+        with self._placing():
+            table = pa_csv.read_csv(self.source, **self._options())
+        return table if self.wanted else table.select([])
+
+    def _options(self) -> dict[str, Any]:
+        """Returns how fields are read: an expression may be over several lines, in quotes."""
+        lines = {"delimiter": "\t", "quote_char": False} if self.file.kind == "tsv" else {"newlines_in_values": True}
+        return {
+            "read_options": pa_csv.ReadOptions(use_threads=False, column_names=self.header),
+            "parse_options": pa_csv.ParseOptions(**lines),
+            "convert_options": pa_csv.ConvertOptions(
+                column_types=self.types, include_columns=self.wanted, null_values=list(self.nulls),
+                strings_can_be_null=True, quoted_strings_can_be_null=False,
+            ),
+        }  # fmt: skip
+
+    def _times(self) -> dict[str, pa.DataType]:
+        """Returns the columns without a type that look like times, as columns of text."""
+        if all(name in self.types for name in self.wanted):
+            return {}
+        head = self.source.peek(1).rpartition(b"\n")[0] + b"\n"  # type: ignore[attr-defined]
+        try:
+            schema = pa_csv.read_csv(pa.BufferReader(head), **self._options()).schema
+        except pa.ArrowException:  # to be met again, and told
+            return {}
+        return {
+            field.name: pa.string()
+            for field in schema
+            if pa.types.is_timestamp(field.type) and field.name not in self.types
+        }
+
+    def _placed(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        with self._placing():
+            yield from batches
+
+    @contextmanager
+    def _placing(self) -> Iterator[None]:
+        """Says of what pyarrow refuses in which line, or else in which row, it is."""
+        try:
+            yield
+        except pa.ArrowException as error:
+            said = _SAID.fullmatch(sentence(error))
+            if said is None:
+                raise
+            column, row, type, message = said.groups()
+            place = f"row {row} below the header" if self.file.is_stream else f"line {self._line_of(int(row))}"
+            owner = "" if column is None else f", column {self.header[int(column)]!r}"
+            raise ColmatchError(f"{place}{owner}: {message}{f' for {type}' if type else ''}") from error
+
+    def _line_of(self, row: int) -> int:
+        """Returns the line in which a row begins, both from 1."""
+        rules: Any = {"delimiter": "\t", "quoting": csv.QUOTE_NONE} if self.file.kind == "tsv" else {}
+        with opened(self.file) as source:
+            reader = csv.reader(io.TextIOWrapper(source, errors="replace", newline=""), **rules)
+            csv.field_size_limit(sys.maxsize)
+            next(reader)
+            while True:
+                before = reader.line_num
+                row -= bool(next(reader))
+                if not row:
+                    return before + 1
+
+
+def rows_of(
+    file: File, source: BinaryIO, types: pa.Schema | None, columns: Sequence[str] | None, nulls: Sequence[str]
+) -> Rows:
+    """Reads the header of an open file.
+
+    types : of the columns that it names. columns : those that are wanted, None for all
+
+    Raises ColmatchError: there is no header, a name in it twice, or a type that CSV cannot carry.
+    """
+    line = source.readline().decode("utf-8-sig")
+    header = line.rstrip("\r\n").split("\t") if file.kind == "tsv" else next(csv.reader([line]), [])
+    if header in ([], [""]):
+        raise ColmatchError("the file is empty, but a line with the names of the columns is needed")
+    twice = sorted({name for name in header if header.count(name) > 1})
+    if twice:
+        raise ColmatchError(f"the header names {twice[0]!r} twice")
+    wanted = header if columns is None else meant(header, columns)
+    typed = {name: field.type for field in types or [] for name in meant(wanted, [field.name])}
+    for name, type in typed.items():
+        if pa.types.is_nested(type):
+            raise ColmatchError(f"column {name!r} is {type}, which CSV cannot carry: use jsonl, parquet or arrow")
+    return Rows(file, source, header, wanted, typed, nulls)

@@ -1,0 +1,248 @@
+"""Finds the files that arguments name: by path, pattern, folder or URL, wherever they are.
+
+``files.py`` reads them. pyarrow has the file systems, and unpacks what is compressed.
+
+=======  =======================  ==========================================================
+format   extensions               notes
+=======  =======================  ==========================================================
+parquet  .parquet .pq             only the needed columns are read
+arrow    .arrow .feather .ipc     the file form; a stream under these names is recognised
+arrows   .arrows                  the stream form
+csv      .csv                     a header line; an empty field is NULL and ``""`` the empty
+                                  string
+tsv      .tsv                     as csv with tabs between the fields, and no quotes: read only
+jsonl    .jsonl .ndjson .json     one object a line
+=======  =======================  ==========================================================
+
+The last three may be compressed: .gz, and to be read also .bz2, .zst and .lz4. ``-`` is standard
+input or output, for the last four.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from glob import glob
+from pathlib import PurePosixPath
+from typing import Any, BinaryIO, NamedTuple, cast
+from urllib.parse import unquote
+
+import pyarrow as pa
+import pyarrow.fs as pa_fs
+
+from colmatch.errors import ColmatchError
+from colmatch.incoming import sentence
+
+FORMATS = ("parquet", "arrow", "arrows", "csv", "jsonl")
+TEXTS = ("csv", "tsv", "jsonl")  # formats that do not carry types
+_EXTENSIONS = {
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".arrow": "arrow",
+    ".feather": "arrow",
+    ".ipc": "arrow",
+    ".arrows": "arrows",
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".json": "jsonl",
+}
+_PACKED = re.compile(r"\.(gz|bz2|zst|lz4)$")
+_KEY = re.compile(r"([^/=]+)=([^/]*)(?=/)")  # a folder that says a column and its value
+_WHOLE = re.compile(r"-?(0|[1-9]\d{0,17})")
+_NULL = "__HIVE_DEFAULT_PARTITION__"
+
+
+class File(NamedTuple):
+    """A file of rows.
+
+    Attributes
+    ----------
+    path : within its file system, ``-`` for standard input
+    shown : what errors call it
+    keys : columns that folders above it say, ``day=2024-01-01``, as scalars
+    """
+
+    path: str
+    shown: str
+    kind: str
+    system: pa_fs.FileSystem
+    keys: Mapping[str, pa.Scalar] = {}
+
+    @property
+    def is_stream(self) -> bool:
+        """Says whether the file can be read only once: standard input, or a pipe."""
+        if self.path == "-":
+            return True
+        return isinstance(self.system, pa_fs.LocalFileSystem) and not os.path.isfile(self.path)
+
+
+def format_of(path: str, format: str | None = None) -> str:
+    """Returns the name of a format: ``format`` when given, else what the extension says.
+
+    Raises ColmatchError: neither says it, or the format cannot go through a standard stream.
+    """
+    if format is not None and format not in (*FORMATS, "tsv"):
+        raise ColmatchError(f"no format is called {format!r}; there are {', '.join(FORMATS)} and, to be read, tsv")
+    if path == "-":
+        if format is None:
+            raise ColmatchError("a standard stream has no extension: say which of arrows, csv and jsonl it carries")
+        if format in ("parquet", "arrow"):
+            raise ColmatchError(f"{format} cannot go through a standard stream: use arrows, csv or jsonl")
+        return format
+    extension = os.path.splitext(_PACKED.sub("", path.lower()))[1]
+    found = format or _EXTENSIONS.get(extension)
+    if found is None:
+        known = " ".join(_EXTENSIONS)
+        raise ColmatchError(
+            f"{path}: the extension {extension!r} names no format; use one of {known}, or say the format"
+        )
+    return found
+
+
+def found(paths: str | Sequence[str], format: str | None = None, types: pa.Schema | None = None) -> list[File]:
+    """Finds files, those of a folder or pattern in the order of their names.
+
+    Left out are names that begin with a dot or an underscore, and in folders texts without a byte.
+
+    paths : files, folders, patterns, URLs that pyarrow has a file system for, or ``-``
+    types : of columns that folders may say; others are int64 where all are whole numbers, or string
+
+    Raises
+    ------
+    OSError : there is no such file
+    ColmatchError : a folder or pattern has no file, or no format is known for one
+    """
+    files: list[File] = []
+    for path in [paths] if isinstance(paths, str) else paths:
+        with naming(called(path)):
+            if path == "-":
+                files.append(File(path, called(path), format_of(path, format), None))
+                continue
+            is_url = _is_url(path)
+            system, place = pa_fs.FileSystem.from_uri(path) if is_url else (pa_fs.LocalFileSystem(), path)
+            for name in _listed(system, place, path, format):
+                shown = path if is_url and name == place else name
+                files.append(File(name, shown, format_of(name, format), system))
+    for file in files:
+        if file.is_stream and (len(files) > 1 or file.kind in ("parquet", "arrow")):
+            said = (
+                "a pipe cannot be read beside other files" if len(files) > 1 else f"{file.kind} cannot come by a pipe"
+            )
+            raise ColmatchError(f"{file.shown}: {said}: write it to a file first")
+    return _with_keys(files, types)
+
+
+def _is_url(path: str) -> bool:
+    return "://" in path or path.startswith("file:")
+
+
+def _listed(system: pa_fs.FileSystem, place: str, path: str, format: str | None) -> list[str]:
+    """Returns the files that a place in a file system stands for."""
+    info = system.get_file_info(place)
+    infos = [info]
+    if info.type == pa_fs.FileType.NotFound:
+        wild = re.search(r"[*?[]", place)
+        if not wild:
+            raise FileNotFoundError(2, os.strerror(2), path)
+        if isinstance(system, pa_fs.LocalFileSystem):
+            infos = system.get_file_info(sorted(glob(place, recursive=True)))
+        else:
+            folder = place[: wild.start()].rpartition("/")[0]
+            inside = system.get_file_info(pa_fs.FileSelector(folder, allow_not_found=True, recursive=True))
+            infos = sorted((one for one in inside if PurePosixPath(one.path).match(place)), key=lambda one: one.path)
+    names = []
+    for one in infos:
+        if one.type != pa_fs.FileType.Directory:
+            names.append(one.path)
+            continue
+        inside = system.get_file_info(pa_fs.FileSelector(one.path, recursive=True))
+        files = sorted((file.path, file.size) for file in inside if file.is_file and _counts(file.path, one.path))
+        names += [name for name, size in files if size or format_of(name, format) not in TEXTS]
+    if not names:
+        kind = "folder" if info.type == pa_fs.FileType.Directory else "pattern"
+        raise ColmatchError(f"no file of rows is in this {kind}")
+    return names
+
+
+def _counts(path: str, folder: str) -> bool:
+    """Says whether a file in a folder is one of rows: Spark and others mark what is not."""
+    parts = path[len(folder) :].split("/")
+    return not any(part.startswith(".") or (part.startswith("_") and "=" not in part) for part in parts)
+
+
+def _with_keys(files: list[File], types: pa.Schema | None) -> list[File]:
+    """Returns files with the columns that their folders say."""
+    said: dict[str, set[str]] = {}
+    for file in files:
+        for name, value in _KEY.findall(file.path):
+            said.setdefault(unquote(name), set()).add(value)
+    if not said:
+        return files
+    import pyarrow.dataset as pa_dataset
+
+    given = {field.name: field.type for field in types or []}
+    fields = [
+        (name, given.get(name) or (pa.int64() if all(map(_WHOLE.fullmatch, values - {_NULL})) else pa.string()))
+        for name, values in said.items()
+    ]
+    hive, known = pa_dataset.HivePartitioning(pa.schema(fields)), dict(fields)
+    made = []
+    for file in files:
+        with naming(file.shown):
+            keys = pa_dataset.get_partition_keys(hive.parse(file.path))
+            made.append(file._replace(keys={name: pa.scalar(value, known[name]) for name, value in keys.items()}))
+    return made
+
+
+@contextmanager
+def opened(file: File) -> Iterator[BinaryIO]:
+    """Opens a file for its bytes, unpacked, or standard input."""
+    if file.path != "-" and file.is_stream:
+        with open(file.path, "rb") as pipe:
+            yield pipe
+        return
+    if file.path != "-":
+        with file.system.open_input_stream(file.path) as stream:
+            yield io.BufferedReader(stream, 1 << 16)
+        return
+    # not ``sys.stdin.buffer``: a thread of Arrow's may wait in it, and Python cannot end while its
+    # lock is held
+    try:
+        number = sys.stdin.fileno()
+    except OSError:  # something else stands for it
+        buffered: Any = io.BufferedReader(cast(Any, sys.stdin.buffer))
+        yield buffered
+        buffered.detach()
+        return
+    yield io.BufferedReader(io.FileIO(number, closefd=False), 1 << 16)
+
+
+def called(path: str) -> str:
+    """Returns a path as errors call it."""
+    return "standard input" if path == "-" else path
+
+
+@contextmanager
+def naming(shown: str) -> Iterator[None]:
+    """Puts the file's name before what Arrow has to say about its content."""
+    try:
+        yield
+    except ColmatchError as error:
+        if str(error).startswith(shown):
+            raise
+        raise ColmatchError(f"{shown}: {error}") from error
+    except OSError as error:
+        if error.filename is not None:
+            raise
+        said = os.strerror(error.errno) if error.errno is not None else sentence(error)  # Arrow's own have no number
+        raise ColmatchError(f"{shown}: {said}") from error
+    except MemoryError as error:
+        raise ColmatchError(f"{shown}: it asks for more memory than there is") from error
+    except (pa.ArrowException, UnicodeDecodeError, EOFError) as error:
+        raise ColmatchError(f"{shown}: {sentence(error)}") from error
