@@ -14,11 +14,11 @@ from collections.abc import Iterable
 
 from colmatch.errors import EventError
 from colmatch.events.derived import constant
-from colmatch.events.nodes import INTEGERS, ValueNode, digits, is_decimal, node_of
+from colmatch.events.nodes import INTEGERS, LEAVES, ValueNode, digits, is_decimal, node_of
 from colmatch.schema import Attribute, Role
 
 _CHECKED = "_checked"
-_DIVISIONS = ("divide", "modulo")
+_DIVISIONS = ("divide", "modulo", "div")
 _ARITHMETIC = ("add", "subtract", "multiply", "negate", "abs")
 _DIGITS = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 19}  # of the largest number; one less always fits
 
@@ -41,8 +41,8 @@ def sized_column(attributes: Iterable[Attribute]) -> str | None:
 
 def depends_on_mode(node: ValueNode) -> bool:
     """Says whether a value means something else in the other mode."""
-    if node.function in ("column", "literal"):
-        return False
+    if node.function in LEAVES:
+        return node.function == "element"
     parts = _parts(node)
     if any(map(depends_on_mode, parts)) or _meets_float(node, parts):
         return True
@@ -61,7 +61,7 @@ def depends_on_mode(node: ValueNode) -> bool:
 
 
 def _parts(node: ValueNode) -> list[ValueNode]:
-    return [] if node.function in ("column", "literal") else [a for a in node.arguments if isinstance(a, ValueNode)]
+    return [] if node.function in LEAVES else [a for a in node.arguments if isinstance(a, ValueNode)]
 
 
 def _meets_float(node: ValueNode, parts: list[ValueNode]) -> bool:
@@ -96,7 +96,7 @@ def _whole(type: str) -> int:
 
 
 def _is_constant(node: ValueNode) -> bool:
-    return node.function == "literal" or (node.function != "column" and all(map(_is_constant, _parts(node))))
+    return node.function == "literal" or (node.function not in LEAVES and all(map(_is_constant, _parts(node))))
 
 
 def _in_ansi_mode(node: ValueNode, parts: list[ValueNode]) -> ValueNode:

@@ -66,11 +66,13 @@ _TYPED = {
     "DATE": Kind.DATE, "TIMESTAMP": Kind.TIMESTAMP, "TIMESTAMP_LTZ": Kind.TIMESTAMP, "TIMESTAMP_NTZ": Kind.TIMESTAMP_NTZ,
     "DOUBLE": Kind.DOUBLE,
 }  # fmt: skip
+_READ = {"to_date": "DATE", "to_timestamp": "TIMESTAMP"}  # functions that read a literal
 _STARTS = {
     "SELECT": "subqueries are not supported", "WITH": "subqueries are not supported", "EXISTS": "subqueries are not supported",
-    "CASE": "CASE is not supported: write it with AND, OR and NOT", "INTERVAL": "intervals are not supported: write the date itself",
+    "INTERVAL": "intervals are not supported: write the date itself",
 }  # fmt: skip
-_OPERATORS = frozenset({T.STAR, T.SLASH, T.MOD, T.DPIPE})
+_OPERATORS = frozenset({T.STAR, T.SLASH, T.MOD, T.DPIPE, T.DIV, T.AMP, T.PIPE, T.CARET})
+_SYMMETRIES = ("SYMMETRIC", "ASYMMETRIC")
 _LITERAL_ROLES = (NUMBER, STRING)
 _DEEPER = (OPEN, NOT)
 
@@ -137,8 +139,11 @@ class _TokenReader(LiteralReader):
                 add(token)
                 i += 1
                 self.operators = 0
-                if type is T.BETWEEN and not outer:
-                    between = True
+                if type is T.BETWEEN:
+                    between = between or not outer
+                    if i < end and raw[i].text.upper() in _SYMMETRIES and raw[min(i + 1, end - 1)].token_type is not T.AND:
+                        add(raw[i])
+                        i += 1
             elif role == NAME:
                 j = i + 1
                 if j < end and raw[j].token_type in _GOES_ON:
@@ -293,7 +298,7 @@ class _TokenReader(LiteralReader):
         plain = token.token_type is not T.IDENTIFIER
         if plain and name == "cast":
             return self._cast(i)
-        kind = _TYPED.get(name.upper()) if plain else None
+        kind = _TYPED.get(_READ.get(name, name.upper())) if plain else None
         if kind is not None and i + 2 < self.end and raw[i + 2].token_type is T.STRING:
             _, j = self.string(i + 2)
             if j < self.end and raw[j].token_type is T.R_PAREN:
@@ -312,6 +317,11 @@ class _TokenReader(LiteralReader):
         token.text = _SYNONYMS.get(name, name)
         self.reading.tokens.append(token)
         return i + 1
+
+    def _twice(self, i: int) -> bool:
+        """Returns whether a sign is written twice, as in ``a // b``."""
+        raw = self.raw
+        return i + 1 < self.end and raw[i].token_type is raw[i + 1].token_type and raw[i].end + 1 == raw[i + 1].start
 
     def _asks(self, i: int) -> bool:
         """Returns whether a query begins with token i."""
@@ -375,7 +385,7 @@ class _TokenReader(LiteralReader):
                 return i + 1
         if kind is T.DOT:
             return self.point(i)
-        if kind in _OPERATORS and before in ENDS:
+        if kind in _OPERATORS and before in ENDS and not self._twice(i):
             return self.operator(i)
         if self._named(i):
             return self._name(i)
