@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from colmatch.errors import EventError
 from colmatch.events.casts import cast
-from colmatch.events.elements import element, entry
+from colmatch.events.elements import element, entry, size
 from colmatch.events.functions import FUNCTIONS, TYPED, literal
 from colmatch.events.nodes import INTEGERS, LEAVES, ValueNode, arrow_type, node_of, path_of
 from colmatch.events.paths import column_at
@@ -159,7 +159,7 @@ def _called(function: Callable[..., Any], values: list[Any]) -> Any:
 
 def _function(node: ValueNode) -> Callable[..., Any]:
     arrow, constants = arrow_type(node.type), [a for a in node.arguments if not isinstance(a, ValueNode)]
-    if node.function == "cast":
+    if node.function in ("cast", "try_cast"):
         mode, *zone = constants
         return lambda value: cast(value, arrow, mode, *zone)
     function = RULES.get(node.function) or FUNCTIONS[node.function]
@@ -200,6 +200,8 @@ def _column(batch: pa.RecordBatch, node: ValueNode, lenient: bool) -> Any:
         with refusing(EventError, f"column {name!r} cannot be computed with"):
             if node.function == "element":
                 column = element(column, name, *node.arguments[:2])
+            elif node.function == "size":
+                column = size(column, name)
             else:
                 column = entry(column, name, node.arguments[0])
     return _plain(column, name, arrow)

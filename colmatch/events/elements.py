@@ -35,6 +35,20 @@ def element(lists: Any, name: str, place: int, mode: str) -> Any:
     return lists.values.take(pa.array(np.where(inside, begin + at, 0), mask=~inside))
 
 
+def size(values: Any, name: str) -> Any:
+    """Returns how many elements or entries each list or map has.
+
+    Raises EventError: these are none.
+    """
+    types = pa.types
+    if types.is_map(values.type):
+        offsets = values.offsets.to_numpy().astype(np.int32)
+        return pa.array(np.diff(offsets), mask=np.asarray(values.is_null().to_numpy(zero_copy_only=False)))
+    if not (types.is_list(values.type) or types.is_large_list(values.type) or types.is_fixed_size_list(values.type)):
+        raise EventError(f"column {name!r} is {values.type}, no list: cast it")
+    return pc.list_value_length(values).cast(pa.int32())
+
+
 def entry(maps: Any, name: str, key: str | int) -> Any:
     """Returns what each map has under a key, NULL where it has not the key.
 

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 
 from colmatch.errors import EventError
 from colmatch.events.derived import constant
-from colmatch.events.nodes import INTEGERS, LEAVES, ValueNode, digits, is_decimal, node_of
+from colmatch.events.nodes import INTEGERS, LEAVES, ValueNode, digits, is_decimal, node_of, path_of
 from colmatch.schema import Attribute, Role
 
 _CHECKED = "_checked"
@@ -36,7 +36,20 @@ def moded_value(attributes: Iterable[Attribute]) -> str | None:
 
 def sized_column(attributes: Iterable[Attribute]) -> str | None:
     """Returns a list or map that ``size`` is asked of, None without any."""
-    return next((".".join(attribute.path) for attribute in attributes if attribute.role is Role.SIZE), None)
+    for attribute in attributes:
+        if attribute.role is Role.SIZE:
+            return ".".join(attribute.path)
+        sized = _sized(node_of(str(attribute.key))) if attribute.role is Role.COMPUTED else None
+        if sized is not None:
+            return sized
+    return None
+
+
+def _sized(node: ValueNode) -> str | None:
+    """Returns a list or map whose size is a part of a value, None without any."""
+    if node.function == "size":
+        return ".".join(path_of(node))
+    return next((found for found in map(_sized, _parts(node)) if found is not None), None)
 
 
 def depends_on_mode(node: ValueNode) -> bool:
@@ -56,7 +69,7 @@ def depends_on_mode(node: ValueNode) -> bool:
     if name == "cast":
         return _may_not_fit(parts[0].type, node.type)
     if name in _DIVISIONS:
-        return not _is_constant(parts[1]) or constant(parts[1]).as_py() == 0
+        return not _is_constant(parts[1]) or constant(parts[1]).as_py() in ((0, -1) if name == "div" else (0,))
     return name in _ARITHMETIC and node.type in INTEGERS
 
 
@@ -68,6 +81,8 @@ def _meets_float(node: ValueNode, parts: list[ValueNode]) -> bool:
     """Says whether whole numbers and FLOATs get one type: FLOAT, or DOUBLE in ANSI mode."""
     if node.function in ("cast", "divide", "divide" + _CHECKED):
         return False
+    if node.function == "case":  # of its conditions, none meets a result
+        parts = [*parts[1::2], parts[-1]]
     casts = [(part.type, _parts(part)[0].type) for part in parts if part.function == "cast"]
     if any(to == "float" and have in INTEGERS for to, have in casts):
         return True

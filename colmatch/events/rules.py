@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from decimal import ROUND_HALF_UP, Decimal
 from functools import reduce
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -36,7 +35,7 @@ def _case(*values: Value) -> Value:
 
 
 def _extreme(function: Callable[..., Value], largest: bool) -> Callable[..., Value]:
-    """Returns the greatest or least of several values that are not NULL, where NaN is the largest."""
+    """Returns the greatest or least of the values that are not NULL; NaN is the largest."""
 
     def run(*values: Value) -> Value:
         found = function(*values, skip_nulls=True)

@@ -63,8 +63,8 @@ class Computed(NamedTuple):
             return ".".join(map(quote_name, self.arguments))
         if self.function == "literal":
             return _literal_sql(*self.arguments)
-        if self.function == "cast":
-            return f"CAST({self.arguments[0].sql()} AS {self.arguments[1].upper()})"
+        if self.function in ("cast", "try_cast"):
+            return f"{self.function.upper()}({self.arguments[0].sql()} AS {self.arguments[1].upper()})"
         if self.function == "negate":
             return f"-({self.arguments[0].sql()})"
         if self.function in SIGNS or self.function in WORDS:

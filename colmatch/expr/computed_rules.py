@@ -169,7 +169,9 @@ class Rules:
         both = self._common(name, nodes)
         if name != "div":
             return ValueNode(name, both[0].type, tuple(both))
-        return ValueNode("div" + "_checked" * self._ansi, "bigint", tuple([self._cast(node, "bigint") for node in both]))
+        return ValueNode(
+            "div" + "_checked" * self._ansi, "bigint", tuple([self._cast(node, "bigint") for node in both])
+        )
 
     def _search(self, name: str, nodes: list[ValueNode]) -> ValueNode:
         """Types functions of a string and literal strings."""

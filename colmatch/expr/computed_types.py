@@ -94,12 +94,16 @@ class Typing(Rules):
             return Computed("column", self._path(arguments))
         if name == "literal":
             return value
-        if name == "cast":
-            return Computed("cast", (self._normal(arguments[0]), _type_of_text(arguments[1])))
-        if name == "entry" or name == "element_at":
+        if name in ("cast", "try_cast"):
+            return Computed(name, (self._normal(arguments[0]), _type_of_text(arguments[1])))
+        if name in ("entry", "element_at", "size"):
             column = arguments[0]
             known = column.function == "column"
-            return Computed(name, (Computed("column", self._nested(column.arguments).path), *arguments[1:])) if known else value
+            return (
+                Computed(name, (Computed("column", self._nested(column.arguments).path), *arguments[1:]))
+                if known
+                else value
+            )
         name, arguments = plain(SYNONYMS.get(name, name), arguments)
         parts = [self._normal(argument) for argument in arguments]
         if name in (">", ">="):
@@ -115,18 +119,22 @@ class Typing(Rules):
         except SchemaError as error:
             raise Refusal(str(error)) from None
         if column.shape is not Shape.SCALAR:
-            raise Refusal(f"column {column.name!r} is {column.arrow}, which nothing can be computed of{_instead(column)}")
+            raise Refusal(
+                f"column {column.name!r} is {column.arrow}, which nothing can be computed of{_instead(column)}"
+            )
         return column.path
 
     def _entry(self, column: Computed, key: str | int) -> ValueNode:
-        """Types an element of a list by its place from 0, an entry of a map, or a field of a struct."""
+        """Types an element of a list by its place, an entry of a map, or a field of a struct."""
         path = column.arguments
         found = self._nested(path)
         if found.shape is Shape.STRUCT and isinstance(key, str):
             return self._node(Computed("column", self._path((*path, key))))
         if found.shape is Shape.LIST and isinstance(key, int):
             if key < 0:
-                raise Refusal(f"places in [...] begin with 0: write element_at({found.name}, {key}) for one from the end")
+                raise Refusal(
+                    f"places in [...] begin with 0: write element_at({found.name}, {key}) for one from the end"
+                )
             return self._element(found, key)
         if found.shape is not Shape.MAP or found.key is None or found.type is None:
             wanted = "a whole number" if found.shape is Shape.LIST else "a map or list before it"
@@ -151,6 +159,14 @@ class Typing(Rules):
             raise Refusal(f"element_at counts from 1: the first element of {found.name!r} has the place 1")
         return self._element(found, place - (place > 0))
 
+    def _size(self, column: Computed) -> ValueNode:
+        if column.function != "column":
+            raise Refusal("size(...) takes the name of one list or map column")
+        found = self._nested(column.arguments)
+        if found.shape not in (Shape.LIST, Shape.MAP):
+            raise Refusal(f"size needs a list or map column; {found.name!r} is {found.arrow}")
+        return ValueNode("size", "int", found.path)
+
     def _nested(self, path: tuple[str, ...]) -> Column:
         try:
             return self._schema.column(path)
@@ -169,11 +185,15 @@ class Typing(Rules):
             return self._entry(*arguments)
         if name == "element_at":
             return self._element_at(arguments)
+        if name == "size":
+            return self._size(arguments[0])
         if name == "null":
             return ValueNode("null", "void", ())
         nodes = [self._node(argument) for argument in arguments if isinstance(argument, Computed)]
-        if name == "cast":
-            return self._explicit(nodes[0], arguments[1])
+        if name in ("cast", "try_cast"):
+            found = self._explicit(nodes[0], arguments[1])
+            tried = name == "try_cast" and found.function == "cast"
+            return _tried(found) if tried else found
         if name == "cidr_contains":
             return _in_network(nodes)
         method: Callable[[str, list[ValueNode]], ValueNode] = getattr(self, _METHODS.get(name, "_part"))
@@ -214,7 +234,8 @@ class Typing(Rules):
         group = type.partition("(")[0]
         group = "tinyint" if group in INTEGERS else "float" if group == "double" else group
         if not classes & set(_CASTS.get(group, ())):
-            raise Refusal(f"CAST of {have} to {type} is not computed as Spark does it, so it is refused")
+            instead = "compare the value itself" if type == "string" else "cast the column of the events beforehand"
+            raise Refusal(f"CAST of {have} to {type} is not computed as Spark does it: {instead}")
         return self._cast(node, type)
 
     def _common(self, name: str, nodes: list[ValueNode]) -> list[ValueNode]:
@@ -251,7 +272,8 @@ class Typing(Rules):
         _count(name, nodes, 2)
         for node in nodes:
             if not _numeric(node.type):
-                raise Refusal(f"{name!r} needs numbers, not {node.type}")
+                days = ": write datediff(later, day), in days, or date_add(day, 3)" if node.type in _INSTANTS else ""
+                raise Refusal(f"{name!r} needs numbers, not {node.type}{days}")
         checked = "_checked" if self._ansi else ""
         exact = any(is_decimal(node.type) for node in nodes) and not {n.type for n in nodes} & {"float", "double"}
         if exact and name in "/%":
@@ -318,6 +340,11 @@ class Typing(Rules):
         if found is None or of.type not in _INSTANTS:
             raise Refusal("date_trunc takes a unit and a timestamp, as in date_trunc('month', at)")
         return ValueNode("date_trunc", "timestamp", (self._cast(of, "timestamp"), found, self._zone))
+
+
+def _tried(node: ValueNode) -> ValueNode:
+    """A cast that is NULL where it fails, in either mode."""
+    return node._replace(function="try_cast", arguments=(node.arguments[0], "", *node.arguments[2:]))
 
 
 def _instead(column: Column) -> str:

@@ -274,7 +274,8 @@ class Normaliser:
             raise Refusal(f"column {name!r} is a struct: name a field, as in {name}.{field}", predicate=p)
         told = p.subject.size and p.verb is Verb.NULL and is_list(column.arrow)  # whether there is one
         if column.shape is Shape.UNUSABLE and not told:
-            raise Refusal(f"column {name!r} is {column.arrow}, which expressions cannot use", predicate=p)
+            instead = ": give events its fields as columns of their own" if is_list(column.arrow) else ""
+            raise Refusal(f"column {name!r} is {column.arrow}, which expressions cannot use{instead}", predicate=p)
         if key is not None:
             if column.shape is Shape.LIST:
                 raise Refusal(f"column {name!r} is a list: [...] takes a place, as in {name}[0]", predicate=p)

@@ -11,10 +11,12 @@ from sqlglot import exp
 from colmatch.expr.ast import Refusal
 from colmatch.expr.computed import CAST, CHOICES, DEEPEST, FUNCTIONS, PREFIX, SYNONYMS, Computed, number
 from colmatch.lowering.forms import Kind
+from colmatch.sql.instead import of_word
 from colmatch.sql.literals import Reading
 
 _OPERATORS: dict[type[exp.Expr], str] = {
-    exp.IntDiv: "div", exp.BitwiseAnd: "&", exp.BitwiseOr: "|", exp.BitwiseXor: "^", exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.Mod: "%", exp.DPipe: "concat",
+    exp.IntDiv: "div", exp.BitwiseAnd: "&", exp.BitwiseOr: "|", exp.BitwiseXor: "^",
+    exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.Mod: "%", exp.DPipe: "concat",
     exp.EQ: "=", exp.NEQ: "<>", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">=", exp.NullSafeEQ: "<=>",
 }  # fmt: skip
 _COMPARISONS = frozenset({"=", "<>", "<", "<=", ">", ">=", "<=>"})
@@ -40,7 +42,7 @@ def is_computed(node: exp.Expr) -> bool:
         return operator not in _COMPARISONS
     if type(node) is exp.Anonymous and str(node.args["this"]).startswith(PREFIX):
         return not is_coalesced(node)
-    return type(node) is exp.Neg
+    return type(node) in (exp.Neg, exp.BitwiseLeftShift, exp.BitwiseRightShift)
 
 
 def is_coalesced(node: exp.Expr) -> bool:
@@ -91,7 +93,8 @@ def chosen(node: exp.Expr, at: int) -> exp.Expr:
     for i in range(len(parts) - len(parts) % 2 - 2, -1, -2):
         true = exp.Is(this=parts[i], expression=exp.Boolean(this=True))
         found = exp.Or(
-            this=exp.And(this=true, expression=parts[i + 1]), expression=exp.And(this=exp.Not(this=true), expression=found)
+            this=exp.And(this=true, expression=parts[i + 1]),
+            expression=exp.And(this=exp.Not(this=true), expression=found),
         )
     return found
 
@@ -146,6 +149,11 @@ class ComputedReader:
                 raise Refusal(said, self._begin(node))
             found = Computed(operator, tuple([self.read(args[side], depth + 1) for side in ("this", "expression")]))
             return self._known(found) if operator in _COMPARISONS else found
+        if kind is exp.BitwiseLeftShift or kind is exp.BitwiseRightShift:
+            sign = "<<" if kind is exp.BitwiseLeftShift else ">>"
+            raise Refusal(f"operator {sign!r} is not supported: {of_word(sign)}", self._begin(node))
+        if kind is exp.ArraySize and args.get("expression") is None:
+            return Computed("size", (self.read(args["this"], depth + 1),))
         if kind is exp.Neg:
             return Computed("negate", (self.read(args["this"], depth + 1),))
         if kind is exp.Anonymous and str(args["this"]).startswith(CAST):
@@ -175,7 +183,9 @@ class ComputedReader:
         if kind is exp.Not:
             return Computed("not", (self.read(args["this"], deeper),))
         if kind is exp.NullSafeNEQ:
-            return Computed("not", (Computed("<=>", tuple([self.read(args[side], deeper) for side in ("this", "expression")])),))
+            return Computed(
+                "not", (Computed("<=>", tuple([self.read(args[side], deeper) for side in ("this", "expression")])),)
+            )
         if kind is exp.Is and type(args["expression"]) in (exp.Null, exp.Boolean):
             what, inner = args["expression"], self.read(args["this"], deeper)
             if type(what) is exp.Null:
@@ -197,6 +207,11 @@ class ComputedReader:
         if is_condition(node) or kind in (exp.ArrayContains, exp.ArrayOverlaps, exp.Anonymous):
             said = "this condition cannot be a part of a value: write the whole as a condition, with AND, OR and NOT"
             raise Refusal(said, self._begin(node))
+        if kind is exp.Array:
+            said = (
+                "lists are not compared as a whole: write array_contains(tags, 'x') or arrays_overlap(tags, array('x'))"
+            )
+            raise Refusal(said, self._begin(node))
         raise Refusal("a column, a literal or a function of them is needed here", self._begin(node))
 
     def _members(self, nodes: list[exp.Expr], depth: int) -> list[Computed]:
@@ -217,8 +232,8 @@ class ComputedReader:
         arguments = node.args["expressions"]
         if len(arguments) != 1:
             raise Refusal("CAST takes one value, as in CAST(age AS BIGINT)", self._begin(node))
-        type = self._reading.casts[int(node.args["this"].removeprefix(CAST))]
-        return Computed("cast", (self.read(arguments[0], depth + 1), type))
+        name, type = self._reading.casts[int(node.args["this"].removeprefix(CAST))]
+        return Computed(name, (self.read(arguments[0], depth + 1), type))
 
     def _column(self, number: int) -> Computed:
         subject = self._reading.subjects[number]

@@ -12,7 +12,7 @@ from colmatch.expr.computed import PARTS, SYNONYMS
 T = TokenType
 
 _REWRITTEN = re.compile(
-    r"\b(?:(?:isnull|isnotnull|extract|element_at|date_part|datepart|substring|substr)\s*\(|(?:case|isnull|notnull)\b)"
+    r"\b(?:(?:isnull|isnotnull|extract|element_at|date_part|datepart|substring|substr|trim)\s*\(|(?:case|isnull|notnull)\b)"
     r"|::|~",
     re.IGNORECASE,
 )
@@ -49,7 +49,7 @@ class _Rewriter:
     def __init__(self, tokens: list[Token]) -> None:
         self._tokens = tokens
         self._out: list[Token] = []
-        # for each open parenthesis and CASE, the word that is to be written otherwise, and its place
+        # for each open parenthesis and CASE, the word that is written otherwise, and its place
         self._open: list[tuple[str, Token]] = []
 
     def run(self) -> list[Token]:
@@ -82,6 +82,8 @@ class _Rewriter:
             given = i + 3 < len(tokens) and tokens[i + 2].token_type in _TEXTS and tokens[i + 3].token_type is T.COMMA
             out += [_copied(token, T.VAR, _part(tokens[i + 2].text.lower() if given else "", token)), tokens[i + 1]]
             i += 2
+        elif name == "trim" and i + 2 < len(tokens) and tokens[i + 2].text.upper() in ("BOTH", "LEADING", "TRAILING"):
+            raise Refusal("write trim(name), ltrim(name) or rtrim(name), which take spaces away", tokens[i + 2].start)
         elif name == "element_at" and not self._numbered(i + 2):
             pass
         elif SYNONYMS.get(name, name) == "substring":
@@ -182,11 +184,15 @@ def _cast(tokens: list[Token]) -> list[Token]:
             begin.append(open[-1])
         elif kind in (T.R_PAREN, T.R_BRACKET) and open:
             begin.append(open.pop())
-        elif place and (kind is T.DOT or tokens[i - 1].token_type is T.DOT or kind is T.DCOLON):
-            begin.append(begin[-1])
-        elif place and tokens[i - 1].token_type is T.DCOLON:  # the suffix of a number
-            begin.append(begin[-1])
-        elif place and kind is T.STRING and tokens[i - 1].token_type in (T.DATE, T.TIMESTAMP, T.TIMESTAMPLTZ, T.STRING):
+        elif (
+            (place and (kind is T.DOT or tokens[i - 1].token_type is T.DOT or kind is T.DCOLON))
+            or (place and tokens[i - 1].token_type is T.DCOLON)
+            or (
+                place
+                and kind is T.STRING
+                and tokens[i - 1].token_type in (T.DATE, T.TIMESTAMP, T.TIMESTAMPLTZ, T.STRING)
+            )
+        ):
             begin.append(begin[-1])
         else:
             begin.append(place)

@@ -63,6 +63,9 @@ def _of_literals(verb: Verb, left: exp.Expr, right: exp.Expr, node: exp.Expr, re
             raise Refusal("two literals are compared here: write TRUE, FALSE or NULL", begin_of(node, reading))
         reading.baked[slot] = None
     if type(values[0]) is not type(values[1]):
+        at = next((at for at in reading.literal_at if reading.text[at] == '"'), None)
+        if at is not None:
+            raise Refusal("what stands in double quotes is a text: for a column, write `name`", at)
         raise Refusal("a number is compared with a string: write TRUE, FALSE or NULL", begin_of(node, reading))
     return Constant(_COMPARED[SIGNS[verb]](*values))
 
@@ -237,6 +240,8 @@ class Parser:
             return conjoin(Or, [self._between(args["this"], low, high, node, reading) for low, high in ends])
         if kind is exp.In:
             members = args.get("expressions")
+            if args.get("field") is not None:
+                raise Refusal("IN takes no column: write array_contains(tags, 'x')", begin_of(node, reading))
             if not members:
                 example = "city IN ('Nice', 'Lyon')"
                 raise Refusal(f"IN needs a list of literals in parentheses, as in {example}", begin_of(node, reading))
@@ -273,23 +278,29 @@ class Parser:
 
     def _comparison(self, verb: Verb, args: Any, negated: bool, node: exp.Expr, reading: Reading) -> Expr:
         left, right = bare(args["this"]), bare(args["expression"])
-        if type(left) in LITERALS and type(right) not in LITERALS:
+        if type(left) in LITERALS and type(right) not in (*LITERALS, exp.Any):
             left, right, verb = right, left, _FLIPPED.get(verb, verb)
+        if type(right) is exp.Any and verb is Verb.EQ and not negated:
+            return self._any(left, right, node, reading)
         if type(left) in LITERALS:
             constant = _of_literals(verb, left, right, node, reading)
             return Not(constant) if negated else constant
         if type(right) not in LITERALS:
-            return self._between_two(verb, left, right, negated, node, reading)
+            return self._between_two(verb, left, right, negated, reading)
         found = self.nodes.predicate(verb, self._named(left, reading), (self._single(right, reading),))
         return Not(found) if negated else found
 
-    def _between_two(
-        self, verb: Verb, left: exp.Expr, right: exp.Expr, negated: bool, node: exp.Expr, reading: Reading
-    ) -> Expr:
+    def _any(self, value: exp.Expr, some: exp.Expr, node: exp.Expr, reading: Reading) -> Expr:
+        """``'x' = ANY(tags)``."""
+        of = bare(some.args["this"])
+        if type(of) is exp.Column and type(value) in LITERALS:
+            return self._test(Verb.ARRAY_CONTAINS, of, [value], reading)
+        raise Refusal(
+            "= ANY takes a literal and a list column: write array_contains(tags, 'x'), or IN", begin_of(node, reading)
+        )
+
+    def _between_two(self, verb: Verb, left: exp.Expr, right: exp.Expr, negated: bool, reading: Reading) -> Expr:
         """Returns the comparison of two columns, or values that are computed of columns."""
-        subjects = [self._subject(side, reading) for side in (left, right)]
-        if any(subject.size for subject in subjects if subject is not None):
-            raise Refusal("a size is compared with a number", begin_of(node, reading))
         read = self._reader(reading).read
         value, other = comparison(SIGNS[verb], read(left), read(right))
         found = self.nodes.predicate(Verb.BARE, Subject((), computed=value), (), negated=other)
@@ -301,9 +312,7 @@ class Parser:
             return Not(found)
         if isinstance(found, (And, Or)):
             return conjoin(Or if isinstance(found, And) else And, [self._negated(part) for part in found.parts])
-        return self.nodes.predicate(
-            found.verb, found.subject, found.operands, found.weighs, negated=not found.negated
-        )
+        return self.nodes.predicate(found.verb, found.subject, found.operands, found.weighs, negated=not found.negated)
 
     def _single(self, node: exp.Expr, reading: Reading) -> Operand | None:
         node = bare(node)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.parquet as parquet
 import pytest
-from clauses import EVENTS, SCHEMA, TAKEN, Clause
+from clauses import EVENTS, REFUSED, SCHEMA, TAKEN, Clause, Refused
 
 import colmatch as cm
 from colmatch.sql.literals import ALLOWED
@@ -28,9 +27,7 @@ def truths_of(clauses: list[str], **options: bool) -> list[Truths]:
     matcher = cm.Matcher.build(asked, SCHEMA, options=cm.Options(**options))  # type: ignore[arg-type]
     found = set(zip(*matcher.match(EVENTS).to_pydict().values()))
     rows = range(EVENTS.num_rows)
-    return [
-        [None if (row, 2 * i + 1) in found else (row, 2 * i) in found for row in rows] for i in range(len(clauses))
-    ]
+    return [[None if (row, 2 * i + 1) in found else (row, 2 * i) in found for row in rows] for i in range(len(clauses))]
 
 
 def differences(clauses: list[Clause], engine: list[Truths], **options: bool) -> list[str]:
@@ -84,3 +81,28 @@ def test_spark_agrees(spark: SparkSession, tmp_path: Path, ansi: bool) -> None:
             spark.conf.set(name, str(value))
     wrong = differences(some, truths, ansi=ansi)
     assert not wrong, f"{len(wrong)} differences:\n" + "\n".join(wrong)
+
+
+def _message(clause: str) -> str:
+    with pytest.raises(cm.ExpressionError) as refused:
+        cm.Matcher.build({1: clause}, SCHEMA)
+    return str(refused.value).partition(" (subscription 1")[0]
+
+
+@pytest.mark.parametrize("clause", REFUSED, ids=[clause.text for clause in REFUSED])
+def test_what_is_refused_is_told_what_to_write(clause: Refused) -> None:
+    message = _message(clause.text)
+    assert all(part in message for part in clause.said.split(" .* ")), message
+    assert ALLOWED not in message
+    assert _message(f"flag AND {clause.text}") or clause.why == "where"
+
+
+def test_few_clauses_are_refused_and_each_cause_has_a_message() -> None:
+    assert len(TAKEN) + len(REFUSED) >= 217
+    assert len(REFUSED) <= (len(TAKEN) + len(REFUSED)) / 5
+    causes: dict[str, set[str]] = {}
+    for clause in REFUSED:
+        causes.setdefault(_message(clause.text), set()).add(clause.why)
+    assert [some for some in causes.values() if len(some) > 1] == []
+    texts = [clause.text for clause in [*TAKEN, *REFUSED]]
+    assert len(set(texts)) == len(texts)
