@@ -184,8 +184,9 @@ def _with_last(steps: list[Step | None], kept: set[int]) -> list[Step | None]:
 
 
 def _column(batch: pa.RecordBatch, node: ValueNode, lenient: bool) -> Any:
-    """A column, a field of a struct, or what is at one place of a list or map, in the type that it
-    is computed with.
+    """A column, a field of a struct, or what one place of a list or map has.
+
+    It has the type that it is computed with.
 
     Raises EventError: it is not there, or of another type; or with ANSI, a list is too short.
     """

@@ -184,23 +184,20 @@ def _cast(tokens: list[Token]) -> list[Token]:
             begin.append(open[-1])
         elif kind in (T.R_PAREN, T.R_BRACKET) and open:
             begin.append(open.pop())
-        elif (
-            (place and (kind is T.DOT or tokens[i - 1].token_type is T.DOT or kind is T.DCOLON))
-            or (place and tokens[i - 1].token_type is T.DCOLON)
-            or (
-                place
-                and kind is T.STRING
-                and tokens[i - 1].token_type in (T.DATE, T.TIMESTAMP, T.TIMESTAMPLTZ, T.STRING)
-            )
-        ):
-            begin.append(begin[-1])
         else:
-            begin.append(place)
+            begin.append(begin[-1] if place and _goes_on(tokens[i - 1].token_type, kind) else place)
         out.append(token)
         i += 1
     if not before:
         return tokens
     return [one for place, token in enumerate(out) for one in (*before.get(place, ()), token)]
+
+
+def _goes_on(before: TokenType, kind: TokenType) -> bool:
+    """Says that a token belongs to the operand that the token before it is in."""
+    if before in (T.DOT, T.DCOLON) or kind in (T.DOT, T.DCOLON):  # a name, or the suffix of a number
+        return True
+    return kind is T.STRING and before in (T.DATE, T.TIMESTAMP, T.TIMESTAMPLTZ, T.STRING)
 
 
 def _is_name(token: Token) -> bool:

@@ -113,8 +113,9 @@ def of_function(name: str, names: frozenset[str]) -> str:
 
 
 def of_column(name: str) -> str | None:
-    """Returns what to write instead of a word that stands for a column, None where it is none of
-    SQL's own.
+    """Returns what to write instead of a word that stands for a column.
+
+    The result is None where it is none of SQL's own.
     """
     known = _FUNCTIONS.get(name.lower())
     return f"{shown(name)} is not supported: {known}" if known == _CLOCK else None

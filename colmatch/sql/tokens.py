@@ -144,14 +144,7 @@ class _TokenReader(LiteralReader):
                 i += 1
                 self.operators = 0
                 if type is T.BETWEEN:
-                    between = between or not outer
-                    if (
-                        i < end
-                        and raw[i].text.upper() in _SYMMETRIES
-                        and raw[min(i + 1, end - 1)].token_type is not T.AND
-                    ):
-                        add(raw[i])
-                        i += 1
+                    between, i = between or not outer, self._symmetry(i)
             elif role == NAME:
                 j = i + 1
                 if j < end and raw[j].token_type in _GOES_ON:
@@ -207,6 +200,14 @@ class _TokenReader(LiteralReader):
             else:
                 i = self._word(i, role)
         return reading
+
+    def _symmetry(self, i: int) -> int:
+        """Reads the SYMMETRIC of a BETWEEN, if it has one. Returns the token to go on from."""
+        raw = self.raw
+        if i + 1 < self.end and raw[i].text.upper() in _SYMMETRIES and raw[i + 1].token_type is not T.AND:
+            self.reading.tokens.append(raw[i])
+            return i + 1
+        return i
 
     def _comma(self, token: Token, left: list[int]) -> None:
         """Checks a comma; ``left`` is how many more arguments each open parenthesis may have."""
