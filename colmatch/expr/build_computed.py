@@ -64,7 +64,7 @@ class Computing:
         name = text(type)
         if name is None:
             raise ExpressionError("cast takes the name of a type, as in cast('bigint')")
-        made = Computed("cast", (computed(self), name))
+        made = Computed("cast", (computed(self), name.strip().lower()))
         return self.__class__(Subject((), computed=made))  # type: ignore[call-arg]
 
 

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 from colmatch.expr.spelling import quote_name
 from colmatch.lowering.forms import Kind, quoted
 
-SIGNS = {"+", "-", "*", "/", "%", "div", "&", "|", "^", "=", "<>", "<", "<=", ">", ">=", "<=>"}
+ARITHMETIC = {"+", "-", "*", "/", "%", "div", "&", "|", "^"}
+SIGNS = {*ARITHMETIC, "=", "<>", "<", "<=", ">", ">=", "<=>"}
 WORDS = {"like": "LIKE", "rlike": "RLIKE", "and": "AND", "or": "OR"}  # functions that are written between their values
 TRUTHS = {"isnull": "NULL", "istrue": "TRUE", "isfalse": "FALSE"}  # functions that are written with IS
 DEEPEST = 64  # levels of a computed value

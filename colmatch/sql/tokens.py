@@ -367,7 +367,7 @@ class _TokenReader(LiteralReader):
         self._skipped[word] = j
         self.reading.computed = True
         raw[i].token_type, raw[i].text = T.VAR, f"{CAST}{len(self.reading.casts)}"
-        self.reading.casts.append((name, self.text[raw[word].end + 1 : raw[j].start].strip()))
+        self.reading.casts.append((name, self.text[raw[word].end + 1 : raw[j].start].strip().lower()))
         self.reading.tokens.append(raw[i])
         return i + 1
 
