@@ -152,6 +152,8 @@ def predicates(draw: st.DrawFn) -> Expr:
     verb = draw(st.sampled_from([Verb.ARRAY_CONTAINS, Verb.ARRAYS_OVERLAP, Verb.CONTAINS_ALL]))
     low, high = {Verb.ARRAY_CONTAINS: (1, 1), Verb.ARRAYS_OVERLAP: (0, 3), Verb.CONTAINS_ALL: (1, 3)}[verb]
     values = draw(st.lists(maybe if verb is Verb.ARRAYS_OVERLAP else SMALL, min_size=low, max_size=high))
+    if verb is Verb.ARRAYS_OVERLAP and values and None not in values:
+        return Predicate(verb, Subject(("t",)), (Operand(Kind.INT, many=True, value=tuple(values)),))
     return Predicate(verb, Subject(("t",)), numbers(values))
 
 

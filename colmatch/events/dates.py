@@ -30,6 +30,7 @@ PARTS: dict[str, Callable[[Any], Any]] = {
     "dayofyear": pc.day_of_year,
     "dayofweek": partial(pc.day_of_week, count_from_zero=False, week_start=7),
     "weekday": pc.day_of_week,
+    "week": pc.iso_week,
     "hour": pc.hour,
     "minute": pc.minute,
     "second": pc.second,

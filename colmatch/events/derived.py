@@ -17,9 +17,11 @@ import pyarrow as pa
 
 from colmatch.errors import EventError
 from colmatch.events.casts import cast
+from colmatch.events.elements import element, entry, size
 from colmatch.events.functions import FUNCTIONS, TYPED, literal
-from colmatch.events.nodes import INTEGERS, ValueNode, arrow_type, node_of
+from colmatch.events.nodes import INTEGERS, LEAVES, ValueNode, arrow_type, node_of, path_of
 from colmatch.events.paths import column_at
+from colmatch.events.rules import RULES, RULES_TYPED
 from colmatch.incoming import refusing, without_runs
 from colmatch.schema import Attribute, Family, Role, value_type
 
@@ -43,7 +45,7 @@ class DerivedColumns:
 
     def __init__(self, attributes: Iterable[Attribute], lenient: bool) -> None:
         self._lenient = lenient
-        self._columns: list[tuple[int, tuple[str, ...], pa.DataType]] = []
+        self._columns: list[tuple[int, ValueNode]] = []
         self._literals: dict[int, pa.Scalar] = {}
         self._nodes: dict[ValueNode, int] = {}
         self._names: dict[str, None] = {}  # in order
@@ -64,8 +66,7 @@ class DerivedColumns:
         if number is not None:
             return number
         step: Step | None = None
-        arrow = arrow_type(node.type)
-        if node.function not in ("column", "literal"):
+        if node.function not in LEAVES:
             parts = [a for a in node.arguments if isinstance(a, ValueNode)]
             arguments = tuple([self._number(part, steps, name) for part in parts])
             step = Step(_function(node), arguments, (), name)
@@ -74,8 +75,8 @@ class DerivedColumns:
             self._literals[number] = _called(step.run, [self._literals[i] for i in step.arguments])
             step = None
         steps.append(step)
-        if node.function == "column":
-            self._columns.append((number, node.arguments, arrow))
+        if path_of(node):
+            self._columns.append((number, node))
         elif node.function == "literal":
             self._literals[number] = _literal(node)
         return number
@@ -90,8 +91,8 @@ class DerivedColumns:
         value cannot be computed.
         """
         values: list[Any] = [None] * len(self._steps)
-        for number, path, arrow in self._columns:
-            values[number] = _column(batch, path, arrow, self._lenient)
+        for number, node in self._columns:
+            values[number] = _column(batch, node, self._lenient)
         for number, scalar in self._literals.items():
             values[number] = scalar
         self._run(values)
@@ -118,7 +119,7 @@ def check_constants(node: ValueNode) -> bool:
 
     Raises EventError: it cannot be computed.
     """
-    if node.function in ("column", "literal"):
+    if node.function in LEAVES:
         return node.function == "literal"
     parts = [part for part in node.arguments if isinstance(part, ValueNode)]
     checked = [check_constants(part) for part in parts]
@@ -158,12 +159,12 @@ def _called(function: Callable[..., Any], values: list[Any]) -> Any:
 
 def _function(node: ValueNode) -> Callable[..., Any]:
     arrow, constants = arrow_type(node.type), [a for a in node.arguments if not isinstance(a, ValueNode)]
-    if node.function == "cast":
+    if node.function in ("cast", "try_cast"):
         mode, *zone = constants
         return lambda value: cast(value, arrow, mode, *zone)
-    function = FUNCTIONS[node.function]
-    if node.function in TYPED:
-        return lambda value: function(value, arrow)
+    function = RULES.get(node.function) or FUNCTIONS[node.function]
+    if node.function in TYPED or node.function in RULES_TYPED:
+        return lambda *values: function(*values, arrow)
     if constants:
         return lambda *values: function(*values, *constants)
     return function
@@ -182,15 +183,29 @@ def _with_last(steps: list[Step | None], kept: set[int]) -> list[Step | None]:
     return found[::-1]
 
 
-def _column(batch: pa.RecordBatch, path: tuple[str, ...], arrow: pa.DataType, lenient: bool) -> Any:
-    """A column, or a field of a struct, in the type that it is computed with.
+def _column(batch: pa.RecordBatch, node: ValueNode, lenient: bool) -> Any:
+    """A column, a field of a struct, or what one place of a list or map has.
 
-    Raises EventError: it is not there, or of another type.
+    It has the type that it is computed with.
+
+    Raises EventError: it is not there, or of another type; or with ANSI, a list is too short.
     """
+    path, arrow = path_of(node), arrow_type(node.type)
     column = column_at(batch, path, lenient, "which the expressions compute with")
     if column is None:
         return pa.nulls(batch.num_rows, arrow)
-    return _plain(column, ".".join(path), arrow)
+    name = ".".join(path)
+    if node.function != "column" and not pa.types.is_null(column.type):
+        if isinstance(column.type, pa.BaseExtensionType):
+            column = column.storage
+        with refusing(EventError, f"column {name!r} cannot be computed with"):
+            if node.function == "element":
+                column = element(column, name, *node.arguments[:2])
+            elif node.function == "size":
+                column = size(column, name)
+            else:
+                column = entry(column, name, node.arguments[0])
+    return _plain(column, name, arrow)
 
 
 def _plain(column: Any, name: str, arrow: pa.DataType) -> Any:

@@ -55,7 +55,7 @@ def _same(one: Value, other: Value) -> Value:
     return pc.or_(found, pc.and_(pc.is_null(one), pc.is_null(other)))
 
 
-def _zero(one: Value, other: Value, checked: bool) -> Value:
+def divisor(one: Value, other: Value, checked: bool) -> Value:
     """A divisor without zeros: NULL where it is zero, or an error where something is divided."""
     zero = pc.equal(other, pa.scalar(0, other.type))
     some = zero if isinstance(zero, pa.Scalar) else pc.any(zero)
@@ -71,12 +71,12 @@ def _array(value: Value) -> pa.Array:
 
 
 def _divide(one: Value, other: Value, checked: bool = False) -> Value:
-    return pc.divide(one, _zero(one, other, checked))
+    return pc.divide(one, divisor(one, other, checked))
 
 
 def _modulo(one: Value, other: Value, checked: bool = False) -> Value:
     """Returns the remainder with the sign of the dividend."""
-    other = _zero(one, other, checked)
+    other = divisor(one, other, checked)
     type = one.type
     if pa.types.is_floating(type):
         return _fmod(one, other)

@@ -14,11 +14,11 @@ from collections.abc import Iterable
 
 from colmatch.errors import EventError
 from colmatch.events.derived import constant
-from colmatch.events.nodes import INTEGERS, ValueNode, digits, is_decimal, node_of
+from colmatch.events.nodes import INTEGERS, LEAVES, ValueNode, digits, is_decimal, node_of, path_of
 from colmatch.schema import Attribute, Role
 
 _CHECKED = "_checked"
-_DIVISIONS = ("divide", "modulo")
+_DIVISIONS = ("divide", "modulo", "div")
 _ARITHMETIC = ("add", "subtract", "multiply", "negate", "abs")
 _DIGITS = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 19}  # of the largest number; one less always fits
 
@@ -36,13 +36,26 @@ def moded_value(attributes: Iterable[Attribute]) -> str | None:
 
 def sized_column(attributes: Iterable[Attribute]) -> str | None:
     """Returns a list or map that ``size`` is asked of, None without any."""
-    return next((".".join(attribute.path) for attribute in attributes if attribute.role is Role.SIZE), None)
+    for attribute in attributes:
+        if attribute.role is Role.SIZE:
+            return ".".join(attribute.path)
+        sized = _sized(node_of(str(attribute.key))) if attribute.role is Role.COMPUTED else None
+        if sized is not None:
+            return sized
+    return None
+
+
+def _sized(node: ValueNode) -> str | None:
+    """Returns a list or map whose size is a part of a value, None without any."""
+    if node.function == "size":
+        return ".".join(path_of(node))
+    return next((found for found in map(_sized, _parts(node)) if found is not None), None)
 
 
 def depends_on_mode(node: ValueNode) -> bool:
     """Says whether a value means something else in the other mode."""
-    if node.function in ("column", "literal"):
-        return False
+    if node.function in LEAVES:
+        return node.function == "element"
     parts = _parts(node)
     if any(map(depends_on_mode, parts)) or _meets_float(node, parts):
         return True
@@ -56,18 +69,20 @@ def depends_on_mode(node: ValueNode) -> bool:
     if name == "cast":
         return _may_not_fit(parts[0].type, node.type)
     if name in _DIVISIONS:
-        return not _is_constant(parts[1]) or constant(parts[1]).as_py() == 0
+        return not _is_constant(parts[1]) or constant(parts[1]).as_py() in ((0, -1) if name == "div" else (0,))
     return name in _ARITHMETIC and node.type in INTEGERS
 
 
 def _parts(node: ValueNode) -> list[ValueNode]:
-    return [] if node.function in ("column", "literal") else [a for a in node.arguments if isinstance(a, ValueNode)]
+    return [] if node.function in LEAVES else [a for a in node.arguments if isinstance(a, ValueNode)]
 
 
 def _meets_float(node: ValueNode, parts: list[ValueNode]) -> bool:
     """Says whether whole numbers and FLOATs get one type: FLOAT, or DOUBLE in ANSI mode."""
     if node.function in ("cast", "divide", "divide" + _CHECKED):
         return False
+    if node.function == "case":  # of its conditions, none meets a result
+        parts = [*parts[1::2], parts[-1]]
     casts = [(part.type, _parts(part)[0].type) for part in parts if part.function == "cast"]
     if any(to == "float" and have in INTEGERS for to, have in casts):
         return True
@@ -96,7 +111,7 @@ def _whole(type: str) -> int:
 
 
 def _is_constant(node: ValueNode) -> bool:
-    return node.function == "literal" or (node.function != "column" and all(map(_is_constant, _parts(node))))
+    return node.function == "literal" or (node.function not in LEAVES and all(map(_is_constant, _parts(node))))
 
 
 def _in_ansi_mode(node: ValueNode, parts: list[ValueNode]) -> ValueNode:

@@ -15,16 +15,19 @@ import pyarrow as pa
 ARROW = {
     "boolean": pa.bool_(), "tinyint": pa.int8(), "smallint": pa.int16(), "int": pa.int32(), "bigint": pa.int64(),
     "float": pa.float32(), "double": pa.float64(), "string": pa.string(), "binary": pa.binary(), "date": pa.date32(),
-    "timestamp": pa.timestamp("us", "UTC"), "timestamp_ntz": pa.timestamp("us"),
+    "timestamp": pa.timestamp("us", "UTC"), "timestamp_ntz": pa.timestamp("us"), "void": pa.null(),
 }  # fmt: skip
 INTEGERS = ("tinyint", "smallint", "int", "bigint")
+LEAVES = ("column", "literal", "element", "entry", "size")  # functions without nodes for arguments
 _DECIMAL = re.compile(r"decimal\((\d+),(\d+)\)")
 
 
 class ValueNode(NamedTuple):
     """A function, the type of what it returns, and its arguments.
 
-    An argument is a node, or a constant that the function is told.
+    An argument is a node, or a constant that the function is told. An ``element`` of a list has its
+    place, from 0 or below 0 from the end, the mode, and the name of the column; an ``entry`` of a
+    map has its key and the name.
     """
 
     function: str
@@ -41,9 +44,16 @@ class ValueNode(NamedTuple):
         return json.dumps(["", list(columns), self], ensure_ascii=False, separators=(",", ":"))
 
 
+def path_of(node: ValueNode) -> tuple[str, ...]:
+    """Returns the names that lead to the column that a node reads; none if it reads no column."""
+    first = {"column": 0, "size": 0, "entry": 1, "element": 2}.get(node.function)
+    return () if first is None else node.arguments[first:]
+
+
 def _collect(node: ValueNode, columns: dict[tuple[str, ...], None]) -> None:
-    if node.function == "column":
-        columns[node.arguments] = None
+    path = path_of(node)
+    if path:
+        columns[path] = None
         return
     for argument in node.arguments:
         if isinstance(argument, ValueNode):
@@ -58,7 +68,7 @@ def node_of(key: str) -> ValueNode:
 
 def _node(parts: list[Any]) -> ValueNode:
     function, type, arguments = parts
-    if function in ("column", "literal"):
+    if function in LEAVES:
         return ValueNode(function, type, tuple(arguments))
     return ValueNode(function, type, tuple([_node(a) if isinstance(a, list) else a for a in arguments]))
 

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple, NoReturn
 
 from colmatch.arguments import double
 from colmatch.errors import ExpressionError, shown
-from colmatch.expr.computed import Computed, negated_sql
+from colmatch.expr.computed import ARITHMETIC, Computed, negated_sql
 from colmatch.expr.spelling import operand_sql, quote_name
 from colmatch.lowering.forms import Kind, Operand, arguments_text, quoted
 from colmatch.lowering.weights import WEIGHT_MOST
@@ -94,7 +94,7 @@ CALLS = {
 
 
 class Expr:
-    """A condition. ``&``, ``|`` and ``~`` combine conditions; ``str()`` gives Spark SQL."""
+    """A condition. ``&``, ``|`` and ``~`` combine conditions; it prints as Spark SQL."""
 
     __slots__ = ()
 
@@ -151,23 +151,26 @@ class Expr:
     def __str__(self) -> str:
         return to_sql(self.node())
 
+    def __repr__(self) -> str:
+        return str(self)
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True, slots=True, repr=False)
 class And(Expr):
     parts: tuple[Expr, ...]  # two or more, none of them And
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Or(Expr):
     parts: tuple[Expr, ...]  # two or more, none of them Or
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Not(Expr):
     part: Expr
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Truth(Expr):
     """``(part) IS TRUE``, ``IS FALSE``, or with None ``IS UNKNOWN``: never Unknown itself."""
 
@@ -175,12 +178,12 @@ class Truth(Expr):
     value: bool | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Constant(Expr):
     value: bool | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Predicate(Expr):
     verb: Verb
     subject: Subject
@@ -309,7 +312,7 @@ def rebuild(expr: Expr, change: Callable[[Predicate], Predicate]) -> Expr:
 def subject_sql(subject: Subject) -> str:
     """Writes a subject as Spark SQL."""
     if subject.computed is not None:
-        return subject.computed.sql(True)
+        return subject.computed.sql(subject.computed.function not in ARITHMETIC)
     name = ".".join(map(quote_name, subject.path))
     if subject.key is not None:
         name += f"[{quoted(subject.key) if isinstance(subject.key, str) else subject.key}]"
@@ -357,6 +360,8 @@ def to_sql(expr: Expr) -> str:
                 inner.append(" AND " if isinstance(node, And) else " OR ")
                 inner.extend(["(", part, ")"] if isinstance(part, (And, Or)) else [part])
             stack.extend(reversed(inner[1:]))
+        elif isinstance(node, Not) and isinstance(node.part, Predicate) and node.part.verb is Verb.NULL:
+            words.append(f"{subject_sql(node.part.subject)} IS NOT NULL")
         elif isinstance(node, Not):
             stack.extend([")", node.part, "NOT ("])
         elif isinstance(node, Truth):

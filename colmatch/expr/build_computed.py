@@ -64,7 +64,7 @@ class Computing:
         name = text(type)
         if name is None:
             raise ExpressionError("cast takes the name of a type, as in cast('bigint')")
-        made = Computed("cast", (computed(self), name))
+        made = Computed("cast", (computed(self), name.strip().lower()))
         return self.__class__(Subject((), computed=made))  # type: ignore[call-arg]
 
 
@@ -85,9 +85,10 @@ def computed(value: Any) -> Computed:
         subject = value._subject
         if subject.computed is not None:
             return subject.computed
-        if subject.key is not None or subject.size:
-            raise ExpressionError("entries of maps and sizes cannot be computed with: compare them with values")
-        return Computed("column", subject.path)
+        column = Computed("column", subject.path)
+        if subject.size and subject.key is None:
+            return Computed("size", (column,))
+        return column if subject.key is None else Computed("entry", (column, subject.key))
     operand = literal(value)
     if operand is None or operand.kind is Kind.BINARY:
         raise ExpressionError("NULL and bytes cannot be computed with")

@@ -8,22 +8,30 @@ from typing import Any, NamedTuple
 from colmatch.expr.spelling import quote_name
 from colmatch.lowering.forms import Kind, quoted
 
-SIGNS = {"+", "-", "*", "/", "%", "=", "<", "<=", ">", ">=", "<=>"}
+ARITHMETIC = {"+", "-", "*", "/", "%", "div", "&", "|", "^"}
+SIGNS = {*ARITHMETIC, "=", "<>", "<", "<=", ">", ">=", "<=>"}
+WORDS = {"like": "LIKE", "rlike": "RLIKE", "and": "AND", "or": "OR"}  # functions that are written between their values
+TRUTHS = {"isnull": "NULL", "istrue": "TRUE", "isfalse": "FALSE"}  # functions that are written with IS
 DEEPEST = 64  # levels of a computed value
 MOST_PARTS = 1000  # operators of a computed value in a text, and arguments of each function
 PREFIX = "cm_"  # of functions, so that sqlglot takes them as they are
 CAST = f"{PREFIX}cast_"  # with the number of the type behind it
 PARTS = {
     "year": "date", "quarter": "date", "month": "date", "day": "date", "dayofmonth": "date", "dayofyear": "date",
-    "dayofweek": "date", "weekday": "date", "hour": "time", "minute": "time", "second": "time",
+    "dayofweek": "date", "weekday": "date", "week": "date", "weekofyear": "date", "hour": "time", "minute": "time", "second": "time",
 }  # fmt: skip
 SYNONYMS = {
     "ucase": "upper", "lcase": "lower", "char_length": "length", "character_length": "length", "len": "length",
-    "substr": "substring", "dayofmonth": "day", "mod": "%", "nvl": "coalesce", "ifnull": "coalesce",
+    "substr": "substring", "dayofmonth": "day", "mod": "%", "nvl": "coalesce", "ifnull": "coalesce", "weekofyear": "week",
+    "ceiling": "ceil", "iff": "if", "strpos": "instr", "charindex": "locate", "date_diff": "datediff", "dateadd": "date_add",
+    "signum": "sign",
 }  # fmt: skip
+CHOICES = frozenset({"coalesce", "if", "case"})  # of conditions they are conditions
 FUNCTIONS = frozenset(
     {*PARTS, *SYNONYMS, "abs", "lower", "upper", "trim", "ltrim", "rtrim", "length", "coalesce", "concat", "substring"}
-    | {"date_trunc", "cidr_contains"}
+    | {"date_trunc", "cidr_contains", "floor", "ceil", "round", "sign", "sqrt", "isnan", "nanvl", "greatest", "least"}
+    | {"if", "case", "case_of", "decode", "nvl2", "nullif", "left", "right", "replace", "reverse", "instr", "locate"}
+    | {"date_add", "date_sub", "datediff", "element_at"}
 )
 INT_MOST, BIGINT_MOST = 1 << 31, 1 << 63
 _INTEGERS = {"L": "bigint", "S": "smallint", "Y": "tinyint"}
@@ -56,15 +64,40 @@ class Computed(NamedTuple):
             return ".".join(map(quote_name, self.arguments))
         if self.function == "literal":
             return _literal_sql(*self.arguments)
-        if self.function == "cast":
-            return f"CAST({self.arguments[0].sql()} AS {self.arguments[1].upper()})"
+        if self.function in ("cast", "try_cast"):
+            return f"{self.function.upper()}({self.arguments[0].sql()} AS {self.arguments[1].upper()})"
         if self.function == "negate":
             return f"-({self.arguments[0].sql()})"
-        if self.function in SIGNS:
-            left, right = self.arguments
-            text = f"{left.sql(True)} {self.function} {right.sql(True)}"
+        if self.function in SIGNS or self.function in WORDS:
+            sign = WORDS.get(self.function, self.function)
+            text = f" {sign} ".join([argument.sql(True) for argument in self.arguments])
             return f"({text})" if within else text
+        return self._call()
+
+    def _call(self) -> str:
+        """Writes a function, or what has words of its own."""
+        if self.function == "null":
+            return "NULL"
+        if self.function == "not":
+            return f"(NOT {self.arguments[0].sql(True)})"
+        if self.function in TRUTHS:
+            return f"({self.arguments[0].sql(True)} IS {TRUTHS[self.function]})"
+        if self.function == "entry":
+            column, key = self.arguments
+            return f"{column.sql()}[{quoted(key) if isinstance(key, str) else key}]"
+        if self.function in ("case", "case_of"):
+            return _case_sql(self.arguments[:1] if self.function == "case_of" else (), self.arguments)
         return f"{self.function}({', '.join(argument.sql() for argument in self.arguments)})"
+
+
+def _case_sql(of: tuple[Computed, ...], arguments: tuple[Computed, ...]) -> str:
+    """Writes a CASE; ``of`` has what is compared with each value, if anything is."""
+    texts = [argument.sql() for argument in arguments]
+    words = ["CASE", *texts[: len(of)]]
+    pairs, other = divmod(len(texts) - len(of), 2)
+    for i in range(len(of), len(of) + 2 * pairs, 2):
+        words += ["WHEN", texts[i], "THEN", texts[i + 1]]
+    return " ".join([*words, *(["ELSE", texts[-1]] if other else []), "END"])
 
 
 def _literal_sql(type: str, text: str) -> str:

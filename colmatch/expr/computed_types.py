@@ -21,13 +21,14 @@ import pyarrow as pa
 
 from colmatch.errors import EventError, SchemaError, shown
 from colmatch.events.derived import check_constants
-from colmatch.events.nodes import INTEGERS, ValueNode, arrow_type, digits, is_decimal
+from colmatch.events.nodes import INTEGERS, LEAVES, ValueNode, arrow_type, digits, is_decimal
 from colmatch.expr.ast import Refusal
 from colmatch.expr.computed import MOST_PARTS, PARTS, SYNONYMS, Computed
+from colmatch.expr.computed_rules import METHODS, Rules, plain
 from colmatch.lowering.floors import LiteralErrors, literal_floors
 from colmatch.lowering.forms import Kind
 from colmatch.options import Options
-from colmatch.schema import Schema, Shape, value_type
+from colmatch.schema import Column, Family, Schema, Shape, value_type
 from colmatch.session import Session, time_zone
 
 _NUMBERS = (*INTEGERS, "float", "double")
@@ -35,9 +36,10 @@ _OF_INTEGER = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 20}
 _INSTANTS = ("date", "timestamp_ntz", "timestamp")  # each can be compared as one behind it
 _ALIASES = {
     "byte": "tinyint", "short": "smallint", "integer": "int", "long": "bigint", "real": "float", "dec": "decimal",
-    "numeric": "decimal", "bool": "boolean", "timestamp_ltz": "timestamp",
+    "numeric": "decimal", "bool": "boolean", "timestamp_ltz": "timestamp", "text": "string", "varchar": "string",
+    "int2": "smallint", "int4": "int", "int8": "bigint", "float4": "float", "float8": "double", "timestamptz": "timestamp",
 }  # fmt: skip
-_TYPE = re.compile(r"\s*([A-Za-z_]+)\s*(?:\(\s*(\d{1,3})\s*(?:,\s*(\d{1,3})\s*)?\))?\s*", re.ASCII)
+_TYPE = re.compile(r"\s*([A-Za-z_][A-Za-z_0-9]*)\s*(?:\(\s*(\d{1,3})\s*(?:,\s*(\d{1,3})\s*)?\))?\s*", re.ASCII)
 _CASTS = {  # what can be cast to a type, but for itself
     "boolean": ("number", "decimal", "string"), "tinyint": ("number", "decimal", "boolean", "string"),
     "float": ("number", "decimal", "boolean", "string"), "string": ("integer", "boolean"),
@@ -49,10 +51,11 @@ _UNITS = {
     "week": "week", "day": "day", "dd": "day", "hour": "hour", "minute": "minute", "second": "second",
     "millisecond": "millisecond", "microsecond": "microsecond",
 }  # fmt: skip
-_COMMUTE = frozenset({"+", "*", "=", "<=>"})
+_NO_COLUMN = Computed("null", ())
+_COMMUTE = frozenset({"+", "*", "=", "<=>", "&", "|", "^"})
 
 
-class Typing:
+class Typing(Rules):
     """The types of computed values over one schema."""
 
     def __init__(self, schema: Schema, options: Options) -> None:
@@ -91,9 +94,17 @@ class Typing:
             return Computed("column", self._path(arguments))
         if name == "literal":
             return value
-        if name == "cast":
-            return Computed("cast", (self._normal(arguments[0]), _type_of_text(arguments[1])))
-        name = SYNONYMS.get(name, name)
+        if name in ("cast", "try_cast"):
+            return Computed(name, (self._normal(arguments[0]), _type_of_text(arguments[1])))
+        if name in ("entry", "element_at", "size"):
+            column = arguments[0]
+            known = column.function == "column"
+            return (
+                Computed(name, (Computed("column", self._nested(column.arguments).path), *arguments[1:]))
+                if known
+                else value
+            )
+        name, arguments = plain(SYNONYMS.get(name, name), arguments)
         parts = [self._normal(argument) for argument in arguments]
         if name in (">", ">="):
             name = "<" if name == ">" else "<="
@@ -108,8 +119,59 @@ class Typing:
         except SchemaError as error:
             raise Refusal(str(error)) from None
         if column.shape is not Shape.SCALAR:
-            raise Refusal(f"column {column.name!r} is {column.arrow}, which nothing can be computed of")
+            raise Refusal(
+                f"column {column.name!r} is {column.arrow}, which nothing can be computed of{_instead(column)}"
+            )
         return column.path
+
+    def _entry(self, column: Computed, key: str | int) -> ValueNode:
+        """Types an element of a list by its place, an entry of a map, or a field of a struct."""
+        path = column.arguments
+        found = self._nested(path)
+        if found.shape is Shape.STRUCT and isinstance(key, str):
+            return self._node(Computed("column", self._path((*path, key))))
+        if found.shape is Shape.LIST and isinstance(key, int):
+            if key < 0:
+                raise Refusal(
+                    f"places in [...] begin with 0: write element_at({found.name}, {key}) for one from the end"
+                )
+            return self._element(found, key)
+        if found.shape is not Shape.MAP or found.key is None or found.type is None:
+            wanted = "a whole number" if found.shape is Shape.LIST else "a map or list before it"
+            raise Refusal(f"column {found.name!r} is {found.arrow}: [...] needs {wanted}")
+        if (found.key.family is Family.STRING) is not isinstance(key, str):
+            wanted = "a string" if found.key.family is Family.STRING else "a whole number"
+            raise Refusal(f"the keys of {found.name!r} are {found.key}: write {wanted} in [...]")
+        return ValueNode("entry", _type_of(found.arrow.item_type, found.name), (key, *found.path))
+
+    def _element(self, column: Column, place: int) -> ValueNode:
+        type = _type_of(column.arrow.value_type, column.name)
+        return ValueNode("element", type, (place, "ansi" if self._ansi else "", *column.path))
+
+    def _element_at(self, arguments: tuple[Computed, ...]) -> ValueNode:
+        column, key = arguments if len(arguments) == 2 else (_NO_COLUMN, _NO_COLUMN)
+        if column.function != "column" or key.function != "literal" or key.arguments[0] not in ("int", "bigint"):
+            raise Refusal("element_at takes a list or map and a literal, as in element_at(tags, 1)")
+        found, place = self._nested(column.arguments), int(key.arguments[1])
+        if found.shape is not Shape.LIST:
+            return self._entry(column, place)
+        if not place:
+            raise Refusal(f"element_at counts from 1: the first element of {found.name!r} has the place 1")
+        return self._element(found, place - (place > 0))
+
+    def _size(self, column: Computed) -> ValueNode:
+        if column.function != "column":
+            raise Refusal("size(...) takes the name of one list or map column")
+        found = self._nested(column.arguments)
+        if found.shape not in (Shape.LIST, Shape.MAP):
+            raise Refusal(f"size needs a list or map column; {found.name!r} is {found.arrow}")
+        return ValueNode("size", "int", found.path)
+
+    def _nested(self, path: tuple[str, ...]) -> Column:
+        try:
+            return self._schema.column(path)
+        except SchemaError as error:
+            raise Refusal(str(error)) from None
 
     # Types
 
@@ -119,9 +181,19 @@ class Typing:
             return ValueNode("column", _type_of(self._schema.column(arguments).arrow, ".".join(arguments)), arguments)
         if name == "literal":
             return self._literal(*arguments)
+        if name == "entry":
+            return self._entry(*arguments)
+        if name == "element_at":
+            return self._element_at(arguments)
+        if name == "size":
+            return self._size(arguments[0])
+        if name == "null":
+            return ValueNode("null", "void", ())
         nodes = [self._node(argument) for argument in arguments if isinstance(argument, Computed)]
-        if name == "cast":
-            return self._explicit(nodes[0], arguments[1])
+        if name in ("cast", "try_cast"):
+            found = self._explicit(nodes[0], arguments[1])
+            tried = name == "try_cast" and found.function == "cast"
+            return _tried(found) if tried else found
         if name == "cidr_contains":
             return _in_network(nodes)
         method: Callable[[str, list[ValueNode]], ValueNode] = getattr(self, _METHODS.get(name, "_part"))
@@ -145,6 +217,8 @@ class Typing:
     def _cast(self, node: ValueNode, type: str) -> ValueNode:
         if node.type == type:
             return node
+        if node.type == "void":
+            return ValueNode("null", type, ())
         zoned = "timestamp" in (node.type, type)
         return ValueNode("cast", type, (node, "ansi" if self._ansi else "", *([self._zone] if zoned else [])))
 
@@ -160,21 +234,26 @@ class Typing:
         group = type.partition("(")[0]
         group = "tinyint" if group in INTEGERS else "float" if group == "double" else group
         if not classes & set(_CASTS.get(group, ())):
-            raise Refusal(f"CAST of {have} to {type} is not computed as Spark does it, so it is refused")
+            instead = "compare the value itself" if type == "string" else "cast the column of the events beforehand"
+            raise Refusal(f"CAST of {have} to {type} is not computed as Spark does it: {instead}")
         return self._cast(node, type)
 
     def _common(self, name: str, nodes: list[ValueNode]) -> list[ValueNode]:
         """Returns the arguments, all cast to the type that Spark finds for them."""
-        type = nodes[0].type
+        type = nodes[0].type if nodes else "void"
         for node in nodes[1:]:
             type = self._wider(name, type, node.type)
+        if type == "void":
+            raise Refusal(f"{name} of NULL alone is NULL: write NULL, or a column")
         if any(is_decimal(node.type) for node in nodes) and is_decimal(type) and digits(type)[0] > 38:
             raise Refusal(f"{name} needs decimals of more than 38 digits: cast its parts to fewer")
         return [self._cast(node, type) for node in nodes]
 
     def _wider(self, name: str, one: str, other: str) -> str:
-        if one == other:
+        if one == other or other == "void":
             return one
+        if one == "void":
+            return other
         if one in _INSTANTS and other in _INSTANTS:
             return max(one, other, key=_INSTANTS.index)
         if not (_numeric(one) and _numeric(other)):
@@ -193,7 +272,8 @@ class Typing:
         _count(name, nodes, 2)
         for node in nodes:
             if not _numeric(node.type):
-                raise Refusal(f"{name!r} needs numbers, not {node.type}")
+                days = ": write datediff(later, day), in days, or date_add(day, 3)" if node.type in _INSTANTS else ""
+                raise Refusal(f"{name!r} needs numbers, not {node.type}{days}")
         checked = "_checked" if self._ansi else ""
         exact = any(is_decimal(node.type) for node in nodes) and not {n.type for n in nodes} & {"float", "double"}
         if exact and name in "/%":
@@ -262,9 +342,22 @@ class Typing:
         return ValueNode("date_trunc", "timestamp", (self._cast(of, "timestamp"), found, self._zone))
 
 
+def _tried(node: ValueNode) -> ValueNode:
+    """A cast that is NULL where it fails, in either mode."""
+    return node._replace(function="try_cast", arguments=(node.arguments[0], "", *node.arguments[2:]))
+
+
+def _instead(column: Column) -> str:
+    """Says what can be computed with a column that holds several values."""
+    name = column.name
+    if column.shape is Shape.LIST:
+        return f": name an element, as in {name}[0]"
+    return f": name an entry, as in {name}['key']" if column.shape is Shape.MAP else ""
+
+
 def _mentions(node: ValueNode, zone: str) -> bool:
     """Returns whether something in it is computed by the clocks of a zone."""
-    if node.function in ("column", "literal"):
+    if node.function in LEAVES:
         return False
     return any(_mentions(a, zone) if isinstance(a, ValueNode) else a == zone for a in node.arguments)
 
@@ -273,8 +366,8 @@ _ARITHMETIC = {"+": "add", "-": "subtract", "*": "multiply", "%": "modulo"}
 _METHODS = {
     **dict.fromkeys(("+", "-", "*", "/", "%"), "_arithmetic"), **dict.fromkeys(("negate", "abs"), "_unary"),
     **dict.fromkeys(("=", "<>", "<", "<=", "<=>"), "_comparison"), "coalesce": "_coalesce",
-    **dict.fromkeys(("lower", "upper", "trim", "ltrim", "rtrim", "length", "concat"), "_text"),
-    "substring": "_substring", "date_trunc": "_date_trunc",
+    **dict.fromkeys(("lower", "upper", "trim", "ltrim", "rtrim", "length", "concat", "reverse"), "_text"),
+    "substring": "_substring", "date_trunc": "_date_trunc", **METHODS,
 }  # fmt: skip
 
 

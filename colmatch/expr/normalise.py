@@ -6,6 +6,7 @@ program. Every node is asked in one of the modes of ``modes.py``.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from colmatch.errors import SchemaError
@@ -13,6 +14,7 @@ from colmatch.events.nodes import arrow_type
 from colmatch.expr.assemble import Assembly
 from colmatch.expr.ast import CALLS, WORDS, And, Constant, Expr, Not, Or, Predicate, Refusal, Subject, Truth, Verb, walk
 from colmatch.expr.calls import call_attribute, call_modes
+from colmatch.expr.computed import Computed
 from colmatch.expr.computed_types import Typing
 from colmatch.expr.modes import (
     FALSE,
@@ -162,6 +164,7 @@ class Normaliser:
 
     def _with_weight(self, p: Predicate) -> tuple[Formula, ...]:
         """Returns the modes of a predicate with its weight, and those without."""
+        p = self._placed(p)
         modes = of_predicate(self._predicate(p), p.negated, self.two_valued)
         if p.weighs is not None:
             return modes_with_weight(modes, p.weighs.slot, range(4), self._any_attribute(p))
@@ -172,6 +175,18 @@ class Normaliser:
             which = (FALSE, NOT_TRUE) if negative else (TRUE, NOT_FALSE)
             return modes_with_weight(modes, BY_COLUMN if of_column else BY_ATTRIBUTE, which, attr)
         return modes + modes
+
+    def _placed(self, p: Predicate) -> Predicate:
+        """Returns a predicate on an element of a list as one on a computed value."""
+        path, key = p.subject[:2]
+        if not isinstance(key, int):
+            return p
+        try:
+            is_list = self.schema.column(path).shape is Shape.LIST
+        except SchemaError:
+            return p
+        value = Computed("entry", (Computed("column", path), key))
+        return replace(p, subject=Subject((), computed=value)) if is_list else p
 
     def _any_attribute(self, p: Predicate) -> int:
         """An attribute that the predicate is about."""
@@ -259,13 +274,11 @@ class Normaliser:
             raise Refusal(f"column {name!r} is a struct: name a field, as in {name}.{field}", predicate=p)
         told = p.subject.size and p.verb is Verb.NULL and is_list(column.arrow)  # whether there is one
         if column.shape is Shape.UNUSABLE and not told:
-            raise Refusal(f"column {name!r} is {column.arrow}, which expressions cannot use", predicate=p)
+            instead = ": give events its fields as columns of their own" if is_list(column.arrow) else ""
+            raise Refusal(f"column {name!r} is {column.arrow}, which expressions cannot use{instead}", predicate=p)
         if key is not None:
             if column.shape is Shape.LIST:
-                example = f"array_contains({name}, ...)"
-                raise Refusal(
-                    f"column {name!r} is a list, whose elements have no places here: write {example}", predicate=p
-                )
+                raise Refusal(f"column {name!r} is a list: [...] takes a place, as in {name}[0]", predicate=p)
             if column.shape is not Shape.MAP:
                 raise Refusal(f"column {name!r} is {column.arrow}: [...] needs a map", predicate=p)
             assert column.key is not None

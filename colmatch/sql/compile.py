@@ -55,13 +55,14 @@ class ByLiterals(NamedTuple):
     """
 
     baked: tuple[int, ...]
-    known: dict[tuple[str, ...], Any]
+    known: dict[tuple[Any, ...], Any]
 
-    def key(self, literals: list[Any], first: int = 0) -> tuple[str, ...]:
+    def key(self, literals: list[Any], first: int = 0) -> tuple[Any, ...]:
         """Returns the literals that matter, of a text in which those of the shape begin at
         ``first``.
         """
-        return tuple([literals[first + slot] for slot in self.baked])
+        found = [literals[first + slot] for slot in self.baked]
+        return tuple([tuple(one) if isinstance(one, list) else one for one in found])
 
 
 def _kept(known: dict[str, Any], shape: str, baked: Iterable[int], literals: list[Any], first: int, found: Any) -> None:

@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 from sqlglot import exp
 
 from colmatch.expr.ast import Refusal
-from colmatch.expr.computed import CAST, DEEPEST, FUNCTIONS, PREFIX, Computed, number
+from colmatch.expr.computed import CAST, CHOICES, DEEPEST, FUNCTIONS, PREFIX, SYNONYMS, Computed, number
 from colmatch.lowering.forms import Kind
+from colmatch.sql.instead import of_word
 from colmatch.sql.literals import Reading
 
 _OPERATORS: dict[type[exp.Expr], str] = {
+    exp.IntDiv: "div", exp.BitwiseAnd: "&", exp.BitwiseOr: "|", exp.BitwiseXor: "^",
     exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.Mod: "%", exp.DPipe: "concat",
     exp.EQ: "=", exp.NEQ: "<>", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">=", exp.NullSafeEQ: "<=>",
 }  # fmt: skip
 _COMPARISONS = frozenset({"=", "<>", "<", "<=", ">", ">=", "<=>"})
+_BITS = (exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseXor)
+_PATTERNS: dict[type[exp.Expr], str] = {
+    exp.Like: "like", exp.RegexpLike: "rlike",
+    exp.StartsWith: "startswith", exp.EndsWith: "endswith", exp.Contains: "contains",
+}  # fmt: skip
 _SUFFIX = re.compile(r"[-+\s]*[0-9.]+(?:[eE][+-]?[0-9]+)?([A-Za-z]*)")
 
 
@@ -34,19 +42,24 @@ def is_computed(node: exp.Expr) -> bool:
         return operator not in _COMPARISONS
     if type(node) is exp.Anonymous and str(node.args["this"]).startswith(PREFIX):
         return not is_coalesced(node)
-    return type(node) is exp.Neg
+    return type(node) in (exp.Neg, exp.BitwiseLeftShift, exp.BitwiseRightShift)
 
 
 def is_coalesced(node: exp.Expr) -> bool:
-    """Returns whether a node is ``coalesce`` of a condition, as in ``coalesce(a > 3, false)``."""
+    """Returns whether a node chooses between conditions, as in ``coalesce(a > 3, false)``."""
     stack = [node]
     while stack:
         node = bare(stack.pop())
-        if isinstance(node, (exp.Predicate, exp.Not, exp.Connector)):
+        if is_condition(node):
             return True
-        if function_of(node) == "coalesce":
-            stack.extend(node.args["expressions"])
+        if choice_of(node):
+            stack.extend(_results(node))
     return False
+
+
+def is_condition(node: exp.Expr) -> bool:
+    """Returns whether a node is a condition by its operator."""
+    return isinstance(node, (exp.Predicate, exp.Not, exp.Connector)) or type(node) in _PATTERNS
 
 
 def function_of(node: exp.Expr) -> str:
@@ -54,11 +67,39 @@ def function_of(node: exp.Expr) -> str:
     return str(node.args["this"]).removeprefix(PREFIX) if type(node) is exp.Anonymous else ""
 
 
-def coalesced(node: exp.Expr, at: int) -> exp.Expr:
-    """``coalesce`` of conditions, as a condition without it."""
+def choice_of(node: exp.Expr) -> str:
+    """Returns the name of a function that chooses one of its arguments; empty if it is none."""
+    name = function_of(node)
+    name = SYNONYMS.get(name, name)
+    return name if name in CHOICES else ""
+
+
+def _results(node: exp.Expr) -> list[exp.Expr]:
+    """Returns the arguments of which a function chooses one."""
     parts = node.args["expressions"]
-    if not parts:
-        raise Refusal("coalesce has too few or too many arguments here", at)
+    if choice_of(node) == "coalesce":
+        return list(parts)
+    return [*parts[1::2], *(parts[-1:] if len(parts) % 2 else [])]
+
+
+def chosen(node: exp.Expr, at: int) -> exp.Expr:
+    """``coalesce``, ``if`` or ``CASE`` of conditions, as a condition without it."""
+    name, parts = choice_of(node), node.args["expressions"]
+    if not parts or (name == "if" and len(parts) not in (2, 3)) or (name == "case" and len(parts) < 2):
+        raise Refusal(f"{name} has too few or too many arguments here", at)
+    if name == "coalesce":
+        return _coalesced(parts)
+    found: exp.Expr = parts[-1] if len(parts) % 2 else exp.Null()
+    for i in range(len(parts) - len(parts) % 2 - 2, -1, -2):
+        true = exp.Is(this=parts[i], expression=exp.Boolean(this=True))
+        found = exp.Or(
+            this=exp.And(this=true, expression=parts[i + 1]),
+            expression=exp.And(this=exp.Not(this=true), expression=found),
+        )
+    return found
+
+
+def _coalesced(parts: list[exp.Expr]) -> exp.Expr:
     found: exp.Expr = parts[-1]
     for part in reversed(parts[:-1]):
         true = exp.Is(this=part, expression=exp.Boolean(this=True))
@@ -72,11 +113,16 @@ def coalesced(node: exp.Expr, at: int) -> exp.Expr:
 
 
 class ComputedReader:
-    """Reads the computed values of one text."""
+    """Reads the computed values of one text.
 
-    def __init__(self, reading: Reading, begin: Any) -> None:
+    begin : returns where the text of a node begins
+    two_valued : conditions on an absent value are False; else they are Unknown
+    """
+
+    def __init__(self, reading: Reading, begin: Callable[[exp.Expr], int], two_valued: bool = False) -> None:
         self._reading = reading
-        self._begin = begin  # where the text of a node begins
+        self._begin = begin
+        self._two_valued = two_valued
 
     def read(self, node: exp.Expr, depth: int = 0) -> Computed:
         """Returns what a node computes.
@@ -92,11 +138,22 @@ class ComputedReader:
             return self._literal(int(args["this"]))
         if kind is exp.Boolean:
             return Computed("literal", ("boolean", str(bool(args["this"])).lower()))
+        if kind is exp.Null:
+            return Computed("null", ())
         if kind is exp.Column and args["this"].args["this"].isdigit():
             return self._column(int(args["this"].args["this"]))
         operator = _OPERATORS.get(kind)
         if operator is not None:
-            return Computed(operator, tuple([self.read(args[side], depth + 1) for side in ("this", "expression")]))
+            if kind in _BITS and any(type(part) in _BITS and type(part) is not kind for part in args.values()):
+                said = "& and | and ^ bind differently in other dialects: put parentheses around one of them"
+                raise Refusal(said, self._begin(node))
+            found = Computed(operator, tuple([self.read(args[side], depth + 1) for side in ("this", "expression")]))
+            return self._known(found) if operator in _COMPARISONS else found
+        if kind is exp.BitwiseLeftShift or kind is exp.BitwiseRightShift:
+            sign = "<<" if kind is exp.BitwiseLeftShift else ">>"
+            raise Refusal(f"operator {sign!r} is not supported: {of_word(sign)}", self._begin(node))
+        if kind is exp.ArraySize and args.get("expression") is None:
+            return Computed("size", (self.read(args["this"], depth + 1),))
         if kind is exp.Neg:
             return Computed("negate", (self.read(args["this"], depth + 1),))
         if kind is exp.Anonymous and str(args["this"]).startswith(CAST):
@@ -104,22 +161,84 @@ class ComputedReader:
         name = function_of(node)
         if name in FUNCTIONS:
             return Computed(name, tuple([self.read(argument, depth + 1) for argument in args["expressions"]]))
+        return self._condition(node, depth)
+
+    def _known(self, condition: Computed) -> Computed:
+        """Returns a condition that is never Unknown where the language has no Unknown."""
+        if not self._two_valued:
+            return condition
+        return Computed("coalesce", (condition, Computed("literal", ("boolean", "false"))))
+
+    def _condition(self, node: exp.Expr, depth: int) -> Computed:
+        """Reads a condition within a value, as in ``if(a > 5 OR b IS NULL, 1, 2)``."""
+        kind, args = type(node), node.args
+        deeper = depth + 1
+        if kind is exp.And or kind is exp.Or:
+            parts = []
+            while type(node) is kind:  # a chain leans to the left
+                parts.append(node.args["expression"])
+                node = node.args["this"]
+            found = [self.read(part, deeper) for part in (node, *reversed(parts))]
+            return Computed("and" if kind is exp.And else "or", tuple(found))
+        if kind is exp.Not:
+            return Computed("not", (self.read(args["this"], deeper),))
+        if kind is exp.NullSafeNEQ:
+            return Computed(
+                "not", (Computed("<=>", tuple([self.read(args[side], deeper) for side in ("this", "expression")])),)
+            )
+        if kind is exp.Is and type(args["expression"]) in (exp.Null, exp.Boolean):
+            what, inner = args["expression"], self.read(args["this"], deeper)
+            if type(what) is exp.Null:
+                return Computed("isnull", (inner,))
+            return Computed("istrue" if what.args["this"] else "isfalse", (inner,))
+        if kind is exp.Between:
+            value, low, high = [self.read(args[part], deeper) for part in ("this", "low", "high")]
+            ends = [(low, high), (high, low)] if args.get("symmetric") else [(low, high)]
+            within = [Computed("and", (Computed(">=", (value, a)), Computed("<=", (value, b)))) for a, b in ends]
+            return self._known(within[0] if len(within) == 1 else Computed("or", tuple(within)))
+        if kind is exp.In and args.get("expressions"):
+            value, members = self.read(args["this"], deeper), self._members(args["expressions"], deeper)
+            same = [Computed("=", (value, member)) for member in members]
+            return self._known(same[0] if len(same) == 1 else Computed("or", tuple(same)))
+        if kind in _PATTERNS and not args.get("negate"):
+            return self._known(
+                Computed(_PATTERNS[kind], tuple([self.read(args[side], deeper) for side in ("this", "expression")]))
+            )
+        if is_condition(node) or kind in (exp.ArrayContains, exp.ArrayOverlaps, exp.Anonymous):
+            said = "this condition cannot be a part of a value: write the whole as a condition, with AND, OR and NOT"
+            raise Refusal(said, self._begin(node))
+        if kind is exp.Array:
+            said = (
+                "lists are not compared as a whole: write array_contains(tags, 'x') or arrays_overlap(tags, array('x'))"
+            )
+            raise Refusal(said, self._begin(node))
         raise Refusal("a column, a literal or a function of them is needed here", self._begin(node))
+
+    def _members(self, nodes: list[exp.Expr], depth: int) -> list[Computed]:
+        """Returns the members of a list, whose literals may be in one slot."""
+        found = []
+        for node in map(bare, nodes):
+            slot = int(node.args["this"]) if type(node) is exp.Literal else -1
+            if slot < 0 or not self._reading.operands[slot][1]:
+                found.append(self.read(node, depth))
+                continue
+            self._reading.baked[slot] = None
+            kind = self._reading.operands[slot][0]
+            for text in self._reading.literals[slot]:
+                found.append(Computed("literal", ("string", text)) if kind is Kind.STRING else number(kind, text))
+        return found
 
     def _cast(self, node: exp.Expr, depth: int) -> Computed:
         arguments = node.args["expressions"]
         if len(arguments) != 1:
             raise Refusal("CAST takes one value, as in CAST(age AS BIGINT)", self._begin(node))
-        type = self._reading.casts[int(node.args["this"].removeprefix(CAST))]
-        return Computed("cast", (self.read(arguments[0], depth + 1), type))
+        name, type = self._reading.casts[int(node.args["this"].removeprefix(CAST))]
+        return Computed(name, (self.read(arguments[0], depth + 1), type))
 
     def _column(self, number: int) -> Computed:
         subject = self._reading.subjects[number]
-        if subject.key is not None:
-            raise Refusal(
-                "entries of maps cannot be computed with: compare them with literals", self._reading.subject_at[number]
-            )
-        return Computed("column", subject.path)
+        column = Computed("column", subject.path)
+        return column if subject.key is None else Computed("entry", (column, subject.key))
 
     def _literal(self, slot: int) -> Computed:
         reading = self._reading

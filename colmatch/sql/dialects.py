@@ -1,4 +1,4 @@
-"""Functions of other dialects, written as the language has them, before tokens are read."""
+"""Words of other dialects, written as the language has them, before tokens are read."""
 
 from __future__ import annotations
 
@@ -7,64 +7,215 @@ import re
 from sqlglot.tokenizer_core import Token, TokenType
 
 from colmatch.expr.ast import Refusal
-from colmatch.expr.computed import PARTS
+from colmatch.expr.computed import PARTS, SYNONYMS
 
 T = TokenType
 
-_REWRITTEN = re.compile(r"\b(?:isnull|isnotnull|extract|element_at)\s*\(", re.IGNORECASE)
-_UNITS = {"dow": "dayofweek", "doy": "dayofyear"}  # of EXTRACT, beside the names of functions
+_REWRITTEN = re.compile(
+    r"\b(?:(?:isnull|isnotnull|extract|element_at|date_part|datepart|substring|substr|trim)\s*\(|(?:case|isnull|notnull)\b)"
+    r"|::|~",
+    re.IGNORECASE,
+)
+_UNITS = {
+    "dow": "dayofweek", "doy": "dayofyear", "weeks": "week", "years": "year", "months": "month", "days": "day",
+    "hours": "hour", "minutes": "minute", "seconds": "second",
+}  # fmt: skip  # of EXTRACT, beside the names of functions
 _QUOTED = (T.IDENTIFIER, T.STRING, T.RAW_STRING)
-_NULLS = {"isnull": (T.IS, T.NULL, T.R_PAREN), "isnotnull": (T.IS, T.NOT, T.NULL, T.R_PAREN)}
+_TEXTS = (T.STRING, T.RAW_STRING)
+_NULLS = {"isnull": (T.IS, T.NULL), "isnotnull": (T.IS, T.NOT, T.NULL)}
+_BEHIND = {"isnull": (T.IS, T.NULL), "notnull": (T.IS, T.NOT, T.NULL)}  # PostgreSQL's: a ISNULL
+_OPERATORS = frozenset(
+    {T.EQ, T.NEQ, T.LT, T.LTE, T.GT, T.GTE, T.NULLSAFE_EQ, T.IS, T.IN, T.BETWEEN, T.LIKE, T.ILIKE, T.RLIKE, T.AND, T.OR}
+    | {T.COMMA, T.R_PAREN, T.DOT, T.PLUS, T.STAR, T.SLASH, T.MOD, T.DPIPE, T.DIV, T.DCOLON}
+)
+_CASE, _OF = "case", "case_of"  # what an open CASE is, without a value behind it and with one
 
 
 def rewritten(text: str, tokens: list[Token]) -> list[Token]:
-    """Returns tokens in which ``isnull(x)`` is ``((x) IS NULL)``, ``extract(year FROM day)`` is
-    ``year(day)``, and ``element_at(attrs, 'k')`` is ``attrs['k']``.
+    """Returns tokens of the language for those of other dialects.
+
+    Then ``isnull(x)`` is ``((x) IS NULL)``, ``extract(year FROM day)`` is ``year(day)``,
+    ``element_at(attrs, 'k')`` is ``attrs['k']``, ``CASE WHEN a THEN b END`` is ``case(a, b)``, ``x
+    ~ 'a'`` is ``x RLIKE 'a'`` and ``x::int`` is ``CAST(x AS int)``.
     """
     if not _REWRITTEN.search(text):
         return tokens
-    out: list[Token] = []
-    called: list[tuple[str, Token]] = []  # for each open parenthesis, the function that is to be written otherwise
-    i, end = 0, len(tokens)
-    while i < end:
-        token = tokens[i]
-        kind, i = token.token_type, i + 1
-        calls = kind not in _QUOTED and i < end and tokens[i].token_type is T.L_PAREN
-        name = token.text.lower() if calls else ""
-        if name in _NULLS:
-            out += [_copied(token, T.L_PAREN, "("), tokens[i]]
+    return _cast(_Rewriter(tokens).run())
+
+
+class _Rewriter:
+    """Writes the words of other dialects, in one pass over the tokens of a text."""
+
+    def __init__(self, tokens: list[Token]) -> None:
+        self._tokens = tokens
+        self._out: list[Token] = []
+        # for each open parenthesis and CASE, the word that is written otherwise, and its place
+        self._open: list[tuple[str, Token]] = []
+
+    def run(self) -> list[Token]:
+        tokens, out, i = self._tokens, self._out, 0
+        while i < len(tokens):
+            token = tokens[i]
+            kind, after = token.token_type, tokens[i + 1].token_type if i + 1 < len(tokens) else None
+            if kind in _QUOTED or (i and tokens[i - 1].token_type is T.DOT):
+                out.append(token)
+                i += 1
+            elif after is T.L_PAREN and kind is not T.CASE:
+                i = self._called(i)
+            else:
+                i = self._word(i, after)
+        if self._open and self._open[-1][0] in (_CASE, _OF):
+            raise Refusal("CASE is not closed: END is missing", self._open[-1][1].start)
+        return out
+
+    def _called(self, i: int) -> int:
+        """Writes what stands before a parenthesis. Returns the token to go on from."""
+        tokens, out, token = self._tokens, self._out, self._tokens[i]
+        name = token.text.lower()
+        if name in _NULLS and token.token_type is not T.IDENTIFIER:
+            out += [_copied(token, T.L_PAREN, "("), tokens[i + 1]]
         elif name == "extract":
-            unit = tokens[i + 1].text.lower() if i + 2 < end and tokens[i + 2].token_type is T.FROM else ""
-            part = _UNITS.get(unit, unit)
-            if part not in PARTS:
-                raise Refusal(
-                    f"extract takes a part of a date, as in extract(year FROM day): {', '.join(PARTS)}", token.start
-                )
-            out += [_copied(token, T.VAR, part), tokens[i]]
+            unit = tokens[i + 2].text.lower() if i + 3 < len(tokens) and tokens[i + 3].token_type is T.FROM else ""
+            out += [_copied(token, T.VAR, _part(unit, token)), tokens[i + 1]]
             i += 2
-        elif name != "element_at":
-            if kind is T.L_PAREN:
-                called.append(("", token))
-            elif kind is T.COMMA and called and called[-1][0] == "element_at":
-                called[-1] = "key", called[-1][1]
-                token = _copied(token, T.L_BRACKET, "[")
-            elif kind is T.R_PAREN and called:
-                function, at = called.pop()
-                if function == "element_at":
-                    raise Refusal(
-                        "element_at takes a map and a literal key, as in element_at(attrs, 'colour')", at.start
-                    )
-                if function == "key":
-                    token = _copied(token, T.R_BRACKET, "]")
-                elif function:
-                    out.append(token)
-                    out += [_copied(token, word, ")" if word is T.R_PAREN else word.name) for word in _NULLS[function]]
-                    continue
-            out.append(token)
+        elif name in ("date_part", "datepart"):
+            given = i + 3 < len(tokens) and tokens[i + 2].token_type in _TEXTS and tokens[i + 3].token_type is T.COMMA
+            out += [_copied(token, T.VAR, _part(tokens[i + 2].text.lower() if given else "", token)), tokens[i + 1]]
+            i += 2
+        elif name == "trim" and i + 2 < len(tokens) and tokens[i + 2].text.upper() in ("BOTH", "LEADING", "TRAILING"):
+            raise Refusal("write trim(name), ltrim(name) or rtrim(name), which take spaces away", tokens[i + 2].start)
+        elif name == "element_at" and not self._numbered(i + 2):
+            pass
+        elif SYNONYMS.get(name, name) == "substring":
+            out += [token, tokens[i + 1]]
+            name = "substring"
+        else:
+            return self._word(i, T.L_PAREN)
+        self._open.append((name if name not in ("extract", "date_part", "datepart") else "", token))
+        return i + 2
+
+    def _numbered(self, i: int) -> bool:
+        """Says that a name and a number are the arguments that begin with token i."""
+        tokens = self._tokens
+        while i < len(tokens) and tokens[i].token_type not in (T.COMMA, T.L_PAREN, T.R_PAREN):
+            i += 1
+        return i + 1 < len(tokens) and tokens[i + 1].token_type in (T.NUMBER, T.DASH)
+
+    def _word(self, i: int, after: TokenType | None) -> int:
+        """Writes a word or sign. Returns the token to go on from."""
+        out, token = self._out, self._tokens[i]
+        kind, open = token.token_type, self._open
+        within = open[-1][0] if open else ""
+        if kind is T.L_PAREN:
+            open.append(("", token))
+        elif kind is T.R_PAREN and open:
+            self._closed(token)
+            return i + 1
+        elif kind is T.COMMA and within == "element_at":
+            open[-1] = "key", open[-1][1]
+            token = _copied(token, T.L_BRACKET, "[")
+        elif within == "substring" and kind in (T.FROM, T.FOR):
+            token = _copied(token, T.COMMA, ",")
+        elif kind is T.CASE and after is not None and (after not in _OPERATORS):
+            form = _CASE if after is T.WHEN else _OF
+            open.append((form, token))
+            out += [_copied(token, T.VAR, form), _copied(token, T.L_PAREN, "(")]
+            return i + (2 if form is _CASE else 1)
+        elif within in (_CASE, _OF) and kind in (T.WHEN, T.THEN, T.ELSE):
+            token = _copied(token, T.COMMA, ",")
+        elif within in (_CASE, _OF) and kind is T.END:
+            open.pop()
+            token = _copied(token, T.R_PAREN, ")")
+        elif kind is T.TILDE and out:
+            token = _copied(token, T.RLIKE, "RLIKE")
+        elif out and token.text.lower() in _BEHIND and kind in (T.ISNULL, T.NOTNULL):
+            out += [_copied(token, word, word.name) for word in _BEHIND[token.text.lower()]]
+            return i + 1
+        out.append(token)
+        return i + 1
+
+    def _closed(self, token: Token) -> None:
+        """Writes a parenthesis that closes."""
+        function, at = self._open.pop()
+        if function in (_CASE, _OF):
+            raise Refusal("CASE is not closed: END is missing", at.start)
+        if function == "element_at":
+            raise Refusal("element_at takes a map and a literal key, as in element_at(attrs, 'colour')", at.start)
+        self._out.append(_copied(token, T.R_BRACKET, "]") if function == "key" else token)
+        if function in _NULLS:
+            self._out += [_copied(token, word, word.name) for word in _NULLS[function]]
+            self._out.append(_copied(token, T.R_PAREN, ")"))
+
+
+def _part(unit: str, token: Token) -> str:
+    """Returns the function that takes a part of a date."""
+    part = _UNITS.get(unit, unit)
+    if part not in PARTS:
+        name = token.text.lower()
+        example = "extract(year FROM day)" if name == "extract" else f"{name}('year', day)"
+        raise Refusal(f"{name} takes a part of a date, as in {example}: {', '.join(PARTS)}", token.start)
+    return part
+
+
+def _cast(tokens: list[Token]) -> list[Token]:
+    """Writes ``x::int`` as ``CAST(x AS int)``."""
+    before: dict[int, list[Token]] = {}  # what is put before a token
+    begin: list[int] = []  # where the operand begins that ends with each token
+    open: list[int] = []
+    out: list[Token] = []
+    i = 0
+    while i < len(tokens):
+        token = tokens[i]
+        kind = token.token_type
+        if kind is T.DCOLON and i and tokens[i - 1].start != token.start:  # else it is the suffix of a number
+            first = begin[-1]
+            end = _type_end(tokens, i)
+            before.setdefault(first, [])[:0] = [_copied(token, T.VAR, "CAST"), _copied(token, T.L_PAREN, "(")]
+            last = tokens[end - 1]
+            close = Token(T.R_PAREN, ")", last.line, last.col, last.end + 1, last.end + 1)
+            out += [_copied(token, T.ALIAS, "AS"), *tokens[i + 1 : end], close]
+            begin += [first] * (end - i + 1)
+            i = end
             continue
-        called.append((name if name != "extract" else "", token))
+        place = len(out)
+        if kind in (T.L_PAREN, T.L_BRACKET):
+            called = kind is T.L_BRACKET or (place > 0 and _is_name(out[-1]))
+            open.append(begin[-1] if called and begin else place)
+            begin.append(open[-1])
+        elif kind in (T.R_PAREN, T.R_BRACKET) and open:
+            begin.append(open.pop())
+        else:
+            begin.append(begin[-1] if place and _goes_on(tokens[i - 1].token_type, kind) else place)
+        out.append(token)
         i += 1
-    return out
+    if not before:
+        return tokens
+    return [one for place, token in enumerate(out) for one in (*before.get(place, ()), token)]
+
+
+def _goes_on(before: TokenType, kind: TokenType) -> bool:
+    """Says that a token belongs to the operand that the token before it is in."""
+    if before in (T.DOT, T.DCOLON) or kind in (T.DOT, T.DCOLON):  # a name, or the suffix of a number
+        return True
+    return kind is T.STRING and before in (T.DATE, T.TIMESTAMP, T.TIMESTAMPLTZ, T.STRING)
+
+
+def _is_name(token: Token) -> bool:
+    """Says that a parenthesis behind the token calls a function."""
+    words = (T.AND, T.OR, T.NOT, T.IN, T.WHEN, T.THEN, T.ELSE, T.BETWEEN, T.LIKE, T.ILIKE, T.RLIKE, T.ANY, T.ALL, T.IS)
+    return token.token_type not in (*words, *_TEXTS) and token.text[:1].isidentifier()
+
+
+def _type_end(tokens: list[Token], i: int) -> int:
+    """Returns the token behind the type that the ``::`` at token i is followed by."""
+    end = i + 2
+    if end > len(tokens):
+        raise Refusal("a type is missing behind '::', as in age::bigint", tokens[i].start)
+    if end < len(tokens) and tokens[end].token_type is T.L_PAREN:
+        while end < len(tokens) and tokens[end].token_type is not T.R_PAREN:
+            end += 1
+        end += 1
+    return min(end, len(tokens))
 
 
 def _copied(token: Token, kind: TokenType, text: str) -> Token:

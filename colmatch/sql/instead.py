@@ -10,48 +10,56 @@ from colmatch.expr.computed import FUNCTIONS as VALUES
 
 _COLUMN = "compute it beforehand, as a column of the events"
 _CLOCK = "an expression has no clock: compare with a literal, or give events the time as a column"
-_DATES = "compare with the date itself, or compute it beforehand, as a column of the events"
-_PLACE = "write contains(name, 'x')"
+_MONTHS = "months differ in length: compare with the date itself, or compute it beforehand, as a column of the events"
 _LAMBDA = "a list has no conditions on its elements: write array_contains, arrays_overlap or contains_all"
 _ANY = "write array_contains(tags, 'x')"
+_JSON = "texts are not read as JSON: read it beforehand, into a struct or map, and write doc.k or doc['k']"
+_AGGREGATE = "an expression sees one event: aggregate beforehand, into a column of the events"
+_WINDOW = "an expression sees one event: number the rows beforehand, in a column of the events"
+_FORMAT = "compare parts of the date, as in year(day) = 2020 AND month(day) = 5"
+_ROWS = "it makes rows: write array_contains(tags, 'x'), or name an element, as in tags[0]"
 _FUNCTIONS = {
-    "if": "write it with AND, OR and NOT, as in (c AND x) OR (NOT c AND y)",
-    "iff": "write it with AND, OR and NOT, as in (c AND x) OR (NOT c AND y)",
-    "decode": "write it with AND, OR and NOT",
-    "isnan": "write price = DOUBLE 'NaN'",
-    "nanvl": "write it with OR and price = DOUBLE 'NaN'",
-    "nullif": "nullif(a, 0) = 1 is a = 1 AND a <> 0",
-    "nvl2": "nvl2(a, b, c) = 1 is (a IS NOT NULL AND b = 1) OR (a IS NULL AND c = 1)",
-    "round": "write a range: round(x) = 5 is x >= 4.5 AND x < 5.5",
-    "bround": "write a range",
-    "trunc": "write a range",
-    "floor": "write a range: floor(x) = 5 is x >= 5 AND x < 6",
-    "ceil": "write a range: ceil(x) = 5 is x > 4 AND x <= 5",
-    "ceiling": "write a range: ceiling(x) = 5 is x > 4 AND x <= 5",
-    "greatest": "greatest(a, b) > 3 is a > 3 OR b > 3",
-    "least": "least(a, b) < 3 is a < 3 OR b < 3",
-    "left": "write startswith(name, 'ab'), or substring(name, 1, 2)",
-    "right": "write endswith(name, 'ab')",
-    "to_date": "write DATE '2020-01-31', or CAST(name AS DATE)",
-    "to_timestamp": "write TIMESTAMP '2020-01-31 12:00:00', or CAST(name AS TIMESTAMP)",
-    "try_cast": "write CAST, which gives NULL for what it cannot read unless Options(ansi=True)",
+    "bround": "round(price) rounds halves away from 0",
+    "trunc": "write date_trunc('month', at), or CAST(price AS BIGINT) of a number",
+    "to_number": "write CAST(name AS DOUBLE)",
     "convert": "write CAST(name AS type)",
     "map_contains_key": "write attrs['k'] IS NOT NULL",
     "map_keys": "write attrs['k'] IS NOT NULL",
+    "map_values": "name the entry, as in attrs['k'] = 'x'",
     "any": _ANY,
     "some": _ANY,
     "all": "write contains_all",
     "array_position": _ANY,
+    "list_position": _ANY,
     "similar": "write RLIKE",
     "glob": "write LIKE",
-    **dict.fromkeys(("power", "pow", "sqrt", "exp", "log", "sign", "hash", "md5", "sha1", "sha2", "soundex"), _COLUMN),
-    **dict.fromkeys(("instr", "position", "locate", "charindex", "strpos"), _PLACE),
+    "position": "write instr(name, 'x')",
+    "split": "write RLIKE, as in name RLIKE '^a,'",
+    "split_part": "write RLIKE, as in name RLIKE '^a,'",
+    "concat_ws": "write concat(a, '-', b)",
+    "regexp_replace": "write RLIKE with the whole pattern, or replace(name, 'a', 'b')",
+    "regexp_extract": "write RLIKE with the whole pattern, as in name RLIKE '^id=7(,|$)'",
+    "regexp_full_match": "write RLIKE '^(...)$'",
+    "regexp_count": "write RLIKE, which says whether there is a match",
+    "to_date": "it reads a literal, as in to_date('2020-01-31'): cast a column to a date beforehand",
+    "to_timestamp": "it reads a literal, as in to_timestamp('2020-01-31 12:00:00'): cast a column beforehand",
+    "exists": "exists(tags, x -> x = 'y') is array_contains(tags, 'y'), and other conditions on elements are not taken",
+    "age": "write datediff(later, day), in days",
+    "try_divide": "write a / b, which is NULL where b is 0 unless Options(ansi=True)",
+    **dict.fromkeys(("if_null", "isnil", "is_null"), "write a IS NULL"),
+    **dict.fromkeys(("is_nan", "is_na"), "write isnan(price)"),
+    **dict.fromkeys(("power", "pow", "exp", "log", "ln", "hash", "md5", "sha1", "sha2", "soundex"), _COLUMN),
     **dict.fromkeys(("now", "current_timestamp", "localtimestamp", "getdate", "sysdate", "unix_timestamp"), _CLOCK),
     **dict.fromkeys(("current_date", "today", "curdate", "current_time"), _CLOCK),
+    **dict.fromkeys(("add_months", "months_between", "last_day", "next_day"), _MONTHS),
+    **dict.fromkeys(("to_char", "date_format", "strftime", "format_datetime"), _FORMAT),
+    **dict.fromkeys(("forall", "filter", "transform", "aggregate", "any_match", "list_filter"), _LAMBDA),
+    **dict.fromkeys(("get_json_object", "json_extract", "json_extract_string", "from_json", "json_value"), _JSON),
     **dict.fromkeys(
-        ("datediff", "date_diff", "date_add", "date_sub", "dateadd", "add_months", "months_between"), _DATES
+        ("count", "sum", "avg", "min", "max", "median", "stddev", "first", "last", "any_value"), _AGGREGATE
     ),
-    **dict.fromkeys(("exists", "forall", "filter", "transform", "aggregate", "any_match", "list_filter"), _LAMBDA),
+    **dict.fromkeys(("row_number", "rank", "dense_rank", "lag", "lead", "ntile"), _WINDOW),
+    **dict.fromkeys(("explode", "unnest"), _ROWS),
 }
 _WORDS = {
     "STARTS": "write startswith(name, 'x')",
@@ -59,15 +67,36 @@ _WORDS = {
     "ENDS": "write endswith(name, 'x')",
     "CONTAINS": "write contains(name, 'x')",
     "SIMILAR TO": "write RLIKE, with a regular expression",
-    "~": "write RLIKE",
+    "~*": "write RLIKE '(?i)...'",
+    "~": "it stands between a text and a pattern, as in name ~ '^a'",
     "GLOB": "write LIKE, with % and _",
     "MATCHES": "write RLIKE",
-    "::": "write CAST(name AS type)",
     "=>": "write >=",
     "->": _LAMBDA,
-    "&&": "write AND",
-    "AMP": "write AND",
-    **dict.fromkeys(("&", "|", "^", "<<", ">>"), f"bits have no operators: {_COLUMN}"),
+    "->>": _JSON,
+    "#>": _JSON,
+    "&&": "write AND; of lists, arrays_overlap",
+    "@": "@> is written contains_all(tags, 'a', 'b')",
+    "<<": "shifts are not computed: write a * 2 for a << 1",
+    ">>": "shifts are not computed: write a DIV 2 for a >> 1",
+    "//": "write a DIV b",
+    "**": "write a * a",
+    "::": "a value is missing before it, as in age::bigint",
+    ":": "there are no parameters: write the value itself",
+    "?": "there are no parameters: write the value itself",
+    "$": "there are no parameters: write the value itself",
+    "WHERE": "write the condition alone, without WHERE",
+    "ORDER": "write the condition alone, without ORDER BY",
+    "ORDER BY": "write the condition alone, without ORDER BY",
+    "GROUP BY": "write the condition alone, without GROUP BY",
+    "HAVING": "write the condition alone, without HAVING",
+    "LIMIT": "write the condition alone, without LIMIT; match_topk returns the best",
+    "OVER": _WINDOW,
+    "THEN": "it belongs to CASE WHEN ... THEN ... END",
+    "WHEN": "it belongs to CASE WHEN ... THEN ... END",
+    "ELSE": "it belongs to CASE WHEN ... THEN ... END",
+    "END": "it belongs to CASE WHEN ... THEN ... END",
+    "CASE": "a CASE is written CASE WHEN a > 5 THEN 'x' ELSE 'y' END",
 }
 
 
@@ -81,6 +110,15 @@ def of_function(name: str, names: frozenset[str]) -> str:
         near = difflib.get_close_matches(name.lower(), [*names, *VALUES, *SPECIAL], n=2, cutoff=0.75)
         known = f"did you mean {' or '.join(map(repr, near))}?" if near else _COLUMN
     return f"function {shown(name)} is not supported: {known}"
+
+
+def of_column(name: str) -> str | None:
+    """Returns what to write instead of a word that stands for a column.
+
+    The result is None where it is none of SQL's own.
+    """
+    known = _FUNCTIONS.get(name.lower())
+    return f"{shown(name)} is not supported: {known}" if known == _CLOCK else None
 
 
 def of_word(word: str) -> str | None:

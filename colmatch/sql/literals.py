@@ -58,7 +58,7 @@ class Reading:
     depth: int = 0
     computed: bool = False  # it may have computed values, which literals are a part of
     baked: dict[int, None] = field(default_factory=dict)  # their slots, once it is parsed
-    casts: list[str] = field(default_factory=list)  # types that values are cast to
+    casts: list[tuple[str, str]] = field(default_factory=list)  # cast or try_cast, and the type
     parsed: Any = None  # the tree of the parser, or the error that it raised
 
     def place(self, at: int) -> tuple[int, int]:

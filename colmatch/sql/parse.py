@@ -22,7 +22,7 @@ from colmatch.expr.computed import comparison
 from colmatch.expr.shared import SharedNodes
 from colmatch.lowering.forms import Kind, Operand
 from colmatch.sql.calls import parsed_call
-from colmatch.sql.computed import ComputedReader, bare, coalesced, function_of, is_computed
+from colmatch.sql.computed import ComputedReader, bare, choice_of, chosen, function_of, is_computed, is_condition
 from colmatch.sql.literals import ALLOWED, Reading
 from colmatch.sql.refused import LITERALS, begin_of, is_inside, said, syntax_refusal
 from colmatch.sql.stack import room
@@ -63,6 +63,9 @@ def _of_literals(verb: Verb, left: exp.Expr, right: exp.Expr, node: exp.Expr, re
             raise Refusal("two literals are compared here: write TRUE, FALSE or NULL", begin_of(node, reading))
         reading.baked[slot] = None
     if type(values[0]) is not type(values[1]):
+        at = next((at for at in reading.literal_at if reading.text[at] == '"'), None)
+        if at is not None:
+            raise Refusal("what stands in double quotes is a text: for a column, write `name`", at)
         raise Refusal("a number is compared with a string: write TRUE, FALSE or NULL", begin_of(node, reading))
     return Constant(_COMPARED[SIGNS[verb]](*values))
 
@@ -185,8 +188,8 @@ class Parser:
                 else:
                     wanted = "NULL, TRUE, FALSE, UNKNOWN or DISTINCT FROM"
                     raise Refusal(f"IS is followed by {wanted}", begin_of(node, reading))
-            elif kind is exp.Anonymous and function_of(node) == "coalesce":
-                stack.append(coalesced(node, begin_of(node, reading)))
+            elif kind is exp.Anonymous and choice_of(node):
+                stack.append(chosen(node, begin_of(node, reading)))
             elif kind is exp.Boolean:
                 done.append(Constant(bool(node.args["this"])))
             elif kind is exp.Null:
@@ -210,8 +213,10 @@ class Parser:
         return self._computed(node, reading) if is_computed(node) else None
 
     def _computed(self, node: exp.Expr, reading: Reading) -> Subject:
-        value = ComputedReader(reading, lambda part: begin_of(part, reading)).read(node)
-        return Subject((), computed=value)
+        return Subject((), computed=self._reader(reading).read(node))
+
+    def _reader(self, reading: Reading) -> ComputedReader:
+        return ComputedReader(reading, lambda part: begin_of(part, reading), self._two_valued)
 
     def _operand(self, node: exp.Expr, reading: Reading) -> Operand | None:
         kind = type(node)
@@ -229,15 +234,19 @@ class Parser:
         if kind is exp.Column or is_computed(node):
             return self.nodes.predicate(Verb.BARE, self._named(node, reading), ())
         if kind is exp.Between:
+            ends = [(args["low"], args["high"])]
             if args.get("symmetric"):
-                instead = "put the smaller value first"
-                raise Refusal(f"BETWEEN SYMMETRIC is not supported: {instead}", begin_of(node, reading))
-            return self._test(Verb.BETWEEN, args["this"], [args["low"], args["high"]], reading)
+                ends.append((args["high"], args["low"]))
+            return conjoin(Or, [self._between(args["this"], low, high, node, reading) for low, high in ends])
         if kind is exp.In:
             members = args.get("expressions")
+            if args.get("field") is not None:
+                raise Refusal("IN takes no column: write array_contains(tags, 'x')", begin_of(node, reading))
             if not members:
                 example = "city IN ('Nice', 'Lyon')"
                 raise Refusal(f"IN needs a list of literals in parentheses, as in {example}", begin_of(node, reading))
+            if not self._literals(members):
+                return conjoin(Or, [self._compared(Verb.EQ, args["this"], one, node, reading) for one in members])
             return self._test(Verb.IN, args["this"], members, reading)
         verb = _PATTERNS.get(kind)
         if verb is not None:
@@ -254,39 +263,56 @@ class Parser:
             raise Refusal("a literal is not a condition by itself: compare a column with it", begin_of(node, reading))
         raise Refusal(f"{said(node)} is not a condition; {ALLOWED}", begin_of(node, reading))
 
+    def _literals(self, nodes: list[exp.Expr]) -> bool:
+        """Returns whether all nodes are literals, or what an error tells of."""
+        return all(not (type(bare(one)) is exp.Column or is_computed(bare(one))) for one in nodes)
+
+    def _between(self, value: exp.Expr, low: exp.Expr, high: exp.Expr, node: exp.Expr, reading: Reading) -> Expr:
+        if self._literals([low, high]) and type(bare(value)) not in LITERALS:
+            return self._test(Verb.BETWEEN, value, [low, high], reading)
+        ends = ((Verb.GE, low), (Verb.LE, high))
+        return conjoin(And, [self._compared(verb, value, end, node, reading) for verb, end in ends])
+
+    def _compared(self, verb: Verb, left: exp.Expr, right: exp.Expr, node: exp.Expr, reading: Reading) -> Expr:
+        return self._comparison(verb, {"this": left, "expression": right}, False, node, reading)
+
     def _comparison(self, verb: Verb, args: Any, negated: bool, node: exp.Expr, reading: Reading) -> Expr:
         left, right = bare(args["this"]), bare(args["expression"])
-        if type(left) in LITERALS and type(right) not in LITERALS:
+        if type(left) in LITERALS and type(right) not in (*LITERALS, exp.Any):
             left, right, verb = right, left, _FLIPPED.get(verb, verb)
+        if type(right) is exp.Any and verb is Verb.EQ and not negated:
+            return self._any(left, right, node, reading)
         if type(left) in LITERALS:
             constant = _of_literals(verb, left, right, node, reading)
             return Not(constant) if negated else constant
         if type(right) not in LITERALS:
-            return self._between_two(verb, left, right, negated, node, reading)
+            return self._between_two(verb, left, right, negated, reading)
         found = self.nodes.predicate(verb, self._named(left, reading), (self._single(right, reading),))
         return Not(found) if negated else found
 
-    def _between_two(
-        self, verb: Verb, left: exp.Expr, right: exp.Expr, negated: bool, node: exp.Expr, reading: Reading
-    ) -> Expr:
+    def _any(self, value: exp.Expr, some: exp.Expr, node: exp.Expr, reading: Reading) -> Expr:
+        """``'x' = ANY(tags)``."""
+        of = bare(some.args["this"])
+        if type(of) is exp.Column and type(value) in LITERALS:
+            return self._test(Verb.ARRAY_CONTAINS, of, [value], reading)
+        raise Refusal(
+            "= ANY takes a literal and a list column: write array_contains(tags, 'x'), or IN", begin_of(node, reading)
+        )
+
+    def _between_two(self, verb: Verb, left: exp.Expr, right: exp.Expr, negated: bool, reading: Reading) -> Expr:
         """Returns the comparison of two columns, or values that are computed of columns."""
-        subjects = [self._subject(side, reading) for side in (left, right)]
-        if None in subjects:
-            raise Refusal(
-                "comparing conditions is not supported: compare a column with a literal", begin_of(node, reading)
-            )
-        if any(subject.size for subject in subjects if subject is not None):
-            raise Refusal("a size is compared with a number", begin_of(node, reading))
-        read = ComputedReader(reading, lambda part: begin_of(part, reading)).read
+        read = self._reader(reading).read
         value, other = comparison(SIGNS[verb], read(left), read(right))
         found = self.nodes.predicate(Verb.BARE, Subject((), computed=value), (), negated=other)
         return Not(found) if negated else found
 
     def _negated(self, found: Expr) -> Expr:
         """Returns a predicate with a NOT of its own, as in NOT IN."""
-        if not self._two_valued or not isinstance(found, Predicate):
+        if not self._two_valued or not isinstance(found, (Predicate, And, Or)):
             return Not(found)
-        return self.nodes.predicate(found.verb, found.subject, found.operands, found.weighs, negated=True)
+        if isinstance(found, (And, Or)):
+            return conjoin(Or if isinstance(found, And) else And, [self._negated(part) for part in found.parts])
+        return self.nodes.predicate(found.verb, found.subject, found.operands, found.weighs, negated=not found.negated)
 
     def _single(self, node: exp.Expr, reading: Reading) -> Operand | None:
         node = bare(node)
@@ -297,7 +323,10 @@ class Parser:
 
     def _named(self, node: exp.Expr, reading: Reading) -> Subject:
         """Returns the subject that ``node`` is. Anything else is refused."""
-        subject = self._subject(bare(node), reading)
+        node = bare(node)
+        subject = self._subject(node, reading)
+        if subject is None and (is_condition(node) or choice_of(node)):
+            subject = self._computed(node, reading)
         if subject is None:
             raise Refusal(f"a column is needed here, not {said(node)}", begin_of(node, reading))
         return subject

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
 from itertools import pairwise
 from typing import Any
@@ -13,10 +14,12 @@ from sqlglot.tokenizer_core import TokenType
 from colmatch.errors import ExpressionError, shown
 from colmatch.expr.ast import Refusal, Subject
 from colmatch.sql.computed import bare, function_of, is_computed
-from colmatch.sql.instead import of_word
+from colmatch.sql.instead import of_column, of_word
 from colmatch.sql.literals import ALLOWED, ENDS, Reading
 
+_UNKNOWN = re.compile(r"unknown attribute '(\w+)'")
 LITERALS = (exp.Literal, exp.Boolean, exp.Null)
+_OPERANDS = (TokenType.VAR, TokenType.NUMBER)
 _BEHIND_SUBJECTS = frozenset(
     {TokenType.NOT, TokenType.IN, TokenType.BETWEEN, TokenType.LIKE, TokenType.ILIKE, TokenType.RLIKE}
 )
@@ -71,6 +74,9 @@ def syntax_refusal(error: ParseError, reading: Reading) -> Refusal:
         word = reading.text[token.start : token.end + 1]
         if before.token_type in ENDS and (instead := of_word(word)) is not None:  # between two operands
             return Refusal(f"{shown(word)} is not expected here: {instead}", token.start)
+    first = reading.tokens[0]
+    if first.token_type in (TokenType.AND, TokenType.OR):
+        return Refusal(f"something is missing before {shown(reading.text[first.start : first.end + 1])}", first.start)
     if reading.start:
         return Refusal(*reading.start)
     found = error.errors[0] if error.errors else {}
@@ -86,10 +92,27 @@ def syntax_refusal(error: ParseError, reading: Reading) -> Refusal:
     ended = token.token_type in (TokenType.VAR, TokenType.NUMBER, TokenType.R_PAREN)
     if what.startswith("Required") or (last and not ended):
         return Refusal(f"something is missing {'after' if last else 'near'} {shown(word)}", token.start)
+    if token.token_type is TokenType.R_PAREN:
+        return Refusal("')' is not expected here: no '(' is open", token.start)
+    if i and tokens[i - 1].token_type in ENDS and token.token_type in _OPERANDS and word.isalnum():
+        left = reading.text[tokens[i - 1].start : tokens[i - 1].end + 1]
+        return Refusal(f"{shown(word)} follows {shown(left)}: write AND, OR or an operator between them", token.start)
     instead = of_word(word)
     return Refusal(
         f"{shown(word)} is not expected here{f'; {ALLOWED}' if instead is None else f': {instead}'}", token.start
     )
+
+
+def _blamed(message: str, columns: list[tuple[str, ...]]) -> tuple[str, ...]:
+    """Returns the column that a message names, else the first."""
+    first: tuple[str, ...] = columns[0] if columns else ()
+    return next((path for path in columns if repr(".".join(path)) in message), first)
+
+
+def _of_column(refusal: Refusal) -> str | None:
+    """Returns what to write where SQL's own word was taken for a column that does not exist."""
+    found = _UNKNOWN.match(refusal.message)
+    return of_column(found[1]) if found else None
 
 
 def refused(refusal: Refusal, reading: Reading | None, text: str | None) -> ExpressionError:
@@ -101,11 +124,11 @@ def refused(refusal: Refusal, reading: Reading | None, text: str | None) -> Expr
             at = reading.literal_at[refusal.slot]
         elif predicate is not None:
             computed = predicate.subject.computed
-            path = () if computed is None else next(computed.columns, ())
+            path = () if computed is None else _blamed(refusal.message, list(computed.columns))
             wanted = Subject(path) if path else predicate.subject._replace(size=False)
             places = zip(reading.subject_at, reading.subjects, strict=True)
             at = next((at for at, subject in places if subject == wanted), None)
-    message = " ".join(refusal.message.splitlines())
+    message = " ".join((_of_column(refusal) or refusal.message).splitlines())
     if text is None:
         return ExpressionError(message)
     line, column = Reading(text).place(at or 0)

@@ -66,11 +66,17 @@ _TYPED = {
     "DATE": Kind.DATE, "TIMESTAMP": Kind.TIMESTAMP, "TIMESTAMP_LTZ": Kind.TIMESTAMP, "TIMESTAMP_NTZ": Kind.TIMESTAMP_NTZ,
     "DOUBLE": Kind.DOUBLE,
 }  # fmt: skip
+_READ = {"to_date": "DATE", "to_timestamp": "TIMESTAMP"}  # functions that read a literal
+_SUBQUERY = (
+    "subqueries are not supported: list the values, as in a IN (1, 2), or make their result a column of the events"
+)
 _STARTS = {
-    "SELECT": "subqueries are not supported", "WITH": "subqueries are not supported", "EXISTS": "subqueries are not supported",
-    "CASE": "CASE is not supported: write it with AND, OR and NOT", "INTERVAL": "intervals are not supported: write the date itself",
+    **dict.fromkeys(("SELECT", "WITH", "EXISTS"), _SUBQUERY), "WHERE": "'WHERE' is not expected here: write the condition alone",
+    "INTERVAL": "intervals are not supported: write the date itself, or date_add(day, 3)",
 }  # fmt: skip
-_OPERATORS = frozenset({T.STAR, T.SLASH, T.MOD, T.DPIPE})
+_FLAT = "give events what is in it as a column of its own"
+_OPERATORS = frozenset({T.STAR, T.SLASH, T.MOD, T.DPIPE, T.DIV, T.AMP, T.PIPE, T.CARET})
+_SYMMETRIES = ("SYMMETRIC", "ASYMMETRIC")
 _LITERAL_ROLES = (NUMBER, STRING)
 _DEEPER = (OPEN, NOT)
 
@@ -137,8 +143,8 @@ class _TokenReader(LiteralReader):
                 add(token)
                 i += 1
                 self.operators = 0
-                if type is T.BETWEEN and not outer:
-                    between = True
+                if type is T.BETWEEN:
+                    between, i = between or not outer, self._symmetry(i)
             elif role == NAME:
                 j = i + 1
                 if j < end and raw[j].token_type in _GOES_ON:
@@ -194,6 +200,14 @@ class _TokenReader(LiteralReader):
             else:
                 i = self._word(i, role)
         return reading
+
+    def _symmetry(self, i: int) -> int:
+        """Reads the SYMMETRIC of a BETWEEN, if it has one. Returns the token to go on from."""
+        raw = self.raw
+        if i + 1 < self.end and raw[i].text.upper() in _SYMMETRIES and raw[i + 1].token_type is not T.AND:
+            self.reading.tokens.append(raw[i])
+            return i + 1
+        return i
 
     def _comma(self, token: Token, left: list[int]) -> None:
         """Checks a comma; ``left`` is how many more arguments each open parenthesis may have."""
@@ -253,8 +267,10 @@ class _TokenReader(LiteralReader):
             key, j = self._key(j)
             after = raw[j] if j < end else None
             if after is not None and after.token_type in (T.L_BRACKET, T.DOT):
+                example = "such as items_sku, and write array_contains(items_sku, 'x')"
+                instead = f"give events the field as a list of its own, {example}" if type(key) is int else _FLAT
                 what = "an element of a list" if type(key) is int else "an entry of a map"
-                raise Refusal(f"{what} has no parts here: only one [...] can follow a name", after.start)
+                raise Refusal(f"{what} has no parts here: {instead}", after.start)
         elif kind is T.STRING:
             typed = _TYPED.get(token.text.upper())
             if typed is not None and typed is not Kind.DOUBLE and len(path) == 1:
@@ -291,9 +307,9 @@ class _TokenReader(LiteralReader):
         raw, token = self.raw, self.raw[i]
         name = token.text.lower()
         plain = token.token_type is not T.IDENTIFIER
-        if plain and name == "cast":
-            return self._cast(i)
-        kind = _TYPED.get(name.upper()) if plain else None
+        if plain and name in ("cast", "try_cast"):
+            return self._cast(i, name)
+        kind = _TYPED.get(_READ.get(name, name.upper())) if plain else None
         if kind is not None and i + 2 < self.end and raw[i + 2].token_type is T.STRING:
             _, j = self.string(i + 2)
             if j < self.end and raw[j].token_type is T.R_PAREN:
@@ -313,11 +329,16 @@ class _TokenReader(LiteralReader):
         self.reading.tokens.append(token)
         return i + 1
 
+    def _twice(self, i: int) -> bool:
+        """Returns whether a sign is written twice, as in ``a // b``."""
+        raw = self.raw
+        return i + 1 < self.end and raw[i].token_type is raw[i + 1].token_type and raw[i].end + 1 == raw[i + 1].start
+
     def _asks(self, i: int) -> bool:
         """Returns whether a query begins with token i."""
         return i < self.end and self.raw[i].text.upper() in ("SELECT", "WITH", "FROM", "(")
 
-    def _cast(self, i: int) -> int:
+    def _cast(self, i: int, name: str) -> int:
         """CAST(literal AS type), where the type says no more than the kind of literal.
 
         Any other is a function of its value, with the type in its name.
@@ -341,11 +362,12 @@ class _TokenReader(LiteralReader):
             self._closed = _closed(raw)
         j, word = self._closed.get(i + 1, (0, 0))
         if not i + 2 < word < j - 1:
-            raise Refusal("CAST takes a value and a type, as in CAST(age AS BIGINT)", raw[i].start)
+            said = f"{name.upper()} takes a value and a type, as in {name.upper()}(age AS BIGINT)"
+            raise Refusal(said, raw[i].start)
         self._skipped[word] = j
         self.reading.computed = True
         raw[i].token_type, raw[i].text = T.VAR, f"{CAST}{len(self.reading.casts)}"
-        self.reading.casts.append(self.text[raw[word].end + 1 : raw[j].start].strip())
+        self.reading.casts.append((name, self.text[raw[word].end + 1 : raw[j].start].strip().lower()))
         self.reading.tokens.append(raw[i])
         return i + 1
 
@@ -365,7 +387,7 @@ class _TokenReader(LiteralReader):
                 T.DISTINCT: before is T.IS or (before is T.NOT and len(out) > 1 and out[-2].token_type is T.IS),
                 T.FROM: before is T.DISTINCT,
                 T.UNKNOWN: before is T.IS or (before is T.NOT and len(out) > 1 and out[-2].token_type is T.IS),
-            }.get(kind, before is T.LIKE or before is T.ILIKE)
+            }.get(kind, before is T.LIKE or before is T.ILIKE or (before is T.EQ and kind is not T.ALL))
             if inside and not (
                 kind is T.RLIKE and before is T.NOT and not (len(out) > 1 and out[-2].token_type in ENDS)
             ):
@@ -375,11 +397,13 @@ class _TokenReader(LiteralReader):
                 return i + 1
         if kind is T.DOT:
             return self.point(i)
-        if kind in _OPERATORS and before in ENDS:
+        if kind in _OPERATORS and before in ENDS and not self._twice(i):
             return self.operator(i)
         if self._named(i):
             return self._name(i)
-        text = self.text[token.start : token.end + 1]
+        text = self.text[token.start : token.end + 1] * (2 if self._twice(i) else 1)
+        if kind is T.ARROW and i + 1 < self.end and raw[i + 1].token_type in (T.STRING, T.NUMBER):
+            raise Refusal(f"'->' is not expected here: {of_word('->>')}", token.start)
         if kind is T.SEMICOLON:
             raise Refusal("one expression is needed, not several statements: take the ';' out", token.start)
         instead = of_word(text)

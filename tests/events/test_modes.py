@@ -13,6 +13,7 @@ SCHEMA = pa.schema(
     {
         "t": pa.int8(), "i": pa.int32(), "j": pa.int32(), "l": pa.int64(), "f": pa.float32(), "d": pa.float64(),
         "e": pa.decimal128(9, 2), "x": pa.bool_(), "s": pa.string(), "at": pa.timestamp("us", "UTC"), "day": pa.date32(),
+        "tags": pa.list_(pa.string()), "m": pa.map_(pa.string(), pa.int64()),
     }
 )  # fmt: skip
 DEPENDS = [
@@ -21,7 +22,8 @@ DEPENDS = [
     "CAST(l AS INT) = 1", "CAST(d AS BIGINT) = 1", "CAST(e AS SMALLINT) = 1", "CAST(e AS DECIMAL(8, 2)) > 1",
     "CAST(e AS DECIMAL(8, 1)) > 1", "CAST(i AS DECIMAL(9, 0)) > 1", "CAST(x AS DECIMAL(1, 1)) > 0", "f < i",
     "f + 1 > 2", "coalesce(f, l) > 2", "f <=> t", "lower(CAST(i + 1 AS STRING)) = '7'", "CAST(i * 2 AS BIGINT) > l",
-    "coalesce(i, 1) + j > 2",
+    "coalesce(i, 1) + j > 2", "tags[0] = 'x'", "element_at(tags, 2) = 'x'", "lower(tags[1]) = 'x'", "i DIV j = 1", "l DIV -1 = 1",
+    "if(i > j, f, l) > 1", "if(x, i + 1, j) = 2", "greatest(f, i) > 1", "round(i + j) = 3",
 ]  # fmt: skip
 DOES_NOT = [
     "i > 0", "d + 1 > 0", "d * f > 0", "d / 7 > 1", "f / 2 > 1", "i % 2 = 1", "l % 3 = 0", "d % 2.5D = 0", "i < l",
@@ -29,6 +31,8 @@ DOES_NOT = [
     "CAST(e AS INT) = 1", "CAST(e AS DECIMAL(10, 3)) > 1", "e + 1 > 2",
     "CAST(i AS DECIMAL(10, 0)) > 1", "CAST(i AS STRING) = '7'", "CAST(i AS BOOLEAN)", "CAST(at AS DATE) > day",
     "hour(at) = 3", "date_trunc('month', at) > day", "length(s) = 1", "concat(s, 'x') = 'x'", "coalesce(i, l) > 1",
+    "m['k'] + 0.5D > 1", "i DIV 2 = 1", "if(i > j, d, f) > 1", "if(x, i, l) > 1", "greatest(i, l) > 1",
+    "round(d, 1) = 0.5", "floor(e) = 1", "try_cast(s AS INT) = 1", "i & 3 = 1", "date_add(day, 1) > day", "nullif(i, 1) = 2", "isnan(d)",
     "abs(d) > 1", "-d > 1", "i / (1 + 1) > 2", "CAST('7' AS INT) < i",
 ]  # fmt: skip
 

@@ -191,7 +191,7 @@ SAID = {  # text: column, and what is said
     "within_frequency_cap(caps, t, 7, 1, 'n', 1, 1)": (31, "a string is expected here"),
     "within_frequency_cap(caps, t, 'f', 4294967296, 'n', 1, 1)": (36, r"a whole number below 2\^32 is expected here"),
     "geo_within_radius(lat, lat, 1, 2, 3) > 5": (19, r"a column is needed here, not geo_within_radius\(\.\.\.\)"),
-    "lower(segment_within(seen, t, 1, 3)) = 'a'": (22, "a column, a literal or a function of them"),
+    "lower(segment_within(seen, t, 1, 3)) = 'a'": (22, "this condition cannot be a part of a value"),
 }  # fmt: skip
 
 

@@ -95,11 +95,11 @@ def test_literals_are_a_part_of_values() -> None:
         ("u + 1 > 2", "column 'u' is uint64", 1),
         ("year(ns) = 1", "column 'ns' is timestamp[ns]", 6),
         ("l + 1 > 2", "column 'l' is list", 1),
-        ("m['k'] + 1 > 2", "entries of maps cannot be computed with", 1),
-        ("size(l) > a", "a size is compared with a number", 6),
+        ("m[5] + 1 > 2", "the keys of 'm' are string: write a string", 1),
+        ("size(s) > a", "size needs a list or map column; 's' is string", 6),
         ("nothing + 1 > 2", "unknown attribute 'nothing'", 1),
         ("a + X'1F' > 2", "a binary literal cannot be computed with", 5),
-        ("flag AND (a = 1) = (b = 1)", "comparing conditions is not supported", 11),
+        ("flag AND (a = 1) = array_contains(l, 1)", "this condition cannot be a part of a value", 35),
         ("a" + " + 1" * 80 + "= 1", "nests deeper than 64", 1),
         ("a + DATE '2024-02-30' > 1", "'2024-02-30' is not a day", 1),
     ],
@@ -113,7 +113,6 @@ def test_refused(text: str, says: str, column: int) -> None:
 def test_the_builder_refuses() -> None:
     for make, says in [
         (lambda: col("a") + None, "NULL and bytes"),
-        (lambda: col("m")["k"] + 1, "entries of maps"),
         (lambda: function("soundex", col("s")), "there is no function 'soundex'"),
         (lambda: col("a").cast(int), "cast takes the name of a type"),
         (lambda: col("a").isin([col("b")]), "a value is needed here"),

@@ -273,7 +273,7 @@ def test_attributes(text: str, names: list[str]) -> None:
         ("m = 1", "column 'm' is a map: name an entry, as in m\\['key'\\]", (1, 1)),
         ("m[5] = 1", "the keys of 'm' are string: write a string", (1, 1)),
         ("t = 1", "column 't' is a list: write array_contains", (1, 1)),
-        ("t[0] = 1", "array_contains", (1, 1)),
+        ("t['x'] = 1", "a list: \\[...\\] takes a place", (1, 1)),
         ("a['k'] = 1", "needs a map", (1, 1)),
         ("odd IS NULL", "which expressions cannot use", (1, 1)),
         ("array_contains(a, 1)", "array_contains needs a list column", (1, 16)),

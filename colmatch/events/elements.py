@@ -1,0 +1,62 @@
+"""Elements of lists by their places, and entries of maps by their keys, to compute with."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from colmatch.errors import EventError
+
+
+def element(lists: Any, name: str, place: int, mode: str) -> Any:
+    """Returns an element of each list, NULL where the list has none at that place.
+
+    place : from 0; or below 0, counted from the end, where the list's last element is -1
+    mode : "ansi", where a list without such an element is an error, or ""
+
+    Raises EventError: that error; or these are no lists.
+    """
+    types = pa.types
+    if types.is_fixed_size_list(lists.type):
+        lists = lists.cast(pa.list_(lists.type.value_type))
+    if not (types.is_list(lists.type) or types.is_large_list(lists.type)):
+        raise EventError(f"column {name!r} is {lists.type}, no list: cast it")
+    length = pc.fill_null(pc.list_value_length(lists), 0).to_numpy(zero_copy_only=False).astype(np.int64)
+    known = np.asarray(lists.is_valid().to_numpy(zero_copy_only=False))
+    at = length + place if place < 0 else np.full(len(lists), place, np.int64)
+    inside = known & (at >= 0) & (at < length)
+    if mode == "ansi" and (known & ~inside).any():
+        row = int(np.flatnonzero(known & ~inside)[0])
+        raise EventError(f"the list in row {row} of {name!r} has {length[row]} elements, and none at the place {place}")
+    begin = lists.offsets.to_numpy()[:-1].astype(np.int64)
+    return lists.values.take(pa.array(np.where(inside, begin + at, 0), mask=~inside))
+
+
+def size(values: Any, name: str) -> Any:
+    """Returns how many elements or entries each list or map has.
+
+    Raises EventError: these are none.
+    """
+    types = pa.types
+    if types.is_map(values.type):
+        offsets = values.offsets.to_numpy().astype(np.int32)
+        return pa.array(np.diff(offsets), mask=np.asarray(values.is_null().to_numpy(zero_copy_only=False)))
+    if not (types.is_list(values.type) or types.is_large_list(values.type) or types.is_fixed_size_list(values.type)):
+        raise EventError(f"column {name!r} is {values.type}, no list: cast it")
+    return pc.list_value_length(values).cast(pa.int32())
+
+
+def entry(maps: Any, name: str, key: str | int) -> Any:
+    """Returns what each map has under a key, NULL where it has not the key.
+
+    Raises EventError: these are no maps with such keys.
+    """
+    if not pa.types.is_map(maps.type):
+        raise EventError(f"column {name!r} is {maps.type}, no map: cast it")
+    kind = maps.type.key_type
+    if pa.types.is_dictionary(kind):
+        raise EventError(f"column {name!r} is {maps.type}: cast its keys to {kind.value_type}")
+    return pc.map_lookup(maps, pa.scalar(key, kind), "first")

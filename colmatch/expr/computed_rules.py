@@ -1,0 +1,229 @@
+"""Types of functions that choose, round, search texts or count days; and functions that are others.
+
+``Typing`` of ``computed_types.py`` has the rules of arithmetic and of types in common, which these
+are handed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from colmatch.events.nodes import INTEGERS, ValueNode, digits, is_decimal
+from colmatch.expr.ast import Refusal
+from colmatch.expr.computed import MOST_PARTS, Computed
+from colmatch.text.like import read_like
+
+_DIGITS_MOST = 15  # that round() may be told
+_FALSE = Computed("literal", ("boolean", "false"))
+_NULL = Computed("null", ())
+_EXAMPLES = {
+    "if": "if(a > 5, 'x', 'y')", "nvl2": "nvl2(a, 1, 2)", "nullif": "nullif(a, 0)", "case_of": "CASE a WHEN 1 THEN 2 END",
+    "decode": "decode(a, 1, 'x', 'y')", "left": "left(name, 2)", "right": "right(name, 2)", "locate": "locate('x', name)",
+    "date_sub": "date_sub(day, 3)", "date_add": "date_add(day, 3)", "nanvl": "nanvl(price, 0)", "case": "CASE WHEN a > 5 THEN 1 END",
+    "round": "round(price, 2)", "replace": "replace(name, 'a', 'b')", "instr": "instr(name, 'x')",
+    "datediff": "datediff(later, day), in days", "reverse": "reverse(name)", "floor": "floor(price)", "ceil": "ceil(price)",
+    "sign": "sign(price)", "sqrt": "sqrt(price)", "isnan": "isnan(price)", "greatest": "greatest(a, b)", "least": "least(a, b)",
+}  # fmt: skip
+_ARGUMENTS = {  # least and most
+    "if": (2, 3), "nvl2": (3, 3), "nullif": (2, 2), "case_of": (3, MOST_PARTS), "decode": (3, MOST_PARTS), "left": (2, 2),
+    "right": (2, 2), "locate": (2, 2), "date_sub": (2, 2), "date_add": (2, 2), "nanvl": (2, 2), "case": (2, MOST_PARTS),
+    "round": (1, 2), "replace": (2, 3), "instr": (2, 2), "datediff": (2, 2), "greatest": (2, MOST_PARTS),
+    "least": (2, MOST_PARTS),
+}  # fmt: skip
+
+
+def counted(name: str, arguments: Any) -> None:
+    """Checks how many arguments a function of this module has.
+
+    Raises Refusal: too few, or too many.
+    """
+    least, most = _ARGUMENTS.get(name, (1, 1))
+    if name in _EXAMPLES and not least <= len(arguments) <= most:
+        raise Refusal(f"{name} has too few or too many arguments here: it is written {_EXAMPLES[name]}")
+
+
+def plain(name: str, arguments: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
+    """Returns a function and its arguments, written by fewer functions."""
+    counted(name, arguments)
+    if name == "if":
+        return "case", arguments
+    if name == "nvl2":
+        return "case", (Computed("isnull", arguments[:1]), *arguments[:0:-1])
+    if name == "nullif":
+        return "case", (Computed("=", arguments), _NULL, arguments[0])
+    if name == "nanvl":
+        return "case", (Computed("isnan", arguments[:1]), arguments[1], arguments[0])
+    if name in ("case_of", "decode"):
+        value, *others = arguments
+        for i in range(0, len(others) - 1, 2):
+            others[i] = Computed("=" if name == "case_of" else "<=>", (value, others[i]))
+        return "case", tuple(others)
+    if name in ("left", "right"):
+        return "substring", (arguments[0], *_ends(name, arguments[1]))
+    if name == "locate":
+        return "instr", arguments[::-1]
+    if name == "date_sub":
+        return "date_add", (arguments[0], _minus(arguments[1]))
+    if name == "istrue":
+        return "coalesce", (*arguments, _FALSE)
+    if name == "isfalse":
+        return "coalesce", (Computed("not", arguments), _FALSE)
+    return name, arguments
+
+
+def _ends(name: str, count: Computed) -> tuple[Computed, ...]:
+    """Returns place and length of a text's beginning or end."""
+    if count.function != "literal" or count.arguments[0] != "int":
+        raise Refusal(f"{name} takes a string and a whole number, as in {_EXAMPLES[name]}")
+    number = max(int(count.arguments[1]), 0)
+    if name == "left" or not number:
+        return _whole(1), _whole(number)
+    return (_whole(-number),)
+
+
+def _whole(number: int) -> Computed:
+    return Computed("literal", ("int", str(number)))
+
+
+def _minus(value: Computed) -> Computed:
+    if value.function == "literal" and value.arguments[0] == "int":
+        return _whole(-int(value.arguments[1]))
+    return Computed("negate", (value,))
+
+
+class Rules:
+    """Types of functions, for ``Typing``."""
+
+    _ansi: bool
+    _common: Callable[[str, list[ValueNode]], list[ValueNode]]
+    _cast: Callable[[ValueNode, str], ValueNode]
+
+    def _logic(self, name: str, nodes: list[ValueNode]) -> ValueNode:
+        both = tuple([self._cast(node, "boolean") if node.type == "void" else node for node in nodes])
+        for node in both:
+            if node.type != "boolean":
+                raise Refusal(f"{name.upper()} takes conditions, not {node.type}: compare it with something")
+        return ValueNode(name, "boolean", both)
+
+    def _isnull(self, name: str, nodes: list[ValueNode]) -> ValueNode:
+        return ValueNode(name, "boolean", tuple(nodes))
+
+    def _case(self, name: str, nodes: list[ValueNode]) -> ValueNode:
+        counted(name, nodes)
+        pairs, other = divmod(len(nodes), 2)
+        results = [*nodes[1::2], *(nodes[-1:] if other else [ValueNode("null", "void", ())])]
+        found = self._common("CASE", results)
+        conditions = self._logic("when", nodes[: 2 * pairs : 2]).arguments
+        parts = [part for pair in zip(conditions, found[:pairs], strict=True) for part in pair]
+        return ValueNode("case", found[0].type, (*parts, found[-1]))
+
+    def _rounded(self, name: str, nodes: list[ValueNode]) -> ValueNode:
+        """Types ``floor`` and ``ceil``."""
+        counted(name, nodes)
+        type = _number(name, nodes[0])
+        if is_decimal(type):
+            precision, scale = digits(type)
+            return ValueNode(name, f"decimal({min(precision - scale + 1, 38)},0)", tuple(nodes)) if scale else nodes[0]
+        if type in INTEGERS:
+            return self._cast(nodes[0], "bigint")
+        return ValueNode(name, "bigint", (self._cast(nodes[0], "double"),))
+
+    def _round(self, name: str, nodes: list[ValueNode]) -> ValueNode:
+        counted(name, nodes)
+        type, places = _number(name, nodes[0]), 0
+        if len(nodes) == 2:
+            told = nodes[1]
+            if told.function != "literal" or told.type != "int" or abs(int(told.arguments[0])) > _DIGITS_MOST:
+                raise Refusal(f"round takes a literal number of digits up to {_DIGITS_MOST}, as in {_EXAMPLES[name]}")
+            places = int(told.arguments[0])
+        if places < 0 and type not in ("float", "double"):
+            raise Refusal(f"round of {type} to tens or hundreds is not computed: cast it to DOUBLE")
+        if type in INTEGERS:
+            return nodes[0]
+        if is_decimal(type):
+            precision, scale = digits(type)
+            least = min(places, scale)
+            return ValueNode("round", f"decimal({min(precision - scale + 1 + least, 38)},{least})", (nodes[0],))
+        return ValueNode("round_double", type, (nodes[0], places))
+
+    def _double(self, name: str, nodes: list[ValueNode]) -> ValueNode:
+        counted(name, nodes)
+        _number(name, nodes[0])
+        return ValueNode(name, "boolean" if name == "isnan" else "double", (self._cast(nodes[0], "double"),))
+
+    def _extreme(self, name: str, nodes: list[ValueNode]) -> ValueNode:
+        counted(name, nodes)
+        both = self._common(name, nodes)
+        if both[0].type in ("boolean", "binary"):
+            raise Refusal(f"{name} of {both[0].type} is not computed: write it with AND and OR")
+        return ValueNode(name, both[0].type, tuple(both))
+
+    def _bits(self, name: str, nodes: list[ValueNode]) -> ValueNode:
+        for node in nodes:
+            if node.type not in INTEGERS:
+                raise Refusal(f"{name!r} needs whole numbers, not {node.type}: cast it to BIGINT")
+        both = self._common(name, nodes)
+        if name != "div":
+            return ValueNode(name, both[0].type, tuple(both))
+        return ValueNode(
+            "div" + "_checked" * self._ansi, "bigint", tuple([self._cast(node, "bigint") for node in both])
+        )
+
+    def _search(self, name: str, nodes: list[ValueNode]) -> ValueNode:
+        """Types functions of a string and literal strings."""
+        counted(name, nodes)
+        if len(nodes) < 2 or nodes[0].type != "string" or any(not _is_text(node) for node in nodes[1:]):
+            raise Refusal(f"{name} takes a string and a literal, as in {_EXAMPLES.get(name, f'{name}(name, text)')}")
+        texts = [node.arguments[0] for node in nodes[1:]]
+        if name in ("like", "rlike"):
+            _check_pattern(name, texts[0])
+        if name == "replace":
+            return ValueNode(name, "string", (nodes[0], *texts, *([""] if len(texts) == 1 else [])))
+        return ValueNode(name, "int" if name == "instr" else "boolean", (nodes[0], *texts))
+
+    def _days(self, name: str, nodes: list[ValueNode]) -> ValueNode:
+        """Types ``date_add`` and ``datediff``."""
+        counted(name, nodes)
+        if nodes[0].type not in ("date", "timestamp", "timestamp_ntz"):
+            raise Refusal(f"{name} takes dates, not {nodes[0].type}, as in {_EXAMPLES[name]}")
+        first = self._cast(nodes[0], "date")
+        if name == "datediff" and nodes[1].type in ("date", "timestamp", "timestamp_ntz"):
+            return ValueNode(name, "int", (first, self._cast(nodes[1], "date")))
+        if name == "datediff" or nodes[1].type not in ("tinyint", "smallint", "int"):
+            raise Refusal(f"{name} does not take {nodes[1].type} behind a date: write {_EXAMPLES[name]}")
+        return ValueNode(name, "date", (first, self._cast(nodes[1], "int")))
+
+
+def _number(name: str, node: ValueNode) -> str:
+    """Returns the type of a number. Raises Refusal: it is none."""
+    if node.type not in (*INTEGERS, "float", "double") and not is_decimal(node.type):
+        raise Refusal(f"{name} needs a number, not {node.type}")
+    return node.type
+
+
+def _is_text(node: ValueNode) -> bool:
+    return node.function == "literal" and node.type == "string"
+
+
+def _check_pattern(name: str, pattern: str) -> None:
+    """Raises Refusal: a pattern is none."""
+    try:
+        if name == "like":
+            read_like(pattern)
+        else:
+            pc.match_substring_regex(pa.array([""]), pattern)
+    except (ValueError, pa.ArrowException) as error:
+        raise Refusal(f"{pattern!r:.80} is not a pattern of {name.upper()}: {error}") from None
+
+
+METHODS = {
+    **dict.fromkeys(("and", "or", "not"), "_logic"), "isnull": "_isnull", "case": "_case", "round": "_round",
+    **dict.fromkeys(("floor", "ceil"), "_rounded"), **dict.fromkeys(("sign", "sqrt", "isnan"), "_double"),
+    **dict.fromkeys(("greatest", "least"), "_extreme"), **dict.fromkeys(("&", "|", "^", "div"), "_bits"),
+    **dict.fromkeys(("like", "rlike", "startswith", "endswith", "contains", "instr", "replace"), "_search"),
+    **dict.fromkeys(("date_add", "datediff"), "_days"),
+}  # fmt: skip
