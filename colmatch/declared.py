@@ -81,25 +81,60 @@ def schema_of(declared: object) -> pa.Schema:
 def _schema_of(declared: Any) -> pa.Schema | None:
     if isinstance(declared, str):
         return parse_schema(declared)
+    package = type(declared).__module__.partition(".")[0]
     if isinstance(declared, Mapping):
-        return pa.schema([_declared_field(str(name), given) for name, given in declared.items()])
+        make = _polars_field if package == "polars" else _declared_field
+        return pa.schema([make(str(name), given) for name, given in declared.items()])
     if hasattr(declared, "__arrow_c_schema__"):
         return pa.schema(declared)
-    package = type(declared).__module__.partition(".")[0]
     if package == "pandas" and hasattr(declared, "columns"):
-        return pa.Schema.from_pandas(declared, preserve_index=False)
+        return pa.schema([_pandas_field(declared.iloc[:, [i]]) for i in range(declared.shape[1])])
     if package == "duckdb" and hasattr(declared, "limit"):
         return pa.RecordBatchReader.from_stream(declared.limit(0)).schema
     if package == "pyspark":
-        from pyspark.sql.pandas.types import to_arrow_schema
-
-        return to_arrow_schema(getattr(declared, "schema", declared), timezone="UTC")
+        return pa.schema([_spark_field(field) for field in getattr(declared, "schema", declared).fields])
     if hasattr(declared, "collect_schema"):  # of polars, of what is not computed yet
         return _schema_of(declared.collect_schema())
     own = getattr(declared, "schema", getattr(declared, "projected_schema", None))  # of a table, a dataset, a scanner
     if isinstance(own, pa.Schema):
         return own
     return pa.RecordBatchReader.from_stream(declared).schema if hasattr(declared, "__arrow_c_stream__") else None
+
+
+def _known_field(name: str, library: str, type: object, make: Callable[[], pa.Field]) -> pa.Field:
+    """Returns a column of another library's schema.
+
+    Its type is Arrow's for unknown ones where Arrow has none: no expression can use it then, and
+    the other columns stay usable.
+    """
+    try:
+        with refusing(SchemaError, "Arrow has no such type"):
+            return make()
+    except SchemaError:
+        return pa.field(name, pa.opaque(pa.null(), f"{type!s:.200}", library))
+
+
+def _pandas_field(column: Any) -> pa.Field:
+    """Returns the column of a data frame that has no other."""
+
+    def make() -> pa.Field:
+        return pa.Schema.from_pandas(column, preserve_index=False).field(0)
+
+    return _known_field(str(column.columns[0]), "pandas", column.dtypes.iloc[0], make)
+
+
+def _polars_field(name: str, type: Any) -> pa.Field:
+    return _known_field(name, "polars", type, lambda: _declared_field(name, type))
+
+
+def _spark_field(field: Any) -> pa.Field:
+    from pyspark.sql.pandas.types import to_arrow_schema
+    from pyspark.sql.types import StructType
+
+    def make() -> pa.Field:
+        return to_arrow_schema(StructType([field]), timezone="UTC").field(0)
+
+    return _known_field(field.name, "Spark", field.dataType.simpleString(), make)
 
 
 def _declared_field(name: str, declared: Any) -> pa.Field:

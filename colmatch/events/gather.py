@@ -54,6 +54,10 @@ def seen_batches(
     """
     if _is_dataset(events):
         return _scanned(events, rows, see(), needed)
+    if _is_frame(events):
+        seen = see()
+        reader = _source(_narrowed(events, needed(seen)))[0]
+        return _gather(reader, rows, lambda: seen, needed)
     source, whole = _source(events)
     return _gather(source, rows, cache(see) if whole else see, needed)
 
@@ -62,6 +66,25 @@ def _is_dataset(events: object) -> bool:
     """Says whether events are a dataset, which pyarrow reads column by column."""
     dataset = sys.modules.get("pyarrow.dataset")  # who has one has imported this
     return dataset is not None and isinstance(events, dataset.Dataset)
+
+
+def _is_frame(events: object) -> bool:
+    """Says whether events are a data frame that may have columns of types that Arrow has not."""
+    return type(events).__module__.partition(".")[0] in ("pandas", "polars") and hasattr(events, "columns")
+
+
+def _narrowed(frame: Any, columns: list[str] | None) -> Any:
+    """Returns a data frame with the needed columns alone, since Arrow may have no type for others.
+
+    All stay where one that is needed is not there, so that an error can name them.
+    """
+    names = list(map(str, frame.columns))
+    found = None if columns is None else meant(names, columns)
+    if not found or not {name.lower() for name in columns or ()} <= {name.lower() for name in names}:
+        return frame
+    wanted = set(found)
+    kept = [i for i, name in enumerate(names) if name in wanted]
+    return pa.Table.from_pandas(frame.iloc[:, kept], preserve_index=False) if hasattr(frame, "iloc") else frame[:, kept]
 
 
 def _scanned(
