@@ -41,6 +41,7 @@ class Family(IntEnum):
     BINARY = 6
     DATE = 7
     TIMESTAMP = 8
+    WIDE_DECIMAL = 9  # of more than 18 digits, which 64 bits have no room for
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,7 @@ class Type:
     """Type of a value: a family and what distinguishes its members."""
 
     family: Family
-    scale: int = 0  # DECIMAL: digits after the point
+    scale: int = 0  # DECIMAL, WIDE_DECIMAL: digits after the point
     unit: str = ""  # TIMESTAMP: s, ms, us or ns
     zone: str | None = None  # TIMESTAMP: its zone; None for local time
     name: str = ""  # how errors call it
@@ -58,10 +59,10 @@ class Type:
 
     @property
     def textual(self) -> bool:
-        """Returns whether values are bytes, whose keys are labels among the literals of the
+        """Returns whether values are read as bytes, whose keys are labels among the literals of the
         attribute.
         """
-        return self.family in (Family.STRING, Family.BINARY)
+        return self.family in (Family.STRING, Family.BINARY, Family.WIDE_DECIMAL)
 
 
 class Shape(IntEnum):
@@ -345,9 +346,8 @@ def value_type(arrow: pa.DataType) -> Type | None:
     if types.is_floating(arrow):
         return Type(Family.FLOAT, name=name)
     if types.is_decimal(arrow):
-        if arrow.precision > 18 or not 0 <= arrow.scale <= 18:
-            return None
-        return Type(Family.DECIMAL, scale=arrow.scale, name=name)
+        family = Family.DECIMAL if arrow.precision <= 18 else Family.WIDE_DECIMAL
+        return Type(family, scale=arrow.scale, name=name)
     if types.is_string(arrow) or types.is_large_string(arrow) or types.is_string_view(arrow):
         return Type(Family.STRING, name="string")
     binary = (types.is_binary, types.is_large_binary, types.is_binary_view, types.is_fixed_size_binary)

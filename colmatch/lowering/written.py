@@ -19,6 +19,7 @@ from colmatch.kernels.layout import KEY_MAX, KEY_MIN
 from colmatch.lowering.forms import arguments_text, quoted
 from colmatch.lowering.keys import NEVER_ROUNDS, UINT64_OFFSET, key_float
 from colmatch.lowering.times import EPOCH
+from colmatch.lowering.wide import wide_text
 from colmatch.schema import Attribute, Family, Role, Type
 from colmatch.text.like import write_like
 from colmatch.text.reduce import successor
@@ -162,6 +163,8 @@ class _Condition:
         data = self._texts[key]
         if self._type.family is Family.BINARY:
             return f"X'{data.hex().upper()}'"
+        if self._type.family is Family.WIDE_DECIMAL:
+            return wide_text(data, self._type.scale)
         return quoted(data.decode(errors="backslashreplace"))
 
     def _list(self, keys: list[int]) -> str:

@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from colmatch.arrays.frozen import contiguous, freeze
 from colmatch.events.reader import Reader
+from colmatch.incoming import nulls_of
 from colmatch.indexing.base import Built
 from colmatch.indexing.sound import UnsoundError, below, codes_are_sound, equal, lengths, predicates_are_sound, ranges
 from colmatch.kernels.layout import KEY_MAX, U8, Literals
@@ -100,7 +101,7 @@ def check_version(version: Version, schema: Schema) -> None:
     # An empty batch makes all computed attributes, patterns and calls, as any batch does. Arrow
     # cannot make other columns of all types, and none needs to be there.
     used = [field for field in schema.arrow if field.name in version.attributes.columns]
-    empty = pa.RecordBatch.from_arrays([pa.nulls(0, field.type) for field in used], [field.name for field in used])
+    empty = pa.RecordBatch.from_arrays([nulls_of(0, field.type) for field in used], [field.name for field in used])
     Reader(version.attributes, version.literals, True).read(empty)
 
 

@@ -52,7 +52,7 @@ FOUND = [[], [1, 2], [1, 2, 3]]
 def events(request: pytest.FixtureRequest) -> pa.Table:
     """Rows with the column beside others, and within a struct of which another field is used."""
     numbers = pa.array([1, 2, 3])
-    beside = pa.nulls(3) if "run_end" in str(request.param.type) else request.param  # Arrow copies no such structs
+    beside = request.param
     together = pa.StructArray.from_arrays([pa.array([None, 1, 2]), beside], ["a", "odd"])
     return pa.table({"a": numbers, "odd": request.param, "s": together})
 
@@ -101,6 +101,9 @@ def test_rules_that_use_it_say_that_they_cannot(events: pa.Table) -> None:
 
 
 def test_the_command_takes_files_with_it(events: pa.Table, tmp_path: Path) -> None:
+    if "run_end" in str(events.schema.field("odd").type):  # Arrow reads no such structs from a file as they were
+        alone = pa.StructArray.from_arrays([pa.array([None, 1, 2])], ["a"])
+        events = events.set_column(2, "s", alone)
     (tmp_path / "rules.csv").write_text("id,expression\n" + "".join(f'{id},"{text}"\n' for id, text in RULES.items()))
     with pa.OSFile(str(tmp_path / "events.arrow"), "wb") as sink, pa.ipc.new_file(sink, events.schema) as writer:
         writer.write_table(events)
