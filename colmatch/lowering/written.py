@@ -137,7 +137,7 @@ class _Condition:
 
     def write(self, runs: Runs) -> str:
         name = self._name
-        points = [lo for lo, hi in runs if lo == hi]
+        points = [lo for lo, hi in runs if self._is_point(lo, hi)]
         if self._multi:
             if len(points) == 1:
                 return f"array_contains({name}, {self._literal(points[0])})"
@@ -146,7 +146,7 @@ class _Condition:
             return f"{name} = {self._literal(points[0])}" if len(points) == 1 else f"{name} IN ({self._list(points)})"
         if runs[0][0] == KEY_MIN and runs[-1][1] == KEY_MAX:
             gaps = [(a[1] + 1, b[0] - 1) for a, b in pairwise(runs)]
-            missing = [lo for lo, hi in gaps if lo == hi]
+            missing = [lo for lo, hi in gaps if self._is_point(lo, hi)]
             if len(missing) == len(gaps):
                 if len(missing) == 1:
                     return f"{name} <> {self._literal(missing[0])}"
@@ -156,6 +156,10 @@ class _Condition:
         elif len(runs) == 1 and (prefix := self._prefix(*runs[0])):
             return f"{name} LIKE {prefix}"
         return " OR ".join([self._range(lo, hi) for lo, hi in runs])
+
+    def _is_point(self, lo: int, hi: int) -> bool:
+        """Says whether an interval is one literal, not the space between two."""
+        return lo == hi and (not self._type.textual or lo % 2 == 1)
 
     def _literal(self, key: int) -> str:
         if not self._type.textual:
@@ -182,7 +186,7 @@ class _Condition:
 
     def _range(self, lo: int, hi: int) -> str:
         name, textual = self._name, self._type.textual
-        if lo == hi:
+        if self._is_point(lo, hi):
             return f"{name} = {self._literal(lo)}"
         at_least, at_most = ">=", "<="
         if textual:
