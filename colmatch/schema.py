@@ -23,7 +23,7 @@ from colmatch.errors import SchemaError, near, shown
 from colmatch.incoming import NESTED_MOST, refusing
 from colmatch.kernels._forks import cached_property
 
-UNITS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}  # of timestamps, in a second
+UNITS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}  # of timestamps and times of day, in a second
 
 
 class Family(IntEnum):
@@ -42,6 +42,7 @@ class Family(IntEnum):
     DATE = 7
     TIMESTAMP = 8
     WIDE_DECIMAL = 9  # of more than 18 digits, which 64 bits have no room for
+    TIME = 10  # of day
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,7 @@ class Type:
 
     family: Family
     scale: int = 0  # DECIMAL, WIDE_DECIMAL: digits after the point
-    unit: str = ""  # TIMESTAMP: s, ms, us or ns
+    unit: str = ""  # TIMESTAMP, TIME: s, ms, us or ns
     zone: str | None = None  # TIMESTAMP: its zone; None for local time
     name: str = ""  # how errors call it
 
@@ -357,7 +358,14 @@ def value_type(arrow: pa.DataType) -> Type | None:
         return Type(Family.DATE, name="date")
     if types.is_timestamp(arrow):
         return Type(Family.TIMESTAMP, unit=arrow.unit, zone=arrow.tz, name=name)
+    if types.is_time(arrow):
+        return Type(Family.TIME, unit=arrow.unit, name=name)
     return None
+
+
+def time_type(unit: str) -> pa.DataType:
+    """Returns the type of times of day in a unit, which has one width."""
+    return pa.time32(unit) if unit in ("s", "ms") else pa.time64(unit)
 
 
 def _column(path: tuple[str, ...], arrow: pa.DataType) -> Column:

@@ -292,7 +292,7 @@ class _Binder:
             after = physical.FLIPPED
         elif have.family is Family.DECIMAL:
             factor = 10 ** (wanted.scale - have.scale)
-        elif have.family is Family.TIMESTAMP:
+        elif have.family in (Family.TIMESTAMP, Family.TIME):
             factor = UNITS[wanted.unit] // UNITS[have.unit]
         elif pa.types.is_date64(value):
             after, factor = physical.DIVIDED, DAY
@@ -364,8 +364,10 @@ def _form(arrow: pa.DataType) -> tuple[int, int]:
     form = _FORMS.get(arrow)
     if form is not None:
         return form, 0
-    if pa.types.is_timestamp(arrow):
+    if pa.types.is_timestamp(arrow) or pa.types.is_time64(arrow):
         return physical.I64, 0
+    if pa.types.is_time32(arrow):
+        return physical.I32, 0
     if pa.types.is_fixed_size_binary(arrow):
         return physical.FIXED, arrow.byte_width
     assert pa.types.is_decimal(arrow)

@@ -23,7 +23,7 @@ from colmatch.errors import EventError
 from colmatch.events.exact import UnfitError, exact, ordered_bytes
 from colmatch.incoming import nulls_of, without_runs
 from colmatch.kernels.layout import I64
-from colmatch.schema import UNITS, Family, Type
+from colmatch.schema import UNITS, Family, Type, time_type
 
 _NUMBERS = frozenset({Family.INT, Family.UINT64, Family.FLOAT, Family.DECIMAL, Family.WIDE_DECIMAL})
 _DAYS = frozenset({Family.DATE, Family.TIMESTAMP})
@@ -50,7 +50,7 @@ def is_read_as_is(have: Type, wanted: Type, arrow: pa.DataType) -> bool:
         return False
     if wanted.family is Family.DECIMAL:
         return 0 <= wanted.scale - have.scale <= 18
-    return wanted.family is not Family.TIMESTAMP or UNITS[have.unit] <= UNITS[wanted.unit]
+    return wanted.family not in (Family.TIMESTAMP, Family.TIME) or UNITS[have.unit] <= UNITS[wanted.unit]
 
 
 def changed_type(wanted: Type) -> pa.DataType:
@@ -61,6 +61,8 @@ def changed_type(wanted: Type) -> pa.DataType:
         return pa.decimal128(38, wanted.scale)
     if wanted.family is Family.TIMESTAMP:
         return pa.timestamp(wanted.unit, wanted.zone)
+    if wanted.family is Family.TIME:
+        return time_type(wanted.unit)
     return _CHANGED[wanted.family]
 
 

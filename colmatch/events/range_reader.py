@@ -21,7 +21,7 @@ from colmatch.events.vocabulary import Vocabulary
 from colmatch.kernels import _forks
 from colmatch.kernels.ends import join_ends
 from colmatch.kernels.layout import I64, KEY_MAX, KEY_MIN, U8, Batch
-from colmatch.schema import Attributes, Family, value_type
+from colmatch.schema import UNITS, Attributes, Family, value_type
 
 KEPT = 8  # pairs of attributes that are remembered for one matcher
 
@@ -238,6 +238,9 @@ def _extremes(type: pa.DataType) -> pa.Array:
         return pa.array([-(2**31), 2**31 - 1], pa.int32()).view(pa.date32())
     if types.is_timestamp(type):
         return pa.array([KEY_MIN, KEY_MAX], pa.int64()).view(type)
+    if types.is_time(type):
+        width = pa.int32() if types.is_time32(type) else pa.int64()
+        return pa.array([0, 86_400 * UNITS[type.unit] - 1], width).view(type)
     value = value_type(type)
     assert value is not None
     return pa.array(["", None] if value.family is Family.STRING else [b"", None])

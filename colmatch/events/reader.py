@@ -1,4 +1,4 @@
-"""Record batches -> ``kernels.layout.Batch``. Nothing else reads Arrow's buffers.
+"""Record batches -> ``kernels.layout.Batch``. Only ``exact.py`` reads buffers of Arrow besides.
 
 ``Reader.read`` exports a batch through the Arrow C data interface and has kernels walk the exported
 structs: no Python runs for a column, let alone a row. The distinct strings that text patterns are

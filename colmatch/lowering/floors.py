@@ -22,7 +22,7 @@ from colmatch.kernels.lowering.intervals import key_intervals
 from colmatch.kernels.lowering.operators import ABOVE, BELOW, EXACT
 from colmatch.lowering.forms import Kind, Op
 from colmatch.lowering.keys import NEVER_ROUNDS, UINT64_OFFSET, float_key, float_keys
-from colmatch.lowering.times import SECOND, days, instant
+from colmatch.lowering.times import SECOND, days, instant, time_of_day
 from colmatch.schema import UNITS, Family, Type
 from colmatch.session import Session
 
@@ -45,6 +45,7 @@ _FITS: dict[Family, tuple[frozenset[Kind], str]] = {
         frozenset({Kind.TIMESTAMP, Kind.TIMESTAMP_NTZ, Kind.DATE, Kind.STRING}),
         "a timestamp such as TIMESTAMP '2013-01-31 10:00:00'",
     ),
+    Family.TIME: (frozenset({Kind.STRING}), "a time of day such as '10:30:00'"),
 }
 
 
@@ -120,6 +121,8 @@ def converter(type: Type, kind: Kind, negative: bool, session: Session) -> Conve
         return lambda v: _number(v, negative, scale, offset)
     if family is Family.DATE:
         return lambda v: (days(v), EXACT)
+    if family is Family.TIME:
+        return lambda v: _in_units(time_of_day(v), type.unit)
     assert family is Family.TIMESTAMP
     return lambda v: _in_units(instant(v, type, session), type.unit)
 

@@ -20,7 +20,7 @@ from colmatch.lowering.forms import arguments_text, quoted
 from colmatch.lowering.keys import NEVER_ROUNDS, UINT64_OFFSET, key_float
 from colmatch.lowering.times import EPOCH
 from colmatch.lowering.wide import wide_text
-from colmatch.schema import Attribute, Family, Role, Type
+from colmatch.schema import UNITS, Attribute, Family, Role, Type, time_type
 from colmatch.text.like import write_like
 from colmatch.text.reduce import successor
 
@@ -219,6 +219,11 @@ def literal_text(type: Type, key: int) -> str:
     if family is Family.DATE:
         ordinal = key + EPOCH
         return f"DATE '{dt.date.fromordinal(ordinal)}'" if 1 <= ordinal <= dt.date.max.toordinal() else f"day {key}"
+    if family is Family.TIME:
+        width = pa.int32() if type.unit in ("s", "ms") else pa.int64()
+        inside = 0 <= key < 86_400 * UNITS[type.unit]
+        text = pa.array([key], width).view(time_type(type.unit)).cast(pa.string())[0].as_py() if inside else str(key)
+        return f"'{text}'"
     if family is Family.TIMESTAMP:
         return f"TIMESTAMP '{pa.scalar(key, pa.timestamp(type.unit, 'UTC' if type.zone else None)).cast(pa.string())}'"
     return str(key)
