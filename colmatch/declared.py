@@ -1,9 +1,10 @@
 """Schemas and types as users declare them -> those of Arrow.
 
-A text is one line, columns separated by commas: ``age: int64, city: string, tags: list<string>``,
-or as in SQL, ``age bigint, city varchar(20), tags array<string>``. Or it is a file with one column
-a line (``#`` begins a comment), or a JSON object from name to type. Types are what ``str()`` of a
-pyarrow type prints, pyarrow's short names, and those of Spark and DuckDB, which sqlglot reads.
+A text has columns separated by commas or ends of lines: ``age: int64, city: string``, or as in the
+body of SQL's CREATE TABLE, ``age bigint, city varchar(20), tags array<string>``. Brackets may go
+over several lines, and ``#`` and ``--`` begin comments. Or the text is a JSON object from name to
+type. Types are what ``str()`` of a pyarrow type prints, pyarrow's short names, and those of Spark
+and DuckDB, which sqlglot reads.
 
 Other libraries' schemas are recognised by what they offer, so none of these libraries is imported.
 """
@@ -13,7 +14,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
-from datetime import date, datetime
+from datetime import date, datetime, time, timedelta
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,18 @@ _NOT_NULL = re.compile(r"\s+not\s+null\s*$", re.IGNORECASE)
 _CONSTRAINT = re.compile(
     r"\s+(?:not\s+null|null|primary\s+key|(?P<comment>comment)\s+'(?:[^'\\]|''|\\.)*')\s*$", re.IGNORECASE | re.DOTALL
 )
+# A quoted text or name, or a comment; and what at the begin of a line belongs to the one before.
+_QUOTES = re.compile(r"""'(?:[^'\\]|''|\\.)*'|"(?:[^"]|"")*"|`(?:[^`]|``)*`|(?:\#|--)[^\n]*""", re.DOTALL)
+_GOES_ON = re.compile(r"\s*(?:not\s+null\b|primary\s+key\b|comment\s+')", re.IGNORECASE)
+_LISTS = {
+    "list": pa.list_, "array": pa.list_, "large_list": pa.large_list, "list_view": pa.list_view,
+    "large_list_view": pa.large_list_view,
+}  # fmt: skip
+_DECIMALS = {
+    "decimal": pa.decimal128, "decimal128": pa.decimal128, "decimal32": pa.decimal32, "decimal64": pa.decimal64,
+    "decimal256": pa.decimal256,
+}  # fmt: skip
+_EXTENSIONS = {"arrow.uuid": pa.uuid, "arrow.json": pa.json_, "arrow.bool8": pa.bool8}
 # pyarrow prints these names but knows only others as aliases.
 _PRINTED = {
     "double": "float64",
@@ -50,6 +63,10 @@ _PYTHON: dict[Any, pa.DataType] = {
     bytes: pa.binary(),
     date: pa.date32(),
     datetime: pa.timestamp("us"),
+    time: pa.time64("us"),
+    timedelta: pa.duration("us"),
+    np.datetime64: pa.timestamp("us"),  # NumPy says no unit, and others are taken where they fit
+    np.timedelta64: pa.duration("us"),
 }
 _SQL = {  # by the names of sqlglot's types
     "BOOLEAN": pa.bool_(), "TINYINT": pa.int8(), "SMALLINT": pa.int16(), "INT": pa.int32(), "BIGINT": pa.int64(),
@@ -81,25 +98,57 @@ def schema_of(declared: object) -> pa.Schema:
 def _schema_of(declared: Any) -> pa.Schema | None:
     if isinstance(declared, str):
         return parse_schema(declared)
+    package = type(declared).__module__.partition(".")[0]
     if isinstance(declared, Mapping):
-        return pa.schema([_declared_field(str(name), given) for name, given in declared.items()])
+        make = _polars_field if package == "polars" else _declared_field
+        return pa.schema([make(str(name), given) for name, given in declared.items()])
     if hasattr(declared, "__arrow_c_schema__"):
         return pa.schema(declared)
-    package = type(declared).__module__.partition(".")[0]
     if package == "pandas" and hasattr(declared, "columns"):
-        return pa.Schema.from_pandas(declared, preserve_index=False)
+        return pa.schema([_pandas_field(declared.iloc[:, [i]]) for i in range(declared.shape[1])])
     if package == "duckdb" and hasattr(declared, "limit"):
         return pa.RecordBatchReader.from_stream(declared.limit(0)).schema
     if package == "pyspark":
-        from pyspark.sql.pandas.types import to_arrow_schema
-
-        return to_arrow_schema(getattr(declared, "schema", declared), timezone="UTC")
+        return pa.schema([_spark_field(field) for field in getattr(declared, "schema", declared).fields])
     if hasattr(declared, "collect_schema"):  # of polars, of what is not computed yet
         return _schema_of(declared.collect_schema())
     own = getattr(declared, "schema", getattr(declared, "projected_schema", None))  # of a table, a dataset, a scanner
     if isinstance(own, pa.Schema):
         return own
     return pa.RecordBatchReader.from_stream(declared).schema if hasattr(declared, "__arrow_c_stream__") else None
+
+
+def _known_field(name: str, library: str, type: object, make: Callable[[], pa.Field]) -> pa.Field:
+    """Returns a column of another library's schema.
+
+    Its type is Arrow's for unknown ones where Arrow has none: no expression can use it then, and
+    the other columns stay usable.
+    """
+    try:
+        with refusing(SchemaError, "Arrow has no such type"):
+            return make()
+    except SchemaError:
+        return pa.field(name, pa.opaque(pa.null(), f"{type!s:.200}", library))
+
+
+def _pandas_field(column: Any) -> pa.Field:
+    """Returns the column of a data frame that has no other."""
+
+    def make() -> pa.Field:
+        return pa.Schema.from_pandas(column, preserve_index=False).field(0)
+
+    return _known_field(str(column.columns[0]), "pandas", column.dtypes.iloc[0], make)
+
+
+def _polars_field(name: str, type: Any) -> pa.Field:
+    return _known_field(name, "polars", type, lambda: _declared_field(name, type))
+
+
+def _spark_field(field: Any) -> pa.Field:
+    def make() -> pa.Field:
+        return pa.field(field.name, type_of(field.dataType, field.name), nullable=field.nullable)
+
+    return _known_field(field.name, "Spark", field.dataType.simpleString(), make)
 
 
 def _declared_field(name: str, declared: Any) -> pa.Field:
@@ -127,12 +176,12 @@ def type_of(declared: Any, column: str) -> pa.DataType:
             return _PYTHON[declared]
         if isinstance(declared, np.dtype) or (isinstance(declared, type) and issubclass(declared, np.generic)):
             dtype = np.dtype(declared)
+            if dtype.kind in "mM" and np.datetime_data(dtype)[0] == "generic":
+                return _PYTHON[dtype.type]
             return pa.string() if dtype.kind in "UT" else pa.from_numpy_dtype(dtype)
         module = (declared if isinstance(declared, type) else type(declared)).__module__
         if module.startswith("pyspark."):
-            from pyspark.sql.pandas.types import to_arrow_type
-
-            return to_arrow_type(declared() if isinstance(declared, type) else declared, timezone="UTC")
+            return _spark_type(declared() if isinstance(declared, type) else declared, column)
         if module.startswith("polars."):
             import polars
 
@@ -141,6 +190,16 @@ def type_of(declared: Any, column: str) -> pa.DataType:
         f"column {shown(column)}: a pyarrow.DataType, the name of a type, or a type of Python, NumPy, Spark or polars is "
         f"needed, not {shown(declared)}"
     )
+
+
+def _spark_type(type: Any, column: str) -> pa.DataType:
+    from pyspark.errors import PySparkException
+    from pyspark.sql.pandas.types import to_arrow_type
+
+    try:
+        return to_arrow_type(type, timezone="UTC")
+    except PySparkException:  # CHAR and VARCHAR, which Spark has for schemas alone
+        return parse_type(type.simpleString(), column)
 
 
 def parse_schema(text: str) -> pa.Schema:
@@ -160,8 +219,11 @@ def parse_schema(text: str) -> pa.Schema:
         raise SchemaError("the schema has half a surrogate pair in it, which is no character")
     if text.lstrip().startswith("{"):
         return _from_json(text)
-    lines = [line.partition("#")[0] for line in text.splitlines()]
-    fields = [_field(part) for line in lines for part in _split(line) if part.strip()]
+    text = "\n".join(text.splitlines())
+    text = _QUOTES.sub(lambda found: found[0] if found[0][0] in "'\"`" else " ", text).strip()
+    if text.startswith("(") and text.endswith(")"):  # as in CREATE TABLE
+        text = text[1:-1]
+    fields = [_field(part) for part in _split(text, lines=True) if part.strip()]
     if not fields:
         raise SchemaError("the schema names no column: write it as 'age: int64, city: string'")
     return pa.schema(fields)
@@ -187,8 +249,10 @@ def _field(part: str) -> pa.Field:
     return _declared_field(name, found[2])
 
 
-def _split(text: str) -> list[str]:
+def _split(text: str, lines: bool = False) -> list[str]:
     """Returns the parts between the commas that are inside no brackets and no quotes.
+
+    lines : parts end with their line, too, unless the next one goes on with NOT NULL or the like
 
     Raises SchemaError: a bracket or a quote has no other end.
     """
@@ -204,7 +268,7 @@ def _split(text: str) -> list[str]:
             depth += 1
         elif character in ">)]":
             depth -= 1
-        elif character == "," and depth == 0:
+        elif depth == 0 and (character == "," or (lines and character == "\n" and not _GOES_ON.match(text, i))):
             parts.append(text[start:i])
             start = i + 1
         if depth < 0:
@@ -217,6 +281,9 @@ def _split(text: str) -> list[str]:
 def parse_type(text: str, column: str) -> pa.DataType:
     """Returns the type called ``text``; errors name ``column``."""
     text = _NOT_NULL.sub("", text.strip())
+    sized = re.fullmatch(r"fixed_size_list\s*<(.*)>\s*\[(\d+)\]", text, re.DOTALL)
+    if sized:
+        return pa.list_(parse_type(f"list<{sized[1]}>", column).value_type, int(sized[2]))
     found = re.fullmatch(r"(\w+)\s*(?:<(.*)>|\((.*)\)|\[(.*)\])", text, re.DOTALL)
     name, inside = (
         (found[1].lower(), next(group for group in found.groups()[1:] if group is not None))
@@ -225,7 +292,7 @@ def parse_type(text: str, column: str) -> pa.DataType:
     )
     try:
         made = _nested(name, _split(inside), column) if found else pa.type_for_alias(_PRINTED.get(name, name))
-    except (ValueError, IndexError, TypeError) as error:
+    except (ValueError, LookupError, TypeError, StopIteration) as error:
         if isinstance(error, SchemaError):
             raise
         made = None
@@ -244,15 +311,23 @@ def _nested(name: str, inside: list[str], column: str) -> pa.DataType | None:
 
     if name == "struct":
         return pa.struct([_field(part) for part in inside])
-    if name in ("list", "array", "large_list"):
-        return (pa.large_list if name == "large_list" else pa.list_)(inner(",".join(inside)))
+    if name in _LISTS:
+        return _LISTS[name](inner(",".join(inside)))
     if name == "map":
-        return pa.map_(inner(inside[0]), inner(",".join(inside[1:])))
-    if name in ("decimal", "decimal128"):
-        return pa.decimal128(int(inside[0]), int(inside[1]) if len(inside) > 1 else 0)
+        is_sorted = inside[-1].strip() == "keys_sorted"
+        return pa.map_(inner(inside[0]), inner(",".join(inside[1 : len(inside) - is_sorted])), is_sorted)
+    if name in _DECIMALS:
+        return _DECIMALS[name](int(inside[0]), int(inside[1]) if len(inside) > 1 else 0)
     if name == "dictionary":
-        values = next(part for part in inside if not re.match(r"\s*(indices|ordered)\s*=", part))
-        return pa.dictionary(pa.int32(), parse_type(re.sub(r"^\s*values\s*=", "", values), column))
+        ways = [re.fullmatch(r"\s*(indices|ordered)\s*=\s*(\w+)\s*", part) for part in inside]
+        said = {way[1]: way[2] for way in ways if way}
+        values = next(part for part, way in zip(inside, ways, strict=True) if not way)
+        value = parse_type(re.sub(r"^\s*values\s*=", "", values), column)
+        return pa.dictionary(pa.type_for_alias(said.get("indices", "int32")), value, said.get("ordered") == "1")
+    if name == "run_end_encoded":
+        return pa.run_end_encoded(inner(inside[0]), inner(",".join(inside[1:])))
+    if name == "extension":
+        return _EXTENSIONS[inside[0].strip()]()
     if name == "timestamp":
         zone = inside[1].strip().removeprefix("tz=").strip() if len(inside) > 1 else None
         return pa.timestamp(inside[0].strip(), zone)

@@ -317,6 +317,14 @@ def without_runs(column: pa.Array) -> pa.Array:
     return values.take(at)
 
 
+def nulls_of(count: int, type: pa.DataType) -> pa.Array:
+    """Returns NULLs of a type. Arrow makes invalid ones of a struct that has runs."""
+    if not pa.types.is_struct(type) or not type.num_fields:
+        return pa.nulls(count, type)
+    fields = [nulls_of(count, field.type) for field in type]
+    return pa.StructArray.from_arrays(fields, fields=list(type), mask=pa.array([True] * count, pa.bool_()))
+
+
 def _of_views(column: pa.Array) -> pa.LargeListArray:
     """List views as lists. A cast would take what a NULL has for its place."""
     ends = pc.cumulative_sum(pc.fill_null(pc.list_value_length(column), 0).cast(pa.int64()))

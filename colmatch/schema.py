@@ -25,7 +25,7 @@ from colmatch.incoming import NESTED_MOST, refusing
 from colmatch.kernels._forks import cached_property
 
 _CASE = b"colmatch.case_sensitive"  # key of an Arrow schema's metadata, so that it is saved with the schema
-UNITS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}  # of timestamps, in a second
+UNITS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}  # of timestamps and times of day, in a second
 
 
 class Family(IntEnum):
@@ -43,6 +43,8 @@ class Family(IntEnum):
     BINARY = 6
     DATE = 7
     TIMESTAMP = 8
+    WIDE_DECIMAL = 9  # of more than 18 digits, which 64 bits have no room for
+    TIME = 10  # of day
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +52,8 @@ class Type:
     """Type of a value: a family and what distinguishes its members."""
 
     family: Family
-    scale: int = 0  # DECIMAL: digits after the point
-    unit: str = ""  # TIMESTAMP: s, ms, us or ns
+    scale: int = 0  # DECIMAL, WIDE_DECIMAL: digits after the point
+    unit: str = ""  # TIMESTAMP, TIME: s, ms, us or ns
     zone: str | None = None  # TIMESTAMP: its zone; None for local time
     name: str = ""  # how errors call it
 
@@ -60,10 +62,10 @@ class Type:
 
     @property
     def textual(self) -> bool:
-        """Returns whether values are bytes, whose keys are labels among the literals of the
+        """Returns whether values are read as bytes, whose keys are labels among the literals of the
         attribute.
         """
-        return self.family in (Family.STRING, Family.BINARY)
+        return self.family in (Family.STRING, Family.BINARY, Family.WIDE_DECIMAL)
 
 
 class Shape(IntEnum):
@@ -358,9 +360,8 @@ def value_type(arrow: pa.DataType) -> Type | None:
     if types.is_floating(arrow):
         return Type(Family.FLOAT, name=name)
     if types.is_decimal(arrow):
-        if arrow.precision > 18 or not 0 <= arrow.scale <= 18:
-            return None
-        return Type(Family.DECIMAL, scale=arrow.scale, name=name)
+        family = Family.DECIMAL if arrow.precision <= 18 else Family.WIDE_DECIMAL
+        return Type(family, scale=arrow.scale, name=name)
     if types.is_string(arrow) or types.is_large_string(arrow) or types.is_string_view(arrow):
         return Type(Family.STRING, name="string")
     binary = (types.is_binary, types.is_large_binary, types.is_binary_view, types.is_fixed_size_binary)
@@ -370,7 +371,14 @@ def value_type(arrow: pa.DataType) -> Type | None:
         return Type(Family.DATE, name="date")
     if types.is_timestamp(arrow):
         return Type(Family.TIMESTAMP, unit=arrow.unit, zone=arrow.tz, name=name)
+    if types.is_time(arrow):
+        return Type(Family.TIME, unit=arrow.unit, name=name)
     return None
+
+
+def time_type(unit: str) -> pa.DataType:
+    """Returns the type of times of day in a unit, which has one width."""
+    return pa.time32(unit) if unit in ("s", "ms") else pa.time64(unit)
 
 
 def _column(path: tuple[str, ...], arrow: pa.DataType) -> Column:

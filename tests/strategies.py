@@ -35,6 +35,7 @@ COLUMNS: dict[str, pa.DataType] = {
     "f64": pa.float64(),
     "dec": pa.decimal128(9, 2),
     "dec18": pa.decimal128(18, 6),
+    "dec30": pa.decimal128(30, 6),
     "s": pa.string(),
     "select": pa.string(),
     "a name": pa.int32(),
@@ -193,7 +194,7 @@ def a_value(rng: Random, type: pa.DataType) -> Any:
     if t.is_decimal(type):
         top = 10**type.precision - 1
         unscaled = rng.choice([0, 1, -1, 110, 111, 150, 50, -50, 200, 1_500_000, top, -top])
-        return Decimal(unscaled).scaleb(-type.scale)
+        return Decimal(f"{unscaled}E-{type.scale}")  # without rounding
     if t.is_string(type):
         return rng.choice(STRINGS)
     if t.is_fixed_size_binary(type):

@@ -170,9 +170,65 @@ def test_names_of_types(name: str, expected: pa.DataType) -> None:
     assert cm.Schema(f"x {name}, y: {name}, `z` {name}").arrow.types == [expected] * 3
 
 
+PRINTED = [
+    pa.list_(pa.int64(), 2), pa.large_list(pa.int8()), pa.list_view(pa.int8()), pa.large_list_view(pa.string()), pa.decimal32(5, 2),
+    pa.decimal64(15, 2), pa.decimal128(10, -2), pa.decimal256(40, 2), pa.binary(2), pa.string_view(), pa.binary_view(), pa.large_string(),
+    pa.null(), pa.duration("us"), pa.time32("s"), pa.time64("ns"), pa.date64(), pa.float16(), pa.month_day_nano_interval(), pa.uuid(),
+    pa.json_(), pa.bool8(), pa.run_end_encoded(pa.int32(), pa.list_(pa.string())), pa.map_(pa.string(), pa.int64(), keys_sorted=True),
+    pa.dictionary(pa.int8(), pa.decimal128(5, 2), ordered=True), pa.map_(pa.string(), pa.list_(pa.decimal128(38, 2))),
+    pa.struct([("a", pa.list_(pa.int64(), 2)), ("b", pa.list_(pa.struct([pa.field("c", pa.int8(), nullable=False)])))]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("number", range(len(PRINTED)))
+def test_types_as_arrow_prints_them(number: int) -> None:
+    type = PRINTED[number]
+    assert cm.Schema({"x": str(type)}).arrow.field("x").type == type
+    assert cm.Schema(f"x: {type}, y {type}\nz: {type}").arrow.types == [type] * 3
+
+
+def test_texts_over_several_lines() -> None:
+    body = """(
+      id BIGINT
+         NOT NULL,        -- the number, of the "order
+      price DECIMAL(20,
+                    4) COMMENT 'in EUR # and -- more',
+      tags ARRAY<
+        STRING
+      >,
+      home STRUCT<
+        x INT,            # comment, with (
+        y: STRING
+      >
+      note string,
+      comment string
+    )"""
+    home = pa.struct({"x": pa.int32(), "y": pa.string()})
+    types = [pa.int64(), pa.decimal128(20, 4), pa.list_(pa.string()), home, pa.string(), pa.string()]
+    schema = cm.Schema(body).arrow
+    assert schema.types == types and schema.names == ["id", "price", "tags", "home", "note", "comment"]
+    assert [field.nullable for field in schema] == [False, True, True, True, True, True]
+    assert cm.Schema(body.strip()[1:-1].replace("\n", "\r\n")).arrow == schema
+
+
+def test_types_that_spark_has_for_schemas_alone() -> None:
+    types = pytest.importorskip("pyspark.sql.types")
+    declared = {"a": types.VarcharType(5), "b": types.CharType(5), "c": types.ArrayType(types.VarcharType(3))}
+    assert cm.Schema(declared).arrow.types == [pa.string(), pa.string(), pa.list_(pa.string())]
+    struct = types.StructType([types.StructField("a", types.VarcharType(5), nullable=False)])
+    field = cm.Schema(struct).arrow.field("a")
+    assert field.type == pa.string() and not field.nullable
+
+
 @pytest.mark.parametrize(
     ("declared", "expected"),
     [
+        (np.datetime64, pa.timestamp("us")),
+        (np.dtype("M8"), pa.timestamp("us")),
+        (np.dtype("M8[ns]"), pa.timestamp("ns")),
+        (np.timedelta64, pa.duration("us")),
+        (dt.time, pa.time64("us")),
+        (dt.timedelta, pa.duration("us")),
         (bytes, pa.binary()),
         (bool, pa.bool_()),
         (float, pa.float64()),

@@ -292,7 +292,10 @@ READS_BUFFERS = {"buffers", "__arrow_c_array__", "__arrow_c_stream__", "_export_
 
 def test_only_the_reader_reads_buffers():
     for name, module in modules("colmatch").items():
-        if name == "events/reader.py":
+        if name in (
+            "events/reader.py",
+            "events/exact.py",
+        ):  # the latter, of decimals, whose words numpy has no type for
             continue
         for node in ast.walk(module.tree):
             called = node.func.attr if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else None

@@ -9,7 +9,7 @@ on the batch's schema is made before, in ``Needs``.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from colmatch.arrays.frozen import frozen
 from colmatch.errors import EventError, near
+from colmatch.events.changes import ENTRY_KEYS, ENTRY_VALUES, Changes, can_change, is_read_as_is
 from colmatch.events.needs import MapKeys, Needs, Path
 from colmatch.kernels._forks import cached_property
 from colmatch.kernels.arrow import read, select
@@ -34,7 +35,6 @@ class Binding:
     plan: read.ReadPlan
     columns: read.Columns  # of the plan
     items: tuple[str, ...]  # what errors call the column of each
-    decode: tuple[int, ...]  # columns that are to be decoded first, for no kernel reads their layout
 
     @cached_property
     def maps(self) -> bool:
@@ -93,15 +93,16 @@ class _SchemaColumns:
     Parameters
     ----------
     lenient : a column that is not there is NULL in every row; else it is an error
+    changes : is told of columns, and fields, whose runs are to be decoded
     """
 
-    def __init__(self, schema: pa.Schema, lenient: bool) -> None:
+    def __init__(self, schema: pa.Schema, lenient: bool, changes: Changes) -> None:
         self.lenient = lenient
+        self.changes = changes
         self.levels: dict[Path, tuple[_Level, pa.Schema | pa.DataType] | None] = {
             (): (_Level(schema.names, 0, ()), schema)
         }
         self.structs: list[tuple[int, int]] = [(-1, -1)]
-        self.decode: set[int] = set()
 
     def find(self, path: Path) -> tuple[tuple[int, int], pa.DataType] | None:
         """Struct and number of the child at ``path``, and its type.
@@ -119,13 +120,17 @@ class _SchemaColumns:
             raise level.missing(path[-1])
         arrow = _storage(parent.field(child).type)
         if pa.types.is_run_end_encoded(arrow):
-            if len(path) > 1:
-                raise EventError(
-                    f"column {'.'.join(path)!r} is run-end encoded inside a struct: use pyarrow.compute.run_end_decode"
-                )
-            self.decode.add(child)
+            self.changes.note(self.steps((level.struct, child)), ".".join(path), None)
             arrow = _storage(arrow.value_type)
         return None if pa.types.is_null(arrow) else ((level.struct, child), arrow)
+
+    def steps(self, place: tuple[int, int]) -> list[int]:
+        """Returns the number of the column that a place is in, then those of the fields below."""
+        steps, (struct, child) = [], place
+        while child >= 0:
+            steps.append(child)
+            struct, child = self.structs[struct]
+        return steps[::-1]
 
     def _level(self, path: Path) -> tuple[_Level, pa.Schema | pa.DataType] | None:
         """The struct at ``path``; None where it is NULL in every row."""
@@ -148,26 +153,41 @@ def require(schema: pa.Schema, paths: Iterable[Path]) -> None:
 
     Raises EventError: one is not there.
     """
-    columns = _SchemaColumns(schema, lenient=False)
+    columns = _SchemaColumns(schema, lenient=False, changes=Changes())
     for path in paths:
         columns.find(path)
 
 
-def bind(needs: Needs, schema: pa.Schema, lenient: bool) -> Binding:
-    """Returns the plan for batches of one schema. A column of type ``null`` is NULL in every row.
+def bind(needs: Sequence[Needs], schema: pa.Schema, lenient: bool) -> tuple[list[Binding], Changes]:
+    """Returns the plans for batches of one schema, and what must be changed in these first.
+
+    A column of type ``null`` is NULL in every row.
 
     lenient : a column that is not there is NULL in every row; else it is an error
 
     Raises EventError: a column is not there, its type is not what the schema of the expressions
     says, or its name is ambiguous.
     """
-    return _Binder(needs, schema, lenient).bind()
+    changes = Changes()
+    found = [_Binder(some, schema, lenient, changes, False).bind() for some in needs]
+    if changes:
+        schema = changes.schema_of(schema)
+        found = [_Binder(some, schema, lenient, Changes(), True).bind() for some in needs]
+    return found, changes
 
 
 class _Binder:
-    def __init__(self, needs: Needs, schema: pa.Schema, lenient: bool) -> None:
+    """Makes the plan for one schema.
+
+    changes : is told what must be changed; the plan is of no use then
+    changed : whether that has been done
+    """
+
+    def __init__(self, needs: Needs, schema: pa.Schema, lenient: bool, changes: Changes, changed: bool) -> None:
         self.needs = needs
-        self.columns = _SchemaColumns(schema, lenient)
+        self.changes = changes
+        self.changed = changed
+        self.columns = _SchemaColumns(schema, lenient, changes)
         # the first for items that read no values
         self.leaves: dict[tuple[int, ...], int] = {(-1, physical.I8, 0, physical.NOTHING, 1): 0}
         self.items: list[tuple[tuple[int, ...], str]] = []
@@ -190,7 +210,7 @@ class _Binder:
             keys=needs.keys,
         )
         columns = read.Columns(plan.struct, plan.leaf, plan.item)
-        return Binding(plan, columns, tuple(name for _, name in self.items), tuple(sorted(self.columns.decode)))
+        return Binding(plan, columns, tuple(name for _, name in self.items))
 
     def _item(
         self, name: str, kind: int, attr: int, end: int, place: tuple[int, int] = (0, 0), layout: tuple[int, int] = (0, 0), leaf: int = 0,
@@ -205,7 +225,7 @@ class _Binder:
         place, arrow = found
         name = ".".join(attribute.path)
         if attribute.role in (Role.VALUE, Role.COMPUTED):
-            leaf = self._leaf(name, arrow, attribute.type)
+            leaf = self._leaf(name, arrow, attribute.type, place)
             if leaf is not None:
                 self._item(name, select.VALUE, id, id + 1, place, leaf=leaf, set=self.needs.literal_set(id))
             return
@@ -216,9 +236,9 @@ class _Binder:
         if attribute.role is Role.SIZE:
             self._item(name, select.SIZES, id, id + 1, place, layout)
         elif attribute.role is Role.HAS_NULL:
-            self._item(name, select.HAS_NULL, id, id + 1, place, layout, self._nulls(name, arrow.value_type))
+            self._item(name, select.HAS_NULL, id, id + 1, place, layout, self._nulls(name, arrow.value_type, place))
         else:
-            leaf = self._leaf(f"{name}[]", arrow.value_type, attribute.type)
+            leaf = self._leaf(f"{name}[]", arrow.value_type, attribute.type, place, 0)
             if leaf is not None:
                 self._item(name, select.ELEMENT, id, id + 1, place, layout, leaf, self.needs.literal_set(id))
 
@@ -232,8 +252,8 @@ class _Binder:
             raise EventError(
                 f"column {name!r} is {arrow}, the schema says a map from {known.key} to {known.type}: cast it"
             )
-        key = self._leaf(f"{name} (its keys)", arrow.key_type, known.key)
-        value = self._leaf(f"{name} (its values)", arrow.item_type, known.type)
+        key = self._leaf(f"{name} (its keys)", arrow.key_type, known.key, place, ENTRY_KEYS)
+        value = self._leaf(f"{name} (its values)", arrow.item_type, known.type, place, ENTRY_VALUES)
         if key is None or value is None:
             return
         last = known.first + len(known.ids)
@@ -241,9 +261,11 @@ class _Binder:
         for attr, end, first in known.runs():
             self._item(name, select.ENTRIES, attr, end, first=first)
 
-    def _leaf(self, name: str, arrow: pa.DataType, wanted: Type) -> int | None:
+    def _leaf(self, name: str, arrow: pa.DataType, wanted: Type, place: tuple[int, int], *part: int) -> int | None:
         """Returns the number of the leaf that reads this type as ``wanted``; None where all are
         NULL.
+
+        place, part : where it stands, if it must be changed before
         """
         arrow = _storage(arrow)
         index, value = -1, arrow
@@ -251,49 +273,50 @@ class _Binder:
             index, value = _INTEGERS[arrow.index_type], _storage(arrow.value_type)
         if pa.types.is_null(value):
             return None
+        if self.changed and wanted.family is Family.WIDE_DECIMAL:
+            return self._kept((index, *_form(value), physical.NOTHING, 1))
         have = value_type(value)
         nested = pa.types.is_run_end_encoded(value) or pa.types.is_dictionary(value)
-        if have is None or nested:
-            raise EventError(f"column {name!r} is {arrow}, the schema says {wanted}: cast it")
-        form, width = _form(value)
+        if have is None or not can_change(have, wanted):
+            said = f"column {name!r} is {arrow}, the schema says {wanted}"
+            if have is not None and have.family is wanted.family is Family.TIMESTAMP:
+                raise EventError(f"{said}: give both a time zone or none")
+            raise EventError(f"{said}: cast it")
+        if nested or not is_read_as_is(have, wanted, value):
+            self.changes.note([*self.columns.steps(place), *part], name, wanted)
+            return 0
         after, factor = physical.NOTHING, 1
         if have.family is not wanted.family:
-            if wanted.family is not Family.FLOAT or have.family is not Family.INT or value.bit_width > 32:
-                raise EventError(f"column {name!r} is {arrow}, the schema says {wanted}: cast it")
             after = physical.FLOATED
         elif have.family is Family.UINT64:
             after = physical.FLIPPED
         elif have.family is Family.DECIMAL:
-            factor = 10 ** max(wanted.scale - have.scale, 0)
-            if have.scale > wanted.scale:
-                digits = f"{have.scale} digits after the point"
-                raise EventError(
-                    f"column {name!r} is {arrow} with {digits}, the schema says {wanted}: round and cast it"
-                )
-        elif have.family is Family.TIMESTAMP:
-            if (have.zone is None) != (wanted.zone is None):
-                raise EventError(f"column {name!r} is {arrow}, the schema says {wanted}: give both a time zone or none")
-            if UNITS[have.unit] > UNITS[wanted.unit]:
-                raise EventError(
-                    f"column {name!r} is {arrow}, the schema says {wanted}: cast it, or build with unit {have.unit!r}"
-                )
+            factor = 10 ** (wanted.scale - have.scale)
+        elif have.family in (Family.TIMESTAMP, Family.TIME):
             factor = UNITS[wanted.unit] // UNITS[have.unit]
         elif pa.types.is_date64(value):
             after, factor = physical.DIVIDED, DAY
         if after == physical.NOTHING and factor > 1:
             after = physical.SCALED
-        return self.leaves.setdefault((index, form, width, after, factor), len(self.leaves))
+        return self._kept((index, *_form(value), after, factor))
 
-    def _nulls(self, name: str, arrow: pa.DataType) -> int:
+    def _kept(self, leaf: tuple[int, ...]) -> int:
+        """Returns the number of a leaf."""
+        return self.leaves.setdefault(leaf, len(self.leaves))
+
+    def _nulls(self, name: str, arrow: pa.DataType, place: tuple[int, int]) -> int:
         """Returns the number of a leaf that is only asked which of its values are NULL."""
         arrow = _storage(arrow)
         index, value = -1, arrow
         if pa.types.is_dictionary(arrow):
             index, value = _INTEGERS[arrow.index_type], arrow.value_type
+        if pa.types.is_run_end_encoded(arrow):
+            self.changes.note([*self.columns.steps(place), 0], name, None)
+            return 0
         if pa.types.is_run_end_encoded(value) or pa.types.is_union(value):
             raise EventError(f"column {name!r} is a list of {arrow}, which has no NULLs of its own: cast it")
         form = physical.NULLS if pa.types.is_null(value) else physical.I8
-        return self.leaves.setdefault((index, form, 0, physical.NOTHING, 1), len(self.leaves))
+        return self._kept((index, form, 0, physical.NOTHING, 1))
 
 
 def _table(rows: list[tuple[int, ...]] | list[tuple[int, int]], width: int) -> I64:
@@ -341,8 +364,10 @@ def _form(arrow: pa.DataType) -> tuple[int, int]:
     form = _FORMS.get(arrow)
     if form is not None:
         return form, 0
-    if pa.types.is_timestamp(arrow):
+    if pa.types.is_timestamp(arrow) or pa.types.is_time64(arrow):
         return physical.I64, 0
+    if pa.types.is_time32(arrow):
+        return physical.I32, 0
     if pa.types.is_fixed_size_binary(arrow):
         return physical.FIXED, arrow.byte_width
     assert pa.types.is_decimal(arrow)

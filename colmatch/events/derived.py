@@ -17,13 +17,15 @@ import pyarrow as pa
 
 from colmatch.errors import EventError
 from colmatch.events.casts import cast
+from colmatch.events.changes import can_change
 from colmatch.events.elements import element, entry, size
-from colmatch.events.functions import FUNCTIONS, TYPED, literal
+from colmatch.events.exact import UnfitError, decoded, exact
+from colmatch.events.functions import FUNCTIONS, literal
 from colmatch.events.nodes import INTEGERS, LEAVES, ValueNode, arrow_type, node_of, path_of
 from colmatch.events.paths import column_at
 from colmatch.events.rules import RULES, RULES_TYPED
-from colmatch.incoming import refusing, without_runs
-from colmatch.schema import Attribute, Family, Role, value_type
+from colmatch.incoming import refusing
+from colmatch.schema import Attribute, Role, value_type
 
 
 class Step(NamedTuple):
@@ -163,7 +165,7 @@ def _function(node: ValueNode) -> Callable[..., Any]:
         mode, *zone = constants
         return lambda value: cast(value, arrow, mode, *zone)
     function = RULES.get(node.function) or FUNCTIONS[node.function]
-    if node.function in TYPED or node.function in RULES_TYPED:
+    if node.function in RULES_TYPED:
         return lambda *values: function(*values, arrow)
     if constants:
         return lambda *values: function(*values, *constants)
@@ -212,25 +214,14 @@ def _plain(column: Any, name: str, arrow: pa.DataType) -> Any:
     """A column without dictionaries and runs, of the type that it is computed with."""
     if column.type == arrow:
         return column
-    given, types = column.type, pa.types
-    if isinstance(given, pa.BaseExtensionType):
-        column = column.storage
     with refusing(EventError, f"column {name!r} cannot be computed with"):
-        while types.is_run_end_encoded(column.type) or types.is_dictionary(column.type):
-            runs = types.is_run_end_encoded(column.type)
-            column = without_runs(column) if runs else column.dictionary_decode()
-        if types.is_null(column.type):
-            return pa.nulls(len(column), arrow)
+        given, column = column.type, decoded(column)
         have, wanted = value_type(column.type), value_type(arrow)
         assert wanted is not None
-        fits = have is not None and (
-            have.family is wanted.family
-            or (have.family is Family.INT and wanted.family is Family.FLOAT and column.type.bit_width <= 32)
-        )
-        if types.is_timestamp(arrow):
-            fits = fits and (column.type.tz is None) == (arrow.tz is None)
-        if types.is_floating(column.type):
-            fits = fits and column.type.bit_width <= arrow.bit_width
-        if not fits:
+        if not pa.types.is_null(column.type) and (have is None or not can_change(have, wanted)):
             raise EventError(f"column {name!r} is {given}, the expressions compute with {wanted}: cast it")
-        return column.cast(arrow)
+        try:
+            return exact(column, arrow)
+        except UnfitError as error:
+            said = f"{error.value} is {given}, the expressions compute with {wanted}, which has no such value: cast it"
+            raise EventError(said, column=f"column {name!r}", event=error.index) from None

@@ -133,11 +133,6 @@ def _address(values: Value) -> Value:
     return of_distinct(values, change, pa.string())
 
 
-def _narrow(values: Value, type: pa.DataType) -> Value:
-    with refusing(EventError, "decimals of more than 18 digits cannot be compared"):
-        return values.cast(type)
-
-
 def _checked(function: Callable[..., Value]) -> Callable[..., Value]:
     def run(*values: Value) -> Value:
         with refusing(EventError, "the result is too large"):
@@ -172,12 +167,10 @@ FUNCTIONS: dict[str, Callable[..., Value]] = {
     "substring": _substring,
     "address": _address,
     "within": lambda values, low, high: pc.and_(pc.greater_equal(values, low), pc.less_equal(values, high)),
-    "narrow": _narrow,
     "date_trunc": date_trunc,
     **{f"{name}_checked": _checked(getattr(pc, f"{name}_checked")) for name in _CHECKED},
     **{name: part_of(name) for name in PARTS},
 }
-TYPED = frozenset({"narrow"})  # are told the type of what they return
 
 
 def literal(type: str, text: str) -> pa.Scalar:

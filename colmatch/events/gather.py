@@ -69,10 +69,41 @@ def seen_batches(
     see : what there is to be seen
     needed : the columns that are needed by one who has seen it, as for ``batches``
     """
+    if is_frame(events):
+        return _of_frame(events, rows, see(), needed)
     source = events if isinstance(events, Source) else source_of(events)
     if source.read is not None:
         return _scanned(source, rows, see(), needed)
     return _gather(source.batches, rows, cache(see) if source.is_whole else see, needed)
+
+
+def is_frame(events: object) -> bool:
+    """Says whether events are a data frame that may have columns of types that Arrow has not."""
+    return type(events).__module__.partition(".")[0] in ("pandas", "polars") and hasattr(type(events), "__len__")
+
+
+def narrowed(frame: Any, columns: list[str] | None) -> Any:
+    """Returns a data frame with the needed columns alone, since Arrow may have no type for others.
+
+    All stay where one that is needed is not there, so that an error can name them. Levels of an
+    index of pandas are columns, too.
+    """
+    levels = [str(name) for name in frame.index.names if name is not None] if hasattr(frame, "index") else []
+    names = [*map(str, frame.columns), *levels]
+    found = None if columns is None else meant(names, columns)
+    if not found or not {name.lower() for name in columns or ()} <= {name.lower() for name in names}:
+        return frame
+    wanted = set(found)
+    kept = [i for i, name in enumerate(names[: len(frame.columns)]) if name in wanted]
+    if not hasattr(frame, "iloc"):
+        return frame[:, kept]
+    return pa.Table.from_pandas(frame.iloc[:, kept], preserve_index=not wanted.isdisjoint(levels))
+
+
+def _of_frame(
+    frame: object, rows: int, seen: Seen, needed: Callable[[Seen], list[str] | None]
+) -> Iterator[tuple[pa.RecordBatch, Seen]]:
+    return _gather(source_of(narrowed(frame, needed(seen))).batches, rows, lambda: seen, needed)
 
 
 def _scanned(

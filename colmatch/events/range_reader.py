@@ -21,7 +21,7 @@ from colmatch.events.vocabulary import Vocabulary
 from colmatch.kernels import _forks
 from colmatch.kernels.ends import join_ends
 from colmatch.kernels.layout import I64, KEY_MAX, KEY_MIN, U8, Batch
-from colmatch.schema import Attributes, Family, value_type
+from colmatch.schema import UNITS, Attributes, Family, value_type
 
 KEPT = 8  # pairs of attributes that are remembered for one matcher
 
@@ -138,8 +138,9 @@ class RangeReader:
         """Raises a fuller error where one is about the type of an end."""
         for range in self._ranges.values():
             for name in (range.low, range.high):
-                if str(error).startswith(f"column {name!r} is "):
-                    raise EventError(f"{error} (it is an end of the range {range.name!r}: {range.type})") from None
+                if str(error).startswith((f"column {name!r} is ", f"column {name!r}, ")):
+                    said = f"{error.message} (it is an end of the range {range.name!r}: {range.type})"
+                    raise EventError(said, column=error.column, event=error.event) from None
 
     def _bound(self, schema: pa.Schema) -> tuple[Reader, Reader]:
         if self._readers is not None and (schema is self._schema or schema.equals(self._schema)):
@@ -226,8 +227,8 @@ def _extremes(type: pa.DataType) -> pa.Array:
     if types.is_floating(type):
         return pa.array([-np.inf, np.nan])
     if types.is_decimal(type):
-        ends = [Decimal((sign, (9,) * type.precision, -type.scale)) for sign in (1, 0)]
-        return pa.array(ends, pa.decimal128(type.precision, type.scale))
+        ends = [Decimal((sign, (9,) * min(type.precision, 38), -type.scale)) for sign in (1, 0)]
+        return pa.array(ends, type)
     if types.is_integer(type):
         of = np.iinfo(type.to_pandas_dtype())
         return pa.array([of.min, of.max], type)
@@ -237,6 +238,9 @@ def _extremes(type: pa.DataType) -> pa.Array:
         return pa.array([-(2**31), 2**31 - 1], pa.int32()).view(pa.date32())
     if types.is_timestamp(type):
         return pa.array([KEY_MIN, KEY_MAX], pa.int64()).view(type)
+    if types.is_time(type):
+        width = pa.int32() if types.is_time32(type) else pa.int64()
+        return pa.array([0, 86_400 * UNITS[type.unit] - 1], width).view(type)
     value = value_type(type)
     assert value is not None
     return pa.array(["", None] if value.family is Family.STRING else [b"", None])

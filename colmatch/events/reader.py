@@ -1,4 +1,4 @@
-"""Record batches -> ``kernels.layout.Batch``. Nothing else reads Arrow's buffers.
+"""Record batches -> ``kernels.layout.Batch``. Only ``exact.py`` reads buffers of Arrow besides.
 
 ``Reader.read`` exports a batch through the Arrow C data interface and has kernels walk the exported
 structs: no Python runs for a column, let alone a row. The distinct strings that text patterns are
@@ -13,7 +13,6 @@ Nothing that is read points into Arrow's memory afterwards.
 from __future__ import annotations
 
 import ctypes
-from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -21,12 +20,12 @@ import pyarrow as pa
 from colmatch.arrays.frozen import frozen
 from colmatch.events.binding import Binding, bind
 from colmatch.events.calls import CallColumns
+from colmatch.events.changes import Changes
 from colmatch.events.derived import DerivedColumns
 from colmatch.events.needs import Needs
 from colmatch.events.patterns import PatternRows
 from colmatch.events.vocabulary import Vocabulary
 from colmatch.events.work import WorkingMemory
-from colmatch.incoming import without_runs
 from colmatch.kernels import _forks
 from colmatch.kernels.layout import I32, U8, Batch, Literals
 from colmatch.schema import Attributes
@@ -59,7 +58,7 @@ class Reader:
         self._patterns = PatternRows(attributes) if self._needs.pattern_runs else None
         self._calls = CallColumns(attributes, literals, lenient)
         self._derived = DerivedColumns(attributes, lenient)
-        self._bindings: list[tuple[pa.Schema, Binding, Binding | None]] = []
+        self._bindings: list[tuple[pa.Schema, Binding, Binding | None, Changes]] = []
         self._struct = _ArrowArray()
         self._address = ctypes.addressof(self._struct)
 
@@ -74,9 +73,9 @@ class Reader:
             batch = self._calls.added_to(batch)
         if self._derived:
             batch = self._derived.added_to(batch)
-        binding, pattern_binding = self._bind(batch.schema)
-        if binding.decode:
-            batch = _decoded(batch, binding.decode)
+        binding, pattern_binding, changes = self._bind(batch.schema)
+        if changes:
+            batch = changes.made_of(batch)
         rows = batch.num_rows
         memory = self._memory
         # Not ``__arrow_c_array__``, which exports the schema as well: 12 of 30 us for 100 columns.
@@ -90,19 +89,17 @@ class Reader:
             self._struct.release(self._address)  # what the kernels read lives until now
         return memory.batch(rows)
 
-    def _bind(self, schema: pa.Schema) -> tuple[Binding, Binding | None]:
-        for i, (known, binding, pattern_binding) in enumerate(self._bindings):
+    def _bind(self, schema: pa.Schema) -> tuple[Binding, Binding | None, Changes]:
+        for i, (known, *_) in enumerate(self._bindings):
             if known is schema or known.equals(schema):
                 if i:
                     self._bindings.insert(0, self._bindings.pop(i))
-                return binding, pattern_binding
-        binding, pattern_binding = bind(self._needs, schema, self._lenient), None
-        if self._patterns is not None:
-            pattern_binding = bind(self._patterns.needs, schema, self._lenient)
-            binding = replace(binding, decode=tuple(sorted({*binding.decode, *pattern_binding.decode})))
-        self._bindings.insert(0, (schema, binding, pattern_binding))
+                return self._bindings[0][1:]
+        needs = [self._needs] if self._patterns is None else [self._needs, self._patterns.needs]
+        (binding, *others), changes = bind(needs, schema, self._lenient)
+        self._bindings.insert(0, (schema, binding, others[0] if others else None, changes))
         del self._bindings[SCHEMAS_KEPT:]
-        return binding, pattern_binding
+        return self._bindings[0][1:]
 
 
 def texts_of(strings: pa.Array) -> tuple[I32, U8]:
@@ -130,10 +127,3 @@ class _ArrowArray(ctypes.Structure):
         ("release", ctypes.CFUNCTYPE(None, ctypes.c_void_p)),
         ("private_data", ctypes.c_void_p),
     ]
-
-
-def _decoded(batch: pa.RecordBatch, columns: tuple[int, ...]) -> pa.RecordBatch:
-    arrays = list(batch.columns)
-    for i in columns:
-        arrays[i] = without_runs(arrays[i])
-    return pa.RecordBatch.from_arrays(arrays, names=batch.schema.names)

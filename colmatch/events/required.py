@@ -68,6 +68,8 @@ class Required:
 
     def __init__(self, schema: Schema, ranges: Ranges = ()) -> None:
         ends = {range.path[0]: [range.low, range.high] for range in ranges if len(range.path) == 1}
+        floating = pa.types.is_floating
+        self._nan_is_missing = {field.name: not floating(field.type) for field in schema.arrow}  # as when it is read
         self._ends = {field.name: ends.get(field.name, [field.name]) for field in schema.arrow if not field.nullable}
         self.columns = list(dict.fromkeys(end.split(".")[0] for some in self._ends.values() for end in some))
 
@@ -80,14 +82,14 @@ class Required:
         """
         found: dict[str, NDArray[np.bool_]] = {}
         for name, ends in self._ends.items():
-            nulls = [self._nulls(rows, end, lenient) for end in ends]
+            nulls = [self._nulls(rows, end, lenient, self._nan_is_missing[name]) for end in ends]
             if all(some is not None for some in nulls):
                 both = reduce(np.logical_and, [some for some in nulls if some is not None])
                 if both.any():
                     found[name] = both
         return Lacks(reduce(np.logical_or, found.values()), found) if found else None
 
-    def _nulls(self, rows: pa.RecordBatch, name: str, lenient: bool) -> NDArray[np.bool_] | None:
+    def _nulls(self, rows: pa.RecordBatch, name: str, lenient: bool, nan: bool) -> NDArray[np.bool_] | None:
         """Returns which rows have no value of a column; None if all have one."""
         top, *fields = name.split(".") if name not in rows.schema.names else [name]
         same = meant(rows.schema.names, [top])
@@ -105,6 +107,7 @@ class Required:
                 column = without_runs(column)
             if pa.types.is_dictionary(column.type):
                 column = column.dictionary_decode()
-            if not column.null_count:
+            nan = nan and pa.types.is_floating(column.type)
+            if not column.null_count and not nan:
                 return None
-            return np.asarray(pc.is_null(column).to_numpy(zero_copy_only=False), np.bool_)
+            return np.asarray(pc.is_null(column, nan_is_null=nan).to_numpy(zero_copy_only=False), np.bool_)

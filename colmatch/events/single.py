@@ -20,9 +20,10 @@ import pyarrow as pa
 
 from colmatch.arrays.frozen import frozen
 from colmatch.errors import EventError, near, shown
+from colmatch.events.exact import UnfitError, exact
 from colmatch.events.needs import words
 from colmatch.events.vocabulary import Vocabulary
-from colmatch.incoming import is_list, refusing
+from colmatch.incoming import is_list, nulls_of, refusing
 from colmatch.kernels.arrow.words import Words
 from colmatch.kernels.event import DOUBLE, KEY, TEXT, EventValues
 from colmatch.schema import Attribute, Attributes, Family, Role, Schema
@@ -229,17 +230,52 @@ def row_of(event: Event, schema: Schema, names: Iterable[str], ignored: bool) ->
     for name in dict.fromkeys(names):
         value = event.get(name)
         type = schema.arrow.field(name).type if name in schema.arrow.names else _weights_type(value)
-        said = f"column {name!r} is {type!s:.200}, and {shown(value)} is not"
-        with refusing(EventError, said):
-            fitted = _fitted(value, type, name, ignored)
-            array = pa.array([fitted], type)
-            if not _is_same(fitted, array):
-                raise EventError(f"{said}: it would lose a part")
-            arrays.append(array)
+        arrays.append(_array(value, type, name, ignored))
         columns.append(pa.field(name, type))
     if not columns:  # a batch without columns has no rows
         return pa.RecordBatch.from_arrays([pa.nulls(1)], ["event"])
     return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(columns))
+
+
+def _array(value: Any, type: pa.DataType, name: str, ignored: bool) -> pa.Array:
+    """Returns an array of one value. Structs are made field by field, since Arrow makes none that
+    have fields of some types.
+    """
+    if value is None:
+        return nulls_of(1, type)
+    said = f"column {name!r} is {type!s:.200}, and {shown(value)} is not"
+    with refusing(EventError, said):
+        if pa.types.is_struct(type) and type.num_fields:
+            given = _fields(value, type, name, ignored)
+            parts = [_array(given.get(field.name), field.type, f"{name}.{field.name}", ignored) for field in type]
+            return pa.StructArray.from_arrays(parts, fields=list(type))
+        if _is_number(value) and (pa.types.is_integer(type) or pa.types.is_decimal(type) or type == pa.float64()):
+            return _number(value, type, said)
+        fitted = _fitted(value, type, name, ignored)
+        array = pa.array([fitted], type)
+        if not _is_same(fitted, array):
+            raise EventError(f"{said}: it would lose a part")
+        return array
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float, Decimal, np.number)) and not isinstance(value, (bool, np.timedelta64))
+
+
+def _number(value: Any, type: pa.DataType, said: str) -> pa.Array:
+    """Returns an array of one number, as a batch with the number in a type of its own is read."""
+    wide = isinstance(value, int) and not -(1 << 63) <= value < 1 << 63
+    try:
+        return exact(pa.array([Decimal(value) if wide else value]), type)
+    except UnfitError:
+        raise EventError(f"{said}: it would lose a part") from None
+
+
+def _fields(value: Any, type: pa.DataType, name: str, ignored: bool) -> Event:
+    """Returns the fields of a struct, by their names in the schema."""
+    if isinstance(value, (int, float, str, bytes, list, tuple)):
+        raise EventError(f"column {name!r} is {type!s:.200}, and {shown(value)} is not: a mapping is needed")
+    return renamed(as_mapping(value), [field.name for field in type], f"column {name!r}", ignored)
 
 
 def _weights_type(value: Any) -> pa.DataType:
@@ -254,10 +290,8 @@ def _fitted(value: Any, type: pa.DataType, name: str, ignored: bool) -> Any:
     if value is None:
         return None
     if pa.types.is_struct(type):
-        if isinstance(value, (int, float, str, bytes, list, tuple)):
-            raise EventError(f"column {name!r} is {type!s:.200}, and {shown(value)} is not: a mapping is needed")
         types = {field.name: field.type for field in type}
-        given = renamed(as_mapping(value), list(types), f"column {name!r}", ignored)
+        given = _fields(value, type, name, ignored)
         return {key: _fitted(some, types[key], f"{name}.{key}", ignored) for key, some in given.items()}
     if pa.types.is_map(type):
         entries = value.items() if isinstance(value, Mapping) else value

@@ -75,8 +75,6 @@ class Typing(Rules):
         if found is None:
             normal = self._normal(value)
             node = self._node(normal)
-            if is_decimal(node.type):
-                node = _narrow(node)
             try:
                 check_constants(node)
             except EventError as error:
@@ -397,16 +395,6 @@ def _literal_digits(node: ValueNode) -> tuple[int, int]:
     return _digits(node.type)
 
 
-def _narrow(node: ValueNode) -> ValueNode:
-    """A decimal of digits that a key has room for."""
-    precision, scale = digits(node.type)
-    if scale > 18:
-        raise Refusal(
-            f"{scale} digits after the point cannot be compared, at most 18: cast to DECIMAL(18, 6) or the like"
-        )
-    return node if precision <= 18 else ValueNode("narrow", f"decimal(18,{scale})", (node,))
-
-
 def _in_network(nodes: list[ValueNode]) -> ValueNode:
     """``cidr_contains('10.0.0.0/8', ip)``."""
     example = "cidr_contains takes a network and a column of strings, as in cidr_contains('10.0.0.0/8', ip)"
@@ -454,8 +442,8 @@ def _type_of(arrow: pa.DataType, name: str) -> str:
         return {8: "tinyint", 16: "smallint", 32: "int", 64: "bigint"}[width]
     if types.is_floating(arrow):
         return "double" if arrow.bit_width == 64 else "float"
-    if types.is_decimal(arrow):
-        return f"decimal({arrow.precision},{arrow.scale})"
+    if types.is_decimal(arrow) and 0 <= arrow.scale <= min(arrow.precision, 38):
+        return f"decimal({min(arrow.precision, 38)},{arrow.scale})"
     if types.is_timestamp(arrow) and arrow.unit != "ns":
         return "timestamp_ntz" if arrow.tz is None else "timestamp"
     plain = {"bool": "boolean", "string": "string", "binary": "binary", "date": "date"}.get(known.family.name.lower())

@@ -27,6 +27,7 @@ from colmatch.lowering.floors import Convert, converter
 from colmatch.lowering.forms import NO_WEIGHT, PATTERNS, Form, Op, Operand, Test
 from colmatch.lowering.groups import group_key, pattern_test
 from colmatch.lowering.lower import LoweredExpressions
+from colmatch.lowering.wide import Encode, encoder
 from colmatch.predicates.columns import EMPTY
 from colmatch.schema import Attributes
 from colmatch.session import Session
@@ -39,7 +40,8 @@ class _Operand(NamedTuple):
     slot: int
     value: Any  # where there is no slot
     many: bool
-    convert: Convert | None  # None: a string, whose label depends on others
+    convert: Convert | None  # None: textual, so its label depends on others
+    encode: Encode  # of what is textual
 
 
 class _Test(NamedTuple):
@@ -70,10 +72,10 @@ class _Texts:
     def __init__(self) -> None:
         self.found: list[tuple[int, bytes, int]] = []  # attribute, literal, place among the values
 
-    def enter(self, attr: int, texts: Iterable[str | bytes], values: list[int]) -> None:
+    def enter(self, attr: int, texts: Iterable[bytes], values: list[int]) -> None:
         """Enters literals, for whose labels there will be room behind ``values``."""
         for text in texts:
-            self.found.append((attr, text.encode() if isinstance(text, str) else text, len(values)))
+            self.found.append((attr, text, len(values)))
             values += (0, EXACT)
 
     def label(self, values: list[int], attributes: int) -> layout.Literals:
@@ -157,18 +159,18 @@ class FewExpressions:
             begin = len(values)
             if op is Op.IN:
                 values.append(0)
-            for slot, value, many, convert in operands:
+            for slot, value, many, convert, encode in operands:
                 given = literals[slot] if slot >= 0 else value
                 if op in PATTERNS:
                     found = pattern_test(self.attributes, attr, op, given)
                     if isinstance(found, str):
                         raise ValueError(found)
                     words[op_at], parts, words[leaf_at] = found
-                    texts.enter(attr, parts, values)
+                    texts.enter(attr, map(encode, parts), values)
                 elif many and len(given) > MOST_INTERVALS:
                     raise ValueError
                 elif convert is None:
-                    texts.enter(attr, given if many else (given,), values)
+                    texts.enter(attr, map(encode, given if many else (given,)), values)
                 elif many:
                     for each in given:
                         values += convert(each)
@@ -218,7 +220,8 @@ class FewExpressions:
         type, convert = self.attributes[attr].type, None
         if not type.textual:
             convert = converter(type, operand.kind, operand.negative, self.session)
-        return _Operand(operand.slot, operand.value, operand.many, convert)
+        encode = encoder(type, operand.kind, operand.negative)
+        return _Operand(operand.slot, operand.value, operand.many, convert, encode)
 
 
 def _taken(

@@ -9,7 +9,7 @@ and a *place*: EXACT, ABOVE (strictly between the floor and the next key, or abo
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from decimal import ROUND_FLOOR, InvalidOperation
+from decimal import ROUND_FLOOR, Decimal, InvalidOperation
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,7 @@ from colmatch.kernels.lowering.intervals import key_intervals
 from colmatch.kernels.lowering.operators import ABOVE, BELOW, EXACT
 from colmatch.lowering.forms import Kind, Op
 from colmatch.lowering.keys import NEVER_ROUNDS, UINT64_OFFSET, float_key, float_keys
-from colmatch.lowering.times import SECOND, days, instant
+from colmatch.lowering.times import SECOND, days, instant, time_of_day
 from colmatch.schema import UNITS, Family, Type
 from colmatch.session import Session
 
@@ -37,6 +37,7 @@ _FITS: dict[Family, tuple[frozenset[Kind], str]] = {
     Family.UINT64: (_NUMBERS, "a number"),
     Family.FLOAT: (_NUMBERS, "a number"),
     Family.DECIMAL: (_NUMBERS, "a number"),
+    Family.WIDE_DECIMAL: (_NUMBERS, "a number"),
     Family.STRING: (frozenset({Kind.STRING}), "a string"),
     Family.BINARY: (frozenset({Kind.BINARY}), "a binary literal such as X'1F'"),
     Family.DATE: (frozenset({Kind.DATE, Kind.STRING}), "a date such as DATE '2013-01-31'"),
@@ -44,6 +45,7 @@ _FITS: dict[Family, tuple[frozenset[Kind], str]] = {
         frozenset({Kind.TIMESTAMP, Kind.TIMESTAMP_NTZ, Kind.DATE, Kind.STRING}),
         "a timestamp such as TIMESTAMP '2013-01-31 10:00:00'",
     ),
+    Family.TIME: (frozenset({Kind.STRING}), "a time of day such as '10:30:00'"),
 }
 
 
@@ -119,6 +121,8 @@ def converter(type: Type, kind: Kind, negative: bool, session: Session) -> Conve
         return lambda v: _number(v, negative, scale, offset)
     if family is Family.DATE:
         return lambda v: (days(v), EXACT)
+    if family is Family.TIME:
+        return lambda v: _in_units(time_of_day(v), type.unit)
     assert family is Family.TIMESTAMP
     return lambda v: _in_units(instant(v, type, session), type.unit)
 
@@ -196,19 +200,26 @@ def _integer(value: Any, negative: bool) -> tuple[int, int]:
     return (number, EXACT) if KEY_MIN <= number <= KEY_MAX else _number(value, negative, 0, 0)
 
 
-def _number(value: Any, negative: bool, scale: int, offset: int) -> tuple[int, int]:
+def number_of(value: Any, negative: bool) -> Decimal:
+    """Returns the number that a literal says, without any rounding.
+
+    Raises ValueError: it is no number.
+    """
     try:
         number = NEVER_ROUNDS.create_decimal(float.__repr__(value) if isinstance(value, float) else str(value))
     except InvalidOperation:
         raise ValueError(f"{shown(value)} is not a number") from None
+    return number.copy_negate() if negative else number
+
+
+def _number(value: Any, negative: bool, scale: int, offset: int) -> tuple[int, int]:
+    number = number_of(value, negative)
     if number.is_nan():
         return KEY_MAX, ABOVE
-    if negative:
-        number = -number
     # far beyond every key; also keeps 1e999999999 from being multiplied out
-    if not number.is_finite() or number.adjusted() > 40:
+    if not number.is_finite() or number.adjusted() + scale > 40:
         return (KEY_MAX, ABOVE) if number > 0 else (KEY_MIN, BELOW)
-    if number and number.adjusted() < -40:
+    if number and number.adjusted() + scale < -40:
         return (-offset, ABOVE) if number > 0 else (-1 - offset, ABOVE) if offset == 0 else (KEY_MIN, BELOW)
     scaled = NEVER_ROUNDS.scaleb(number, scale)
     floor = int(scaled.to_integral_value(ROUND_FLOOR, NEVER_ROUNDS))

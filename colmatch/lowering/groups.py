@@ -25,7 +25,8 @@ from colmatch.lowering.arrow_literals import arrow_floors
 from colmatch.lowering.floors import Floors, LiteralErrors, exact, intervals, literal_floors
 from colmatch.lowering.forms import PATTERNS, Kind, Op, Operand
 from colmatch.lowering.labels import string_labels
-from colmatch.schema import Attribute, Attributes, Type
+from colmatch.lowering.wide import encoder
+from colmatch.schema import Attribute, Attributes, Family, Type
 from colmatch.session import Session
 from colmatch.text.reduce import reduce_pattern, successor
 
@@ -164,7 +165,7 @@ class Groups:
         for group in [g for g in self._groups.values() if g.op in PATTERNS]:
             self._resolve_patterns(group, leaf_attr, refuse)
         textual = [g for g in self._groups.values() if g.type.textual and g.operands and g.op not in PATTERNS]
-        labels, literals = self._label(textual, leaf_attr)
+        labels, literals = self._label(textual, leaf_attr, refuse)
         found: list[tuple[I64, I64, I64]] = []
         for group in self._groups.values():
             if group.op in PATTERNS or not group.tests:
@@ -259,7 +260,9 @@ class Groups:
             operands = (Operand(Kind.STRING),) * len(columns)
             self[self.attributes[attr].type, op, operands, False].add(to, columns, ())
 
-    def _label(self, groups: list[Group], leaf_attr: I64) -> tuple[dict[int, list[tuple[I64, I64]]], layout.Literals]:
+    def _label(
+        self, groups: list[Group], leaf_attr: I64, refuse: Refuse
+    ) -> tuple[dict[int, list[tuple[I64, I64]]], layout.Literals]:
         """Labels all literals: tests and labels of each operand, by ``id()`` of the group."""
         tests: list[I64] = []
         attrs: list[I64] = []
@@ -272,7 +275,7 @@ class Groups:
             for column in columns:
                 tests.append(column.test)
                 attrs.append(group_attr[column.test])
-                texts.append(_binary(column.values))
+                texts.append(_binary(group, column, refuse))
         labels, literals = string_labels(attrs, texts, len(self.attributes))
         found: dict[int, list[tuple[I64, I64]]] = {}
         each = zip(tests, labels, strict=True)
@@ -281,10 +284,25 @@ class Groups:
         return found, literals
 
 
-def _binary(values: Any) -> pa.Array:
-    if isinstance(values, pa.Array):
-        return values.cast(pa.large_binary())
-    return pa.array([v.encode() if isinstance(v, str) else v for v in values], pa.large_binary())
+def _binary(group: Group, column: Column, refuse: Refuse) -> pa.Array:
+    """Returns the bytes that textual literals are compared by; of one that is refused, none."""
+    operand, test, values = column[:3]
+    if group.type.family is not Family.WIDE_DECIMAL:
+        if isinstance(values, pa.Array):
+            return values.cast(pa.large_binary())
+        return pa.array([v.encode() if isinstance(v, str) else v for v in values], pa.large_binary())
+    encode = encoder(group.type, operand.kind, operand.negative)
+    known: dict[Any, bytes] = {}
+    found = values.to_pylist() if isinstance(values, pa.Array) else values
+    for i, value in enumerate(found):
+        try:
+            if value not in known:
+                known[value] = encode(value)
+        except ValueError as error:
+            known[value] = b""
+            leaf = int(group.leaf.array()[test[i]])
+            refuse(leaf, str(error), group.slot(int(test[i]), column.operand_of(i)))
+    return pa.array([known[value] for value in found], pa.large_binary())
 
 
 def pattern_test(attributes: Attributes, attr: int, op: Op, text: str) -> PatternTest | str:

@@ -9,8 +9,9 @@ UINT64                  value - 2**63
 FLOAT                   bits of the float64, negative ones flipped; one NaN, above all; one zero
 DECIMAL                 the unscaled integer at the column's scale
 TIMESTAMP               units since 1970-01-01, of UTC when the column has a zone
-STRING, BINARY          label among the attribute's sorted distinct literals, see
-                        ``kernels.layout.Literals``
+TIME                    units since midnight
+STRING, BINARY,         label among the attribute's sorted distinct literals, see
+WIDE_DECIMAL            ``kernels.layout.Literals`` and, of decimals, ``wide``
 ======================  ==========================================================================
 
 ``floors`` makes keys of literals, ``written`` makes literals of keys, for people.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import re
+from collections.abc import Sequence
 from typing import Any
 
 from colmatch.errors import shown
@@ -16,6 +17,7 @@ _TIME = re.compile(
     r"(?:\s*(Z|UTC|GMT|[+-]\d{1,2}(?::?\d{2})?|[A-Za-z]+(?:/[A-Za-z0-9_+-]+)+))?\s*",
     re.ASCII,
 )
+_CLOCK = re.compile(r"\s*(\d{1,2}):(\d{1,2})(?::(\d{1,2})(?:\.(\d{1,9}))?)?\s*", re.ASCII)
 EPOCH = dt.date(1970, 1, 1).toordinal()
 SECOND, DAY = 10**9, 86_400 * 10**9  # nanoseconds
 
@@ -40,6 +42,25 @@ def _calendar(text: str, found: re.Match[str]) -> dt.date:
         return dt.date(int(found[1]), int(found[2]), int(found[3]))
     except ValueError:
         raise ValueError(f"{shown(text)} is not a day of the calendar") from None
+
+
+def time_of_day(value: Any) -> int:
+    """Nanoseconds since midnight of a time of day, which is a text.
+
+    Raises ValueError: the value is no time of day.
+    """
+    found = _CLOCK.fullmatch(value) if isinstance(value, str) else None
+    if not found:
+        raise ValueError(f"{shown(value)} is not a time of day: write it as '10:30:00'")
+    return _since_midnight(value, found.groups())
+
+
+def _since_midnight(text: str, parts: Sequence[str | None]) -> int:
+    """Nanoseconds of hour, minute, second and fraction; what is not there is 0."""
+    hour, minute, second = (int(part or 0) for part in parts[:3])
+    if hour > 23 or minute > 59 or second > 59:
+        raise ValueError(f"{shown(text)} is not a time of day")
+    return (hour * 3600 + minute * 60 + second) * SECOND + int((parts[3] or "").ljust(9, "0"))
 
 
 def instant(value: Any, type: Type, session: Session) -> int:
@@ -89,8 +110,5 @@ def _local(value: Any) -> tuple[int, dt.tzinfo | None]:
     if not found:
         raise ValueError(f"{shown(value)} is not a timestamp: write it as '2013-01-31 10:00:00'")
     day = _calendar(value, found).toordinal() - EPOCH
-    hour, minute, second = (int(found[i] or 0) for i in (4, 5, 6))
-    if hour > 23 or minute > 59 or second > 59:
-        raise ValueError(f"{shown(value)} is not a time of day")
-    nanos = day * DAY + (hour * 3600 + minute * 60 + second) * SECOND + int((found[7] or "").ljust(9, "0"))
+    nanos = day * DAY + _since_midnight(value, found.groups()[3:7])
     return nanos, None if found[8] is None else time_zone(found[8])

@@ -19,7 +19,8 @@ from colmatch.kernels.layout import KEY_MAX, KEY_MIN
 from colmatch.lowering.forms import arguments_text, quoted
 from colmatch.lowering.keys import NEVER_ROUNDS, UINT64_OFFSET, key_float
 from colmatch.lowering.times import EPOCH
-from colmatch.schema import Attribute, Family, Role, Type
+from colmatch.lowering.wide import wide_text
+from colmatch.schema import UNITS, Attribute, Family, Role, Type, time_type
 from colmatch.text.like import write_like
 from colmatch.text.reduce import successor
 
@@ -136,7 +137,7 @@ class _Condition:
 
     def write(self, runs: Runs) -> str:
         name = self._name
-        points = [lo for lo, hi in runs if lo == hi]
+        points = [lo for lo, hi in runs if self._is_point(lo, hi)]
         if self._multi:
             if len(points) == 1:
                 return f"array_contains({name}, {self._literal(points[0])})"
@@ -145,7 +146,7 @@ class _Condition:
             return f"{name} = {self._literal(points[0])}" if len(points) == 1 else f"{name} IN ({self._list(points)})"
         if runs[0][0] == KEY_MIN and runs[-1][1] == KEY_MAX:
             gaps = [(a[1] + 1, b[0] - 1) for a, b in pairwise(runs)]
-            missing = [lo for lo, hi in gaps if lo == hi]
+            missing = [lo for lo, hi in gaps if self._is_point(lo, hi)]
             if len(missing) == len(gaps):
                 if len(missing) == 1:
                     return f"{name} <> {self._literal(missing[0])}"
@@ -156,12 +157,18 @@ class _Condition:
             return f"{name} LIKE {prefix}"
         return " OR ".join([self._range(lo, hi) for lo, hi in runs])
 
+    def _is_point(self, lo: int, hi: int) -> bool:
+        """Says whether an interval is one literal, not the space between two."""
+        return lo == hi and (not self._type.textual or lo % 2 == 1)
+
     def _literal(self, key: int) -> str:
         if not self._type.textual:
             return literal_text(self._type, key)
         data = self._texts[key]
         if self._type.family is Family.BINARY:
             return f"X'{data.hex().upper()}'"
+        if self._type.family is Family.WIDE_DECIMAL:
+            return wide_text(data, self._type.scale)
         return quoted(data.decode(errors="backslashreplace"))
 
     def _list(self, keys: list[int]) -> str:
@@ -179,7 +186,7 @@ class _Condition:
 
     def _range(self, lo: int, hi: int) -> str:
         name, textual = self._name, self._type.textual
-        if lo == hi:
+        if self._is_point(lo, hi):
             return f"{name} = {self._literal(lo)}"
         at_least, at_most = ">=", "<="
         if textual:
@@ -212,6 +219,11 @@ def literal_text(type: Type, key: int) -> str:
     if family is Family.DATE:
         ordinal = key + EPOCH
         return f"DATE '{dt.date.fromordinal(ordinal)}'" if 1 <= ordinal <= dt.date.max.toordinal() else f"day {key}"
+    if family is Family.TIME:
+        width = pa.int32() if type.unit in ("s", "ms") else pa.int64()
+        inside = 0 <= key < 86_400 * UNITS[type.unit]
+        text = pa.array([key], width).view(time_type(type.unit)).cast(pa.string())[0].as_py() if inside else str(key)
+        return f"'{text}'"
     if family is Family.TIMESTAMP:
         return f"TIMESTAMP '{pa.scalar(key, pa.timestamp(type.unit, 'UTC' if type.zone else None)).cast(pa.string())}'"
     return str(key)

@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from colmatch.arrays.frozen import contiguous, freeze
 from colmatch.events.reader import Reader
+from colmatch.incoming import nulls_of
 from colmatch.indexing.base import Built
 from colmatch.indexing.sound import UnsoundError, below, codes_are_sound, equal, lengths, predicates_are_sound, ranges
 from colmatch.kernels.layout import KEY_MAX, U8, Literals
@@ -97,11 +98,11 @@ def check_version(version: Version, schema: Schema) -> None:
         raise UnsoundError("the header has values of other types than it should")
     if not isinstance(version.local_literal, str | None):
         raise UnsoundError("the header has a literal that is no text")
-    # An empty batch makes all computed attributes, patterns and calls, as any batch does.
-    empty = schema.arrow.empty_table().combine_chunks().to_batches() or [
-        pa.RecordBatch.from_pylist([], schema=schema.arrow)
-    ]
-    Reader(version.attributes, version.literals, True).read(empty[0])
+    # An empty batch makes all computed attributes, patterns and calls, as any batch does. Arrow
+    # cannot make other columns of all types, and none needs to be there.
+    used = [field for field in schema.arrow if field.name in version.attributes.columns]
+    empty = pa.RecordBatch.from_arrays([nulls_of(0, field.type) for field in used], [field.name for field in used])
+    Reader(version.attributes, version.literals, True).read(empty)
 
 
 def check_tags(tags: Tags, count: int) -> None:

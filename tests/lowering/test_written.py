@@ -19,3 +19,12 @@ def test_a_prefix_is_read_again_as_it_was(prefix: str) -> None:
     written = shown[shown.index("s LIKE") :].rsplit("   [", 1)[0]
     assert matcher.count(events).tolist() == [text.startswith(prefix) for text in texts]
     assert cm.Matcher.build({1: written}, SCHEMA).count(events).tolist() == matcher.count(events).tolist()
+
+
+@pytest.mark.parametrize("text", ["s > 'a' AND s < 'b'", "NOT (s > 'a' AND s < 'b')", "s = 'c' OR s > 'a' AND s < 'b'"])
+def test_the_space_between_two_literals_is_no_literal(text: str) -> None:
+    events = pa.table({"s": ["a", "aa", "b", "c"]})
+    shown = str(cm.Matcher.build({1: text}, SCHEMA).explain(events.slice(1, 1), 1)).splitlines()[1:]
+    written = " OR ".join(f"({line[line.index('s ') :].rsplit('   [', 1)[0]})" for line in shown if "s " in line)
+    wanted = cm.Matcher.build({1: text}, SCHEMA).count(events).tolist()
+    assert cm.Matcher.build({1: written}, SCHEMA).count(events).tolist() == wanted

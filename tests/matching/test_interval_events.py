@@ -122,7 +122,7 @@ def test_ranges_that_cannot_be_understood(ranges: Any, said: str) -> None:
         ({"low": [1, 5], "high": [1, 4]}, "column 'low', event 1: it is above column 'high', and 'price'"),
         (
             {"low": [1.5], "high": [2.5]},
-            "column 'low' is double, the schema says int64: cast it (it is an end of the range 'price': int64)",
+            "1.5 is double, the schema says int64, which has no such value: cast it (it is an end of the range 'price': int64)",
         ),
         ({"low": [1], "high": [[2]]}, "column 'high' is list<"),
     ],

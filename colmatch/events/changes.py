@@ -1,0 +1,213 @@
+"""Columns of events that are of another type than in the schema, changed before they are read.
+
+Kernels read most types as they come. What they cannot read is changed here by whole columns, if
+each value has its equal in the type of the schema (``exact.py``): whole numbers for doubles, floats
+without fractions for whole numbers, decimals of more digits, timestamps of a finer unit, runs. Only
+the leaves that expressions use are changed; what is around them, structs, lists and maps, is put
+together anew. Where types agree, there is nothing to do, and nothing is looked at.
+
+A decimal of more than 18 digits becomes 17 bytes that have its order, see ``lowering/wide.py``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from colmatch.arrays.ranges import ranges_of
+from colmatch.errors import EventError
+from colmatch.events.exact import UnfitError, exact, ordered_bytes
+from colmatch.incoming import nulls_of, without_runs
+from colmatch.kernels.layout import I64
+from colmatch.schema import UNITS, Family, Type, time_type
+
+_NUMBERS = frozenset({Family.INT, Family.UINT64, Family.FLOAT, Family.DECIMAL, Family.WIDE_DECIMAL})
+_DAYS = frozenset({Family.DATE, Family.TIMESTAMP})
+ENTRY_KEYS, ENTRY_VALUES = 0, 1  # parts of a map
+
+
+def can_change(have: Type, wanted: Type) -> bool:
+    """Says whether values of a type may have equals in another."""
+    if have.family in _NUMBERS and wanted.family in _NUMBERS:
+        return True
+    if have.family in _DAYS and wanted.family in _DAYS:
+        return (have.zone is None) == (wanted.zone is None)
+    return have.family is wanted.family
+
+
+def is_read_as_is(have: Type, wanted: Type, arrow: pa.DataType) -> bool:
+    """Says whether kernels read values of a type as those of another.
+
+    arrow : how they are stored, not as a dictionary
+    """
+    if have.family is not wanted.family:
+        return have.family is Family.INT and wanted.family is Family.FLOAT and arrow.bit_width <= 32
+    if wanted.family is Family.WIDE_DECIMAL:
+        return False
+    if wanted.family is Family.DECIMAL:
+        return 0 <= wanted.scale - have.scale <= 18
+    return wanted.family not in (Family.TIMESTAMP, Family.TIME) or UNITS[have.unit] <= UNITS[wanted.unit]
+
+
+def changed_type(wanted: Type) -> pa.DataType:
+    """Returns the Arrow type that columns are changed to."""
+    if wanted.family is Family.DECIMAL:
+        return pa.decimal128(18, wanted.scale)
+    if wanted.family is Family.WIDE_DECIMAL:
+        return pa.decimal128(38, wanted.scale)
+    if wanted.family is Family.TIMESTAMP:
+        return pa.timestamp(wanted.unit, wanted.zone)
+    if wanted.family is Family.TIME:
+        return time_type(wanted.unit)
+    return _CHANGED[wanted.family]
+
+
+_CHANGED = {
+    Family.BOOL: pa.bool_(), Family.INT: pa.int64(), Family.UINT64: pa.uint64(), Family.FLOAT: pa.float64(),
+    Family.STRING: pa.large_string(), Family.BINARY: pa.large_binary(), Family.DATE: pa.date32(),
+}  # fmt: skip
+
+
+@dataclass(slots=True)
+class _Change:
+    """What becomes of a column, or of a part of one. Runs are decoded in any case.
+
+    Attributes
+    ----------
+    name : how errors call it
+    wanted : type of its values; None where only parts are changed
+    parts : by the number of the field of a struct, 0 for the elements of a list, ``ENTRY_KEYS`` or
+        ``ENTRY_VALUES`` of a map
+    """
+
+    name: str = ""
+    wanted: Type | None = None
+    parts: dict[int, _Change] = field(default_factory=dict)
+
+
+class Changes:
+    """All that must be changed in batches of one schema before kernels read them."""
+
+    def __init__(self) -> None:
+        self._all = _Change()
+
+    def __bool__(self) -> bool:
+        return bool(self._all.parts)
+
+    def note(self, steps: Sequence[int], name: str, wanted: Type | None) -> None:
+        """Notes a change.
+
+        steps : numbers of the column, and of the part that is changed, see ``_Change.parts``
+        wanted : the type that it gets; None where only runs are decoded
+        """
+        here = self._all
+        for step in steps:
+            here = here.parts.setdefault(step, _Change())
+        here.name = name
+        here.wanted = wanted or here.wanted
+
+    def made_of(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Returns a batch with all that is changed.
+
+        Raises EventError: with column and event, a value has no equal in the type of the schema.
+        """
+        arrays = list(batch.columns)
+        for i, change in self._all.parts.items():
+            try:
+                arrays[i] = _changed(arrays[i], change)
+            except _Unfit as unfit:
+                raise EventError(
+                    f"{unfit.value} is {unfit.have}, the schema says {unfit.wanted}, which has no such value: cast it",
+                    column=f"column {unfit.name!r}",
+                    event=unfit.row,
+                ) from None
+        return pa.RecordBatch.from_arrays(arrays, names=batch.schema.names)
+
+    def schema_of(self, schema: pa.Schema) -> pa.Schema:
+        """Returns the schema that batches of a schema have when they are changed."""
+        types = schema.types
+        for i, change in self._all.parts.items():
+            types[i] = _changed(nulls_of(0, types[i]), change).type
+        return pa.schema([pa.field(name, type) for name, type in zip(schema.names, types, strict=True)])
+
+
+class _Unfit(Exception):
+    """A value that has no equal, and its place."""
+
+    def __init__(self, row: int, value: str, have: pa.DataType, change: _Change) -> None:
+        super().__init__(row)
+        self.row, self.value, self.have, self.name, self.wanted = row, value, have, change.name, change.wanted
+
+
+def _changed(array: pa.Array, change: _Change) -> pa.Array:
+    types = pa.types
+    if change.wanted is not None:
+        return _leaf(array, change, change.wanted)
+    if isinstance(array, pa.ExtensionArray):
+        array = array.storage
+    if types.is_run_end_encoded(array.type):
+        array = without_runs(array)
+    if not change.parts or types.is_null(array.type):
+        return array
+    if types.is_struct(array.type):
+        return _struct(array, change)
+    return _map(array, change) if types.is_map(array.type) else _list(array, change.parts[0])
+
+
+def _leaf(array: pa.Array, change: _Change, wanted: Type) -> pa.Array:
+    try:
+        found = exact(array, changed_type(wanted))
+    except UnfitError as error:
+        raise _Unfit(error.index, error.value, array.type, change) from None
+    return ordered_bytes(found) if wanted.family is Family.WIDE_DECIMAL else found
+
+
+def _struct(array: pa.StructArray, change: _Change) -> pa.StructArray:
+    fields = [array.field(i) for i in range(array.type.num_fields)]
+    for i, part in change.parts.items():
+        # what stands under a NULL of the struct does not count, and may be anything
+        one = without_runs(fields[i]) if pa.types.is_run_end_encoded(fields[i].type) else fields[i]
+        if array.null_count:
+            one = one.take(_places(array))
+        fields[i] = _changed(one, part)
+    mask = array.is_null() if array.null_count else None
+    names = [field.name for field in array.type]
+    return pa.StructArray.from_arrays(fields, names, mask=mask)
+
+
+def _places(array: pa.Array) -> pa.Array:
+    """Returns the number of each row, NULL where the array is."""
+    return pc.if_else(array.is_valid(), pa.array(np.arange(len(array))), pa.scalar(None, pa.int64()))
+
+
+def _list(array: pa.Array, part: _Change) -> pa.LargeListArray:
+    first = ranges_of(pc.fill_null(pc.list_value_length(array), 0).to_numpy())
+    values = _within(array.flatten(), part, first)
+    mask = array.is_null() if array.null_count else None
+    return pa.LargeListArray.from_arrays(pa.array(first), values, mask=mask)
+
+
+def _map(array: pa.MapArray, change: _Change) -> pa.MapArray:
+    entry = pa.struct([pa.field("key", array.type.key_type, nullable=False), pa.field("value", array.type.item_type)])
+    lists = array.cast(pa.list_(entry))
+    first = ranges_of(pc.fill_null(pc.list_value_length(lists), 0).to_numpy())
+    entries = lists.flatten()
+    columns = [entries.field(ENTRY_KEYS), entries.field(ENTRY_VALUES)]
+    for i, part in change.parts.items():
+        columns[i] = _within(columns[i], part, first)
+    missing = np.append(np.asarray(array.is_null().to_numpy(zero_copy_only=False), np.bool_), False)
+    offsets = pa.array(first.astype(np.int32), mask=missing if array.null_count else None)
+    return pa.MapArray.from_arrays(offsets, *columns)
+
+
+def _within(values: pa.Array, part: _Change, first: I64) -> pa.Array:
+    """Changes the values of lists; an error is told of the list that has the value."""
+    try:
+        return _changed(values, part)
+    except _Unfit as unfit:
+        unfit.row = int(np.searchsorted(first, unfit.row, side="right")) - 1
+        raise

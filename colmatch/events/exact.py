@@ -1,0 +1,230 @@
+"""Arrow arrays in another type, value for value the same.
+
+Arrow's own safe casts cut, round or refuse what they should not: a timestamp loses its time of day
+in a date, a double is rounded to a decimal, a whole number above 2**53 is refused as a double also
+where it is one, and a decimal of 32 bits is refused as an integer. So floats, dates and narrow
+decimals are checked here, and only the rest is left to the casts.
+
+NaN of an array of floats is NULL where the other type has no NaN: NumPy and pandas write a missing
+number so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from decimal import Decimal
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from colmatch.incoming import without_runs
+from colmatch.schema import UNITS
+
+_DAY = 86_400  # seconds
+_BYTES = 256 ** np.arange(8, dtype=np.uint64)  # the least numbers of 1 to 8 bytes
+_MOST_SCALE = 18  # of decimals that are made of doubles all at once
+
+
+class UnfitError(ValueError):
+    """A value has no equal in the type that is wanted.
+
+    Attributes
+    ----------
+    index : of the value
+    value : as an error shows it
+    """
+
+    def __init__(self, values: pa.Array, index: int) -> None:
+        self.index = index
+        self.value = str(values[index])
+        super().__init__(index)
+
+
+def exact(values: pa.Array, to: pa.DataType) -> pa.Array:
+    """Returns the same values in another type, without dictionaries and runs.
+
+    Raises UnfitError: a value has no equal there.
+    """
+    types, values = pa.types, decoded(values)
+    if values.type == to:
+        return values
+    if types.is_null(values.type):
+        return pa.nulls(len(values), to)
+    if types.is_decimal(values.type) and values.type.bit_width < 128:
+        values = values.cast(pa.decimal128(38, values.type.scale))
+    if types.is_integer(to):
+        return _integers(values, to)
+    if types.is_floating(to):
+        return _floats(values, to)
+    if types.is_decimal(to):
+        return _decimals(values, to)
+    if types.is_date(to) and types.is_timestamp(values.type):
+        return _dates(values)
+    return _cast(values, to)
+
+
+def decoded(values: pa.Array) -> pa.Array:
+    """Returns an array without extensions, dictionaries and runs."""
+    while True:
+        if isinstance(values, pa.ExtensionArray):
+            values = values.storage
+        elif pa.types.is_run_end_encoded(values.type):
+            values = without_runs(values)
+        elif pa.types.is_dictionary(values.type):
+            values = _without_views(values.dictionary).take(values.indices)
+        else:
+            return values
+
+
+def _without_views(values: pa.Array) -> pa.Array:
+    """Returns strings from which Arrow can take some."""
+    views = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}
+    return values.cast(views.get(values.type, values.type))
+
+
+def ordered_bytes(decimals: pa.Decimal128Array) -> pa.FixedSizeBinaryArray:
+    """Returns for each decimal 17 bytes that have the order of the numbers.
+
+    The first has the sign and how many bytes the unscaled number takes. These follow, from the
+    highest to the lowest, then zeros. Of a negative number, the bytes behind the first are negated.
+    So the first 8 bytes, which are compared before all else, tell most numbers apart.
+    """
+    count = len(decimals)
+    if not count:
+        return pa.array([], pa.binary(17))
+    words = np.frombuffer(decimals.buffers()[1], np.uint64, 2 * count, 16 * decimals.offset).reshape(count, 2)
+    negative = words[:, 1] >> 63 != 0
+    low = np.where(negative, ~words[:, 0] + 1, words[:, 0])
+    high = np.where(negative, ~words[:, 1] + (words[:, 0] == 0), words[:, 1])
+    size = np.where(high, 8 + np.searchsorted(_BYTES, high, "right"), np.searchsorted(_BYTES, low, "right"))
+    shift = (8 * (16 - size)).astype(np.uint64)  # to the left, bits
+    part = shift & 63
+    top = np.where(shift < 64, high, low) << part
+    carried = np.where((shift < 64) & (part > 0), low >> (64 - part & 63), 0)
+    flip = np.where(negative, ~np.uint64(0), np.uint64(0))
+    found = np.empty((count, 17), np.uint8)
+    found[:, 0] = 128 + np.where(negative, -size, size)
+    found[:, 1:9] = ((top | carried) ^ flip).astype(">u8").view(np.uint8).reshape(count, 8)
+    found[:, 9:] = (np.where(shift < 64, low << part, 0) ^ flip).astype(">u8").view(np.uint8).reshape(count, 8)
+    there = pa.py_buffer(np.packbits(~_nulls(decimals), bitorder="little")) if decimals.null_count else None
+    return pa.Array.from_buffers(pa.binary(17), count, [there, pa.py_buffer(found)])
+
+
+def _nulls(values: pa.Array) -> NDArray[np.bool_]:
+    return np.asarray(values.is_null().to_numpy(zero_copy_only=False), np.bool_)
+
+
+def _check(values: pa.Array, fits: NDArray[np.bool_]) -> None:
+    if not fits.all():
+        raise UnfitError(values, int(np.argmin(fits)))
+
+
+def _doubles(values: pa.Array) -> NDArray[np.float64]:
+    """Returns floats as doubles, with NaN for NULL."""
+    found: NDArray[np.float64] = values.cast(pa.float64()).to_numpy(zero_copy_only=False)
+    return found
+
+
+def _integers(values: pa.Array, to: pa.DataType) -> pa.Array:
+    if not pa.types.is_floating(values.type):
+        return _cast(values, to)
+    numbers, signed = _doubles(values), pa.types.is_signed_integer(to)
+    low, high = (-(2.0**63), 2.0**63) if signed else (0.0, 2.0**64)
+    missing = np.isnan(numbers)
+    _check(values, missing | ((numbers >= low) & (numbers < high) & (np.trunc(numbers) == numbers)))
+    found = np.where(missing, 0.0, numbers).astype(np.int64 if signed else np.uint64)
+    wide = pa.array(found, mask=missing)
+    return wide if wide.type == to else _cast(wide, to)
+
+
+def _floats(values: pa.Array, to: pa.DataType) -> pa.Array:
+    types, have = pa.types, values.type
+    if types.is_integer(have):
+        numbers = values.fill_null(0).to_numpy(zero_copy_only=False)
+        doubles = numbers.astype(np.float64)
+        low = doubles < 2.0 ** (64 if types.is_uint64(have) else 63)
+        _check(values, low & (np.where(low, doubles, 0).astype(numbers.dtype) == numbers))
+        found = pa.array(doubles, mask=_nulls(values))
+    elif types.is_decimal(have):
+        # Arrow's cast of a decimal may miss the nearest double; that of its text does not
+        found = values.cast(pa.string()).cast(pa.float64())
+        same = _same_numbers(values, found)
+        _check(values, same)
+    else:
+        found = values.cast(pa.float64())
+    if to.bit_width == 64:
+        return found
+    narrow, wide = found.cast(to, safe=False), _doubles(found)
+    _check(values, np.isnan(wide) | (_doubles(narrow) == wide))
+    return narrow
+
+
+def _same_numbers(decimals: pa.Array, doubles: pa.Array) -> NDArray[np.bool_]:
+    """Returns which doubles equal their decimals.
+
+    A double d is a decimal of s digits after the point only where d * 2**s is whole. What is left
+    is compared as Python compares, each distinct number once.
+    """
+    numbers = _doubles(doubles)
+    same = np.isnan(numbers)
+    shifted = np.ldexp(np.where(same, 0.0, numbers), max(decimals.type.scale, 0))
+    maybe = np.flatnonzero(~same & (np.trunc(shifted) == shifted))
+    some = decimals.take(pa.array(maybe)).dictionary_encode()
+    back = [Decimal(float(one)) == one for one in some.dictionary.to_pylist()]
+    same[maybe] = np.array(back, np.bool_)[some.indices.to_numpy()]
+    return same
+
+
+def _decimals(values: pa.Array, to: pa.DataType) -> pa.Array:
+    if pa.types.is_integer(values.type):
+        return _located(values, lambda some: some.cast(pa.decimal128(20, 0)).cast(to))
+    if not pa.types.is_floating(values.type):
+        return _cast(values, to)
+    numbers, scale = _doubles(values), to.scale
+    missing = np.isnan(numbers)
+    numbers = np.where(missing, 0.0, numbers)
+    with np.errstate(over="ignore"):
+        shifted = np.ldexp(numbers, max(scale, 0))
+    _check(values, np.isfinite(numbers) & (np.trunc(shifted) == shifted))
+    if not 0 <= scale <= _MOST_SCALE or np.abs(shifted).max(initial=0.0) >= 2.0**63:
+        exactly = pa.array([None if none else Decimal(float(one)) for one, none in zip(numbers, missing, strict=True)])
+        return _cast(exactly, to)
+    whole = pa.array(shifted.astype(np.int64), mask=missing).cast(pa.decimal128(19, 0))
+    if scale:  # shifted / 2**scale, which has so many digits after the point
+        half = pa.scalar(Decimal(2) ** -scale, pa.decimal128(scale, scale))
+        whole = pa.compute.multiply(whole, half)
+    return _located(values, lambda some: some.cast(to), whole)
+
+
+def _dates(values: pa.Array) -> pa.Array:
+    missing, unit = _nulls(values), UNITS[values.type.unit]
+    day, rest = np.divmod(values.cast(pa.int64()).fill_null(0).to_numpy(), _DAY * unit)
+    _check(values, missing | ((rest == 0) & (np.abs(day) < 2**31)))
+    return pa.array(day.astype(np.int32), mask=missing).cast(pa.date32())
+
+
+def _cast(values: pa.Array, to: pa.DataType) -> pa.Array:
+    return _located(values, lambda some: some.cast(to))
+
+
+def _located(values: pa.Array, change: Callable[[pa.Array], pa.Array], changing: pa.Array | None = None) -> pa.Array:
+    """Returns what ``change`` makes of some values.
+
+    changing : what stands for the values meanwhile
+
+    Raises UnfitError: with the first value that it refuses
+    """
+    changing = values if changing is None else changing
+    try:
+        return change(changing)
+    except pa.ArrowException:
+        low, high = 0, len(values)
+    while high - low > 1:  # the first that is refused is among these
+        middle = (low + high) // 2
+        try:
+            change(changing.slice(low, middle - low))
+            low = middle
+        except pa.ArrowException:
+            high = middle
+    raise UnfitError(values, low)
