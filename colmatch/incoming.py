@@ -56,7 +56,7 @@ class ArrowArray(Protocol):
 class ArrowDataset(Protocol):
     """Datasets of pyarrow."""
 
-    def scanner(self, *arguments: Any, **named: Any) -> Any: ...
+    def scanner(self) -> Any: ...
 
 
 class ArrowScanner(Protocol):
@@ -68,7 +68,7 @@ class ArrowScanner(Protocol):
 class LazyFrame(Protocol):
     """Queries of polars, computed piece by piece."""
 
-    def collect_batches(self, *arguments: Any, **named: Any) -> Any: ...
+    def collect_batches(self) -> Any: ...
 
 
 class DataclassEvent(Protocol):
@@ -80,7 +80,7 @@ class DataclassEvent(Protocol):
 class ModelEvent(Protocol):
     """A pydantic model, whose fields are columns."""
 
-    def model_dump(self, *arguments: Any, **named: Any) -> dict[str, Any]: ...
+    def model_dump(self) -> dict[str, Any]: ...
 
 
 Events = ArrowStream | ArrowArray | ArrowDataset | ArrowScanner | LazyFrame

@@ -97,7 +97,8 @@ def narrowed(frame: Any, columns: list[str] | None) -> Any:
     kept = [i for i, name in enumerate(names[: len(frame.columns)]) if name in wanted]
     if not hasattr(frame, "iloc"):
         return frame[:, kept]
-    return pa.Table.from_pandas(frame.iloc[:, kept], preserve_index=not wanted.isdisjoint(levels))
+    with refusing(EventError, "the data frame cannot be read"):
+        return pa.Table.from_pandas(frame.iloc[:, kept], preserve_index=not wanted.isdisjoint(levels))
 
 
 def _of_frame(

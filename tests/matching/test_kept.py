@@ -94,7 +94,11 @@ def test_columns_of_data_sets_and_frames(matcher: cm.Matcher, tmp_path: Path) ->
     found = matcher.match(ds.dataset(tmp_path, partitioning=parts), keep="User")
     assert sorted(found["User"].to_pylist()) == ["u0", "u1", "u1"]
     frame = pd.DataFrame({"a": [5, 0], "b": ["x", "y"]}, index=pd.Index(["first", "second"], name="order"))
+    frame["odd"] = [{1}, 2]
     assert matcher.match(frame, keep="order")["order"].to_pylist() == ["first", "first", "second"]
+    assert matcher.match(frame, keep=["B", "order"]).schema.names[2:] == ["b", "order"]
+    with pytest.raises(cm.EventError, match="odd"):
+        matcher.match(frame, keep="odd")
 
 
 BAD: list[tuple[Any, type[cm.ColmatchError], str]] = [
