@@ -12,7 +12,7 @@ predicates takes 8 ms.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import chain
 from typing import Any, ClassVar, Protocol
@@ -56,7 +56,8 @@ class ArrowArray(Protocol):
 class ArrowDataset(Protocol):
     """Datasets of pyarrow."""
 
-    def scanner(self, *arguments: Any, **named: Any) -> Any: ...
+    @property
+    def scanner(self) -> Callable[..., Any]: ...
 
 
 class ArrowScanner(Protocol):
@@ -74,7 +75,8 @@ class DataclassEvent(Protocol):
 class ModelEvent(Protocol):
     """A pydantic model, whose fields are columns."""
 
-    def model_dump(self, *arguments: Any, **named: Any) -> dict[str, Any]: ...
+    @property
+    def model_dump(self) -> Callable[..., dict[str, Any]]: ...
 
 
 Events = ArrowStream | ArrowArray | ArrowDataset | ArrowScanner
