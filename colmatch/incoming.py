@@ -12,7 +12,7 @@ predicates takes 8 ms.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import chain
 from typing import Any, ClassVar, Protocol
@@ -56,7 +56,8 @@ class ArrowArray(Protocol):
 class ArrowDataset(Protocol):
     """Datasets of pyarrow."""
 
-    def scanner(self) -> Any: ...
+    @property
+    def scanner(self) -> Callable[..., Any]: ...
 
 
 class ArrowScanner(Protocol):
@@ -68,7 +69,8 @@ class ArrowScanner(Protocol):
 class LazyFrame(Protocol):
     """Queries of polars, computed piece by piece."""
 
-    def collect_batches(self) -> Any: ...
+    @property
+    def collect_batches(self) -> Callable[..., Any]: ...
 
 
 class DataclassEvent(Protocol):
@@ -80,7 +82,8 @@ class DataclassEvent(Protocol):
 class ModelEvent(Protocol):
     """A pydantic model, whose fields are columns."""
 
-    def model_dump(self) -> dict[str, Any]: ...
+    @property
+    def model_dump(self) -> Callable[..., dict[str, Any]]: ...
 
 
 Events = ArrowStream | ArrowArray | ArrowDataset | ArrowScanner | LazyFrame
