@@ -42,8 +42,8 @@ def cli() -> None:
     colmatch explain alerts.colmatch flights.parquet --row 17 --id 4
     colmatch demo
 
-    Files are parquet, Arrow, CSV or JSON lines, by their extension. "-" is standard input or
-    output.
+    Files are parquet, Arrow, CSV or JSON lines, by their extension: one or several, folders,
+    patterns, or URLs such as s3://bucket/events. "-" is standard input or output.
     """
 
 

@@ -120,10 +120,11 @@ def _head(file: File, wanted: _Wanted) -> Input:
 
 def _joined(files: Sequence[File], heads: Sequence[Input], wanted: _Wanted) -> Input:
     """Puts files together, each of which is opened when its turn comes."""
-    schema = heads[0].schema
+    known = {name.lower(): name for name in wanted.schema.names} if wanted.schema is not None else {}
+    schema = _recased(heads[0].schema, known)
     for file, head in zip(files[1:], heads[1:], strict=True):
         try:
-            schema = pa.unify_schemas([schema, head.schema], promote_options="permissive")
+            schema = pa.unify_schemas([schema, _recased(head.schema, known)], promote_options="permissive")
         except pa.ArrowException as error:
             raise ColmatchError(
                 f"{file.shown}: its columns do not go with {files[0].shown}: {sentence(error)}"
@@ -140,6 +141,16 @@ def _joined(files: Sequence[File], heads: Sequence[Input], wanted: _Wanted) -> I
                     yield from (_fitted(batch, schema, {}) for batch in rows.batches)
 
     return Input(schema, batches(), None if None in totals else sum(totals), names)  # type: ignore[arg-type]
+
+
+def _recased(schema: pa.Schema, known: dict[str, str]) -> pa.Schema:
+    """Returns columns under the names that other files have for them, which may differ in case.
+
+    known : names by their lower case, to which new ones are added
+    """
+    others = [known.setdefault(name.lower(), name) for name in schema.names]
+    pairs = zip(schema, others, strict=True)
+    return pa.schema([field if other in schema.names else field.with_name(other) for field, other in pairs])
 
 
 def _opened(file: File, stack: ExitStack, wanted: _Wanted) -> Input:
@@ -167,15 +178,17 @@ def _fitted(batch: pa.RecordBatch, schema: pa.Schema, keys: Mapping[str, pa.Scal
         return batch
     if not schema:
         return batch.select([])
-    columns, own = [], set(batch.schema.names)
+    columns, own = [], {name.lower(): name for name in batch.schema.names}
+    own |= {name: name for name in batch.schema.names}
     for field in schema:
+        name = own.get(field.name, own.get(field.name.lower()))
         if field.name in keys:
             columns.append(pa.repeat(keys[field.name], batch.num_rows))
-        elif field.name not in own:
+        elif name is None:
             columns.append(pa.nulls(batch.num_rows, field.type))
         else:
             try:
-                columns.append(batch.column(field.name).cast(field.type))
+                columns.append(batch.column(name).cast(field.type))
             except pa.ArrowException as error:
                 raise ColmatchError(f"column {field.name!r}: {sentence(error)}") from error
     return pa.RecordBatch.from_arrays(columns, schema=schema)
@@ -194,6 +207,9 @@ def _open(file: File, stack: ExitStack, wanted: _Wanted) -> Input:
         fragment = format.make_fragment(file.path, filesystem=file.system)
         full = fragment.physical_schema
         names = full.names if columns is None else meant(full.names, columns)
+        twice = [name for name in names if names.count(name) > 1]
+        if twice:
+            raise ColmatchError(f"there are {len(twice)} columns {twice[0]!r}, and one is needed")
         total = fragment.metadata.num_rows if kind == "parquet" else None
         return Input(pa.schema([full.field(name) for name in names]), _scanned(fragment, names), total, full.names)
     source = stack.enter_context(opened(file))

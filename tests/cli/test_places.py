@@ -115,6 +115,25 @@ def test_a_file_that_lacks_a_column_is_named() -> None:
     assert "b.jsonl: no line has 'city'" in fails("match", "i.colmatch", "b.jsonl")
 
 
+def test_names_of_columns_may_differ_in_case_from_file_to_file() -> None:
+    write(Path("a.csv"), FLAT.slice(0, 2).rename_columns(["AGE", "City", "note"]))
+    write(Path("b.parquet"), FLAT.slice(2, 1))
+    write(Path("c.jsonl"), FLAT.slice(3))
+    assert matched("a.csv", "b.parquet", "c.jsonl") == CSV
+    assert matched("b.parquet", "a.csv") == "0,2\n1,2\n2,1\n2,3\n"
+
+
+def test_a_column_that_is_there_twice() -> None:
+    numbers = pa.array([20])
+    for name in ("age", "x"):
+        table = pa.Table.from_arrays([numbers, numbers, numbers, pa.array(["Nice"])], names=[name, name, "age", "city"])
+        pq.write_table(table, "e.parquet")
+        if name == "x":
+            assert matched("e.parquet") == "0,1\n"
+        else:
+            assert "e.parquet: there are 3 columns 'age'" in fails("match", "i.colmatch", "e.parquet")
+
+
 def test_columns_of_types_that_do_not_go_together() -> None:
     write(Path("a.parquet"), FLAT)
     write(Path("b.parquet"), FLAT.set_column(0, "age", [["x"] * 4]))
