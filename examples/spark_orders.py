@@ -6,6 +6,7 @@
 Spark Connect needs ``pip install "pyspark[connect]"``, too.
 """
 
+import os
 import sys
 
 import colmatch as cm
@@ -14,6 +15,7 @@ from colmatch.spark import local_session, match
 if "connect" in sys.argv:
     from pyspark.sql import SparkSession
 
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # workers need colmatch, too
     spark = SparkSession.builder.remote("local[2]").getOrCreate()
 else:
     spark = local_session(2)
