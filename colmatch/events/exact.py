@@ -37,7 +37,10 @@ class UnfitError(ValueError):
 
     def __init__(self, values: pa.Array, index: int) -> None:
         self.index = index
-        self.value = str(values[index])
+        try:
+            self.value = str(values[index])
+        except (ValueError, ArithmeticError, pa.ArrowException):  # a moment that Python has not
+            self.value = "a value beyond the years 1 to 9999"
         super().__init__(index)
 
 
