@@ -33,6 +33,8 @@ NAMES = [
     "u64",
     "deep",
     "coded",
+    "wide",
+    "clock",
 ]
 SCHEMA = pa.schema(
     [
@@ -40,7 +42,7 @@ SCHEMA = pa.schema(
         ("ts", pa.timestamp("us", "UTC")), ("local", pa.timestamp("ns")), ("tags", pa.list_(pa.string())), ("dec", pa.decimal128(9, 2)),
         ("attrs", pa.map_(pa.string(), pa.int64())), ("by_num", pa.map_(pa.int32(), pa.string())), ("bin", pa.binary()),
         ("user", pa.struct([("age", pa.int64())])), ("deep", pa.struct([("x", pa.list_(pa.struct([("y", pa.int8())])))])),
-        ("coded", pa.dictionary(pa.int32(), pa.string())),
+        ("coded", pa.dictionary(pa.int32(), pa.string())), ("wide", pa.decimal128(38, 4)), ("clock", pa.time64("us")),
     ]
 )  # fmt: skip
 
@@ -117,10 +119,12 @@ VALUES: dict[Any, list[Any]] = {
     pa.binary(2): [b"ab"],
     pa.binary_view(): [b"a"],
     pa.decimal128(9, 2): [Decimal("1.50")],
-    pa.decimal256(60, 2): [Decimal("1.50")],
+    pa.decimal128(38, 4): [Decimal("1.50"), Decimal(10) ** 30, Decimal("-0.0001")],
+    pa.decimal256(60, 2): [Decimal("1.50"), Decimal(10) ** 50],
     pa.null(): [None],
     pa.duration("us"): [dt.timedelta(1)],
     pa.time32("s"): [dt.time(1)],
+    pa.time64("ns"): [dt.time(1), dt.time(23, 59, 59, 999_999)],
     pa.month_day_nano_interval(): [pa.MonthDayNano([1, 2, 3])],
 }
 INTEGERS: dict[Any, list[int]] = {  # types whose values may be beyond Python's

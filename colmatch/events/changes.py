@@ -120,11 +120,7 @@ class Changes:
             try:
                 arrays[i] = _changed(arrays[i], change)
             except _Unfit as unfit:
-                raise EventError(
-                    f"{unfit.value} is {unfit.have}, the schema says {unfit.wanted}, which has no such value: cast it",
-                    column=f"column {unfit.name!r}",
-                    event=unfit.row,
-                ) from None
+                raise EventError(unfit.said, column=f"column {unfit.name!r}", event=unfit.row) from None
         return pa.RecordBatch.from_arrays(arrays, names=batch.schema.names)
 
     def schema_of(self, schema: pa.Schema) -> pa.Schema:
@@ -140,7 +136,11 @@ class _Unfit(Exception):
 
     def __init__(self, row: int, value: str, have: pa.DataType, change: _Change) -> None:
         super().__init__(row)
-        self.row, self.value, self.have, self.name, self.wanted = row, value, have, change.name, change.wanted
+        self.row, self.name = row, change.name
+        if change.wanted is not None and change.wanted.name == str(have):  # of more digits than any other type
+            self.said = f"{value} is {have}, and decimals of more than 38 digits cannot be compared: round and cast it"
+        else:
+            self.said = f"{value} is {have}, the schema says {change.wanted}, which has no such value: cast it"
 
 
 def _changed(array: pa.Array, change: _Change) -> pa.Array:

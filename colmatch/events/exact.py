@@ -16,6 +16,7 @@ from decimal import Decimal
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from colmatch.incoming import without_runs
@@ -37,7 +38,10 @@ class UnfitError(ValueError):
 
     def __init__(self, values: pa.Array, index: int) -> None:
         self.index = index
-        self.value = str(values[index])
+        try:
+            self.value = str(values[index])
+        except (ValueError, ArithmeticError, pa.ArrowException):  # a moment that Python has not
+            self.value = "a value beyond the years 1 to 9999"
         super().__init__(index)
 
 
@@ -164,15 +168,15 @@ def _same_numbers(decimals: pa.Array, doubles: pa.Array) -> NDArray[np.bool_]:
     """Returns which doubles equal their decimals.
 
     A double d is a decimal of s digits after the point only where d * 2**s is whole. What is left
-    is compared as Python compares, each distinct number once.
+    is compared as decimals, which are exact.
     """
     numbers = _doubles(doubles)
     same = np.isnan(numbers)
     shifted = np.ldexp(np.where(same, 0.0, numbers), max(decimals.type.scale, 0))
     maybe = np.flatnonzero(~same & (np.trunc(shifted) == shifted))
-    some = decimals.take(pa.array(maybe)).dictionary_encode()
-    back = [Decimal(float(one)) == one for one in some.dictionary.to_pylist()]
-    same[maybe] = np.array(back, np.bool_)[some.indices.to_numpy()]
+    wide, some = pa.decimal256(76, decimals.type.scale), pa.array(maybe)
+    equal = pc.equal(_decimals(doubles.take(some), wide), decimals.take(some).cast(wide))
+    same[maybe] = equal.to_numpy(zero_copy_only=False)
     return same
 
 
@@ -193,7 +197,7 @@ def _decimals(values: pa.Array, to: pa.DataType) -> pa.Array:
     whole = pa.array(shifted.astype(np.int64), mask=missing).cast(pa.decimal128(19, 0))
     if scale:  # shifted / 2**scale, which has so many digits after the point
         half = pa.scalar(Decimal(2) ** -scale, pa.decimal128(scale, scale))
-        whole = pa.compute.multiply(whole, half)
+        whole = pc.multiply(whole, half)
     return _located(values, lambda some: some.cast(to), whole)
 
 

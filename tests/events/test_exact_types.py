@@ -129,6 +129,16 @@ def test_what_pandas_makes_of_whole_numbers_with_holes() -> None:
         ("decimal(9,1)", pa.array([Decimal("1.20"), Decimal("1.25")]), "event 1: 1.25 is decimal128"),
         ("decimal(9,1)", pa.array([0.5, 0.1]), "event 1: 0.1 is double, the schema says decimal128"),
         ("decimal(38,0)", pa.array([1.0, math.inf]), "event 1: inf is double"),
+        (
+            "decimal256(60,1)",
+            pa.array([Decimal(1), Decimal("1e40")], pa.decimal256(60, 1)),
+            "event 1: 1.*, and decimals of more than 38 digits",
+        ),
+        (
+            "date",
+            pa.array([0, 2**62], pa.int64()).view(pa.timestamp("s")),
+            "event 1: a value beyond the years 1 to 9999 is timestamp",
+        ),
         ("timestamp[ms]", pa.array([1000, 1001], pa.timestamp("us")), "event 1: .* is timestamp"),
         ("date", pa.array([0, 1], pa.timestamp("s")), "event 1: .* is timestamp"),
     ],

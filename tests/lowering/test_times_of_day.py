@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import datetime as dt
+from pathlib import Path
 from random import Random
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from shell import run
 
 import colmatch as cm
 
@@ -54,6 +56,14 @@ def test_what_is_no_time_of_day_is_refused() -> None:
     with pytest.raises(cm.EventError, match="column 't', event 1: .* is time64"):
         times = pa.array([dt.time(1), dt.time(1, 2, 3, 4)], pa.time64("us"))
         cm.Matcher.build({1: "t IS NULL"}, {"t": "time32[s]"}).count(pa.table({"t": times}))
+
+
+def test_csv_has_times(tmp_path: Path) -> None:
+    (tmp_path / "rules.csv").write_text("id,expression\n1,t < '10:30:00'\n")
+    (tmp_path / "events.csv").write_text("t\n09:00:00\n11:00:00.5\n")
+    run("build", tmp_path / "rules.csv", "--schema", "t time", "-o", tmp_path / "index")
+    found = run("match", tmp_path / "index", tmp_path / "events.csv", "--count").stdout
+    assert [int(line.split(",")[-1]) for line in found.split()[1:]] == [1, 0]
 
 
 def test_lists_explanations_and_ranges() -> None:
