@@ -108,7 +108,10 @@ def match(
     SubscriptionError : ``ids`` is no list of ids
     StoreError, OSError : the path does not hold a matcher
 
-    colmatch must be installed on the workers.
+    DependencyError : workers cannot run this version of colmatch, or get no Arrow data
+
+    The first call in a session runs one task of one row, which tells whether workers can run
+    colmatch. All else is done when a job reads the result.
     """
     mode = _check_arguments(matcher, mode, shared)
     return _matched(df, matcher, keep, mode, shared, Beside(ids, tags, now), ranges=ranges)
@@ -137,7 +140,8 @@ def totals(
 
     Raises
     ------
-    EventError, OptionError, SubscriptionError, StoreError, OSError : as from ``match``
+    EventError, OptionError, SubscriptionError, StoreError, OSError, DependencyError : as from
+        ``match``
     """
     _check_arguments(matcher, "pairs", shared)
     counted = _matched(df, matcher, (), "totals", shared, Beside(ids, tags, now), ranges=ranges)

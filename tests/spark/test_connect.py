@@ -39,7 +39,8 @@ def connect():
             capture_output=True,
             text=True,
             timeout=300,
-            env={**kept, "PYSPARK_PYTHON": str(python), "TZ": "UTC", "PYTHONPATH": path},
+            # With SPARK_TESTING the server takes a port that is free: tests may run side by side.
+            env={**kept, "SPARK_TESTING": "1", "PYSPARK_PYTHON": str(python), "TZ": "UTC", "PYTHONPATH": path},
         )
         assert ran.returncode == 0, ran.stderr[-3000:]
         return json.loads(ran.stdout.splitlines()[-1])
