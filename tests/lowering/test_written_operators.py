@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from decimal import Decimal
+from random import Random
 from typing import Any
 
 import pyarrow as pa
@@ -123,3 +124,32 @@ def test_what_means_the_same_reads_alike(clause: str, shown: str) -> None:
         [{**EVENT, "a": a, "flag": flag} for a in range(-3, 25) for flag in (True, False, None)], SCHEMA
     )
     assert all(found in ([], [1, 2]) for found in again.match_lists(events).to_pylist())
+
+
+def test_what_is_shown_means_what_was_written() -> None:
+    """Each set of whole numbers, dates and decimals that a predicate may look for."""
+    rng = Random(1977)
+    clauses = []
+    for _ in range(80):
+        some = sorted(rng.sample(range(-4, 24), rng.randrange(1, 7)))
+        low, high = min(some), max(some)
+        day = "DATE '2020-01-{:02}'".format
+        clauses += [
+            f"a IN ({', '.join(map(str, some))})",
+            f"a NOT IN ({', '.join(map(str, some))})",
+            f"a {rng.choice(['BETWEEN', 'NOT BETWEEN'])} {low} AND {high}",
+            f"a {rng.choice(['<', '<=', '>', '>=', '=', '<>'])} {low}",
+            f"d {rng.choice(['<', '<=', '>', '>='])} {low / 4:.2f}",
+            f"d BETWEEN {low}.01 AND {high}.99" if low > 0 else "d IS NULL",
+            f"day {rng.choice(['<', '<=', '>', '>='])} {day(abs(low) + 1)}",
+            f"day BETWEEN {day(abs(low) + 1)} AND {day(25)}",
+        ]
+    clauses = sorted(set(clauses))
+    values = range(-6, 26)
+    first = dt.date(2020, 1, 1)
+    events = pa.Table.from_pylist(
+        [{"a": a, "d": Decimal(a) / 4, "day": first + dt.timedelta(a)} for a in values] + [{}], SCHEMA
+    )
+    shown = {i: written(clause) for i, clause in enumerate(clauses)}
+    found = cm.Matcher.build(dict(enumerate(clauses)), SCHEMA).match_lists(events)
+    assert cm.Matcher.build(shown, SCHEMA).match_lists(events) == found
