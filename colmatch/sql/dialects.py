@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 from sqlglot.tokenizer_core import Token, TokenType
 
 from colmatch.expr.ast import Refusal
@@ -11,11 +9,10 @@ from colmatch.expr.computed import PARTS, SYNONYMS
 
 T = TokenType
 
-_REWRITTEN = re.compile(
-    r"\b(?:(?:isnull|isnotnull|extract|element_at|date_part|datepart|substring|substr|trim)\s*\(|(?:case|isnull|notnull)\b)"
-    r"|::|~",
-    re.IGNORECASE,
-)
+# A text without these has nothing to rewrite. A regular expression took ten times as long.
+_REWRITTEN = (
+    "isnull", "notnull", "extract", "element_at", "date_part", "datepart", "substr", "trim", "case", "::", "~",
+)  # fmt: skip
 _UNITS = {
     "dow": "dayofweek", "doy": "dayofyear", "weeks": "week", "years": "year", "months": "month", "days": "day",
     "hours": "hour", "minutes": "minute", "seconds": "second",
@@ -39,7 +36,8 @@ def rewritten(text: str, tokens: list[Token]) -> list[Token]:
     ``element_at(attrs, 'k')`` is ``attrs['k']``, ``CASE WHEN a THEN b END`` is ``case(a, b)``, ``x
     ~ 'a'`` is ``x RLIKE 'a'`` and ``x::int`` is ``CAST(x AS int)``.
     """
-    if not _REWRITTEN.search(text):
+    lower = text.lower()
+    if not any(word in lower for word in _REWRITTEN):
         return tokens
     return _cast(_Rewriter(tokens).run())
 
