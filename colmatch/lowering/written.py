@@ -221,8 +221,9 @@ class _Condition:
         return " AND ".join([text for text in (low, high) if text])
 
     def _rounder(self, lo: int, hi: int) -> tuple[int, str, int, str]:
-        """Returns the ends of an interval and their signs, each of them the value next to the end
-        where that is rounder.
+        """Returns the ends of an interval and their signs.
+
+        Where the value next to an end is rounder, it is that.
         """
         above = lo > KEY_MIN + 1 and self._roundness(lo - 1) < self._roundness(lo)
         below = hi < KEY_MAX - 1 and self._roundness(hi + 1) < self._roundness(hi)
