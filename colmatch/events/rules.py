@@ -69,7 +69,7 @@ def _round_double(values: Value, places: int) -> Value:
     given = plain.to_numpy(zero_copy_only=False)
     finite = np.where(np.isfinite(given), given, 0.0)
     power = 10.0 ** abs(places)
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):
         scaled = np.abs(finite) * power if places >= 0 else np.abs(finite) / power
         nearest = np.floor(scaled + 0.5)
         found = np.copysign(nearest / power if places >= 0 else nearest * power, finite)

@@ -1,7 +1,9 @@
 """Predicates back to text: codes -> keys -> literals, as the expression language writes them.
 
 The inverse of what the other modules of this folder do, for people who ask why a subscription
-matched.
+matched. A matcher keeps intervals of keys, not texts, and ``a > 5`` of whole numbers is the same
+interval as ``a >= 6``. So the text is the likelier of those that mean the interval: the one with
+the rounder numbers.
 """
 
 from __future__ import annotations
@@ -26,6 +28,8 @@ from colmatch.text.reduce import successor
 
 Runs = list[tuple[int, int]]  # closed intervals of keys, ascending, none touching the next
 LISTED = 12  # literals of a list that are shown
+_COUNTED = (Family.INT, Family.UINT64, Family.DATE)  # neighbours of these may have been a list
+_EXACT = (*_COUNTED, Family.DECIMAL, Family.TIMESTAMP)  # each value but the ends has a neighbour on both sides
 
 
 def key_runs(predicates: layout.Predicates, codes: layout.Codes, p: int) -> Runs:
@@ -133,6 +137,7 @@ class _Condition:
         self._name = attribute.name
         self._type = attribute.type
         self._multi = attribute.multi
+        self._sole = attribute.role in (Role.VALUE, Role.ENTRY, Role.COMPUTED)
         self._texts = texts
 
     def write(self, runs: Runs) -> str:
@@ -142,17 +147,22 @@ class _Condition:
             if len(points) == 1:
                 return f"array_contains({name}, {self._literal(points[0])})"
             return f"arrays_overlap({name}, array({self._list(points)}))"
-        if len(points) == len(runs):
-            return f"{name} = {self._literal(points[0])}" if len(points) == 1 else f"{name} IN ({self._list(points)})"
+        if self._sole and self._type.family is Family.BOOL:
+            false, true = (any(lo <= key <= hi for lo, hi in runs) for key in (0, 1))
+            if false is not true:
+                return name if true else f"NOT ({name})" if " " in name else f"NOT {name}"
+        if listed := self._members(runs):
+            return f"{name} = {self._literal(listed[0])}" if len(listed) == 1 else f"{name} IN ({self._list(listed)})"
         if runs[0][0] == KEY_MIN and runs[-1][1] == KEY_MAX:
             gaps = [(a[1] + 1, b[0] - 1) for a, b in pairwise(runs)]
-            missing = [lo for lo, hi in gaps if self._is_point(lo, hi)]
-            if len(missing) == len(gaps):
+            if missing := self._members(gaps):
                 if len(missing) == 1:
                     return f"{name} <> {self._literal(missing[0])}"
                 return f"{name} NOT IN ({self._list(missing)})"
             if len(gaps) == 1 and (prefix := self._prefix(*gaps[0])):
                 return f"{name} NOT LIKE {prefix}"
+            if len(gaps) == 1 and self._type.family in _COUNTED:
+                return f"{name} NOT BETWEEN {self._literal(gaps[0][0])} AND {self._literal(gaps[0][1])}"
         elif len(runs) == 1 and (prefix := self._prefix(*runs[0])):
             return f"{name} LIKE {prefix}"
         return " OR ".join([self._range(lo, hi) for lo, hi in runs])
@@ -160,6 +170,18 @@ class _Condition:
     def _is_point(self, lo: int, hi: int) -> bool:
         """Says whether an interval is one literal, not the space between two."""
         return lo == hi and (not self._type.textual or lo % 2 == 1)
+
+    def _members(self, runs: Runs) -> list[int]:
+        """Returns the values in runs that read like a list; empty where the runs read like ranges.
+
+        One run is a list if it has one value, or three: two are the ends of a range.
+        """
+        if all(self._is_point(lo, hi) for lo, hi in runs):
+            return [lo for lo, _ in runs]
+        count = sum(hi - lo + 1 for lo, hi in runs)
+        if self._type.family not in _COUNTED or count > LISTED or (len(runs) == 1 and count != 3):
+            return []
+        return [key for lo, hi in runs for key in range(lo, hi + 1)]
 
     def _literal(self, key: int) -> str:
         if not self._type.textual:
@@ -197,11 +219,39 @@ class _Condition:
                 lo, at_least = lo - 1, ">"
             if hi != KEY_MAX and len(repr(key_float(hi + 1))) < len(repr(key_float(hi))):
                 hi, at_most = hi + 1, "<"
+        elif self._type.family in _EXACT:
+            lo, at_least, hi, at_most = self._rounder(lo, hi)
         low = "" if lo == KEY_MIN or (textual and lo < 0) else f"{name} {at_least} {self._literal(lo)}"
         high = "" if hi >= KEY_MAX else f"{name} {at_most} {self._literal(hi)}"
         if low and high and (at_least, at_most) == (">=", "<="):
             return f"{name} BETWEEN {self._literal(lo)} AND {self._literal(hi)}"
         return " AND ".join([text for text in (low, high) if text])
+
+    def _rounder(self, lo: int, hi: int) -> tuple[int, str, int, str]:
+        """Returns the ends of an interval and their signs.
+
+        Where the value next to an end is rounder, it is that.
+        """
+        above = lo > KEY_MIN + 1 and self._roundness(lo - 1) < self._roundness(lo)
+        below = hi < KEY_MAX - 1 and self._roundness(hi + 1) < self._roundness(hi)
+        if lo != KEY_MIN and hi < KEY_MAX and self._type.family in _COUNTED:
+            above = below = above and below  # else it reads best as a BETWEEN
+        return (lo - 1, ">", *self._end(hi, below)) if above else (lo, ">=", *self._end(hi, below))
+
+    @staticmethod
+    def _end(hi: int, below: bool) -> tuple[int, str]:
+        return (hi + 1, "<") if below else (hi, "<=")
+
+    def _roundness(self, key: int) -> int:
+        """Returns a number that is less where people are likelier to write the value."""
+        text = literal_text(self._type, key)
+        if self._type.family is Family.DATE:
+            return len(text.removesuffix("'").removesuffix("-01").removesuffix("-01"))
+        if self._type.family is Family.TIMESTAMP:
+            return len(text.rstrip("'Z0:. "))
+        digits = text.replace(".", "").lstrip("-0")
+        significant = digits.rstrip("0")
+        return 2 * len(significant) - (significant.endswith("5") or significant != digits)
 
 
 def literal_text(type: Type, key: int) -> str:
@@ -213,7 +263,11 @@ def literal_text(type: Type, key: int) -> str:
         return str(key + UINT64_OFFSET)
     if family is Family.FLOAT:
         value = key_float(key)
-        return f"CAST('{value}' AS DOUBLE)" if value != value or value in (float("inf"), float("-inf")) else repr(value)
+        return (
+            f"CAST('{value}' AS DOUBLE)"
+            if value != value or value in (float("inf"), float("-inf"))
+            else repr(value).removesuffix(".0")
+        )
     if family is Family.DECIMAL:
         return str(Decimal(key).scaleb(-type.scale, NEVER_ROUNDS))
     if family is Family.DATE:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 from sqlglot.tokenizer_core import Token, TokenType
 
 from colmatch.expr.ast import Refusal
@@ -11,11 +9,10 @@ from colmatch.expr.computed import PARTS, SYNONYMS
 
 T = TokenType
 
-_REWRITTEN = re.compile(
-    r"\b(?:(?:isnull|isnotnull|extract|element_at|date_part|datepart|substring|substr|trim)\s*\(|(?:case|isnull|notnull)\b)"
-    r"|::|~",
-    re.IGNORECASE,
-)
+# A text without these has nothing to rewrite. A regular expression took ten times as long.
+_REWRITTEN = (
+    "isnull", "notnull", "extract", "element_at", "date_part", "datepart", "substr", "trim", "case", "::", "~",
+)  # fmt: skip
 _UNITS = {
     "dow": "dayofweek", "doy": "dayofyear", "weeks": "week", "years": "year", "months": "month", "days": "day",
     "hours": "hour", "minutes": "minute", "seconds": "second",
@@ -28,6 +25,7 @@ _OPERATORS = frozenset(
     {T.EQ, T.NEQ, T.LT, T.LTE, T.GT, T.GTE, T.NULLSAFE_EQ, T.IS, T.IN, T.BETWEEN, T.LIKE, T.ILIKE, T.RLIKE, T.AND, T.OR}
     | {T.COMMA, T.R_PAREN, T.DOT, T.PLUS, T.STAR, T.SLASH, T.MOD, T.DPIPE, T.DIV, T.DCOLON}
 )
+_ENDS = frozenset({T.VAR, T.IDENTIFIER, T.R_PAREN, T.R_BRACKET, T.NUMBER, T.STRING, T.RAW_STRING, T.NULL})
 _CASE, _OF = "case", "case_of"  # what an open CASE is, without a value behind it and with one
 
 
@@ -38,7 +36,8 @@ def rewritten(text: str, tokens: list[Token]) -> list[Token]:
     ``element_at(attrs, 'k')`` is ``attrs['k']``, ``CASE WHEN a THEN b END`` is ``case(a, b)``, ``x
     ~ 'a'`` is ``x RLIKE 'a'`` and ``x::int`` is ``CAST(x AS int)``.
     """
-    if not _REWRITTEN.search(text):
+    lower = text.lower()
+    if not any(word in lower for word in _REWRITTEN):
         return tokens
     return _cast(_Rewriter(tokens).run())
 
@@ -126,13 +125,20 @@ class _Rewriter:
         elif within in (_CASE, _OF) and kind is T.END:
             open.pop()
             token = _copied(token, T.R_PAREN, ")")
-        elif kind is T.TILDE and out:
+        elif kind is T.TILDE and self._ended():
             token = _copied(token, T.RLIKE, "RLIKE")
-        elif out and token.text.lower() in _BEHIND and kind in (T.ISNULL, T.NOTNULL):
+        elif kind in (T.ISNULL, T.NOTNULL) and self._ended():
             out += [_copied(token, word, word.name) for word in _BEHIND[token.text.lower()]]
             return i + 1
         out.append(token)
         return i + 1
+
+    def _ended(self) -> bool:
+        """Says that an operand has ended, or a NOT behind one."""
+        words = [token.token_type for token in self._out[-2:]]
+        if not words or words[-1] in _ENDS:
+            return bool(words)
+        return (words[-1] is T.NOT and words[0] in _ENDS) or words[0] is T.DCOLON  # a type behind it
 
     def _closed(self, token: Token) -> None:
         """Writes a parenthesis that closes."""

@@ -73,7 +73,7 @@ def test_reasons(tmp_path: Path, form: str) -> None:
     run("reasons", index, events, "-o", out)
     assert read_table(str(out)).to_pylist() == [{"subscription": 7, "attribute": "age", "events": 4}]
     run("reasons", index, events, "--by", "predicate", "--tag", "x", "-o", out)
-    wanted = {"subscription": 7, "attribute": "age", "predicate": "age >= 101", "events": 4}
+    wanted = {"subscription": 7, "attribute": "age", "predicate": "age > 100", "events": 4}
     assert read_table(str(out)).to_pylist() == [wanted]
     shown = run("reasons", index, events, "--ids", "1,2").output.replace('"', "")
     assert shown == "subscription,attribute,events\n"

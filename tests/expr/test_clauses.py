@@ -103,6 +103,7 @@ REFUSED = [
     ("element_at(m) = 1", "element_at takes a map and a literal key", 1),
     ("element_at(m, a) = 1", "a literal key is needed", 13),
     ("element_at(a, 1) = 1", "'a' is int64: .* needs a map or list before it", 12),
+    ("flag AND ~a", "'~' is not supported: it stands between a text and a pattern", 10),
     ("isnull(name", r"a '\)' is missing", 12),
     ("isnull(", "something is missing after", 7),
 ]  # fmt: skip
@@ -154,3 +155,19 @@ def test_functions_by_other_names_are_rewritten_in_time_that_follows_the_text() 
     assert matcher.match_lists(EVENTS).to_pylist() == [[], [], []]
     with pytest.raises(cm.ExpressionError, match="nests deeper than 200 levels"):
         cm.Matcher.build({1: nested}, SCHEMA)
+
+
+def test_words_of_other_dialects_may_be_names() -> None:
+    schema = {
+        "case": "int64",
+        "end": "int64",
+        "when": "int64",
+        "isnull": "int64",
+        "interval": "int64",
+        "symmetric": "int64",
+    }
+    text = (
+        "case > 1 AND end BETWEEN symmetric AND 5 AND isnull = 3 AND when IN (1, 2) AND interval > 0 OR x::string ~ 'a'"
+    )
+    event = pa.table({"case": [2], "end": [3], "when": [1], "isnull": [3], "interval": [1], "symmetric": [2], "x": [1]})
+    assert cm.Matcher.build({1: text}, {**schema, "x": "int64"}).count(event).tolist() == [1]
