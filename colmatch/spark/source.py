@@ -33,6 +33,7 @@ from colmatch.incoming import refusing
 from colmatch.matcher import Matcher
 from colmatch.matching.kept import kept_fields
 from colmatch.spark.frames import RESULTS, MatchMode
+from colmatch.spark.probe import check_workers
 from colmatch.spark.settings import SessionSettings, check_settings
 from colmatch.spark.worker import IndexFile, Task, TopKOptions, open_index
 from colmatch.store.file import content_hash
@@ -66,7 +67,12 @@ def register_source(spark: SparkSession) -> None:
 
     Columns of the result are those of ``keep``, then ``subscription`` and with ``k`` its ``score``;
     or what the mode says: ``subscriptions``, ``count`` or ``exists``. ``OPTIONS`` has all options.
+
+    Raises
+    ------
+    DependencyError : Spark's workers cannot run colmatch
     """
+    check_workers(spark, not type(spark).__module__.startswith("pyspark.sql.connect"))
     # A class of its own carries this to Spark's workers.
     here = {"folder": os.getcwd(), "settings": SessionSettings.of(spark)}
     spark.dataSource.register(type("SessionFiles", (MatchedFiles,), here))
