@@ -1,0 +1,111 @@
+"""Spark beside the kernels alone: microseconds a row of each way, in turns within one run.
+
+``kernel`` matches the same Parquet files in one process and one thread, reading included, without
+Spark. ``identity`` sends the columns that the expressions use through ``mapInArrow`` and back, and
+does nothing with them: what is above it is colmatch's. ``source`` is the data source ``colmatch``,
+whose workers read the files themselves. Results go to Spark's sink ``noop``, so all rows are made
+and none is kept.
+
+    python -m benchmarks.bench_spark [CORES]
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+
+import colmatch as cm
+from benchmarks.measure import medians
+from benchmarks.workloads import uniform
+
+ROWS, FILES, REPEAT = 100_000, 4, 3
+SUBSCRIPTIONS = 200_000
+SHAPES = {  # columns, values of an event, predicates: some 41 and 346 matches an event
+    "10 columns, few matches": (10, 3, 4),
+    "10 columns, many matches": (10, 3, 3),
+    "100 columns, few matches": (100, 30, 4),
+    "100 columns, many matches": (100, 30, 3),
+}
+KERNEL, IDENTITY, TOTALS = "kernel", "identity", "totals"
+WAYS = (KERNEL, IDENTITY, "match list", "match pairs", "source list", "source pairs", TOTALS)
+
+
+def measured(shape: str, cores: int, rows: int = ROWS, subscriptions: int = SUBSCRIPTIONS) -> dict[str, float]:
+    """Microseconds a row of each way."""
+    from colmatch.spark import local_session, match, register_source, totals
+
+    columns, present, predicates = SHAPES[shape]
+    work = uniform(subscriptions, rows, columns, present, predicates=predicates)
+    table = cm.PredicateTable(work.subscriptions)
+    matcher = cm.Matcher.build(table, work.schema, options=cm.Options(threads=1))
+    spark = local_session(cores, spark__ui__enabled=False, spark__log__level="ERROR")
+    with tempfile.TemporaryDirectory() as folder:
+        index, events = str(Path(folder, "index.cm")), Path(folder, "events")
+        events.mkdir()
+        matcher.save(index)
+        size = rows // FILES
+        for i in range(FILES):
+            pq.write_table(work.events.slice(i * size, size), events / f"{i}.parquet", row_group_size=size)
+        df = spark.read.parquet(str(events))
+        used = df.select(*matcher.columns)
+        register_source(spark)
+        source = spark.read.format("colmatch").option("index", index).option("rows", size)
+
+        def written(some: Any) -> Callable[[], None]:
+            return lambda: some.write.format("noop").mode("overwrite").save()
+
+        def kernel() -> None:
+            reader = matcher.match_batches(ds.dataset(events))
+            for _ in reader:
+                pass
+
+        ways = {
+            KERNEL: kernel,
+            IDENTITY: written(used.mapInArrow(_same, used.schema)),
+            "match list": written(match(df, index, mode="list")),
+            "match pairs": written(match(df, index)),
+            "source list": written(source.option("mode", "list").load(str(events))),
+            "source pairs": written(source.option("mode", "pairs").load(str(events))),
+            TOTALS: written(totals(df, index)),
+        }
+        taken = medians(ways, REPEAT)
+    spark.stop()
+    return {name: 1e6 * seconds / rows for name, seconds in taken.items()}
+
+
+def _same(batches: Any) -> Any:
+    yield from batches
+
+
+class Spark:
+    """Microseconds a row, for each way and shape."""
+
+    params = (list(SHAPES), WAYS)
+    param_names = ("shape", "way")
+    timeout = 1200
+
+    def setup_cache(self) -> dict[tuple[str, str], float]:
+        return {(shape, way): value for shape in SHAPES for way, value in measured(shape, 1).items()}
+
+    setup_cache.timeout = 3600  # type: ignore[attr-defined]
+
+    def track_us_a_row(self, taken: dict[tuple[str, str], float], shape: str, way: str) -> float:
+        return taken[shape, way]
+
+    track_us_a_row.unit = "us"  # type: ignore[attr-defined]
+
+
+if __name__ == "__main__":
+    cores = int(sys.argv[1]) if len(sys.argv) > 1 else 1
+    for shape in SHAPES:
+        found = measured(shape, cores)
+        print(f"{shape}, local[{cores}], {pa.cpu_count()} cores here")
+        for name, taken in found.items():
+            print(f"  {name:14s}{taken:8.1f} us a row {taken / found[KERNEL]:6.2f} x kernel")
