@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from colmatch.spark.frames import match as match
     from colmatch.spark.frames import match_topk as match_topk
     from colmatch.spark.frames import totals as totals
+    from colmatch.spark.functions import hits as hits
+    from colmatch.spark.functions import register as register
     from colmatch.spark.matchers import build as build
     from colmatch.spark.session import check_java as check_java
     from colmatch.spark.session import local_session as local_session
@@ -22,9 +24,11 @@ if TYPE_CHECKING:
 _HOMES = {
     "build": "matchers",
     "check_java": "session",
+    "hits": "functions",
     "local_session": "session",
     "match": "frames",
     "match_topk": "frames",
+    "register": "functions",
     "register_source": "source",
     "totals": "frames",
 }

@@ -24,8 +24,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from colmatch.errors import EventError, StoreError
+from colmatch.errors import EventError, StoreError, near
 from colmatch.events.gather import batches as gathered
+from colmatch.events.gather import meant
 from colmatch.matcher import Matcher
 from colmatch.matching.range_worker import RangeNames
 from colmatch.matching.request import Among
@@ -183,6 +184,67 @@ class Task:
                 ]
                 row += len(part)
                 start = stop
+
+
+@dataclass(frozen=True)
+class ColumnTask:
+    """What a function of a column does with the rows of a batch.
+
+    Attributes
+    ----------
+    index : where the index is
+    mode : list, count or exists
+    among, now : as for ``Task``
+    """
+
+    index: IndexFile
+    mode: str
+    among: Subset | None = None
+    now: Any = None
+
+    def __call__(self, rows: pa.StructArray) -> pa.Array:
+        matcher, said = open_index(self.index), Among(ids=self.among, now=self.now)
+        events = pa.RecordBatch.from_struct_array(rows)
+        if self.mode != "list":
+            return pa.array((matcher.count if self.mode == "count" else matcher.exists)(events, **said))
+        lists = pa.concat_arrays(
+            [pa.array([], pa.list_(matcher.ids.type)), *matcher.match_lists(events, **said).chunks]
+        )
+        return pa.ListArray.from_arrays(lists.offsets, _spark_ids(lists.values))
+
+
+@dataclass(frozen=True)
+class TableTask:
+    """What a table function does with a batch of a table.
+
+    Attributes
+    ----------
+    index : where the index is
+    keep : columns that go into the result
+    used : columns that the expressions use, as the matcher names them
+    schema : of the result
+    among, now : as for ``Task``
+    """
+
+    index: IndexFile
+    keep: tuple[str, ...]
+    used: tuple[str, ...]
+    schema: pa.Schema
+    among: Subset | None = None
+    now: Any = None
+
+    def __call__(self, batch: pa.RecordBatch) -> Iterator[pa.Table]:
+        names = batch.schema.names
+        absent = [name for name in self.keep if name not in names]
+        if absent:
+            raise EventError(f"keep has {absent[0]!r}: {near(absent[0], names, 'the table')}")
+        used = meant(names, self.used)
+        events = batch.select([*self.keep, *(name for name in used if name not in self.keep)])
+        places = tuple((events.schema.get_field_index(name), name) for name in used)
+        kept = len(self.keep)
+        task = Task(self.index, kept, places, "pairs", tuple(self.schema.names), None, None, self.among, self.now)
+        for found in task(iter([events])):
+            yield pa.Table.from_batches([found]).cast(self.schema)
 
 
 def _spark_ids(ids: pa.Array) -> pa.Array:

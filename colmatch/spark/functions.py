@@ -1,0 +1,180 @@
+"""A matcher as a function of Spark: ``hits`` in a column, ``register`` in SQL.
+
+Both need Spark 4.1, whose Arrow functions get whole batches. ``worker.py`` does the work of both.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Literal
+
+import pyarrow as pa
+from pyspark.sql import Column, SparkSession
+from pyspark.sql.pandas.types import from_arrow_type, to_arrow_schema
+from pyspark.sql.types import ArrayType, BooleanType, DataType, LongType, StringType, StructField, StructType
+
+from colmatch.arguments import checked_choice, text
+from colmatch.declared import schema_of
+from colmatch.errors import DependencyError, OptionError, SchemaError, near, shown
+from colmatch.matcher import Matcher
+from colmatch.matching.kept import kept_names
+from colmatch.spark.probe import check_workers
+from colmatch.spark.settings import SessionSettings, check_settings, zone_of
+from colmatch.spark.shipping import opened_index, reachable
+from colmatch.spark.worker import ColumnTask, IndexFile, TableTask
+
+EventMode = Literal["list", "count", "exists"]
+
+
+def hits(
+    matcher: Matcher | str | os.PathLike[str],
+    mode: EventMode = "list",
+    shared: bool | None = None,
+    ids: Any = None,
+    tags: Any = None,
+    now: Any = None,
+) -> Callable[[Column], Column]:
+    """Makes a function of a struct column: what matches each row.
+
+    >>> df.withColumn("alerts", hits("alerts.cm")(F.struct("*")))  # doctest: +SKIP
+
+    All columns of the struct go to Python. Where there are many, name those that expressions use.
+
+    Parameters
+    ----------
+    mode : ``"list"`` gives an array of ids, ``"count"`` how many there are, ``"exists"`` whether
+        there is any
+    matcher, shared, ids, tags, now : as for ``match``
+
+    Returns
+    -------
+    a function that takes a struct column, whose fields are the columns of the events, and returns
+    a column
+
+    Raises
+    ------
+    DependencyError : Spark is older than 4.1, or its workers cannot run colmatch
+    OptionError : no session is active, or as from ``match``; ``mode`` is something else
+    StoreError, OSError : as from ``match``
+    """
+    checked_choice("mode={}", mode, ("list", "count", "exists"))
+    opened, index = _shipped(_active_session(), matcher, shared)
+    among = None if ids is None and tags is None else opened.subset(ids, tags)
+    id = _id_type(opened)
+    types: dict[str, DataType] = {
+        "list": ArrayType(id, containsNull=False), "count": LongType(), "exists": BooleanType(),
+    }  # fmt: skip
+    task = ColumnTask(index, mode, among, now)
+
+    def found(events: pa.Array) -> pa.Array:
+        return task(events)
+
+    found.__annotations__ = {"events": pa.Array, "return": pa.Array}  # which Spark reads
+    column: Callable[[Column], Column] = _arrow_functions().arrow_udf(found, returnType=types[mode])
+    return column
+
+
+def register(
+    spark: SparkSession,
+    name: str,
+    matcher: Matcher | str | os.PathLike[str],
+    keep: str | Sequence[str] | Mapping[str, Any] = (),
+    shared: bool | None = None,
+    ids: Any = None,
+    tags: Any = None,
+    now: Any = None,
+) -> None:
+    """Makes a matcher a table function of SQL: a row for each match.
+
+    >>> register(spark, "alerts", "alerts.cm", keep={"user": "bigint"})  # doctest: +SKIP
+    >>> spark.sql("SELECT * FROM alerts(TABLE(SELECT user, price FROM events))")  # doctest: +SKIP
+
+    Parameters
+    ----------
+    name : of the function; an older one of that name is replaced
+    keep : columns of the table that go into the result, before ``subscription``. A column that is
+        not in the matcher's schema needs its type: ``{"user": "bigint"}``
+    matcher, shared, ids, tags, now : as for ``match``; a matcher is taken as it is now
+
+    Raises
+    ------
+    SchemaError : ``keep`` does not say the type of a column
+    DependencyError, OptionError, StoreError, OSError : as from ``hits``
+    """
+    called = text(name)
+    if called is None or not called.isidentifier():
+        raise OptionError(f"name={shown(name)}: the name of a function of SQL is needed, such as 'alerts'")
+    functions = _arrow_functions()
+    opened, index = _shipped(spark, matcher, shared)
+    among = None if ids is None and tags is None else opened.subset(ids, tags)
+    fields = _kept(keep, opened)
+    result = StructType([*fields, StructField("subscription", _id_type(opened), nullable=False)])
+    needed = tuple(opened.columns_with(now=now))
+    task = TableTask(
+        index,
+        tuple(field.name for field in fields),
+        needed,
+        to_arrow_schema(result, timezone=zone_of(spark)),
+        among,
+        now,
+    )
+
+    class Matched:
+        def eval(self, batch: pa.RecordBatch) -> Iterator[pa.Table]:
+            yield from task(batch)
+
+    Matched.eval.__annotations__ = {"batch": pa.RecordBatch, "return": Iterator[pa.Table]}
+    spark.udtf.register(called, functions.arrow_udtf(Matched, returnType=result))
+
+
+def _arrow_functions() -> Any:
+    from pyspark.sql import functions
+
+    if not hasattr(functions, "arrow_udtf"):
+        raise DependencyError("functions of SQL and of columns need Spark 4.1 or later: use colmatch.spark.match")
+    return functions
+
+
+def _active_session() -> SparkSession:
+    found = SparkSession.getActiveSession()
+    connect = sys.modules.get("pyspark.sql.connect.session")
+    if found is None and connect is not None:
+        found = connect.SparkSession.getActiveSession()
+    if found is None:
+        raise OptionError("no session of Spark is active: make one first")
+    return found
+
+
+def _shipped(
+    spark: SparkSession, matcher: Matcher | str | os.PathLike[str], shared: bool | None
+) -> tuple[Matcher, IndexFile]:
+    """Returns the matcher, and where the workers of a session find it."""
+    given, file, hash, opened = opened_index(matcher)
+    check_settings(SessionSettings.of(spark), opened)
+    check_workers(spark, not type(spark).__module__.startswith("pyspark.sql.connect"))
+    return opened, reachable(spark.range(0), given, file, hash, shared, opened)
+
+
+def _id_type(opened: Matcher) -> DataType:
+    return LongType() if pa.types.is_integer(opened.ids.type) else StringType()
+
+
+def _kept(keep: Any, opened: Matcher) -> list[StructField]:
+    """Returns the columns that are kept, of the types that are said or that the matcher knows."""
+    if isinstance(keep, Mapping):
+        said = schema_of(keep)
+    else:
+        known = opened.schema.arrow
+        names = kept_names(keep)
+        for name in names:
+            if name not in known.names:
+                raise SchemaError(
+                    f"keep has {name!r}, which the matcher does not know ({near(name, known.names, 'its schema')}): "
+                    f"say its type, keep={{{name!r}: 'string'}}"
+                )
+        said = pa.schema([known.field(name) for name in names])
+    if "subscription" in said.names:
+        raise OptionError("keep has 'subscription', which is a column of the result: rename that of the table")
+    return [StructField(field.name, from_arrow_type(field.type)) for field in said]
