@@ -79,7 +79,12 @@ def seen_batches(
 
 def is_frame(events: object) -> bool:
     """Says whether events are a data frame that may have columns of types that Arrow has not."""
-    return type(events).__module__.partition(".")[0] in ("pandas", "polars") and hasattr(type(events), "__len__")
+    kind = type(events)
+    return (
+        kind.__module__.partition(".")[0] in ("pandas", "polars")
+        and hasattr(kind, "columns")
+        and hasattr(kind, "__len__")
+    )
 
 
 def narrowed(frame: Any, columns: list[str] | None) -> Any:

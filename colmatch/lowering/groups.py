@@ -293,16 +293,19 @@ def _binary(group: Group, column: Column, refuse: Refuse) -> pa.Array:
         return pa.array([v.encode() if isinstance(v, str) else v for v in values], pa.large_binary())
     encode = encoder(group.type, operand.kind, operand.negative)
     known: dict[Any, bytes] = {}
-    found = values.to_pylist() if isinstance(values, pa.Array) else values
-    for i, value in enumerate(found):
-        try:
-            if value not in known:
-                known[value] = encode(value)
-        except ValueError as error:
-            known[value] = b""
-            leaf = int(group.leaf.array()[test[i]])
-            refuse(leaf, str(error), group.slot(int(test[i]), column.operand_of(i)))
-    return pa.array([known[value] for value in found], pa.large_binary())
+    made: list[bytes] = []
+    for i, value in enumerate(values.to_pylist() if isinstance(values, pa.Array) else values):
+        data = known.get(value)  # not of NaN, which equals nothing
+        if data is None:
+            try:
+                data = encode(value)
+            except ValueError as error:
+                data = b""
+                leaf = int(group.leaf.array()[test[i]])
+                refuse(leaf, str(error), group.slot(int(test[i]), column.operand_of(i)))
+            known[value] = data
+        made.append(data)
+    return pa.array(made, pa.large_binary())
 
 
 def pattern_test(attributes: Attributes, attr: int, op: Op, text: str) -> PatternTest | str:
