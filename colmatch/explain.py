@@ -22,6 +22,7 @@ from colmatch.events.derived import DerivedColumns
 from colmatch.events.gather import batches
 from colmatch.events.reader import Reader
 from colmatch.events.required import Required
+from colmatch.events.single import as_mapping, is_object
 from colmatch.incoming import refusing
 from colmatch.kernels import layout
 from colmatch.lowering.written import LiteralTexts, key_runs, predicate_text
@@ -135,6 +136,8 @@ def _shown_value(column: pa.Array) -> Any:
 
 
 def _row(parts: Parts, event: Any) -> pa.RecordBatch:
+    if is_object(event):
+        event = as_mapping(event)
     if isinstance(event, Mapping) and parts.language.is_betree:
         return next(event_batches([event], parts.schema.arrow))
     if isinstance(event, Mapping):

@@ -151,7 +151,8 @@ def _listed(system: pa_fs.FileSystem, place: str, path: str, format: str | None)
         if not wild:
             raise FileNotFoundError(2, os.strerror(2), path)
         if isinstance(system, pa_fs.LocalFileSystem):
-            infos = system.get_file_info(sorted(glob(place, recursive=True)))
+            folder = place[: wild.start()].rpartition("/")[0]
+            infos = system.get_file_info(sorted(path for path in glob(place, recursive=True) if _counts(path, folder)))
         else:
             folder = place[: wild.start()].rpartition("/")[0]
             inside = system.get_file_info(pa_fs.FileSelector(folder, allow_not_found=True, recursive=True))

@@ -13,6 +13,7 @@ from colmatch.cli.json_lines import json_text
 
 MOST_ROWS = 40
 WIDEST = 60  # characters of a cell
+NARROWEST = 12  # to which wide columns are cut, so that all have a place
 
 
 class TableText:
@@ -38,8 +39,11 @@ class TableText:
         widths = [max(map(len, column)) for column in columns]
         right = [pa.types.is_integer(f.type) or pa.types.is_floating(f.type) for f in self.schema]
         terminal = shutil.get_terminal_size().columns
+        while sum(widths) + 2 * len(widths) - 2 > terminal and max(widths, default=0) > NARROWEST:
+            widths[widths.index(max(widths))] -= 1
         for row in zip(*columns, strict=True):
-            cells = [f"{cell:>{w}}" if is_right else f"{cell:<{w}}" for cell, w, is_right in zip(row, widths, right)]
+            shown = map(_cut, row, widths)
+            cells = [f"{cell:>{w}}" if is_right else f"{cell:<{w}}" for cell, w, is_right in zip(shown, widths, right)]
             click.echo(_cut("  ".join(cells).rstrip(), terminal))
         if not self.rows:
             click.echo("no rows")

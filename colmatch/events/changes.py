@@ -46,7 +46,7 @@ def is_read_as_is(have: Type, wanted: Type, arrow: pa.DataType) -> bool:
     """
     if have.family is not wanted.family:
         return have.family is Family.INT and wanted.family is Family.FLOAT and arrow.bit_width <= 32
-    if wanted.family is Family.WIDE_DECIMAL:
+    if wanted.family is Family.WIDE_DECIMAL or pa.types.is_date64(arrow):  # milliseconds, of whole days if all is well
         return False
     if wanted.family is Family.DECIMAL:
         return 0 <= wanted.scale - have.scale <= 18

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from colmatch.errors import EventError
+from colmatch.incoming import plain
 
 
 def element(lists: Any, name: str, place: int, mode: str) -> Any:
@@ -19,11 +20,7 @@ def element(lists: Any, name: str, place: int, mode: str) -> Any:
 
     Raises EventError: that error; or these are no lists.
     """
-    types = pa.types
-    if types.is_fixed_size_list(lists.type):
-        lists = lists.cast(pa.list_(lists.type.value_type))
-    if not (types.is_list(lists.type) or types.is_large_list(lists.type)):
-        raise EventError(f"column {name!r} is {lists.type}, no list: cast it")
+    lists = _lists(lists, name)
     length = pc.fill_null(pc.list_value_length(lists), 0).to_numpy(zero_copy_only=False).astype(np.int64)
     known = np.asarray(lists.is_valid().to_numpy(zero_copy_only=False))
     at = length + place if place < 0 else np.full(len(lists), place, np.int64)
@@ -40,13 +37,20 @@ def size(values: Any, name: str) -> Any:
 
     Raises EventError: these are none.
     """
-    types = pa.types
-    if types.is_map(values.type):
+    if pa.types.is_map(values.type):
         offsets = values.offsets.to_numpy().astype(np.int32)
         return pa.array(np.diff(offsets), mask=np.asarray(values.is_null().to_numpy(zero_copy_only=False)))
-    if not (types.is_list(values.type) or types.is_large_list(values.type) or types.is_fixed_size_list(values.type)):
+    return pc.list_value_length(_lists(values, name)).cast(pa.int32())
+
+
+def _lists(values: Any, name: str) -> Any:
+    """Returns lists that have offsets, and elements of which Arrow can take some."""
+    lists = plain(values)
+    if pa.types.is_fixed_size_list(lists.type):  # of what is nested
+        lists = lists.cast(pa.large_list(lists.type.value_type))
+    if not (pa.types.is_list(lists.type) or pa.types.is_large_list(lists.type)):
         raise EventError(f"column {name!r} is {values.type}, no list: cast it")
-    return pc.list_value_length(values).cast(pa.int32())
+    return lists
 
 
 def entry(maps: Any, name: str, key: str | int) -> Any:

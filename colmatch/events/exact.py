@@ -24,6 +24,7 @@ from colmatch.schema import UNITS
 
 _DAY = 86_400  # seconds
 _BYTES = 256 ** np.arange(8, dtype=np.uint64)  # the least numbers of 1 to 8 bytes
+_MOST_DECIMAL = 1e76  # beyond all that Arrow has
 _MOST_SCALE = 18  # of decimals that are made of doubles all at once
 
 
@@ -63,6 +64,8 @@ def exact(values: pa.Array, to: pa.DataType) -> pa.Array:
         return _floats(values, to)
     if types.is_decimal(to):
         return _decimals(values, to)
+    if types.is_date64(values.type):
+        values = values.cast(pa.timestamp("ms"))
     if types.is_date(to) and types.is_timestamp(values.type):
         return _dates(values)
     return _cast(values, to)
@@ -190,7 +193,7 @@ def _decimals(values: pa.Array, to: pa.DataType) -> pa.Array:
     numbers = np.where(missing, 0.0, numbers)
     with np.errstate(over="ignore"):
         shifted = np.ldexp(numbers, max(scale, 0))
-    _check(values, np.isfinite(numbers) & (np.trunc(shifted) == shifted))
+    _check(values, (np.abs(numbers) < _MOST_DECIMAL) & (np.trunc(shifted) == shifted))
     if not 0 <= scale <= _MOST_SCALE or np.abs(shifted).max(initial=0.0) >= 2.0**63:
         exactly = pa.array([None if none else Decimal(float(one)) for one, none in zip(numbers, missing, strict=True)])
         return _cast(exactly, to)

@@ -38,6 +38,10 @@ def _extreme(function: Callable[..., Value], largest: bool) -> Callable[..., Val
     """Returns the greatest or least of the values that are not NULL; NaN is the largest."""
 
     def run(*values: Value) -> Value:
+        type = values[0].type
+        if pa.types.is_timestamp(type) and type.tz is not None:  # which Arrow does not compare here
+            numbers = [value.cast(type).cast(pa.int64()) for value in values]
+            return function(*numbers, skip_nulls=True).cast(type)
         found = function(*values, skip_nulls=True)
         if largest and pa.types.is_floating(found.type):
             nan = reduce(pc.or_, [pc.fill_null(pc.is_nan(value), False) for value in values])

@@ -166,6 +166,16 @@ def _value(schema: Schema, attr: int, attribute: Attribute) -> _Value | None:
 # What a caller hands over
 
 
+_WAYS = ("asDict", "_asdict", "model_dump")  # of Rows of Spark, named tuples and pydantic models
+
+
+def is_object(event: object) -> bool:
+    """Says whether an event is an object whose fields are columns."""
+    if isinstance(event, type):
+        return False
+    return is_dataclass(event) or any(callable(getattr(event, way, None)) for way in _WAYS)
+
+
 def as_mapping(event: object) -> Event:
     """Returns an event as a mapping from name to value.
 
@@ -178,7 +188,7 @@ def as_mapping(event: object) -> Event:
         return event
     if is_dataclass(event) and not isinstance(event, type):
         return {field.name: getattr(event, field.name) for field in fields(event)}
-    for method in ("asDict", "_asdict", "model_dump"):
+    for method in _WAYS:
         found = None if isinstance(event, type) else getattr(event, method, None)
         if callable(found) and isinstance(made := found(), Mapping):
             return made
@@ -287,7 +297,7 @@ def _fitted(value: Any, type: pa.DataType, name: str, ignored: bool) -> Any:
     """Returns a value as Arrow wants it for a type. Arrow itself drops fields that it does not
     know, and takes a time without a zone for one in UTC.
     """
-    if value is None:
+    if value is None or value.__class__.__name__ == "NaTType":  # of pandas, which is not imported for it
         return None
     if pa.types.is_struct(type):
         types = {field.name: field.type for field in type}

@@ -18,7 +18,7 @@ def kept_names(keep: object) -> list[str]:
 
     Raises OptionError: they are no names.
     """
-    listed = members(keep)
+    listed = keep.to_pylist() if isinstance(keep, pa.Array | pa.ChunkedArray) else members(keep)
     names = [name for name in map(text, [keep] if listed is None else listed) if name is not None]
     if len(names) < (1 if listed is None else len(listed)):
         raise OptionError(f"keep={shown(keep)}: names of columns are needed")
@@ -42,7 +42,7 @@ def _taken_type(field: pa.Field) -> pa.DataType:
         taken_from(pa.nulls(1, field.type), type).take(pa.array([0]))
     except (pa.ArrowException, NotImplementedError):
         raise EventError(
-            f"keep has {field.name!r}: rows cannot be taken of {field.type}: cast the column before"
+            f"keep has {field.name!r}: rows cannot be taken from {field.type}: cast the column before"
         ) from None
     return type
 
@@ -86,7 +86,7 @@ def kept_fields(keep: object, events: pa.Schema, result: Sequence[str], given: S
             raise OptionError(f"keep has {name!r}, which is a column of the result: rename that of the events")
         if found[0] in given:
             raise OptionError(
-                f"keep has {name!r}, whose place the time takes that is given: leave out now=, or keep it not"
+                f"keep has {name!r}, whose place the time takes that is given: leave out now=, or leave it out of keep"
             )
         field = events.field(found[0])
         fields.append(field.with_type(_taken_type(field)))

@@ -131,7 +131,9 @@ class MatchedFiles(DataSource):
         return "colmatch"
 
     def schema(self) -> StructType:
-        return from_arrow_schema(self._query().result)
+        result = self._query().result
+        with refusing(EventError, "keep names a column of a type that Spark has not: leave it out"):
+            return from_arrow_schema(result)
 
     def reader(self, schema: StructType) -> DataSourceReader:
         return MatchedReader(self._query(), to_arrow_schema(schema, timezone="UTC"))
@@ -150,6 +152,8 @@ class MatchedReader(DataSourceReader):
     """
 
     def __init__(self, query: Query, schema: pa.Schema) -> None:
+        if schema.names != query.result.names:
+            raise OptionError(f"the columns of the result are {', '.join(query.result.names)}: leave .schema(...) out")
         self.query, self.schema = query, schema
         self.filter: pc.Expression | None = None
 
@@ -158,8 +162,15 @@ class MatchedReader(DataSourceReader):
         for one in filters:
             path: tuple[str, ...] = getattr(one, "attribute", ())  # a negation has none
             name, said = path[0] if len(path) == 1 else "", _said(one)
-            if name == "subscription" and isinstance(said, list):
-                ids = said if ids is None else [id for id in ids if id in said]
+            # Where some are left out, others are the best; and other modes have no such column.
+            if (
+                name == "subscription"
+                and isinstance(said, list)
+                and self.query.mode == "pairs"
+                and self.query.best is None
+            ):
+                some = [id for id in said if id is not None]  # which equals nothing
+                ids = some if ids is None else [id for id in ids if id in some]
             elif name in kept and said is not None and (type := self.query.dataset.schema.field(name).type) in _PLAIN:
                 column = pc.field(name)
                 expression = column.isin(pa.array(said, type)) if isinstance(said, list) else said(column)

@@ -26,6 +26,7 @@ _OPERATORS = frozenset(
     | {T.COMMA, T.R_PAREN, T.DOT, T.PLUS, T.STAR, T.SLASH, T.MOD, T.DPIPE, T.DIV, T.DCOLON}
 )
 _ENDS = frozenset({T.VAR, T.IDENTIFIER, T.R_PAREN, T.R_BRACKET, T.NUMBER, T.STRING, T.RAW_STRING, T.NULL})
+_FROM = "substring from"  # what an open substring is behind its FROM
 _CASE, _OF = "case", "case_of"  # what an open CASE is, without a value behind it and with one
 
 
@@ -113,7 +114,14 @@ class _Rewriter:
         elif kind is T.COMMA and within == "element_at":
             open[-1] = "key", open[-1][1]
             token = _copied(token, T.L_BRACKET, "[")
-        elif within == "substring" and kind in (T.FROM, T.FOR):
+        elif within == "substring" and kind is T.FOR:  # from the beginning
+            out += [_copied(token, T.COMMA, ","), _copied(token, T.NUMBER, "1")]
+            open[-1] = "", open[-1][1]
+            token = _copied(token, T.COMMA, ",")
+        elif within == "substring" and kind is T.FROM:
+            open[-1] = _FROM, open[-1][1]
+            token = _copied(token, T.COMMA, ",")
+        elif within == _FROM and kind is T.FOR:
             token = _copied(token, T.COMMA, ",")
         elif kind is T.CASE and after is not None and (after not in _OPERATORS):
             form = _CASE if after is T.WHEN else _OF

@@ -62,6 +62,14 @@ def test_a_table_shows_the_first_rows_and_counts_the_others() -> None:
     assert "\x1b" not in lines[1] and '"\\u001b[31mred\\nxxx' in lines[1] and len(lines[1]) <= 80
 
 
+def test_wide_columns_leave_a_place_for_the_others() -> None:
+    write(Path("wide.parquet"), pa.table({"age": [20], "city": ["x" * 500], "note": ["y" * 500]}))
+    printed = run("match", "i.colmatch", "wide.parquet", "--keep", "city,note", "--out-format", "table").stdout
+    head, line = printed.splitlines()
+    assert head.split() == ["event", "city", "note", "subscription"] and len(head) <= 80
+    assert line.split()[-1].isdigit() and "xxx…" in line and "yyy…" in line
+
+
 @pytest.mark.parametrize("command", [("match",), ("reasons",)], ids=" ".join)
 def test_formats_that_do_not_fit(command: tuple[str, ...]) -> None:
     args = (*command, "i.colmatch", "e.parquet")

@@ -160,6 +160,14 @@ def test_places_without_files() -> None:
     assert "empty/readme.txt: the extension '.txt' names no format" in fails("match", "i.colmatch", "empty")
 
 
+def test_a_pattern_leaves_out_what_a_folder_leaves_out() -> None:
+    folder = parts("events", "csv")
+    hidden = folder / "_temporary"
+    hidden.mkdir()
+    (hidden / "part-00000.csv").write_text((next(iter(sorted(folder.glob("part-*"))))).read_text())
+    assert matched("events") == matched("events/**/*.csv") == CSV
+
+
 def test_texts_without_a_byte_are_left_out_of_folders() -> None:
     folder = parts("events", "csv")
     (folder / "part-00000.csv").touch()

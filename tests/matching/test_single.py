@@ -16,6 +16,7 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 from contract import NO_JIT, every_kind, own_inserts
@@ -64,6 +65,13 @@ def some_events(rng: Random, count: int) -> list[dict[str, Any]]:
         {name: rng.choice([*values, None]) for name, values in VALUES.items() if rng.random() < 0.8}
         for _ in range(count)
     ]
+
+
+def test_times_that_pandas_has_not() -> None:
+    matcher = cm.Matcher.build(
+        {1: "at IS NULL", 2: "d IS NULL", 3: "i > 1"}, {"at": "timestamp", "d": "date", "i": "int"}
+    )
+    assert matcher.match_one({"at": pd.NaT, "d": pd.NaT, "i": 2}) == [1, 2, 3]
 
 
 def agree(matcher: cm.Matcher, events: list[dict[str, Any]]) -> None:

@@ -104,6 +104,7 @@ FILTERS = [
     "dest LIKE 'L%' OR user = 5",
     "price > 400",
     "NOT user > 3",
+    "subscription IN ('cheap', NULL)",
 ]
 
 
@@ -113,6 +114,23 @@ def test_filters_mean_what_spark_means(session: SparkSession, files: Path, where
     events = session.read.parquet(str(files / "events"))
     found = loaded(session, files, keep=",".join(keep), rows=600).where(where)
     assert rows(found) == rows(match(events, str(files / "alerts.cm"), keep=keep).where(where))
+
+
+def test_filters_of_the_best_leave_them_the_best(session: SparkSession, files: Path) -> None:
+    """They choose among the best: another subscription is not the best of those that are left."""
+    best = loaded(session, files, keep="user", k=1, score="priority")
+    for where in ("subscription = 'cheap'", "subscription IN ('south', 'cheap')"):
+        assert rows(best.where(where)) == [row for row in rows(best) if row[1] in where]
+
+
+def test_columns_of_events_that_are_called_as_the_result(session: SparkSession, tmp_path: Path) -> None:
+    Matcher.build({"cheap": "price < 100"}, TYPES).save(tmp_path / "alerts.cm")
+    events = pa.table({"subscription": ["gold", "none"], "price": [5.0, 500.0]})
+    ds.write_dataset(events, tmp_path / "events", format="parquet")
+    reader = session.read.format("colmatch").option("index", str(tmp_path / "alerts.cm"))
+    for mode, wanted in (("count", 1), ("exists", True), ("list", ["cheap"])):
+        found = reader.option("mode", mode).option("keep", "subscription").load(str(tmp_path / "events"))
+        assert rows(found.where("subscription = 'gold'")) == [("gold", wanted)]
 
 
 def test_sql(session: SparkSession, files: Path) -> None:
