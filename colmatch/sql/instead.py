@@ -13,6 +13,7 @@ _CLOCK = "an expression has no clock: compare with a literal, or give events the
 _MONTHS = "months differ in length: compare with the date itself, or compute it beforehand, as a column of the events"
 _LAMBDA = "a list has no conditions on its elements: write array_contains, arrays_overlap or contains_all"
 _ANY = "write array_contains(tags, 'x')"
+_SOME = "write array_contains(tags, 'x') for 'x' = ANY(tags); other comparisons with elements are not computed"
 _JSON = "texts are not read as JSON: read it beforehand, into a struct or map, and write doc.k or doc['k']"
 _AGGREGATE = "an expression sees one event: aggregate beforehand, into a column of the events"
 _WINDOW = "an expression sees one event: number the rows beforehand, in a column of the events"
@@ -26,9 +27,9 @@ _FUNCTIONS = {
     "map_contains_key": "write attrs['k'] IS NOT NULL",
     "map_keys": "write attrs['k'] IS NOT NULL",
     "map_values": "name the entry, as in attrs['k'] = 'x'",
-    "any": _ANY,
-    "some": _ANY,
-    "all": "write contains_all",
+    "any": _SOME,
+    "some": _SOME,
+    "all": "write NOT array_contains(tags, 'x') for 'x' <> ALL(tags); other comparisons with all elements are not computed",
     "array_position": _ANY,
     "list_position": _ANY,
     "similar": "write RLIKE",
@@ -78,10 +79,10 @@ _WORDS = {
     "&&": "write AND; of lists, arrays_overlap",
     "@": "@> is written contains_all(tags, 'a', 'b')",
     "<<": "shifts are not computed: write a * 2 for a << 1",
-    ">>": "shifts are not computed: write a DIV 2 for a >> 1",
+    ">>": "shifts are not computed: write floor(a / 2) for a >> 1",
     "//": "write a DIV b",
     "**": "write a * a",
-    "::": "a value is missing before it, as in age::bigint",
+    "::": "it stands between a value and a type, as in age::bigint",
     ":": "there are no parameters: write the value itself",
     "?": "there are no parameters: write the value itself",
     "$": "there are no parameters: write the value itself",

@@ -47,8 +47,8 @@ FUNCTIONS = frozenset(
 )
 _SYNONYMS = {
     "rlike": "regexp_like", "regexp": "regexp_like", "regexp_matches": "regexp_like", "cardinality": "size",
-    "array_size": "size", "starts_with": "startswith", "ends_with": "endswith", "list_contains": "array_contains",
-    "array_has": "array_contains", "list_has": "array_contains",
+    "array_size": "size", "array_length": "size", "list_length": "size", "starts_with": "startswith",
+    "ends_with": "endswith", "list_contains": "array_contains", "array_has": "array_contains", "list_has": "array_contains",
 }  # fmt: skip
 _NAMES = FUNCTIONS | _SYNONYMS.keys()
 
