@@ -224,6 +224,6 @@ def test_scales_and_units() -> None:
         assert entries(reader.read(pa.record_batch({"x": stamps}))) == [
             [(0, 0), (2, -factor), (3, 1_700_000_000 * 10**6)]
         ]
-    millis = pa.array([-1, 0, 86_399_999, 86_400_000], pa.int64()).view(pa.date64())
+    millis = pa.array([-86_400_000, 0, 86_400_000], pa.int64()).view(pa.date64())
     reader = Reader(Attributes([value("x", Type(Family.DATE))]), literals([[]]))
-    assert reader.read(pa.record_batch({"x": millis})).key.tolist() == [-1, 0, 0, 1]
+    assert reader.read(pa.record_batch({"x": millis})).key.tolist() == [-1, 0, 1]
