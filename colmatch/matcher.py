@@ -368,12 +368,13 @@ class Matcher:
         """
         return self.columns_with()
 
-    def explain(self, event: Mapping[str, Any] | Events, id: int | str, *, now: Any = None) -> Explanation:
+    def explain(self, event: Event | Events, id: int | str, *, now: Any = None) -> Explanation:
         """Explains why a subscription is true, or not, for one event.
 
         Parameters
         ----------
-        event : a mapping from column to value, or anything Arrow-capable with one row
+        event : a mapping from column to value, an object as for ``match_one``, or anything with one
+            row that ``match`` takes
         id : of the subscription
         now : as for ``match``
 

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from colmatch.incoming import without_runs
+from colmatch.incoming import plain, without_runs
 from colmatch.schema import UNITS
 
 _DAY = 86_400  # seconds
@@ -79,15 +79,9 @@ def decoded(values: pa.Array) -> pa.Array:
         elif pa.types.is_run_end_encoded(values.type):
             values = without_runs(values)
         elif pa.types.is_dictionary(values.type):
-            values = _without_views(values.dictionary).take(values.indices)
+            values = plain(values.dictionary).take(values.indices)
         else:
             return values
-
-
-def _without_views(values: pa.Array) -> pa.Array:
-    """Returns strings from which Arrow can take some."""
-    views = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}
-    return values.cast(views.get(values.type, values.type))
 
 
 def ordered_bytes(decimals: pa.Decimal128Array) -> pa.FixedSizeBinaryArray:

@@ -26,7 +26,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import StructType
 
-from colmatch.arguments import checked_choice, checked_whole
+from colmatch.arguments import checked_choice, checked_whole, file_name
 from colmatch.errors import EventError, OptionError, near, shown
 from colmatch.events.gather import meant
 from colmatch.incoming import refusing
@@ -36,8 +36,8 @@ from colmatch.spark.frames import RESULTS, MatchMode
 from colmatch.spark.probe import check_workers
 from colmatch.spark.settings import SessionSettings, check_settings
 from colmatch.spark.worker import IndexFile, Task, TopKOptions, open_index
+from colmatch.store import saved
 from colmatch.store.file import content_hash
-from colmatch.store.saved import file_name
 
 PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
 ROWS = 1 << 20  # of a partition, about
@@ -235,7 +235,7 @@ def query_of(options: Mapping[str, str], folder: str = "", settings: SessionSett
         raise OptionError(f"there is no option {unknown[0]!r}: {near(unknown[0], OPTIONS, 'the source')}")
     if "index" not in options:
         raise OptionError('the index is missing: .option("index", "alerts.cm")')
-    path = os.path.join(folder, file_name(options["index"]))
+    path = os.path.join(folder, saved.file_name(options["index"]))
     matcher = Matcher.open(path)
     if settings is not None:
         check_settings(settings, matcher)
@@ -303,9 +303,8 @@ def _dataset(options: Mapping[str, str], folder: str) -> ds.Dataset:
 
 def _local(path: str, folder: str) -> str:
     """Returns a path of this machine, or an address of elsewhere as it is."""
-    if path.startswith("file:"):
-        path = path.removeprefix("file://" if path.startswith("file:///") else "file:")
-    return path if "://" in path else os.path.join(folder, path)
+    name = file_name(path) or path
+    return name if "://" in name else os.path.join(folder, name)
 
 
 def _with_dates(dataset: ds.Dataset, path: str, format: str) -> ds.Dataset:

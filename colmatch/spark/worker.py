@@ -15,7 +15,7 @@ import os
 import pickle
 import socket
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any, Literal
@@ -41,7 +41,6 @@ BYTES_MOST = 64 << 20
 
 MATCHERS_MOST = 4
 
-Rows = Callable[[Matcher, pa.RecordBatch, list[pa.Array]], Iterator[list[pa.Array]]]  # of one batch
 Mode = Literal["pairs", "list", "count", "exists", "totals"]
 
 # Content hash -> (what the caller called the index, the matcher); the least recently used first. A

@@ -41,6 +41,12 @@ def test_lists_of_polars() -> None:
     assert matcher.match_lists(frame.lazy()).to_pylist() == WANTED
 
 
+def test_dictionaries_of_views() -> None:
+    words = pa.DictionaryArray.from_arrays(pa.array([1, 0, None]), pa.array(["X", LONG], pa.string_view()))
+    matcher = cm.Matcher.build({1: "lower(s) = 'x'", 2: f"s = '{LONG}'"}, {"s": "string"})
+    assert matcher.match_lists(pa.table({"s": words})).to_pylist() == [[2], [1], []]
+
+
 def test_the_greatest_of_times_with_a_zone() -> None:
     noon = dt.datetime(2026, 1, 1, 12, tzinfo=dt.UTC)
     times = pa.timestamp("us", "Europe/Paris")

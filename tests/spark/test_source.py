@@ -180,13 +180,13 @@ def test_filters_of_subscriptions_reach_the_matcher(files: Path) -> None:
 
 def test_other_formats_and_several_paths(session: SparkSession, files: Path, tmp_path: Path) -> None:
     events = some_events(100).drop_columns(["unused"])
-    for name in ("one", "two"):
+    for name in ("one", "number two"):
         pa.csv.write_csv(events, tmp_path / f"{name}.csv")
     schema = dict(zip(events.schema.names, events.schema.types))
     schema["nights"] = pa.int64()  # as pyarrow reads a CSV
     Matcher.build(RULES, schema).save(tmp_path / "csv.cm")
     reader = session.read.format("colmatch").option("index", str(tmp_path / "csv.cm")).option("format", "csv")
-    found = reader.load([str(tmp_path / "one.csv"), f"file://{tmp_path}/two.csv"])
+    found = reader.load([str(tmp_path / "one.csv"), f"file://{tmp_path}/number%20two.csv"])
     assert found.count() == 2 * reader.load(str(tmp_path / "one.csv")).count() > 0
 
 
