@@ -19,11 +19,18 @@ if TYPE_CHECKING:
     from colmatch.spark.matchers import build as build
     from colmatch.spark.session import check_java as check_java
     from colmatch.spark.session import local_session as local_session
+    from colmatch.spark.shards import ShardSet as ShardSet
+    from colmatch.spark.shards import build_shards as build_shards
+    from colmatch.spark.shards import describe_shards as describe_shards
+    from colmatch.spark.shards import update_shards as update_shards
     from colmatch.spark.source import register_source as register_source
 
 _HOMES = {
+    "ShardSet": "shards",
     "build": "matchers",
+    "build_shards": "shards",
     "check_java": "session",
+    "describe_shards": "shards",
     "hits": "functions",
     "local_session": "session",
     "match": "frames",
@@ -31,6 +38,7 @@ _HOMES = {
     "register": "functions",
     "register_source": "source",
     "totals": "frames",
+    "update_shards": "shards",
 }
 
 __all__ = sorted(_HOMES)

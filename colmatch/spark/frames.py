@@ -39,6 +39,7 @@ from colmatch.matcher import Matcher
 from colmatch.matching.kept import kept_names
 from colmatch.matching.range_worker import RangeNames
 from colmatch.matching.topk.arguments import Score
+from colmatch.spark.plans import Plan, checked_plan, planned
 from colmatch.spark.probe import check_workers, guarded
 from colmatch.spark.settings import SessionSettings, check_settings, is_on, zone_of
 from colmatch.spark.shipping import opened_index, reachable
@@ -73,6 +74,7 @@ def match(
     ids: Any = None,
     tags: Any = None,
     now: Any = None,
+    plan: Plan = "auto",
 ) -> DataFrame:
     """Matches each row of ``df`` against all subscriptions.
 
@@ -81,7 +83,7 @@ def match(
     df : events; may be streaming. Columns that neither the expressions nor ``keep`` name are
         dropped before they reach Python
     matcher : path of a saved matcher, or a matcher, which is saved once to a temporary file that
-        lives as long as this process
+        lives as long as this process; or the folder that ``build_shards`` made, or its address
     keep : columns of ``df`` that go into the result, as many times as their row matches
     mode : ``"pairs"`` gives a row for each match, with the column ``subscription``; ``"list"`` a
         row for each event, with the column ``subscriptions``, an array that is empty where nothing
@@ -91,6 +93,10 @@ def match(
         send it unless ``df`` belongs to a classic session with a local master
     ranges : attributes that are ranges in the events, as for ``Matcher.match``
     ids, tags, now : as for ``Matcher.match``. They go to the workers with each task
+    plan : how rows meet shards. ``"in_turn"``: each task takes one shard after the other.
+        ``"routed"``: each row goes to the shards that need it, for pairs only. ``"auto"`` is
+        ``"in_turn"``, unless shards ``by="pivot"`` have more than 16 GiB together. ``explain()``
+        of the result tells which it is
 
     Returns
     -------
@@ -114,7 +120,7 @@ def match(
     colmatch. All else is done when a job reads the result.
     """
     mode = _check_arguments(matcher, mode, shared)
-    return _matched(df, matcher, keep, mode, shared, Beside(ids, tags, now), ranges=ranges)
+    return _matched(df, matcher, keep, mode, shared, Beside(ids, tags, now), ranges=ranges, plan=plan)
 
 
 def totals(
@@ -125,6 +131,7 @@ def totals(
     ids: Any = None,
     tags: Any = None,
     now: Any = None,
+    plan: Plan = "auto",
 ) -> DataFrame:
     """Counts the rows of ``df`` that each subscription matches.
 
@@ -132,7 +139,7 @@ def totals(
 
     Parameters
     ----------
-    df, matcher, shared, ranges, ids, tags, now : as for ``match``
+    df, matcher, shared, ranges, ids, tags, now, plan : as for ``match``
 
     Returns
     -------
@@ -144,7 +151,7 @@ def totals(
         ``match``
     """
     _check_arguments(matcher, "pairs", shared)
-    counted = _matched(df, matcher, (), "totals", shared, Beside(ids, tags, now), ranges=ranges)
+    counted = _matched(df, matcher, (), "totals", shared, Beside(ids, tags, now), ranges=ranges, plan=plan)
     return counted.groupBy("subscription").sum("rows").toDF("subscription", "rows")
 
 
@@ -192,6 +199,7 @@ def _matched(
     beside: Beside,
     best: TopKOptions | None = None,
     ranges: RangeNames | None = None,
+    plan: Plan = "auto",
 ) -> DataFrame:
     results = ["subscription", "score"] if best is not None else list(RESULTS[mode])
     kept = kept_names(keep)
@@ -200,6 +208,7 @@ def _matched(
     columns = _ColumnNames(df)
     _check_kept(kept, columns, results)
     given, file, hash, opened = opened_index(matcher)
+    plan = checked_plan(plan, given, mode, best is not None)
     check_settings(SessionSettings.of(df.sparkSession), opened)
     ids, tags, now = beside
     subset = None if ids is None and tags is None else opened.subset(ids, tags)
@@ -241,7 +250,7 @@ def _matched(
     check_workers(df.sparkSession, isinstance(df, ClassicDataFrame))
     index = reachable(df, given, file, hash, shared, opened)
     task = Task(index, len(kept), tuple(used), mode, tuple(schema.names), best, ranges and dict(ranges), subset, now)
-    return events.mapInArrow(guarded(task), schema)
+    return planned(events, task, schema, plan) if index.folder else events.mapInArrow(guarded(task), schema)
 
 
 def _check_arguments(matcher: object, mode: object, shared: object) -> MatchMode:

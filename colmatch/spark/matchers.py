@@ -59,31 +59,43 @@ def build(
         ANSI mode than ``Options(ansi=True)``
     ExpressionError, SubscriptionError : as from ``Matcher.build``
     """
-    if not isinstance(df, DataFrame):
-        raise SchemaError(f"a Spark DataFrame is needed, not {type(df).__name__}: Matcher.build takes other schemas")
-    spark = df.sparkSession
+    schema = schema_for(df)
     if isinstance(subscriptions, DataFrame):
         subscriptions = subscriptions.toArrow()
-    if isinstance(sample, DataFrame):
-        sample = sample.limit(MOST_EVENTS).toArrow()
-    columns = pa.schema([field.with_nullable(True) for field in schema_of(df)])
-    schema = Schema(columns, case_sensitive=is_on(spark, "spark.sql.caseSensitive"))
-    given = Options() if options is None else checked(options)
-    options = _of_session(given, zone_of(spark), is_on(spark, "spark.sql.ansi.enabled"))
+    options = options_for(df, options)
+    sample = sample_of(sample)
     return Matcher.build(subscriptions, schema, index, options, errors, sample, missing=missing, tags=tags)
 
 
-def _of_session(options: Options, zone: str, ansi: bool) -> Options:
+def schema_for(df: Any) -> Schema:
+    """Returns the schema of a DataFrame, whose columns may all be NULL.
+
+    Raises SchemaError: it is none.
+    """
+    if not isinstance(df, DataFrame):
+        raise SchemaError(f"a Spark DataFrame is needed, not {type(df).__name__}: Matcher.build takes other schemas")
+    columns = pa.schema([field.with_nullable(True) for field in schema_of(df)])
+    return Schema(columns, case_sensitive=is_on(df.sparkSession, "spark.sql.caseSensitive"))
+
+
+def sample_of(given: Any) -> Any:
+    """Returns a sample as ``Matcher.build`` takes it: of a DataFrame, the first rows."""
+    return given.limit(MOST_EVENTS).toArrow() if isinstance(given, DataFrame) else given
+
+
+def options_for(df: DataFrame, given: Options | None) -> Options:
     """Returns options with the zone and the mode of a session, where these are at their default.
 
     Raises OptionError: they are at neither.
     """
-    default = Options()
-    for name, given, session, setting in (
+    default, spark = Options(), df.sparkSession
+    options = default if given is None else checked(given)
+    zone, ansi = zone_of(spark), is_on(spark, "spark.sql.ansi.enabled")
+    for name, mine, session, setting in (
         ("timezone", options.timezone, zone, "spark.sql.session.timeZone"),
         ("ansi", options.ansi, ansi, "spark.sql.ansi.enabled"),
     ):
-        same = same_zone(options.timezone, zone) if name == "timezone" else given == session
-        if given != getattr(default, name) and not same:
-            raise OptionError(f"{name}={given!r}: {setting} of the session is {session!r}; leave it out, or set that")
+        same = same_zone(options.timezone, zone) if name == "timezone" else mine == session
+        if mine != getattr(default, name) and not same:
+            raise OptionError(f"{name}={mine!r}: {setting} of the session is {session!r}; leave it out, or set that")
     return replace(options, timezone=zone, ansi=ansi)

@@ -32,8 +32,12 @@ _CAUSE = re.compile(r"^(?:.*: )?([\w.]*(?:Error|Exception)\w*: .+)$", re.MULTILI
 _good: set[tuple[str, ...]] = set()  # sessions whose workers have answered, and with which Python
 
 
-def guarded(task: Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]) -> Callable[..., Any]:
+def guarded(
+    task: Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]], name: str = "match"
+) -> Callable[..., Any]:
     """Returns what ``mapInArrow`` calls to run a task that is a reference to colmatch's modules.
+
+    name : of the function, which ``explain()`` of a DataFrame shows
 
     Raises RuntimeError in the worker: its colmatch is another, or none.
     """
@@ -47,6 +51,7 @@ def guarded(task: Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
             raise RuntimeError(f"{found}. Give all workers the same Python environment")
         yield from pickle.loads(pickled)(partition)
 
+    run.__name__ = name
     return run
 
 

@@ -28,10 +28,13 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 
+from colmatch import arguments
 from colmatch.errors import OptionError, StoreError
 from colmatch.indexing.registry import is_in_pages
 from colmatch.matcher import Matcher
 from colmatch.paged.header import is_pages
+from colmatch.spark.manifest import present
+from colmatch.spark.storage import Folder
 from colmatch.spark.worker import IndexFile, packed
 from colmatch.store.file import content_hash
 from colmatch.store.saved import file_name
@@ -47,11 +50,20 @@ _paged: dict[Path, Matcher] = {}  # those in files of pages that were given by p
 _links: dict[Path, list[Path]] = {}  # path that was given -> links to its versions, the newest last
 
 
-def opened_index(matcher: Matcher | str | os.PathLike[str]) -> tuple[Path, Path, str, Matcher]:
-    """Returns the path that was given, a file of the same matcher, its hash, and the matcher."""
+def opened_index(matcher: Matcher | str | os.PathLike[str]) -> tuple[Path | Folder, Path, str, Matcher]:
+    """Returns the path that was given, a file of the same matcher, its hash, and the matcher.
+
+    Of a folder of shards, they are the folder, its model and the hash of its manifest.
+    """
     if isinstance(matcher, Matcher):
         file, hash = _saved(matcher)
         return file, file, hash, matcher
+    name = arguments.file_name(matcher) or ""
+    if "://" in name or os.path.isdir(name):
+        folder = Folder(name)
+        manifest = present(folder)
+        file = Path(folder.local(manifest.model))
+        return folder, file, manifest.hash, Matcher.open(file, mmap=True)
     given = Path(os.path.abspath(file_name(matcher)))
     if is_pages(str(given)):
         if given not in _paged:
@@ -64,11 +76,18 @@ def opened_index(matcher: Matcher | str | os.PathLike[str]) -> tuple[Path, Path,
     return given, file, hash, opened
 
 
-def reachable(df: DataFrame, given: Path, file: Path, hash: str, shared: bool | None, opened: Matcher) -> IndexFile:
+def reachable(
+    df: DataFrame, given: Path | Folder, file: Path, hash: str, shared: bool | None, opened: Matcher
+) -> IndexFile:
     """Makes an index readable for workers: ``file``, which the caller calls ``given``.
 
-    Raises OptionError: it is too large for a stream of a Connect session.
+    Raises OptionError: it is too large for a stream of a Connect session, or is shards that are to
+    be sent.
     """
+    if isinstance(given, Folder):
+        if shared is False:
+            raise OptionError("shared=False: shards are not sent to workers, which open the folder: leave shared out")
+        return IndexFile(hash, given.address, f"manifest-{hash}.json", artifact=False, folder=given.address)
     if shared:
         return IndexFile(hash, str(given), str(given), artifact=False)
     spark = df.sparkSession

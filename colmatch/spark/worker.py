@@ -32,6 +32,9 @@ from colmatch.matching.range_worker import RangeNames
 from colmatch.matching.request import Among
 from colmatch.matching.subset import Subset
 from colmatch.matching.topk.arguments import Score
+from colmatch.spark.manifest import hash_in, named
+from colmatch.spark.sharded import ShardedMatcher
+from colmatch.spark.storage import Folder
 from colmatch.store.file import content_hash
 
 # Of one batch that goes back to Spark. An event may match every subscription, and each of its pairs
@@ -45,7 +48,8 @@ Mode = Literal["pairs", "list", "count", "exists", "totals"]
 
 # Content hash -> (what the caller called the index, the matcher); the least recently used first. A
 # worker process outlives its tasks.
-_opened: OrderedDict[str, tuple[str, Matcher]] = OrderedDict()
+_opened: OrderedDict[str, tuple[str, Matcher | ShardedMatcher]] = OrderedDict()
+_verified: set[str] = set()  # content hashes of files whose checksums this process has looked at
 
 
 @dataclass(frozen=True)
@@ -62,6 +66,7 @@ class IndexFile:
         a path that they see
     packed : the index itself, where no file reaches the workers: how many bytes its pickle has, and
         these, compressed
+    folder : address of the folder of shards whose manifest is ``path``; "" for a single file
     """
 
     hash: str
@@ -69,6 +74,7 @@ class IndexFile:
     path: str
     artifact: bool
     packed: tuple[int, bytes] | None = None
+    folder: str = ""
 
 
 @dataclass(frozen=True)
@@ -124,7 +130,7 @@ class Task:
             return
         rows = self._pair_rows if self.mode == "pairs" else self._list_rows if self.mode == "list" else self._event_rows
         start = 0
-        for batch in gathered(reader, matcher.options.batch_rows):
+        for batch in gathered(reader, _rows_at_once(matcher, self.mode, self.best)):
             try:
                 for columns in rows(matcher, self._events(batch), batch.columns[: self.kept]):
                     yield pa.RecordBatch.from_arrays(columns, names=list(self.names))
@@ -137,18 +143,24 @@ class Task:
         """Returns the columns that the matcher uses, under its names."""
         return batch.select([i for i, _ in self.used]).rename_columns([name for _, name in self.used])
 
-    def _total_rows(self, matcher: Matcher, partition: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
+    def _total_rows(
+        self, matcher: Matcher | ShardedMatcher, partition: pa.RecordBatchReader
+    ) -> Iterator[pa.RecordBatch]:
         schema = self._events(pa.RecordBatch.from_pylist([], partition.schema)).schema
         events = pa.RecordBatchReader.from_batches(schema, map(self._events, partition))
         hits = matcher.hits(events, self.ranges, ids=self.among, now=self.now)
         for part in hits.to_batches(max_chunksize=PAIRS_MOST):
             yield pa.RecordBatch.from_arrays([_spark_ids(part.column(0)), part.column(1)], names=list(self.names))
 
-    def _event_rows(self, matcher: Matcher, events: pa.RecordBatch, kept: list[pa.Array]) -> Iterator[list[pa.Array]]:
+    def _event_rows(
+        self, matcher: Matcher | ShardedMatcher, events: pa.RecordBatch, kept: list[pa.Array]
+    ) -> Iterator[list[pa.Array]]:
         ask = matcher.count if self.mode == "count" else matcher.exists
         yield [*kept, pa.array(ask(events, self.ranges, ids=self.among, now=self.now))]
 
-    def _pair_rows(self, matcher: Matcher, events: pa.RecordBatch, kept: list[pa.Array]) -> Iterator[list[pa.Array]]:
+    def _pair_rows(
+        self, matcher: Matcher | ShardedMatcher, events: pa.RecordBatch, kept: list[pa.Array]
+    ) -> Iterator[list[pa.Array]]:
         # Bounded by bytes too: a pair repeats what its event carries. The mean is near enough,
         # since a take of 64 MiB may well be of 200.
         width = sum(column.nbytes for column in kept) // len(events)
@@ -165,7 +177,9 @@ class Task:
                 ids = _spark_ids(part.column("subscription"))
                 yield [*(column.take(rows) for column in kept), ids, *part.columns[2:]]
 
-    def _list_rows(self, matcher: Matcher, events: pa.RecordBatch, kept: list[pa.Array]) -> Iterator[list[pa.Array]]:
+    def _list_rows(
+        self, matcher: Matcher | ShardedMatcher, events: pa.RecordBatch, kept: list[pa.Array]
+    ) -> Iterator[list[pa.Array]]:
         lists = matcher.match_lists(events, self.ranges, ids=self.among, now=self.now)
         row = 0
         for chunk in lists.chunks if isinstance(lists, pa.ChunkedArray) else [lists]:
@@ -251,7 +265,7 @@ def _spark_ids(ids: pa.Array) -> pa.Array:
     return ids.cast(pa.int64() if pa.types.is_integer(ids.type) else pa.string())
 
 
-def open_index(index: IndexFile) -> Matcher:
+def open_index(index: IndexFile) -> Matcher | ShardedMatcher:
     """Returns the matcher, from this process's cache or memory-mapped.
 
     Raises
@@ -261,14 +275,42 @@ def open_index(index: IndexFile) -> Matcher:
     if index.hash in _opened:
         _opened.move_to_end(index.hash)
         return _opened[index.hash][1]
-    matcher = _opened_file(index) if index.packed is None else unpacked(index.packed)
-    matcher.options = replace(matcher.options, threads=1)
+    matcher: Matcher | ShardedMatcher
+    if index.folder:
+        matcher = _opened_shards(index)
+    else:
+        matcher = _opened_file(index) if index.packed is None else unpacked(index.packed)
+        matcher.options = replace(matcher.options, threads=1)
     for hash in [hash for hash, (origin, _) in _opened.items() if origin == index.origin]:
         del _opened[hash]
     _opened[index.hash] = (index.origin, matcher)
     while len(_opened) > MATCHERS_MOST:
         _opened.popitem(last=False)
     return matcher
+
+
+def _rows_at_once(matcher: Matcher | ShardedMatcher, mode: Mode, best: TopKOptions | None) -> int:
+    if isinstance(matcher, ShardedMatcher):
+        return matcher.piece_rows(mode, best is not None)
+    return matcher.options.batch_rows
+
+
+def in_folder(folder: Folder, name: str) -> IndexFile:
+    """Returns where a file of a folder of shards is, of which there is a copy on this machine."""
+    return IndexFile(hash_in(name), f"{folder.address}/{name}", folder.local(name), artifact=False)
+
+
+def _opened_shards(index: IndexFile) -> ShardedMatcher:
+    folder = Folder(index.folder)
+
+    def opened(name: str) -> Matcher:
+        matcher = open_index(in_folder(folder, name))
+        if index.hash in _opened:  # what all shards share is used longer than any of them
+            _opened.move_to_end(index.hash)
+        assert isinstance(matcher, Matcher)
+        return matcher
+
+    return ShardedMatcher(folder, named(folder, os.path.basename(index.path)), opened)
 
 
 def packed(matcher: Matcher) -> tuple[int, bytes]:
@@ -301,4 +343,6 @@ def _opened_file(index: IndexFile) -> Matcher:
             f"the index {path} was replaced (version {found}, planned with {index.hash}): call colmatch.spark.match again, and "
             "give versions names of their own while queries run"
         )
-    return Matcher.open(path, mmap=True, trusted=True)
+    matcher = Matcher.open(path, mmap=True, trusted=True, verify=found not in _verified)
+    _verified.add(found)
+    return matcher

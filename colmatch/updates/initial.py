@@ -42,14 +42,18 @@ def taken_in(
     constants: Any = None,
     tags: Any = None,
     progress: bool = False,
+    attributes: Attributes | None = None,
 ) -> Given:
-    """Checks and lowers; arguments and errors are those of ``Matcher.build``."""
+    """Checks and lowers; arguments and errors are those of ``Matcher.build``.
+
+    attributes : those that have ids already
+    """
     requested = plan.asked_for(index)
     options = suited(requested, Options() if options is None else checked(options))
     if language.is_betree:
         schema = schema_of(schema)
     columns = schema if isinstance(schema, Schema) else Schema(schema)
-    intake = SubscriptionReader(columns, options, Attributes(), requested.budget, language).take_in(
+    intake = SubscriptionReader(columns, options, attributes or Attributes(), requested.budget, language).take_in(
         read(subscriptions, language, constants, tags), errors, checked_flag("progress={}", progress)
     )
     return Given(requested, options, columns, language, intake)

@@ -1,0 +1,63 @@
+"""How rows meet shards: every task takes them in turn, or each row is sent to those that it needs.
+
+In turn, no row leaves its machine, and each machine reads all shards. Routed, a shard is read by
+one task alone, and rows are shuffled, once for each shard that they need. What needs all matches of
+a row together (lists, counts, the best matches) is done in turn.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+from pyspark.sql import DataFrame
+from pyspark.sql.types import LongType, StructField, StructType
+
+from colmatch.arguments import checked_choice
+from colmatch.errors import OptionError
+from colmatch.spark.manifest import named
+from colmatch.spark.partitions import keys_of
+from colmatch.spark.probe import guarded
+from colmatch.spark.shard_tasks import SHARD, RoutedTask, RouteTask
+from colmatch.spark.storage import Folder
+from colmatch.spark.worker import Mode, Task
+
+Plan = Literal["auto", "in_turn", "routed"]
+IN_TURN_MOST = 16 << 30  # bytes of all shards that a machine is taken to keep in its memory
+
+
+def checked_plan(plan: object, given: object, mode: Mode, best: bool) -> Plan:
+    """Returns a plan that is asked for.
+
+    given : a ``Folder`` where there are shards
+
+    Raises OptionError: it is none, or does not suit.
+    """
+    chosen: Plan = checked_choice("plan={}", plan, get_args(Plan))
+    if chosen != "auto" and not isinstance(given, Folder):
+        raise OptionError(f"plan={chosen!r} is for a folder of shards, and this is a single matcher: leave it out")
+    if chosen == "routed" and (best or mode not in ("pairs", "totals")):
+        raise OptionError(
+            f"plan='routed' is for pairs and totals: {'the best matches' if best else mode} need plan='in_turn'"
+        )
+    return chosen
+
+
+def planned(events: DataFrame, task: Task, schema: StructType, plan: Plan) -> DataFrame:
+    """Returns what a task finds in all shards.
+
+    The plan is seen in ``explain()``, by the names of functions.
+    """
+    folder = Folder(task.index.folder)
+    manifest = named(folder, task.index.path)
+    routed = plan == "routed"
+    if plan == "auto" and manifest.by == "pivot" and task.mode in ("pairs", "totals") and task.best is None:
+        size = sum(shard.bytes for shard in manifest.shards if shard is not None)
+        routed = size > IN_TURN_MOST and task.ranges is None
+    count = len(manifest.shards)
+    if not routed:
+        return events.mapInArrow(guarded(task, f"match_{count}_shards_in_turn"), schema)
+    keys = keys_of(events, count)
+    keyed = StructType([*events.schema.fields, StructField(SHARD, LongType(), nullable=False)])
+    route = RouteTask(task.index, task.used, keys, task.ranges)
+    rows = events.mapInArrow(guarded(route, f"send_rows_to_{count}_shards"), keyed)
+    return rows.repartition(count, SHARD).mapInArrow(guarded(RoutedTask(task, keys), "match_one_shard_each"), schema)

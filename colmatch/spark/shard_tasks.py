@@ -1,0 +1,302 @@
+"""What runs in Spark's workers where subscriptions are shards: placing, building, routing.
+
+Tasks that build answer with rows of JSON, one for each shard, since the driver holds no shard.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import pickle
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from colmatch.errors import ColmatchError
+from colmatch.indexing.registry import IndexName
+from colmatch.indexing.settings import Settings
+from colmatch.language import Language, Missing
+from colmatch.matcher import Matcher
+from colmatch.matching.range_worker import RangeNames
+from colmatch.options import Options
+from colmatch.schema import Attribute, Schema
+from colmatch.spark.manifest import Route, Shard
+from colmatch.spark.pivots import Layout, PivotReader, homes
+from colmatch.spark.sharded import ShardedMatcher
+from colmatch.spark.storage import Folder
+from colmatch.spark.worker import IndexFile, Task, in_folder, open_index
+from colmatch.subscriptions.intake import Errors
+from colmatch.updates.records import attribute_entry
+from colmatch.updates.versions import Parts
+
+ANSWER = "answer string"  # of tasks that build
+SHARD, OWN = "shard", "own"  # columns that are added to subscriptions
+SEGMENTS_MOST = 4  # of a shard, before they are merged
+REJECTED_MOST = 1000  # of a shard, that its build tells of
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How each shard is built; as for ``Matcher.build``."""
+
+    schema: pa.Schema
+    index: IndexName | Settings
+    options: Options
+    errors: Errors
+    sample: pa.Table | None
+    missing: Missing | None
+
+    def matcher(self, subscriptions: pa.Table) -> Matcher:
+        """Builds a matcher."""
+        schema, sample = Schema(self.schema), self.sample
+        return Matcher.build(
+            subscriptions, schema, self.index, self.options, self.errors, sample, missing=self.missing
+        )  # fmt: skip
+
+    def pivot_reader(self, uses: dict[Route, int]) -> PivotReader:
+        """Returns what finds pivots."""
+        return PivotReader(Schema(self.schema), self.options, Language.asked_for("sql", self.missing), uses)
+
+    def routes(self, subscriptions: pa.Table, uses: dict[Route, int]) -> set[Route | None]:
+        """Returns the pivots of subscriptions; None among them if one has none."""
+        reader, found = self.pivot_reader(uses), set[Route | None]()
+        for batch in subscriptions.select(["id", "expression"]).to_batches(max_chunksize=100_000):
+            pivots, _ = reader.pivots(numbered(batch))
+            known = [*pivots.known, None]
+            found.update(known[i] for i in np.unique(pivots.pivot % len(known)))
+        return found
+
+
+@dataclass(frozen=True)
+class NeedsTask:
+    """Counts what rows must have for the expressions of a partition to be true."""
+
+    recipe: Recipe
+
+    def __call__(self, partition: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        reader, counts = self.recipe.pivot_reader({}), Counter[Route]()
+        for batch in partition:
+            counts += reader.needs(numbered(batch))
+        yield answers([[route, count] for route, count in counts.items()])
+
+
+@dataclass(frozen=True)
+class PivotsTask:
+    """Counts the pivots of the subscriptions of a partition.
+
+    uses : what ``NeedsTask`` has counted
+    """
+
+    recipe: Recipe
+    uses: dict[Route, int]
+
+    def __call__(self, partition: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        reader, counts = self.recipe.pivot_reader(self.uses), Counter[Route | None]()
+        for batch in partition:
+            pivots, rows = reader.pivots(numbered(batch))
+            known = [*pivots.known, None]
+            found = np.bincount(homes(pivots, len(rows), self.uses) % len(known), minlength=len(known))
+            counts += Counter({known[i]: int(found[i]) for i in np.flatnonzero(found)})
+        yield answers([[route, count] for route, count in counts.items()])
+
+
+@dataclass(frozen=True)
+class PlaceTask:
+    """Says to which shard each subscription belongs, in a last column.
+
+    It takes the place of a hash of the id. What cannot be understood goes where subscriptions
+    without a pivot go: that shard's build says what is wrong with it.
+    """
+
+    recipe: Recipe
+    uses: dict[Route, int]
+    layout: Layout
+
+    def __call__(self, partition: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        reader = self.recipe.pivot_reader(self.uses)
+        for batch in partition:
+            pivots, rows = reader.pivots(numbered(batch))
+            home = np.full(len(batch), -1)
+            home[rows] = homes(pivots, len(rows), self.uses)
+            shard = self.layout.shard_of(pivots.known, home, batch.column(-1).to_numpy())
+            columns = [*batch.columns[:-1], pa.array(shard.astype(np.int32))]
+            yield pa.RecordBatch.from_arrays(columns, [*batch.schema.names[:-1], SHARD])
+
+
+@dataclass(frozen=True)
+class BuildTask:
+    """Builds a shard of the subscriptions of a partition, whose last column says which.
+
+    folder : address of the folder
+    uses : what ``NeedsTask`` has counted; None where rows need not have anything
+    """
+
+    recipe: Recipe
+    folder: str
+    uses: dict[Route, int] | None
+
+    def __call__(self, partition: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        yield answers([answered(partial(self._built, shard, rows)) for shard, rows in by_shard(partition)])
+
+    def _built(self, shard: int, subscriptions: pa.Table) -> dict[str, Any]:
+        matcher = self.recipe.matcher(subscriptions)
+        routes = None if self.uses is None else self.recipe.routes(subscriptions, self.uses)
+        return saved(Folder(self.folder), shard, matcher, routes)
+
+
+@dataclass(frozen=True)
+class UpdateTask:
+    """Changes a shard by the rows of a partition, which say what is its own, and which it is.
+
+    A subscription that belongs to the shard is inserted, or takes the place of one. Of other rows,
+    those without an expression among them, the shard loses the subscription.
+
+    shards : files of the shards, by number; None where there is none yet
+    """
+
+    recipe: Recipe
+    folder: str
+    uses: dict[Route, int] | None
+    shards: tuple[Shard | None, ...]
+
+    def __call__(self, partition: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        yield answers([answered(partial(self._changed, shard, rows)) for shard, rows in by_shard(partition)])
+
+    def _changed(self, shard: int, changes: pa.Table) -> dict[str, Any] | None:
+        folder, before = Folder(self.folder), self.shards[shard]
+        own = pc.and_(changes[OWN], pc.is_valid(changes["expression"]))
+        new, lost = changes.filter(own).drop([OWN]), changes.filter(pc.invert(own))["id"]
+        if before is None:
+            if not len(new):
+                return None
+            return BuildTask(self.recipe, self.folder, self.uses)._built(shard, new)
+        matcher = Matcher.open(folder.local(before.file), trusted=True)
+        gone = lost.filter(pc.is_in(lost, matcher.ids))
+        if not len(new) and not len(gone):
+            return None
+        if len(gone):
+            matcher.delete(gone)
+        routes = None if self.uses is None else set[Route | None]()
+        if len(new):
+            matcher.replace(new, self.recipe.errors)
+            if self.uses is not None:
+                routes = self.recipe.routes(new, self.uses)
+        if len(matcher.stats()["segments"]) > SEGMENTS_MOST:
+            matcher.compact()
+        return saved(folder, shard, matcher, routes)
+
+
+@dataclass(frozen=True)
+class RouteTask:
+    """Sends rows to the shards that need them: a row comes once for each, with its key last.
+
+    used, ranges : as for ``Task``
+    keys : of each shard
+    """
+
+    index: IndexFile
+    used: tuple[tuple[int, str], ...]
+    keys: tuple[int, ...]
+    ranges: RangeNames | None = None
+
+    def __call__(self, partition: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        sharded = open_index(self.index)
+        assert isinstance(sharded, ShardedMatcher)
+        for batch in partition:
+            events = batch.select([i for i, _ in self.used]).rename_columns([name for _, name in self.used])
+            for shard, rows in sharded.routes(events, self.ranges).items():
+                part = batch if rows is None else batch.take(rows)
+                last = pa.array(np.full(len(part), self.keys[shard]))
+                yield pa.RecordBatch.from_arrays([*part.columns, last], [*part.schema.names, SHARD])
+
+
+@dataclass(frozen=True)
+class RoutedTask:
+    """Matches the rows of a partition with the shard that their last column, a key, is of."""
+
+    task: Task
+    keys: tuple[int, ...]
+
+    def __call__(self, partition: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        sharded = open_index(self.task.index)
+        assert isinstance(sharded, ShardedMatcher)
+        shards = dict(zip(self.keys, sharded.manifest.shards, strict=True))
+        for key, batches in groupby(_of_one_key(partition), key=lambda batch: batch.column(-1)[0].as_py()):
+            shard = shards[key]
+            if shard is not None:
+                task = replace(self.task, index=in_folder(sharded.folder, shard.file))
+                yield from task(batch.select(range(batch.num_columns - 1)) for batch in batches)
+
+
+def _of_one_key(partition: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for batch in partition:
+        keys = batch.column(-1)
+        for key in keys.unique():
+            part = batch.filter(pc.equal(keys, key))
+            if len(part):
+                yield part
+
+
+def by_shard(partition: Iterator[pa.RecordBatch]) -> Iterator[tuple[int, pa.Table]]:
+    """Yields the number of each shard, and its rows, by id."""
+    batches = list(partition)
+    if not batches:
+        return
+    table = pa.Table.from_batches(batches)
+    del batches
+    # Taking rows of texts that have more than 2 GiB together needs the larger type.
+    large = table.column("expression").cast(pa.large_string())
+    table = table.set_column(table.schema.get_field_index("expression"), "expression", large)
+    for shard in pc.unique(table[SHARD]).to_pylist():
+        rows = table.filter(pc.equal(table[SHARD], shard)).drop([SHARD])
+        yield shard, rows.sort_by("id")
+
+
+def numbered(batch: pa.RecordBatch) -> pa.Table:
+    """Returns the expressions of a batch, with the numbers of its rows for ids."""
+    return pa.table({"id": np.arange(len(batch)), "expression": batch.column("expression")})
+
+
+def saved(folder: Folder, number: int, matcher: Matcher, routes: set[Route | None] | None) -> dict[str, Any]:
+    """Saves a shard; returns what the driver needs to know of it."""
+    file, hash, size = folder.put(f"shard-{number:05}", matcher)
+    rejected = matcher.rejected
+    return {
+        "number": number,
+        "shard": asdict(Shard(file, hash, len(matcher), len(rejected), size, None)),
+        "routes": None if routes is None else list(routes),
+        "attributes": list(map(attribute_entry, used_attributes(matcher))),
+        "literal": matcher.local_literal,
+        "rejected": [list(one) for one in rejected[:REJECTED_MOST]],
+    }
+
+
+def parts_of(matcher: Matcher) -> Parts:
+    """Returns what a matcher in memory is made of."""
+    parts: Parts = matcher._set.parts()
+    return parts
+
+
+def used_attributes(matcher: Matcher) -> list[Attribute]:
+    """Returns the attributes that have an id in a matcher."""
+    return [one for one in parts_of(matcher).version.attributes if not one.is_free]
+
+
+def answered(ask: Callable[[], dict[str, Any] | None]) -> dict[str, Any] | None:
+    """Returns an answer, or what went wrong, for the driver to raise."""
+    try:
+        return ask()
+    except ColmatchError as error:
+        return {"error": base64.b64encode(pickle.dumps(error)).decode()}
+
+
+def answers(found: list[Any]) -> pa.RecordBatch:
+    """Returns what a task answers as Spark takes it."""
+    return pa.record_batch({"answer": pa.array([json.dumps(one) for one in found], pa.string())})

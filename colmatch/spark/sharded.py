@@ -1,0 +1,237 @@
+"""Shards that are matched one after the other: what a worker opens instead of one matcher.
+
+A piece of events meets each shard in turn, and what the shards find is put together. So memory is
+a piece of events, what it matches, and one shard. Where shards have pivots, a shard gets only the
+rows that it needs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple, Unpack
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from colmatch.arrays.frozen import contiguous
+from colmatch.arrays.ranges import put_rows, ranges_of
+from colmatch.errors import EventError
+from colmatch.events.gather import batches
+from colmatch.matcher import Matcher
+from colmatch.matching.range_worker import RangeNames
+from colmatch.matching.request import Among
+from colmatch.spark.manifest import Manifest
+from colmatch.spark.storage import Folder
+
+PIECE_ROWS = 1 << 20  # events that meet all shards before others come
+LISTED_ROWS = 1 << 16  # of what keeps its matches until all shards have been met
+VALUES_MOST = 1 << 22  # of a chunk of lists
+
+
+class Part(NamedTuple):
+    """Events of a piece that a shard needs.
+
+    number : of the shard
+    rows : (n) their places in the piece; None where all are needed
+    """
+
+    number: int
+    matcher: Matcher
+    events: pa.RecordBatch
+    rows: pa.Array | None
+
+    @property
+    def places(self) -> Any:
+        """What numpy takes ``rows`` for."""
+        return slice(None) if self.rows is None else self.rows.to_numpy()
+
+    def in_piece(self, events: pa.Array) -> pa.Array:
+        """Returns places in the piece, of places among these events."""
+        return events if self.rows is None else self.rows.take(events)
+
+    @contextmanager
+    def errors(self) -> Iterator[None]:
+        """Makes errors count events within the piece."""
+        try:
+            yield
+        except EventError as error:
+            if self.rows is not None and error.event is not None:
+                error.event = self.rows[error.event].as_py()
+            raise
+
+
+class ShardedMatcher:
+    """The shards of a folder, with the methods of ``Matcher`` that a task calls.
+
+    Parameters
+    ----------
+    model : knows the columns and options that all shards share
+    opened : opens a file of the folder
+    """
+
+    def __init__(self, folder: Folder, manifest: Manifest, opened: Callable[[str], Matcher]) -> None:
+        self.folder = folder
+        self.manifest = manifest
+        self._opened = opened
+        self.model = opened(manifest.model)
+        self._router = None if manifest.router is None else opened(manifest.router)
+        self.options = self.model.options
+
+    @property
+    def ids(self) -> pa.Array:
+        """No ids, of the type that those of all shards have."""
+        return self.model.ids
+
+    def subset(self, ids: Any = None, tags: Any = None) -> Any:
+        """Prepares ids and tags, as ``Matcher.subset`` does."""
+        return self.model.subset(ids, tags)
+
+    def piece_rows(self, mode: str, best: bool) -> int:
+        """Returns how many events are to meet all shards together."""
+        return LISTED_ROWS if best or mode == "list" else PIECE_ROWS
+
+    def routes(self, events: pa.RecordBatch, ranges: RangeNames | None = None) -> dict[int, pa.Array | None]:
+        """Returns the shards that any of the events need, and which events these are, None for all.
+
+        Attributes that are ranges do not tell: all events need all shards then.
+        """
+        there = [number for number, shard in enumerate(self.manifest.shards) if shard is not None]
+        if self._router is None or ranges:
+            return dict.fromkeys(there)
+        pairs = self._router.match(events)
+        number, row = (pairs.column(name).to_numpy() for name in ("subscription", "event"))
+        order = np.argsort(number, kind="stable")
+        begins = np.searchsorted(number[order], there)
+        ends = np.searchsorted(number[order], there, side="right")
+        found: dict[int, pa.Array | None] = {}
+        for shard, begin, end in zip(there, begins.tolist(), ends.tolist()):
+            if end - begin == len(events):
+                found[shard] = None
+            elif end > begin:
+                found[shard] = pa.array(row[order[begin:end]])
+        return found
+
+    def match_batches(
+        self, events: pa.RecordBatch, ranges: RangeNames | None = None, **among: Unpack[Among]
+    ) -> Iterator[pa.RecordBatch]:
+        """Yields pairs, shard by shard."""
+        for part in self._parts(events, ranges):
+            with part.errors():
+                for pairs in part.matcher.match_batches(part.events, ranges, **among):
+                    yield pairs.set_column(0, "event", part.in_piece(pairs.column(0)))
+
+    def match_topk_batches(
+        self, events: pa.RecordBatch, k: int, score: Any, event_weights: Any, **among: Unpack[Among]
+    ) -> Iterator[pa.RecordBatch]:
+        """Yields the best matches of all shards."""
+        found = []
+        for part in self._parts(events):
+            with part.errors():
+                best = part.matcher.match_topk(part.events, k, score, event_weights, **among).combine_chunks()
+            found.append(best.set_column(0, "event", part.in_piece(best.column(0).combine_chunks())))
+        if found:
+            yield from best_of(pa.concat_tables(found), k).to_batches()
+
+    def match_lists(
+        self, events: pa.RecordBatch, ranges: RangeNames | None = None, **among: Unpack[Among]
+    ) -> pa.ChunkedArray:
+        """Returns the ids that match each event, those of the first shard first."""
+        found = []
+        for part in self._parts(events, ranges):
+            with part.errors():
+                found.append((part.places, part.matcher.match_lists(part.events, ranges, **among)))
+        return joined_lists(found, len(events), self.manifest.id_type)
+
+    def count(
+        self, events: pa.RecordBatch, ranges: RangeNames | None = None, **among: Unpack[Among]
+    ) -> NDArray[np.int64]:
+        """Returns the number of subscriptions that match each event."""
+        counts = np.zeros(len(events), np.int64)
+        for part in self._parts(events, ranges):
+            with part.errors():
+                counts[part.places] += part.matcher.count(part.events, ranges, **among)
+        return counts
+
+    def exists(
+        self, events: pa.RecordBatch, ranges: RangeNames | None = None, **among: Unpack[Among]
+    ) -> NDArray[np.bool_]:
+        """Says of each event whether any subscription matches it."""
+        found = np.zeros(len(events), np.bool_)
+        for part in self._parts(events, ranges):
+            with part.errors():
+                found[part.places] |= part.matcher.exists(part.events, ranges, **among)
+        return found
+
+    def hits(self, events: Any, ranges: RangeNames | None = None, **among: Unpack[Among]) -> pa.Table:
+        """Counts the events that each subscription matches."""
+        found: dict[int, pa.Table] = {}
+        start = 0
+        for piece in batches(events, PIECE_ROWS):
+            for part in self._parts(piece, ranges):
+                try:
+                    with part.errors():
+                        hits = part.matcher.hits(part.events, ranges, **among)
+                except EventError as error:
+                    error.count_from(start)
+                    raise
+                before = found.get(part.number)
+                found[part.number] = hits if before is None else _summed(pa.concat_tables([before, hits]))
+            start += len(piece)
+        schema = pa.schema([("subscription", self.manifest.id_type), ("events", pa.int64())])
+        return pa.concat_tables([schema.empty_table(), *(table.cast(schema) for table in found.values())])
+
+    def _parts(self, events: pa.RecordBatch, ranges: RangeNames | None = None) -> Iterator[Part]:
+        """Yields each shard that any of the events need, with these."""
+        for number, rows in self.routes(events, ranges).items():
+            shard = self.manifest.shards[number]
+            if shard is not None:
+                needed = events if rows is None else events.take(rows)
+                yield Part(number, self._opened(shard.file), needed, rows)
+
+
+def _summed(hits: pa.Table) -> pa.Table:
+    return hits.group_by("subscription").aggregate([("events", "sum")]).rename_columns(["subscription", "events"])
+
+
+def best_of(scored: pa.Table, k: int) -> pa.Table:
+    """Returns the k best rows of each event (event, subscription, score), by event.
+
+    Of equal scores, the lower id is better.
+    """
+    order = [("event", "ascending"), ("score", "descending"), ("subscription", "ascending")]
+    scored = scored.sort_by(order).combine_chunks()
+    event = scored.column("event").to_numpy()
+    begins = np.searchsorted(event, event)
+    return scored.filter(pa.array(np.arange(len(event)) - begins < k))
+
+
+def joined_lists(found: list[tuple[Any, pa.ChunkedArray]], rows: int, type: pa.DataType) -> pa.ChunkedArray:
+    """Returns a list for each row: those of several parts, one behind the other.
+
+    found : places of rows, and a list for each of them
+    """
+    sizes, parts = np.zeros(rows, np.int64), []
+    for at, lists in found:
+        size = pc.list_value_length(lists).to_numpy().astype(np.int64)
+        sizes[at] += size
+        parts.append((at, size, pc.list_flatten(lists)))
+    first = ranges_of(sizes)
+    to, numbers, before = first[:-1].copy(), np.empty(first[-1], np.int64), 0
+    for at, size, values in parts:
+        own = values.to_numpy() if type == pa.int64() else np.arange(before, before + len(values))
+        put_rows(contiguous(own), ranges_of(size)[:-1], size, to[at], numbers)
+        to[at] += size
+        before += len(values)
+    ids = None if type == pa.int64() else pa.chunked_array([c for _, _, values in parts for c in values.chunks], type)
+    chunks, start = [], 0
+    while start < rows:
+        most = int(np.searchsorted(first, first[start] + VALUES_MOST, side="right")) - 1
+        stop = min(max(start + 1, most), rows)
+        own = pa.array(numbers[first[start] : first[stop]])
+        offsets = pa.array((first[start : stop + 1] - first[start]).astype(np.int32))
+        chunks.append(pa.ListArray.from_arrays(offsets, own if ids is None else ids.take(own).combine_chunks()))
+        start = stop
+    return pa.chunked_array(chunks, pa.list_(type))

@@ -1,0 +1,418 @@
+"""Subscriptions beyond one machine's memory: a folder of shards, each built by a task of Spark.
+
+The driver holds none of them. It reads what tasks answer, and writes a manifest (``manifest.py``).
+``sharded.py`` matches shards one after the other, and ``plans.py`` chooses how rows meet them.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import pickle
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any, get_args
+
+import pyarrow as pa
+
+from colmatch.arguments import checked_choice, checked_whole
+from colmatch.arrays.ranges import ranges_of
+from colmatch.errors import DependencyError, OptionError, Rejected, SchemaError, StoreError, SubscriptionError, near
+
+try:
+    from pyspark.sql import DataFrame
+    from pyspark.sql import functions as F
+    from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
+    from pyspark.sql.types import IntegerType, IntegralType, StringType, StructType
+except ImportError as error:
+    raise DependencyError(f'colmatch.spark needs PySpark 4: pip install "colmatch[spark]" ({error})') from error
+
+from colmatch.expr.ast import Constant
+from colmatch.indexing.registry import IndexName, is_in_pages
+from colmatch.indexing.settings import Settings
+from colmatch.language import Language, Missing
+from colmatch.matcher import Matcher
+from colmatch.options import Options
+from colmatch.schema import Attribute, Attributes, Schema
+from colmatch.spark.manifest import (
+    VERSIONS_KEPT,
+    Manifest,
+    Route,
+    Shard,
+    Sharding,
+    holds_shards,
+    present,
+    publish,
+    sweep,
+)
+from colmatch.spark.matchers import options_for, sample_of, schema_for
+from colmatch.spark.partitions import spread
+from colmatch.spark.pivots import Layout, condition
+from colmatch.spark.probe import check_workers, guarded
+from colmatch.spark.shard_tasks import (
+    ANSWER,
+    OWN,
+    SHARD,
+    BuildTask,
+    NeedsTask,
+    PivotsTask,
+    PlaceTask,
+    Recipe,
+    UpdateTask,
+    parts_of,
+    used_attributes,
+)
+from colmatch.spark.storage import Folder
+from colmatch.store import locks
+from colmatch.subscriptions.ids import Ids
+from colmatch.subscriptions.intake import Errors
+from colmatch.updates.initial import indexed_parts, taken_in
+from colmatch.updates.memory_set import MemorySet
+from colmatch.updates.records import attribute_of
+
+SHARDS_MOST = 10_000
+SAMPLE = 500_000  # subscriptions whose pivots say how shards are laid out, about
+_COLUMNS = ("id", "expression", "weights", "priority", "tags")
+
+
+@dataclass(frozen=True)
+class ShardSet:
+    """A version of a folder of shards.
+
+    Attributes
+    ----------
+    path : of the folder
+    version : 1 for the first build, one more for each build or update since
+    by : what says to which shard a subscription belongs: ``hash`` or ``pivot``
+    sizes : subscriptions of each shard
+    bytes : of the file of each shard
+    everywhere : whether any row may match in a shard, or only those that have one of its pivots
+    written : numbers of the shards that the call wrote; none where it only looked
+    rejected : expressions that the call left out, with ``errors="collect"``: at most 1,000 of each
+        shard
+    """
+
+    path: str
+    version: int
+    by: Sharding
+    sizes: tuple[int, ...]
+    bytes: tuple[int, ...]
+    everywhere: tuple[bool, ...]
+    written: tuple[int, ...] = ()
+    rejected: tuple[Rejected, ...] = ()
+
+    def __len__(self) -> int:
+        return sum(self.sizes)
+
+
+def build_shards(
+    subscriptions: DataFrame,
+    df: DataFrame,
+    path: str | os.PathLike[str],
+    shards: int,
+    by: Sharding = "hash",
+    index: IndexName | Settings = "auto",
+    options: Options | None = None,
+    errors: Errors = "raise",
+    sample: Any = None,
+    missing: Missing | None = None,
+) -> ShardSet:
+    """Indexes subscriptions as shards, each of which a task of Spark builds and saves.
+
+    Parameters
+    ----------
+    subscriptions : columns ``id``, whole numbers or strings, and ``expression``, and if wanted
+        ``weights``, ``priority`` and ``tags``; as for ``colmatch.spark.build``
+    df : has the columns that expressions name, as for ``colmatch.spark.build``
+    path : a folder that the driver and all workers see, or an address of one, such as
+        ``s3://bucket/alerts``. Shards that are there are replaced when all new ones are written
+    shards : how many, at most 10,000. A task needs the memory to build one
+    by : ``"hash"`` spreads ids evenly. ``"pivot"`` puts together what needs the same columns or
+        keys of maps, so that a row meets only shards of what it has
+    index, options, errors, sample, missing : as for ``colmatch.spark.build``, for each shard
+
+    Returns
+    -------
+    ShardSet : sizes of the shards
+
+    Raises
+    ------
+    SubscriptionError : a column is absent or of a wrong type, or an id is there twice
+    ExpressionError : an expression cannot be understood, with ``errors="raise"``
+    OptionError, SchemaError, StoreError, DependencyError : the other arguments cannot be used, or
+        workers cannot run colmatch
+    """
+    by = checked_choice("by={}", by, get_args(Sharding))
+    count = checked_whole("shards={}", shards, 1, SHARDS_MOST)
+    table = _checked_subscriptions(subscriptions)
+    recipe = _recipe(df, index, options, errors, sample, missing)
+    folder = Folder(path)
+    folder.make()
+    before = present(folder) if holds_shards(folder) else None
+    check_workers(df.sparkSession, isinstance(df, ClassicDataFrame))
+    ids = "string" if isinstance(table.schema["id"].dataType, StringType) else "int64"
+    manifest = Manifest(1 if before is None else before.version + 1, by, (None,) * count, ids, "", None)
+    if by == "pivot":
+        _check_unique(table)
+        manifest = _laid_out(manifest, table, recipe)
+    answers = _asked(_placed(table, manifest, recipe), count, BuildTask(recipe, folder.address, _uses(manifest)))
+    return _finished(folder, recipe, manifest, before, answers)
+
+
+def update_shards(
+    changes: DataFrame, df: DataFrame, path: str | os.PathLike[str], errors: Errors = "raise"
+) -> ShardSet:
+    """Changes subscriptions in shards, of which only those that change are written anew.
+
+    Queries that were planned with an older version go on with it, while it is one of the eight
+    newest.
+
+    Parameters
+    ----------
+    changes : columns as for ``build_shards``. A row takes the place of the subscription with its
+        id, or is a new one. A row whose ``expression`` is NULL deletes; that there is no such
+        subscription is no error
+    df : as for ``build_shards``, of the same schema and session settings
+    path : of the folder
+    errors : as for ``build_shards``. What is left out as bad leaves what it would have replaced,
+        unless it belonged to another shard
+
+    Raises
+    ------
+    StoreError : the folder holds no shards, or another call has changed them meanwhile: call again
+    SubscriptionError, ExpressionError, OptionError, SchemaError, DependencyError : as from
+        ``build_shards``
+    """
+    folder = Folder(path)
+    before = present(folder)
+    table = _checked_subscriptions(changes)
+    model = Matcher.open(folder.local(before.model))
+    recipe = _recipe(df, parts_of(model).requested, model.options, errors, None, model.missing)
+    if recipe.schema != model.schema.arrow:
+        raise SchemaError(f"df has other columns than {folder.address} was built for: {model.schema}")
+    if (ids := pa.int64() if isinstance(table.schema["id"].dataType, IntegralType) else pa.string()) != before.id_type:
+        raise SubscriptionError(f"ids of the changes are {ids}, and those of {folder.address} are {before.ids}")
+    check_workers(df.sparkSession, isinstance(df, ClassicDataFrame))
+    _check_unique(table)
+    placed = _placed(table, before, recipe)
+    if before.by == "pivot":  # any shard may have the id
+        every = F.explode(F.sequence(F.lit(0), F.lit(len(before.shards) - 1)))
+        all_of = placed.withColumnRenamed(SHARD, "home").withColumn(SHARD, every)
+        own = F.col("home") == F.col(SHARD)
+        placed = all_of.select(
+            *[F.col(name) if name == "id" else F.when(own, F.col(name)).alias(name) for name in table.columns],
+            own.alias(OWN),
+            SHARD,
+        )
+    else:
+        placed = placed.select(*table.columns, F.lit(True).alias(OWN), SHARD)
+    task = UpdateTask(recipe, folder.address, _uses(before), before.shards)
+    answers = _asked(placed, len(before.shards), task)
+    after = replace(before, version=before.version + 1)
+    return _finished(folder, recipe, after, before, answers, model)
+
+
+def describe_shards(path: str | os.PathLike[str]) -> ShardSet:
+    """Looks at a folder of shards.
+
+    Raises StoreError: it has none, or its manifest is damaged.
+    """
+    folder = Folder(path)
+    return _summary(folder, present(folder))
+
+
+def _checked_subscriptions(given: Any) -> DataFrame:
+    """Returns the columns that shards are built of, ids as long or string."""
+    if not isinstance(given, DataFrame):
+        raise SubscriptionError(f"subscriptions are a Spark DataFrame here, not {type(given).__name__}")
+    for name in ("id", "expression"):
+        if name not in given.columns:
+            raise SubscriptionError(f"the subscriptions have no column {name!r}: {near(name, given.columns, 'they')}")
+    kept = given.select(*[name for name in _COLUMNS if name in given.columns])
+    types = {field.name: field.dataType for field in kept.schema}
+    if not isinstance(types["expression"], StringType):
+        raise SubscriptionError(f"column 'expression' is {types['expression'].simpleString()}, a string is needed")
+    if isinstance(types["id"], IntegralType):
+        return kept.withColumn("id", F.col("id").cast("long"))
+    if not isinstance(types["id"], StringType):
+        raise SubscriptionError(f"column 'id' is {types['id'].simpleString()}, whole numbers or strings are needed")
+    return kept
+
+
+def _check_unique(table: DataFrame) -> None:
+    twice = table.groupBy("id").count().where("count > 1").limit(1).collect()
+    if twice:
+        raise SubscriptionError(f"id {twice[0].id!r} is given more than once: ids must be unique")
+
+
+def _recipe(
+    df: Any, index: Any, options: Options | None, errors: Errors, sample: Any, missing: Missing | None
+) -> Recipe:
+    checked_choice("errors={}", errors, get_args(Errors))
+    schema = schema_for(df)
+    recipe = Recipe(schema.arrow, index, options_for(df, options), errors, sample_of(sample), missing)
+    empty = recipe.matcher(pa.table({"id": pa.array([], pa.int64()), "expression": pa.array([], pa.string())}))
+    if is_in_pages(empty.index):
+        raise OptionError(f"index={empty.kind!r}: shards are files that workers map into memory: choose another")
+    return recipe
+
+
+def _laid_out(manifest: Manifest, table: DataFrame, recipe: Recipe) -> Manifest:
+    """Returns the manifest with pivots, of a sample of the subscriptions."""
+    rows = table.count()
+    some = table.select("id", "expression")
+    some = some if rows <= SAMPLE else some.sample(fraction=SAMPLE / rows, seed=0)
+    uses: Counter[Route] = Counter()
+    for path, number in _rows(some, NeedsTask(recipe)):
+        uses[_route(path)] += number
+    counts: Counter[Route | None] = Counter()
+    for path, number in _rows(some, PivotsTask(recipe, dict(uses))):
+        counts[None if path is None else _route(path)] += number
+    frequent = sorted((one for one in counts if one is not None), key=lambda route: (-counts[route], repr(route)))
+    pivots = (*frequent, *sorted(uses.keys() - counts.keys(), key=repr))
+    rows_of = [*(counts[route] for route in frequent), counts[None]]
+    starts = ranges_of(rows_of)[:-1].tolist()
+    return replace(
+        manifest, pivots=pivots, uses=tuple(uses[one] for one in pivots), starts=tuple(starts), rows=tuple(rows_of)
+    )
+
+
+def _route(said: Any) -> Route:
+    path, key = said
+    return tuple(path), key
+
+
+def _uses(manifest: Manifest) -> dict[Route, int] | None:
+    return None if manifest.by == "hash" else dict(zip(manifest.pivots, manifest.uses, strict=True))
+
+
+def _placed(table: DataFrame, manifest: Manifest, recipe: Recipe) -> DataFrame:
+    """Returns subscriptions with the number of their shard, the last column."""
+    count = len(manifest.shards)
+    if manifest.by == "hash":
+        return table.withColumn(SHARD, F.pmod(F.xxhash64("id"), F.lit(count)).cast("int"))
+    layout = Layout(manifest.pivots, manifest.starts, manifest.rows, count)
+    hashed = table.withColumn("hash", F.xxhash64("id"))
+    schema = StructType([*table.schema.fields]).add(SHARD, IntegerType(), nullable=False)
+    return hashed.mapInArrow(guarded(PlaceTask(recipe, _uses(manifest) or {}, layout)), schema)
+
+
+def _asked(placed: DataFrame, count: int, task: Any) -> list[dict[str, Any]]:
+    """Returns what each shard's task answers; raises what one answers with."""
+    found = [one for one in _rows(spread(placed, F.col(SHARD), count), task) if one is not None]
+    for one in found:
+        if "error" in one:
+            raise pickle.loads(base64.b64decode(one["error"]))
+    return found
+
+
+def _rows(df: DataFrame, task: Any) -> Iterator[Any]:
+    for row in df.mapInArrow(guarded(task), ANSWER).collect():
+        yield json.loads(row.answer)
+
+
+def _finished(
+    folder: Folder,
+    recipe: Recipe,
+    manifest: Manifest,
+    before: Manifest | None,
+    answers: list[dict[str, Any]],
+    model: Matcher | None = None,
+) -> ShardSet:
+    """Publishes the shards that tasks have written."""
+    all_shards: list[Shard | None] = list(manifest.shards)
+    pivots, place = list(manifest.pivots), {route: i for i, route in enumerate(manifest.pivots)}
+    attributes = [] if model is None else used_attributes(model)
+    literal = None if model is None else model.local_literal
+    for answer in answers:
+        old = all_shards[answer["number"]]
+        routes = _numbers(answer["routes"], old, pivots, place)
+        all_shards[answer["number"]] = replace(Shard(**answer["shard"]), routes=routes)
+        attributes += map(attribute_of, answer["attributes"])
+        literal = literal or answer["literal"]
+    shared = _model(recipe, manifest.id_type, list(dict.fromkeys(attributes)), literal)
+    earlier = () if before is None else (*before.earlier, before.name)[-(VERSIONS_KEPT - 1) :]
+    manifest = replace(
+        manifest,
+        shards=tuple(all_shards),
+        pivots=tuple(pivots),
+        uses=(*manifest.uses, *[0] * (len(pivots) - len(manifest.uses))),
+        model=folder.put("model", shared)[0],
+        router=None if manifest.by == "hash" else folder.put("router", _router(recipe, all_shards, pivots))[0],
+        earlier=earlier,
+    )
+    with _turn(folder):
+        now = present(folder).name if holds_shards(folder) else None
+        if now != (None if before is None else before.name):
+            raise StoreError(f"{folder.address} was changed by another call meanwhile: call again")
+        manifest = replace(manifest, name=publish(folder, manifest))
+        sweep(folder, manifest, before)
+    rejected = [Rejected.of_list(one) for answer in answers for one in answer["rejected"]]
+    written = tuple(sorted(answer["number"] for answer in answers))
+    return replace(_summary(folder, manifest), written=written, rejected=tuple(rejected))
+
+
+def _numbers(
+    said: list[Any] | None, old: Shard | None, pivots: list[Route], place: dict[Route, int]
+) -> tuple[int, ...] | None:
+    """Returns the routes of a shard as places among the pivots, with those that it had."""
+    if said is None or None in said or (old is not None and old.routes is None):
+        return None
+    found = set() if old is None or old.routes is None else set(old.routes)
+    for route in map(_route, said):
+        if route not in place:
+            place[route] = len(pivots)
+            pivots.append(route)
+        found.add(place[route])
+    return tuple(sorted(found))
+
+
+def _model(recipe: Recipe, ids: pa.DataType, attributes: list[Attribute], literal: str | None) -> Matcher:
+    """Returns a matcher without subscriptions, which knows attributes that subscriptions use."""
+    language = Language.asked_for("sql", recipe.missing)
+    given = taken_in(
+        {}, Schema(recipe.schema), recipe.index, recipe.options, "raise", language, attributes=Attributes(attributes)
+    )
+    intake = given.intake._replace(ids=Ids(pa.array([], ids)), local_literal=literal)
+    return Matcher(MemorySet(indexed_parts(given._replace(intake=intake), None)))
+
+
+def _router(recipe: Recipe, shards: Sequence[Shard | None], pivots: Sequence[Route]) -> Matcher:
+    """Returns a matcher whose subscriptions are the shards."""
+    texts = {
+        number: Constant(True) if shard.routes is None else condition(pivots[i] for i in shard.routes)
+        for number, shard in enumerate(shards)
+        if shard is not None
+    }
+    return Matcher.build(texts, Schema(recipe.schema), "scan", recipe.options)
+
+
+def _summary(folder: Folder, manifest: Manifest) -> ShardSet:
+    parts = manifest.shards
+    return ShardSet(
+        folder.address,
+        manifest.version,
+        manifest.by,
+        tuple(0 if one is None else one.subscriptions for one in parts),
+        tuple(0 if one is None else one.bytes for one in parts),
+        tuple(one is not None and one.routes is None for one in parts),
+    )
+
+
+@contextmanager
+def _turn(folder: Folder) -> Iterator[None]:
+    """Keeps other processes of this machine from publishing meanwhile."""
+    if not folder.is_local:
+        yield
+        return
+    handle = os.open(os.path.join(folder.address, ".shards.lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    try:
+        while locks.lock(handle) is False:
+            time.sleep(0.05)
+        yield
+    finally:
+        locks.close(handle)
