@@ -1,0 +1,314 @@
+"""Shards answer as one matcher does, whichever way rows meet them, before and after updates."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import colmatch as cm
+from colmatch.spark import (
+    build,
+    build_shards,
+    describe_shards,
+    hits,
+    match,
+    match_topk,
+    register,
+    totals,
+    update_shards,
+)
+from colmatch.spark.manifest import present
+from colmatch.spark.storage import Folder
+
+TEXTS = [
+    "a = 3", "b > 2 AND a < 5", "s = 'x1' OR b = 1", "m['k1'] > 3", "m['k2'] = 2 AND s LIKE 'x%'", "a IS NULL", "NOT (b = 2)",
+    "a + b > 7", "s IN ('x1', 'x3') AND (a = 1 OR b = 2)", "array_contains(tags, 't1')", "size(tags) = 2 AND m['k0'] < 4", "b = 9",
+    "at > '2024-01-01 00:30:00'", "hour(at) = 3", "m['nowhere'] = 1",
+]  # fmt: skip
+SUBSCRIPTIONS = dict(enumerate(TEXTS * 8))
+CHANGES = {2: "a = 6", 5: "m['k1'] = 5", 500: "b = 4", 501: "s = 'new'", 7: None, 999: None}
+PLANS = ["in_turn", "routed"]
+
+
+@pytest.fixture
+def events(spark: Any) -> Any:
+    return spark.sql(
+        "SELECT id, id % 7 AS a, IF(id % 3 = 0, NULL, id % 5) AS b, IF(id % 2 = 0, NULL, concat('x', id % 4)) AS s, "
+        "map(concat('k', id % 3), id % 6) AS m, IF(id % 4 = 0, NULL, array('t0', concat('t', id % 3))) AS tags, "
+        "timestamp_seconds(1704067200 + id * 60) AS at FROM range(0, 400, 1, 3)"
+    )
+
+
+def frame(spark: Any, texts: dict[Any, str | None]) -> Any:
+    rows = list(texts.items())
+    return spark.createDataFrame(rows, f"id {'string' if isinstance(rows[0][0], str) else 'long'}, expression string")
+
+
+def weighted(table: Any) -> Any:
+    """Adds all that subscriptions may have beside their expressions."""
+    return table.selectExpr(
+        "*",
+        "map('a', 1D + length(expression) % 3, 'b', 2D) AS weights",
+        "cast(length(expression) % 5 AS double) AS priority",
+        "array(concat('tag-', length(expression) % 3)) AS tags",
+    )
+
+
+def rows_of(found: Any) -> list[Any]:
+    return sorted(tuple(sorted(one) if isinstance(one, list) else one for one in row) for row in found.collect())
+
+
+def same_answers(events: Any, one: cm.Matcher, folder: str, **among: Any) -> None:
+    """Compares all ways to ask with those of one matcher."""
+    for plan in PLANS:
+        assert rows_of(match(events, folder, ["id"], plan=plan, **among)) == rows_of(
+            match(events, one, ["id"], **among)
+        )
+        assert rows_of(totals(events, folder, plan=plan, **among)) == rows_of(totals(events, one, **among))
+    for mode in ("list", "count", "exists"):
+        assert rows_of(match(events, folder, ["id"], mode, **among)) == rows_of(
+            match(events, one, ["id"], mode, **among)
+        )
+
+
+@pytest.mark.parametrize("ids", ["long", "string"])
+@pytest.mark.parametrize("by", ["hash", "pivot"])
+def test_the_same_as_one_matcher(spark: Any, events: Any, tmp_path: Path, by: Any, ids: str) -> None:
+    name = (lambda i: f"s{i:04}") if ids == "string" else (lambda i: i)
+    texts = {name(i): text for i, text in SUBSCRIPTIONS.items()}
+    table, folder = weighted(frame(spark, texts)), str(tmp_path / "alerts")
+    made = build_shards(table, events, folder, 4, by)
+    one = build(table, events)
+    assert (made.version, len(made), made.written, made.by) == (1, len(texts), (0, 1, 2, 3), by)
+    assert max(made.sizes) < 2 * len(texts) / 4 and describe_shards(folder).sizes == made.sizes
+    same_answers(events, one, folder)
+    some = [name(3), name(40), name(12345)]
+    same_answers(events, one, folder, ids=some)
+    assert rows_of(match(events, folder, ["id"], tags=["tag-1"])) == rows_of(match(events, one, ["id"], tags=["tag-1"]))
+    for score in ("dot", "priority", "max"):
+        best = match_topk(events, folder, 3, score, {"a": 2.0}, ["id"])
+        assert rows_of(best) == rows_of(match_topk(events, one, 3, score, {"a": 2.0}, ["id"]))
+    changed = {name(i): text for i, text in CHANGES.items()}
+    after = update_shards(weighted(frame(spark, changed)), events, folder)
+    assert after.version == 2 and after.written
+    one.delete([name(7)])
+    one.replace(weighted(frame(spark, {id: text for id, text in changed.items() if text})).toArrow())
+    assert len(after) == len(one)
+    same_answers(events, one, folder)
+
+
+def test_columns_and_functions_take_shards(spark: Any, events: Any, tmp_path: Path) -> None:
+    from pyspark.sql import functions as F
+
+    folder, table = str(tmp_path), frame(spark, SUBSCRIPTIONS)
+    build_shards(table, events, folder, 3, "pivot")
+    want = rows_of(match(events, folder, ["id"], "list"))
+    assert rows_of(events.select("id", hits(folder)(F.struct("*")))) == want
+    register(spark, "sharded", folder, keep="id")
+    events.createOrReplaceTempView("sharded_events")
+    found = spark.sql("SELECT * FROM sharded(TABLE(SELECT * FROM sharded_events))")
+    assert rows_of(found) == rows_of(match(events, folder, ["id"]))
+
+
+@pytest.mark.parametrize("plan", PLANS)
+def test_explain_tells_the_plan(spark: Any, events: Any, tmp_path: Path, plan: Any, capsys: Any) -> None:
+    build_shards(frame(spark, SUBSCRIPTIONS), events, tmp_path, 3, "pivot")
+    match(events, tmp_path, plan=plan).explain()
+    shown = capsys.readouterr().out
+    assert ("match_3_shards_in_turn" in shown) == (plan == "in_turn")
+    assert ("send_rows_to_3_shards" in shown) == ("match_one_shard_each" in shown) == (plan == "routed")
+
+
+def test_rows_go_where_their_pivots_are(spark: Any, tmp_path: Path) -> None:
+    events = spark.sql("SELECT id, map(concat('k', id % 10), 1L) AS m FROM range(100)")
+    texts = {i: f"m['k{i % 10}'] = 1 AND m['k{i % 10}'] < {i + 2}" for i in range(200)}
+    made = build_shards(frame(spark, texts), events, tmp_path, 5, "pivot")
+    assert made.everywhere == (False,) * 5 and max(made.sizes) <= 60
+    manifest = present(Folder(tmp_path))
+    router = cm.Matcher.open(tmp_path / str(manifest.router))
+    sent = router.match(events.toArrow())
+    assert len(sent) < 2 * events.count()
+    same_answers(events, build(frame(spark, texts), events), str(tmp_path))
+
+
+def test_a_frequent_pivot_is_in_several_shards(spark: Any, tmp_path: Path) -> None:
+    events = spark.sql("SELECT id, map(concat('k', id % 50), 1L) AS m FROM range(100)")
+    texts = {i: f"m['k{0 if i % 10 == 0 else i % 500}'] = {i}" for i in range(2000)}
+    made = build_shards(frame(spark, texts), events, tmp_path, 20, "pivot")
+    assert max(made.sizes) < 2 * 2000 / 20
+
+
+def test_an_update_writes_what_changes(spark: Any, events: Any, tmp_path: Path) -> None:
+    build_shards(frame(spark, SUBSCRIPTIONS), events, tmp_path, 8)
+    before = present(Folder(tmp_path))
+    homes = spark.sql("SELECT pmod(xxhash64(3L), 8) AS home").first().home
+    after = update_shards(frame(spark, {3: "a = 1"}), events, tmp_path)
+    assert after.written == (homes,)
+    now = present(Folder(tmp_path))
+    assert [old == new for old, new in zip(before.shards, now.shards)] == [i != homes for i in range(8)]
+    assert update_shards(frame(spark, {12345: None}), events, tmp_path).written == ()
+
+
+def test_a_planned_query_keeps_its_version(spark: Any, events: Any, tmp_path: Path) -> None:
+    build_shards(frame(spark, SUBSCRIPTIONS), events, tmp_path, 2)
+    planned, want = match(events, tmp_path, ["id"]), None
+    want = rows_of(planned)
+    for i in range(7):
+        update_shards(frame(spark, {3: f"a = {i}"}), events, tmp_path)
+    assert rows_of(planned) == want != rows_of(match(events, tmp_path, ["id"]))
+    update_shards(frame(spark, {3: "a = 9"}), events, tmp_path)
+    files = set(Folder(tmp_path).names())
+    assert len([name for name in files if name.startswith("manifest")]) == 8
+    with pytest.raises(Exception, match="plan the query again"):
+        planned.collect()
+
+
+def test_a_build_takes_the_place_of_another(spark: Any, events: Any, tmp_path: Path) -> None:
+    build_shards(frame(spark, SUBSCRIPTIONS), events, tmp_path, 2)
+    made = build_shards(frame(spark, {"x": "a = 1"}), events, tmp_path, 3, "pivot")
+    assert (made.version, len(made), len(made.sizes)) == (2, 1, 3)
+    assert rows_of(match(events, tmp_path, ["id"], ids=["x"])) == [(i, "x") for i in range(1, 400, 7)]
+
+
+def test_nothing_to_match(spark: Any, events: Any, tmp_path: Path) -> None:
+    empty = frame(spark, SUBSCRIPTIONS).where("false")
+    assert build_shards(empty, events, tmp_path, 3, "pivot").sizes == (0, 0, 0)
+    same_answers(events, cm.Matcher.build({}, {"a": "long"}), str(tmp_path))
+    assert match_topk(events, tmp_path, 2).count() == 0
+    update_shards(frame(spark, {1: "a = 1"}), events, tmp_path)
+    assert match(events, tmp_path).count() == 58
+
+
+def test_what_is_wrong_with_an_expression(spark: Any, events: Any, tmp_path: Path) -> None:
+    table = frame(spark, {1: "a = 1", 2: "nope > 3", 3: "a ="})
+    for by in ("hash", "pivot"):
+        with pytest.raises(cm.ExpressionError, match="nope|=") as raised:
+            build_shards(table, events, tmp_path / by, 3, by)
+        assert raised.value.id in (2, 3)
+        made = build_shards(table, events, tmp_path / by, 3, by, errors="collect")
+        assert len(made) == 1 and sorted(one.id for one in made.rejected) == [2, 3]
+    with pytest.raises(cm.ExpressionError):
+        update_shards(frame(spark, {1: "nope = 1"}), events, tmp_path / "hash")
+    assert describe_shards(tmp_path / "hash").version == 1
+
+
+@pytest.mark.parametrize("by", ["hash", "pivot"])
+def test_ids_are_unique(spark: Any, events: Any, tmp_path: Path, by: Any) -> None:
+    table = spark.createDataFrame([(1, "a = 1"), (2, "a = 1"), (1, "b = 2")], "id long, expression string")
+    with pytest.raises(cm.SubscriptionError, match="id 1 is given more than once"):
+        build_shards(table, events, tmp_path, 2, by)
+    build_shards(table.limit(0), events, tmp_path, 2, by)
+    with pytest.raises(cm.SubscriptionError, match="id 1 is given more than once"):
+        update_shards(table, events, tmp_path)
+
+
+def test_what_cannot_be_used(spark: Any, events: Any, tmp_path: Path) -> None:
+    table = frame(spark, SUBSCRIPTIONS)
+    for subscriptions, said in [
+        ({1: "a = 1"}, "a Spark DataFrame"),
+        (spark.range(3), "no column 'expression'"),
+        (spark.sql("SELECT 1.5 AS id, 'a' AS expression"), "column 'id' is decimal"),
+        (spark.sql("SELECT 1 AS id, 2 AS expression"), "column 'expression' is int"),
+    ]:
+        with pytest.raises(cm.SubscriptionError, match=said):
+            build_shards(subscriptions, events, tmp_path, 2)
+    for arguments, said in [
+        ({"shards": 0}, "shards=0"),
+        ({"shards": 2, "by": "id"}, "by='id'"),
+        ({"shards": 2, "index": "pbtree"}, "index='pbtree'"),
+    ]:
+        with pytest.raises(cm.OptionError, match=said):
+            build_shards(table, events, tmp_path, **arguments)
+    with pytest.raises(cm.SchemaError, match="a Spark DataFrame is needed"):
+        build_shards(table, {"a": "long"}, tmp_path, 2)
+    for ask in (
+        lambda: match(events, tmp_path),
+        lambda: describe_shards(tmp_path),
+        lambda: update_shards(table, events, tmp_path),
+    ):
+        with pytest.raises(cm.StoreError, match="holds no shards"):
+            ask()
+    build_shards(table, events, tmp_path, 2)
+    with pytest.raises(cm.OptionError, match="shared=False"):
+        match(events, tmp_path, shared=False)
+    with pytest.raises(cm.OptionError, match="plan='routed' is for pairs"):
+        match(events, tmp_path, mode="list", plan="routed")
+    with pytest.raises(cm.OptionError, match="plan='routed' is for a folder"):
+        match(events, build(table, events), plan="routed")
+    with pytest.raises(cm.EventError, match="no column 'a'"):
+        match(events.drop("a"), tmp_path)
+    with pytest.raises(cm.EventError, match="column 'a'"):
+        match(events.withColumn("a", events.s), tmp_path)
+    with pytest.raises(cm.SchemaError, match="other columns"):
+        update_shards(table, events.drop("b"), tmp_path)
+    with pytest.raises(cm.SubscriptionError, match="ids of the changes are string"):
+        update_shards(frame(spark, {"x": "a = 1"}), events, tmp_path)
+
+
+def test_settings_of_the_session(spark: Any, events: Any, tmp_path: Path, conf: Any) -> None:
+    build_shards(frame(spark, SUBSCRIPTIONS), events, tmp_path, 3)
+    conf("spark.sql.session.timeZone", "Asia/Tokyo")
+    with pytest.raises(cm.OptionError, match="the zone of this session"):
+        match(events, tmp_path)
+    conf("spark.sql.session.timeZone", "UTC")
+    conf("spark.sql.ansi.enabled", "false")
+    with pytest.raises(cm.OptionError, match=r"spark\.sql\.ansi\.enabled"):
+        match(events, tmp_path)
+
+
+def test_an_error_says_which_event(spark: Any, tmp_path: Path) -> None:
+    events = spark.sql(
+        "SELECT id, IF(id % 2 = 0, map('k0', 1L), map('k1', IF(id = 7, 0L, 5L))) AS m, id AS a FROM range(0, 10, 1, 1)"
+    )
+    texts = {0: "m['k0'] = 1", 1: "m['k1'] > 0 AND 10 / (id - 7) > 1"}
+    build_shards(frame(spark, texts), events, tmp_path, 2, "pivot")
+    with pytest.raises(Exception, match=r"event 7\b"):
+        match(events, tmp_path).collect()
+
+
+@pytest.mark.parametrize("damage", ["pointer", "manifest", "shard", "gone"])
+def test_damage_is_told(spark: Any, events: Any, tmp_path: Path, damage: str) -> None:
+    build_shards(frame(spark, SUBSCRIPTIONS), events, tmp_path, 2)
+    manifest = present(Folder(tmp_path))
+    shard = tmp_path / str(manifest.shards[0].file)  # type: ignore[union-attr]
+    if damage == "pointer":
+        (tmp_path / "shards.json").write_text("{")
+    elif damage == "manifest":
+        (tmp_path / manifest.name).write_bytes((tmp_path / manifest.name).read_bytes()[:-9] + b"}        ")
+    elif damage == "shard":
+        data = bytearray(shard.read_bytes())
+        data[-100] ^= 255
+        shard.write_bytes(data)
+    else:
+        shard.unlink()
+    with pytest.raises(Exception, match="damaged|not visible"):
+        match(events, tmp_path).collect()
+
+
+def test_two_updates_at_once(spark: Any, events: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from colmatch.spark import shards
+
+    build_shards(frame(spark, SUBSCRIPTIONS), events, tmp_path, 2)
+    asked, once = shards._asked, []
+
+    def meanwhile(*given: Any) -> Any:
+        found = asked(*given)
+        if not once:
+            once.append(1)
+            update_shards(frame(spark, {1: "a = 2"}), events, tmp_path)
+        return found
+
+    monkeypatch.setattr(shards, "_asked", meanwhile)
+    with pytest.raises(cm.StoreError, match="changed by another call meanwhile"):
+        update_shards(frame(spark, {1: "a = 3"}), events, tmp_path)
+    assert describe_shards(tmp_path).version == 2
+
+
+def test_a_folder_moves(spark: Any, events: Any, tmp_path: Path) -> None:
+    build_shards(frame(spark, SUBSCRIPTIONS), events, tmp_path / "here", 2)
+    want = rows_of(match(events, tmp_path / "here"))
+    shutil.move(tmp_path / "here", tmp_path / "there")
+    assert rows_of(match(events, f"file:{tmp_path}/there")) == want
