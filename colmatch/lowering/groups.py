@@ -151,6 +151,11 @@ class Groups:
             found = self._groups[short] = Group(type, op, operands, outside, tuple(Pieces() for _ in operands))
         return found
 
+    @property
+    def are_numbers(self) -> bool:
+        """Says whether no literal is a string or pattern, whose keys depend on all others."""
+        return not any(group.type.textual or group.op in PATTERNS for group in self._groups.values())
+
     def intervals(self, leaf_attr: I64, refuse: Refuse) -> tuple[I64, I64, I64, layout.Literals]:
         """Makes intervals of all tests.
 

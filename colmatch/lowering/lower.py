@@ -195,6 +195,11 @@ class Lowering:
     def _refuse(self, leaf: int, message: str, slot: int) -> None:
         self.rejected.setdefault(int(self._sub_of_leaf[leaf]), Reject(message, slot))
 
+    def let_go(self) -> None:
+        """Flushes what was added, if none of it must be in one piece with what comes."""
+        if not self._programs and self.groups.are_numbers:
+            self.flush()
+
     def flush(self) -> None:
         """Turns all that was added so far into merged predicates, and let go of the rest.
 

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from colmatch.errors import ColmatchError
 from colmatch.indexing.registry import IndexName
@@ -28,7 +29,7 @@ from colmatch.matching.range_worker import RangeNames
 from colmatch.options import Options
 from colmatch.schema import Attribute, Schema
 from colmatch.spark.manifest import Route, Shard
-from colmatch.spark.pivots import Layout, PivotReader, homes
+from colmatch.spark.pivots import Layout, PivotReader, Pivots, homes
 from colmatch.spark.sharded import ShardedMatcher
 from colmatch.spark.storage import Folder
 from colmatch.spark.worker import IndexFile, Task, in_folder, open_index
@@ -37,7 +38,7 @@ from colmatch.updates.records import attribute_entry
 from colmatch.updates.versions import Parts
 
 ANSWER = "answer string"  # of tasks that build
-SHARD, OWN = "shard", "own"  # columns that are added to subscriptions
+SHARD, OWN, NEEDS = "shard", "own", "needs"  # columns that are added to subscriptions
 SEGMENTS_MOST = 4  # of a shard, before they are merged
 REJECTED_MOST = 1000  # of a shard, that its build tells of
 
@@ -63,15 +64,6 @@ class Recipe:
     def pivot_reader(self, uses: dict[Route, int]) -> PivotReader:
         """Returns what finds pivots."""
         return PivotReader(Schema(self.schema), self.options, Language.asked_for("sql", self.missing), uses)
-
-    def routes(self, subscriptions: pa.Table, uses: dict[Route, int]) -> set[Route | None]:
-        """Returns the pivots of subscriptions; None among them if one has none."""
-        reader, found = self.pivot_reader(uses), set[Route | None]()
-        for batch in subscriptions.select(["id", "expression"]).to_batches(max_chunksize=100_000):
-            pivots, _ = reader.pivots(numbered(batch))
-            known = [*pivots.known, None]
-            found.update(known[i] for i in np.unique(pivots.pivot % len(known)))
-        return found
 
 
 @dataclass(frozen=True)
@@ -109,9 +101,9 @@ class PivotsTask:
 
 @dataclass(frozen=True)
 class PlaceTask:
-    """Says to which shard each subscription belongs, in a last column.
+    """Says what rows each subscription needs, and to which shard it belongs, in two last columns.
 
-    It takes the place of a hash of the id. What cannot be understood goes where subscriptions
+    They take the place of a hash of the id. What cannot be understood goes where subscriptions
     without a pivot go: that shard's build says what is wrong with it.
     """
 
@@ -126,8 +118,8 @@ class PlaceTask:
             home = np.full(len(batch), -1)
             home[rows] = homes(pivots, len(rows), self.uses)
             shard = self.layout.shard_of(pivots.known, home, batch.column(-1).to_numpy())
-            columns = [*batch.columns[:-1], pa.array(shard.astype(np.int32))]
-            yield pa.RecordBatch.from_arrays(columns, [*batch.schema.names[:-1], SHARD])
+            columns = [*batch.columns[:-1], _needs(pivots, rows, len(batch)), pa.array(shard.astype(np.int32))]
+            yield pa.RecordBatch.from_arrays(columns, [*batch.schema.names[:-1], NEEDS, SHARD])
 
 
 @dataclass(frozen=True)
@@ -135,20 +127,17 @@ class BuildTask:
     """Builds a shard of the subscriptions of a partition, whose last column says which.
 
     folder : address of the folder
-    uses : what ``NeedsTask`` has counted; None where rows need not have anything
     """
 
     recipe: Recipe
     folder: str
-    uses: dict[Route, int] | None
 
     def __call__(self, partition: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         yield answers([answered(partial(self._built, shard, rows)) for shard, rows in by_shard(partition)])
 
     def _built(self, shard: int, subscriptions: pa.Table) -> dict[str, Any]:
-        matcher = self.recipe.matcher(subscriptions)
-        routes = None if self.uses is None else self.recipe.routes(subscriptions, self.uses)
-        return saved(Folder(self.folder), shard, matcher, routes)
+        subscriptions, needs = without_needs(subscriptions)
+        return saved(Folder(self.folder), shard, self.recipe.matcher(subscriptions), needs)
 
 
 @dataclass(frozen=True)
@@ -163,7 +152,6 @@ class UpdateTask:
 
     recipe: Recipe
     folder: str
-    uses: dict[Route, int] | None
     shards: tuple[Shard | None, ...]
 
     def __call__(self, partition: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -176,21 +164,19 @@ class UpdateTask:
         if before is None:
             if not len(new):
                 return None
-            return BuildTask(self.recipe, self.folder, self.uses)._built(shard, new)
+            return BuildTask(self.recipe, self.folder)._built(shard, new)
         matcher = Matcher.open(folder.local(before.file), trusted=True)
         gone = lost.filter(pc.is_in(lost, matcher.ids))
         if not len(new) and not len(gone):
             return None
         if len(gone):
             matcher.delete(gone)
-        routes = None if self.uses is None else set[Route | None]()
+        new, needs = without_needs(new)
         if len(new):
             matcher.replace(new, self.recipe.errors)
-            if self.uses is not None:
-                routes = self.recipe.routes(new, self.uses)
         if len(matcher.stats()["segments"]) > SEGMENTS_MOST:
             matcher.compact()
-        return saved(folder, shard, matcher, routes)
+        return saved(folder, shard, matcher, needs)
 
 
 @dataclass(frozen=True)
@@ -264,14 +250,30 @@ def numbered(batch: pa.RecordBatch) -> pa.Table:
     return pa.table({"id": np.arange(len(batch)), "expression": batch.column("expression")})
 
 
-def saved(folder: Folder, number: int, matcher: Matcher, routes: set[Route | None] | None) -> dict[str, Any]:
+def _needs(pivots: Pivots, rows: NDArray[np.int64], count: int) -> pa.ListArray:
+    """Returns the pivots of each of ``count`` subscriptions, as JSON."""
+    pair = np.unique(np.stack([rows[pivots.owner], pivots.pivot]), axis=1)
+    texts = pa.array([*map(json.dumps, pivots.known), "null"], pa.string())
+    offsets = np.searchsorted(pair[0], np.arange(count + 1)).astype(np.int32)
+    return pa.ListArray.from_arrays(pa.array(offsets), texts.take(pa.array(pair[1] % len(texts))))
+
+
+def without_needs(subscriptions: pa.Table) -> tuple[pa.Table, list[Any] | None]:
+    """Returns subscriptions, and what rows they need together; None where that is not known."""
+    if NEEDS not in subscriptions.column_names:
+        return subscriptions, None
+    needs = pc.unique(pc.list_flatten(subscriptions[NEEDS])).drop_null().to_pylist()
+    return subscriptions.drop([NEEDS]), list(map(json.loads, needs))
+
+
+def saved(folder: Folder, number: int, matcher: Matcher, needs: list[Any] | None) -> dict[str, Any]:
     """Saves a shard; returns what the driver needs to know of it."""
     file, hash, size = folder.put(f"shard-{number:05}", matcher)
     rejected = matcher.rejected
     return {
         "number": number,
         "shard": asdict(Shard(file, hash, len(matcher), len(rejected), size, None)),
-        "routes": None if routes is None else list(routes),
+        "needs": needs,
         "attributes": list(map(attribute_entry, used_attributes(matcher))),
         "literal": matcher.local_literal,
         "rejected": [list(one) for one in rejected[:REJECTED_MOST]],

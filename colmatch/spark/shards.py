@@ -27,11 +27,12 @@ try:
     from pyspark.sql import DataFrame
     from pyspark.sql import functions as F
     from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
-    from pyspark.sql.types import IntegerType, IntegralType, StringType, StructType
+    from pyspark.sql.types import ArrayType, IntegerType, IntegralType, StringType, StructType
 except ImportError as error:
     raise DependencyError(f'colmatch.spark needs PySpark 4: pip install "colmatch[spark]" ({error})') from error
 
 from colmatch.expr.ast import Constant
+from colmatch.indexing.plan import asked_for
 from colmatch.indexing.registry import IndexName, is_in_pages
 from colmatch.indexing.settings import Settings
 from colmatch.language import Language, Missing
@@ -55,6 +56,7 @@ from colmatch.spark.pivots import Layout, condition
 from colmatch.spark.probe import check_workers, guarded
 from colmatch.spark.shard_tasks import (
     ANSWER,
+    NEEDS,
     OWN,
     SHARD,
     BuildTask,
@@ -159,7 +161,7 @@ def build_shards(
     if by == "pivot":
         _check_unique(table)
         manifest = _laid_out(manifest, table, recipe)
-    answers = _asked(_placed(table, manifest, recipe), count, BuildTask(recipe, folder.address, _uses(manifest)))
+    answers = _asked(_placed(table, manifest, recipe), count, BuildTask(recipe, folder.address))
     return _finished(folder, recipe, manifest, before, answers)
 
 
@@ -204,13 +206,16 @@ def update_shards(
         all_of = placed.withColumnRenamed(SHARD, "home").withColumn(SHARD, every)
         own = F.col("home") == F.col(SHARD)
         placed = all_of.select(
-            *[F.col(name) if name == "id" else F.when(own, F.col(name)).alias(name) for name in table.columns],
+            *[
+                F.col(name) if name == "id" else F.when(own, F.col(name)).alias(name)
+                for name in [*table.columns, NEEDS]
+            ],
             own.alias(OWN),
             SHARD,
         )
     else:
         placed = placed.select(*table.columns, F.lit(True).alias(OWN), SHARD)
-    task = UpdateTask(recipe, folder.address, _uses(before), before.shards)
+    task = UpdateTask(recipe, folder.address, before.shards)
     answers = _asked(placed, len(before.shards), task)
     after = replace(before, version=before.version + 1)
     return _finished(folder, recipe, after, before, answers, model)
@@ -254,10 +259,13 @@ def _recipe(
 ) -> Recipe:
     checked_choice("errors={}", errors, get_args(Errors))
     schema = schema_for(df)
+    requested = asked_for(index)
+    if is_in_pages(requested):
+        raise OptionError(
+            f"index={requested.kind!r}: shards are files that workers map into memory: leave its path out"
+        )
     recipe = Recipe(schema.arrow, index, options_for(df, options), errors, sample_of(sample), missing)
-    empty = recipe.matcher(pa.table({"id": pa.array([], pa.int64()), "expression": pa.array([], pa.string())}))
-    if is_in_pages(empty.index):
-        raise OptionError(f"index={empty.kind!r}: shards are files that workers map into memory: choose another")
+    recipe.matcher(pa.table({"id": pa.array([], pa.int64()), "expression": pa.array([], pa.string())}))
     return recipe
 
 
@@ -286,10 +294,6 @@ def _route(said: Any) -> Route:
     return tuple(path), key
 
 
-def _uses(manifest: Manifest) -> dict[Route, int] | None:
-    return None if manifest.by == "hash" else dict(zip(manifest.pivots, manifest.uses, strict=True))
-
-
 def _placed(table: DataFrame, manifest: Manifest, recipe: Recipe) -> DataFrame:
     """Returns subscriptions with the number of their shard, the last column."""
     count = len(manifest.shards)
@@ -297,8 +301,10 @@ def _placed(table: DataFrame, manifest: Manifest, recipe: Recipe) -> DataFrame:
         return table.withColumn(SHARD, F.pmod(F.xxhash64("id"), F.lit(count)).cast("int"))
     layout = Layout(manifest.pivots, manifest.starts, manifest.rows, count)
     hashed = table.withColumn("hash", F.xxhash64("id"))
-    schema = StructType([*table.schema.fields]).add(SHARD, IntegerType(), nullable=False)
-    return hashed.mapInArrow(guarded(PlaceTask(recipe, _uses(manifest) or {}, layout)), schema)
+    schema = StructType([*table.schema.fields]).add(NEEDS, ArrayType(StringType()))
+    uses = dict(zip(manifest.pivots, manifest.uses, strict=True))
+    task = PlaceTask(recipe, uses, layout)
+    return hashed.mapInArrow(guarded(task), schema.add(SHARD, IntegerType(), nullable=False))
 
 
 def _asked(placed: DataFrame, count: int, task: Any) -> list[dict[str, Any]]:
@@ -330,7 +336,7 @@ def _finished(
     literal = None if model is None else model.local_literal
     for answer in answers:
         old = all_shards[answer["number"]]
-        routes = _numbers(answer["routes"], old, pivots, place)
+        routes = _numbers(answer["needs"], old, pivots, place)
         all_shards[answer["number"]] = replace(Shard(**answer["shard"]), routes=routes)
         attributes += map(attribute_of, answer["attributes"])
         literal = literal or answer["literal"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -18,7 +18,7 @@ from colmatch.subscriptions.ids import Ids
 NAME = "constants"  # of the column
 
 
-def with_constants(ids: Ids, expressions: list[Any], constants: object, language: Language) -> list[Any]:
+def with_constants(ids: Ids, expressions: Sequence[Any], constants: object, language: Language) -> Sequence[Any]:
     """Returns expressions with the constants of their ids, ``{id: {name: number}}``.
 
     Raises

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 import numpy as np
@@ -20,7 +21,7 @@ from colmatch.lowering.forms import Form
 from colmatch.lowering.lower import LoweredExpressions, Lowering
 from colmatch.options import Options
 from colmatch.predicates.columns import with_given
-from colmatch.progress import watched
+from colmatch.progress import PART, watched
 from colmatch.schema import Attributes, Schema
 from colmatch.session import Session
 from colmatch.subscriptions.computed import ComputedNames
@@ -44,7 +45,8 @@ if TYPE_CHECKING:
     from colmatch.sql.compile import Compiler
 
 Errors = Literal["raise", "collect"]
-FORMS_KEPT = 100_000  # expressions after which a reader forgets their forms, since each of them may have been another
+PIECE = 1 << 16  # expressions that are read and lowered before others come: forms may take 5 KB each
+FORMS_KEPT = 100_000  # forms that a reader may have known before it forgets them
 
 
 class NewSubscriptions(NamedTuple):
@@ -58,11 +60,29 @@ class NewSubscriptions(NamedTuple):
     tags: Tags = NO_TAGS  # of the subscriptions that are left
 
 
+class ArrowTexts(Sequence[Any]):
+    """A column of texts, of which a piece at a time is made of Python's strings."""
+
+    def __init__(self, texts: pa.Array) -> None:
+        self._texts = texts
+
+    def __len__(self) -> int:
+        return len(self._texts)
+
+    def __getitem__(self, which: Any) -> Any:
+        found = self._texts[which]
+        return found.to_pylist() if isinstance(which, slice) else found.as_py()
+
+    def __iter__(self) -> Iterator[Any]:
+        for start in range(0, len(self), PART):
+            yield from self[start : start + PART]
+
+
 class GivenSubscriptions(NamedTuple):
     """Subscriptions that were read: as many texts or builder expressions as ids."""
 
     ids: Ids
-    expressions: list[Any]
+    expressions: Sequence[Any]
     weights: GivenWeights | None = None  # what they give to attributes
     priority: NDArray[np.float64] | None = None
     tags: GivenTags | None = None
@@ -128,7 +148,7 @@ class SubscriptionReader:
             return intake._replace(local_literal=intake.local_literal or computed.zoned)
         ids, expressions = given.ids, given.expressions
         tags = tags_of(given.tags, ids)
-        compiler, few = self._compiler_for(len(expressions), given.weights is not None)
+        compiler, few = self._compiler_for(given.weights is not None)
         wrong: Rejects = {}
         weights, priority = None, given.priority
         if priority is not None:
@@ -139,6 +159,7 @@ class SubscriptionReader:
         failed: dict[int, ExpressionError] = {}
         if 0 < len(expressions) <= FEW_EXPRESSIONS and given.weights is None and not wrong:
             read_forms = _in_order(compiler, expressions, failed)
+            self._compiled += len(read_forms)
             lowered = None if failed else few.lower(read_forms)
             if lowered is not None:
                 local = few.session.literal or compiler.zoned
@@ -147,18 +168,28 @@ class SubscriptionReader:
                 return NewSubscriptions(lowered, attributes, ids, [], local, tags)
         lowering = Lowering(attributes, Session(self.options.timezone), weights, priority)
         lowering.rejected.update(wrong)
+        zoned = compiler.zoned
         if not failed or errors == "collect":
             failed.clear()
-            watched_ones = watched(expressions, "subscriptions", progress)
-            for form, subs, literals in _forms(compiler, watched_ones, failed, stop=errors == "raise"):
-                lowering.add(form, subs, literals)
+            left = enumerate(watched(expressions, "subscriptions", progress))
+            for start in range(0, len(expressions), PIECE):
+                if start:
+                    compiler, _ = self._compiler_for(given.weights is not None)
+                forms = _forms(compiler, islice(left, PIECE), failed, stop=errors == "raise")
+                self._compiled += len(forms)
+                for form, subs, literals in forms:
+                    lowering.add(form, subs, literals)
+                zoned = zoned or compiler.zoned
+                lowering.let_go()
+                if failed and errors == "raise":
+                    break
         if errors == "raise" and failed:
             ((sub, first),) = failed.items()
             raise first.at(ids[sub])
-        return _finish(lowering, attributes, ids, (compiler, expressions), failed, errors, tags)
+        return _finish(lowering, attributes, ids, (compiler, expressions), failed, errors, tags, zoned)
 
-    def _compiler_for(self, expressions: int, by_attribute: bool) -> tuple[Compiler | BetreeCompiler, FewExpressions]:
-        """Returns the compiler, for so many more expressions, and what lowers a few forms."""
+    def _compiler_for(self, by_attribute: bool) -> tuple[Compiler | BetreeCompiler, FewExpressions]:
+        """Returns the compiler, and what lowers a few forms."""
         if self._few is None or self._compiled > FORMS_KEPT:
             self._compilers, self._compiled = {}, 0
             self._few = FewExpressions(self.attributes, Session(self.options.timezone))
@@ -167,7 +198,6 @@ class SubscriptionReader:
             compiler = self._compilers[by_attribute] = _compiler_of(self.language)(
                 self.schema, self.attributes, self.options, self.budget, by_attribute, self.language.two_valued
             )
-        self._compiled += expressions
         return compiler, self._few
 
 
@@ -186,7 +216,7 @@ _FormOf = tuple[Form, list[int], list[Any]]  # a form, its subscriptions, and th
 
 
 def _in_order(
-    compiler: Compiler | BetreeCompiler, expressions: list[Any], failed: dict[int, ExpressionError]
+    compiler: Compiler | BetreeCompiler, expressions: Sequence[Any], failed: dict[int, ExpressionError]
 ) -> list[tuple[Form, list[Any]]]:
     """Returns the form and the literals of each expression, up to the first that fails."""
     found = []
@@ -200,14 +230,19 @@ def _in_order(
 
 
 def _forms(
-    compiler: Compiler | BetreeCompiler, expressions: Iterable[Any], failed: dict[int, ExpressionError], stop: bool
-) -> Iterable[tuple[Any, ...]]:
+    compiler: Compiler | BetreeCompiler,
+    expressions: Iterable[tuple[int, Any]],
+    failed: dict[int, ExpressionError],
+    stop: bool,
+) -> Collection[_FormOf]:
     """Returns forms, and for each its subscriptions and their literals.
+
+    expressions : each with the number of its subscription
 
     Errors are entered in ``failed``; the first is the last with ``stop``.
     """
     forms: dict[int, _FormOf] = {}
-    for sub, expression in enumerate(expressions):
+    for sub, expression in expressions:
         try:
             form, literals = compiler.form(expression)
         except ExpressionError as error:
@@ -231,6 +266,7 @@ def _finish(
     failed: dict[int, ExpressionError],
     errors: Errors,
     tags: Tags,
+    zoned: str | None = None,
 ) -> NewSubscriptions:
     lowered = lowering.finish()
     bad = {
@@ -252,7 +288,7 @@ def _finish(
         ids, tags = ids.filter(left), tags.filter(left)
         owner = (np.cumsum(left) - 1)[lowered.predicates.owner].astype(np.uint32)
         lowered = lowered._replace(predicates=lowered.predicates._replace(owner=owner))
-    local = lowering.session.literal or (texts[0].zoned if texts is not None else None)
+    local = lowering.session.literal or zoned
     return NewSubscriptions(lowered.frozen(), attributes, ids, rejected, local, tags)
 
 
@@ -316,7 +352,7 @@ def _arrow_pairs(source: Any, language: Language) -> GivenSubscriptions:
     if not (pa.types.is_string(given) or pa.types.is_large_string(given)):
         raise SubscriptionError(f"{where}: column 'expression' is {texts.type}, a string is needed")
     unique = Ids(checked_unique(ids_of_column(ids, where)))
-    expressions = texts.to_pylist()
+    expressions: Sequence[Any] = ArrowTexts(texts)
     if language.is_betree:
         expressions = with_constants(unique, expressions, constants_of_table(table, unique, where), language)
     weights, priority = given_weights(table, where), given_priority(table, where)
