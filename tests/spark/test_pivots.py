@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from clauses import EVENTS, SCHEMA, TAKEN
+from oracle import to_sql
 from strategies import a_schema, an_expression, some_rows, terms
 
 import colmatch as cm
@@ -33,7 +34,7 @@ def needs(
 
 
 def check(schema: pa.Schema, texts: list[str], events: pa.Table, options: cm.Options) -> int:
-    """Checks that events have the pivots of what they match; returns how many texts say something."""
+    """Checks that events have the pivots of what they match; counts the texts that have some."""
     told = needs(schema, texts, options=options)
     rows = {i: pivots.condition(set(routes)) for i, routes in enumerate(told) if None not in routes}
     router = cm.Matcher.build(rows, schema, "scan", options)
@@ -53,7 +54,7 @@ def test_random_expressions(seed: int) -> None:
     rng = Random(seed)
     schema = a_schema(rng)
     leaves = terms(schema)
-    texts = [str(an_expression(rng, leaves)) for _ in range(60)]
+    texts = [to_sql(an_expression(rng, leaves)) for _ in range(60)]
     events = pa.Table.from_pylist(some_rows(rng, schema, 80, nulls=0.5), schema)
     check(schema, texts, events, cm.Options(threads=1))
 

@@ -1,0 +1,50 @@
+"""Texts that are read piece by piece say what they say when they are read together."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from clauses import EVENTS, SCHEMA, TAKEN
+
+import colmatch as cm
+from colmatch.lowering.lower import Lowering
+from colmatch.subscriptions import intake
+
+NUMBERS = [f"a = {i} OR b > {i % 3} AND price < {i}.5" for i in range(-5, 15)] + ["a IN (1, 2)", "a IS NULL", "TRUE"]
+
+
+@pytest.fixture(params=["numbers", "strings later", "strings first", "all"])
+def texts(request: Any) -> list[str]:
+    strings = ["name = 'ab'", "name LIKE 'a%'", "name IN ('b', 'Ab') AND a = 5", "name > 'a' OR m['k'] = 3"]
+    given = {"numbers": NUMBERS, "strings later": NUMBERS + strings, "strings first": strings + NUMBERS}
+    return given.get(request.param, [clause.text for clause in TAKEN])
+
+
+@pytest.mark.parametrize("pieces", [1, 7])
+def test_matches_are_the_same(texts: list[str], pieces: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = pa.table({"id": list(range(len(texts))), "expression": texts})
+    want = cm.Matcher.build(dict(enumerate(texts)), SCHEMA, "scan")
+    flushed = []
+    flush = Lowering.flush
+    monkeypatch.setattr(Lowering, "flush", lambda self: flushed.append(1) or flush(self))
+    monkeypatch.setattr(intake, "PIECE", pieces)
+    monkeypatch.setattr(intake, "FORMS_KEPT", 3)
+    found = cm.Matcher.build(table, SCHEMA, "scan")
+    assert found.match(EVENTS).equals(want.match(EVENTS))
+    assert (found.local_literal is None) == (want.local_literal is None)
+    assert (len(flushed) > 2) == ("name" not in texts[0])  # strings need to be in one piece
+
+
+def test_errors_say_which(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(intake, "PIECE", 2)
+    table = pa.table(
+        {"id": list("abcdefg"), "expression": ["a = 1", "a = 2", "b = 1", "a = 'x'", None, "a = 3", "nope = 1"]}
+    )
+    with pytest.raises(cm.ExpressionError) as raised:
+        cm.Matcher.build(table, SCHEMA)
+    assert (raised.value.id, raised.value.line, raised.value.column) == ("d", 1, 5)
+    matcher = cm.Matcher.build(table, SCHEMA, errors="collect")
+    assert [one.id for one in matcher.rejected] == ["d", "e", "g"] and matcher.ids.to_pylist() == ["a", "b", "c", "f"]
+    assert matcher.match_lists(EVENTS).to_pylist()[6] == matcher.match_one({**EVENTS.slice(6, 1).to_pylist()[0]})
