@@ -43,13 +43,14 @@ class Folder:
 
     def __init__(self, given: str | os.PathLike[str]) -> None:
         name = file_name(given)
-        if not name:
-            raise StoreError(f"{shown(given)}: the path or address of a folder is needed")
+        if not name or "\0" in name:
+            raise StoreError(f"{shown(given)} is not the path or address of a folder")
         self.is_local = "://" not in name
-        self.address = os.path.abspath(name) if self.is_local else name
         if self.is_local:
+            self.address = os.path.abspath(name)
             self._files, self._root = fs.LocalFileSystem(), self.address
         else:
+            self.address = name
             with refusing(StoreError, f"{name} cannot be opened"):
                 self._files, self._root = fs.FileSystem.from_uri(name)
 
