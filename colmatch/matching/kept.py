@@ -10,7 +10,7 @@ import pyarrow as pa
 from colmatch.arguments import members, text
 from colmatch.errors import EventError, OptionError, near, shown
 from colmatch.events.gather import meant
-from colmatch.incoming import without_runs
+from colmatch.incoming import values_of, without_runs
 
 
 def kept_names(keep: object) -> list[str]:
@@ -18,7 +18,10 @@ def kept_names(keep: object) -> list[str]:
 
     Raises OptionError: they are no names.
     """
-    listed = keep.to_pylist() if isinstance(keep, pa.Array | pa.ChunkedArray) else members(keep)
+    if isinstance(keep, pa.Array | pa.ChunkedArray):
+        listed = values_of(keep, OptionError, "keep")
+    else:
+        listed = members(keep)
     names = [name for name in map(text, [keep] if listed is None else listed) if name is not None]
     if len(names) < (1 if listed is None else len(listed)):
         raise OptionError(f"keep={shown(keep)}: names of columns are needed")
