@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from typing import Any
 
 import pyarrow as pa
 
@@ -18,6 +19,7 @@ def kept_names(keep: object) -> list[str]:
 
     Raises OptionError: they are no names.
     """
+    listed: list[Any] | None
     if isinstance(keep, pa.Array | pa.ChunkedArray):
         listed = values_of(keep, OptionError, "keep")
     else:

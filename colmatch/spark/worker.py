@@ -34,7 +34,7 @@ from colmatch.matching.subset import Subset
 from colmatch.matching.topk.arguments import Score
 from colmatch.store.file import content_hash
 
-PAIRS_MOST = 1 << 16  # of one batch that goes back to Spark: an event may match every subscription
+PAIRS_MOST = 1 << 20  # of one batch that goes back to Spark: an event may match every subscription
 
 MATCHERS_MOST = 4
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import random
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from pyspark.sql import SparkSession, datasource
 from colmatch.errors import ColmatchError, EventError, OptionError
 from colmatch.matcher import Matcher
 from colmatch.options import Options
-from colmatch.spark import match, match_topk, register_source
+from colmatch.spark import match, match_topk, register_source, source
 from colmatch.spark.source import MatchedReader, query_of
 
 DAYS = [dt.date(2026, 1, 30), dt.date(2026, 1, 31)]
@@ -189,6 +190,37 @@ def test_filters_of_subscriptions_reach_the_matcher(files: Path) -> None:
     (part,) = reader.partitions()
     found = pa.Table.from_batches(reader.read(part))
     assert set(found["subscription"].to_pylist()) == {"south"}
+
+
+def test_batches_are_made_ahead_in_a_thread_that_ends(files: Path) -> None:
+    made: list[int] = []
+
+    def numbers(last: int, fails: bool) -> Any:
+        for i in range(last):
+            made.append(i)
+            yield i
+        if fails:
+            raise EventError("the end")
+
+    def threads() -> list[str]:
+        return [one.name for one in threading.enumerate() if one.name.startswith("colmatch-source")]
+
+    assert list(source._made_ahead(numbers(5, False))) == list(range(5))
+    found: list[int] = []
+    with pytest.raises(EventError, match="the end"):
+        found.extend(source._made_ahead(numbers(3, True)))
+    assert found == [0, 1, 2]
+    made.clear()
+    few = source._made_ahead(numbers(100, False))
+    assert next(few) == 0
+    few.close()
+    assert len(made) <= 1 + source.AHEAD and not threads()
+    reader = reader_of(files, keep="user", mode="list", rows="100000")
+    (part,) = reader.partitions()
+    some = reader.read(part)
+    assert next(some).num_rows and threads()
+    some.close()
+    assert not threads()
 
 
 def test_other_formats_and_several_paths(session: SparkSession, files: Path, tmp_path: Path) -> None:
