@@ -15,6 +15,7 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from datetime import date, datetime, time, timedelta
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -192,12 +193,22 @@ def type_of(declared: Any, column: str) -> pa.DataType:
     )
 
 
-def _spark_type(type: Any, column: str) -> pa.DataType:
-    from pyspark.errors import PySparkException
+def arrow_type_of(type: Any, zone: str) -> pa.DataType:
+    """Returns the type that Spark's ``DataType`` has in Arrow.
+
+    zone : of timestamps with one. Spark 4.0 has all of them in UTC
+    """
     from pyspark.sql.pandas.types import to_arrow_type
 
+    more: dict[str, Any] = {"timezone": zone} if "timezone" in signature(to_arrow_type).parameters else {}
+    return to_arrow_type(type, **more)
+
+
+def _spark_type(type: Any, column: str) -> pa.DataType:
+    from pyspark.errors import PySparkException
+
     try:
-        return to_arrow_type(type, timezone="UTC")
+        return arrow_type_of(type, "UTC")
     except PySparkException:  # CHAR and VARCHAR, which Spark has for schemas alone
         return parse_type(type.simpleString(), column)
 

@@ -3,8 +3,9 @@
 ``kernel`` matches the same Parquet files in one process and one thread, reading included, without
 Spark. ``identity`` sends the columns that the expressions use through ``mapInArrow`` and back, and
 does nothing with them: what is above it is colmatch's. ``source`` is the data source ``colmatch``,
-whose workers read the files themselves. Results go to Spark's sink ``noop``, so all rows are made
-and none is kept.
+whose workers read the files themselves. ``ready list`` is a data source that yields as many lists
+as long, and neither reads nor matches: what any source of Spark's takes. Results go to Spark's sink
+``noop``, so all rows are made and none is kept. A job takes some 0.2 s to start: 0.25 us a row.
 
     python -m benchmarks.bench_spark [CORES]
 """
@@ -25,7 +26,7 @@ import colmatch as cm
 from benchmarks.measure import medians
 from benchmarks.workloads import uniform
 
-ROWS, FILES, REPEAT = 100_000, 4, 3
+ROWS, FILES, REPEAT = 800_000, 4, 3
 SUBSCRIPTIONS = 200_000
 SHAPES = {  # columns, values of an event, predicates: some 41 and 346 matches an event
     "10 columns, few matches": (10, 3, 4),
@@ -33,8 +34,8 @@ SHAPES = {  # columns, values of an event, predicates: some 41 and 346 matches a
     "100 columns, few matches": (100, 30, 4),
     "100 columns, many matches": (100, 30, 3),
 }
-KERNEL, IDENTITY, TOTALS = "kernel", "identity", "totals"
-WAYS = (KERNEL, IDENTITY, "match list", "match pairs", "source list", "source pairs", TOTALS)
+KERNEL, IDENTITY, READY, TOTALS = "kernel", "identity", "ready list", "totals"
+WAYS = (KERNEL, IDENTITY, READY, "match list", "match pairs", "source list", "source pairs", TOTALS)
 
 
 def measured(shape: str, cores: int, rows: int = ROWS, subscriptions: int = SUBSCRIPTIONS) -> dict[str, float]:
@@ -56,6 +57,9 @@ def measured(shape: str, cores: int, rows: int = ROWS, subscriptions: int = SUBS
         df = spark.read.parquet(str(events))
         used = df.select(*matcher.columns)
         register_source(spark)
+        spark.dataSource.register(_ready_lists())
+        width = round(int(matcher.count(work.events.slice(0, 10_000)).mean()))
+        ready = spark.read.format("ready").options(width=width, rows=size, tasks=FILES)
         source = spark.read.format("colmatch").option("index", index).option("rows", size)
 
         def written(some: Any) -> Callable[[], None]:
@@ -69,6 +73,7 @@ def measured(shape: str, cores: int, rows: int = ROWS, subscriptions: int = SUBS
         ways = {
             KERNEL: kernel,
             IDENTITY: written(used.mapInArrow(_same, used.schema)),
+            READY: written(ready.load()),
             "match list": written(match(df, index, mode="list")),
             "match pairs": written(match(df, index)),
             "source list": written(source.option("mode", "list").load(str(events))),
@@ -82,6 +87,40 @@ def measured(shape: str, cores: int, rows: int = ROWS, subscriptions: int = SUBS
 
 def _same(batches: Any) -> Any:
     yield from batches
+
+
+def _ready_lists() -> type:
+    """A data source of lists that are ready: none is read or matched."""
+    from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+
+    class Ready(DataSource):
+        @classmethod
+        def name(cls) -> str:
+            return "ready"
+
+        def schema(self) -> str:
+            return "subscriptions array<bigint>"
+
+        def reader(self, schema: Any) -> DataSourceReader:
+            width, rows, tasks = (int(self.options[name]) for name in ("width", "rows", "tasks"))
+
+            class Reader(DataSourceReader):
+                def partitions(self) -> list[InputPartition]:
+                    return [InputPartition(i) for i in range(tasks)]
+
+                def read(self, partition: InputPartition) -> Any:
+                    import pyarrow as pa
+
+                    most = 4096
+                    ids = pa.array(range(most * width), pa.int64())
+                    lists = pa.ListArray.from_arrays(pa.array(range(0, most * width + 1, width), pa.int32()), ids)
+                    batch = pa.RecordBatch.from_arrays([lists], ["subscriptions"])
+                    for start in range(0, rows, most):
+                        yield batch.slice(0, min(most, rows - start))
+
+            return Reader()
+
+    return Ready
 
 
 class Spark:

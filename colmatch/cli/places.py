@@ -26,8 +26,6 @@ import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from glob import glob
-from pathlib import PurePosixPath
 from typing import Any, BinaryIO, NamedTuple, cast
 from urllib.parse import unquote
 
@@ -35,6 +33,7 @@ import pyarrow as pa
 import pyarrow.fs as pa_fs
 
 from colmatch.errors import ColmatchError
+from colmatch.events.places import is_url, place_of
 from colmatch.incoming import sentence
 
 FORMATS = ("parquet", "arrow", "arrows", "csv", "jsonl")
@@ -124,11 +123,10 @@ def found(paths: str | Sequence[str], format: str | None = None, types: pa.Schem
             if path == "-":
                 files.append(File(path, called(path), format_of(path, format), None))
                 continue
-            is_url = _is_url(path)
-            system, place = pa_fs.FileSystem.from_uri(path) if is_url else (pa_fs.LocalFileSystem(), path)
-            for name in _listed(system, place, path, format):
-                shown = path if is_url and name == place else name
-                files.append(File(name, shown, format_of(name, format), system))
+            place = place_of(path, lambda name: format_of(name, format) in TEXTS)
+            for name in place.files:
+                shown = path if is_url(path) and name == place.base else name
+                files.append(File(name, shown, format_of(name, format), place.system))
     for file in files:
         if file.is_stream and (len(files) > 1 or file.kind in ("parquet", "arrow")):
             said = (
@@ -136,45 +134,6 @@ def found(paths: str | Sequence[str], format: str | None = None, types: pa.Schem
             )
             raise ColmatchError(f"{file.shown}: {said}: write it to a file first")
     return _with_keys(files, types)
-
-
-def _is_url(path: str) -> bool:
-    return "://" in path or path.startswith("file:")
-
-
-def _listed(system: pa_fs.FileSystem, place: str, path: str, format: str | None) -> list[str]:
-    """Returns the files that a place in a file system stands for."""
-    info = system.get_file_info(place)
-    infos = [info]
-    if info.type == pa_fs.FileType.NotFound:
-        wild = re.search(r"[*?[]", place)
-        if not wild:
-            raise FileNotFoundError(2, os.strerror(2), path)
-        if isinstance(system, pa_fs.LocalFileSystem):
-            folder = place[: wild.start()].rpartition("/")[0]
-            infos = system.get_file_info(sorted(path for path in glob(place, recursive=True) if _counts(path, folder)))
-        else:
-            folder = place[: wild.start()].rpartition("/")[0]
-            inside = system.get_file_info(pa_fs.FileSelector(folder, allow_not_found=True, recursive=True))
-            infos = sorted((one for one in inside if PurePosixPath(one.path).match(place)), key=lambda one: one.path)
-    names = []
-    for one in infos:
-        if one.type != pa_fs.FileType.Directory:
-            names.append(one.path)
-            continue
-        inside = system.get_file_info(pa_fs.FileSelector(one.path, recursive=True))
-        files = sorted((file.path, file.size) for file in inside if file.is_file and _counts(file.path, one.path))
-        names += [name for name, size in files if size or format_of(name, format) not in TEXTS]
-    if not names:
-        kind = "folder" if info.type == pa_fs.FileType.Directory else "pattern"
-        raise ColmatchError(f"no file of rows is in this {kind}")
-    return names
-
-
-def _counts(path: str, folder: str) -> bool:
-    """Says whether a file in a folder is one of rows: Spark and others mark what is not."""
-    parts = path[len(folder) :].split("/")
-    return not any(part.startswith(".") or (part.startswith("_") and "=" not in part) for part in parts)
 
 
 def _with_keys(files: list[File], types: pa.Schema | None) -> list[File]:

@@ -30,7 +30,6 @@ try:
     from pyspark.errors import PySparkException
     from pyspark.sql import Column, DataFrame
     from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
-    from pyspark.sql.pandas.types import to_arrow_schema
     from pyspark.sql.types import ArrayType, BooleanType, DoubleType, LongType, StringType, StructField, StructType
 except ImportError as error:
     raise DependencyError(f'colmatch.spark needs PySpark 4: pip install "colmatch[spark]" ({error})') from error
@@ -41,7 +40,7 @@ from colmatch.matching.range_worker import RangeNames
 from colmatch.matching.topk.arguments import Score
 from colmatch.spark.plans import Plan, checked_plan, planned
 from colmatch.spark.probe import check_workers, guarded
-from colmatch.spark.settings import SessionSettings, check_settings, is_on, zone_of
+from colmatch.spark.settings import SessionSettings, arrow_schema, check_settings, is_on, zone_of
 from colmatch.spark.shipping import opened_index, reachable
 from colmatch.spark.worker import Mode, Task, TopKOptions
 
@@ -332,7 +331,7 @@ def _check_types(
             )
     zone = zone_of(events.sparkSession)
     try:
-        types = to_arrow_schema(events.schema, timezone=zone).types
+        types = arrow_schema(events.schema, zone).types
     except PySparkException as error:
         raise EventError(f"Spark cannot hand over these columns as Arrow: {error}") from error
     nulls = pa.record_batch([pa.nulls(1, type) for type in types], names=events.columns)

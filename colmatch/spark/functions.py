@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import pyarrow as pa
 from pyspark.sql import Column, SparkSession
-from pyspark.sql.pandas.types import from_arrow_type, to_arrow_schema
+from pyspark.sql.pandas.types import from_arrow_type
 from pyspark.sql.types import ArrayType, BooleanType, DataType, LongType, StringType, StructField, StructType
 
 from colmatch.arguments import checked_choice, text
@@ -21,7 +21,7 @@ from colmatch.errors import DependencyError, OptionError, SchemaError, near, sho
 from colmatch.matcher import Matcher
 from colmatch.matching.kept import kept_names
 from colmatch.spark.probe import check_workers
-from colmatch.spark.settings import SessionSettings, check_settings, zone_of
+from colmatch.spark.settings import SessionSettings, arrow_schema, check_settings, zone_of
 from colmatch.spark.shipping import opened_index, reachable
 from colmatch.spark.worker import ColumnTask, IndexFile, TableTask
 
@@ -116,7 +116,7 @@ def register(
         index,
         tuple(field.name for field in fields),
         needed,
-        to_arrow_schema(result, timezone=zone_of(spark)),
+        arrow_schema(result, zone_of(spark)),
         among,
         now,
     )

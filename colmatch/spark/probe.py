@@ -65,7 +65,7 @@ def check_workers(spark: SparkSession, classic: bool) -> None:
     context = spark.sparkContext if classic else None
     executable = context.pythonExec if context else ""
     name = str(context.applicationId) if context else spark.session_id  # type: ignore[attr-defined]
-    session = (name, executable, context.pythonVer if context else "", spark.conf.get(_BUFFER) or "")
+    session = (name, executable, context.pythonVer if context else "", spark.conf.get(_BUFFER, "") or "")
     if session in _good:
         return
     advice = _advice(executable)

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import pyarrow as pa
 from pyspark.sql import SparkSession
+from pyspark.sql.types import StructType
 
+from colmatch.declared import arrow_type_of
 from colmatch.errors import OptionError
 from colmatch.matcher import Matcher
 from colmatch.session import same_zone
@@ -19,6 +22,14 @@ def is_on(spark: SparkSession, setting: str) -> bool:
 def zone_of(spark: SparkSession) -> str:
     """Returns the time zone of a session."""
     return spark.conf.get("spark.sql.session.timeZone") or ""
+
+
+def arrow_schema(schema: StructType, zone: str) -> pa.Schema:
+    """Returns the schema in which Arrow data come from Spark and go to it.
+
+    zone : of timestamps with one
+    """
+    return pa.schema(list(arrow_type_of(schema, zone)))
 
 
 class SessionSettings(NamedTuple):

@@ -22,13 +22,14 @@ from colmatch.errors import EventError
 from colmatch.events.gather import batches
 from colmatch.matcher import Matcher
 from colmatch.matching.range_worker import RangeNames
-from colmatch.matching.request import Among
+from colmatch.matching.request import Among, Keep
 from colmatch.spark.manifest import Manifest
 from colmatch.spark.storage import Folder
 
 PIECE_ROWS = 1 << 20  # events that meet all shards before others come
 LISTED_ROWS = 1 << 16  # of what keeps its matches until all shards have been met
 VALUES_MOST = 1 << 22  # of a chunk of lists
+KEPT_ROWS = 1 << 16  # of a batch of the best matches
 
 
 class Part(NamedTuple):
@@ -115,16 +116,23 @@ class ShardedMatcher:
         return found
 
     def match_batches(
-        self, events: pa.RecordBatch, ranges: RangeNames | None = None, **among: Unpack[Among]
+        self, events: pa.RecordBatch, ranges: RangeNames | None = None, *, keep: Keep = None, **among: Unpack[Among]
     ) -> Iterator[pa.RecordBatch]:
         """Yields pairs, shard by shard."""
         for part in self._parts(events, ranges):
             with part.errors():
-                for pairs in part.matcher.match_batches(part.events, ranges, **among):
+                for pairs in part.matcher.match_batches(part.events, ranges, keep=keep, **among):
                     yield pairs.set_column(0, "event", part.in_piece(pairs.column(0)))
 
     def match_topk_batches(
-        self, events: pa.RecordBatch, k: int, score: Any, event_weights: Any, **among: Unpack[Among]
+        self,
+        events: pa.RecordBatch,
+        k: int,
+        score: Any,
+        event_weights: Any,
+        *,
+        keep: Keep = None,
+        **among: Unpack[Among],
     ) -> Iterator[pa.RecordBatch]:
         """Yields the best matches of all shards."""
         found = []
@@ -132,8 +140,10 @@ class ShardedMatcher:
             with part.errors():
                 best = part.matcher.match_topk(part.events, k, score, event_weights, **among).combine_chunks()
             found.append(best.set_column(0, "event", part.in_piece(best.column(0).combine_chunks())))
-        if found:
-            yield from best_of(pa.concat_tables(found), k).to_batches()
+        best = best_of(pa.concat_tables(found), k) if found else pa.table({})
+        for rows in best.to_batches(max_chunksize=KEPT_ROWS):
+            kept = {name: events.column(name).take(rows.column(0)) for name in keep or ()}
+            yield pa.RecordBatch.from_arrays([*rows.columns, *kept.values()], [*rows.schema.names, *kept])
 
     def match_lists(
         self, events: pa.RecordBatch, ranges: RangeNames | None = None, **among: Unpack[Among]

@@ -25,6 +25,7 @@ import weakref
 from functools import cache
 from pathlib import Path
 
+from pyspark.errors import UnsupportedOperationException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 
@@ -104,7 +105,13 @@ def reachable(
     if name not in names:
         if file.name != name:
             file = Path(shutil.copyfile(file, _folder() / name))
-        spark.addArtifact(str(file), file=True)
+        try:
+            spark.addArtifact(str(file), file=True)
+        except UnsupportedOperationException as error:
+            raise OptionError(
+                "the server of this session takes no files: save the matcher where its workers see it, and pass the path "
+                f"with shared=True ({error})"
+            ) from None
         names.add(name)
     return IndexFile(hash, str(given), name, artifact=True)
 

@@ -37,10 +37,7 @@ from colmatch.spark.sharded import ShardedMatcher
 from colmatch.spark.storage import Folder
 from colmatch.store.file import content_hash
 
-# Of one batch that goes back to Spark. An event may match every subscription, and each of its pairs
-# repeats the kept columns.
-PAIRS_MOST = 1 << 16
-BYTES_MOST = 64 << 20
+PAIRS_MOST = 1 << 20  # of one batch that goes back to Spark: an event may match every subscription
 
 MATCHERS_MOST = 4
 
@@ -161,21 +158,20 @@ class Task:
     def _pair_rows(
         self, matcher: Matcher | ShardedMatcher, events: pa.RecordBatch, kept: list[pa.Array]
     ) -> Iterator[list[pa.Array]]:
-        # Bounded by bytes too: a pair repeats what its event carries. The mean is near enough,
-        # since a take of 64 MiB may well be of 200.
-        width = sum(column.nbytes for column in kept) // len(events)
-        most = max(1, min(PAIRS_MOST, BYTES_MOST // max(width, 1)))
+        # Under names that no expression has: a kept column may be called as another that they use.
+        names = [f"\0{i}" for i in range(self.kept)]
+        if names:
+            events = pa.RecordBatch.from_arrays([*kept, *events.columns], [*names, *events.schema.names])
         best, among = self.best, Among(ids=self.among, now=self.now)
         if best is None:
-            found = matcher.match_batches(events, self.ranges, **among)
+            found = matcher.match_batches(events, self.ranges, keep=names, **among)
         else:
-            found = matcher.match_topk_batches(events, best.k, best.score, best.event_weights, **among)
+            found = matcher.match_topk_batches(events, best.k, best.score, best.event_weights, keep=names, **among)
         for pairs in found:
-            for start in range(0, len(pairs), most):
-                part = pairs.slice(start, most)
-                rows = part.column("event")
-                ids = _spark_ids(part.column("subscription"))
-                yield [*(column.take(rows) for column in kept), ids, *part.columns[2:]]
+            for start in range(0, len(pairs), PAIRS_MOST):
+                _, ids, *others = pairs.slice(start, PAIRS_MOST).columns
+                scores = others[: len(others) - self.kept]
+                yield [*others[len(scores) :], _spark_ids(ids), *scores]
 
     def _list_rows(
         self, matcher: Matcher | ShardedMatcher, events: pa.RecordBatch, kept: list[pa.Array]

@@ -1,51 +1,17 @@
 """Sessions of Spark Connect: matches, what they refuse, and workers that cannot run colmatch."""
 
-import json
-import os
-import subprocess
 import sys
-from pathlib import Path
 
-import pytest
+from connecting import run_connected
 from test_spark import EVENTS, SCHEMA, TEXTS, expected
 
 from colmatch.matcher import Matcher
-from colmatch.spark import frames
 
-SESSION = """
-import json, sys
-from pyspark.sql import SparkSession
+IMPORTS = """
 from colmatch.errors import DependencyError, OptionError
 from colmatch.matcher import Matcher
 from colmatch.spark import match
-arguments = json.loads(sys.argv[1])
-spark = SparkSession.builder.remote("local[2]").getOrCreate()
 """
-
-
-@pytest.fixture
-def connect():
-    """Runs code with a session, ``spark``, and ``arguments``; returns what it prints last."""
-    for package in ("grpc", "grpc_status", "google.rpc", "zstandard"):
-        pytest.importorskip(package, reason="pyspark[connect] is not installed")
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("SPARK_", "PYSPARK_"))}
-    # The workers of a Connect session run in a folder of their own, where a colmatch that is not
-    # installed is not found.
-    path = str(Path(frames.__file__).parents[2])
-
-    def run(code, arguments, python=sys.executable):
-        ran = subprocess.run(
-            [sys.executable, "-c", f"{SESSION}{code}\nspark.stop()", json.dumps(arguments)],
-            capture_output=True,
-            text=True,
-            timeout=300,
-            # With SPARK_TESTING the server takes a port that is free: tests may run side by side.
-            env={**kept, "SPARK_TESTING": "1", "PYSPARK_PYTHON": str(python), "TZ": "UTC", "PYTHONPATH": path},
-        )
-        assert ran.returncode == 0, ran.stderr[-3000:]
-        return json.loads(ran.stdout.splitlines()[-1])
-
-    return run
 
 
 MATCHES = """
@@ -65,12 +31,12 @@ print(json.dumps(found))
 """
 
 
-def test_matches(spark, connect, tmp_path):
+def test_matches(spark, tmp_path):
     events = EVENTS.format(rows=300, parts=3)
     matcher = Matcher.build(dict(enumerate(TEXTS)), SCHEMA)
     matcher.save(tmp_path / "alerts")
     want = [list(pair) for pair in expected(matcher, spark.sql(events))]
-    assert connect(MATCHES, {"events": events, "path": str(tmp_path / "alerts")}) == [want] * 5
+    assert run_connected(IMPORTS + MATCHES, {"events": events, "path": str(tmp_path / "alerts")}) == [want] * 5
 
 
 LACKS = """
@@ -81,12 +47,12 @@ except DependencyError as refused:
 """
 
 
-def test_workers_without_colmatch(connect, tmp_path):
+def test_workers_without_colmatch(tmp_path):
     (tmp_path / "sitecustomize.py").write_text("import sys; sys.modules['colmatch'] = None")
     python = tmp_path / "python"
     python.write_text(f'#!/bin/sh\nPYTHONPATH="{tmp_path}:$PYTHONPATH" exec "{sys.executable}" "$@"\n')
     python.chmod(0o755)
-    said = connect(LACKS, {}, python)
+    said = run_connected(IMPORTS + LACKS, {}, python)
     assert said.startswith(f"Spark's workers cannot run colmatch: the Python {sys.executable} on ")
     assert "cannot import colmatch" in said and "set PYSPARK_PYTHON, where the Connect server is started, to" in said
 
@@ -110,7 +76,7 @@ except OptionError as refused:
 """
 
 
-def test_a_stream_takes_the_index_along(connect, tmp_path):
-    pairs, refused = connect(STREAM, str(tmp_path))
+def test_a_stream_takes_the_index_along(tmp_path):
+    pairs, refused = run_connected(IMPORTS + STREAM, str(tmp_path))
     assert pairs == [[id, 1] for id in range(51, 98)] + [[id, sub] for id in (98, 99) for sub in (1, 2)]
     assert "more than 10: save it where all workers see it and pass its path with shared=True, or" in refused

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import datetime as dt
 import random
+import threading
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.dataset as ds
+import pyarrow.parquet as pq
 import pytest
 from pyspark.errors import AnalysisException
-from pyspark.sql import SparkSession
-from pyspark.sql.datasource import EqualTo, GreaterThan, In, IsNotNull, StringStartsWith
+from pyspark.sql import SparkSession, datasource
 
 from colmatch.errors import ColmatchError, EventError, OptionError
 from colmatch.matcher import Matcher
 from colmatch.options import Options
-from colmatch.spark import match, match_topk, register_source
+from colmatch.spark import match, match_topk, register_source, source
 from colmatch.spark.source import MatchedReader, query_of
 
 DAYS = [dt.date(2026, 1, 30), dt.date(2026, 1, 31)]
@@ -149,6 +150,12 @@ def reader_of(files: Path, **options: str) -> MatchedReader:
     return MatchedReader(query, query.result)
 
 
+filters_are_pushed = pytest.mark.skipif(
+    not hasattr(datasource, "EqualTo"), reason="data sources in Python take filters since Spark 4.1"
+)
+
+
+@filters_are_pushed
 def test_only_what_is_needed_is_read(files: Path) -> None:
     reader = reader_of(files, keep="user", rows="500")
     assert reader.query.columns == ("user", "price", "dest", "nights", "day")
@@ -158,24 +165,62 @@ def test_only_what_is_needed_is_read(files: Path) -> None:
     assert groups > 8
     few = reader_of(files, keep="user,day", rows="100000")
     assert len(few.partitions()) == 1
-    filters = [EqualTo(("day",), DAYS[0]), IsNotNull(("day",)), StringStartsWith(("dest",), "L")]
+    filters = [
+        datasource.EqualTo(("day",), DAYS[0]),
+        datasource.IsNotNull(("day",)),
+        datasource.StringStartsWith(("dest",), "L"),
+    ]
     assert list(few.pushFilters(filters)) == filters
     (part,) = few.partitions()
     assert len(part.value) < groups
     assert all("day=2026-01-30" in fragment.path for fragment in part.value)
     nobody = reader_of(files, keep="user", rows="500")
-    nobody.pushFilters([GreaterThan(("user",), 10_000)])  # of the statistics in each row group
+    nobody.pushFilters([datasource.GreaterThan(("user",), 10_000)])  # of the statistics in each row group
     (empty,) = nobody.partitions()
     assert list(nobody.read(empty)) == []
 
 
+@filters_are_pushed
 def test_filters_of_subscriptions_reach_the_matcher(files: Path) -> None:
     reader = reader_of(files, keep="user")
-    reader.pushFilters([In(("subscription",), ("south", "cheap")), EqualTo(("subscription",), "south")])
+    reader.pushFilters(
+        [datasource.In(("subscription",), ("south", "cheap")), datasource.EqualTo(("subscription",), "south")]
+    )
     assert reader.query.ids == ["south"]
     (part,) = reader.partitions()
     found = pa.Table.from_batches(reader.read(part))
     assert set(found["subscription"].to_pylist()) == {"south"}
+
+
+def test_batches_are_made_ahead_in_a_thread_that_ends(files: Path) -> None:
+    made: list[int] = []
+
+    def numbers(last: int, fails: bool) -> Any:
+        for i in range(last):
+            made.append(i)
+            yield i
+        if fails:
+            raise EventError("the end")
+
+    def threads() -> list[str]:
+        return [one.name for one in threading.enumerate() if one.name.startswith("colmatch-source")]
+
+    assert list(source._made_ahead(numbers(5, False))) == list(range(5))
+    found: list[int] = []
+    with pytest.raises(EventError, match="the end"):
+        found.extend(source._made_ahead(numbers(3, True)))
+    assert found == [0, 1, 2]
+    made.clear()
+    few = source._made_ahead(numbers(100, False))
+    assert next(few) == 0
+    few.close()
+    assert len(made) <= 1 + source.AHEAD and not threads()
+    reader = reader_of(files, keep="user", mode="list", rows="100000")
+    (part,) = reader.partitions()
+    some = reader.read(part)
+    assert next(some).num_rows and threads()
+    some.close()
+    assert not threads()
 
 
 def test_other_formats_and_several_paths(session: SparkSession, files: Path, tmp_path: Path) -> None:
@@ -218,6 +263,49 @@ def test_columns_of_a_wrong_type_are_found_before_a_job(session: SparkSession, f
     ds.write_dataset(wrong, tmp_path / "wrong", format="parquet")
     with pytest.raises(AnalysisException, match="price"):
         session.read.format("colmatch").option("index", str(files / "alerts.cm")).load(str(tmp_path / "wrong"))
+
+
+def test_patterns_and_folders_leave_out_what_spark_leaves_out(
+    session: SparkSession, files: Path, tmp_path: Path
+) -> None:
+    for day in DAYS:
+        folder = tmp_path / "events" / f"day={day}"
+        folder.mkdir(parents=True)
+        for i, name in enumerate(("a.parquet", "b.parquet", "_SUCCESS", ".a.parquet.crc")):
+            table = some_events(30 * (i + 1)).drop_columns(["day"])
+            pq.write_table(table, folder / name) if i < 2 else (folder / name).write_bytes(b"crc")
+    reader = session.read.format("colmatch").option("index", str(files / "alerts.cm")).option("keep", "user,day")
+    everything = rows(reader.load(str(tmp_path / "events")))
+    assert everything and rows(reader.load(str(tmp_path / "events" / "*" / "*.parquet"))) == everything
+    assert rows(reader.load(f"file://{tmp_path}/events/day=*")) == everything
+    first = rows(reader.load(str(tmp_path / "events" / "day=2026-01-30" / "..") + "/day=*30"))
+    assert first == [row for row in everything if row[1] == DAYS[0]] != everything
+    with pytest.raises(EventError, match="no file of rows is in this pattern"):
+        reader_of(files, path=str(tmp_path / "events" / "*.csv"))
+    with pytest.raises(FileNotFoundError, match="nowhere"):
+        reader_of(files, path=str(tmp_path / "nowhere"))
+
+
+def test_names_with_commas(session: SparkSession, tmp_path: Path) -> None:
+    Matcher.build({"a,b": "price < 100", "c": "price > 0"}, TYPES, tags={"c": ["x, y"]}).save(tmp_path / "alerts.cm")
+    pq.write_table(pa.table({"x,y": [1, 2], " z": [3, 4], "price": [5.0, 500.0]}), tmp_path / "events.parquet")
+    reader = session.read.format("colmatch").option("index", str(tmp_path / "alerts.cm"))
+    both = reader.option("keep", '["x,y", " z"]')
+    assert rows(both.option("ids", '["a,b"]').load(str(tmp_path / "events.parquet"))) == [(1, 3, "a,b")]
+    tagged = session.read.format("colmatch").options(index=str(tmp_path / "alerts.cm"), tags='["x, y"]')
+    assert rows(tagged.load(str(tmp_path / "events.parquet"))) == [("c",), ("c",)]
+    for keep, said in [("[1", "list as JSON"), ("[[1]]", "texts here"), ("[null]", "not None")]:
+        with pytest.raises(OptionError, match=said):
+            query_of({"index": str(tmp_path / "alerts.cm"), "path": str(tmp_path / "events.parquet"), "keep": keep})
+
+
+def test_kept_columns_of_types_that_spark_has_not(tmp_path: Path) -> None:
+    Matcher.build({1: "price < 100"}, TYPES).save(tmp_path / "alerts.cm")
+    table = pa.table({"price": [5.0], "many": pa.array([1], pa.uint64()), "at": pa.array([1], pa.time32("s"))})
+    pq.write_table(table, tmp_path / "events.parquet")
+    for name, type in (("many", "uint64"), ("at", "time32")):
+        with pytest.raises(EventError, match=f"keep has '{name}' of the type {type}.*, which Spark has not"):
+            query_of({"index": str(tmp_path / "alerts.cm"), "path": str(tmp_path / "events.parquet"), "keep": name})
 
 
 def test_a_session_of_another_zone_is_refused(session: SparkSession, files: Path, tmp_path: Path) -> None:

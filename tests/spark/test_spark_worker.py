@@ -10,6 +10,7 @@ import pytest
 from pyspark.serializers import CloudPickleSerializer
 
 from colmatch.matcher import Matcher
+from colmatch.matching import pieces
 from colmatch.options import Options
 from colmatch.spark import shipping
 from colmatch.spark import worker as spark_worker
@@ -215,7 +216,7 @@ def test_output_batches_are_bounded(tmp_path, cache, monkeypatch, lists):
 
 
 def test_output_batches_are_bounded_in_bytes(tmp_path, cache, monkeypatch):
-    monkeypatch.setattr(spark_worker, "BYTES_MOST", 1 << 20)
+    monkeypatch.setattr(pieces, "BYTES_MOST", 1 << 20)
     task = small_task(tmp_path, dict.fromkeys(range(50), "age >= 0"))
     batches = list(task(partition(40, 40, text="y" * 100_000)))
     assert sum(map(len, batches)) == 2000

@@ -1,0 +1,80 @@
+"""Finds files of rows by path, pattern, folder or URL, in the file systems that pyarrow has."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable
+from glob import glob
+from pathlib import PurePosixPath
+from typing import NamedTuple
+
+import pyarrow.fs as pa_fs
+
+from colmatch.errors import EventError
+
+_WILD = re.compile(r"[*?[]")
+
+
+class Place(NamedTuple):
+    """What a path, a pattern, a folder or a URL stands for.
+
+    Attributes
+    ----------
+    base : the folder in which files were looked for; what is below it may say columns
+    files : in the order of their names
+    """
+
+    system: pa_fs.FileSystem
+    base: str
+    files: list[str]
+
+
+def is_url(path: str) -> bool:
+    """Says whether a path is an address of a file system."""
+    return "://" in path or path.startswith("file:")
+
+
+def place_of(path: str, is_text: Callable[[str], bool]) -> Place:
+    """Returns the files that a path stands for: itself, or those of a folder, pattern or URL.
+
+    Left out are names that begin with a dot or an underscore, and in folders texts without a byte.
+
+    is_text : says whether a file is a text, which has no rows where it has no byte
+
+    Raises
+    ------
+    OSError : there is no such file
+    EventError : a folder or pattern has no file
+    """
+    system, place = pa_fs.FileSystem.from_uri(path) if is_url(path) else (pa_fs.LocalFileSystem(), path)
+    info = system.get_file_info(place)
+    infos, base = [info], place
+    if info.type == pa_fs.FileType.NotFound:
+        wild = _WILD.search(place)
+        if not wild:
+            raise FileNotFoundError(2, os.strerror(2), path)
+        base = place[: wild.start()].rpartition("/")[0]
+        if isinstance(system, pa_fs.LocalFileSystem):
+            infos = system.get_file_info(sorted(path for path in glob(place, recursive=True) if _counts(path, base)))
+        else:
+            inside = system.get_file_info(pa_fs.FileSelector(base, allow_not_found=True, recursive=True))
+            infos = sorted((one for one in inside if PurePosixPath(one.path).match(place)), key=lambda one: one.path)
+    names = []
+    for one in infos:
+        if one.type != pa_fs.FileType.Directory:
+            names.append(one.path)
+            continue
+        inside = system.get_file_info(pa_fs.FileSelector(one.path, recursive=True))
+        files = sorted((file.path, file.size) for file in inside if file.is_file and _counts(file.path, one.path))
+        names += [name for name, size in files if size or not is_text(name)]
+    if not names:
+        kind = "folder" if info.type == pa_fs.FileType.Directory else "pattern"
+        raise EventError(f"no file of rows is in this {kind}")
+    return Place(system, base, names)
+
+
+def _counts(path: str, folder: str) -> bool:
+    """Says whether a file in a folder is one of rows: Spark and others mark what is not."""
+    parts = path[len(folder) :].split("/")
+    return not any(part.startswith(".") or (part.startswith("_") and "=" not in part) for part in parts)
