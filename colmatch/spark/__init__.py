@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from colmatch.spark.session import check_java as check_java
     from colmatch.spark.session import local_session as local_session
     from colmatch.spark.source import register_source as register_source
+    from colmatch.spark.streams import match_stream as match_stream
 
 _HOMES = {
     "build": "matchers",
@@ -27,6 +28,7 @@ _HOMES = {
     "hits": "functions",
     "local_session": "session",
     "match": "frames",
+    "match_stream": "streams",
     "match_topk": "frames",
     "register": "functions",
     "register_source": "source",

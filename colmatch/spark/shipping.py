@@ -24,6 +24,7 @@ import tempfile
 import weakref
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
@@ -47,11 +48,22 @@ _paged: dict[Path, Matcher] = {}  # those in files of pages that were given by p
 _links: dict[Path, list[Path]] = {}  # path that was given -> links to its versions, the newest last
 
 
-def opened_index(matcher: Matcher | str | os.PathLike[str]) -> tuple[Path, Path, str, Matcher]:
-    """Returns the path that was given, a file of the same matcher, its hash, and the matcher."""
+class Pinned(NamedTuple):
+    """A version of an index in a file that stays as it is."""
+
+    given: Path  # what the caller calls the index
+    file: Path
+    hash: str
+    opened: Matcher
+
+
+def opened_index(matcher: Matcher | Pinned | str | os.PathLike[str]) -> Pinned:
+    """Returns the version of an index that a caller means."""
+    if isinstance(matcher, Pinned):
+        return matcher
     if isinstance(matcher, Matcher):
         file, hash = _saved(matcher)
-        return file, file, hash, matcher
+        return Pinned(file, file, hash, matcher)
     given = Path(os.path.abspath(file_name(matcher)))
     if is_pages(str(given)):
         if given not in _paged:
@@ -61,7 +73,7 @@ def opened_index(matcher: Matcher | str | os.PathLike[str]) -> tuple[Path, Path,
     opened = Matcher.open(file, mmap=True)
     if content_hash(file) != hash:
         raise StoreError(f"{given} was replaced while it was read: call match again")
-    return given, file, hash, opened
+    return Pinned(given, file, hash, opened)
 
 
 def reachable(df: DataFrame, given: Path, file: Path, hash: str, shared: bool | None, opened: Matcher) -> IndexFile:
@@ -69,8 +81,8 @@ def reachable(df: DataFrame, given: Path, file: Path, hash: str, shared: bool | 
 
     Raises OptionError: it is too large for a stream of a Connect session.
     """
-    if shared:
-        return IndexFile(hash, str(given), str(given), artifact=False)
+    if shared:  # another machine has no folder of this process
+        return IndexFile(hash, str(given), str(given if file.parent == _folder() else file), artifact=False)
     spark = df.sparkSession
     if (
         shared is None
@@ -121,22 +133,30 @@ def _pinned(path: Path) -> tuple[Path, str]:
     The link keeps this version when the index is replaced. It is the path itself on another file
     system than the temporary folder, or where links are not allowed.
     """
-    new = _folder() / f"link-{os.urandom(8).hex()}"
     try:
-        os.link(os.path.realpath(path), new)
+        link, hash = linked(path, _folder())
     except OSError:
         return path, content_hash(path)
-    try:
-        hash = content_hash(new)
-        link = new.replace(_folder() / f"colmatch-{hash}")
-    finally:
-        new.unlink(missing_ok=True)  # also when it was to replace a link to the same file, which does nothing
     links = _links[path] = [*(old for old in _links.get(path, []) if old != link), link]
     for old in links[:-VERSIONS_KEPT]:
         links.remove(old)
         if not any(old in others for others in [*_links.values(), [file for _, file, _ in _saves.values()]]):
             old.unlink(missing_ok=True)
     return link, hash
+
+
+def linked(path: Path, folder: Path) -> tuple[Path, str]:
+    """Links an index into a folder under its content hash; returns the link and that hash.
+
+    Raises OSError: the folder is on another file system, or links are not allowed.
+    """
+    new = folder / f"link-{os.urandom(8).hex()}"
+    os.link(os.path.realpath(path), new)
+    try:
+        hash = content_hash(new)
+        return new.replace(folder / f"colmatch-{hash}"), hash
+    finally:
+        new.unlink(missing_ok=True)  # also when it was to replace a link to the same file, which does nothing
 
 
 @cache
