@@ -42,7 +42,7 @@ Sink = str | os.PathLike[str] | Callable[[DataFrame, int], object]
 VERSION = "index_version"  # a column of the result
 BATCH = "batch"  # a column that files get from the names of their folders
 NAME = "colmatch"  # of the numbers in the progress of a query
-OBSERVED_SECONDS = 5.0  # that the numbers of a job may come after it
+OBSERVED_SECONDS = 2.0  # that the numbers of a job may come after it
 
 _BESIDE = ("keep", "shared", "ids", "tags", "now")
 _ALL = (*_BESIDE, "mode", "ranges")
@@ -185,7 +185,7 @@ class _Batches:
         records.clear()
         try:
             self._write(matched.withColumn(VERSION, F.lit(version)), number)
-        except BaseException as error:
+        except Exception as error:
             error.add_note(f"when batch {number} comes again, it is matched with the version in {records.path(number)}")
             raise
         ended = time.time()

@@ -22,6 +22,8 @@ NUMBERS = ("rows", "matches", "nanoseconds")  # its fields
 
 _NUMBERS = pa.struct([pa.field(name, pa.int64(), nullable=False) for name in NUMBERS])
 
+_SHOWN = logging.INFO - 1  # a level that nobody else sets
+
 log = logging.getLogger("colmatch.spark")
 
 
@@ -94,13 +96,13 @@ def matches_of(mode: str) -> Callable[[pa.RecordBatch], int]:
 
 
 def show_log(wanted: bool) -> None:
-    """Sees that a worker writes the lines of tasks, if the driver does or Spark collects them.
+    """Sees that a worker writes the lines of its tasks if the driver does, or if Spark collects them.
 
-    Nobody else sets up logging in a worker: it has no program of its own.
+    Nobody else sets up logging in a worker, which lives longer than a task.
     """
     collected = "PYSPARK_SPARK_SESSION_UUID" in os.environ  # spark.sql.pyspark.worker.logging.enabled
-    if (wanted or collected) and log.level == logging.NOTSET:
-        log.setLevel(logging.INFO)
+    if log.level in (logging.NOTSET, _SHOWN):
+        log.setLevel(_SHOWN if wanted or collected else logging.NOTSET)
     if wanted and not log.hasHandlers():
         handler = logging.StreamHandler()
         handler.setFormatter(logging.Formatter("%(asctime)s %(name)s %(levelname)s: %(message)s"))
