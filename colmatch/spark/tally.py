@@ -96,7 +96,7 @@ def matches_of(mode: str) -> Callable[[pa.RecordBatch], int]:
 
 
 def show_log(wanted: bool) -> None:
-    """Sees that a worker writes the lines of its tasks if the driver does, or if Spark collects them.
+    """Sees that a worker writes the lines of its tasks if the driver does, or Spark collects them.
 
     Nobody else sets up logging in a worker, which lives longer than a task.
     """

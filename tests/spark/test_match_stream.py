@@ -207,7 +207,7 @@ def test_a_sink_that_runs_no_job(spark: Any, tmp_path: Path, monkeypatch: pytest
 
 
 @pytest.mark.parametrize(
-    "matching, columns",
+    ("matching", "columns"),
     [
         ({"mode": "list"}, ["id", "subscriptions"]),
         ({"k": 1}, ["id", "subscription", "score"]),
@@ -261,7 +261,7 @@ def test_pointers(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "content, said",
+    ("content", "said"),
     [
         (None, "there is no saved matcher .*alerts: call matcher.save"),
         (b"", "is neither a saved matcher, nor a folder of them, nor a text file"),

@@ -68,7 +68,7 @@ def logged(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, "colmatch.spark")
 
 
-@pytest.mark.parametrize("mode, matches", [("pairs", 70), ("list", 70), ("count", 70), ("exists", 50)])
+@pytest.mark.parametrize(("mode", "matches"), [("pairs", 70), ("list", 70), ("count", 70), ("exists", 50)])
 @pytest.mark.parametrize("observed", [False, True])
 def test_the_line_of_a_task(
     made: Any, caplog: pytest.LogCaptureFixture, mode: str, matches: int, observed: bool
@@ -133,7 +133,9 @@ print(len(tally.log.handlers))
 """
 
 
-@pytest.mark.parametrize("wanted, collected, lines", [("00", "", 0), ("11", "", 2), ("1", "yes", 2), ("010", "", 1)])
+@pytest.mark.parametrize(
+    ("wanted", "collected", "lines"), [("00", "", 0), ("11", "", 2), ("1", "yes", 2), ("010", "", 1)]
+)
 def test_workers_log_where_it_is_wanted(wanted: str, collected: str, lines: int) -> None:
     """A worker has no handlers and no levels but those of Spark, and outlives its tasks."""
     environment = os.environ | ({"PYSPARK_SPARK_SESSION_UUID": collected} if collected else {})
@@ -158,7 +160,7 @@ def matcher() -> cm.Matcher:
     return cm.Matcher.build({"a": "age < 50", "b": "age BETWEEN 20 AND 39"}, {"age": "int64"})
 
 
-@pytest.mark.parametrize("mode, matches", [("pairs", 70), ("list", 70), ("count", 70), ("exists", 50)])
+@pytest.mark.parametrize(("mode", "matches"), [("pairs", 70), ("list", 70), ("count", 70), ("exists", 50)])
 def test_observed_numbers(events: Any, matcher: cm.Matcher, mode: Any, matches: int) -> None:
     from pyspark.sql import Observation
 
