@@ -191,8 +191,9 @@ def killed(kills: int, seed: int, folder: Path) -> str:
     stream.finish()
     batches = stream.check()
     return (
-        f"{stream.drivers + stream.ended} streams killed, {stream.ended} of them through workers, of which {stream.workers} were killed; {batches} batches, {stream.files * ROWS} events, "
-        f"{len(stream.versions)} versions: nothing lost, nothing twice"
+        f"{stream.drivers + stream.ended} streams killed, {stream.ended} of them by their workers alone, of which "
+        f"{stream.workers} were killed; {batches} batches, {stream.files * ROWS} events, {len(stream.versions)} versions: "
+        "nothing lost, nothing twice"
     )
 
 
