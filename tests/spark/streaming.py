@@ -1,6 +1,6 @@
 """A stream whose driver and workers are killed, while its index changes and its events come in.
 
-    python tests/spark/streaming.py KILLS [SEED]
+    python tests/spark/streaming.py 50 --seed 7
 
 Each run of the stream is a process, ``run`` below. At the end nothing is lost, nothing is there
 twice, and each batch has the matches of one version, that of its record.
@@ -8,6 +8,7 @@ twice, and each batch has the matches of one version, that of its record.
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import signal
@@ -77,9 +78,9 @@ class Killed:
         self.files += 1
 
     def start(self, once: bool) -> subprocess.Popen[bytes]:
-        arguments = [sys.executable, __file__, "run", str(self.folder), "once" if once else ""]
+        arguments = [sys.executable, __file__, "--run", str(self.folder), *["--once"] * once]
         with open(self.folder / "log", "ab") as log:
-            return subprocess.Popen(arguments, stdout=log, stderr=log, start_new_session=True)
+            return subprocess.Popen(arguments, stdout=log, stderr=log)
 
     def kill(self, workers_too: bool) -> None:
         """Starts the stream, and kills it within its next batches, or before them."""
@@ -198,8 +199,14 @@ def killed(kills: int, seed: int, folder: Path) -> str:
 
 
 if __name__ == "__main__":
-    if sys.argv[1] == "run":
-        run(Path(sys.argv[2]), sys.argv[3] == "once")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("kills", type=int, nargs="?", default=50)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--run", type=Path, metavar="FOLDER", help="run the stream of a folder instead")
+    parser.add_argument("--once", action="store_true", help="with --run: end when all files are done")
+    given = parser.parse_args()
+    if given.run:
+        run(given.run, given.once)
     else:
         with TemporaryDirectory() as name:
-            print(killed(int(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 0, Path(name)))
+            print(killed(given.kills, given.seed, Path(name)))
