@@ -3,22 +3,21 @@
     pip install "colmatch[spark]"                a Java, 17 or later, is needed as well
     python examples/spark_stream.py [ALERTS]
 
-Offers come as files, and each file is a batch. ``foreachBatch`` matches a batch with the alerts
+Offers come as files, and each file is a batch. ``match_stream`` matches a batch with the alerts
 that were saved last. Here a thousand new alerts are saved after each batch, as another process
 would save them; each batch is checked against a run without Spark.
 """
 
+import os
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-import colmatch as cm
-from colmatch.spark import build, local_session, match
+from colmatch.spark import build, local_session, match_stream
 
 BATCHES, ROWS, NEW = 4, 20_000, 1_000
 n = int(sys.argv[1]) if len(sys.argv) > 1 else 10_000
@@ -40,6 +39,7 @@ with tempfile.TemporaryDirectory() as name:
     (folder / "offers").mkdir()
     for number in range(BATCHES):
         pq.write_table(offers(), folder / "offers" / f"{number}.parquet")
+        os.utime(folder / "offers" / f"{number}.parquet", (number, number))  # Spark takes the oldest first
 
     spark = local_session(2, spark__ui__enabled=False, spark__log__level="ERROR")
     schema = spark.read.parquet(str(folder / "offers")).schema
@@ -47,20 +47,18 @@ with tempfile.TemporaryDirectory() as name:
     matcher = build(alerts(0, n), stream)
     matcher.save(folder / "alerts.cm")
 
-    def fire(batch, number):
-        start = time.perf_counter()
-        fired = match(batch, folder / "alerts.cm", keep=["price", "dest"])
-        fired.write.mode("append").parquet(str(folder / "fired"))
-        seconds = time.perf_counter() - start
-        there = cm.Matcher.open(folder / "alerts.cm")
-        pairs = fired.count()
-        if pairs != there.count(batch.toArrow()).sum():
+    def fire(fired, number):
+        fired.write.mode("overwrite").parquet(str(folder / "fired" / f"batch={number}"))
+        pairs = spark.read.parquet(str(folder / "fired" / f"batch={number}")).count()
+        if pairs != matcher.count(pq.read_table(folder / "offers" / f"{number}.parquet")).sum():
             raise RuntimeError("Spark and the run without it disagree")
-        print(f"batch {number}: {len(there):>7,} alerts, {ROWS:,} offers, {pairs:>9,} matches, {seconds:5.1f} s")
+        print(f"batch {number}: {len(matcher):>7,} alerts, {ROWS:,} offers, {pairs:>9,} matches")
         matcher.insert(alerts(len(matcher), NEW))
         matcher.save(folder / "alerts.cm")
 
-    query = stream.writeStream.foreachBatch(fire).option("checkpointLocation", str(folder / "checkpoint"))
+    query = match_stream(stream, folder / "alerts.cm", fire, folder / "checkpoint", keep=["price", "dest"])
     query.trigger(availableNow=True).start().awaitTermination()
-    print(f"{spark.read.parquet(str(folder / 'fired')).count():,} matches were written, all as without Spark")
+    spark.read.json(str(folder / "checkpoint/colmatch/batches")).select(
+        "batch", "index_version", "rows", "matches", "seconds", "matcher_seconds"
+    ).sort("batch").show()
     spark.stop()

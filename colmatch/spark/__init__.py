@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from colmatch.spark.shards import describe_shards as describe_shards
     from colmatch.spark.shards import update_shards as update_shards
     from colmatch.spark.source import register_source as register_source
+    from colmatch.spark.streams import match_stream as match_stream
 
 _HOMES = {
     "ShardSet": "shards",
@@ -34,6 +35,7 @@ _HOMES = {
     "hits": "functions",
     "local_session": "session",
     "match": "frames",
+    "match_stream": "streams",
     "match_topk": "frames",
     "register": "functions",
     "register_source": "source",

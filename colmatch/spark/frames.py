@@ -16,6 +16,7 @@ Where nothing can be read or written, each worker compiles for itself.
 
 from __future__ import annotations
 
+import logging
 import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -23,12 +24,13 @@ from typing import Any, Literal, NamedTuple, get_args
 
 import pyarrow as pa
 
-from colmatch.arguments import checked_choice, checked_flag
-from colmatch.errors import DependencyError, EventError, OptionError, near
+from colmatch.arguments import checked_choice, checked_flag, text
+from colmatch.errors import DependencyError, EventError, OptionError, near, shown
 
 try:
     from pyspark.errors import PySparkException
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import Column, DataFrame, Observation
+    from pyspark.sql import functions as F
     from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
     from pyspark.sql.types import ArrayType, BooleanType, DoubleType, LongType, StringType, StructField, StructType
 except ImportError as error:
@@ -38,13 +40,16 @@ from colmatch.matcher import Matcher
 from colmatch.matching.kept import kept_names
 from colmatch.matching.range_worker import RangeNames
 from colmatch.matching.topk.arguments import Score
+from colmatch.spark import tally
 from colmatch.spark.plans import Plan, checked_plan, planned
 from colmatch.spark.probe import check_workers, guarded
 from colmatch.spark.settings import SessionSettings, arrow_schema, check_settings, is_on, zone_of
-from colmatch.spark.shipping import opened_index, reachable
-from colmatch.spark.worker import Mode, Task, TopKOptions
+from colmatch.spark.shipping import Pinned, opened_index, reachable
+from colmatch.spark.tally import OBSERVED, log
+from colmatch.spark.worker import VERSION_DIGITS, Mode, Task, TopKOptions
 
 MatchMode = Literal["pairs", "list", "count", "exists"]
+NUMBERS = StructType([StructField(name, LongType(), nullable=False) for name in tally.NUMBERS])
 # The columns that a call adds to those that are kept.
 RESULTS: dict[Mode, tuple[str, ...]] = {
     "pairs": ("subscription",),
@@ -74,6 +79,7 @@ def match(
     tags: Any = None,
     now: Any = None,
     plan: Plan = "auto",
+    observe: str | Observation | None = None,
 ) -> DataFrame:
     """Matches each row of ``df`` against all subscriptions.
 
@@ -96,6 +102,10 @@ def match(
         ``"routed"``: each row goes to the shards that need it, for pairs only. ``"auto"`` is
         ``"in_turn"``, unless shards ``by="pivot"`` have more than 16 GiB together. ``explain()``
         of the result tells which it is
+    observe : a name, or an ``Observation`` of a batch, under which the job that reads the result
+        tells ``rows``, ``matches``, ``tasks``, ``matcher_seconds``, the sum of those in which tasks
+        were at work, and ``index_version``, as ``DataFrame.observe`` does. A row that is routed
+        counts once for each shard
 
     Returns
     -------
@@ -106,10 +116,10 @@ def match(
     ------
     EventError : a column that the expressions or ``keep`` name is missing, or has a type that the
         matcher was not built for
-    OptionError : ``keep``, ``mode``, ``shared``, ``ranges`` or ``tags`` cannot be used; or
-        timestamp literals without a zone were read in another zone than that of the session,
-        ``spark.sql.session.timeZone``; or values are computed in another mode than that of the
-        session, ``spark.sql.ansi.enabled``, which ``Options(ansi=...)`` names
+    OptionError : ``keep``, ``mode``, ``shared``, ``ranges``, ``tags`` or ``observe`` cannot be
+        used; or timestamp literals without a zone were read in another zone than that of the
+        session, ``spark.sql.session.timeZone``; or values are computed in another mode than that of
+        the session, ``spark.sql.ansi.enabled``, which ``Options(ansi=...)`` names
     SubscriptionError : ``ids`` is no list of ids
     StoreError, OSError : the path does not hold a matcher
 
@@ -118,8 +128,9 @@ def match(
     The first call in a session runs one task of one row, which tells whether workers can run
     colmatch. All else is done when a job reads the result.
     """
-    mode = _check_arguments(matcher, mode, shared)
-    return _matched(df, matcher, keep, mode, shared, Beside(ids, tags, now), ranges=ranges, plan=plan)
+    mode = check_arguments(matcher, mode, shared)
+    beside = Beside(ids, tags, now)
+    return _matched(df, matcher, keep, mode, shared, beside, ranges=ranges, plan=plan, observe=observe)
 
 
 def totals(
@@ -131,6 +142,7 @@ def totals(
     tags: Any = None,
     now: Any = None,
     plan: Plan = "auto",
+    observe: str | Observation | None = None,
 ) -> DataFrame:
     """Counts the rows of ``df`` that each subscription matches.
 
@@ -138,7 +150,7 @@ def totals(
 
     Parameters
     ----------
-    df, matcher, shared, ranges, ids, tags, now, plan : as for ``match``
+    df, matcher, shared, ranges, ids, tags, now, plan, observe : as for ``match``
 
     Returns
     -------
@@ -149,8 +161,9 @@ def totals(
     EventError, OptionError, SubscriptionError, StoreError, OSError, DependencyError : as from
         ``match``
     """
-    _check_arguments(matcher, "pairs", shared)
-    counted = _matched(df, matcher, (), "totals", shared, Beside(ids, tags, now), ranges=ranges, plan=plan)
+    check_arguments(matcher, "pairs", shared)
+    beside = Beside(ids, tags, now)
+    counted = _matched(df, matcher, (), "totals", shared, beside, ranges=ranges, plan=plan, observe=observe)
     return counted.groupBy("subscription").sum("rows").toDF("subscription", "rows")
 
 
@@ -165,12 +178,13 @@ def match_topk(
     ids: Any = None,
     tags: Any = None,
     now: Any = None,
+    observe: str | Observation | None = None,
 ) -> DataFrame:
     """Finds the most relevant subscriptions among those that are true for each row of ``df``.
 
     Parameters
     ----------
-    df, matcher, keep, shared, ids, tags, now : as for ``match``
+    df, matcher, keep, shared, ids, tags, now, observe : as for ``match``
     k, score, event_weights : as for ``Matcher.match_topk``; columns of weights are those of ``df``
 
     Returns
@@ -184,14 +198,14 @@ def match_topk(
     EventError, StoreError, OSError : as from ``match``. What a worker finds wrong with a weight is
         an EventError in the job that fails, which counts events within their partition
     """
-    _check_arguments(matcher, "pairs", shared)
+    check_arguments(matcher, "pairs", shared)
     best = TopKOptions(k, score, dict(event_weights) if isinstance(event_weights, Mapping) else event_weights)
-    return _matched(df, matcher, keep, "pairs", shared, Beside(ids, tags, now), best)
+    return _matched(df, matcher, keep, "pairs", shared, Beside(ids, tags, now), best, observe=observe)
 
 
 def _matched(
     df: DataFrame,
-    matcher: Matcher | str | os.PathLike[str],
+    matcher: Matcher | Pinned | str | os.PathLike[str],
     keep: Sequence[str],
     mode: Mode,
     shared: bool | None,
@@ -199,13 +213,15 @@ def _matched(
     best: TopKOptions | None = None,
     ranges: RangeNames | None = None,
     plan: Plan = "auto",
+    observe: str | Observation | None = None,
 ) -> DataFrame:
     results = ["subscription", "score"] if best is not None else list(RESULTS[mode])
     kept = kept_names(keep)
+    _check_observe(observe)
     if not isinstance(df, DataFrame):
         raise EventError(f"events are a Spark DataFrame here, not {type(df).__name__}: Matcher.match takes others")
-    columns = _ColumnNames(df)
-    _check_kept(kept, columns, results)
+    columns = ColumnNames(df)
+    _check_kept(kept, columns, [*results, OBSERVED])
     given, file, hash, opened = opened_index(matcher)
     plan = checked_plan(plan, given, mode, best is not None)
     check_settings(SessionSettings.of(df.sparkSession), opened)
@@ -248,11 +264,37 @@ def _matched(
         schema.add(name, types[name], nullable=False)
     check_workers(df.sparkSession, isinstance(df, ClassicDataFrame))
     index = reachable(df, given, file, hash, shared, opened)
-    task = Task(index, len(kept), tuple(used), mode, tuple(schema.names), best, ranges and dict(ranges), subset, now)
-    return planned(events, task, schema, plan) if index.folder else events.mapInArrow(guarded(task), schema)
+    task = Task(
+        index, len(kept), tuple(used), mode, tuple(schema.names), best, ranges and dict(ranges), subset, now,
+        observe is not None, log.isEnabledFor(logging.INFO),
+    )  # fmt: skip
+    if observe is not None:
+        schema = schema.add(OBSERVED, NUMBERS)
+    found = planned(events, task, schema, plan) if index.folder else events.mapInArrow(guarded(task), schema)
+    return found if observe is None else _observed(found, observe, hash)
 
 
-def _check_arguments(matcher: object, mode: object, shared: object) -> MatchMode:
+def _observed(found: DataFrame, observe: str | Observation, hash: str) -> DataFrame:
+    """Returns what tasks have found, whose numbers Spark tells, without the rows that have them."""
+    rows, matches, nanoseconds = (F.coalesce(F.sum(f"`{OBSERVED}`.{name}"), F.lit(0)) for name in NUMBERS.names)
+    seen = found.observe(
+        observe,
+        rows.alias("rows"),
+        matches.alias("matches"),
+        F.count(f"`{OBSERVED}`").alias("tasks"),
+        (nanoseconds / 1e9).alias("matcher_seconds"),
+        F.lit(hash[:VERSION_DIGITS]).alias("index_version"),
+    )
+    return seen.where(f"`{OBSERVED}` IS NULL").drop(OBSERVED)
+
+
+def _check_observe(observe: object) -> None:
+    # Connect's class is another, which only Connect has.
+    if observe is not None and not text(observe) and type(observe).__name__ != "Observation":
+        raise OptionError(f"observe={shown(observe)}: a name or an Observation is needed")
+
+
+def check_arguments(matcher: object, mode: object, shared: object) -> MatchMode:
     """Checks what can be checked without the DataFrame; returns the mode."""
     chosen: MatchMode = checked_choice("mode={}", mode, get_args(MatchMode))
     if shared is not None and checked_flag("shared={}", shared) and isinstance(matcher, Matcher):
@@ -262,7 +304,7 @@ def _check_arguments(matcher: object, mode: object, shared: object) -> MatchMode
     return chosen
 
 
-def _check_kept(kept: list[str], columns: _ColumnNames, results: list[str]) -> None:
+def _check_kept(kept: list[str], columns: ColumnNames, results: list[str]) -> None:
     """Checks that no column is kept twice, nor one that is called as the result."""
     for name in kept:
         if columns.folded(name) in results:
@@ -274,7 +316,7 @@ def _check_kept(kept: list[str], columns: _ColumnNames, results: list[str]) -> N
             raise OptionError(f"keep has {name!r} {times} times")
 
 
-class _ColumnNames:
+class ColumnNames:
     """The names of a DataFrame's columns, looked up as Spark does.
 
     Case does not matter, unless ``spark.sql.caseSensitive`` says so.

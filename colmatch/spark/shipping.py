@@ -24,6 +24,7 @@ import tempfile
 import weakref
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 from pyspark.errors import UnsupportedOperationException
 from pyspark.sql import DataFrame, SparkSession
@@ -34,7 +35,7 @@ from colmatch.errors import OptionError, StoreError
 from colmatch.indexing.registry import is_in_pages
 from colmatch.matcher import Matcher
 from colmatch.paged.header import is_pages
-from colmatch.spark.manifest import present
+from colmatch.spark.manifest import Manifest, present
 from colmatch.spark.storage import Folder
 from colmatch.spark.worker import IndexFile, packed
 from colmatch.store.file import content_hash
@@ -51,20 +52,29 @@ _paged: dict[Path, Matcher] = {}  # those in files of pages that were given by p
 _links: dict[Path, list[Path]] = {}  # path that was given -> links to its versions, the newest last
 
 
-def opened_index(matcher: Matcher | str | os.PathLike[str]) -> tuple[Path | Folder, Path, str, Matcher]:
-    """Returns the path that was given, a file of the same matcher, its hash, and the matcher.
+class Pinned(NamedTuple):
+    """A version of an index in a file that stays as it is.
 
     Of a folder of shards, they are the folder, its model and the hash of its manifest.
     """
+
+    given: Path | Folder  # what the caller calls the index
+    file: Path
+    hash: str
+    opened: Matcher
+
+
+def opened_index(matcher: Matcher | Pinned | str | os.PathLike[str]) -> Pinned:
+    """Returns the version of an index that a caller means."""
+    if isinstance(matcher, Pinned):
+        return matcher
     if isinstance(matcher, Matcher):
         file, hash = _saved(matcher)
-        return file, file, hash, matcher
+        return Pinned(file, file, hash, matcher)
     name = arguments.file_name(matcher) or ""
     if "://" in name or os.path.isdir(name):
         folder = Folder(name)
-        manifest = present(folder)
-        file = Path(folder.local(manifest.model))
-        return folder, file, manifest.hash, Matcher.open(file, mmap=True)
+        return pinned_shards(folder, present(folder))
     given = Path(os.path.abspath(file_name(matcher)))
     if is_pages(str(given)):
         if given not in _paged:
@@ -74,7 +84,13 @@ def opened_index(matcher: Matcher | str | os.PathLike[str]) -> tuple[Path | Fold
     opened = Matcher.open(file, mmap=True)
     if content_hash(file) != hash:
         raise StoreError(f"{given} was replaced while it was read: call match again")
-    return given, file, hash, opened
+    return Pinned(given, file, hash, opened)
+
+
+def pinned_shards(folder: Folder, manifest: Manifest) -> Pinned:
+    """Returns a version of a folder of shards."""
+    file = Path(folder.local(manifest.model))
+    return Pinned(folder, file, manifest.hash, Matcher.open(file, mmap=True))
 
 
 def reachable(
@@ -89,8 +105,8 @@ def reachable(
         if shared is False:
             raise OptionError("shared=False: shards are not sent to workers, which open the folder: leave shared out")
         return IndexFile(hash, given.address, f"manifest-{hash}.json", artifact=False, folder=given.address)
-    if shared:
-        return IndexFile(hash, str(given), str(given), artifact=False)
+    if shared:  # another machine has no folder of this process
+        return IndexFile(hash, str(given), str(given if file.parent == _folder() else file), artifact=False)
     spark = df.sparkSession
     if (
         shared is None
@@ -147,22 +163,30 @@ def _pinned(path: Path) -> tuple[Path, str]:
     The link keeps this version when the index is replaced. It is the path itself on another file
     system than the temporary folder, or where links are not allowed.
     """
-    new = _folder() / f"link-{os.urandom(8).hex()}"
     try:
-        os.link(os.path.realpath(path), new)
+        link, hash = linked(path, _folder())
     except OSError:
         return path, content_hash(path)
-    try:
-        hash = content_hash(new)
-        link = new.replace(_folder() / f"colmatch-{hash}")
-    finally:
-        new.unlink(missing_ok=True)  # also when it was to replace a link to the same file, which does nothing
     links = _links[path] = [*(old for old in _links.get(path, []) if old != link), link]
     for old in links[:-VERSIONS_KEPT]:
         links.remove(old)
         if not any(old in others for others in [*_links.values(), [file for _, file, _ in _saves.values()]]):
             old.unlink(missing_ok=True)
     return link, hash
+
+
+def linked(path: Path, folder: Path) -> tuple[Path, str]:
+    """Links an index into a folder under its content hash; returns the link and that hash.
+
+    Raises OSError: the folder is on another file system, or links are not allowed.
+    """
+    new = folder / f"link-{os.urandom(8).hex()}"
+    os.link(os.path.realpath(path), new)
+    try:
+        hash = content_hash(new)
+        return new.replace(folder / f"colmatch-{hash}"), hash
+    finally:
+        new.unlink(missing_ok=True)  # also when it was to replace a link to the same file, which does nothing
 
 
 @cache

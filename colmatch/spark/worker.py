@@ -35,11 +35,14 @@ from colmatch.matching.topk.arguments import Score
 from colmatch.spark.manifest import hash_in, named
 from colmatch.spark.sharded import ShardedMatcher
 from colmatch.spark.storage import Folder
+from colmatch.spark.tally import OBSERVED, Tally, matches_of, no_numbers, show_log
 from colmatch.store.file import content_hash
 
 PAIRS_MOST = 1 << 20  # of one batch that goes back to Spark: an event may match every subscription
 
 MATCHERS_MOST = 4
+
+VERSION_DIGITS = 12  # of a content hash, as users see it
 
 Mode = Literal["pairs", "list", "count", "exists", "totals"]
 
@@ -104,6 +107,8 @@ class Task:
     ranges : attributes that are ranges, as for ``Matcher.match``
     among : the subscriptions that are matched among; None for all
     now : the time of all events, as for ``Matcher.match``
+    observed : the result has one row more, as ``tally.py`` says
+    log : the worker is to write its log
     """
 
     index: IndexFile
@@ -115,13 +120,45 @@ class Task:
     ranges: RangeNames | None = None
     among: Subset | None = None
     now: Any = None
+    observed: bool = False
+    log: bool = False
 
     def __call__(self, partition: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        first = next(partition, None)
+        tally = Tally()
+        taken = tally.taken(partition)
+        first = next((batch for batch in taken if len(batch)), None)
         if first is None:
             return
-        matcher = open_index(self.index)
-        reader = pa.RecordBatchReader.from_batches(first.schema, chain([first], partition))
+        show_log(self.log)
+        ended = ""
+        try:
+            matcher = open_index(self.index)
+            reader = pa.RecordBatchReader.from_batches(first.schema, chain([first], taken))
+            for batch in tally.found(self._results(matcher, reader), matches_of(self.mode)):
+                yield batch.append_column(OBSERVED, no_numbers(len(batch))) if self.observed else batch
+            if self.observed:
+                yield self._last_row(matcher, first, tally.row())
+        except GeneratorExit:
+            ended = ", and Spark wanted no more"
+            raise
+        except BaseException as error:
+            ended = f", ended by {type(error).__name__}: {error}"
+            raise
+        finally:
+            tally.tell(self.index.origin, self.index.hash[:VERSION_DIGITS], ended)
+
+    def _last_row(self, matcher: Matcher | ShardedMatcher, first: pa.RecordBatch, numbers: pa.Array) -> pa.RecordBatch:
+        """Returns the row with the numbers; its other values are of the right types, no more."""
+        id = pa.array([0] if pa.types.is_integer(matcher.ids.type) else [""])
+        plain = {
+            "subscription": id, "subscriptions": pa.ListArray.from_arrays([0, 0], id), "score": pa.array([0.0]),
+            "count": pa.array([0]), "exists": pa.array([False]), "rows": pa.array([0]),
+        }  # fmt: skip
+        kept = [column.take(pa.array([0])) for column in first.columns[: self.kept]]
+        results = [plain[name] for name in self.names[self.kept :]]
+        return pa.RecordBatch.from_arrays([*kept, *results, numbers], names=[*self.names, OBSERVED])
+
+    def _results(self, matcher: Matcher | ShardedMatcher, reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
         if self.mode == "totals":
             yield from self._total_rows(matcher, reader)
             return

@@ -106,6 +106,15 @@ def read_arrays(path: Path, mmap: bool = True, verify: bool = True) -> tuple[dic
         return _parse(os.fspath(path), size, read, verify)
 
 
+def is_saved(path: Path) -> bool:
+    """Says whether a file is one of this kind, as far as its first bytes tell."""
+    try:
+        with _open(path) as file:
+            return file.read(len(_MAGIC)) == _MAGIC
+    except (OSError, StoreError):
+        return False  # whoever opens it says why
+
+
 def content_hash(path: Path) -> str:
     """Returns 32 hexadecimal digits that tell one content from another.
 

@@ -80,3 +80,63 @@ def test_a_stream_takes_the_index_along(tmp_path):
     pairs, refused = run_connected(IMPORTS + STREAM, str(tmp_path))
     assert pairs == [[id, 1] for id in range(51, 98)] + [[id, sub] for id in (98, 99) for sub in (1, 2)]
     assert "more than 10: save it where all workers see it and pass its path with shared=True, or" in refused
+
+
+MATCH_STREAM = """
+import logging
+from pathlib import Path
+from pyspark.sql import Observation
+from colmatch.spark import match_stream
+folder = Path(arguments)
+spark.sql("SELECT id, id AS age FROM range(0, 100, 1, 2)").write.parquet(f"{folder}/in")
+source = spark.readStream.schema("id long, age long").option("maxFilesPerTrigger", 1).parquet(f"{folder}/in")
+
+def run(sink):
+    stream = match_stream(source, f"{folder}/alerts", sink, f"{folder}/checkpoint", keep=["id"])
+    query = stream.trigger(availableNow=True).start()
+    assert query.awaitTermination(120)
+    return [one["observedMetrics"]["colmatch"]["values"] for one in query.recentProgress if one["observedMetrics"]]
+
+def sink(matched, number):  # runs on the server
+    from colmatch.matcher import Matcher
+    matched.write.mode("overwrite").parquet(f"{folder}/out/batch={number}")
+    Matcher.build({2: "age >= 0"}, {"age": "bigint"}).save(f"{folder}/alerts")
+
+Matcher.build({1: "age >= 0"}, {"age": "bigint"}).save(f"{folder}/alerts")
+logging.getLogger("colmatch.spark").setLevel("INFO")
+progress = run(sink)
+for name in ("1", ".1.crc"):
+    Path(f"{folder}/checkpoint/commits/{name}").unlink(missing_ok=True)
+Matcher.build({3: "age >= 0"}, {"age": "bigint"}).save(f"{folder}/alerts")
+run(f"{folder}/out")  # does the last batch again
+rows = spark.read.parquet(f"{folder}/out").select("batch", "subscription", "index_version").distinct().collect()
+records = [json.loads(Path(f"{folder}/checkpoint/colmatch/batches/{number}.json").read_text()) for number in (0, 1)]
+refused = []
+for pointer in ("alerts", f"{folder}/nothing"):
+    try:
+        match_stream(source, pointer, sink, f"{folder}/checkpoint/other").trigger(availableNow=True).start().awaitTermination()
+    except Exception as error:
+        refused.append(str(error))
+numbers = Observation()
+match(spark.range(10).toDF("age"), f"{folder}/alerts", observe=numbers).collect()
+print(json.dumps({
+    "progress": progress,
+    "rows": sorted(map(list, rows)),
+    "records": records,
+    "refused": refused,
+    "observed": [numbers.get["rows"], numbers.get["matches"], numbers.get["tasks"]],
+}))
+"""
+
+
+def test_match_stream(connect, tmp_path):
+    """The function of each batch runs on the server, which has the paths."""
+    found = connect(MATCH_STREAM, str(tmp_path))
+    first, second = found["records"]
+    assert found["rows"] == [[0, 1, first["index_version"]], [1, 2, second["index_version"]]]
+    assert [one["replayed"] for one in found["records"]] == [False, True]
+    assert [(one["rows"], one["matches"], one["tasks"]) for one in found["records"]] == [(50, 50, 1)] * 2
+    assert found["progress"] == [[50]] * 2
+    assert "pointer='alerts': with Connect a path is one of the server: give it from the root" in found["refused"][0]
+    assert "there is no saved matcher" in found["refused"][1]
+    assert found["observed"] == [10, 10, 2]

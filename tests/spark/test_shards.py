@@ -121,6 +121,18 @@ def test_explain_tells_the_plan(spark: Any, events: Any, tmp_path: Path, plan: A
     assert ("send_rows_to_3_shards" in shown) == ("match_one_shard_each" in shown) == (plan == "routed")
 
 
+@pytest.mark.parametrize("plan", PLANS)
+def test_numbers_of_a_job(spark: Any, events: Any, tmp_path: Path, plan: Any) -> None:
+    from pyspark.sql import Observation
+
+    build_shards(frame(spark, SUBSCRIPTIONS), events, tmp_path, 3, "pivot")
+    seen = Observation()
+    matches = match(events, tmp_path, plan=plan, observe=seen).count()
+    told = seen.get
+    assert (told["matches"], told["index_version"]) == (matches, present(Folder(tmp_path)).hash[:12])
+    assert told["rows"] == 400 if plan == "in_turn" else told["rows"] > 400
+
+
 def test_rows_go_where_their_pivots_are(spark: Any, tmp_path: Path) -> None:
     events = spark.sql("SELECT id, map(concat('k', id % 10), 1L) AS m FROM range(100)")
     texts = {i: f"m['k{i % 10}'] = 1 AND m['k{i % 10}'] < {i + 2}" for i in range(200)}

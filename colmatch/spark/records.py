@@ -1,0 +1,242 @@
+"""The folder in which a stream records the version of the index that each batch is matched with.
+
+::
+
+    batches/<number>.json    a line of JSON: the version, and what the batch has come to
+    versions/colmatch-<hash> the index files that the last batches are matched with
+
+Spark does a batch again if it was killed before the batch was committed. The batch must then find
+the version of the first time, though the pointer names another one by now. So a version is linked
+into the folder before it is recorded, and recorded before it is used. A version goes when no batch
+that can come again is recorded with it: Spark does the last batch alone again. Each step leaves the
+folder such that a kill before the next one does no harm, and one driver at a time writes in it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+from colmatch.errors import StoreError, shown
+from colmatch.matcher import Matcher
+from colmatch.paged.header import is_pages
+from colmatch.spark.manifest import POINTER, named
+from colmatch.spark.shipping import Pinned, linked, opened_index, pinned_shards
+from colmatch.spark.storage import Folder
+from colmatch.store.file import content_hash, is_saved
+from colmatch.store.replacing import replacing, sync_folder
+from colmatch.store.saved import file_name
+
+RECORDS_KEPT = 100  # batches, as many as Spark keeps in a checkpoint by default
+_AGAIN = 2  # batches whose versions are kept: one that may come again, and the one before it
+_POINTER_MOST = 4096  # bytes of a file that names another
+
+
+class Records:
+    """The folder of records of one stream.
+
+    Attributes
+    ----------
+    folder : the place
+    checkpoint : that of the stream, as far as it is a folder of this machine
+    """
+
+    def __init__(self, folder: Path, checkpoint: Path | None) -> None:
+        self.folder = folder
+        self.checkpoint = checkpoint
+        self.held: Pinned | None = None  # the version that was used last
+
+    def prepare(self) -> None:
+        """Makes the folders.
+
+        Raises StoreError: they cannot be written to.
+        """
+        try:
+            for name in ("batches", "versions"):
+                (self.folder / name).mkdir(parents=True, exist_ok=True)
+                sync_folder(str(self.folder / name))
+                if not os.access(self.folder / name, os.W_OK | os.X_OK):
+                    raise PermissionError(13, "may not be written to", str(self.folder / name))
+        except OSError as error:
+            raise StoreError(
+                f"the records of a stream cannot be written ({error}): pass another folder, match_stream(records=…)"
+            ) from error
+
+    def current(self, pointer: Path) -> Pinned:
+        """Returns the version that a pointer names now, kept in this folder.
+
+        Raises StoreError, OSError: there is none.
+        """
+        given = current_file(pointer)
+        if given.is_dir():  # of shards, which keeps old versions itself
+            return opened_index(given)
+        source, hash = opened_index(given)[1:3] if is_pages(str(given)) else (given, content_hash(given))
+        held = self.held
+        if held is not None and hash == held.hash and held.file.exists():
+            return held
+        try:
+            file, hash = linked(source, self.folder / "versions")
+        except OSError:
+            file, hash = self._copied(source)
+        return self._opened(pointer, file, hash)
+
+    def recorded(self, number: int, pointer: Path) -> Pinned | None:
+        """Returns the version that a batch is recorded with, if it is.
+
+        Raises StoreError: the records are of another stream, or the version is gone.
+        """
+        there = self._numbers()
+        if there and there[-1] > number:
+            raise StoreError(
+                f"{self.folder} has records of batches up to {there[-1]}, and batch {number} begins: the folder is that of "
+                "another stream, or the checkpoint was put back. Pass another folder, match_stream(records=…), or "
+                "remove this one, and the present version is used"
+            )
+        if there and (found := self.read(there[-1])["query"]) and (query := self.query()) and found != query:
+            raise StoreError(
+                f"{self.folder} has the records of another stream (query {found}, and this is {query}): pass another "
+                "folder, match_stream(records=…), or remove this one"
+            )
+        if number not in there:
+            return None
+        record = self.read(number)
+        hash = record["index"]
+        if record.get("shards"):
+            folder = Folder(record["shards"])
+            return pinned_shards(folder, named(folder, f"manifest-{hash}.json"))
+        file = self.folder / "versions" / f"colmatch-{hash}"
+        try:
+            return self._opened(pointer, file, hash)
+        except FileNotFoundError as error:
+            raise StoreError(
+                f"batch {number} was begun with version {hash} of the index, and {file} is gone: put it back, or remove "
+                f"{self.path(number)}, and the present version is used"
+            ) from error
+
+    def write(self, number: int, record: dict[str, Any]) -> None:
+        """Writes the record of a batch, whole or not at all."""
+        with replacing(self.path(number)) as file:
+            file.write(json.dumps(record | {"query": self.query()}).encode() + b"\n")
+
+    def read(self, number: int) -> dict[str, Any]:
+        """Returns the record of a batch.
+
+        Raises StoreError: it is damaged.
+        """
+        path = self.path(number)
+        try:
+            record: dict[str, Any] = json.loads(path.read_bytes())
+            if record["batch"] == number and isinstance(record["index"], str) and isinstance(record["query"], str):
+                return record
+        except (ValueError, KeyError, TypeError):
+            pass
+        raise StoreError(f"{path} is damaged: remove it, and the present version of the index is used")
+
+    def clear(self) -> None:
+        """Removes versions that no batch needs, what was left of kills, and old records."""
+        there = self._numbers()
+        needed = {f"colmatch-{self.read(number)['index']}" for number in there[-_AGAIN:]}
+        for file in (self.folder / "versions").iterdir():
+            if file.name not in needed:
+                file.unlink(missing_ok=True)
+        for number in there[:-RECORDS_KEPT]:
+            self.path(number).unlink(missing_ok=True)
+
+    def query(self) -> str:
+        """Returns the id of the stream, which its checkpoint has; "" where that is elsewhere."""
+        try:
+            found = json.loads((self.checkpoint / "metadata").read_bytes())["id"] if self.checkpoint else ""
+        except (OSError, ValueError, KeyError, TypeError):
+            return ""
+        return str(found)
+
+    def _opened(self, pointer: Path, file: Path, hash: str) -> Pinned:
+        held = self.held
+        if held is None or held.hash != hash or not file.exists():
+            if content_hash(file) != hash:
+                raise StoreError(
+                    f"{file} was changed after it was linked: replace an index by Matcher.save, or rename it"
+                )
+            held = self.held = Pinned(pointer, file, hash, Matcher.open(file, mmap=True))
+        return held
+
+    def _copied(self, source: Path) -> tuple[Path, str]:
+        """Copies an index from another file system."""
+        new = self.folder / "versions" / f"copy-{os.urandom(8).hex()}"
+        with open(source, "rb") as old, replacing(new) as file:
+            shutil.copyfileobj(old, file, 1 << 20)
+        hash = content_hash(new)
+        return new.replace(new.with_name(f"colmatch-{hash}")), hash
+
+    def path(self, number: int) -> Path:
+        return self.folder / "batches" / f"{number}.json"
+
+    def _numbers(self) -> list[int]:
+        """Returns the batches that have records, the last one last."""
+        names = [path.stem for path in (self.folder / "batches").glob("*.json")]
+        return sorted(int(name) for name in names if name.isdecimal())
+
+
+def current_file(pointer: Path) -> Path:
+    """Returns the index that a pointer names now.
+
+    A pointer is a saved matcher; or a folder of them, of which the last by name counts; or a folder
+    of shards; or a text file with the path of any, which is relative to the file's folder.
+
+    Raises
+    ------
+    StoreError : there is none
+    OSError : as from ``open``
+    """
+    if pointer.is_dir():
+        return pointer if (pointer / POINTER).is_file() else _last(pointer)
+    if is_index(pointer):
+        return pointer
+    named = _named(pointer)
+    found = pointer.parent / file_name(named)
+    if found.is_dir():
+        return found if (found / POINTER).is_file() else _last(found)
+    if not is_index(found):
+        raise StoreError(f"{pointer} names {shown(named)}, which is no saved matcher: write the path of one into it")
+    return found
+
+
+def is_index(path: Path) -> bool:
+    """Says whether a file has an index in it, as far as its first bytes tell."""
+    return is_saved(path) or is_pages(str(path))
+
+
+def _last(folder: Path) -> Path:
+    """Returns the last index of a folder; digits in names are compared as numbers."""
+    names = [entry.name for entry in os.scandir(folder) if not entry.name.startswith((".", "_"))]
+    some = [name for name in names if is_index(folder / name)]
+    if not some:
+        raise StoreError(f"the folder {folder} has no saved matcher: save one into it, matcher.save('{folder}/1.cm')")
+    return folder / max(some, key=lambda name: (_in_turn(name), name))
+
+
+def _in_turn(name: str) -> list[int | str]:
+    """Returns a name as it is sorted; every other part is a number."""
+    return [int(part) if i % 2 else part for i, part in enumerate(re.split(r"(\d+)", name))]
+
+
+def _named(pointer: Path) -> str:
+    """Returns the path that a text file has in it."""
+    if not pointer.is_file():
+        raise StoreError(f"there is no saved matcher {pointer}: call matcher.save('{pointer}') before")
+    with open(pointer, "rb") as file:
+        data = file.read(_POINTER_MOST + 1)
+    try:
+        text = data.decode().strip()
+    except UnicodeDecodeError:
+        text = ""
+    if not text or len(data) > _POINTER_MOST or "\n" in text or not text.isprintable():
+        raise StoreError(
+            f"{pointer} is neither a saved matcher, nor a folder of them, nor a text file with the path of one: call "
+            "matcher.save there"
+        )
+    return text

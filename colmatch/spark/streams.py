@@ -1,0 +1,306 @@
+"""Streams that take up each new version of their index, and match a batch again as before.
+
+``match_stream`` goes through ``foreachBatch``. At the beginning of a batch it records the version
+that the pointer names, or reads the record if the batch comes again (``records.py``). The sink then
+gets the matches. With Connect all of this runs on the server, to which ``_Batches`` is sent.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+
+from pyspark.sql import Column, DataFrame, Observation
+from pyspark.sql import functions as F
+from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
+
+from colmatch import arguments
+from colmatch.errors import EventError, OptionError, near, shown
+from colmatch.matching.kept import kept_names
+from colmatch.matching.range_worker import RangeNames
+from colmatch.matching.topk.arguments import Score
+from colmatch.spark.frames import ColumnNames, MatchMode, check_arguments, match, match_topk
+from colmatch.spark.plans import Plan
+from colmatch.spark.probe import check_workers
+from colmatch.spark.records import Records
+from colmatch.spark.storage import Folder
+from colmatch.spark.tally import log, show_log
+from colmatch.spark.worker import VERSION_DIGITS
+
+if TYPE_CHECKING:
+    from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+    from colmatch.spark.shipping import Pinned
+
+Sink = str | os.PathLike[str] | Callable[[DataFrame, int], object]
+
+VERSION = "index_version"  # a column of the result
+BATCH = "batch"  # a column that files get from the names of their folders
+NAME = "colmatch"  # of the numbers in the progress of a query
+OBSERVED_SECONDS = 2.0  # that the numbers of a job may come after it
+
+_BESIDE = ("keep", "shared", "ids", "tags", "now")
+_ALL = (*_BESIDE, "mode", "ranges", "plan")
+_TOP_K = (*_BESIDE, "k", "score", "event_weights")
+_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
+
+
+class Matching(TypedDict, total=False):
+    """Keyword arguments of ``match``, and with ``k`` those of ``match_topk``."""
+
+    keep: str | Sequence[str]
+    mode: MatchMode
+    k: int
+    score: Score
+    event_weights: Any
+    shared: bool | None
+    ranges: RangeNames | None
+    plan: Plan
+    ids: Any
+    tags: Any
+    now: Any
+
+
+def match_stream(
+    df: DataFrame,
+    pointer: str | os.PathLike[str],
+    sink: Sink,
+    checkpoint: str | os.PathLike[str] | None = None,
+    *,
+    format: str = "parquet",
+    records: str | os.PathLike[str] | None = None,
+    event_time: str | None = None,
+    **matching: Unpack[Matching],
+) -> DataStreamWriter:
+    """Matches a stream, each batch with the version of the index that is the current one then.
+
+    >>> match_stream(offers, "alerts.cm", "fired", "checkpoint").start()  # doctest: +SKIP
+
+    The version is chosen when a batch begins, and recorded. A batch that was killed comes again
+    with the same rows, and is matched with the same version.
+
+    Parameters
+    ----------
+    df : events, streaming
+    pointer : where the current version is: a saved matcher that is saved over; a folder of saved
+        matchers, of which the last by name counts, with digits compared as numbers; or a folder of
+        shards; or a text file with the path of one of them
+    sink : a folder, in which batch ``n`` is the folder ``batch=n``, overwritten if the batch comes
+        again; or a function of a DataFrame and the number of its batch, which runs one job
+    checkpoint : a folder, where Spark keeps how far the stream is
+    format : of the files in the folder ``sink``
+    records : a folder for records and for index files; by default the folder ``colmatch`` in
+        ``checkpoint``. It is needed where ``checkpoint`` is no folder of this machine
+    event_time : a timestamp column, of which the record of a batch has the latest value, and how
+        late that was matched
+    matching : ``keep``, ``mode``, ``shared``, ``ranges``, ``plan``, ``ids``, ``tags`` and ``now``
+        as for ``match``; with ``k``, also ``score`` and ``event_weights``, as for ``match_topk``
+
+    Returns
+    -------
+    DataStreamWriter : its ``foreachBatch`` and checkpoint are set. Set its trigger and its name if
+    you wish, and start it. The sink gets the columns of ``match`` or ``match_topk``, and the string
+    ``index_version``, the first 12 digits of the content hash
+
+    Raises
+    ------
+    EventError : ``df`` is not streaming or lacks a column, or as from ``match``
+    OptionError : an argument cannot be used, or as from ``match``
+    StoreError, OSError : the pointer names no saved matcher, or the folder cannot be written to.
+        With Connect, paths are those of the server, and this is found by the first batch
+    DependencyError : as from ``match``
+    """
+    if not isinstance(df, DataFrame):
+        raise EventError(f"events are a streaming DataFrame of Spark here, not {type(df).__name__}")
+    if not df.isStreaming:
+        raise EventError("df is no stream: use colmatch.spark.match, or make df with spark.readStream")
+    classic = isinstance(df, ClassicDataFrame)
+    if checkpoint is None:
+        raise OptionError("checkpoint is missing: name the folder in which Spark is to keep how far the stream is")
+    kept_at = _path(checkpoint, "checkpoint", classic)
+    batches = _Batches(
+        pointer=_local(_path(pointer, "pointer", classic), "pointer"),
+        checkpoint=kept_at,
+        folder=_records_folder(records, kept_at, classic),
+        sink=sink if callable(sink) else _path(sink, "sink", classic, " or a function"),
+        format=_checked_format(format),
+        event_time=_checked_event_time(df, event_time),
+        matching=_checked_matching(df, matching, to_files=not callable(sink)),
+        log=log.isEnabledFor(logging.INFO),
+    )
+    check_workers(df.sparkSession, classic)
+    if classic:
+        batches.records.prepare()
+        batches.planned(df, batches.records.current(Path(batches.pointer)), None)
+    writer: DataStreamWriter = df.observe(NAME, *batches.measured(df)).writeStream.foreachBatch(batches)
+    return writer.option("checkpointLocation", kept_at)
+
+
+@dataclass
+class _Batches:
+    """What ``foreachBatch`` calls; arguments are those of ``match_stream``, checked."""
+
+    pointer: str
+    checkpoint: str
+    folder: str
+    sink: Any
+    format: str
+    event_time: str
+    matching: dict[str, Any]
+    log: bool
+    _records: Records | None = field(default=None, init=False)
+
+    @property
+    def records(self) -> Records:
+        if self._records is None:
+            there = None if _ADDRESS.match(self.checkpoint) else Path(self.checkpoint)
+            self._records = Records(Path(self.folder), there)
+        return self._records
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_records": None}  # on a Connect server, it is made there
+
+    def __call__(self, batch: DataFrame, number: int) -> None:
+        if not isinstance(batch, ClassicDataFrame):
+            show_log(self.log)  # this is a process of the server
+        started, records = time.time(), self.records
+        records.prepare()
+        index = records.recorded(number, Path(self.pointer))
+        replayed = index is not None
+        if index is None:
+            index = records.current(Path(self.pointer))
+        events, found = Observation(), Observation()
+        # A version that does not fit the stream is an error here, before it is recorded.
+        matched = self.planned(batch.observe(events, *self.measured(batch)), index, found)
+        version = index.hash[:VERSION_DIGITS]
+        record = {
+            "batch": number, VERSION: version, "index": index.hash, "started": _utc(started), "replayed": replayed
+        }  # fmt: skip
+        if isinstance(index.given, Folder):
+            record["shards"] = index.given.address
+        if not replayed:
+            records.write(number, record)
+        records.clear()
+        try:
+            self._write(matched.withColumn(VERSION, F.lit(version)), number)
+        except Exception as error:
+            error.add_note(f"when batch {number} comes again, it is matched with the version in {records.path(number)}")
+            raise
+        ended = time.time()
+        record |= {"seconds": round(ended - started, 3)} | _told(found)
+        latest = _told(events).get("event_time")
+        if latest is not None:
+            record |= {"event_time": _utc(latest / 1e6), "lag": round(ended - latest / 1e6, 3)}
+        records.write(number, record)
+        log.info("%s, batch %d: %s", self.pointer, number, record)
+
+    def measured(self, events: DataFrame) -> list[Column]:
+        """Returns what Spark tells of the events of a batch: rows, and the latest time."""
+        rows = [F.count(F.lit(1)).alias("rows")]
+        if self.event_time:
+            time = ColumnNames(events).column(self.event_time).cast("timestamp")
+            rows.append(F.unix_micros(F.max(time)).alias("event_time"))
+        return rows
+
+    def planned(self, df: DataFrame, index: Pinned, observe: Any) -> DataFrame:
+        """Returns the matches of a DataFrame, which are found when a job reads them."""
+        find: Callable[..., DataFrame] = match_topk if "k" in self.matching else match
+        return find(df, index, observe=observe, **self.matching)
+
+    def _write(self, matched: DataFrame, number: int) -> None:
+        if callable(self.sink):
+            self.sink(matched, number)
+        else:
+            matched.write.format(self.format).mode("overwrite").save(f"{self.sink}/{BATCH}={number}")
+
+
+def _told(observation: Observation) -> dict[str, Any]:
+    """Returns the numbers of a job; none if no job has run.
+
+    A classic session has them a little later than the result, and would wait for a job forever.
+    """
+    told = getattr(observation, "_jo", None)
+    until = time.monotonic() + OBSERVED_SECONDS
+    while told is not None and not told.future().isCompleted():
+        if time.monotonic() > until:
+            return {}
+        time.sleep(0.01)
+    numbers: dict[str, Any] = observation.get
+    return numbers
+
+
+def _utc(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")
+
+
+def _path(value: object, what: str, classic: bool, otherwise: str = "") -> str:
+    """Returns a path as an absolute one, and an address as it is."""
+    name = arguments.file_name(value)
+    if not name or "\0" in name:
+        raise OptionError(f"{what}={shown(value)}: a path{otherwise} is needed")
+    if _ADDRESS.match(name):
+        return name
+    if not classic and not os.path.isabs(name):
+        raise OptionError(f"{what}={shown(name)}: with Connect a path is one of the server: give it from the root")
+    return os.path.abspath(name)
+
+
+def _local(path: str, what: str) -> str:
+    if _ADDRESS.match(path):
+        raise OptionError(f"{what}={shown(path)}: a path of this machine is needed; mount what it is on")
+    return path
+
+
+def _records_folder(records: object, checkpoint: str, classic: bool) -> str:
+    if records is not None:
+        return _local(_path(records, "records", classic), "records")
+    if _ADDRESS.match(checkpoint):
+        raise OptionError(f"the checkpoint is elsewhere, {shown(checkpoint)}: pass a folder of this machine, records=…")
+    return os.path.join(checkpoint, "colmatch")
+
+
+def _checked_format(format: object) -> str:
+    found = arguments.text(format)
+    if not found:
+        raise OptionError(f"format={shown(format)}: the name of a format is needed, such as 'parquet'")
+    return found
+
+
+def _checked_event_time(df: DataFrame, event_time: object) -> str:
+    """Returns the column as the DataFrame has it, "" for none."""
+    if event_time is None:
+        return ""
+    name = arguments.text(event_time)
+    if name is None:
+        raise OptionError(f"event_time={shown(event_time)}: the name of a column is needed")
+    found = ColumnNames(df).find(name, "event_time")
+    type = df.schema[found].dataType.simpleString()
+    if not type.startswith("timestamp"):
+        raise OptionError(f"event_time={found!r}: the column is {type}, and a timestamp is needed")
+    return found
+
+
+def _checked_matching(df: DataFrame, given: Matching, to_files: bool) -> dict[str, Any]:
+    """Returns the arguments for ``match``, as far as they can be checked without an index."""
+    known = _TOP_K if "k" in given else _ALL
+    for name in given:
+        if name not in known:
+            raise OptionError(
+                f"match_stream has no {name}= {'with' if 'k' in given else 'without'} k=: {near(name, known, 'it')}"
+            )
+    check_arguments("", given.get("mode", "pairs"), given.get("shared"))
+    columns = ColumnNames(df)
+    for name in kept_names(given.get("keep", ())):
+        columns.find(name, "keep")
+        if columns.folded(name) == VERSION or (to_files and columns.folded(name) == BATCH):
+            raise OptionError(
+                f"keep has {name!r}, which is a name of the result: rename the column, df.withColumnRenamed({name!r}, …)"
+            )
+    return dict(given)

@@ -1,0 +1,116 @@
+"""What one task has done: a line in the log, and a row for ``observe``.
+
+A worker has no other way to tell the driver a number: Spark has no metrics of its own for
+``mapInArrow``, and Connect has no accumulators. So a task that is observed ends with one row more.
+Its column ``OBSERVED`` has the numbers, and is NULL in all other rows. ``frames.py`` sums that
+column, and drops the row.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+from collections.abc import Callable, Iterator
+from time import perf_counter_ns
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+OBSERVED = "colmatch task"  # a column; no name of a result
+NUMBERS = ("rows", "matches", "nanoseconds")  # its fields
+
+_NUMBERS = pa.struct([pa.field(name, pa.int64(), nullable=False) for name in NUMBERS])
+
+_SHOWN = logging.INFO - 1  # a level that nobody else sets
+
+log = logging.getLogger("colmatch.spark")
+
+
+class Tally:
+    """The numbers of one task.
+
+    Attributes
+    ----------
+    rows, matches : so far
+    nanoseconds : in which the task was at work, rather than waiting for Spark
+    """
+
+    def __init__(self) -> None:
+        self.rows = self.matches = self.nanoseconds = 0
+        self.waited = 0
+        self.started = perf_counter_ns()
+
+    def taken(self, partition: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Yields the batches of a partition, and counts their rows."""
+        while True:
+            before = perf_counter_ns()
+            batch = next(partition, None)
+            self.waited += perf_counter_ns() - before
+            if batch is None:
+                return
+            self.rows += batch.num_rows
+            yield batch
+
+    def found(
+        self, results: Iterator[pa.RecordBatch], matches: Callable[[pa.RecordBatch], int]
+    ) -> Iterator[pa.RecordBatch]:
+        """Yields results, and counts the matches in them and the time that they take to make."""
+        while True:
+            before, waited = perf_counter_ns(), self.waited
+            try:
+                batch = next(results, None)
+            finally:
+                self.nanoseconds += perf_counter_ns() - before - (self.waited - waited)
+            if batch is None:
+                return
+            self.matches += matches(batch)
+            yield batch
+
+    def row(self) -> pa.Array:
+        """Returns the column ``OBSERVED`` of the last row."""
+        return pa.array([{name: getattr(self, name) for name in NUMBERS}], _NUMBERS)
+
+    def tell(self, index: str, version: str, ended: str) -> None:
+        """Writes the line of this task."""
+        if log.isEnabledFor(logging.INFO):
+            seconds = (perf_counter_ns() - self.started) / 1e9
+            log.info(
+                "%s (version %s), partition %s: %d rows, %d matches, %.3f s in the matcher, %.3f s in all%s",
+                index, version, _partition(), self.rows, self.matches, self.nanoseconds / 1e9, seconds, ended,
+            )  # fmt: skip
+
+
+def no_numbers(rows: int) -> pa.Array:
+    """Returns the column ``OBSERVED`` of rows that are results."""
+    return pa.nulls(rows, _NUMBERS)
+
+
+def matches_of(mode: str) -> Callable[[pa.RecordBatch], int]:
+    """Returns what counts the matches in results of a mode; their last column has them."""
+    if mode == "pairs":
+        return lambda batch: batch.num_rows
+    if mode == "list":
+        return lambda batch: len(batch.columns[-1].flatten())
+    return lambda batch: pc.sum(batch.columns[-1]).as_py() or 0
+
+
+def show_log(wanted: bool) -> None:
+    """Sees that a worker writes the lines of its tasks if the driver does, or Spark collects them.
+
+    Nobody else sets up logging in a worker, which lives longer than a task.
+    """
+    collected = "PYSPARK_SPARK_SESSION_UUID" in os.environ  # spark.sql.pyspark.worker.logging.enabled
+    if log.level in (logging.NOTSET, _SHOWN):
+        log.setLevel(_SHOWN if wanted or collected else logging.NOTSET)
+    if wanted and not log.hasHandlers():
+        handler = logging.StreamHandler()
+        handler.setFormatter(logging.Formatter("%(asctime)s %(name)s %(levelname)s: %(message)s"))
+        log.addHandler(handler)
+
+
+def _partition() -> str:
+    """Returns the number of the task's partition, where Spark runs it."""
+    tasks = sys.modules.get("pyspark.taskcontext")
+    context = tasks.TaskContext.get() if tasks else None
+    return str(context.partitionId()) if context else "-"
