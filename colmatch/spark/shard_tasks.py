@@ -40,6 +40,7 @@ from colmatch.updates.versions import Parts
 ANSWER = "answer string"  # of tasks that build
 SHARD, OWN, NEEDS = "shard", "own", "needs"  # columns that are added to subscriptions
 SEGMENTS_MOST = 4  # of a shard, before they are merged
+TEXT_MOST = 1 << 30  # bytes of texts that are sure to fit Arrow's smaller type in one piece
 REJECTED_MOST = 1000  # of a shard, that its build tells of
 
 
@@ -214,35 +215,35 @@ class RoutedTask:
         sharded = open_index(self.task.index)
         assert isinstance(sharded, ShardedMatcher)
         shards = dict(zip(self.keys, sharded.manifest.shards, strict=True))
-        for key, batches in groupby(_of_one_key(partition), key=lambda batch: batch.column(-1)[0].as_py()):
+        for key, batches in groupby(_of_one(partition, SHARD), key=lambda batch: batch.column(-1)[0].as_py()):
             shard = shards[key]
             if shard is not None:
                 task = replace(self.task, index=in_folder(sharded.folder, shard.file))
                 yield from task(batch.select(range(batch.num_columns - 1)) for batch in batches)
 
 
-def _of_one_key(partition: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _of_one(partition: Iterator[pa.RecordBatch], name: str) -> Iterator[pa.RecordBatch]:
+    """Yields batches in each of which all rows have one value of a column."""
     for batch in partition:
-        keys = batch.column(-1)
-        for key in keys.unique():
-            part = batch.filter(pc.equal(keys, key))
-            if len(part):
-                yield part
+        values = batch.column(name).unique()
+        if len(values) == 1:
+            yield batch
+            continue
+        for value in values:
+            yield batch.filter(pc.equal(batch.column(name), value))
 
 
 def by_shard(partition: Iterator[pa.RecordBatch]) -> Iterator[tuple[int, pa.Table]]:
-    """Yields the number of each shard, and its rows, by id."""
-    batches = list(partition)
-    if not batches:
-        return
-    table = pa.Table.from_batches(batches)
-    del batches
-    # Taking rows of texts that have more than 2 GiB together needs the larger type.
-    large = table.column("expression").cast(pa.large_string())
-    table = table.set_column(table.schema.get_field_index("expression"), "expression", large)
-    for shard in pc.unique(table[SHARD]).to_pylist():
-        rows = table.filter(pc.equal(table[SHARD], shard)).drop([SHARD])
-        yield shard, rows.sort_by("id")
+    """Yields the number of each shard, and its rows.
+
+    Rows come by shard. Their order is kept, and no text is copied unless there is much.
+    """
+    for shard, batches in groupby(_of_one(partition, SHARD), key=lambda batch: batch[SHARD][0].as_py()):
+        rows = pa.Table.from_batches(batches).drop([SHARD])
+        if rows["expression"].nbytes > TEXT_MOST:
+            large = rows["expression"].cast(pa.large_string())
+            rows = rows.set_column(rows.column_names.index("expression"), "expression", large)
+        yield shard, rows
 
 
 def numbered(batch: pa.RecordBatch) -> pa.Table:

@@ -309,7 +309,9 @@ def _placed(table: DataFrame, manifest: Manifest, recipe: Recipe) -> DataFrame:
 
 def _asked(placed: DataFrame, count: int, task: Any) -> list[dict[str, Any]]:
     """Returns what each shard's task answers; raises what one answers with."""
-    found = [one for one in _rows(spread(placed, F.col(SHARD), count), task) if one is not None]
+    # Spark sorts, since it can do so on disk; by id, so that equal scores are in that order.
+    parts = spread(placed, F.col(SHARD), count).sortWithinPartitions(SHARD, "id")
+    found = [one for one in _rows(parts, task) if one is not None]
     for one in found:
         if "error" in one:
             raise pickle.loads(base64.b64decode(one["error"]))
