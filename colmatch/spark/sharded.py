@@ -28,6 +28,8 @@ from colmatch.spark.storage import Folder
 
 PIECE_ROWS = 1 << 20  # events that meet all shards before others come
 LISTED_ROWS = 1 << 16  # of what keeps its matches until all shards have been met
+LISTED_FIRST = 1 << 10  # of these, before it is known how much they match
+LISTED_MOST = 1 << 23  # matches in lists that are held, about
 VALUES_MOST = 1 << 22  # of a chunk of lists
 KEPT_ROWS = 1 << 16  # of a batch of the best matches
 
@@ -80,6 +82,7 @@ class ShardedMatcher:
         self.model = opened(manifest.model)
         self._router = None if manifest.router is None else opened(manifest.router)
         self.options = self.model.options
+        self._rows = self._listed = 0  # events that lists were made of, and what these had in them
 
     @property
     def ids(self) -> pa.Array:
@@ -91,8 +94,22 @@ class ShardedMatcher:
         return self.model.subset(ids, tags)
 
     def piece_rows(self, mode: str, best: bool) -> int:
-        """Returns how many events are to meet all shards together."""
+        """Returns how many events are to meet all shards together, at most."""
         return LISTED_ROWS if best or mode == "list" else PIECE_ROWS
+
+    def pieces(self, events: pa.RecordBatch, mode: str) -> Iterator[pa.RecordBatch]:
+        """Yields events that are to meet all shards together.
+
+        Where lists are asked for, they are as many as have some millions of matches, going by those
+        before.
+        """
+        start = 0
+        while start < len(events):
+            rows = len(events)
+            if mode == "list":
+                rows = LISTED_FIRST if not self._rows else max(1, LISTED_MOST * self._rows // max(self._listed, 1))
+            yield events.slice(start, rows)
+            start += rows
 
     def routes(self, events: pa.RecordBatch, ranges: RangeNames | None = None) -> dict[int, pa.Array | None]:
         """Returns the shards that any of the events need, and which events these are, None for all.
@@ -153,7 +170,10 @@ class ShardedMatcher:
         for part in self._parts(events, ranges):
             with part.errors():
                 found.append((part.places, part.matcher.match_lists(part.events, ranges, **among)))
-        return joined_lists(found, len(events), self.manifest.id_type)
+        lists = joined_lists(found, len(events), self.manifest.id_type)
+        self._rows += len(events)
+        self._listed += sum(len(chunk.values) for chunk in lists.chunks)
+        return lists
 
     def count(
         self, events: pa.RecordBatch, ranges: RangeNames | None = None, **among: Unpack[Among]

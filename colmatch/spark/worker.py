@@ -165,13 +165,14 @@ class Task:
         rows = self._pair_rows if self.mode == "pairs" else self._list_rows if self.mode == "list" else self._event_rows
         start = 0
         for batch in gathered(reader, _rows_at_once(matcher, self.mode, self.best)):
-            try:
-                for columns in rows(matcher, self._events(batch), batch.columns[: self.kept]):
-                    yield pa.RecordBatch.from_arrays(columns, names=list(self.names))
-            except EventError as error:
-                error.count_from(start)
-                raise
-            start += batch.num_rows
+            for piece in matcher.pieces(batch, self.mode) if isinstance(matcher, ShardedMatcher) else [batch]:
+                try:
+                    for columns in rows(matcher, self._events(piece), piece.columns[: self.kept]):
+                        yield pa.RecordBatch.from_arrays(columns, names=list(self.names))
+                except EventError as error:
+                    error.count_from(start)
+                    raise
+                start += piece.num_rows
 
     def _events(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Returns the columns that the matcher uses, under its names."""

@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import colmatch as cm
@@ -119,6 +120,36 @@ def test_explain_tells_the_plan(spark: Any, events: Any, tmp_path: Path, plan: A
     shown = capsys.readouterr().out
     assert ("match_3_shards_in_turn" in shown) == (plan == "in_turn")
     assert ("send_rows_to_3_shards" in shown) == ("match_one_shard_each" in shown) == (plan == "routed")
+
+
+def test_lists_are_made_of_as_many_rows_as_memory_takes(
+    spark: Any, events: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from colmatch.spark import sharded, worker
+
+    build_shards(frame(spark, SUBSCRIPTIONS), events, tmp_path, 3)
+    monkeypatch.setattr(sharded, "LISTED_FIRST", 16)
+    monkeypatch.setattr(sharded, "LISTED_MOST", 500)
+    seen, lists = [], sharded.ShardedMatcher.match_lists
+
+    def noted(self: Any, piece: Any, *given: Any, **more: Any) -> Any:
+        seen.append(len(piece))
+        return lists(self, piece, *given, **more)
+
+    monkeypatch.setattr(sharded.ShardedMatcher, "match_lists", noted)
+    table = events.toArrow()
+    index = worker.IndexFile(
+        present(Folder(tmp_path)).hash, "x", present(Folder(tmp_path)).name, False, folder=str(tmp_path)
+    )
+    used = tuple((i, name) for i, name in enumerate(table.column_names))
+    task = worker.Task(index, 1, used, "list", ("id", "subscriptions"))
+    found = pa.Table.from_batches(list(task(iter(table.to_batches()))))
+    one = build(frame(spark, SUBSCRIPTIONS), events)
+    assert [sorted(ids) for ids in found["subscriptions"].to_pylist()] == [
+        sorted(ids) for ids in one.match_lists(table).to_pylist()
+    ]
+    assert found["id"].to_pylist() == list(range(400))
+    assert seen[0] == 16 and sum(seen) == 400 and max(seen) < 40 and len(set(seen)) > 2
 
 
 @pytest.mark.parametrize("plan", PLANS)
