@@ -53,17 +53,18 @@ def routing(shape: str, shards: int, subscriptions: int = SUBSCRIPTIONS, rows: i
     busiest : rows that the busiest shard gets, by those of the average one
     """
     placed = _placed(shape, subscriptions)
-    counts, homes_of, hashes, pivots_of, known = placed
+    counts, homes_of, hashes, pivots_of, found = placed
+    known = found.known
     frequent = sorted((one for one in counts if one is not None), key=lambda route: (-counts[route], repr(route)))
     lengths = [*(counts[route] for route in frequent), counts[None]]
     layout = Layout(frequent, ranges_of(lengths)[:-1].tolist(), lengths, shards)
-    shard = layout.shard_of(known, homes_of, hashes)
+    shard = layout.shard_of(found, homes_of, hashes)
     needs = [set[int]() for _ in range(shards)]
     for home, pivot in zip(shard.tolist(), pivots_of):
         needs[home].update(pivot)
     workload = named(shape, subscriptions=subscriptions)
     texts = {i: condition(known[n] for n in need if n >= 0) for i, need in enumerate(needs) if -1 not in need and need}
-    router = cm.Matcher.build(texts, workload.schema(), "scan", cm.Options(threads=1))
+    router = cm.Matcher.build(texts, workload.schema(), options=cm.Options(threads=1))
     events = workload.events(rows)
     sent = np.bincount(router.match(events)["subscription"].to_numpy(), minlength=shards)
     sent[[i for i, need in enumerate(needs) if -1 in need]] = rows
@@ -90,7 +91,7 @@ def _placed(shape: str, subscriptions: int) -> Any:
     home, pivots = [], []
     for batch in texts:
         found, rows = reader.pivots(numbered(batch))
-        own = homes(found, len(rows), dict(uses))
+        own = homes(found, len(rows))
         home.append(own)
         each: list[set[int]] = [set() for _ in rows]
         for owner, pivot in zip(found.owner.tolist(), found.pivot.tolist()):
@@ -100,7 +101,7 @@ def _placed(shape: str, subscriptions: int) -> Any:
         tally = np.bincount(own % len(names), minlength=len(names))
         counts += Counter({names[i]: int(tally[i]) for i in np.flatnonzero(tally)})
     hashes = np.random.default_rng(0).integers(-(2**63), 2**63, subscriptions)
-    return counts, np.concatenate(home), hashes, pivots, found.known
+    return counts, np.concatenate(home), hashes, pivots, found
 
 
 class Memory(threading.Thread):

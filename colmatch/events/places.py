@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable
+from fnmatch import fnmatchcase
 from glob import glob
-from pathlib import PurePosixPath
 from typing import NamedTuple
 
 import pyarrow.fs as pa_fs
@@ -59,7 +59,9 @@ def place_of(path: str, is_text: Callable[[str], bool]) -> Place:
             infos = system.get_file_info(sorted(path for path in glob(place, recursive=True) if _counts(path, base)))
         else:
             inside = system.get_file_info(pa_fs.FileSelector(base, allow_not_found=True, recursive=True))
-            infos = sorted((one for one in inside if PurePosixPath(one.path).match(place)), key=lambda one: one.path)
+            parts = place.split("/")
+            some = (one for one in inside if _counts(one.path, base) and _fits(one.path.split("/"), parts))
+            infos = sorted(some, key=lambda one: one.path)
     names = []
     for one in infos:
         if one.type != pa_fs.FileType.Directory:
@@ -71,7 +73,16 @@ def place_of(path: str, is_text: Callable[[str], bool]) -> Place:
     if not names:
         kind = "folder" if info.type == pa_fs.FileType.Directory else "pattern"
         raise EventError(f"no file of rows is in this {kind}")
-    return Place(system, base, names)
+    return Place(system, base, list(dict.fromkeys(names)))  # ``**`` names folders, and what is in them
+
+
+def _fits(path: list[str], pattern: list[str]) -> bool:
+    """Says whether a pattern means a path; ``**`` is any number of folders."""
+    if not pattern:
+        return not path
+    if pattern[0] == "**":
+        return any(_fits(path[i:], pattern[1:]) for i in range(len(path) + 1))
+    return bool(path) and fnmatchcase(path[0], pattern[0]) and _fits(path[1:], pattern[1:])
 
 
 def _counts(path: str, folder: str) -> bool:

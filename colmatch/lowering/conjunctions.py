@@ -74,7 +74,12 @@ class Conjunctions:
     ) -> None:
         """Conjunctions ``start`` (C + 1) of leaves ``refs``; owner, program (C)."""
         longest, room = measure(start, refs, leaves.run_first)
-        self.reserve(len(owner), len(refs), room, len(leaves.weight) > 0)
+        weighted = len(leaves.weight) > 0 or len(self.weight) > 0
+        if weighted and not len(leaves.weight):
+            leaves = leaves._replace(weight=np.zeros(len(leaves.attr)))
+        if weighted and not len(self.weight):
+            self.weight = np.zeros((len(self.pred), 2))  # of what was added without weights
+        self.reserve(len(owner), len(refs), room, weighted)
         (c, p, m), more = self.size, len(owner)
         self.owner[c : c + more], self.program[c : c + more] = owner, program
         old, self.ends = self.ends, Ends(*(np.full(len(multi), x) for x in (0, layout.KEY_MAX, layout.KEY_MIN)))

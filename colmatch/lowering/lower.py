@@ -8,7 +8,6 @@ attribute.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -95,7 +94,6 @@ class Lowering:
         self._weights = weights
         self._merged = Conjunctions()
         self._literals: layout.Literals | None = None
-        self._told = 0  # of ``rejected``
         self._kept: JumpPrograms | None = None
         self._start()
 
@@ -221,9 +219,9 @@ class Lowering:
         refs = self._leaf.array()
         del self._owner, self._size, self._leaf
         program, jump, tree = self._program_columns()
-        new = list(islice(self.rejected, self._told, None))
-        self._told = len(self.rejected)
-        order = np.flatnonzero(~np.isin(owner, new)) if new else np.arange(len(owner))
+        # Some were rejected before any piece was added, and belong to later ones.
+        out = list(self.rejected)
+        order = np.flatnonzero(~np.isin(owner, out)) if out else np.arange(len(owner))
         if np.any(owner[1:] < owner[:-1]):
             order = order[np.argsort(owner[order], kind="stable")]
         start = ranges_of(size)

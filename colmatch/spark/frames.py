@@ -99,7 +99,7 @@ def match(
     ranges : attributes that are ranges in the events, as for ``Matcher.match``
     ids, tags, now : as for ``Matcher.match``. They go to the workers with each task
     plan : how rows meet shards. ``"in_turn"``: each task takes one shard after the other.
-        ``"routed"``: each row goes to the shards that need it, for pairs only. ``"auto"`` is
+        ``"routed"``: each row goes to the shards that it needs, for pairs and totals. ``"auto"`` is
         ``"in_turn"``, unless shards ``by="pivot"`` have more than 16 GiB together. ``explain()``
         of the result tells which it is
     observe : a name, or an ``Observation`` of a batch, under which the job that reads the result

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
+import re
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, get_args
 
@@ -17,10 +19,14 @@ import pyarrow as pa
 
 from colmatch.errors import StoreError
 from colmatch.spark.storage import Folder
+from colmatch.store.replacing import DAY
+
+_log = logging.getLogger("colmatch")
 
 POINTER = "shards.json"
 FORMAT = 1
 VERSIONS_KEPT = 8
+_OWN = re.compile(r"(shard-\d+|model|router|manifest|new)-[0-9a-f]{32}(\.cm|\.json)?$")  # files of a folder
 
 Sharding = Literal["hash", "pivot"]
 Route = tuple[tuple[str, ...], int | str | None]  # a column or field, and a key of a map: what a row must have
@@ -54,7 +60,7 @@ class Manifest:
 
     Attributes
     ----------
-    version : 1 for the build, one more for each update
+    version : 1 for the first build, one more for each build and update since
     by : what says to which shard a subscription belongs
     shards : by number; None for one that has no subscriptions
     ids : type of the ids, ``int64`` or ``string``
@@ -119,7 +125,7 @@ def present(folder: Folder) -> Manifest:
     if not folder.has(POINTER):
         raise StoreError(f"{folder.address} holds no shards: build_shards makes them")
     try:
-        name = json.loads(folder.read(POINTER))["manifest"]
+        name = str(json.loads(folder.read(POINTER))["manifest"])
     except (ValueError, KeyError, TypeError) as error:
         raise StoreError(f"{folder.address}/{POINTER} is damaged ({error}): build the shards again") from None
     return named(folder, name)
@@ -158,7 +164,7 @@ def _read(said: dict[str, Any], name: str) -> Manifest:
 
 
 def publish(folder: Folder, manifest: Manifest) -> str:
-    """Makes a manifest the present one; returns its name. Removes what no kept version needs."""
+    """Makes a manifest the present one; returns its name."""
     data = manifest.text()
     name = f"manifest-{_hash(data)}.json"
     folder.write(name, data)
@@ -168,20 +174,22 @@ def publish(folder: Folder, manifest: Manifest) -> str:
 
 
 def sweep(folder: Folder, manifest: Manifest, before: Manifest | None) -> None:
-    """Removes the files of a version that is kept no longer.
+    """Removes files that no kept version needs: of a version that is kept no longer, and old ones.
 
-    before : the present version's predecessor
+    The latter are of builds and updates that came to nothing. What goes wrong here is logged, since
+    the new version is there already.
+
+    before : the version before this one
     """
-    gone = set() if before is None else set(before.earlier) - set(manifest.earlier)
-    if not gone:
-        return
-    kept = manifest.files
-    for name in manifest.earlier:
-        kept |= named(folder, name).files
-    for name in gone:
-        if folder.has(name):
-            for file in named(folder, name).files - kept:
-                folder.remove(file)
+    try:
+        kept = manifest.files.union(*(named(folder, name).files for name in manifest.earlier))
+        dropped = set(before.earlier if before else ()) - set(manifest.earlier)
+        old = set[str]().union(*(named(folder, name).files for name in dropped))
+        for name, age in folder.files().items():
+            if _OWN.match(name) and name not in kept and (name in old or age > DAY):
+                folder.remove(name)
+    except (StoreError, OSError) as error:
+        _log.warning("files of %s that no version needs are not removed: %s", folder.address, error)
 
 
 def hash_in(name: str) -> str:

@@ -12,17 +12,16 @@ which; the shard needs the rows that have any of them.
 from __future__ import annotations
 
 import hashlib
+import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from functools import reduce
-from operator import or_
 from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from colmatch.expr.ast import Constant, Expr, Not, Predicate, Subject, Verb
+from colmatch.expr.ast import Constant, Expr, Not, Or, Predicate, Subject, Verb
 from colmatch.indexing.settings import PROGRAMS_MOST, Budget
 from colmatch.kernels.layout import ATTR_MASK, FLAG_NONE, REJECT, Predicates
 from colmatch.language import Language
@@ -45,7 +44,7 @@ def route_of(attribute: Attribute) -> Route | None:
 def condition(routes: Iterable[Route]) -> Expr:
     """Returns the condition that a row has one of these."""
     parts: list[Expr] = [Not(Predicate(Verb.NULL, Subject(path, key))) for path, key in routes]
-    return reduce(or_, parts) if parts else Constant(False)
+    return (Or(tuple(parts)) if len(parts) > 1 else parts[0]) if parts else Constant(False)
 
 
 class Pivots(NamedTuple):
@@ -54,11 +53,17 @@ class Pivots(NamedTuple):
     Attributes
     ----------
     known : what rows may have
+    text : of each, as JSON
+    share, uses : of each, a number from 0 to 1 that is always the same; and how many need it. They
+        are of one more, which is none
     owner, pivot : (C) number of the subscription of each conjunction, ascending, and its pivot
         among ``known``, or NONE
     """
 
     known: list[Route]
+    text: list[str]
+    share: NDArray[np.float64]
+    uses: NDArray[np.int64]
     owner: NDArray[np.int64]
     pivot: NDArray[np.int64]
 
@@ -90,6 +95,9 @@ class PivotReader:
         self._reader = SubscriptionReader(schema, options, self._attributes, _BUDGET, language)
         self._uses = uses
         self._routes: list[Route] = []
+        self._text: list[str] = []
+        self._share: list[float] = []
+        self._rarity: list[int] = []
         self._number: dict[Route, int] = {}
         self._of: list[int] = []  # attribute -> its route, or NONE
 
@@ -102,6 +110,9 @@ class PivotReader:
             if route not in self._number:
                 self._number[route] = len(self._routes)
                 self._routes.append(route)
+                self._text.append(json.dumps(route))
+                self._share.append(_share(route))
+                self._rarity.append(self._uses.get(route, 0))
             self._of.append(self._number[route])
         return np.array(self._of, np.int64)
 
@@ -120,43 +131,43 @@ class PivotReader:
         """
         intake = self._reader.take_in(subscriptions, "collect")
         of = self._see_attributes()
-        return pivots_of(intake.lowered.predicates, of, self._routes, self._uses), intake.ids.array.to_numpy()
+        share, uses = np.array([*self._share, 0.0]), np.array([*self._rarity, np.iinfo(np.int64).max])
+        owner, pivot = _pivots(intake.lowered.predicates, of, share, uses)
+        found = Pivots(self._routes, self._text, share, uses, owner, pivot)
+        return found, intake.ids.array.to_numpy()
 
 
-def pivots_of(lowered: Predicates, of: NDArray[np.int64], routes: list[Route], uses: dict[Route, int]) -> Pivots:
-    """Returns the pivot of each conjunction.
+def _pivots(
+    lowered: Predicates, of: NDArray[np.int64], share: NDArray[np.float64], uses: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Returns the subscription and the pivot of each conjunction (C), (C).
 
-    of : attribute -> its route among ``routes``, or NONE
+    Of equally rare ones it is always the same, in whatever order they were come upon.
+
+    of : attribute -> its route, or NONE
     """
-    if not len(routes):
-        return Pivots(routes, lowered.owner.astype(np.int64), np.full(len(lowered.owner), NONE, np.int64))
-    rarity = np.array([uses.get(route, 0) for route in routes], np.int64)
-    rank = np.empty(len(routes), np.int64)
-    rank[np.lexsort((np.arange(len(routes)), rarity))] = np.arange(len(routes))
-    far = len(routes)
-    at = of[lowered.pred[:, 0] & ATTR_MASK]
-    cost = np.where(needed(lowered) & (at >= 0), rank[np.maximum(at, 0)], far)
-    first = lowered.first[:-1]
+    owner, far = lowered.owner.astype(np.int64), len(share) - 1
+    rank = np.empty(far, np.int64)
+    by_rank = np.lexsort((share[:-1], uses[:-1]))
+    rank[by_rank] = np.arange(far)
+    best = np.full(len(owner), far, np.int64)
     filled = np.flatnonzero(np.diff(lowered.first))
-    best = np.full(len(first), far, np.int64)
     if len(filled):
-        best[filled] = np.minimum.reduceat(cost, first[filled])
-    by_rank = np.append(np.argsort(rank), NONE)
-    return Pivots(routes, lowered.owner.astype(np.int64), by_rank[best])
+        at = of[lowered.pred[:, 0] & ATTR_MASK]
+        cost = np.where(needed(lowered) & (at >= 0), np.append(rank, far)[at], far)
+        best[filled] = np.minimum.reduceat(cost, lowered.first[:-1][filled])
+    return owner, np.append(by_rank, NONE)[best]
 
 
-def homes(pivots: Pivots, count: int, uses: dict[Route, int]) -> NDArray[np.int64]:
+def homes(pivots: Pivots, count: int) -> NDArray[np.int64]:
     """Returns the pivot that says where a subscription lives, or NONE (count).
 
     It is the most frequent one of its conjunctions, and NONE if one of these has none.
     """
     home = np.full(count, NONE, np.int64)
-    if not len(pivots.owner):
-        return home
-    rarity = np.array([uses.get(route, 0) for route in pivots.known] + [np.iinfo(np.int64).max], np.int64)
-    order = np.lexsort((pivots.pivot, rarity[pivots.pivot], pivots.owner))
+    order = np.lexsort((pivots.share[pivots.pivot], pivots.uses[pivots.pivot], pivots.owner))
     owner, pivot = pivots.owner[order], pivots.pivot[order]
-    last = np.append(owner[1:] != owner[:-1], True)
+    last = np.append(owner[1:] != owner[:-1], True)[: len(owner)]
     home[owner[last]] = pivot[last]
     return home
 
@@ -179,25 +190,22 @@ class Layout:
         self.shards = shards
         self.place = {route: i for i, route in enumerate(pivots[: len(rows) - 1])}
 
-    def shard_of(
-        self, routes: Sequence[Route], home: NDArray[np.int64], hashes: NDArray[np.int64]
-    ) -> NDArray[np.int64]:
+    def shard_of(self, pivots: Pivots, home: NDArray[np.int64], hashes: NDArray[np.int64]) -> NDArray[np.int64]:
         """Returns the shard of each of n subscriptions.
 
-        routes : pivots; one that the sample lacks is placed by its own hash
-        home : (n) the pivot of each among them, or NONE
+        home : (n) the pivot of each, or NONE; one that the sample lacks is placed by its own hash
         hashes : (n) of the ids
         """
-        total = max(float(self.starts[-1] + self.rows[-1]), 1.0)
-        at = np.array([*(self.place.get(route, NONE) for route in routes), len(self.place)], np.int64)
-        own = np.array([*(_share(route) * total for route in routes), 0.0])
-        start = np.where(at >= 0, self.starts[at], own)[home]  # home is NONE: the last one
-        length = np.where(at >= 0, self.rows[at], 0.0)[home]
-        line = start + hashes.view(np.uint64) / 2.0**64 * length
-        found: NDArray[np.int64] = np.minimum((line / total * self.shards).astype(np.int64), self.shards - 1)
+        spread, total = hashes.view(np.uint64) / 2.0**64, float(self.starts[-1] + self.rows[-1])
+        line = spread
+        if total >= self.shards:  # the sample says something
+            at = np.array([*(self.place.get(route, NONE) for route in pivots.known), len(self.place)], np.int64)
+            start = np.where(at >= 0, self.starts[at], pivots.share * total)[home]  # home is NONE: the last one
+            length = np.where(at >= 0, self.rows[at], 0.0)[home]
+            line = (start + spread * length) / total
+        found: NDArray[np.int64] = np.minimum((line * self.shards).astype(np.int64), self.shards - 1)
         return found
 
 
 def _share(route: Route) -> float:
-    """Returns a number from 0 to 1 that is always the same for a route."""
     return int.from_bytes(hashlib.sha256(repr(route).encode()).digest()[:6]) / 2.0**48

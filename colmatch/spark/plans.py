@@ -58,6 +58,6 @@ def planned(events: DataFrame, task: Task, schema: StructType, plan: Plan) -> Da
         return events.mapInArrow(guarded(task, f"match_{count}_shards_in_turn"), schema)
     keys = keys_of(events, count)
     keyed = StructType([*events.schema.fields, StructField(SHARD, LongType(), nullable=False)])
-    route = RouteTask(task.index, task.used, keys, task.ranges)
+    route = RouteTask(task.index, task.used, keys, task.ranges, task.now)
     rows = events.mapInArrow(guarded(route, f"send_rows_to_{count}_shards"), keyed)
     return rows.repartition(count, SHARD).mapInArrow(guarded(RoutedTask(task, keys), "match_one_shard_each"), schema)

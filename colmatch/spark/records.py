@@ -18,6 +18,8 @@ import json
 import os
 import re
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -27,12 +29,14 @@ from colmatch.paged.header import is_pages
 from colmatch.spark.manifest import POINTER, named
 from colmatch.spark.shipping import Pinned, linked, opened_index, pinned_shards
 from colmatch.spark.storage import Folder
+from colmatch.store import locks
 from colmatch.store.file import content_hash, is_saved
 from colmatch.store.replacing import replacing, sync_folder
 from colmatch.store.saved import file_name
 
 RECORDS_KEPT = 100  # batches, as many as Spark keeps in a checkpoint by default
 _AGAIN = 2  # batches whose versions are kept: one that may come again, and the one before it
+_OWN = re.compile(r"colmatch-[0-9a-f]{32}|(link|copy)-[0-9a-f]+")  # files of index versions
 _POINTER_MOST = 4096  # bytes of a file that names another
 
 
@@ -82,6 +86,7 @@ class Records:
             file, hash = linked(source, self.folder / "versions")
         except OSError:
             file, hash = self._copied(source)
+        sync_folder(str(self.folder / "versions"))  # before a record names it
         return self._opened(pointer, file, hash)
 
     def recorded(self, number: int, pointer: Path) -> Pinned | None:
@@ -107,7 +112,13 @@ class Records:
         hash = record["index"]
         if record.get("shards"):
             folder = Folder(record["shards"])
-            return pinned_shards(folder, named(folder, f"manifest-{hash}.json"))
+            try:
+                return pinned_shards(folder, named(folder, f"manifest-{hash}.json"))
+            except StoreError as error:
+                raise StoreError(
+                    f"batch {number} was begun with version {hash} of the shards, and {error}: remove "
+                    f"{self.path(number)}, and the present version is used"
+                ) from error
         file = self.folder / "versions" / f"colmatch-{hash}"
         try:
             return self._opened(pointer, file, hash)
@@ -116,6 +127,25 @@ class Records:
                 f"batch {number} was begun with version {hash} of the index, and {file} is gone: put it back, or remove "
                 f"{self.path(number)}, and the present version is used"
             ) from error
+
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        """Keeps another driver from doing a batch of the same stream meanwhile.
+
+        Raises StoreError: one does.
+        """
+        handle = os.open(self.folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        try:
+            if locks.lock(handle) is False:
+                raise StoreError(f"another driver runs this stream now: it has locked {self.folder / 'lock'}")
+            yield
+        finally:
+            locks.close(handle)
+
+    def ids(self) -> str | None:
+        """Returns the type of the ids that the last batch had, None where there is none."""
+        there = self._numbers()
+        return self.read(there[-1]).get("ids") if there else None
 
     def write(self, number: int, record: dict[str, Any]) -> None:
         """Writes the record of a batch, whole or not at all."""
@@ -141,7 +171,7 @@ class Records:
         there = self._numbers()
         needed = {f"colmatch-{self.read(number)['index']}" for number in there[-_AGAIN:]}
         for file in (self.folder / "versions").iterdir():
-            if file.name not in needed:
+            if file.name not in needed and _OWN.fullmatch(file.name):
                 file.unlink(missing_ok=True)
         for number in there[:-RECORDS_KEPT]:
             self.path(number).unlink(missing_ok=True)

@@ -95,7 +95,7 @@ class PivotsTask:
         for batch in partition:
             pivots, rows = reader.pivots(numbered(batch))
             known = [*pivots.known, None]
-            found = np.bincount(homes(pivots, len(rows), self.uses) % len(known), minlength=len(known))
+            found = np.bincount(homes(pivots, len(rows)) % len(known), minlength=len(known))
             counts += Counter({known[i]: int(found[i]) for i in np.flatnonzero(found)})
         yield answers([[route, count] for route, count in counts.items()])
 
@@ -117,8 +117,8 @@ class PlaceTask:
         for batch in partition:
             pivots, rows = reader.pivots(numbered(batch))
             home = np.full(len(batch), -1)
-            home[rows] = homes(pivots, len(rows), self.uses)
-            shard = self.layout.shard_of(pivots.known, home, batch.column(-1).to_numpy())
+            home[rows] = homes(pivots, len(rows))
+            shard = self.layout.shard_of(pivots, home, batch.column(-1).to_numpy())
             columns = [*batch.columns[:-1], _needs(pivots, rows, len(batch)), pa.array(shard.astype(np.int32))]
             yield pa.RecordBatch.from_arrays(columns, [*batch.schema.names[:-1], NEEDS, SHARD])
 
@@ -177,14 +177,16 @@ class UpdateTask:
             matcher.replace(new, self.recipe.errors)
         if len(matcher.stats()["segments"]) > SEGMENTS_MOST:
             matcher.compact()
-        return saved(folder, shard, matcher, needs)
+        answer = saved(folder, shard, matcher, needs, set(new["id"].to_pylist()) if matcher.rejected else None)
+        matcher.close()
+        return answer
 
 
 @dataclass(frozen=True)
 class RouteTask:
     """Sends rows to the shards that need them: a row comes once for each, with its key last.
 
-    used, ranges : as for ``Task``
+    used, ranges, now : as for ``Task``
     keys : of each shard
     """
 
@@ -192,13 +194,14 @@ class RouteTask:
     used: tuple[tuple[int, str], ...]
     keys: tuple[int, ...]
     ranges: RangeNames | None = None
+    now: Any = None
 
     def __call__(self, partition: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         sharded = open_index(self.index)
         assert isinstance(sharded, ShardedMatcher)
         for batch in partition:
             events = batch.select([i for i, _ in self.used]).rename_columns([name for _, name in self.used])
-            for shard, rows in sharded.routes(events, self.ranges).items():
+            for shard, rows in sharded.routes(events, self.ranges, self.now).items():
                 part = batch if rows is None else batch.take(rows)
                 last = pa.array(np.full(len(part), self.keys[shard]))
                 yield pa.RecordBatch.from_arrays([*part.columns, last], [*part.schema.names, SHARD])
@@ -252,11 +255,14 @@ def numbered(batch: pa.RecordBatch) -> pa.Table:
 
 
 def _needs(pivots: Pivots, rows: NDArray[np.int64], count: int) -> pa.ListArray:
-    """Returns the pivots of each of ``count`` subscriptions, as JSON."""
+    """Returns the pivots of each of ``count`` subscriptions, as JSON; NULL for what was unread."""
     pair = np.unique(np.stack([rows[pivots.owner], pivots.pivot]), axis=1)
-    texts = pa.array([*map(json.dumps, pivots.known), "null"], pa.string())
+    texts = pa.array([*pivots.text, "null"], pa.string())
     offsets = np.searchsorted(pair[0], np.arange(count + 1)).astype(np.int32)
-    return pa.ListArray.from_arrays(pa.array(offsets), texts.take(pa.array(pair[1] % len(texts))))
+    unread = np.ones(count, bool)
+    unread[rows] = False
+    values = texts.take(pa.array(pair[1] % len(texts)))
+    return pa.ListArray.from_arrays(pa.array(offsets), values, mask=pa.array(unread))
 
 
 def without_needs(subscriptions: pa.Table) -> tuple[pa.Table, list[Any] | None]:
@@ -267,8 +273,13 @@ def without_needs(subscriptions: pa.Table) -> tuple[pa.Table, list[Any] | None]:
     return subscriptions.drop([NEEDS]), list(map(json.loads, needs))
 
 
-def saved(folder: Folder, number: int, matcher: Matcher, needs: list[Any] | None) -> dict[str, Any]:
-    """Saves a shard; returns what the driver needs to know of it."""
+def saved(
+    folder: Folder, number: int, matcher: Matcher, needs: list[Any] | None, new: set[Any] | None = None
+) -> dict[str, Any]:
+    """Saves a shard; returns what the driver needs to know of it.
+
+    new : ids whose rejected expressions it is to tell; None for all
+    """
     file, hash, size = folder.put(f"shard-{number:05}", matcher)
     rejected = matcher.rejected
     return {
@@ -277,7 +288,7 @@ def saved(folder: Folder, number: int, matcher: Matcher, needs: list[Any] | None
         "needs": needs,
         "attributes": list(map(attribute_entry, used_attributes(matcher))),
         "literal": matcher.local_literal,
-        "rejected": [list(one) for one in rejected[:REJECTED_MOST]],
+        "rejected": [list(one) for one in rejected if new is None or one.id in new][:REJECTED_MOST],
     }
 
 

@@ -26,7 +26,7 @@ from colmatch.matching.request import Among, Keep
 from colmatch.spark.manifest import Manifest
 from colmatch.spark.storage import Folder
 
-PIECE_ROWS = 1 << 20  # events that meet all shards before others come
+PIECE_ROWS = 1 << 18  # events that meet all shards before others come
 LISTED_ROWS = 1 << 16  # of what keeps its matches until all shards have been met
 LISTED_FIRST = 1 << 10  # of these, before it is known how much they match
 LISTED_MOST = 1 << 23  # matches in lists that are held, about
@@ -111,7 +111,9 @@ class ShardedMatcher:
             yield events.slice(start, rows)
             start += rows
 
-    def routes(self, events: pa.RecordBatch, ranges: RangeNames | None = None) -> dict[int, pa.Array | None]:
+    def routes(
+        self, events: pa.RecordBatch, ranges: RangeNames | None = None, now: Any = None
+    ) -> dict[int, pa.Array | None]:
         """Returns the shards that any of the events need, and which events these are, None for all.
 
         Attributes that are ranges do not tell: all events need all shards then.
@@ -119,7 +121,7 @@ class ShardedMatcher:
         there = [number for number, shard in enumerate(self.manifest.shards) if shard is not None]
         if self._router is None or ranges:
             return dict.fromkeys(there)
-        pairs = self._router.match(events)
+        pairs = self._router.match(events, now=now)
         number, row = (pairs.column(name).to_numpy() for name in ("subscription", "event"))
         order = np.argsort(number, kind="stable")
         begins = np.searchsorted(number[order], there)
@@ -136,7 +138,7 @@ class ShardedMatcher:
         self, events: pa.RecordBatch, ranges: RangeNames | None = None, *, keep: Keep = None, **among: Unpack[Among]
     ) -> Iterator[pa.RecordBatch]:
         """Yields pairs, shard by shard."""
-        for part in self._parts(events, ranges):
+        for part in self._parts(events, ranges, among):
             with part.errors():
                 for pairs in part.matcher.match_batches(part.events, ranges, keep=keep, **among):
                     yield pairs.set_column(0, "event", part.in_piece(pairs.column(0)))
@@ -152,12 +154,13 @@ class ShardedMatcher:
         **among: Unpack[Among],
     ) -> Iterator[pa.RecordBatch]:
         """Yields the best matches of all shards."""
-        found = []
-        for part in self._parts(events):
+        found: list[pa.Table] = []
+        for part in self._parts(events, None, among):
             with part.errors():
                 best = part.matcher.match_topk(part.events, k, score, event_weights, **among).combine_chunks()
-            found.append(best.set_column(0, "event", part.in_piece(best.column(0).combine_chunks())))
-        best = best_of(pa.concat_tables(found), k) if found else pa.table({})
+            placed = best.set_column(0, "event", part.in_piece(best.column(0).combine_chunks()))
+            found = [best_of(pa.concat_tables([*found, placed]), k)]
+        best = found[0] if found else pa.table({})
         for rows in best.to_batches(max_chunksize=KEPT_ROWS):
             kept = {name: events.column(name).take(rows.column(0)) for name in keep or ()}
             yield pa.RecordBatch.from_arrays([*rows.columns, *kept.values()], [*rows.schema.names, *kept])
@@ -167,7 +170,7 @@ class ShardedMatcher:
     ) -> pa.ChunkedArray:
         """Returns the ids that match each event, those of the first shard first."""
         found = []
-        for part in self._parts(events, ranges):
+        for part in self._parts(events, ranges, among):
             with part.errors():
                 found.append((part.places, part.matcher.match_lists(part.events, ranges, **among)))
         lists = joined_lists(found, len(events), self.manifest.id_type)
@@ -180,7 +183,7 @@ class ShardedMatcher:
     ) -> NDArray[np.int64]:
         """Returns the number of subscriptions that match each event."""
         counts = np.zeros(len(events), np.int64)
-        for part in self._parts(events, ranges):
+        for part in self._parts(events, ranges, among):
             with part.errors():
                 counts[part.places] += part.matcher.count(part.events, ranges, **among)
         return counts
@@ -190,7 +193,7 @@ class ShardedMatcher:
     ) -> NDArray[np.bool_]:
         """Says of each event whether any subscription matches it."""
         found = np.zeros(len(events), np.bool_)
-        for part in self._parts(events, ranges):
+        for part in self._parts(events, ranges, among):
             with part.errors():
                 found[part.places] |= part.matcher.exists(part.events, ranges, **among)
         return found
@@ -200,7 +203,7 @@ class ShardedMatcher:
         found: dict[int, pa.Table] = {}
         start = 0
         for piece in batches(events, PIECE_ROWS):
-            for part in self._parts(piece, ranges):
+            for part in self._parts(piece, ranges, among):
                 try:
                     with part.errors():
                         hits = part.matcher.hits(part.events, ranges, **among)
@@ -213,9 +216,9 @@ class ShardedMatcher:
         schema = pa.schema([("subscription", self.manifest.id_type), ("events", pa.int64())])
         return pa.concat_tables([schema.empty_table(), *(table.cast(schema) for table in found.values())])
 
-    def _parts(self, events: pa.RecordBatch, ranges: RangeNames | None = None) -> Iterator[Part]:
+    def _parts(self, events: pa.RecordBatch, ranges: RangeNames | None, among: Among) -> Iterator[Part]:
         """Yields each shard that any of the events need, with these."""
-        for number, rows in self.routes(events, ranges).items():
+        for number, rows in self.routes(events, ranges, among.get("now")).items():
             shard = self.manifest.shards[number]
             if shard is not None:
                 needed = events if rows is None else events.take(rows)

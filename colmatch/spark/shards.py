@@ -19,9 +19,18 @@ from typing import Any, get_args
 
 import pyarrow as pa
 
-from colmatch.arguments import checked_choice, checked_whole
+from colmatch.arguments import checked_choice, checked_whole, file_name
 from colmatch.arrays.ranges import ranges_of
-from colmatch.errors import DependencyError, OptionError, Rejected, SchemaError, StoreError, SubscriptionError, near
+from colmatch.errors import (
+    DependencyError,
+    OptionError,
+    Rejected,
+    SchemaError,
+    StoreError,
+    SubscriptionError,
+    near,
+    shown,
+)
 
 try:
     from pyspark.sql import DataFrame
@@ -39,13 +48,13 @@ from colmatch.language import Language, Missing
 from colmatch.matcher import Matcher
 from colmatch.options import Options
 from colmatch.schema import Attribute, Attributes, Schema
+from colmatch.session import same_zone
 from colmatch.spark.manifest import (
     VERSIONS_KEPT,
     Manifest,
     Route,
     Shard,
     Sharding,
-    holds_shards,
     present,
     publish,
     sweep,
@@ -54,6 +63,7 @@ from colmatch.spark.matchers import options_for, sample_of, schema_for
 from colmatch.spark.partitions import spread
 from colmatch.spark.pivots import Layout, condition
 from colmatch.spark.probe import check_workers, guarded
+from colmatch.spark.settings import SessionSettings
 from colmatch.spark.shard_tasks import (
     ANSWER,
     NEEDS,
@@ -68,7 +78,7 @@ from colmatch.spark.shard_tasks import (
     parts_of,
     used_attributes,
 )
-from colmatch.spark.storage import Folder
+from colmatch.spark.storage import Folder, is_address
 from colmatch.store import locks
 from colmatch.subscriptions.ids import Ids
 from colmatch.subscriptions.intake import Errors
@@ -147,14 +157,16 @@ def build_shards(
     ExpressionError : an expression cannot be understood, with ``errors="raise"``
     OptionError, SchemaError, StoreError, DependencyError : the other arguments cannot be used, or
         workers cannot run colmatch
+
+    ``by="pivot"`` reads the subscriptions five times: cache them if they are costly.
     """
     by = checked_choice("by={}", by, get_args(Sharding))
     count = checked_whole("shards={}", shards, 1, SHARDS_MOST)
     table = _checked_subscriptions(subscriptions)
     recipe = _recipe(df, index, options, errors, sample, missing)
-    folder = Folder(path)
+    folder = _folder_of(path, df)
     folder.make()
-    before = present(folder) if holds_shards(folder) else None
+    before = _before(folder)
     check_workers(df.sparkSession, isinstance(df, ClassicDataFrame))
     ids = "string" if isinstance(table.schema["id"].dataType, StringType) else "int64"
     manifest = Manifest(1 if before is None else before.version + 1, by, (None,) * count, ids, "", None)
@@ -180,22 +192,20 @@ def update_shards(
         subscription is no error
     df : as for ``build_shards``, of the same schema and session settings
     path : of the folder
-    errors : as for ``build_shards``. What is left out as bad leaves what it would have replaced,
-        unless it belonged to another shard
+    errors : as for ``build_shards``. What is left out as bad leaves what it would have replaced
 
     Raises
     ------
-    StoreError : the folder holds no shards, or another call has changed them meanwhile: call again
+    StoreError : the folder holds no shards, or another call has changed them meanwhile: call again.
+        At an address, two calls at once are not found out: let one process at a time call this
     SubscriptionError, ExpressionError, OptionError, SchemaError, DependencyError : as from
         ``build_shards``
     """
-    folder = Folder(path)
+    folder = _folder_of(path, changes)
     before = present(folder)
     table = _checked_subscriptions(changes)
     model = Matcher.open(folder.local(before.model))
-    recipe = _recipe(df, parts_of(model).requested, model.options, errors, None, model.missing)
-    if recipe.schema != model.schema.arrow:
-        raise SchemaError(f"df has other columns than {folder.address} was built for: {model.schema}")
+    recipe = _same_recipe(df, model, errors, folder.address)
     if (ids := pa.int64() if isinstance(table.schema["id"].dataType, IntegralType) else pa.string()) != before.id_type:
         raise SubscriptionError(f"ids of the changes are {ids}, and those of {folder.address} are {before.ids}")
     check_workers(df.sparkSession, isinstance(df, ClassicDataFrame))
@@ -205,7 +215,9 @@ def update_shards(
         every = F.explode(F.sequence(F.lit(0), F.lit(len(before.shards) - 1)))
         all_of = placed.withColumnRenamed(SHARD, "home").withColumn(SHARD, every)
         own = F.col("home") == F.col(SHARD)
-        placed = all_of.select(
+        # What cannot be understood goes to its own shard alone, which says so: no other loses it.
+        understood = F.col(NEEDS).isNotNull() | F.col("expression").isNull()
+        placed = all_of.where(own | understood).select(
             *[
                 F.col(name) if name == "id" else F.when(own, F.col(name)).alias(name)
                 for name in [*table.columns, NEEDS]
@@ -217,6 +229,8 @@ def update_shards(
         placed = placed.select(*table.columns, F.lit(True).alias(OWN), SHARD)
     task = UpdateTask(recipe, folder.address, before.shards)
     answers = _asked(placed, len(before.shards), task)
+    if not answers:
+        return _summary(folder, before)
     after = replace(before, version=before.version + 1)
     return _finished(folder, recipe, after, before, answers, model)
 
@@ -234,6 +248,8 @@ def _checked_subscriptions(given: Any) -> DataFrame:
     """Returns the columns that shards are built of, ids as long or string."""
     if not isinstance(given, DataFrame):
         raise SubscriptionError(f"subscriptions are a Spark DataFrame here, not {type(given).__name__}")
+    if given.isStreaming:
+        raise SubscriptionError("subscriptions are a stream: shards are built of a DataFrame that is none")
     for name in ("id", "expression"):
         if name not in given.columns:
             raise SubscriptionError(f"the subscriptions have no column {name!r}: {near(name, given.columns, 'they')}")
@@ -267,6 +283,43 @@ def _recipe(
     recipe = Recipe(schema.arrow, index, options_for(df, options), errors, sample_of(sample), missing)
     recipe.matcher(pa.table({"id": pa.array([], pa.int64()), "expression": pa.array([], pa.string())}))
     return recipe
+
+
+def _same_recipe(df: Any, model: Matcher, errors: Errors, where: str) -> Recipe:
+    """Returns how the shards of a folder were built, if expressions mean the same for ``df``."""
+    checked_choice("errors={}", errors, get_args(Errors))
+    schema, options = schema_for(df), model.options
+    if schema.arrow != model.schema.arrow or schema.case_sensitive != model.schema.case_sensitive:
+        raise SchemaError(f"df has other columns, or names them otherwise, than {where} was built for: {model.schema}")
+    now = SessionSettings.of(df.sparkSession)
+    if now.ansi != options.ansi or not same_zone(now.zone, options.timezone):
+        raise OptionError(
+            f"this session has spark.sql.session.timeZone={now.zone!r} and spark.sql.ansi.enabled={str(now.ansi).lower()}, and "
+            f"{where} was built with {options.timezone!r} and {str(options.ansi).lower()}: set these, or build it again"
+        )
+    return Recipe(model.schema.arrow, parts_of(model).requested, options, errors, None, model.missing)
+
+
+def _folder_of(path: Any, df: Any) -> Folder:
+    """Returns the folder; with Connect, a path is one of the server."""
+    name = file_name(path) or ""
+    if (
+        isinstance(df, DataFrame)
+        and not isinstance(df, ClassicDataFrame)
+        and not (is_address(name) or os.path.isabs(name))
+    ):
+        raise StoreError(
+            f"{shown(path)}: with Connect the server and this machine must see the folder: give its path from the root"
+        )
+    return Folder(path)
+
+
+def _before(folder: Folder) -> Manifest | None:
+    """Returns the present version, None where there is none that can be read."""
+    try:
+        return present(folder)
+    except StoreError:
+        return None
 
 
 def _laid_out(manifest: Manifest, table: DataFrame, recipe: Recipe) -> Manifest:
@@ -354,8 +407,8 @@ def _finished(
         earlier=earlier,
     )
     with _turn(folder):
-        now = present(folder).name if holds_shards(folder) else None
-        if now != (None if before is None else before.name):
+        now = _before(folder)
+        if (now and now.name) != (before and before.name):
             raise StoreError(f"{folder.address} was changed by another call meanwhile: call again")
         manifest = replace(manifest, name=publish(folder, manifest))
         sweep(folder, manifest, before)
@@ -396,7 +449,7 @@ def _router(recipe: Recipe, shards: Sequence[Shard | None], pivots: Sequence[Rou
         for number, shard in enumerate(shards)
         if shard is not None
     }
-    return Matcher.build(texts, Schema(recipe.schema), "scan", recipe.options)
+    return Matcher.build(texts, Schema(recipe.schema), options=recipe.options)
 
 
 def _summary(folder: Folder, manifest: Manifest) -> ShardSet:

@@ -36,7 +36,7 @@ from colmatch.indexing.registry import is_in_pages
 from colmatch.matcher import Matcher
 from colmatch.paged.header import is_pages
 from colmatch.spark.manifest import Manifest, present
-from colmatch.spark.storage import Folder
+from colmatch.spark.storage import Folder, is_address
 from colmatch.spark.worker import IndexFile, packed
 from colmatch.store.file import content_hash
 from colmatch.store.saved import file_name
@@ -72,7 +72,7 @@ def opened_index(matcher: Matcher | Pinned | str | os.PathLike[str]) -> Pinned:
         file, hash = _saved(matcher)
         return Pinned(file, file, hash, matcher)
     name = arguments.file_name(matcher) or ""
-    if "://" in name or os.path.isdir(name):
+    if is_address(name) or os.path.isdir(name):
         folder = Folder(name)
         return pinned_shards(folder, present(folder))
     given = Path(os.path.abspath(file_name(matcher)))

@@ -18,6 +18,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from glob import escape
 from typing import Any, get_args
 
 import pyarrow as pa
@@ -323,22 +324,28 @@ def _dataset(options: Mapping[str, str], folder: str) -> ds.Dataset:
     if not paths:
         raise OptionError('the events are missing: .load("events/")')
     format = checked_choice("format={}", options.get("format", "parquet"), FORMATS)
-    found = []
+    found, seen = [], set[str]()
     for path in paths:
         what = f"events cannot be read from {shown(path)}"
-        try:
-            place = place_of(_local(path, folder), lambda _: format in ("csv", "json"))
-        except EventError as error:
-            raise EventError(f"{what}: {error}") from None
         with refusing(EventError, what):
-            found.append(_with_dates(place, format))
+            try:
+                place = place_of(_local(path, folder), lambda _: format in ("csv", "json"))
+            except EventError as error:
+                raise EventError(f"{what}: {error}") from None
+            new = [file for file in place.files if file not in seen]  # of a folder that is named before, too
+            seen.update(new)
+            if new:
+                found.append(_with_dates(place._replace(files=new), format))
     return found[0] if len(found) == 1 else ds.dataset(found)
 
 
 def _local(path: str, folder: str) -> str:
     """Returns a path of this machine, or an address of elsewhere as it is."""
     name = file_name(path) or path
-    return name if is_url(name) else os.path.join(folder, name)
+    if is_url(name):
+        return name
+    place = os.path.join(folder, name)
+    return place if os.path.exists(place) else os.path.join(escape(folder), name)
 
 
 def _with_dates(place: Place, format: str) -> ds.Dataset:

@@ -7,8 +7,10 @@ memory, so a worker copies those of an address to its own disk first, once for e
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import tempfile
+import time
 import uuid
 from functools import cache
 from pathlib import Path
@@ -22,6 +24,8 @@ from colmatch.incoming import refusing
 from colmatch.matcher import Matcher
 from colmatch.store.file import content_hash
 from colmatch.store.replacing import replacing
+
+_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")  # longer than the letter of a drive
 
 
 class Folder:
@@ -45,17 +49,24 @@ class Folder:
         name = file_name(given)
         if not name or "\0" in name:
             raise StoreError(f"{shown(given)} is not the path or address of a folder")
-        self.is_local = "://" not in name
+        self.is_local = not is_address(name)
         if self.is_local:
             self.address = os.path.abspath(name)
             self._files, self._root = fs.LocalFileSystem(), self.address
         else:
-            self.address = name
+            self.address = name = re.sub("^s3[an]://", "s3://", name)  # as Spark has them
             with refusing(StoreError, f"{name} cannot be opened"):
                 self._files, self._root = fs.FileSystem.from_uri(name)
+            if self._files.type_name == "hdfs":
+                raise StoreError(f"{name}: HDFS cannot replace a file in one step; mount it, or use a store of objects")
 
     def make(self) -> None:
-        """Makes the folder, if it is not there."""
+        """Makes the folder, if it is not there.
+
+        Raises StoreError: it is a file.
+        """
+        if self.has(""):
+            raise StoreError(f"{self.address} is a file, and a folder is needed")
         self._files.create_dir(self._root, recursive=True)
 
     def has(self, name: str) -> bool:
@@ -86,7 +97,7 @@ class Folder:
             name = f"{prefix}-{hash}.cm"
             if self.is_local:
                 os.replace(new, self._path(name))
-            else:
+            elif not self.has(name):  # the name says what is in it
                 fs.copy_files(new, self._path(name), fs.LocalFileSystem(), self._files)
         finally:
             Path(new).unlink(missing_ok=True)
@@ -95,19 +106,25 @@ class Folder:
         return name, hash, size
 
     def local(self, name: str) -> str:
-        """Returns a path of this machine at which a file can be mapped into memory."""
+        """Returns a path of this machine at which a file can be mapped into memory.
+
+        Raises FileNotFoundError: it is not there.
+        """
         if self.is_local:
-            return self._path(name)
+            path = self._path(name)
+            os.stat(path)
+            return path
         copy = os.path.join(_copies(), name)
         if not os.path.exists(copy):
             with replacing(copy) as file, self._files.open_input_stream(self._path(name)) as stream:
                 shutil.copyfileobj(stream, file, 1 << 22)
         return copy
 
-    def names(self) -> list[str]:
-        """Returns the names of all files."""
-        found = self._files.get_file_info(fs.FileSelector(self._root))
-        return sorted(info.base_name for info in found if info.type == fs.FileType.File)
+    def files(self) -> dict[str, float]:
+        """Returns the names of all files, and how many seconds ago each was written."""
+        found, now = self._files.get_file_info(fs.FileSelector(self._root)), time.time()
+        there = {one.base_name: one.mtime_ns for one in found if one.type == fs.FileType.File}
+        return {name: 0.0 if at is None else now - at / 1e9 for name, at in sorted(there.items())}
 
     def remove(self, name: str) -> None:
         """Removes a file, if it is there."""
@@ -118,7 +135,12 @@ class Folder:
                 raise
 
     def _path(self, name: str) -> str:
-        return f"{self._root}/{name}"
+        return f"{self._root}/{name}" if name else self._root
+
+
+def is_address(name: str) -> bool:
+    """Says whether a name is an address of elsewhere, such as ``s3://bucket/alerts``."""
+    return bool(_ADDRESS.match(name))
 
 
 @cache

@@ -7,11 +7,12 @@ gets the matches. With Connect all of this runs on the server, to which ``_Batch
 
 from __future__ import annotations
 
+import json
 import logging
 import os
-import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,7 +23,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 
 from colmatch import arguments
-from colmatch.errors import EventError, OptionError, near, shown
+from colmatch.errors import EventError, OptionError, StoreError, near, shown
 from colmatch.matching.kept import kept_names
 from colmatch.matching.range_worker import RangeNames
 from colmatch.matching.topk.arguments import Score
@@ -30,9 +31,10 @@ from colmatch.spark.frames import ColumnNames, MatchMode, check_arguments, match
 from colmatch.spark.plans import Plan
 from colmatch.spark.probe import check_workers
 from colmatch.spark.records import Records
-from colmatch.spark.storage import Folder
+from colmatch.spark.storage import Folder, is_address
 from colmatch.spark.tally import log, show_log
 from colmatch.spark.worker import VERSION_DIGITS
+from colmatch.store.replacing import replacing
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.readwriter import DataStreamWriter
@@ -49,7 +51,6 @@ OBSERVED_SECONDS = 2.0  # that the numbers of a job may come after it
 _BESIDE = ("keep", "shared", "ids", "tags", "now")
 _ALL = (*_BESIDE, "mode", "ranges", "plan")
 _TOP_K = (*_BESIDE, "k", "score", "event_weights")
-_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
 
 
 class Matching(TypedDict, total=False):
@@ -101,7 +102,8 @@ def match_stream(
     event_time : a timestamp column, of which the record of a batch has the latest value, and how
         late that was matched
     matching : ``keep``, ``mode``, ``shared``, ``ranges``, ``plan``, ``ids``, ``tags`` and ``now``
-        as for ``match``; with ``k``, also ``score`` and ``event_weights``, as for ``match_topk``
+        as for ``match``; with ``k``, also ``score`` and ``event_weights``, as for ``match_topk``.
+        ``now`` is the same for all batches: give events a column of times instead
 
     Returns
     -------
@@ -113,6 +115,7 @@ def match_stream(
     ------
     EventError : ``df`` is not streaming or lacks a column, or as from ``match``
     OptionError : an argument cannot be used, or as from ``match``
+    SubscriptionError : ``ids`` are no ids, or of another type
     StoreError, OSError : the pointer names no saved matcher, or the folder cannot be written to.
         With Connect, paths are those of the server, and this is found by the first batch
     DependencyError : as from ``match``
@@ -160,7 +163,7 @@ class _Batches:
     @property
     def records(self) -> Records:
         if self._records is None:
-            there = None if _ADDRESS.match(self.checkpoint) else Path(self.checkpoint)
+            there = None if is_address(self.checkpoint) else Path(self.checkpoint)
             self._records = Records(Path(self.folder), there)
         return self._records
 
@@ -172,6 +175,11 @@ class _Batches:
             show_log(self.log)  # this is a process of the server
         started, records = time.time(), self.records
         records.prepare()
+        with records.turn():
+            self._batch(batch, number, started, records)
+
+    def _batch(self, batch: DataFrame, number: int, started: float, records: Records) -> None:
+        self._check_owner(records)
         index = records.recorded(number, Path(self.pointer))
         replayed = index is not None
         if index is None:
@@ -183,6 +191,12 @@ class _Batches:
         record = {
             "batch": number, VERSION: version, "index": index.hash, "started": _utc(started), "replayed": replayed
         }  # fmt: skip
+        record["ids"] = ids = str(index.opened.ids.type)
+        if not callable(self.sink) and (before := records.ids()) not in (None, ids):
+            raise StoreError(
+                f"the ids of version {version} are {ids}, and those in {self.sink} are {before}: such files cannot be "
+                "read together; save a version with ids of that type, or start a stream with another sink"
+            )
         if isinstance(index.given, Folder):
             record["shards"] = index.given.address
         if not replayed:
@@ -193,11 +207,14 @@ class _Batches:
         except Exception as error:
             error.add_note(f"when batch {number} comes again, it is matched with the version in {records.path(number)}")
             raise
-        ended = time.time()
-        record |= {"seconds": round(ended - started, 3)} | _told(found)
-        latest = _told(events).get("event_time")
+        self._own(records)
+        ended, until = time.time(), time.monotonic() + OBSERVED_SECONDS
+        record |= {"seconds": round(ended - started, 3)} | _told(found, until)
+        latest = _told(events, until).get("event_time")
         if latest is not None:
-            record |= {"event_time": _utc(latest / 1e6), "lag": round(ended - latest / 1e6, 3)}
+            record["lag"] = round(ended - latest / 1e6, 3)
+            with suppress(ValueError, OverflowError, OSError):  # a year that Python has not
+                record["event_time"] = _utc(latest / 1e6)
         records.write(number, record)
         log.info("%s, batch %d: %s", self.pointer, number, record)
 
@@ -214,6 +231,31 @@ class _Batches:
         find: Callable[..., DataFrame] = match_topk if "k" in self.matching else match
         return find(df, index, observe=observe, **self.matching)
 
+    def _check_owner(self, records: Records) -> None:
+        """Raises StoreError: the folder of results has the batches of another stream."""
+        owner = self._owner()
+        if owner is None or not owner.is_file():
+            return
+        try:
+            found = json.loads(owner.read_bytes())["query"]
+        except (ValueError, KeyError, TypeError):
+            found = "?"
+        if found != records.query():
+            raise StoreError(
+                f"{self.sink} has the batches of another stream (query {found}): give each stream a folder of its own, and "
+                "remove that folder when you remove the checkpoint"
+            )
+
+    def _own(self, records: Records) -> None:
+        owner, query = self._owner(), records.query()
+        if owner is not None and query and owner.parent.is_dir() and not owner.is_file():
+            with replacing(owner) as file:
+                file.write(json.dumps({"query": query}).encode() + b"\n")
+
+    def _owner(self) -> Path | None:
+        """Returns the file that says whose results a folder has, None where it is elsewhere."""
+        return None if callable(self.sink) or is_address(self.sink) else Path(self.sink) / "_colmatch.json"
+
     def _write(self, matched: DataFrame, number: int) -> None:
         if callable(self.sink):
             self.sink(matched, number)
@@ -221,13 +263,12 @@ class _Batches:
             matched.write.format(self.format).mode("overwrite").save(f"{self.sink}/{BATCH}={number}")
 
 
-def _told(observation: Observation) -> dict[str, Any]:
-    """Returns the numbers of a job; none if no job has run.
+def _told(observation: Observation, until: float) -> dict[str, Any]:
+    """Returns the numbers of a job; none if no job has run until then.
 
     A classic session has them a little later than the result, and would wait for a job forever.
     """
     told = getattr(observation, "_jo", None)
-    until = time.monotonic() + OBSERVED_SECONDS
     while told is not None and not told.future().isCompleted():
         if time.monotonic() > until:
             return {}
@@ -245,7 +286,7 @@ def _path(value: object, what: str, classic: bool, otherwise: str = "") -> str:
     name = arguments.file_name(value)
     if not name or "\0" in name:
         raise OptionError(f"{what}={shown(value)}: a path{otherwise} is needed")
-    if _ADDRESS.match(name):
+    if is_address(name):
         return name
     if not classic and not os.path.isabs(name):
         raise OptionError(f"{what}={shown(name)}: with Connect a path is one of the server: give it from the root")
@@ -253,7 +294,7 @@ def _path(value: object, what: str, classic: bool, otherwise: str = "") -> str:
 
 
 def _local(path: str, what: str) -> str:
-    if _ADDRESS.match(path):
+    if is_address(path):
         raise OptionError(f"{what}={shown(path)}: a path of this machine is needed; mount what it is on")
     return path
 
@@ -261,7 +302,7 @@ def _local(path: str, what: str) -> str:
 def _records_folder(records: object, checkpoint: str, classic: bool) -> str:
     if records is not None:
         return _local(_path(records, "records", classic), "records")
-    if _ADDRESS.match(checkpoint):
+    if is_address(checkpoint):
         raise OptionError(f"the checkpoint is elsewhere, {shown(checkpoint)}: pass a folder of this machine, records=…")
     return os.path.join(checkpoint, "colmatch")
 
@@ -297,10 +338,13 @@ def _checked_matching(df: DataFrame, given: Matching, to_files: bool) -> dict[st
             )
     check_arguments("", given.get("mode", "pairs"), given.get("shared"))
     columns = ColumnNames(df)
-    for name in kept_names(given.get("keep", ())):
+    kept = kept_names(given.get("keep", ()))
+    for name in kept:
         columns.find(name, "keep")
         if columns.folded(name) == VERSION or (to_files and columns.folded(name) == BATCH):
             raise OptionError(
                 f"keep has {name!r}, which is a name of the result: rename the column, df.withColumnRenamed({name!r}, …)"
             )
-    return dict(given)
+    # A batch reads them again and again, which an iterator would not stand.
+    once = {name: list(value) for name, value in given.items() if isinstance(value, Iterator)}
+    return {**given, **once, "keep": kept}

@@ -46,8 +46,8 @@ VERSION_DIGITS = 12  # of a content hash, as users see it
 
 Mode = Literal["pairs", "list", "count", "exists", "totals"]
 
-# Content hash -> (what the caller called the index, the matcher); the least recently used first. A
-# worker process outlives its tasks.
+# Content hash and folder -> (what the caller called the index, the matcher); the least recently used
+# first. A worker process outlives its tasks.
 _opened: OrderedDict[str, tuple[str, Matcher | ShardedMatcher]] = OrderedDict()
 _verified: set[str] = set()  # content hashes of files whose checksums this process has looked at
 
@@ -306,18 +306,19 @@ def open_index(index: IndexFile) -> Matcher | ShardedMatcher:
     ------
     StoreError : the file is not there, or is another version of the index
     """
-    if index.hash in _opened:
-        _opened.move_to_end(index.hash)
-        return _opened[index.hash][1]
+    key = index.hash + index.folder
+    if key in _opened:
+        _opened.move_to_end(key)
+        return _opened[key][1]
     matcher: Matcher | ShardedMatcher
     if index.folder:
         matcher = _opened_shards(index)
     else:
         matcher = _opened_file(index) if index.packed is None else unpacked(index.packed)
         matcher.options = replace(matcher.options, threads=1)
-    for hash in [hash for hash, (origin, _) in _opened.items() if origin == index.origin]:
-        del _opened[hash]
-    _opened[index.hash] = (index.origin, matcher)
+    for old in [old for old, (origin, _) in _opened.items() if origin == index.origin]:
+        del _opened[old]
+    _opened[key] = (index.origin, matcher)
     while len(_opened) > MATCHERS_MOST:
         _opened.popitem(last=False)
     return matcher
@@ -330,8 +331,18 @@ def _rows_at_once(matcher: Matcher | ShardedMatcher, mode: Mode, best: TopKOptio
 
 
 def in_folder(folder: Folder, name: str) -> IndexFile:
-    """Returns where a file of a folder of shards is, of which there is a copy on this machine."""
-    return IndexFile(hash_in(name), f"{folder.address}/{name}", folder.local(name), artifact=False)
+    """Returns where a file of a folder of shards is, of which there is a copy on this machine.
+
+    Raises StoreError: it is there no more.
+    """
+    try:
+        path = folder.local(name)
+    except FileNotFoundError:
+        raise StoreError(
+            f"{folder.address}/{name} is gone: the version of the shards that was planned with is none of the eight newest, "
+            "or the folder is not visible on this worker. Plan the query again"
+        ) from None
+    return IndexFile(hash_in(name), f"{folder.address}/{name}", path, artifact=False)
 
 
 def _opened_shards(index: IndexFile) -> ShardedMatcher:
@@ -339,8 +350,8 @@ def _opened_shards(index: IndexFile) -> ShardedMatcher:
 
     def opened(name: str) -> Matcher:
         matcher = open_index(in_folder(folder, name))
-        if index.hash in _opened:  # what all shards share is used longer than any of them
-            _opened.move_to_end(index.hash)
+        if index.hash + index.folder in _opened:  # what all shards share is used longer than any of them
+            _opened.move_to_end(index.hash + index.folder)
         assert isinstance(matcher, Matcher)
         return matcher
 

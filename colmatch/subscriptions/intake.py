@@ -109,7 +109,7 @@ class SubscriptionReader:
         self.attributes = attributes
         self._compilers: dict[bool, Compiler | BetreeCompiler] = {}  # by whether weights are given to attributes
         self._few: FewExpressions | None = None
-        self._compiled = 0
+        self._seen: set[int] = set()  # ids of the forms that it has come upon
 
     def take_in(self, subscriptions: Any, errors: Errors, progress: bool = False) -> NewSubscriptions:
         """Lowers subscriptions: anything that ``Matcher.build`` takes, or what ``read`` made of it.
@@ -159,7 +159,7 @@ class SubscriptionReader:
         failed: dict[int, ExpressionError] = {}
         if 0 < len(expressions) <= FEW_EXPRESSIONS and given.weights is None and not wrong:
             read_forms = _in_order(compiler, expressions, failed)
-            self._compiled += len(read_forms)
+            self._seen.update(id(form) for form, _ in read_forms)
             lowered = None if failed else few.lower(read_forms)
             if lowered is not None:
                 local = few.session.literal or compiler.zoned
@@ -176,7 +176,7 @@ class SubscriptionReader:
                 if start:
                     compiler, _ = self._compiler_for(given.weights is not None)
                 forms = _forms(compiler, islice(left, PIECE), failed, stop=errors == "raise")
-                self._compiled += len(forms)
+                self._seen.update(id(form) for form, _, _ in forms)
                 for form, subs, literals in forms:
                     lowering.add(form, subs, literals)
                 zoned = zoned or compiler.zoned
@@ -190,8 +190,8 @@ class SubscriptionReader:
 
     def _compiler_for(self, by_attribute: bool) -> tuple[Compiler | BetreeCompiler, FewExpressions]:
         """Returns the compiler, and what lowers a few forms."""
-        if self._few is None or self._compiled > FORMS_KEPT:
-            self._compilers, self._compiled = {}, 0
+        if self._few is None or len(self._seen) > FORMS_KEPT:
+            self._compilers, self._seen = {}, set()
             self._few = FewExpressions(self.attributes, Session(self.options.timezone))
         compiler = self._compilers.get(by_attribute)
         if compiler is None:

@@ -58,7 +58,7 @@ class Killed:
     def __init__(self, folder: Path, seed: int) -> None:
         self.folder, self.rng = folder, Random(seed)
         self.versions: dict[str, cm.Matcher] = {}
-        self.files = self.drivers = self.workers = self.ended = 0
+        self.files = self.drivers = self.workers = self.ended = self.begun = 0
         (folder / "in").mkdir()
         self.save()
         self.add()
@@ -101,6 +101,7 @@ class Killed:
         ended = driver.poll() is not None
         assert not ended or self.workers > before_workers, "the stream ended by itself: " + self.end_of_log()
         kill_all(driver)
+        self.begun += begun
         self.drivers += not ended
         self.ended += ended
 
@@ -136,7 +137,7 @@ class Killed:
             record = self.folder / f"checkpoint/colmatch/batches/{number}.json"
             if record.exists():
                 told = json.loads(record.read_text())
-                assert told["index_version"] == version and told["matches"] == len(pairs)
+                assert told["index_version"] == version and told.get("matches", len(pairs)) == len(pairs)
         left = {path.name for path in (self.folder / "checkpoint/colmatch/versions").iterdir()}
         assert len(left) <= 2 and all(name.startswith("colmatch-") for name in left)
         return len(numbers)
@@ -189,12 +190,13 @@ def killed(kills: int, seed: int, folder: Path) -> str:
             f"kill {number + 1}: batch {stream.batches()}, {stream.files} files, {len(stream.versions)} versions",
             flush=True,
         )
+    assert stream.begun, "no driver began a batch before it was killed"
     stream.finish()
     batches = stream.check()
     return (
-        f"{stream.drivers + stream.ended} streams killed, {stream.ended} of them by their workers alone, of which "
-        f"{stream.workers} were killed; {batches} batches, {stream.files * ROWS} events, {len(stream.versions)} versions: "
-        "nothing lost, nothing twice"
+        f"{stream.drivers + stream.ended} streams killed, {stream.begun} of them within batches, {stream.ended} of them by "
+        f"their workers alone, of which {stream.workers} were killed; {batches} batches, {stream.files * ROWS} events, "
+        f"{len(stream.versions)} versions: nothing lost, nothing twice"
     )
 
 

@@ -15,7 +15,7 @@ import pytest
 
 import colmatch as cm
 from colmatch.spark import build_shards, match_stream, update_shards
-from colmatch.spark.records import current_file
+from colmatch.spark.records import Records, current_file
 from colmatch.store.file import content_hash
 
 ROWS = 4  # of a batch
@@ -77,6 +77,78 @@ def records(folder: Path) -> list[dict[str, Any]]:
 
 def versions(folder: Path) -> list[str]:
     return sorted(path.name for path in (folder / "checkpoint/colmatch/versions").iterdir())
+
+
+def test_iterators_are_read_once(spark: Any, tmp_path: Path) -> None:
+    add(tmp_path, 3)
+    cm.Matcher.build({1: "id >= 0", 2: "id >= 0"}, {"id": "bigint"}).save(tmp_path / "alerts")
+    out = (tmp_path / "out", tmp_path / "checkpoint")
+    run(match_stream(stream(spark, tmp_path), tmp_path / "alerts", *out, keep=(c for c in ["id"]), ids=map(int, ["1"])))
+    rows = spark.read.parquet(str(out[0])).select("id", "subscription").collect()
+    assert sorted(map(tuple, rows)) == [(i, 1) for i in range(3 * ROWS)]
+
+
+def test_a_folder_belongs_to_one_stream(spark: Any, tmp_path: Path) -> None:
+    add(tmp_path, 1)
+    saved(tmp_path / "alerts", 0)
+    run(to_files(spark, tmp_path))
+    other = match_stream(
+        stream(spark, tmp_path), tmp_path / "alerts", tmp_path / "out", tmp_path / "other", keep=["id"]
+    )
+    with pytest.raises(Exception, match="has the batches of another stream"):
+        run(other)
+    add(tmp_path, 1)
+    run(to_files(spark, tmp_path))
+    assert len(written(spark, tmp_path)) == 2 * ROWS
+
+
+def test_one_driver_at_a_time(spark: Any, tmp_path: Path) -> None:
+    add(tmp_path, 1)
+    saved(tmp_path / "alerts", 0)
+    writer = to_files(spark, tmp_path)
+    with (
+        Records(tmp_path / "checkpoint/colmatch", None).turn(),
+        pytest.raises(Exception, match="another driver runs this stream now"),
+    ):
+        run(writer)
+    run(to_files(spark, tmp_path))
+    assert len(written(spark, tmp_path)) == ROWS
+
+
+def test_ids_of_another_type_in_the_same_files(spark: Any, tmp_path: Path) -> None:
+    add(tmp_path, 1)
+    saved(tmp_path / "alerts", 0)
+    run(to_files(spark, tmp_path))
+    cm.Matcher.build({"x": "id >= 0"}, {"id": "bigint"}).save(tmp_path / "alerts")
+    add(tmp_path, 1)
+    with pytest.raises(Exception, match="ids of version [0-9a-f]{12} are string"):
+        run(to_files(spark, tmp_path))
+    saved(tmp_path / "alerts", 1)
+    run(to_files(spark, tmp_path))
+    assert len(written(spark, tmp_path)) == 2 * ROWS
+
+
+def test_files_of_others_stay(spark: Any, tmp_path: Path) -> None:
+    add(tmp_path, 1)
+    (tmp_path / "kept" / "versions").mkdir(parents=True)
+    saved(tmp_path / "kept" / "versions" / "v1.cm", 0)
+    writer = match_stream(
+        stream(spark, tmp_path), tmp_path / "kept" / "versions", tmp_path / "out", tmp_path / "checkpoint", keep=["id"],
+        records=tmp_path / "kept",
+    )  # fmt: skip
+    run(writer)
+    assert (tmp_path / "kept" / "versions" / "v1.cm").exists() and len(written(spark, tmp_path)) == ROWS
+
+
+def test_a_time_that_python_has_not(spark: Any, tmp_path: Path) -> None:
+    add(tmp_path, 1)
+    saved(tmp_path / "alerts", 0)
+    late = stream(spark, tmp_path).selectExpr("id", "timestamp_seconds(1700000000000 + id) AS at")
+    writer = match_stream(
+        late, tmp_path / "alerts", tmp_path / "out", tmp_path / "checkpoint", keep=["id"], event_time="at"
+    )
+    run(writer)
+    assert records(tmp_path)[0]["lag"] < 0 and "event_time" not in records(tmp_path)[0]
 
 
 def test_shards(spark: Any, tmp_path: Path) -> None:

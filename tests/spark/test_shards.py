@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from pathlib import Path
 from typing import Any
@@ -202,7 +203,7 @@ def test_a_planned_query_keeps_its_version(spark: Any, events: Any, tmp_path: Pa
         update_shards(frame(spark, {3: f"a = {i}"}), events, tmp_path)
     assert rows_of(planned) == want != rows_of(match(events, tmp_path, ["id"]))
     update_shards(frame(spark, {3: "a = 9"}), events, tmp_path)
-    files = set(Folder(tmp_path).names())
+    files = set(Folder(tmp_path).files())
     assert len([name for name in files if name.startswith("manifest")]) == 8
     with pytest.raises(Exception, match="plan the query again"):
         planned.collect()
@@ -237,6 +238,49 @@ def test_what_is_wrong_with_an_expression(spark: Any, events: Any, tmp_path: Pat
     assert describe_shards(tmp_path / "hash").version == 1
 
 
+def test_a_bad_replacement_leaves_the_old_one(spark: Any, tmp_path: Path) -> None:
+    events = spark.sql("SELECT id, map(concat('k', id % 40), 1L) AS m FROM range(40)")
+    for by in ("hash", "pivot"):
+        folder = tmp_path / by
+        first = {i: f"m['k{i}'] = 1" for i in range(40)} | {99: "nope = 1"}
+        made = build_shards(frame(spark, first), events, folder, 8, by, errors="collect")
+        assert [one.id for one in made.rejected] == [99]
+        changes = dict.fromkeys(range(0, 40, 3), "nope = 1") | {1: "m['k5'] = 1"}
+        made = update_shards(frame(spark, changes), events, folder, errors="collect")
+        assert sorted(one.id for one in made.rejected) == list(range(0, 40, 3)) and len(made) == 40
+        found = {row.subscription: row.id for row in match(events, folder, ["id"]).collect()}
+        assert found == {i: 5 if i == 1 else i for i in range(40)}
+
+
+def test_now(spark: Any, tmp_path: Path) -> None:
+    events = spark.sql("SELECT id, id AS now FROM range(10)")
+    texts = {i: f"now > {i} AND id < 5" for i in range(10)}
+    for by in ("hash", "pivot"):
+        build_shards(frame(spark, texts), events, tmp_path, 3, by)
+        same_answers(events.drop("now"), build(frame(spark, texts), events), str(tmp_path), now=7)
+
+
+def test_an_unreadable_folder_can_be_built_again(spark: Any, events: Any, tmp_path: Path) -> None:
+    build_shards(frame(spark, SUBSCRIPTIONS), events, tmp_path, 2)
+    for text in ("{", '{"manifest": 5}'):
+        (tmp_path / "shards.json").write_text(text)
+        with pytest.raises(cm.StoreError, match="damaged|not there"):
+            describe_shards(tmp_path)
+    assert build_shards(frame(spark, SUBSCRIPTIONS), events, tmp_path, 2).version == 1
+
+
+def test_old_files_of_nothing_are_removed(spark: Any, events: Any, tmp_path: Path) -> None:
+    build_shards(frame(spark, SUBSCRIPTIONS), events, tmp_path, 2)
+    left, fresh, other = (tmp_path / name for name in (f"shard-00001-{'0' * 32}.cm", f"new-{'1' * 32}", "notes.txt"))
+    for path in (left, fresh, other):
+        path.write_text("x")
+    for path in (left, other):
+        os.utime(path, (0, 0))
+    update_shards(frame(spark, {1: "a = 1"}), events, tmp_path)
+    assert not left.exists() and fresh.exists() and other.exists()
+    assert rows_of(match(events, tmp_path, ["id"], ids=[1])) == [(i, 1) for i in range(1, 400, 7)]
+
+
 @pytest.mark.parametrize("by", ["hash", "pivot"])
 def test_ids_are_unique(spark: Any, events: Any, tmp_path: Path, by: Any) -> None:
     table = spark.createDataFrame([(1, "a = 1"), (2, "a = 1"), (1, "b = 2")], "id long, expression string")
@@ -252,6 +296,7 @@ def test_what_cannot_be_used(spark: Any, events: Any, tmp_path: Path) -> None:
     for subscriptions, said in [
         ({1: "a = 1"}, "a Spark DataFrame"),
         (spark.range(3), "no column 'expression'"),
+        (spark.readStream.format("rate").load(), "are a stream"),
         (spark.sql("SELECT 1.5 AS id, 'a' AS expression"), "column 'id' is decimal"),
         (spark.sql("SELECT 1 AS id, 2 AS expression"), "column 'expression' is int"),
     ]:
@@ -295,10 +340,18 @@ def test_settings_of_the_session(spark: Any, events: Any, tmp_path: Path, conf: 
     conf("spark.sql.session.timeZone", "Asia/Tokyo")
     with pytest.raises(cm.OptionError, match="the zone of this session"):
         match(events, tmp_path)
+    with pytest.raises(cm.OptionError, match=r"spark\.sql\.session\.timeZone='Asia/Tokyo'"):
+        update_shards(frame(spark, {1: "a = 1"}), events, tmp_path)
     conf("spark.sql.session.timeZone", "UTC")
     conf("spark.sql.ansi.enabled", "false")
     with pytest.raises(cm.OptionError, match=r"spark\.sql\.ansi\.enabled"):
         match(events, tmp_path)
+    with pytest.raises(cm.OptionError, match=r"spark\.sql\.ansi\.enabled=false"):
+        update_shards(frame(spark, {1: "a = 1"}), events, tmp_path)
+    conf("spark.sql.ansi.enabled", "true")
+    conf("spark.sql.caseSensitive", "true")
+    with pytest.raises(cm.SchemaError, match="names them otherwise"):
+        update_shards(frame(spark, {1: "a = 1"}), events, tmp_path)
 
 
 def test_an_error_says_which_event(spark: Any, tmp_path: Path) -> None:
@@ -325,7 +378,7 @@ def test_damage_is_told(spark: Any, events: Any, tmp_path: Path, damage: str) ->
         shard.write_bytes(data)
     else:
         shard.unlink()
-    with pytest.raises(Exception, match="damaged|not visible"):
+    with pytest.raises(Exception, match="damaged|is gone"):
         match(events, tmp_path).collect()
 
 

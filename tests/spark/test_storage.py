@@ -27,17 +27,23 @@ def test_files(elsewhere: bool, tmp_path: Path) -> None:
     local = Path(folder.local(name))
     assert local.is_file() and folder.local(name) == str(local) and content_hash(local) == hash
     assert cm.Matcher.open(local).ids.to_pylist() == [1]
-    assert folder.names() == ["a.json", name]
+    assert list(folder.files()) == ["a.json", name] and max(folder.files().values()) < 600
     folder.remove(name)
     folder.remove(name)
-    assert folder.names() == ["a.json"]
+    assert list(folder.files()) == ["a.json"]
+    with pytest.raises(FileNotFoundError):
+        folder.local("gone.cm")
 
 
 def test_what_is_no_folder(tmp_path: Path) -> None:
     for given in (None, 3, "", "a\0b"):
         with pytest.raises(cm.StoreError, match="is not the path or address of a folder"):
             storage.Folder(given)
-    with pytest.raises(cm.StoreError, match="nowhere://x cannot be opened"):
-        storage.Folder("nowhere://x")
+    for address in ("nowhere://x", "dbfs:/alerts"):
+        with pytest.raises(cm.StoreError, match=f"{address} cannot be opened"):
+            storage.Folder(address)
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(cm.StoreError, match="is a file, and a folder is needed"):
+        storage.Folder(tmp_path / "file").make()
     assert storage.Folder(f"{tmp_path}/a/").address == f"{tmp_path}/a"
     assert storage.Folder(f"file://{tmp_path}/a%20b").address == f"{tmp_path}/a b"
