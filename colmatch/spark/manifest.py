@@ -123,7 +123,9 @@ def present(folder: Folder) -> Manifest:
     StoreError : the folder has none, or it is damaged, or of another version of colmatch
     """
     if not folder.has(POINTER):
-        raise StoreError(f"{folder.address} holds no shards: build_shards makes them")
+        raise StoreError(
+            f"the folder {folder.address} holds no shards: build_shards makes them; a saved matcher is a file"
+        )
     try:
         name = str(json.loads(folder.read(POINTER))["manifest"])
     except (ValueError, KeyError, TypeError) as error:

@@ -65,7 +65,7 @@ def check_workers(spark: SparkSession, classic: bool) -> None:
     context = spark.sparkContext if classic else None
     executable = context.pythonExec if context else ""
     name = str(context.applicationId) if context else spark.session_id  # type: ignore[attr-defined]
-    session = (name, executable, context.pythonVer if context else "", spark.conf.get(_BUFFER, "") or "")
+    session = (name, executable, context.pythonVer if context else "", _buffer(spark))
     if session in _good:
         return
     advice = _advice(executable)
@@ -85,6 +85,13 @@ def check_workers(spark: SparkSession, classic: bool) -> None:
     if rows[0].fault:
         raise DependencyError(f"Spark's workers cannot run colmatch: {rows[0].fault}: {advice}")
     _good.add(session)
+
+
+def _buffer(spark: SparkSession) -> str:
+    try:
+        return spark.conf.get(_BUFFER) or ""
+    except Exception:  # a server that is no Spark has other settings
+        return ""
 
 
 def _fault(wanted: str) -> Callable[[], str]:

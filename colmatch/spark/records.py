@@ -36,7 +36,7 @@ from colmatch.store.saved import file_name
 
 RECORDS_KEPT = 100  # batches, as many as Spark keeps in a checkpoint by default
 _AGAIN = 2  # batches whose versions are kept: one that may come again, and the one before it
-_OWN = re.compile(r"colmatch-[0-9a-f]{32}|(link|copy)-[0-9a-f]+")  # files of index versions
+_OWN = re.compile(r"colmatch-[0-9a-f]{32}|(link|copy)-[0-9a-z-]+")  # files of index versions
 _POINTER_MOST = 4096  # bytes of a file that names another
 
 

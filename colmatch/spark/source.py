@@ -202,8 +202,7 @@ def _made_ahead(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Yields batches while a thread makes those that come next.
 
     Spark's pipe holds little: without the thread, a worker waits for the JVM to take what is found,
-    and the JVM for the worker to find more. With 346 matches a row, lists took 10.4 us a row then,
-    and 8.1 with it (``bench_spark``).
+    and the JVM for the worker to find more.
     """
     thread = ThreadPoolExecutor(1, "colmatch-source")
     try:

@@ -179,8 +179,8 @@ class _Batches:
             self._batch(batch, number, started, records)
 
     def _batch(self, batch: DataFrame, number: int, started: float, records: Records) -> None:
-        self._check_owner(records)
         index = records.recorded(number, Path(self.pointer))
+        self._check_owner(records)
         replayed = index is not None
         if index is None:
             index = records.current(Path(self.pointer))

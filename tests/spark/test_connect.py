@@ -129,9 +129,9 @@ print(json.dumps({
 """
 
 
-def test_match_stream(connect, tmp_path):
+def test_match_stream(tmp_path):
     """The function of each batch runs on the server, which has the paths."""
-    found = connect(MATCH_STREAM, str(tmp_path))
+    found = run_connected(IMPORTS + MATCH_STREAM, str(tmp_path))
     first, second = found["records"]
     assert found["rows"] == [[0, 1, first["index_version"]], [1, 2, second["index_version"]]]
     assert [one["replayed"] for one in found["records"]] == [False, True]

@@ -389,6 +389,7 @@ def test_locks_are_made_where_forks_know_of_them() -> None:
         "kernels/_requests.py": {"Queue"},  # in a process that nothing is forked from
         "kernels/_compiling.py": {"Lock"},  # for one call, which checks that the other thread lives
         "colmatch/matching/threads.py": {"ThreadPoolExecutor"},  # for one call, which a child leaves alone
+        "colmatch/spark/source.py": {"ThreadPoolExecutor"},  # for one task, in which nothing forks
     }
     made = re.compile(
         r"R?Lock|Condition|Event|Semaphore|BoundedSemaphore|Barrier|Queue|SimpleQueue|LifoQueue|PriorityQueue|"
