@@ -46,8 +46,8 @@ VERSION_DIGITS = 12  # of a content hash, as users see it
 
 Mode = Literal["pairs", "list", "count", "exists", "totals"]
 
-# Content hash and folder -> (what the caller called the index, the matcher); the least recently used
-# first. A worker process outlives its tasks.
+# Content hash and folder -> (what the caller called the index, the matcher); the least recently
+# used first. A worker process outlives its tasks.
 _opened: OrderedDict[str, tuple[str, Matcher | ShardedMatcher]] = OrderedDict()
 _verified: set[str] = set()  # content hashes of files whose checksums this process has looked at
 
