@@ -239,14 +239,14 @@ def _of_one(partition: Iterator[pa.RecordBatch], name: str) -> Iterator[pa.Recor
 def by_shard(partition: Iterator[pa.RecordBatch]) -> Iterator[tuple[int, pa.Table]]:
     """Yields the number of each shard, and its rows.
 
-    Rows come by shard. Their order is kept, and no text is copied unless there is much.
+    Rows come by shard, and their order is kept.
     """
     for shard, batches in groupby(_of_one(partition, SHARD), key=lambda batch: batch[SHARD][0].as_py()):
         rows = pa.Table.from_batches(batches).drop([SHARD])
         if rows["expression"].nbytes > TEXT_MOST:
             large = rows["expression"].cast(pa.large_string())
             rows = rows.set_column(rows.column_names.index("expression"), "expression", large)
-        yield shard, rows
+        yield shard, rows.combine_chunks()  # what reads them would keep both
 
 
 def numbered(batch: pa.RecordBatch) -> pa.Table:
