@@ -29,7 +29,7 @@ from colmatch.store.file import content_hash
 
 ROWS = 50  # of a file, which is a batch
 AHEAD = 5  # files that wait for the stream at most
-FIRST = 90.0  # seconds in which a driver begins its first batch, or is killed without one
+FIRST = 240.0  # seconds in which a driver begins its first batch, or is killed without one
 
 
 def run(folder: Path, once: bool) -> None:
