@@ -29,7 +29,6 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
 import colmatch as cm
-from colmatch.arrays.ranges import ranges_of
 from colmatch.language import SQL
 from colmatch.schema import Schema
 from colmatch.spark.manifest import Route
@@ -57,7 +56,7 @@ def routing(shape: str, shards: int, subscriptions: int = SUBSCRIPTIONS, rows: i
     known = found.known
     frequent = sorted((one for one in counts if one is not None), key=lambda route: (-counts[route], repr(route)))
     lengths = [*(counts[route] for route in frequent), counts[None]]
-    layout = Layout(frequent, ranges_of(lengths)[:-1].tolist(), lengths, shards)
+    layout = Layout(frequent, lengths, shards)
     shard = layout.shard_of(found, homes_of, hashes)
     needs = [set[int]() for _ in range(shards)]
     for home, pivot in zip(shard.tolist(), pivots_of):

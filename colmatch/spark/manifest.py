@@ -39,17 +39,14 @@ class Shard:
     Attributes
     ----------
     file : its name in the folder
-    hash : its content hash
-    subscriptions, rejected : how many it has, and how many expressions it left out
+    subscriptions : how many it has
     bytes : of the file
     routes : places among ``Manifest.pivots``: a row that has none of them matches nothing here.
         None where any row may match
     """
 
     file: str
-    hash: str
     subscriptions: int
-    rejected: int
     bytes: int
     routes: tuple[int, ...] | None
 
@@ -69,8 +66,8 @@ class Manifest:
         row needs; None where each row needs all
     pivots : what rows have: a column, and a key of a map
     uses : how many predicates of the sample need each
-    starts, rows : of the first pivots, how many subscriptions of the sample stand before their own,
-        and how many they have. The last entry is for subscriptions without a pivot
+    rows : how many subscriptions of the sample have each of the first pivots, then how many have
+        none
     earlier : manifests of older versions whose files are kept, the newest last
     """
 
@@ -82,7 +79,6 @@ class Manifest:
     router: str | None
     pivots: tuple[Route, ...] = ()
     uses: tuple[int, ...] = ()
-    starts: tuple[int, ...] = ()
     rows: tuple[int, ...] = ()
     earlier: tuple[str, ...] = ()
     name: str = field(default="", compare=False)
@@ -108,11 +104,6 @@ class Manifest:
         said = asdict(self)
         del said["name"]
         return json.dumps({"format": FORMAT, **said}, separators=(",", ":")).encode()
-
-
-def holds_shards(folder: Folder) -> bool:
-    """Says whether a folder has a manifest."""
-    return folder.has(POINTER)
 
 
 def present(folder: Folder) -> Manifest:
@@ -161,7 +152,7 @@ def _read(said: dict[str, Any], name: str) -> Manifest:
         for one in said.pop("shards")
     )
     pivots = tuple((tuple(path), key) for path, key in said.pop("pivots"))
-    lists: dict[str, Any] = {key: tuple(said.pop(key)) for key in ("uses", "starts", "rows", "earlier")}
+    lists: dict[str, Any] = {key: tuple(said.pop(key)) for key in ("uses", "rows", "earlier")}
     return Manifest(shards=shards, pivots=pivots, **lists, **said, name=name)
 
 

@@ -21,6 +21,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from colmatch.arrays.ranges import ranges_of
 from colmatch.expr.ast import Constant, Expr, Not, Or, Predicate, Subject, Verb
 from colmatch.indexing.settings import PROGRAMS_MOST, Budget
 from colmatch.kernels.layout import ATTR_MASK, FLAG_NONE, REJECT, Predicates
@@ -181,11 +182,11 @@ class Layout:
 
     Parameters
     ----------
-    pivots, starts, rows : as in ``Manifest``
+    pivots, rows : as in ``Manifest``
     """
 
-    def __init__(self, pivots: Sequence[Route], starts: Sequence[int], rows: Sequence[int], shards: int) -> None:
-        self.starts = np.array(starts, np.float64)
+    def __init__(self, pivots: Sequence[Route], rows: Sequence[int], shards: int) -> None:
+        self.starts = ranges_of(rows)[:-1].astype(np.float64)
         self.rows = np.array(rows, np.float64)
         self.shards = shards
         self.place = {route: i for i, route in enumerate(pivots[: len(rows) - 1])}

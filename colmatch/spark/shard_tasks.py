@@ -280,11 +280,11 @@ def saved(
 
     new : ids whose rejected expressions it is to tell; None for all
     """
-    file, hash, size = folder.put(f"shard-{number:05}", matcher)
+    file, size = folder.put(f"shard-{number:05}", matcher)
     rejected = matcher.rejected
     return {
         "number": number,
-        "shard": asdict(Shard(file, hash, len(matcher), len(rejected), size, None)),
+        "shard": asdict(Shard(file, len(matcher), size, None)),
         "needs": needs,
         "attributes": list(map(attribute_entry, used_attributes(matcher))),
         "literal": matcher.local_literal,

@@ -20,7 +20,6 @@ from typing import Any, get_args
 import pyarrow as pa
 
 from colmatch.arguments import checked_choice, checked_whole, file_name
-from colmatch.arrays.ranges import ranges_of
 from colmatch.errors import (
     DependencyError,
     OptionError,
@@ -335,11 +334,8 @@ def _laid_out(manifest: Manifest, table: DataFrame, recipe: Recipe) -> Manifest:
         counts[None if path is None else _route(path)] += number
     frequent = sorted((one for one in counts if one is not None), key=lambda route: (-counts[route], repr(route)))
     pivots = (*frequent, *sorted(uses.keys() - counts.keys(), key=repr))
-    rows_of = [*(counts[route] for route in frequent), counts[None]]
-    starts = ranges_of(rows_of)[:-1].tolist()
-    return replace(
-        manifest, pivots=pivots, uses=tuple(uses[one] for one in pivots), starts=tuple(starts), rows=tuple(rows_of)
-    )
+    rows_of = (*(counts[route] for route in frequent), counts[None])
+    return replace(manifest, pivots=pivots, uses=tuple(uses[one] for one in pivots), rows=rows_of)
 
 
 def _route(said: Any) -> Route:
@@ -352,7 +348,7 @@ def _placed(table: DataFrame, manifest: Manifest, recipe: Recipe) -> DataFrame:
     count = len(manifest.shards)
     if manifest.by == "hash":
         return table.withColumn(SHARD, F.pmod(F.xxhash64("id"), F.lit(count)).cast("int"))
-    layout = Layout(manifest.pivots, manifest.starts, manifest.rows, count)
+    layout = Layout(manifest.pivots, manifest.rows, count)
     hashed = table.withColumn("hash", F.xxhash64("id"))
     schema = StructType([*table.schema.fields]).add(NEEDS, ArrayType(StringType()))
     uses = dict(zip(manifest.pivots, manifest.uses, strict=True))

@@ -87,14 +87,13 @@ class Folder:
             with self._files.open_output_stream(self._path(name)) as stream:
                 stream.write(data)
 
-    def put(self, prefix: str, matcher: Matcher) -> tuple[str, str, int]:
-        """Saves a matcher; returns the name of its file, its content hash, and its bytes."""
+    def put(self, prefix: str, matcher: Matcher) -> tuple[str, int]:
+        """Saves a matcher; returns its file, which is named by its content hash, and the bytes."""
         place = self.address if self.is_local else tempfile.mkdtemp(prefix="colmatch-")
         new = os.path.join(place, f"new-{uuid.uuid4().hex}")
         try:
             matcher.save(new)
-            hash, size = content_hash(Path(new)), os.path.getsize(new)
-            name = f"{prefix}-{hash}.cm"
+            name, size = f"{prefix}-{content_hash(Path(new))}.cm", os.path.getsize(new)
             if self.is_local:
                 os.replace(new, self._path(name))
             elif not self.has(name):  # the name says what is in it
@@ -103,7 +102,7 @@ class Folder:
             Path(new).unlink(missing_ok=True)
             if not self.is_local:
                 shutil.rmtree(place, ignore_errors=True)
-        return name, hash, size
+        return name, size
 
     def local(self, name: str) -> str:
         """Returns a path of this machine at which a file can be mapped into memory.

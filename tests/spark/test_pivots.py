@@ -114,7 +114,7 @@ def test_the_most_frequent_pivot_is_home() -> None:
 def test_shards_are_equal_parts() -> None:
     routes = [(("m",), f"k{i}") for i in range(100)]
     rows = [1000, *[10] * 99, 10]  # a long one is in several shards
-    layout = pivots.Layout(routes, np.cumsum([0, *rows])[:-1].tolist(), rows, 10)
+    layout = pivots.Layout(routes, rows, 10)
     home = np.repeat(np.append(np.arange(100), -1), rows)
     hashes = np.random.default_rng(1).integers(-(2**63), 2**63, len(home))
     none = np.empty(0, np.int64)
@@ -123,7 +123,7 @@ def test_shards_are_equal_parts() -> None:
     assert sizes.max() < 1.3 * sizes.mean() and len(set(layout.shard_of(found, home, hashes)[:1000])) == 5
     new = pivots.Pivots([(("m",), "new")], [], np.array([0.35, 0.0]), none, none, none)
     assert set(layout.shard_of(new, np.zeros(20, np.int64), hashes[:20]).tolist()) == {3}
-    empty = pivots.Layout([], [0], [0], 10)  # nothing is known: by id
+    empty = pivots.Layout([], [0], 10)  # nothing is known: by id
     sizes = np.bincount(empty.shard_of(found, home, hashes), minlength=10)
     assert sizes.max() < 1.3 * sizes.mean()
 
