@@ -28,9 +28,9 @@ from benchmarks.workloads import uniform
 
 ROWS, FILES, REPEAT = 800_000, 4, 3
 SUBSCRIPTIONS = 200_000
-SHAPES = {  # columns, values of an event, predicates: some 41 and 346 matches an event
-    "10 columns, few matches": (10, 3, 4),
-    "10 columns, many matches": (10, 3, 3),
+SHAPES = {  # columns, values of an event, predicates: some 50 and 340 matches an event
+    "10 columns, few matches": (10, 10, 9),
+    "10 columns, many matches": (10, 10, 7),
     "100 columns, few matches": (100, 30, 4),
     "100 columns, many matches": (100, 30, 3),
 }
