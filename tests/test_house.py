@@ -55,6 +55,7 @@ KERNEL_FLOORS = (
         "lowering",
         "labels",
         "segments",
+        "sql",
         "ids",
         "reasons",
     ),

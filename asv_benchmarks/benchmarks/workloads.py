@@ -8,6 +8,7 @@ differ: repeated events would flatter an engine that shares work between the row
 
 from __future__ import annotations
 
+import random
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -220,6 +221,30 @@ def distinct_texts(n: int, seed: int = 4) -> list[tuple[int, str]]:
         a, b, c, d, e = (FORMS[f].format(f"a{x}", v) for x, f, v in zip(columns, forms, values))
         texts.append(f"{a} AND {b} AND ({c} OR {d}) AND {e}" if some else f"{a} AND {b} AND {c} AND {d} AND {e}")
     return list(enumerate(texts))
+
+
+OPERATORS = ["{} = {}", "{} <> {}", "{} < {}", "{} <= {}", "{} > {}", "{} >= {}", "{} BETWEEN {} AND 90", "{} IN ({}, 95, 97)"]
+
+
+def nested_texts(n: int, seed: int = 5) -> list[str]:
+    """``n`` texts over ``WIDE`` with ANDs, ORs and NOTs in each other, of 3 to 9 predicates.
+
+    They have eight operators, lists among them. Hardly two are alike even without their literals.
+    """
+    rng = random.Random(seed)
+
+    def tree(size: int, inside: str) -> str:
+        if size == 1:
+            text = rng.choice(OPERATORS).format(f"a{rng.randrange(100)}", rng.randrange(90))
+            return f"NOT {text}" if rng.random() < 0.1 else text
+        left = rng.randrange(1, size)
+        word = rng.choice(("AND", "AND", "OR"))
+        text = f"{tree(left, word)} {word} {tree(size - left, word)}"
+        if word != inside and inside:
+            return f"NOT ({text})" if rng.random() < 0.1 else f"({text})"
+        return text
+
+    return [tree(rng.randrange(3, 10), "") for _ in range(n)]
 
 
 # By the names that benchmarks have as parameters. Names stay, as their workloads do.

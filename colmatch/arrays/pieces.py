@@ -7,6 +7,7 @@ from itertools import chain
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 
@@ -37,11 +38,18 @@ class Pieces:
 
     def values(self) -> Any:
         """All as one list, or as one array."""
-        if len(self.pieces) == 1:
-            return self.pieces[0]
-        if all(isinstance(piece, np.ndarray) for piece in self.pieces):
-            return concat(self.pieces)
-        return list(chain.from_iterable(piece if isinstance(piece, list) else piece.tolist() for piece in self.pieces))
+        return joined(self.pieces)
+
+
+def joined(pieces: Sequence[Any]) -> Any:
+    """One array of all pieces, of numpy or Arrow, where all are one; a list otherwise."""
+    if len(pieces) == 1:
+        return pieces[0]
+    if all(isinstance(piece, np.ndarray) for piece in pieces):
+        return concat(pieces)
+    if pieces and all(isinstance(piece, pa.Array) for piece in pieces):
+        return pa.concat_arrays(pieces)
+    return list(chain.from_iterable(piece if isinstance(piece, list) else piece.tolist() for piece in pieces))
 
 
 def concat(pieces: Sequence[NDArray[Any]], dtype: Any = np.int64) -> NDArray[Any]:

@@ -116,6 +116,13 @@ class Normaliser:
             self._plain.append(Conjunction(tuple(range(len(self._plain) + 1))))
         return self._plain[n - 1]
 
+    def true_and_false(self, tree: Expr) -> tuple[Formula, Formula]:
+        """Returns when a tree is true, and when it is false.
+
+        Raises Refusal: as ``form`` does.
+        """
+        return self._modal(tree), self._modal(Not(tree))
+
     # Modes
 
     def _modal(self, tree: Expr) -> Formula:

@@ -6,26 +6,45 @@ Python has no date before the year 1 or after 9999, so none is made of these.
 from __future__ import annotations
 
 import datetime as dt
+from contextlib import suppress
 
 import numpy as np
 import pyarrow as pa
 
 from colmatch.kernels.layout import KEY_MAX, KEY_MIN
 from colmatch.kernels.lowering.operators import ABOVE, BELOW, EXACT
-from colmatch.lowering.floors import Floors, exact, literal_floors
+from colmatch.lowering.floors import Floors, LiteralErrors, exact, literal_floors
 from colmatch.lowering.forms import Kind
 from colmatch.lowering.times import DAY, SECOND
 from colmatch.schema import UNITS, Family, Type
 from colmatch.session import Session
 
 
-def arrow_floors(type: Type, kind: Kind, values: pa.Array, session: Session) -> Floors:
+def arrow_floors(type: Type, kind: Kind, values: pa.Array, negative: bool, session: Session) -> Floors:
     """Finds the floors of literals of one kind, none of them NULL, as ``literal_floors`` does."""
+    if pa.types.is_large_string(values.type):
+        return _text_floors(type, kind, values, negative, session)
     quick = _quick(type, values)
     if quick is not None:
         return quick
     moments = pa.types.is_date(values.type) or pa.types.is_timestamp(values.type)
     return literal_floors(type, kind, _moments(values) if moments else values.to_pylist(), False, session)
+
+
+def _text_floors(type: Type, kind: Kind, values: pa.Array, negative: bool, session: Session) -> Floors:
+    """Finds the floors of literals as they are written, of each distinct one once."""
+    number = {Family.INT: pa.int64() if kind is Kind.INT else None, Family.FLOAT: pa.float64()}.get(type.family)
+    if number is not None and kind in (Kind.INT, Kind.DECIMAL, Kind.DOUBLE):
+        with suppress(pa.ArrowInvalid):  # 2**64, or a way to write a number that Arrow does not know
+            return literal_floors(type, kind, values.cast(number).to_numpy(), negative, session)
+    encoded = values.dictionary_encode()
+    which = encoded.indices.to_numpy()
+    try:
+        floor, place = literal_floors(type, kind, encoded.dictionary.to_pylist(), negative, session)
+    except LiteralErrors as errors:
+        bad = np.flatnonzero(np.isin(which, list(errors.reasons)))
+        raise LiteralErrors({i: errors.reasons[which[i]] for i in bad.tolist()}) from None
+    return floor[which], place[which]
 
 
 def _quick(type: Type, values: pa.Array) -> Floors | None:

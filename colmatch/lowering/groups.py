@@ -17,13 +17,13 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from colmatch.arrays.pieces import Pieces, concat
+from colmatch.arrays.pieces import Pieces, concat, joined
 from colmatch.kernels import layout
 from colmatch.kernels.layout import KEY_MAX, KEY_MIN
 from colmatch.kernels.lowering.runs import group_intervals, merge_runs
 from colmatch.lowering.arrow_literals import arrow_floors
 from colmatch.lowering.floors import Floors, LiteralErrors, exact, intervals, literal_floors
-from colmatch.lowering.forms import PATTERNS, Kind, Op, Operand
+from colmatch.lowering.forms import PATTERNS, Kind, Op, Operand, Test
 from colmatch.lowering.labels import string_labels
 from colmatch.lowering.wide import encoder
 from colmatch.schema import Attribute, Attributes, Family, Type
@@ -50,16 +50,16 @@ class Group:
     outside: bool
     parts: tuple[Pieces, ...]
     leaf: Pieces = field(default_factory=Pieces)
-    # (first test, slots of the operands) of each addition
-    origin: list[tuple[int, tuple[int, ...]]] = field(default_factory=list)
+    # (first test, slots of the operands: those of all tests, or a row for each) of each addition
+    origin: list[tuple[int, tuple[int, ...] | NDArray[np.int64]]] = field(default_factory=list)
     tests: int = 0
 
-    def add(self, leaf: Any, values: Sequence[Any], slots: tuple[int, ...]) -> None:
+    def add(self, leaf: Any, values: Sequence[Any], slots: tuple[int, ...] | NDArray[np.int64]) -> None:
         """Adds tests.
 
         leaf : ids, one for each test
         values : for each operand as many values; of a ``many`` operand, lists
-        slots : of the operands, for errors
+        slots : of the operands, for errors; a row for each test, or the same for all
         """
         self.origin.append((self.tests, slots))
         self._extend(leaf, values)
@@ -82,6 +82,8 @@ class Group:
         one.
         """
         test, values = np.arange(self.tests), self.parts[k].values()
+        if isinstance(values, pa.LargeListArray):
+            return np.repeat(test, values.value_lengths().to_numpy()), values.flatten()
         if self.operands[k].many:
             test = np.repeat(test, np.fromiter(map(len, values), np.int64, len(values)))
             values = list(chain.from_iterable(values))
@@ -100,14 +102,16 @@ class Group:
         for which in alike.values():
             some = [self.values(k) for k in which]
             test = concat([test for test, _ in some])
-            values = some[0][1] if len(some) == 1 else list(chain.from_iterable(values for _, values in some))
+            values = joined([values for _, values in some])
             ends = list(accumulate(len(test) for test, _ in some))
             found.append(Column(self.operands[which[0]], test, values, which, ends))
         return found
 
     def slot(self, test: int, operand: int) -> int:
         """Returns the slot that an operand of a test came from, -1 when from none."""
-        slots = self.origin[bisect_right(self.origin, test, key=lambda piece: piece[0]) - 1][1]
+        first, slots = self.origin[bisect_right(self.origin, test, key=lambda piece: piece[0]) - 1]
+        if isinstance(slots, np.ndarray):
+            slots = slots[test - first].tolist()
         return slots[operand] if operand < len(slots) else -1
 
 
@@ -144,11 +148,22 @@ class Groups:
 
         Of the operands their kinds count, not their values.
         """
-        type, op, operands, outside = key
-        short = group_key(type, op, operands, outside)
-        found = self._groups.get(short)
+        return self._group(*key, None)
+
+    def of_columns(self, type: Type, test: Test, constant: tuple[bool, ...]) -> Group:
+        """Returns the group of tests like this one whose literals come as Arrow arrays.
+
+        constant : of each operand whether it comes as a list of values instead
+        """
+        return self._group(type, test.op, test.operands, test.outside, constant)
+
+    def _group(
+        self, type: Type, op: Op, operands: tuple[Operand, ...], outside: bool, constant: tuple[bool, ...] | None
+    ) -> Group:
+        key = (*group_key(type, op, operands, outside), constant)
+        found = self._groups.get(key)
         if found is None:
-            found = self._groups[short] = Group(type, op, operands, outside, tuple(Pieces() for _ in operands))
+            found = self._groups[key] = Group(type, op, operands, outside, tuple(Pieces() for _ in operands))
         return found
 
     @property
@@ -214,7 +229,7 @@ class Groups:
 
         def found(some: Any) -> Floors:
             if isinstance(some, pa.Array):
-                return arrow_floors(group.type, operand.kind, some, self.session)
+                return arrow_floors(group.type, operand.kind, some, operand.negative, self.session)
             return literal_floors(group.type, operand.kind, some, operand.negative, self.session)
 
         try:

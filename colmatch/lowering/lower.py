@@ -191,7 +191,10 @@ class Lowering:
         self._conjunctions += len(owner)
 
     def _refuse(self, leaf: int, message: str, slot: int) -> None:
-        self.rejected.setdefault(int(self._sub_of_leaf[leaf]), Reject(message, slot))
+        """Enters a literal that cannot be read; of several in one expression, the first counts."""
+        sub = int(self._sub_of_leaf[leaf])
+        if sub not in self.rejected or slot < self.rejected[sub].slot:
+            self.rejected[sub] = Reject(message, slot)
 
     def let_go(self) -> None:
         """Flushes what was added, if none of it must be in one piece with what comes."""

@@ -100,10 +100,10 @@ class Compiler:
     ) -> None:
         from colmatch.sql.parse import Parser  # brings sqlglot, which takes longer to import than everything else here
 
-        self._most = options.max_text_bytes
-        self._parser = Parser(options.max_depth, two_valued)
-        self._normaliser = Normaliser(schema, attributes, budget, by_attribute, two_valued, options)
-        self._trees = TreeForms(self._normaliser, self._parser.nodes, options.max_depth)
+        self.options = options
+        self.parser = Parser(options.max_depth, two_valued)
+        self.normaliser = Normaliser(schema, attributes, budget, by_attribute, two_valued, options)
+        self._trees = TreeForms(self.normaliser, self.parser.nodes, options.max_depth)
         # by split(text)[0]; None: its texts must be read properly
         self._shapes: dict[str, Form | ByLiterals | None] = {}
         # by their shape; None: not a condition by itself
@@ -113,7 +113,7 @@ class Compiler:
     @property
     def zoned(self) -> str | None:
         """A computed value that depends on the time zone of the options, if there is one."""
-        return self._normaliser.typing.zoned
+        return self.normaliser.typing.zoned
 
     def form(self, expression: str | Expr) -> tuple[Form, list[Any]]:
         """Makes the form of an expression, and its literals by slot, as ``_unpacked`` does.
@@ -123,7 +123,7 @@ class Compiler:
         try:
             form, literals = self._unpacked(expression)
         finally:
-            self._parser.forget()
+            self.parser.forget()
         if form.packings:
             from colmatch.sql.calls import pack
 
@@ -147,7 +147,7 @@ class Compiler:
         """
         if isinstance(expression, str):
             expression = str.__str__(expression)
-            check_size(expression, self._most)
+            check_size(expression, self.options.max_text_bytes)
             try:
                 shape, literals = split(expression)
             except ValueError:
@@ -172,7 +172,7 @@ class Compiler:
         """Line and column, from 1, of the literal in ``slot``; None for a built expression."""
         if not isinstance(expression, str):
             return None
-        reading = self._parser.read(expression)
+        reading = self.parser.read(expression)
         return reading.place(reading.literal_at[slot])
 
     def _assembled(self, text: str, shape: str, literals: list[Any]) -> Form | None:
@@ -197,16 +197,16 @@ class Compiler:
         """Raises what is wrong with a text of a known form, with its place."""
         from colmatch.sql.refused import refused
 
-        reading = self._parser.read(text)
+        reading = self.parser.read(text)
         try:
-            self._parser.parse(reading)
+            self.parser.parse(reading)
         except Refusal as refusal:
             raise refused(refusal, reading, text) from None
 
     def _form(self, tree: Expr, slots: int) -> Form:
         from colmatch.sql.calls import with_packings
 
-        return with_packings(self._normaliser.form(tree, slots))
+        return with_packings(self.normaliser.form(tree, slots))
 
     def _tree(self, text: str, shape: str, literals: list[Any], baked: list[int]) -> Expr | None:
         """Returns the tree that the phrases of a text make; ``baked`` takes in their baked
@@ -230,7 +230,7 @@ class Compiler:
                 return None
             tree = phrase.placed.get(slot)
             if tree is None:
-                tree = phrase.placed[slot] = self._parser.nodes.shifted(phrase.tree, slot)
+                tree = phrase.placed[slot] = self.parser.nodes.shifted(phrase.tree, slot)
             every.append(tree)
             baked += [slot + i for i in phrase.baked]
             slot += phrase.slots
@@ -267,9 +267,9 @@ class Compiler:
         alone = fill(piece, raw[slot : slot + count])
         try:
             shape, literals = (piece, known) if alone == text else split(alone)
-            reading = self._parser.read(alone)
+            reading = self.parser.read(alone)
             if not reading.joined and shape == piece and _agree(alone, literals, reading):
-                tree = self._parser.parse(reading)
+                tree = self.parser.parse(reading)
                 found = Phrase(tree, count, {0: tree}, tuple(sorted(reading.baked)))
         except (Refusal, ValueError):
             pass
@@ -283,7 +283,7 @@ class Compiler:
         """
         from colmatch.sql.refused import refused
 
-        parser, reading = self._parser, None
+        parser, reading = self.parser, None
         try:
             reading = parser.read(text)
             if shape is not None and shape not in self._shapes and MARK not in text:

@@ -108,7 +108,7 @@ def _unquote(raw: str) -> str:
     return known
 
 
-def _many(raw: str) -> tuple[str, list[str]]:
+def members(raw: str) -> tuple[str, list[str]]:
     """Marks and members of a list, given with its parentheses."""
     if "'" in raw:
         if "\\" in raw or "''" in raw:
@@ -139,7 +139,7 @@ def split(text: str) -> tuple[str, list[Any]]:
                 raise ValueError(_NOT_CLOSED)
             marks.append("\x01s")
         elif first == "(":
-            mark, value = _many(raw)
+            mark, value = members(raw)
             marks.append(mark)
         elif first == "`" or first == "[":
             marks.append(raw)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 import numpy as np
@@ -21,7 +20,7 @@ from colmatch.lowering.forms import Form
 from colmatch.lowering.lower import LoweredExpressions, Lowering
 from colmatch.options import Options
 from colmatch.predicates.columns import with_given
-from colmatch.progress import PART, watched
+from colmatch.progress import PART, bar
 from colmatch.schema import Attributes, Schema
 from colmatch.session import Session
 from colmatch.subscriptions.computed import ComputedNames
@@ -43,9 +42,11 @@ from colmatch.subscriptions.weights import (
 if TYPE_CHECKING:
     from colmatch.betree.compile import BetreeCompiler
     from colmatch.sql.compile import Compiler
+    from colmatch.subscriptions.texts import TextReader
 
 Errors = Literal["raise", "collect"]
 PIECE = 1 << 16  # expressions that are read and lowered before others come: forms may take 5 KB each
+FEWEST_TEXTS = 1024  # that kernels read together
 FORMS_KEPT = 100_000  # forms that a reader may have known before it forgets them
 
 
@@ -72,6 +73,15 @@ class ArrowTexts(Sequence[Any]):
     def __getitem__(self, which: Any) -> Any:
         found = self._texts[which]
         return found.to_pylist() if isinstance(which, slice) else found.as_py()
+
+    def slice(self, start: int, stop: int) -> pa.StringArray:
+        """Returns some of them as strings."""
+        found = self._texts.slice(start, stop - start)
+        if isinstance(found, pa.ChunkedArray):
+            found = found.combine_chunks()
+        if pa.types.is_dictionary(found.type):
+            found = found.dictionary_decode()
+        return found.cast(pa.string())
 
     def __iter__(self) -> Iterator[Any]:
         for start in range(0, len(self), PART):
@@ -109,6 +119,7 @@ class SubscriptionReader:
         self.attributes = attributes
         self._compilers: dict[bool, Compiler | BetreeCompiler] = {}  # by whether weights are given to attributes
         self._few: FewExpressions | None = None
+        self._texts: TextReader | None = None
         self._seen: set[int] = set()  # ids of the forms that it has come upon
 
     def take_in(self, subscriptions: Any, errors: Errors, progress: bool = False) -> NewSubscriptions:
@@ -171,22 +182,42 @@ class SubscriptionReader:
         zoned = compiler.zoned
         if not failed or errors == "collect":
             failed.clear()
-            left = enumerate(watched(expressions, "subscriptions", progress))
-            for start in range(0, len(expressions), PIECE):
-                if start:
-                    compiler, _ = self._compiler_for(given.weights is not None)
-                forms = _forms(compiler, islice(left, PIECE), failed, stop=errors == "raise")
-                self._seen.update(id(form) for form, _, _ in forms)
-                for form, subs, literals in forms:
-                    lowering.add(form, subs, literals)
-                zoned = zoned or compiler.zoned
-                lowering.let_go()
-                if failed and errors == "raise":
-                    break
+            with bar(len(expressions), "subscriptions", progress) as shown:
+                for start in range(0, len(expressions), PIECE):
+                    if start:
+                        compiler, _ = self._compiler_for(given.weights is not None)
+                    left = self._left(compiler, expressions, start, lowering)
+                    forms = _forms(compiler, left, failed, stop=errors == "raise")
+                    self._seen.update(id(form) for form, _, _ in forms)
+                    for form, subs, literals in forms:
+                        lowering.add(form, subs, literals)
+                    zoned = zoned or compiler.zoned
+                    lowering.let_go()
+                    if failed and errors == "raise":
+                        break
+                    shown.update(min(PIECE, len(expressions) - start))
         if errors == "raise" and failed:
             ((sub, first),) = failed.items()
             raise first.at(ids[sub])
         return _finish(lowering, attributes, ids, (compiler, expressions), failed, errors, tags, zoned)
+
+    def _left(
+        self, compiler: Compiler | BetreeCompiler, expressions: Sequence[Any], start: int, lowering: Lowering
+    ) -> Iterator[tuple[int, Any]]:
+        """Has kernels read a piece of the expressions, where they can.
+
+        Returns those that are to be read one by one, each with its number.
+        """
+        stop = min(start + PIECE, len(expressions))
+        texts = None if stop - start < FEWEST_TEXTS or self.language.is_betree else _texts(expressions, start, stop)
+        if texts is None or compiler.normaliser.by_attribute:
+            return zip(range(start, stop), expressions[start:stop])
+        if self._texts is None or self._texts.compiler is not compiler:
+            from colmatch.subscriptions.texts import TextReader
+
+            self._texts = TextReader(compiler)
+        left = self._texts.read(texts, start, lowering)
+        return ((start + i, expressions[start + i]) for i in left.tolist())
 
     def _compiler_for(self, by_attribute: bool) -> tuple[Compiler | BetreeCompiler, FewExpressions]:
         """Returns the compiler, and what lowers a few forms."""
@@ -199,6 +230,21 @@ class SubscriptionReader:
                 self.schema, self.attributes, self.options, self.budget, by_attribute, self.language.two_valued
             )
         return compiler, self._few
+
+
+def _texts(expressions: Sequence[Any], start: int, stop: int) -> pa.StringArray | None:
+    """Returns some expressions as strings; None where one is something else."""
+    if isinstance(expressions, ArrowTexts):
+        some = expressions.slice(start, stop)
+    else:
+        given = expressions[start:stop]
+        if set(map(type, given)) != {str}:
+            return None
+        try:
+            some = pa.array(given, pa.string())
+        except (UnicodeEncodeError, pa.ArrowInvalid):
+            return None
+    return some if isinstance(some, pa.StringArray) else None
 
 
 def _compiler_of(language: Language) -> type[Compiler | BetreeCompiler]:

@@ -1,0 +1,277 @@
+"""Phrases of texts -> what they mean, each shape once.
+
+Kernels cut a column of texts into phrases (``kernels/sql/``) and number the shapes of these. Here
+each new shape is read as any text is, and its formulas of "is true" and "is false" become arrays
+over *leaves*, with which kernels put texts together.
+
+A shape cannot be used where its first phrase is no condition by itself, does not fit the schema, or
+is a special function. Texts with such a phrase are read one by one. A literal that the kernel did
+not find, such as ``X'1F'``, is a part of the shape. One that is a part of what is computed, as the
+7 in ``x % 7 = 1``, is so for kernels, too, once that is known of a shape.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from colmatch.arrays.growing import longer
+from colmatch.expr.ast import Refusal
+from colmatch.expr.normalise import Normaliser
+from colmatch.expr.tree import All, Any_, Formula
+from colmatch.kernels.sql.arrays import (
+    ALWAYS,
+    DECIMALS,
+    EITHER,
+    ESCAPED,
+    EVERY,
+    INTS,
+    NEVER,
+    QUOTED,
+    STRING,
+    STRINGS,
+    Cut,
+    Meanings,
+    Phrases,
+)
+from colmatch.lowering.forms import PATTERNS, Leaf, Test
+from colmatch.lowering.groups import group_key
+from colmatch.schema import Type
+from colmatch.sql.literals import Reading
+from colmatch.sql.parse import Parser
+from colmatch.sql.split import members, unescape
+
+I64 = NDArray[np.int64]
+
+
+class Conversion(NamedTuple):
+    """What tests share whose literals are converted together."""
+
+    type: Type
+    test: Test
+    constant: tuple[bool, ...]  # of each operand: it is the same wherever the test is
+
+
+class Constant(NamedTuple):
+    """The value of an operand that is a part of a phrase's shape."""
+
+    value: Any
+
+
+class Meaning(NamedTuple):
+    """What a phrase means. ``given`` are its literals by slot: which of those that the kernel found,
+    or what is written in the shape.
+    """
+
+    depth: int
+    formulas: tuple[Formula, Formula]  # "is true" and "is false"
+    given: list[int | Constant]
+
+
+class Tests(NamedTuple):
+    """The tests of leaves, and their operands."""
+
+    conversion: I64  # of each test
+    first: I64  # test -> operands
+    literal: I64  # of each operand: a literal of its phrase, or as ``~i`` a constant
+    slot: I64  # of each operand: its slot within its phrase, -1 for none
+
+
+class PhraseBook:
+    """The shapes of phrases that were met, over one schema.
+
+    Parameters
+    ----------
+    parser, normaliser : of the compiler that reads texts one by one
+    """
+
+    def __init__(self, parser: Parser, normaliser: Normaliser) -> None:
+        self._parser, self._normaliser = parser, normaliser
+        self.count = 0
+        self.phrases = Phrases(
+            np.full(1 << 12, -1, np.int32), np.zeros(1 << 11, np.int64), np.empty(1 << 16, np.uint8),
+            *(np.empty(1 << 11, dtype) for dtype in (np.int32, np.int64, np.int64, np.int64, np.int64)),
+        )  # fmt: skip
+        self._usable: list[bool] = []
+        self._depth: list[int] = []
+        self._sizes: list[int] = []
+        self._first: list[int] = [0]
+        self._formula: list[int] = []
+        self._leaves: list[Leaf] = []
+        self._leaf_first: list[int] = [0]
+        self._numbers: dict[Any, int] = {}  # of leaves, by their ids and literals
+        self.conversions: list[Conversion] = []
+        self._conversion_numbers: dict[Any, int] = {}
+        self._conversion: list[int] = []  # of each test
+        self._slot_first: list[int] = [0]
+        # of each operand of a test: a literal of its phrase, or as ``~i`` a place in ``constants``
+        self._slots: list[int] = []
+        self._places: list[int] = []  # the slots of these operands within their phrase
+        self.constants: list[Any] = []
+        self._baked: dict[bytes, int] = {}  # shapes some of whose literals distinguish phrases: the bits of these
+        self._known = 0
+
+    def make_room(self, size: int) -> None:
+        """Makes room for the phrases of a text of so many bytes."""
+        old, used = self.phrases, self.count
+        self.phrases = old._replace(
+            shape=longer(old.shape, int(old.first[used]), int(old.first[used]) + size),
+            **{
+                name: longer(getattr(old, name), used + 1, used + 1 + size)
+                for name in ("first", "literals", "baked", "begin", "end", "literal")
+            },
+        )
+        slots = len(old.slot)
+        while slots < 2 * len(self.phrases.begin):
+            slots *= 2
+        if slots > len(old.slot):
+            from colmatch.kernels.sql.cut import enter_phrases
+
+            self.phrases = self.phrases._replace(slot=np.full(slots, -1, np.int32))
+            enter_phrases(self.phrases, used)
+
+    def learn(self, data: NDArray[np.uint8], cut: Cut) -> bool:
+        """Reads the shapes that are new since the last time, in the texts that have them.
+
+        Returns whether texts must be cut again, since a literal of a shape distinguishes phrases.
+        """
+        again = False
+        for phrase in range(self._known, self.count):
+            meaning = self._meaning(phrase, data, cut)
+            self._add(meaning)
+            again |= self.phrases.baked[phrase] > 0
+        self._known = self.count
+        return again
+
+    def _meaning(self, phrase: int, data: NDArray[np.uint8], cut: Cut) -> Meaning | None:
+        """Returns what a phrase means; None where it cannot be used."""
+        phrases = self.phrases
+        alone = data[phrases.begin[phrase] : phrases.end[phrase]].tobytes().decode()
+        shape, _, apart = phrases.shape[phrases.first[phrase] : phrases.first[phrase + 1]].tobytes().partition(b"\0")
+        try:
+            reading = self._parser.read(alone)
+            tree = self._parser.parse(reading)
+            given = _given(list(_literals(phrases, phrase, data, cut)), reading)
+            if reading.joined or given is None:
+                return None
+            baked = sum(1 << slot for slot in map(given.__getitem__, reading.baked) if isinstance(slot, int))
+            if baked & ~self._baked.get(shape, 0):
+                if not apart and baked < 1 << 62:
+                    self._baked[shape] = phrases.baked[phrase] = baked
+                return None
+            formulas = self._normaliser.true_and_false(tree)
+        except (Refusal, ValueError):
+            return None
+        finally:
+            self._parser.forget()
+        return None if any(map(_has_call, formulas)) else Meaning(reading.depth, formulas, given)
+
+    def _add(self, meaning: Meaning | None) -> None:
+        for mode in range(2):
+            if meaning is not None:
+                self._enter(meaning.formulas[mode], meaning)
+            self._first.append(len(self._formula))
+        self._usable.append(meaning is not None)
+        self._depth.append(0 if meaning is None else meaning.depth)
+        self._sizes.append(0 if meaning is None else len(meaning.given))
+
+    def _enter(self, formula: Formula, meaning: Meaning) -> None:
+        """Writes a formula behind those that are there."""
+        stack: list[Any] = [formula]
+        while stack:
+            node = stack.pop()
+            if isinstance(node, All):
+                kind = EITHER if type(node) is Any_ else EVERY
+                stack.append(-(len(node.parts) << 1 | kind) - 4)
+                stack.extend(reversed(node.parts))
+            elif isinstance(node, bool):
+                self._formula.append(ALWAYS if node else NEVER)
+            else:
+                self._formula.append(node if isinstance(node, int) else self._number(node, meaning))
+
+    def _number(self, leaf: Leaf, meaning: Meaning) -> int:
+        """Returns the number of a leaf with the literals of a phrase."""
+        operands = [operand for test in leaf.tests for operand in test.operands]
+        given = [meaning.given[o.slot] if o.slot >= 0 else Constant(o.value) for o in operands]
+        key = (id(leaf), *[one if isinstance(one, int) else repr(one.value) for one in given])
+        number = self._numbers.setdefault(key, len(self._leaves))
+        if number < len(self._leaves):
+            return number
+        self._leaves.append(leaf)  # and so it is held, and its id stays its own
+        self._places.extend([operand.slot for operand in operands])
+        for one in given:
+            self._slots.append(one if isinstance(one, int) else ~len(self.constants))
+            if isinstance(one, Constant):
+                self.constants.append(one.value)
+        type_ = self._normaliser.attributes[leaf.attr].type
+        for test in leaf.tests:
+            first = self._slot_first[-1]
+            self._slot_first.append(first + len(test.operands))
+            constant = tuple([slot < 0 for slot in self._slots[first : self._slot_first[-1]]])
+            key = (*group_key(type_, test.op, test.operands, test.outside), constant)
+            self._conversion.append(self._conversion_numbers.setdefault(key, len(self.conversions)))
+            if self._conversion[-1] == len(self.conversions):
+                self.conversions.append(Conversion(type_, test, constant))
+        self._leaf_first.append(len(self._conversion))
+        return number
+
+    @property
+    def longest(self) -> int:
+        """Returns the most leaves and groups that a formula has."""
+        return int(np.diff(self._first).max(initial=1))
+
+    def meanings(self) -> Meanings:
+        """Returns what the phrases mean, as kernels take it."""
+        leaves, first = self._leaves, np.array(self._leaf_first, np.int64)
+        return Meanings(
+            np.array(self._usable, np.uint8), np.array(self._depth, np.int64), np.array(self._sizes, np.int64),
+            np.array(self._first, np.int64),
+            np.array(self._formula, np.int32), np.array([leaf.attr for leaf in leaves], np.int64),
+            np.array([leaf.none for leaf in leaves], np.uint8),
+            np.array([leaf.tests[0].op not in PATTERNS for leaf in leaves], np.uint8), first,
+            np.diff(first).max(initial=1, keepdims=True),
+        )  # fmt: skip
+
+    def tests(self) -> Tests:
+        """Returns what kernels need not know of tests."""
+        return Tests(*(np.array(some, np.int64) for some in (self._conversion, self._slot_first, self._slots, self._places)))
+
+
+def _has_call(formula: Formula) -> bool:
+    """Returns whether a special function is a part of a formula, whose arguments are packed."""
+    if isinstance(formula, All):
+        return any(map(_has_call, formula.parts))
+    if isinstance(formula, bool):
+        return False
+    return any(operand.slot >= 0 and operand.value is not None for test in formula.tests for operand in test.operands)
+
+
+def _given(found: list[tuple[int, Any]], reading: Reading) -> list[int | Constant] | None:
+    """Returns which of the literals that the kernel found is in each slot, or what is in a slot
+    otherwise; None where the kernel found one that is none.
+    """
+    given: list[int | Constant] = []
+    n = 0
+    for literal in zip(reading.literal_at, reading.literals, strict=True):
+        known = n < len(found) and found[n] == literal
+        given.append(n if known else Constant(literal[1]))
+        n += known
+    return given if n == len(found) else None
+
+
+def _literals(phrases: Phrases, phrase: int, data: NDArray[np.uint8], cut: Cut) -> Iterator[tuple[int, Any]]:
+    """Yields the place of each literal of a phrase in its text, and what it says."""
+    start, first = int(phrases.begin[phrase]), int(phrases.literal[phrase])
+    for literal in range(first, first + int(phrases.literals[phrase])):
+        begin, end, mark = int(cut.begin[literal]), int(cut.end[literal]), int(cut.mark[literal])
+        raw = data[begin:end].tobytes().decode()
+        place, kind = len(data[start:begin].tobytes().decode()), mark & ~ESCAPED
+        if kind in (STRINGS, INTS, DECIMALS):
+            yield place, members(raw)[1]
+        elif kind in (STRING, QUOTED):
+            yield place - 1, unescape(f"'{raw}'") if mark & ESCAPED else raw
+        else:
+            yield place, raw

@@ -1,0 +1,113 @@
+"""Literals that were cut -> columns of texts."""
+
+from colmatch.kernels._jit import device, kernel
+from colmatch.kernels.sql.arrays import ESCAPED, STRINGS
+
+COMMA, QUOTE, BACKSLASH = 44, 39, 92
+PERCENT, UNDERSCORE = 37, 95
+CLASS = ESCAPED - 1  # bits of the class in a mark
+
+
+@device
+def copy_string(data, at, end, escaped, out, size):
+    """Copies what a string stands for to ``out[size:]``. Returns where that ends."""
+    while at < end:
+        byte = data[at]
+        if escaped and byte == QUOTE:
+            at += 1  # it is written twice
+        elif escaped and byte == BACKSLASH:
+            at += 1
+            byte = data[at]
+            if byte == 48:
+                byte = 0
+            elif byte == 98:
+                byte = 8
+            elif byte == 110:
+                byte = 10
+            elif byte == 114:
+                byte = 13
+            elif byte == 116:
+                byte = 9
+            elif byte == 90:
+                byte = 26
+            elif byte == PERCENT or byte == UNDERSCORE:
+                out[size] = BACKSLASH
+                size += 1
+        out[size] = byte
+        size += 1
+        at += 1
+    return size
+
+
+@kernel
+def copy_literals(data, begin, end, mark, which, offset, out):
+    """Copies what some literals stand for, one after the other.
+
+    which (n) : their numbers; offset (n + 1) : written
+    """
+    size = 0
+    offset[0] = 0
+    for i in range(len(which)):
+        literal = which[i]
+        size = copy_string(data, begin[literal], end[literal], mark[literal] >= ESCAPED, out, size)
+        offset[i + 1] = size
+
+
+@device
+def is_between(byte):
+    """Returns whether a byte stands between members of a list."""
+    return byte == COMMA or byte == 32 or byte == 9 or byte == 10 or byte == 13
+
+
+@device
+def next_member(data, at, end, strings):
+    """Returns where the member of a list that begins at ``at`` or behind blanks begins, where it
+    ends, and where to go on.
+    """
+    while is_between(data[at]):
+        at += 1
+    at += strings
+    begin = at
+    if strings:
+        while data[at] != QUOTE or data[at + 1] == QUOTE:  # a parenthesis is behind the last one
+            at += 2 if data[at] == BACKSLASH or data[at] == QUOTE else 1
+    else:
+        while at < end and not is_between(data[at]):
+            at += 1
+    last = at
+    at += strings
+    while at < end and is_between(data[at]):
+        at += 1
+    return begin, last, at
+
+
+@kernel
+def count_members(data, begin, end, mark, which, members):
+    """Writes how many members each of some lists has. Returns the bytes of all."""
+    size = 0
+    for i in range(len(which)):
+        at, stop = begin[which[i]] + 1, end[which[i]] - 1
+        strings = mark[which[i]] & CLASS == STRINGS
+        members[i] = 0
+        while at < stop:
+            first, last, at = next_member(data, at, stop, strings)
+            members[i] += 1
+            size += last - first
+    return size
+
+
+@kernel
+def copy_members(data, begin, end, mark, which, offset, out):
+    """Copies what the members of some lists stand for, one after the other; ``offset`` (members +
+    1) is written.
+    """
+    n, size = 0, 0
+    offset[0] = 0
+    for i in range(len(which)):
+        at, stop = begin[which[i]] + 1, end[which[i]] - 1
+        strings = mark[which[i]] & CLASS == STRINGS
+        while at < stop:
+            first, last, at = next_member(data, at, stop, strings)
+            size = copy_string(data, first, last, mark[which[i]] >= ESCAPED, out, size)
+            n += 1
+            offset[n] = size
