@@ -95,7 +95,7 @@ class Normaliser:
         Raises Refusal: an attribute is unknown or of the wrong type, with the predicate that is to
         blame.
         """
-        root = self._modal(tree)
+        root = self._modal(tree, TRUE)
         if root is True:
             return Form((), (Conjunction(()),), slots)
         if root is False:
@@ -116,19 +116,19 @@ class Normaliser:
             self._plain.append(Conjunction(tuple(range(len(self._plain) + 1))))
         return self._plain[n - 1]
 
-    def true_and_false(self, tree: Expr) -> tuple[Formula, Formula]:
-        """Returns when a tree is true, and when it is false.
+    def modes(self, tree: Expr) -> Modes:
+        """Returns when a tree is true, false, not true, and not false.
 
         Raises Refusal: as ``form`` does.
         """
-        return self._modal(tree), self._modal(Not(tree))
+        return self._modal(tree, TRUE), self._modal(tree, FALSE), self._modal(tree, NOT_TRUE), self._modal(tree, NOT_FALSE)
 
     # Modes
 
-    def _modal(self, tree: Expr) -> Formula:
-        """Mode TRUE of the tree, as leaves and groups."""
+    def _modal(self, tree: Expr, mode: int) -> Formula:
+        """One mode of the tree, as leaves and groups."""
         done: list[Formula] = []
-        stack: list[Any] = [(tree, TRUE)]
+        stack: list[Any] = [(tree, mode)]
         known = self._modes
         size, most = 0, COUNTLESS
         while stack:

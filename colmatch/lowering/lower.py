@@ -44,12 +44,21 @@ class Reject(NamedTuple):
     slot: int
 
 
-class JumpPrograms(NamedTuple):
-    """The conjunctions that are programs."""
+class Programs(NamedTuple):
+    """Conjunctions that are programs."""
 
-    conjunction: I64  # ascending
-    jump: dict[int, I32]  # by conjunction: (leaves, 2)
-    tree: dict[int, I32]
+    conjunction: I64  # (K) ascending
+    leaves: I64  # (K)
+    jump: I32  # (J, 2) of the leaves of all, see ``layout.Predicates``
+    tokens: I64  # (K)
+    tree: I32  # (T) tokens of all
+
+    def take(self, which: I64) -> Programs:
+        """Returns some of them, in the order that is given."""
+        leaves, tokens = self.leaves[which], self.tokens[which]
+        jump = rows_of(self.jump, ranges_of(self.leaves)[which], ranges_of(leaves))
+        tree = rows_of(self.tree, ranges_of(self.tokens)[which], ranges_of(tokens))
+        return Programs(self.conjunction[which], leaves, jump, tokens, tree)
 
 
 class LoweredExpressions(NamedTuple):
@@ -94,7 +103,7 @@ class Lowering:
         self._weights = weights
         self._merged = Conjunctions()
         self._literals: layout.Literals | None = None
-        self._kept: JumpPrograms | None = None
+        self._kept: Programs | None = None
         self._start()
 
     def _start(self) -> None:
@@ -103,7 +112,7 @@ class Lowering:
         self._leaf_attr, self._leaf_none, self._leaf_sub, self._leaf_weight = Pieces(), Pieces(), Pieces(), Pieces()
         # of conjunctions: subscription, leaves, their ids
         self._owner, self._size, self._leaf = Pieces(), Pieces(), Pieces()
-        self._programs: list[tuple[int, Form, int]] = []  # (first conjunction, form, instances)
+        self._programs: list[Programs] = []
         self._conjunctions = 0
 
     def reserve(self, conjunctions: int, predicates: int, intervals: int, weighted: bool) -> None:
@@ -146,7 +155,7 @@ class Lowering:
             self._owner.append(np.repeat(subs, len(size)))
             self._leaf.append((base + np.arange(m)[:, None] * n + np.array(refs, np.int64)[None, :]).ravel())
         if any(c.jumps for c in form.conjunctions):
-            self._programs.append((self._conjunctions, form, m))
+            self._programs.append(_programs_of(form, m, self._conjunctions))
         self._conjunctions += m * len(size)
         self._leaves += m * n
 
@@ -179,12 +188,15 @@ class Lowering:
         self._leaves += len(attr)
         return base
 
-    def conjunctions(self, owner: I64, size: I64, leaf: I64) -> None:
-        """Adds plain conjunctions without a form.
+    def conjunctions(self, owner: I64, size: I64, leaf: I64, programs: Programs | None = None) -> None:
+        """Adds conjunctions without a form.
 
         owner, size : subscription and number of leaves of each
         leaf : ids of these leaves
+        programs : those that are programs, counted among these
         """
+        if programs is not None and len(programs.conjunction):
+            self._programs.append(programs._replace(conjunction=programs.conjunction + self._conjunctions))
         self._owner.append(owner)
         self._size.append(size)
         self._leaf.append(leaf)
@@ -221,7 +233,10 @@ class Lowering:
         owner, size = self._owner.array(), self._size.array()
         refs = self._leaf.array()
         del self._owner, self._size, self._leaf
-        program, jump, tree = self._program_columns()
+        program, programs = np.zeros(self._conjunctions, np.uint8), self._programs
+        joined = Programs(*map(np.concatenate, zip(*programs, strict=True))) if programs else None
+        if joined is not None:
+            program[joined.conjunction] = 1
         # Some were rejected before any piece was added, and belong to later ones.
         out = list(self.rejected)
         order = np.flatnonzero(~np.isin(owner, out)) if out else np.arange(len(owner))
@@ -231,8 +246,8 @@ class Lowering:
         if len(order) < len(owner) or np.any(order[1:] < order[:-1]):
             begin, start = start[:-1][order], ranges_of(size[order])
             refs, owner, program = rows_of(refs, begin, start), owner[order], program[order]
-        if self._leaves and program.any():
-            self._kept = JumpPrograms(order[program.astype(bool)], jump, tree)
+        if joined is not None and program.any():
+            self._kept = joined.take(np.searchsorted(joined.conjunction, order[program.astype(bool)]))
         leaves = Leaves(leaf_attr, self._leaf_none.array(np.uint8), weight, run_first, run_lo, run_hi)
         self._merged.add(owner, program, start, refs, leaves, self._multi())
         self._start()
@@ -260,25 +275,18 @@ class Lowering:
         predicates = with_given(predicates, {"priority": self.priority})
         return LoweredExpressions(predicates, codes, self._literals, self.rejected)
 
-    # Programs
 
-    def _program_columns(self) -> tuple[NDArray[np.uint8], dict[int, I32], dict[int, I32]]:
-        """Returns which conjunctions are programs, and the jumps and trees of those, by
-        conjunction.
-        """
-        program = np.zeros(self._conjunctions, np.uint8)
-        jump: dict[int, I32] = {}
-        tree: dict[int, I32] = {}
-        for first, form, instances in self._programs:
-            each = len(form.conjunctions)
-            for i, conjunction in enumerate(form.conjunctions):
-                if not conjunction.jumps:
-                    continue
-                jumps, tokens = np.array(conjunction.jumps, np.int32), np.array(conjunction.tree, np.int32)
-                for c in range(first + i, first + i + instances * each, each):
-                    program[c] = 1
-                    jump[c], tree[c] = jumps, tokens
-        return program, jump, tree
+def _programs_of(form: Form, m: int, first: int) -> Programs:
+    """Returns the programs of ``m`` expressions of a form, whose conjunctions begin with number
+    ``first``.
+    """
+    each = [(i, c) for i, c in enumerate(form.conjunctions) if c.jumps]
+    which = np.array([i for i, _ in each])
+    leaves, tokens = ([len(some) for some in column] for column in zip(*((c.jumps, c.tree) for _, c in each), strict=True))
+    jump = np.concatenate([np.array(c.jumps, np.int32) for _, c in each])
+    tree = np.concatenate([np.array(c.tree, np.int32) for _, c in each])
+    conjunction = (first + np.arange(m)[:, None] * len(form.conjunctions) + which).ravel()
+    return Programs(conjunction, np.tile(leaves, m), np.tile(jump, (m, 1)), np.tile(tokens, m), np.tile(tree, m))
 
 
 def _runs(leaves: int, leaf: I64, lo: I64, hi: I64) -> tuple[I64, I64, I64]:
@@ -294,19 +302,12 @@ def _runs(leaves: int, leaf: I64, lo: I64, hi: I64) -> tuple[I64, I64, I64]:
     return run_first, run_lo, run_hi
 
 
-def _programs(kept: JumpPrograms | None, program: NDArray[np.uint8]) -> dict[str, NDArray[Any]]:
+def _programs(kept: Programs | None, program: NDArray[np.uint8]) -> dict[str, NDArray[Any]]:
     """Returns the columns of ``layout.Predicates`` for programs; none where there are none."""
     if kept is None or not program.any():
         return {}
-    which = kept.conjunction.tolist()
-    jumps, trees = [kept.jump[c] for c in which], [kept.tree[c] for c in which]
     places = np.flatnonzero(program)
     jump_first, size = np.full(len(program), -1), np.zeros(len(program), np.int64)
-    jump_first[places] = ranges_of(np.array([len(j) for j in jumps]))[:-1]
-    size[places] = [len(t) for t in trees]
-    return {
-        "jump_first": jump_first,
-        "jump": np.concatenate(jumps),
-        "tree_first": ranges_of(size),
-        "tree": np.concatenate(trees),
-    }
+    jump_first[places] = ranges_of(kept.leaves)[:-1]
+    size[places] = kept.tokens
+    return {"jump_first": jump_first, "jump": kept.jump, "tree_first": ranges_of(size), "tree": kept.tree}

@@ -57,6 +57,7 @@ class Reading:
     start: tuple[str, int] | None = None
     depth: int = 0
     computed: bool = False  # it may have computed values, which literals are a part of
+    checked: bool = False  # a literal was checked, or changed: texts that differ in it are read one by one
     baked: dict[int, None] = field(default_factory=dict)  # their slots, once it is parsed
     casts: list[tuple[str, str]] = field(default_factory=list)  # cast or try_cast, and the type
     parsed: Any = None  # the tree of the parser, or the error that it raised
@@ -141,6 +142,7 @@ class LiteralReader:
             if not _DOUBLES.fullmatch(value):
                 raise Refusal(f"{shown(value)} is not a number", at)
             value = value.strip().rstrip("dD")
+            self.reading.checked = True
         elif j + 1 < self.end and self.raw[j].text.upper() == "ESCAPE" and self.raw[j + 1].token_type is T.STRING:
             escape, after = self.string(j + 1)
             if len(escape) != 1:

@@ -1,7 +1,7 @@
 """Phrases of texts -> what they mean, each shape once.
 
 Kernels cut a column of texts into phrases (``kernels/sql/``) and number the shapes of these. Here
-each new shape is read as any text is, and its formulas of "is true" and "is false" become arrays
+each new shape is read as any text is, and its formulas, one for each mode, become arrays
 over *leaves*, with which kernels put texts together.
 
 A shape cannot be used where its first phrase is no condition by itself, does not fit the schema, or
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from colmatch.arrays.growing import longer
 from colmatch.expr.ast import Refusal
 from colmatch.expr.normalise import Normaliser
-from colmatch.expr.tree import All, Any_, Formula
+from colmatch.expr.tree import All, Any_, Formula, Modes
 from colmatch.kernels.sql.arrays import (
     ALWAYS,
     DECIMALS,
@@ -67,7 +67,7 @@ class Meaning(NamedTuple):
     """
 
     depth: int
-    formulas: tuple[Formula, Formula]  # "is true" and "is false"
+    formulas: Modes
     given: list[int | Constant]
 
 
@@ -118,7 +118,7 @@ class PhraseBook:
         """Makes room for the phrases of a text of so many bytes."""
         old, used = self.phrases, self.count
         self.phrases = old._replace(
-            shape=longer(old.shape, int(old.first[used]), int(old.first[used]) + size),
+            shape=longer(old.shape, int(old.first[used]), int(old.first[used]) + 2 * size),
             **{
                 name: longer(getattr(old, name), used + 1, used + 1 + size)
                 for name in ("first", "literals", "baked", "begin", "end", "literal")
@@ -162,7 +162,7 @@ class PhraseBook:
                 if not apart and baked < 1 << 62:
                     self._baked[shape] = phrases.baked[phrase] = baked
                 return None
-            formulas = self._normaliser.true_and_false(tree)
+            formulas = self._normaliser.modes(tree)
         except (Refusal, ValueError):
             return None
         finally:
@@ -170,7 +170,7 @@ class PhraseBook:
         return None if any(map(_has_call, formulas)) else Meaning(reading.depth, formulas, given)
 
     def _add(self, meaning: Meaning | None) -> None:
-        for mode in range(2):
+        for mode in range(4):
             if meaning is not None:
                 self._enter(meaning.formulas[mode], meaning)
             self._first.append(len(self._formula))

@@ -18,7 +18,7 @@ from colmatch.arrays.ranges import ranges_of
 from colmatch.events.reader import texts_of
 from colmatch.kernels.sql import assemble, cut, literals
 from colmatch.kernels.sql.arrays import DIGIT, DOT, LETTER, PLAIN, REFUSED, SPACE, Cut, Made, Meanings
-from colmatch.lowering.lower import Lowering
+from colmatch.lowering.lower import Lowering, Programs
 from colmatch.sql.compile import Compiler
 from colmatch.sql.phrases import PhraseBook
 
@@ -37,6 +37,10 @@ def _kinds() -> NDArray[np.uint8]:
 
 
 KINDS = _kinds()
+FILLED = (  # arrays of ``Made`` that are filled together
+    ("leaf", "leaf_text"), ("test", "test_leaf", "test_base", "test_slot"), ("owner", "size"), ("ref",),
+    ("program", "tokens"), ("jump",), ("tree",),
+)  # fmt: skip
 
 
 class TextReader:
@@ -54,7 +58,9 @@ class TextReader:
         self._book = PhraseBook(compiler.parser, compiler.normaliser)
         self._attributes = compiler.normaliser.attributes
         budget, options = compiler.normaliser.budget, compiler.options
-        self._limits = np.array([budget.dnf, budget.cnf, budget.clauses, options.max_depth], np.int64)
+        self._limits = np.array(
+            [budget.dnf, budget.cnf, budget.clauses, budget.programs, options.max_depth], np.int64
+        )
         self._most = options.max_text_bytes
 
     def read(self, texts: pa.StringArray, first: int, lowering: Lowering) -> I64:
@@ -98,32 +104,26 @@ class TextReader:
         meanings = self._book.meanings()
         tokens = int(np.diff(found.first).max(initial=0)) + 2
         nodes = _nodes(tokens * (2 + self._book.longest), len(self._attributes))
-        some = found.first[-1] + 64
-        made = Made(
-            np.empty(some, np.int32), np.empty(some, np.int64), np.empty(some, np.int32),
-            *(np.empty(some, np.int64) for _ in range(6)),
-        )  # fmt: skip
-        filled = np.zeros(4, np.int64)
+        some = int(found.first[-1]) + 64
+        whole, small = (np.empty(0, np.int64), np.empty(0, np.int32))
+        made = Made(small, whole, small, *[whole] * 7, whole, np.empty((0, 2), np.int32), small)
+        filled = np.zeros(7, np.int64)
         text = 0
         while True:
+            made = _with_room(made, {name: (filled[place], some) for place, names in enumerate(FILLED) for name in names})
             text = assemble.assemble_texts(found, text, self._book.phrases, meanings, self._limits, nodes, made, filled)
             if text == len(found.unsure):
                 break
-            more = len(nodes.kind) * max(int(meanings.most_tests[0]), 16 * int(self._limits[0]))
-            groups = zip((("leaf", "leaf_text"), ("test", "test_leaf", "test_base", "test_slot"), ("owner", "size"), ("ref",)), filled)
-            made = _with_room(made, {name: (used, more) for names, used in groups for name in names})
-        leaves, tests, conjunctions, refs = filled.tolist()
-        return Made(
-            made.leaf[:leaves], made.leaf_text[:leaves], made.test[:tests], made.test_leaf[:tests],
-            made.test_base[:tests], made.test_slot[:tests], made.owner[:conjunctions], made.size[:conjunctions], made.ref[:refs],
-        )  # fmt: skip
+            some = len(nodes.kind) * max(int(meanings.most_tests[0]), 16 * int(self._limits[0]))
+        return Made(**{name: getattr(made, name)[: filled[place]] for place, names in enumerate(FILLED) for name in names})
 
     def _add(self, data: NDArray[np.uint8], found: Cut, made: Made, first: int, lowering: Lowering) -> None:
         meanings = self._book.meanings()
         base = lowering.leaves(
             meanings.leaf_attr[made.leaf], meanings.leaf_none[made.leaf], first + made.leaf_text, None
         )
-        lowering.conjunctions(first + made.owner, made.size, base + made.ref)
+        programs = Programs(made.program, made.size[made.program], made.jump, made.tokens, made.tree)
+        lowering.conjunctions(first + made.owner, made.size, base + made.ref, programs)
         book, tests = self._book, self._book.tests()
         which = tests.conversion[made.test]
         order = np.argsort(which, kind="stable")
@@ -157,7 +157,7 @@ def _with_room(arrays: Arrays, needed: dict[str, tuple[Any, int]]) -> Arrays:
 
 def _nodes(most: int, attributes: int) -> assemble.Nodes:
     return assemble.Nodes(
-        *(np.empty(most, np.int64) for _ in range(12)),
+        *(np.empty(most, np.int64) for _ in range(14)), np.zeros(4, np.int64),
         np.zeros(attributes, np.int64), np.zeros(attributes, np.int64), np.zeros(1, np.int64),
     )  # fmt: skip
 

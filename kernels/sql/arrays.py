@@ -1,6 +1,6 @@
 """What is known of phrases, and what texts are cut into."""
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 from colmatch.kernels.layout import I32, I64, U8
 
@@ -10,6 +10,8 @@ ESCAPED = 16  # is added to the class of a literal that has a backslash, or a qu
 
 # Tokens that are no phrase.
 AND, OR, NOT, OPEN, CLOSE = -1, -2, -3, -4, -5
+# A parenthesis behind which IS TRUE and the like stands.
+OPEN_TRUE, OPEN_FALSE, OPEN_NOT_TRUE, OPEN_NOT_FALSE = -6, -7, -8, -9
 
 # Classes of bytes.
 PLAIN, SPACE, LETTER, DIGIT, DOT, REFUSED = range(6)
@@ -35,7 +37,7 @@ class Cut(NamedTuple):
     """N texts cut into T tokens and L literals; there is room for more."""
 
     first: I64  # (N + 1) text -> tokens
-    token: I32  # (T) a phrase, or AND, OR, NOT, OPEN, CLOSE
+    token: I32  # (T) a phrase, or one of the words and parentheses above
     literal_first: I64  # (N + 1) text -> literals
     begin: I64  # (L) a literal's bytes, without quotes; a list's with its parentheses
     end: I64  # (L)
@@ -45,12 +47,14 @@ class Cut(NamedTuple):
 
 
 class Meanings(NamedTuple):
-    """What P phrases mean: for each the formulas of "is true" and "is false", over leaves."""
+    """What P phrases mean: for each four formulas over leaves, one for each mode of
+    ``expr/modes.py``.
+    """
 
     usable: U8  # (P) 0: texts with it are left to the reader in Python
     depth: I64  # (P) how deep it nests
     slots: I64  # (P) literals in it, those included that are a part of its shape
-    first: I64  # (2 P + 1) phrase * 2, + 1 for "is false" -> its formula
+    first: I64  # (4 P + 1) phrase * 4 + mode -> its formula
     formula: I32  # postfix: a leaf, or ``-(count << 1 | kind) - 4``, or ALWAYS, NEVER
     leaf_attr: I64  # (F) attribute of a leaf
     leaf_none: U8  # (F)
@@ -75,3 +79,7 @@ class Made(NamedTuple):
     owner: I64  # (conjunctions) text
     size: I64  # (conjunctions) leaves
     ref: I64  # leaves of all conjunctions, one after the other
+    program: I64  # (programs) conjunction
+    tokens: I64  # (programs) tokens of its tree
+    jump: Annotated[I32, 2]  # (J, 2) for each leaf of all programs where to go on, see ``layout.Predicates``
+    tree: I32  # (T) tokens of all programs

@@ -1,9 +1,10 @@
 """Tokens -> conjunctions of leaves, as ``expr/assemble.py`` makes them of one text.
 
-A text is a tree of groups, and NOT says for each phrase whether it is asked "is true" or "is
-false"; a group that is asked the latter is one of the other kind. Groups are flat, without
+A text is a tree of groups, each of which is asked in a mode, as ``expr/modes.py`` says: NOT and IS
+TRUE change the mode of what they stand by, and in two modes an AND becomes an OR. Groups are flat, without
 constants, and have leaves of one attribute merged where that is one leaf (``expr/tree.py``). Then
-the tree is multiplied out within the budget. A text beyond it is unsure.
+the tree is multiplied out within the budget, and what is beyond becomes a program. A text of which
+a program would be divided is unsure.
 """
 
 from typing import NamedTuple
@@ -11,14 +12,28 @@ from typing import NamedTuple
 import numpy as np
 
 from colmatch.kernels._jit import device, kernel
-from colmatch.kernels.layout import I64
-from colmatch.kernels.sql.arrays import ALWAYS, CLOSE, EITHER, EVERY, NEVER, NOT, OPEN, OR, UNSURE
+from colmatch.kernels.layout import ACCEPT, I64, REJECT
+from colmatch.kernels.sql.arrays import (
+    ALWAYS,
+    CLOSE,
+    EITHER,
+    EVERY,
+    NEVER,
+    NOT,
+    OPEN,
+    OPEN_FALSE,
+    OPEN_NOT_FALSE,
+    OPEN_NOT_TRUE,
+    OPEN_TRUE,
+    OR,
+    UNSURE,
+)
 
 LEAF, TRUE, FALSE = 2, 3, 4  # kinds of nodes beside EVERY and EITHER
 COUNTLESS = 1 << 40
 NONE = -1
-LEAVES, TESTS, CONJUNCTIONS, REFS = range(4)  # places in ``filled``
-DNF, CNF, CLAUSES, DEPTH = range(4)  # places in ``limits``
+LEAVES, TESTS, CONJUNCTIONS, REFS, PROGRAMS, JUMPS, TREES = range(7)  # places in ``filled``
+DNF, CNF, CLAUSES, DIVIDED, DEPTH = range(5)  # places in ``limits``
 
 
 class Nodes(NamedTuple):
@@ -35,7 +50,10 @@ class Nodes(NamedTuple):
     count: I64  # conjunctions that it is multiplied out to
     size: I64  # leaves in it
     stack: I64  # groups that are open, parts of a phrase, or what is left to be walked
-    choice: I64  # beside ``stack``: a mode, or which conjunction of a node is wanted
+    choice: I64  # beside ``stack``: a mode, which conjunction of a node is wanted, or its first leaf
+    yes: I64  # beside ``stack``: where a program goes on when the node is true
+    no: I64  # and when it is false
+    room: I64  # (4) conjunctions, their leaves, leaves and tokens of programs of the text
     owner: I64  # (A) the last group that met the attribute, by ``serial``
     place: I64  # (A) the leaf that it met
     serial: I64  # (1) groups that were closed
@@ -146,6 +164,24 @@ def phrase_node(nodes, n, top, question, literal, slot, meanings):
 
 
 @device
+def is_straight(mode):
+    """Returns whether a mode is TRUE or NOT_FALSE, in which an AND stays an AND."""
+    return mode == 0 or mode == 3
+
+
+@device
+def inside_mode(mode, token):
+    """Returns the mode of what is in parentheses."""
+    if token == OPEN_NOT_TRUE or token == OPEN_NOT_FALSE:
+        mode ^= 1
+    if token == OPEN_TRUE or token == OPEN_NOT_TRUE:
+        return np.int64(0 if is_straight(mode) else 2)
+    if token == OPEN_FALSE or token == OPEN_NOT_FALSE:
+        return np.int64(1 if is_straight(mode) else 3)
+    return np.int64(mode)
+
+
+@device
 def text_node(nodes, cut, text, phrases, meanings, most_depth):
     """Makes the tree of a text. Returns its root, NONE where the text is unsure, and how many nodes
     there are.
@@ -160,18 +196,18 @@ def text_node(nodes, cut, text, phrases, meanings, most_depth):
         node = np.int64(NONE)
         if token == NOT:
             turned ^= 1
-        elif token == OPEN:
+        elif token == OPEN or token <= OPEN_TRUE:
             nodes.choice[top] = mode
-            mode ^= turned
+            mode = inside_mode(mode ^ turned, token)
             turned = np.int64(0)
-            nodes.stack[top] = new_node(nodes, n, EVERY if mode else EITHER)
-            nodes.stack[top + 1] = new_node(nodes, n + 1, EITHER if mode else EVERY)
+            nodes.stack[top] = new_node(nodes, n, EITHER if is_straight(mode) else EVERY)
+            nodes.stack[top + 1] = new_node(nodes, n + 1, EVERY if is_straight(mode) else EITHER)
             n += 2
             top += 2
         elif token == OR or token == CLOSE:
             append(nodes, nodes.stack[top - 2], close(nodes, nodes.stack[top - 1], meanings))
             if token == OR:
-                nodes.stack[top - 1] = new_node(nodes, n, EITHER if mode else EVERY)
+                nodes.stack[top - 1] = new_node(nodes, n, EVERY if is_straight(mode) else EITHER)
                 n += 1
             else:
                 node = close(nodes, nodes.stack[top - 2], meanings)
@@ -180,7 +216,7 @@ def text_node(nodes, cut, text, phrases, meanings, most_depth):
         elif token >= 0:
             if not meanings.usable[token] or cut.depth[text] + meanings.depth[token] > most_depth:
                 return np.int64(NONE), n
-            node, n = phrase_node(nodes, n, top, 2 * token + (mode ^ turned), literal, slot, meanings)
+            node, n = phrase_node(nodes, n, top, 4 * token + (mode ^ turned), literal, slot, meanings)
             literal += phrases.literals[token]
             slot += meanings.slots[token]
             turned = np.int64(0)
@@ -284,23 +320,157 @@ def is_clauses(nodes, part, meanings, limits):
 
 
 @device
+def is_program(nodes, part, left, meanings, limits):
+    """Returns whether a part is beyond the budget, of which ``left`` is left."""
+    count = nodes.count[part]
+    if count == 1:
+        return False
+    most = limits[CNF] if is_clauses(nodes, part, meanings, limits) else limits[DNF]
+    return count > left or count > most
+
+
+@device
 def measure(nodes, root, meanings, limits):
-    """Returns how many conjunctions a tree is multiplied out to, -1 where that is too many, and
-    the most leaves that they can have together.
-    """
-    left, total, refs = 16 * limits[DNF], 0, 0
+    """Writes how much room the conjunctions of a tree need. Returns whether none is unsure."""
+    room, left = nodes.room, 16 * limits[DNF]
+    room[:] = 0
     part = nodes.child[root] if nodes.kind[root] == EITHER else root
     while part != NONE:
         count = nodes.count[part]
-        if count > 1:
-            most = limits[CNF] if is_clauses(nodes, part, meanings, limits) else limits[DNF]
-            if count > left or count > most:
-                return -1, refs
+        if is_program(nodes, part, left, meanings, limits):
+            if limits[DIVIDED]:
+                return False
+            room[2] += nodes.size[part]
+            room[3] += 2 * nodes.size[part]
+            count = np.int64(1)
+        elif count > 1:
             left -= count
-        total += count
-        refs += count * nodes.size[part]
+        room[0] += count
+        room[1] += count * nodes.size[part]
         part = nodes.next[part] if part != root else np.int64(NONE)
-    return total, refs
+    return True
+
+
+@device
+def leaves_first(nodes, group):
+    """Has the leaves of a group stand before its groups: an index finds candidates by them."""
+    part = nodes.child[group]
+    leaf, last_leaf, other, last_other = np.int64(NONE), np.int64(NONE), np.int64(NONE), np.int64(NONE)
+    while part != NONE:
+        after = nodes.next[part]
+        nodes.next[part] = NONE
+        if nodes.kind[part] == LEAF:
+            if last_leaf == NONE:
+                leaf = part
+            else:
+                nodes.next[last_leaf] = part
+            last_leaf = part
+        else:
+            if last_other == NONE:
+                other = part
+            else:
+                nodes.next[last_other] = part
+            last_other = part
+        part = after
+    if last_leaf == NONE:
+        leaf = other
+    else:
+        nodes.next[last_leaf] = other
+    nodes.child[group] = leaf
+
+
+@device
+def make_program(nodes, root, text, meanings, made, filled):
+    """Writes a tree as a program, whose jumps go forward only."""
+    first, jump, tree, top = filled[REFS], filled[JUMPS], filled[TREES], 1
+    nodes.stack[0], nodes.choice[0], nodes.yes[0], nodes.no[0] = root, 0, ACCEPT, REJECT
+    while top > 0:
+        top -= 1
+        node, start, yes, no = nodes.stack[top], nodes.choice[top], nodes.yes[top], nodes.no[top]
+        if nodes.kind[node] == LEAF:
+            made.ref[first + start] = make_leaf(nodes, node, text, meanings, made, filled)
+            made.jump[jump + start, 0], made.jump[jump + start, 1] = yes, no
+            continue
+        part = nodes.child[node]
+        while part != NONE:
+            after, last = start + nodes.size[part], nodes.next[part] == NONE
+            every = nodes.kind[node] == EVERY
+            nodes.stack[top], nodes.choice[top] = part, start
+            nodes.yes[top] = after if every and not last else yes
+            nodes.no[top] = after if not every and not last else no
+            top += 1
+            start = after
+            part = nodes.next[part]
+    made.program[filled[PROGRAMS]] = filled[CONJUNCTIONS]
+    made.tokens[filled[PROGRAMS]] = write_tree(nodes, root, made.tree, tree) - tree
+    made.owner[filled[CONJUNCTIONS]] = text
+    made.size[filled[CONJUNCTIONS]] = nodes.size[root]
+    filled[REFS] += nodes.size[root]
+    filled[JUMPS] += nodes.size[root]
+    filled[TREES] += made.tokens[filled[PROGRAMS]]
+    filled[PROGRAMS] += 1
+    filled[CONJUNCTIONS] += 1
+
+
+@device
+def write_tree(nodes, root, tree, at):
+    """Writes a tree in postfix from ``at`` on: numbers of leaves, and for a group ``-2 * parts``,
+    less 1 for an OR. Returns where it ends.
+    """
+    leaf, top = 0, 1
+    nodes.stack[0], nodes.choice[0] = root, nodes.child[root]
+    while top > 0:
+        node, part = nodes.stack[top - 1], nodes.choice[top - 1]
+        if part != NONE:
+            nodes.choice[top - 1] = nodes.next[part]
+            if nodes.kind[part] == LEAF:
+                tree[at] = leaf
+                leaf += 1
+                at += 1
+            else:
+                nodes.stack[top], nodes.choice[top] = part, nodes.child[part]
+                top += 1
+            continue
+        parts, part = 0, nodes.child[node]
+        while part != NONE:
+            parts += 1
+            part = nodes.next[part]
+        tree[at] = -2 * parts - (nodes.kind[node] == EITHER)
+        at += 1
+        top -= 1
+    return at
+
+
+@device
+def has_room(n, room, meanings, made, filled):
+    """Returns whether there is room for the conjunctions of a text of ``n`` nodes."""
+    return (
+        filled[LEAVES] + n <= len(made.leaf)
+        and filled[TESTS] + n * meanings.most_tests[0] <= len(made.test)
+        and filled[CONJUNCTIONS] + room[0] <= len(made.owner)
+        and filled[REFS] + room[1] <= len(made.ref)
+        and filled[PROGRAMS] + room[0] <= len(made.program)
+        and filled[JUMPS] + room[2] <= len(made.jump)
+        and filled[TREES] + room[3] <= len(made.tree)
+    )
+
+
+@device
+def make_parts(nodes, root, text, meanings, limits, made, filled):
+    """Makes the conjunctions of a tree."""
+    left = 16 * limits[DNF]
+    part = nodes.child[root] if nodes.kind[root] == EITHER else root
+    while part != NONE:
+        after = nodes.next[part] if part != root else np.int64(NONE)
+        count = nodes.count[part]
+        if is_program(nodes, part, left, meanings, limits):
+            leaves_first(nodes, part)
+            make_program(nodes, part, text, meanings, made, filled)
+        else:
+            left -= count if count > 1 else 0
+            for which in range(count):
+                make_conjunction(nodes, part, which, text, meanings, made, filled)
+        part = after
 
 
 @kernel
@@ -309,9 +479,11 @@ def assemble_texts(cut, start, phrases, meanings, limits, nodes, made, filled):
 
     Parameters
     ----------
-    limits : (4) int64: most conjunctions of any part, those of an AND of clauses, clauses, depth
+    limits : (5) int64: most conjunctions of any part, those of an AND of clauses, clauses; whether
+        programs are divided; depth
     nodes : scratch
-    filled : (4) how many leaves, tests, conjunctions and their leaves were made; changed
+    filled : (7) how many leaves, tests, conjunctions, their leaves, programs, their leaves and
+        tokens were made; changed
 
     Returns
     -------
@@ -323,32 +495,17 @@ def assemble_texts(cut, start, phrases, meanings, limits, nodes, made, filled):
             text += 1
             continue
         root, n = text_node(nodes, cut, text, phrases, meanings, limits[DEPTH])
-        count, refs = np.int64(-1), np.int64(0)
-        if root != NONE:
-            kind = nodes.kind[root]
-            count = np.int64(kind == TRUE)
-            if kind != TRUE and kind != FALSE:
-                count, refs = measure(nodes, root, meanings, limits)
-        if count < 0:
+        if root == NONE or (nodes.kind[root] <= LEAF and not measure(nodes, root, meanings, limits)):
             cut.unsure[text] = UNSURE
-            text += 1
-            continue
-        if (
-            filled[LEAVES] + n > len(made.leaf)
-            or filled[TESTS] + n * meanings.most_tests[0] > len(made.test)
-            or filled[CONJUNCTIONS] + count > len(made.owner)
-            or filled[REFS] + refs > len(made.ref)
-        ):
-            break
-        if refs == 0 and count:
+        elif nodes.kind[root] == TRUE:
+            if filled[CONJUNCTIONS] == len(made.owner):
+                break
             made.owner[filled[CONJUNCTIONS]] = text
             made.size[filled[CONJUNCTIONS]] = 0
             filled[CONJUNCTIONS] += 1
-        elif count:
-            part = nodes.child[root] if nodes.kind[root] == EITHER else root
-            while part != NONE:
-                for which in range(nodes.count[part]):
-                    make_conjunction(nodes, part, which, text, meanings, made, filled)
-                part = nodes.next[part] if part != root else np.int64(NONE)
+        elif nodes.kind[root] != FALSE:
+            if not has_room(n, nodes.room, meanings, made, filled):
+                break
+            make_parts(nodes, root, text, meanings, limits, made, filled)
         text += 1
     return text

@@ -24,6 +24,10 @@ from colmatch.kernels.sql.arrays import (
     LETTER,
     NOT,
     OPEN,
+    OPEN_FALSE,
+    OPEN_NOT_FALSE,
+    OPEN_NOT_TRUE,
+    OPEN_TRUE,
     OR,
     PLAIN,
     QUOTED,
@@ -34,6 +38,7 @@ from colmatch.kernels.sql.arrays import (
     UNSURE,
 )
 
+LINK = -16
 QUOTE, DOUBLE_QUOTE, BACKTICK, BACKSLASH = 39, 34, 96, 92
 LEFT, RIGHT, LEFT_BRACKET, RIGHT_BRACKET, COMMA, MINUS, PLUS, SLASH, STAR = 40, 41, 91, 93, 44, 45, 43, 47, 42
 BLANK, LOWER_E, LOWER_U, ZERO, THREE, NINE, CASE = 32, 101, 117, 48, 51, 57, 32
@@ -59,10 +64,15 @@ def is_word(data, i, end, word, kinds):
     return found == word
 
 
-# "and", "or", "not", "between" in base 32, a = 1.
+# Words in base 32, a = 1.
 WORD_AND = (1 * 32 + 14) * 32 + 4
 WORD_OR = 15 * 32 + 18
 WORD_NOT = (14 * 32 + 15) * 32 + 20
+WORD_AS = 1 * 32 + 19
+WORD_IS = 9 * 32 + 19
+WORD_TRUE = ((20 * 32 + 18) * 32 + 21) * 32 + 5
+WORD_FALSE = (((6 * 32 + 1) * 32 + 12) * 32 + 19) * 32 + 5
+WORD_ESCAPE = ((((5 * 32 + 19) * 32 + 3) * 32 + 1) * 32 + 16) * 32 + 5
 WORD_BETWEEN = (((((2 * 32 + 5) * 32 + 20) * 32 + 23) * 32 + 5) * 32 + 5) * 32 + 14
 
 
@@ -182,7 +192,7 @@ def phrase_end(data, i, end, kinds, shape, w, cut, n):
 
     Returns the place behind it, -1 where that is unsure, and the ends of shape and literals.
     """
-    inside, brackets, between, blank = 0, 0, False, False
+    inside, brackets, between, escape, blank = 0, 0, False, False, False
     before = PLAIN
     start = w
     while i < end:
@@ -207,6 +217,8 @@ def phrase_end(data, i, end, kinds, shape, w, cut, n):
                     break
                 elif is_word(data, i, end, WORD_BETWEEN, kinds):
                     between = True
+                elif is_word(data, i, end, WORD_ESCAPE, kinds):
+                    escape = True
         if blank and w > start:
             shape[w] = BLANK
             w += 1
@@ -216,7 +228,9 @@ def phrase_end(data, i, end, kinds, shape, w, cut, n):
             j, escaped = string_end(data, i, end)
             if j < 0 or (escaped and byte == DOUBLE_QUOTE):
                 return -1, w, n
-            if brackets == 0 and before == PLAIN:
+            fixed = escape and j - i == 4 and data[i + 1] == BACKSLASH and data[i + 2] == BACKSLASH
+            fixed |= is_word(data, blanks_end(data, j, end, kinds), end, WORD_AS, kinds)  # of a CAST
+            if brackets == 0 and before == PLAIN and not fixed:
                 mark, skipped = (STRING if byte == QUOTE else QUOTED) | (ESCAPED if escaped else 0), 1
             kind = PLAIN
         elif byte == BACKTICK:
@@ -327,64 +341,105 @@ def add_baked(data, phrases, phrase, w, cut, n):
 
 
 @device
+def truth_end(data, i, end, kinds):
+    """Returns the place behind IS TRUE, IS NOT TRUE and the like at ``i``, and the parenthesis that
+    has it behind; 0 where something else is there.
+    """
+    i, known, no = blanks_end(data, i + 2, end, kinds), 0, False
+    if is_word(data, i, end, WORD_NOT, kinds):
+        i, no = blanks_end(data, i + 3, end, kinds), True
+    if is_word(data, i, end, WORD_TRUE, kinds):
+        i += 4
+        known = OPEN_NOT_TRUE if no else OPEN_TRUE
+    elif is_word(data, i, end, WORD_FALSE, kinds):
+        i += 5
+        known = OPEN_NOT_FALSE if no else OPEN_FALSE
+    return i, known
+
+
+@device
+def cut_phrase(data, i, end, kinds, phrases, count, cut, n):
+    """Finds the phrase at ``i``, whose literals are entered from ``n`` on.
+
+    Returns the place behind it, -1 where that is unsure, its number, which is ``count`` where it is
+    new, and the end of the literals.
+    """
+    w = phrases.first[count]
+    stop, after, last = phrase_end(data, i, end, kinds, phrases.shape, w, cut, n)
+    if stop < 0 or after == w:
+        return -1, np.int64(0), last
+    phrase = find_phrase(phrases, count, w, after)
+    if phrase < count and phrases.baked[phrase]:
+        after = add_baked(data, phrases, phrase, after, cut, n)
+        phrase = find_phrase(phrases, count, w, after)
+    if phrase == count:
+        phrases.first[count + 1] = after
+        phrases.literals[count] = last - n
+        phrases.baked[count] = 0
+        phrases.begin[count] = i
+        phrases.end[count] = stop
+        phrases.literal[count] = n
+    return stop, phrase, last
+
+
+@device
 def cut_text(data, i, end, kinds, phrases, count, cut, t, n):
     """Cuts a text into tokens from ``t`` and literals from ``n`` on.
 
     Returns the ends of phrases, tokens and literals, and the depth; -1 for an unsure text.
     """
-    opened, depth, nots, operand = 0, 0, 0, True
+    first, depth, deep, nots, operand = t, 0, 0, 0, True
+    # A parenthesis that is open has the place of the one around it for a token, ``LINK`` minus it.
+    inner, closed = np.int64(-1), np.int64(-1)
     while True:
         i = blanks_end(data, i, end, kinds)
         if i >= end:
-            return count, t, n, (-1 if operand or opened else depth)
-        if operand:
-            if data[i] == LEFT:
-                opened += 1
-                cut.token[t] = OPEN
-                i += 1
-            elif is_word(data, i, end, WORD_NOT, kinds):
-                nots += 1
-                cut.token[t] = NOT
-                i += 3
-            else:
-                w = phrases.first[count]
-                begin, literal = i, n
-                i, after, n = phrase_end(data, i, end, kinds, phrases.shape, w, cut, n)
-                if i < 0 or after == w:
-                    return count, t, n, -1
-                phrase = find_phrase(phrases, count, w, after)
-                if phrase < count and phrases.baked[phrase]:
-                    after = add_baked(data, phrases, phrase, after, cut, literal)
-                    phrase = find_phrase(phrases, count, w, after)
-                cut.token[t] = phrase
-                if phrase == count:
-                    phrases.first[count + 1] = after
-                    phrases.literals[count] = n - literal
-                    phrases.baked[count] = 0
-                    phrases.begin[count] = begin
-                    phrases.end[count] = i
-                    phrases.literal[count] = literal
-                    count += 1
-                operand = False
-            depth = max(depth, opened + nots)
-        elif data[i] == RIGHT:
-            opened -= 1
-            if opened < 0:
-                return count, t, n, -1
-            cut.token[t] = CLOSE
+            return count, t, n, (-1 if operand or inner >= 0 else deep)
+        if operand and data[i] == LEFT:
+            cut.token[t] = LINK - (inner - first)
+            inner = np.int64(t)
+            depth += 1
             i += 1
-        else:
-            if is_word(data, i, end, WORD_AND, kinds):
-                cut.token[t] = AND
-                i += 3
-            elif is_word(data, i, end, WORD_OR, kinds):
-                cut.token[t] = OR
-                i += 2
-            else:
+        elif operand and is_word(data, i, end, WORD_NOT, kinds):
+            cut.token[t] = NOT
+            nots += 1
+            i += 3
+        elif operand:
+            i, phrase, n = cut_phrase(data, i, end, kinds, phrases, count, cut, n)
+            if i < 0:
                 return count, t, n, -1
-            operand = True
-            if opened == 0:
-                nots = 0
+            count += phrase == count
+            cut.token[t] = phrase
+            operand = False
+        elif data[i] == RIGHT and inner >= 0:
+            cut.token[t] = CLOSE
+            closed = inner
+            inner = LINK - cut.token[closed]
+            inner = first + inner if inner >= 0 else np.int64(-1)
+            cut.token[closed] = OPEN
+            depth -= 1
+            i += 1
+            t += 1
+            continue
+        elif is_word(data, i, end, WORD_IS, kinds) and closed >= 0:
+            i, known = truth_end(data, i, end, kinds)
+            if known == 0:
+                return count, t, n, -1
+            cut.token[closed] = known
+            closed = np.int64(-1)
+            continue
+        elif is_word(data, i, end, WORD_AND, kinds):
+            cut.token[t] = AND
+            i += 3
+            operand, nots = True, nots if depth > 0 else 0
+        elif is_word(data, i, end, WORD_OR, kinds):
+            cut.token[t] = OR
+            i += 2
+            operand, nots = True, nots if depth > 0 else 0
+        else:
+            return count, t, n, -1
+        closed = np.int64(-1)
+        deep = max(deep, depth + nots)
         t += 1
 
 
