@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 LISTED_MOST = 8  # names that an error lists
@@ -126,15 +126,22 @@ class Rejected(NamedTuple):
         return Rejected(id, (line, column) if position else None, message)
 
 
-def near(name: str, names: Iterable[str], owner: str) -> str:
-    """Returns the names that are like ``name``, as a question, or else the names that ``owner``
-    has.
-    """
-    known = list(names)
+@lru_cache(1024)  # a name that is missing is missing from many expressions
+def _alike(name: str, known: tuple[str, ...]) -> list[str]:
+    """Returns the names that are like ``name``."""
     found = difflib.get_close_matches(name, known, n=3, cutoff=0.6)
     if not found:
         folded = {other.lower(): other for other in known}
         found = [folded[other] for other in difflib.get_close_matches(name.lower(), folded, n=3, cutoff=0.6)]
+    return found
+
+
+def near(name: str, names: Iterable[str], owner: str) -> str:
+    """Returns the names that are like ``name``, as a question, or else the names that ``owner``
+    has.
+    """
+    known = tuple(names)
+    found = _alike(name, known)
     if found:
         return f"did you mean {' or '.join(map(repr, found))}?"
     listed = ", ".join(map(repr, known[:LISTED_MOST])) or "no columns"

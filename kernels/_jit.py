@@ -153,6 +153,23 @@ def _code_or_twin(kernel: Any, arguments: tuple[Any, ...]) -> Any:
     return _interpret.interpreted(kernel)
 
 
+def is_ready(kernel: Any, arguments: tuple[Any, ...]) -> bool:
+    """Says whether a kernel can be called without waiting until it is compiled.
+
+    Where it cannot, another process is asked to compile it. That is for callers who have another
+    way to the same result.
+    """
+    if config.DISABLE_JIT or not isinstance(kernel._cache, _disk.DiskCache):
+        return False
+    if MODE in ("native", WARM) or kernel.overloads:
+        return True
+    if _compiling.loading(lambda: _kept_code(kernel, arguments, waits=False)) in (None, BUSY):
+        if MODE == "auto":
+            _is_asked(kernel, arguments)
+        return False
+    return True
+
+
 def _is_asked(kernel: Any, arguments: tuple[Any, ...]) -> bool:
     """Has another process compile a kernel. Says whether one can."""
     folder = _disk.usable()

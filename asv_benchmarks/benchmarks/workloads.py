@@ -223,7 +223,16 @@ def distinct_texts(n: int, seed: int = 4) -> list[tuple[int, str]]:
     return list(enumerate(texts))
 
 
-OPERATORS = ["{} = {}", "{} <> {}", "{} < {}", "{} <= {}", "{} > {}", "{} >= {}", "{} BETWEEN {} AND 90", "{} IN ({}, 95, 97)"]
+OPERATORS = [
+    "{} = {}",
+    "{} <> {}",
+    "{} < {}",
+    "{} <= {}",
+    "{} > {}",
+    "{} >= {}",
+    "{} BETWEEN {} AND 90",
+    "{} IN ({}, 95, 97)",
+]
 
 
 def nested_texts(n: int, seed: int = 5) -> list[str]:

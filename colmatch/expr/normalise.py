@@ -121,7 +121,12 @@ class Normaliser:
 
         Raises Refusal: as ``form`` does.
         """
-        return self._modal(tree, TRUE), self._modal(tree, FALSE), self._modal(tree, NOT_TRUE), self._modal(tree, NOT_FALSE)
+        return (
+            self._modal(tree, TRUE),
+            self._modal(tree, FALSE),
+            self._modal(tree, NOT_TRUE),
+            self._modal(tree, NOT_FALSE),
+        )
 
     # Modes
 

@@ -282,7 +282,9 @@ def _programs_of(form: Form, m: int, first: int) -> Programs:
     """
     each = [(i, c) for i, c in enumerate(form.conjunctions) if c.jumps]
     which = np.array([i for i, _ in each])
-    leaves, tokens = ([len(some) for some in column] for column in zip(*((c.jumps, c.tree) for _, c in each), strict=True))
+    leaves, tokens = (
+        [len(some) for some in column] for column in zip(*((c.jumps, c.tree) for _, c in each), strict=True)
+    )
     jump = np.concatenate([np.array(c.jumps, np.int32) for _, c in each])
     tree = np.concatenate([np.array(c.tree, np.int32) for _, c in each])
     conjunction = (first + np.arange(m)[:, None] * len(form.conjunctions) + which).ravel()

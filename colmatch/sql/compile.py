@@ -316,7 +316,11 @@ class Compiler:
 
 def _agree(text: str, literals: list[Any], reading: Reading) -> bool:
     """Returns whether ``split`` has found the literals that are there, where they are."""
-    return not reading.checked and literals == reading.literals and [at for _, at in raw_literals(text)] == reading.literal_at
+    return (
+        not reading.checked
+        and literals == reading.literals
+        and [at for _, at in raw_literals(text)] == reading.literal_at
+    )
 
 
 def _key(reading: Reading) -> tuple[Any, ...]:

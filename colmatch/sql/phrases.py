@@ -62,13 +62,11 @@ class Constant(NamedTuple):
 
 
 class Meaning(NamedTuple):
-    """What a phrase means. ``given`` are its literals by slot: which of those that the kernel found,
-    or what is written in the shape.
-    """
+    """What a phrase means."""
 
     depth: int
     formulas: Modes
-    given: list[int | Constant]
+    given: list[int | Constant]  # literals by slot: which of those that the kernel found, or what the shape has
 
 
 class Tests(NamedTuple):
@@ -91,10 +89,15 @@ class PhraseBook:
     def __init__(self, parser: Parser, normaliser: Normaliser) -> None:
         self._parser, self._normaliser = parser, normaliser
         self.count = 0
+        size = 1 << 11
+        whole = [np.empty(size, np.int64) for _ in range(4)]
         self.phrases = Phrases(
-            np.full(1 << 12, -1, np.int32), np.zeros(1 << 11, np.int64), np.empty(1 << 16, np.uint8),
-            *(np.empty(1 << 11, dtype) for dtype in (np.int32, np.int64, np.int64, np.int64, np.int64)),
-        )  # fmt: skip
+            np.full(2 * size, -1, np.int32),
+            np.zeros(size, np.int64),
+            np.empty(32 * size, np.uint8),
+            np.empty(size, np.int32),
+            *whole,
+        )
         self._usable: list[bool] = []
         self._depth: list[int] = []
         self._sizes: list[int] = []
@@ -196,8 +199,8 @@ class PhraseBook:
         """Returns the number of a leaf with the literals of a phrase."""
         operands = [operand for test in leaf.tests for operand in test.operands]
         given = [meaning.given[o.slot] if o.slot >= 0 else Constant(o.value) for o in operands]
-        key = (id(leaf), *[one if isinstance(one, int) else repr(one.value) for one in given])
-        number = self._numbers.setdefault(key, len(self._leaves))
+        shared = (id(leaf), *[one if isinstance(one, int) else repr(one.value) for one in given])
+        number = self._numbers.setdefault(shared, len(self._leaves))
         if number < len(self._leaves):
             return number
         self._leaves.append(leaf)  # and so it is held, and its id stays its own
@@ -237,7 +240,9 @@ class PhraseBook:
 
     def tests(self) -> Tests:
         """Returns what kernels need not know of tests."""
-        return Tests(*(np.array(some, np.int64) for some in (self._conversion, self._slot_first, self._slots, self._places)))
+        return Tests(
+            *(np.array(some, np.int64) for some in (self._conversion, self._slot_first, self._slots, self._places))
+        )
 
 
 def _has_call(formula: Formula) -> bool:

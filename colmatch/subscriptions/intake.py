@@ -47,6 +47,8 @@ if TYPE_CHECKING:
 Errors = Literal["raise", "collect"]
 PIECE = 1 << 16  # expressions that are read and lowered before others come: forms may take 5 KB each
 FEWEST_TEXTS = 1024  # that kernels read together
+MEANWHILE = 4096  # that are read one by one before it is asked again whether these kernels are compiled
+PHRASES_KEPT = 200_000  # shapes of phrases that kernels may have met before they forget them
 FORMS_KEPT = 100_000  # forms that a reader may have known before it forgets them
 
 
@@ -178,46 +180,54 @@ class SubscriptionReader:
                     lowered = lowered._replace(predicates=with_given(lowered.predicates, {"priority": priority}))
                 return NewSubscriptions(lowered, attributes, ids, [], local, tags)
         lowering = Lowering(attributes, Session(self.options.timezone), weights, priority)
+        by_kernels = given.weights is None and not self.language.is_betree
         lowering.rejected.update(wrong)
         zoned = compiler.zoned
         if not failed or errors == "collect":
             failed.clear()
             with bar(len(expressions), "subscriptions", progress) as shown:
-                for start in range(0, len(expressions), PIECE):
+                start = 0
+                while start < len(expressions) and not (failed and errors == "raise"):
                     if start:
                         compiler, _ = self._compiler_for(given.weights is not None)
-                    left = self._left(compiler, expressions, start, lowering)
+                    stop, left = self._next_piece(compiler if by_kernels else None, expressions, start, lowering)
                     forms = _forms(compiler, left, failed, stop=errors == "raise")
                     self._seen.update(id(form) for form, _, _ in forms)
                     for form, subs, literals in forms:
                         lowering.add(form, subs, literals)
                     zoned = zoned or compiler.zoned
                     lowering.let_go()
-                    if failed and errors == "raise":
-                        break
-                    shown.update(min(PIECE, len(expressions) - start))
+                    shown.update(stop - start)
+                    start = stop
         if errors == "raise" and failed:
             ((sub, first),) = failed.items()
             raise first.at(ids[sub])
         return _finish(lowering, attributes, ids, (compiler, expressions), failed, errors, tags, zoned)
 
-    def _left(
-        self, compiler: Compiler | BetreeCompiler, expressions: Sequence[Any], start: int, lowering: Lowering
-    ) -> Iterator[tuple[int, Any]]:
-        """Has kernels read a piece of the expressions, where they can.
+    def _next_piece(
+        self, compiler: Any, expressions: Sequence[Any], start: int, lowering: Lowering
+    ) -> tuple[int, Iterable[tuple[int, Any]]]:
+        """Has kernels read expressions from ``start`` on, where they can.
 
-        Returns those that are to be read one by one, each with its number.
+        compiler : of single texts, None where kernels can read none
+
+        Returns where the next ones begin, and those that are to be read one by one, each with its
+        number.
         """
         stop = min(start + PIECE, len(expressions))
-        texts = None if stop - start < FEWEST_TEXTS or self.language.is_betree else _texts(expressions, start, stop)
-        if texts is None or compiler.normaliser.by_attribute:
-            return zip(range(start, stop), expressions[start:stop])
-        if self._texts is None or self._texts.compiler is not compiler:
-            from colmatch.subscriptions.texts import TextReader
+        few = stop - start < FEWEST_TEXTS or compiler is None
+        texts = None if few else _texts(expressions, start, stop)
+        if texts is not None:
+            kept = self._texts
+            if kept is None or kept.compiler is not compiler or kept.phrases > PHRASES_KEPT:
+                from colmatch.subscriptions.texts import TextReader
 
-            self._texts = TextReader(compiler)
-        left = self._texts.read(texts, start, lowering)
-        return ((start + i, expressions[start + i]) for i in left.tolist())
+                kept = self._texts = TextReader(compiler)
+            if kept.is_ready():
+                left = kept.read(texts, start, lowering).tolist()
+                return stop, ((start + i, expressions[start + i]) for i in left)
+            stop = min(start + MEANWHILE, stop)
+        return stop, zip(range(start, stop), expressions[start:stop], strict=True)
 
     def _compiler_for(self, by_attribute: bool) -> tuple[Compiler | BetreeCompiler, FewExpressions]:
         """Returns the compiler, and what lowers a few forms."""

@@ -7,23 +7,26 @@ not sure of is left to the reader of single texts, which says the same.
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from collections.abc import Iterable, Sequence
+from typing import Any, TypeVar, get_type_hints
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from colmatch.arrays.growing import longer
+from colmatch.arrays.growing import extended
 from colmatch.arrays.ranges import ranges_of
 from colmatch.events.reader import texts_of
+from colmatch.kernels._jit import is_ready
+from colmatch.kernels.layout import DTYPES
 from colmatch.kernels.sql import assemble, cut, literals
-from colmatch.kernels.sql.arrays import DIGIT, DOT, LETTER, PLAIN, REFUSED, SPACE, Cut, Made, Meanings
+from colmatch.kernels.sql.arrays import DIGIT, DOT, LETTER, PLAIN, REFUSED, SPACE, Cut, Made
 from colmatch.lowering.lower import Lowering, Programs
 from colmatch.sql.compile import Compiler
 from colmatch.sql.phrases import PhraseBook
 
 I64 = NDArray[np.int64]
-Arrays = TypeVar("Arrays", Cut, Made)
+Arrays = TypeVar("Arrays", Cut, Made, assemble.Nodes)
 
 
 def _kinds() -> NDArray[np.uint8]:
@@ -58,10 +61,32 @@ class TextReader:
         self._book = PhraseBook(compiler.parser, compiler.normaliser)
         self._attributes = compiler.normaliser.attributes
         budget, options = compiler.normaliser.budget, compiler.options
-        self._limits = np.array(
-            [budget.dnf, budget.cnf, budget.clauses, budget.programs, options.max_depth], np.int64
-        )
+        self._limits = np.array([budget.dnf, budget.cnf, budget.clauses, budget.programs, options.max_depth], np.int64)
         self._most = options.max_text_bytes
+
+    @property
+    def phrases(self) -> int:
+        """Returns how many shapes of phrases it has met."""
+        return self._book.count
+
+    def is_ready(self) -> bool:
+        """Says whether no kernel needs to be compiled; where one does, another process is asked to
+        compile it.
+        """
+        offset, data = texts_of(pa.array([""]))
+        found, whole, bytes_ = _empty(Cut), np.empty(0, np.int64), np.empty(0, np.uint8)
+        phrases, more = self._book.phrases, (self._book.meanings(), self._limits, _empty(assemble.Nodes), _empty(Made))
+        literals_ = data, whole, whole, bytes_, whole, whole
+        calls: list[tuple[Any, tuple[Any, ...]]] = [
+            (cut.cut_texts, (data, offset, 0, KINDS, phrases, found, whole)),
+            (cut.enter_phrases, (phrases, 0)),
+            (assemble.assemble_texts, (found, 0, phrases, *more, whole)),
+            (literals.copy_literals, (*literals_, bytes_)),
+            (literals.count_members, literals_),
+            (literals.copy_members, (*literals_, bytes_)),
+        ]
+        known = [is_ready(kernel, arguments) for kernel, arguments in calls]  # all are asked for
+        return all(known)
 
     def read(self, texts: pa.StringArray, first: int, lowering: Lowering) -> I64:
         """Gives texts to the lowering, but for those that kernels are not sure of.
@@ -83,39 +108,36 @@ class TextReader:
     def _cut(self, data: NDArray[np.uint8], offset: NDArray[np.int32], left: NDArray[np.bool_]) -> Cut:
         """Cuts all texts but those that are left out."""
         book, size = self._book, len(offset) - 1
-        some = int(offset[-1] - offset[0]) // 8 + size
-        found = Cut(
-            np.zeros(size + 1, np.int64), np.empty(some, np.int32), np.zeros(size + 1, np.int64), np.empty(some, np.int64),
-            np.empty(some, np.int64), np.empty(some, np.uint8), np.zeros(size, np.int64), left.astype(np.uint8),
+        found = _empty(Cut)._replace(
+            first=np.zeros(size + 1, np.int64), literal_first=np.zeros(size + 1, np.int64),
+            depth=np.zeros(size, np.int64), unsure=left.astype(np.uint8),
         )  # fmt: skip
         filled = np.array([book.count, 0, 0])
-        text = 0
+        text, more = 0, int(offset[-1] - offset[0]) // 8 + size
         while True:
+            found = _with_room(found, (("token",), ("begin", "end", "mark")), filled[1:], [more, more])
             text = cut.cut_texts(data, offset, text, KINDS, book.phrases, found, filled)
             book.count = int(filled[0])
             if text == size:
                 return found
-            needed = int(offset[text + 1] - offset[text]) + 1
-            book.make_room(needed)
-            found = _with_room(found, {"token": (filled[1], needed), **dict.fromkeys(("begin", "end", "mark"), (filled[2], needed))})
+            more = int(offset[text + 1] - offset[text]) + 1
+            book.make_room(more)
 
     def _assembled(self, found: Cut) -> Made:
         """Makes leaves, tests and conjunctions of the texts that were cut."""
-        meanings = self._book.meanings()
-        tokens = int(np.diff(found.first).max(initial=0)) + 2
-        nodes = _nodes(tokens * (2 + self._book.longest), len(self._attributes))
-        some = int(found.first[-1]) + 64
-        whole, small = (np.empty(0, np.int64), np.empty(0, np.int32))
-        made = Made(small, whole, small, *[whole] * 7, whole, np.empty((0, 2), np.int32), small)
-        filled = np.zeros(7, np.int64)
-        text = 0
-        while True:
-            made = _with_room(made, {name: (filled[place], some) for place, names in enumerate(FILLED) for name in names})
-            text = assemble.assemble_texts(found, text, self._book.phrases, meanings, self._limits, nodes, made, filled)
-            if text == len(found.unsure):
-                break
-            some = len(nodes.kind) * max(int(meanings.most_tests[0]), 16 * int(self._limits[0]))
-        return Made(**{name: getattr(made, name)[: filled[place]] for place, names in enumerate(FILLED) for name in names})
+        meanings, phrases = self._book.meanings(), self._book.phrases
+        most = (int(np.diff(found.first).max(initial=0)) + 2) * (2 + self._book.longest)
+        attributes = len(self._attributes)
+        nodes = assemble.Nodes(*(np.zeros(most, np.int64) for _ in assemble.Nodes._fields))._replace(
+            room=np.full(7, found.first[-1]), owner=np.zeros(attributes, np.int64), place=np.zeros(attributes, np.int64),
+            serial=np.zeros(1, np.int64),
+        )  # fmt: skip
+        made, filled, text = _empty(Made), np.zeros(7, np.int64), 0
+        while text < len(found.unsure):
+            made = _with_room(made, FILLED, filled, nodes.room)
+            text = assemble.assemble_texts(found, text, phrases, meanings, self._limits, nodes, made, filled)
+        used = {name: getattr(made, name)[:size] for names, size in zip(FILLED, filled, strict=True) for name in names}
+        return Made(**used)
 
     def _add(self, data: NDArray[np.uint8], found: Cut, made: Made, first: int, lowering: Lowering) -> None:
         meanings = self._book.meanings()
@@ -125,7 +147,9 @@ class TextReader:
         programs = Programs(made.program, made.size[made.program], made.jump, made.tokens, made.tree)
         lowering.conjunctions(first + made.owner, made.size, base + made.ref, programs)
         book, tests = self._book, self._book.tests()
-        which = tests.conversion[made.test]
+        which = tests.conversion[made.test].astype(
+            np.int16 if len(book.conversions) < 1 << 15 else np.int64
+        )  # sorted sooner
         order = np.argsort(which, kind="stable")
         bounds = np.searchsorted(which[order], np.arange(len(book.conversions) + 1))
         constants = np.empty(len(book.constants), object)
@@ -147,19 +171,28 @@ class TextReader:
             lowering.groups.of_columns(type, test, constant).add(base + made.test_leaf[rows], values, slots)
 
 
-def _with_room(arrays: Arrays, needed: dict[str, tuple[Any, int]]) -> Arrays:
-    """Returns arrays with room; ``needed`` says of some how much is used and how much more they
-    need.
+def _empty(kind: type[Arrays]) -> Arrays:
+    """Returns arrays without rows."""
+    made: dict[str, Any] = {}
+    for name, hint in get_type_hints(kind, include_extras=True).items():
+        columns: tuple[int, ...] = getattr(hint, "__metadata__", ())
+        dtype: Any = DTYPES[hint.__origin__ if columns else hint]
+        made[name] = np.empty((0, *columns), dtype)
+    return kind(**made)
+
+
+def _with_room(arrays: Arrays, names: Sequence[tuple[str, ...]], used: Iterable[int], more: Iterable[int]) -> Arrays:
+    """Returns arrays with room.
+
+    names : of arrays that are filled together
+    used, more : for each of these how many rows are filled, and how many more are needed
     """
-    made = {name: longer(getattr(arrays, name), int(used), int(used) + more) for name, (used, more) in needed.items()}
+    made = {
+        name: extended(getattr(arrays, name), int(size), int(size) + int(needed))
+        for some, size, needed in zip(names, used, more, strict=True)
+        for name in some
+    }
     return arrays._replace(**made)
-
-
-def _nodes(most: int, attributes: int) -> assemble.Nodes:
-    return assemble.Nodes(
-        *(np.empty(most, np.int64) for _ in range(14)), np.zeros(4, np.int64),
-        np.zeros(attributes, np.int64), np.zeros(attributes, np.int64), np.zeros(1, np.int64),
-    )  # fmt: skip
 
 
 def _texts(data: NDArray[np.uint8], found: Cut, which: I64) -> pa.Array:

@@ -26,6 +26,7 @@ from colmatch.indexing.settings import Settings
 from colmatch.matcher import Matcher
 from colmatch.options import Options
 from colmatch.paged.check import check
+from colmatch.subscriptions.intake import FEWEST_TEXTS
 from colmatch.subscriptions.table import PredicateTable
 from colmatch.warming import samples
 
@@ -53,6 +54,7 @@ def steps(kinds: Sequence[IndexName]) -> list[Step]:
         Step("types of columns", partial(_types, first)),
         Step("languages", partial(_languages, first)),
         Step("literals", partial(_literals, first)),
+        Step("texts", partial(_texts, first)),
     ]
     for kind in kinds:
         for settings in _variants(kind):
@@ -164,6 +166,12 @@ def _languages(kind: IndexName, _: Path) -> None:
     _asked(Matcher.build(tables, samples.PLAIN, kind), samples.events(3), [1])
     pairs = from_pairs({"event": [0, 0, 2], "attribute": ["age", "km", "age"], "value": [31, 12, 47]})
     Matcher.build({1: "attrs['age'] > 30 AND attrs['km'] < 20"}, pairs.schema, kind).match(pairs)
+
+
+def _texts(kind: IndexName, _: Path) -> None:
+    """So many texts that kernels read them, a long one among them."""
+    texts = {i: f"n0 > {i} AND (n1 IN (1, {i}) OR s = 'it''s {i}')" for i in range(FEWEST_TEXTS)}
+    Matcher.build(texts | {-1: " OR ".join(f"n{i % 3} = {i}" for i in range(1000))}, samples.PLAIN, kind)
 
 
 def _literals(kind: IndexName, _: Path) -> None:

@@ -27,7 +27,7 @@ class Phrases(NamedTuple):
     first: I64  # (P + 1) phrase -> its shape
     shape: U8  # bytes, marks in place of literals
     literals: I32  # (P) marks in it
-    baked: I64  # (P) bits of literals that are a part of what is computed: phrases that differ in them are others
+    baked: I64  # (P) bits of literals that are a part of what is computed, and so distinguish phrases
     begin: I64  # (P) the phrase that it was first found in, in the texts of then
     end: I64  # (P)
     literal: I64  # (P) the first literal of that phrase, among those of then
@@ -68,7 +68,7 @@ EVERY, EITHER = 0, 1  # kinds of groups
 
 
 class Made(NamedTuple):
-    """Leaves, tests and conjunctions of texts; there is room for more. A text is a row of ``Cut``."""
+    """Leaves, tests and conjunctions of texts, the rows of ``Cut``; there is room for more."""
 
     leaf: I32  # (leaves) leaf of ``Meanings`` that gives attribute and sense
     leaf_text: I64  # (leaves) text

@@ -1,10 +1,10 @@
 """Tokens -> conjunctions of leaves, as ``expr/assemble.py`` makes them of one text.
 
-A text is a tree of groups, each of which is asked in a mode, as ``expr/modes.py`` says: NOT and IS
-TRUE change the mode of what they stand by, and in two modes an AND becomes an OR. Groups are flat, without
-constants, and have leaves of one attribute merged where that is one leaf (``expr/tree.py``). Then
-the tree is multiplied out within the budget, and what is beyond becomes a program. A text of which
-a program would be divided is unsure.
+A text is a tree of groups, each of which is asked in a mode, as ``expr/modes.py`` says. NOT and IS
+TRUE change the mode of what they stand by, and in two modes an AND becomes an OR. Groups are flat,
+without constants, and have leaves of one attribute merged where that is one leaf
+(``expr/tree.py``). Then the tree is multiplied out within the budget, and what is beyond becomes a
+program. A text of which a program would be divided is unsure.
 """
 
 from typing import NamedTuple
@@ -47,13 +47,13 @@ class Nodes(NamedTuple):
     slot: I64  # of a leaf: literals of the text before its phrase
     more: I64  # of a leaf: the next one whose tests are united with its own
     tail: I64  # of a leaf: the last of these
-    count: I64  # conjunctions that it is multiplied out to
+    conjunctions: I64  # that it is multiplied out to
     size: I64  # leaves in it
     stack: I64  # groups that are open, parts of a phrase, or what is left to be walked
     choice: I64  # beside ``stack``: a mode, which conjunction of a node is wanted, or its first leaf
     yes: I64  # beside ``stack``: where a program goes on when the node is true
     no: I64  # and when it is false
-    room: I64  # (4) conjunctions, their leaves, leaves and tokens of programs of the text
+    room: I64  # (7) what the text needs, by places of ``filled``
     owner: I64  # (A) the last group that met the attribute, by ``serial``
     place: I64  # (A) the leaf that it met
     serial: I64  # (1) groups that were closed
@@ -65,7 +65,7 @@ def new_node(nodes, n, kind):
     nodes.kind[n] = kind
     nodes.child[n] = nodes.last[n] = nodes.next[n] = nodes.more[n] = NONE
     nodes.tail[n] = n
-    nodes.count[n] = nodes.size[n] = 1
+    nodes.conjunctions[n] = nodes.size[n] = 1
     return n
 
 
@@ -120,7 +120,7 @@ def close(nodes, group, meanings):
                 nodes.next[last] = part
             last = part
             parts += 1
-            count = min(count * nodes.count[part] if every else count + nodes.count[part], COUNTLESS)
+            count = min(count * nodes.conjunctions[part] if every else count + nodes.conjunctions[part], COUNTLESS)
             size += nodes.size[part]
         part = after
     if parts == 0:
@@ -128,7 +128,7 @@ def close(nodes, group, meanings):
         return group
     if parts == 1:
         return last
-    nodes.last[group], nodes.count[group], nodes.size[group] = last, count, size
+    nodes.last[group], nodes.conjunctions[group], nodes.size[group] = last, count, size
     return group
 
 
@@ -257,10 +257,10 @@ def push_parts(nodes, node, which, top):
     """Pushes the parts of an AND so that the first is taken first, each with its conjunction in the
     one that is wanted of all. Returns the new top.
     """
-    first, left = top, nodes.count[node]
+    first, left = top, nodes.conjunctions[node]
     part = nodes.child[node]
     while part != NONE:  # the choice of the first part changes slowest
-        left //= nodes.count[part]
+        left //= nodes.conjunctions[part]
         nodes.stack[top], nodes.choice[top] = part, which // left
         which %= left
         top += 1
@@ -290,8 +290,8 @@ def make_conjunction(nodes, root, which, text, meanings, made, filled):
             top = push_parts(nodes, node, which, top)
         else:
             part = nodes.child[node]
-            while which >= nodes.count[part]:
-                which -= nodes.count[part]
+            while which >= nodes.conjunctions[part]:
+                which -= nodes.conjunctions[part]
                 part = nodes.next[part]
             nodes.stack[top], nodes.choice[top] = part, which
             top += 1
@@ -322,7 +322,7 @@ def is_clauses(nodes, part, meanings, limits):
 @device
 def is_program(nodes, part, left, meanings, limits):
     """Returns whether a part is beyond the budget, of which ``left`` is left."""
-    count = nodes.count[part]
+    count = nodes.conjunctions[part]
     if count == 1:
         return False
     most = limits[CNF] if is_clauses(nodes, part, meanings, limits) else limits[DNF]
@@ -330,23 +330,28 @@ def is_program(nodes, part, left, meanings, limits):
 
 
 @device
-def measure(nodes, root, meanings, limits):
-    """Writes how much room the conjunctions of a tree need. Returns whether none is unsure."""
+def measure(nodes, root, n, meanings, limits):
+    """Writes how much room a tree of ``n`` nodes needs. Returns whether no part is unsure."""
     room, left = nodes.room, 16 * limits[DNF]
     room[:] = 0
+    room[LEAVES], room[TESTS] = n, n * meanings.most_tests[0]
+    room[CONJUNCTIONS] = nodes.kind[root] == TRUE
+    if nodes.kind[root] > LEAF:
+        return True
     part = nodes.child[root] if nodes.kind[root] == EITHER else root
     while part != NONE:
-        count = nodes.count[part]
+        count = nodes.conjunctions[part]
         if is_program(nodes, part, left, meanings, limits):
             if limits[DIVIDED]:
                 return False
-            room[2] += nodes.size[part]
-            room[3] += 2 * nodes.size[part]
+            room[PROGRAMS] += 1
+            room[JUMPS] += nodes.size[part]
+            room[TREES] += 2 * nodes.size[part]
             count = np.int64(1)
         elif count > 1:
             left -= count
-        room[0] += count
-        room[1] += count * nodes.size[part]
+        room[CONJUNCTIONS] += count
+        room[REFS] += count * nodes.size[part]
         part = nodes.next[part] if part != root else np.int64(NONE)
     return True
 
@@ -442,16 +447,16 @@ def write_tree(nodes, root, tree, at):
 
 
 @device
-def has_room(n, room, meanings, made, filled):
-    """Returns whether there is room for the conjunctions of a text of ``n`` nodes."""
+def has_room(room, made, filled):
+    """Returns whether there is as much room as a text needs."""
     return (
-        filled[LEAVES] + n <= len(made.leaf)
-        and filled[TESTS] + n * meanings.most_tests[0] <= len(made.test)
-        and filled[CONJUNCTIONS] + room[0] <= len(made.owner)
-        and filled[REFS] + room[1] <= len(made.ref)
-        and filled[PROGRAMS] + room[0] <= len(made.program)
-        and filled[JUMPS] + room[2] <= len(made.jump)
-        and filled[TREES] + room[3] <= len(made.tree)
+        filled[LEAVES] + room[LEAVES] <= len(made.leaf)
+        and filled[TESTS] + room[TESTS] <= len(made.test)
+        and filled[CONJUNCTIONS] + room[CONJUNCTIONS] <= len(made.owner)
+        and filled[REFS] + room[REFS] <= len(made.ref)
+        and filled[PROGRAMS] + room[PROGRAMS] <= len(made.program)
+        and filled[JUMPS] + room[JUMPS] <= len(made.jump)
+        and filled[TREES] + room[TREES] <= len(made.tree)
     )
 
 
@@ -462,7 +467,7 @@ def make_parts(nodes, root, text, meanings, limits, made, filled):
     part = nodes.child[root] if nodes.kind[root] == EITHER else root
     while part != NONE:
         after = nodes.next[part] if part != root else np.int64(NONE)
-        count = nodes.count[part]
+        count = nodes.conjunctions[part]
         if is_program(nodes, part, left, meanings, limits):
             leaves_first(nodes, part)
             make_program(nodes, part, text, meanings, made, filled)
@@ -487,7 +492,8 @@ def assemble_texts(cut, start, phrases, meanings, limits, nodes, made, filled):
 
     Returns
     -------
-    text : the first for which there is no room; all before it were made, or are unsure now
+    text : the first for which there is no room, which ``nodes.room`` tells of; all before it were
+        made, or are unsure now
     """
     text = start
     while text < len(cut.unsure):
@@ -495,17 +501,15 @@ def assemble_texts(cut, start, phrases, meanings, limits, nodes, made, filled):
             text += 1
             continue
         root, n = text_node(nodes, cut, text, phrases, meanings, limits[DEPTH])
-        if root == NONE or (nodes.kind[root] <= LEAF and not measure(nodes, root, meanings, limits)):
+        if root == NONE or not measure(nodes, root, n, meanings, limits):
             cut.unsure[text] = UNSURE
+        elif not has_room(nodes.room, made, filled):
+            break
         elif nodes.kind[root] == TRUE:
-            if filled[CONJUNCTIONS] == len(made.owner):
-                break
             made.owner[filled[CONJUNCTIONS]] = text
             made.size[filled[CONJUNCTIONS]] = 0
             filled[CONJUNCTIONS] += 1
         elif nodes.kind[root] != FALSE:
-            if not has_room(n, nodes.room, meanings, made, filled):
-                break
             make_parts(nodes, root, text, meanings, limits, made, filled)
         text += 1
     return text

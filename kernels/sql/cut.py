@@ -88,7 +88,11 @@ def string_end(data, i, end):
     while i < end:
         if data[i] == BACKSLASH:
             i += 1
-            if i >= end or data[i] | CASE == LOWER_U or (ZERO <= data[i] <= THREE and i + 1 < end and ZERO <= data[i + 1] <= NINE):
+            if (
+                i >= end
+                or data[i] | CASE == LOWER_U
+                or (ZERO <= data[i] <= THREE and i + 1 < end and ZERO <= data[i + 1] <= NINE)
+            ):
                 return -1, escaped
             escaped = True
         elif data[i] == quote:
@@ -281,7 +285,7 @@ def phrase_end(data, i, end, kinds, shape, w, cut, n):
 @device
 def hash_shape(shape, w, end):
     """Returns the hash of ``shape[w:end]``."""
-    h = np.int64(end - w)
+    h = int(end - w)
     for k in range(w, end):
         h = mix(np.int64(shape[k]), h)
     return h

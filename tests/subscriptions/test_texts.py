@@ -1,0 +1,248 @@
+"""Kernels and the reader of single texts agree: same matches, same rejections, same places."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from random import Random
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pytest
+from clauses import EVENTS, REFUSED, SCHEMA, TAKEN
+from numba.core import config
+from oracle import to_sql
+from strategies import COLUMNS, an_expression, some_rows, terms
+
+import colmatch as cm
+from colmatch.subscriptions import intake
+from colmatch.subscriptions.texts import TextReader
+
+NO_JIT = bool(config.DISABLE_JIT)
+SOME = 100 if NO_JIT else 1000  # texts of a test
+
+
+class Counted(NamedTuple):
+    """How many texts kernels were given, and how many they left."""
+
+    given: list[int]
+    left: list[int]
+
+
+@pytest.fixture
+def counted(monkeypatch: pytest.MonkeyPatch) -> Counted:
+    """Has kernels read all that they can, and counts."""
+    found, read = Counted([], []), TextReader.read
+
+    def counting(self: TextReader, texts: pa.StringArray, *others: Any) -> Any:
+        left = read(self, texts, *others)
+        found.given.append(len(texts))
+        found.left.extend(left.tolist())
+        return left
+
+    monkeypatch.setattr(TextReader, "is_ready", lambda self: True)
+    monkeypatch.setattr(TextReader, "read", counting)
+    monkeypatch.setattr(intake, "FEWEST_TEXTS", 1)
+    monkeypatch.setattr(intake, "FEW_EXPRESSIONS", 0)
+    return found
+
+
+def one_by_one(texts: Any, schema: Any, kind: str, **options: Any) -> cm.Matcher:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(intake, "FEWEST_TEXTS", 1 << 60)
+        return cm.Matcher.build(texts, schema, kind, errors="collect", **options)
+
+
+def check_same(texts: Sequence[Any], schema: Any, events: pa.Table, kind: str = "scan", **options: Any) -> cm.Matcher:
+    """Both ways to read the texts come to the same."""
+    pairs = list(enumerate(texts))
+    want = one_by_one(pairs, schema, kind, **options)
+    found = cm.Matcher.build(pairs, schema, kind, errors="collect", **options)
+    assert found.rejected == want.rejected
+    assert found.match(events).equals(want.match(events))
+    return found
+
+
+def spoilt(rng: Random, text: str) -> str:
+    """The text with a change that is likely to make nonsense of it."""
+    words = text.split(" ")
+    i, j, at = rng.randrange(len(words)), rng.randrange(len(words)), rng.randrange(len(text) + 1)
+    match rng.randrange(6):
+        case 0:
+            odd = "( ) ' \" -- /* \\ 5 é ; ` ] 1. e \u00a0".split(" ") + ["AND ", "OR ", "NOT "]
+            return text[:at] + rng.choice(odd) + text[at:]
+        case 1:
+            return text[:at] + text[at + 1 :]
+        case 2:
+            words[i] = words[i].swapcase()
+            return "\t".join(words)
+        case 3:
+            del words[i]
+        case 4:
+            words[i] = words[j]
+        case _:
+            words[i], words[j] = words[j], words[i]
+    return " ".join(words)
+
+
+@pytest.mark.parametrize("kind", ["scan", "kindex", "opindex", "psthash", "bitslice"])
+@pytest.mark.parametrize("errors", [False, True])
+def test_random_expressions(kind: str, errors: bool, counted: Counted) -> None:
+    rng = Random(f"{kind} {errors}")
+    schema = pa.schema(list(COLUMNS.items()))
+    leaves = terms(schema)
+    texts = [to_sql(an_expression(rng, leaves, rng.randrange(4))) for _ in range(SOME)]
+    if errors:
+        texts = [spoilt(rng, text) if rng.random() < 0.6 else text for text in texts]
+    found = check_same(texts, schema, pa.Table.from_pylist(some_rows(rng, schema, 40), schema), kind)
+    assert sum(counted.given) == SOME
+    assert len(counted.left) < SOME * (0.75 if errors else 0.45)
+    assert (len(found.rejected) > SOME // 5) == errors
+
+
+def test_clauses_of_manuals(counted: Counted) -> None:
+    texts = [clause.text for clause in TAKEN] + [text for text, *_ in REFUSED]
+    joined = [f"({a}) AND NOT ({b})" for a, b in pairwise(texts)]
+    check_same(texts + joined, SCHEMA, EVENTS)
+    assert len(counted.left) < len(texts)
+
+
+SURE = [
+    "a = 1 OR NOT(b = 2)AND NOT NOT a=3",
+    "a BETWEEN 1 AND 3 AND b BETWEEN - 2 AND b",
+    "a NOT BETWEEN 1\n AND 2 or\tname In ( 'x' , 'it''s','\\\\' )",
+    "(flag) IS TRUE AND ((a = 1 OR flag) IS NOT FALSE)",
+    "NOT ((a = 1 AND NOT (b > 2 OR flag) IS FALSE) IS NOT TRUE)",
+    "name LIKE 'a\\%b\\\\_%' ESCAPE '\\\\' OR name LIKE '%'",
+    "name = 'a\\'b\\n\\0\\q' OR name = \"q\"",
+    "a = 1 AND price > 1e3 AND d < 1.50 AND price <> 1e300 AND big = 12345678901234567890123456789012345678",
+    "price = CAST('NaN' AS DOUBLE) OR price = CAST(' 5d' AS DOUBLE) OR a IN (1, 2.5, -3)",
+    "a % 7 = 1 AND a % 8 = 1 OR coalesce(a, 3) > 2",
+    "m['k AND l'] = 1 OR `a` = 1 OR st.x = 5 OR nums[0] = 7",
+    "day = DATE '2020-05-03' OR ts > TIMESTAMP '2020-01-01 00:00:00' OR day IN (DATE '2020-05-03', DATE '2021-01-01')",
+    "TRUE OR a = 1",
+    "FALSE AND a = 1",
+    "NULL OR NOT FALSE",
+    "a = 1 OR a = 2 OR a IN (3, 4) AND a <> 3 AND a <> 4",
+    "array_contains(tags, 'x') OR NOT array_contains(tags, 'y') AND arrays_overlap(nums, array(1, 2))",
+    "if(a = 1 AND flag, b, a) = 1",
+    "name ILIKE 'AB%' AND NOT name RLIKE '^a' OR name LIKE '%b'",
+]
+UNSURE = [
+    "a = 1 -- AND a = 2\n AND flag",
+    "a = 1 /* OR */ AND flag",
+    "(a = 1 OR flag) IS UNKNOWN",
+    "(a + 1) * 2 > 3",
+    "(a) = 1",
+    "a = 1 AND",
+    "a = 1 AND\u00a0flag",
+    "a = 1) AND (flag",
+    "CASE WHEN a = 1 AND flag THEN TRUE ELSE FALSE END",
+    "name = 'not closed",
+    "name = '\\u00e4'",
+    "name = 'a' 'b'",
+    "",
+    "()",
+    "a = 1; b = 2",
+    "a = {x}",
+]
+
+
+@pytest.mark.parametrize("text", SURE)
+def test_sure(text: str, counted: Counted) -> None:
+    check_same([text, text.replace("1", "2"), f"NOT ({text})", "a > 0"], SCHEMA, EVENTS)
+    assert counted.left == []
+
+
+@pytest.mark.parametrize("text", UNSURE)
+def test_unsure(text: str, counted: Counted) -> None:
+    check_same([text, "a > 0"], SCHEMA, EVENTS)
+    assert counted.left == [0]
+
+
+def test_places_of_errors(counted: Counted) -> None:
+    """A literal that is a part of a shape counts, too, where places are counted."""
+    texts = [
+        f"price <> {first} AND a = 5\n AND day = DATE '2020-05-{last}' AND ts > '{last}'"
+        for first in ("1e300", "CAST('NaN' AS DOUBLE)", "5")
+        for last in ("03", "32", "x")
+    ]
+    found = check_same(texts, SCHEMA, EVENTS)
+    assert [one.position for one in found.rejected if one.id % 3] == [(2, 17)] * 6
+    assert counted.left == []
+
+
+def test_long_texts(counted: Counted) -> None:
+    """More phrases and literals than there is room for at first, programs among them."""
+    each = [f"a = {i} AND name <> 'x{'y' * (i % 50)}'" for i in range(300 if NO_JIT else 3000)]
+    names = [f"m['k{i}'] = {i}" for i in range(1, 300 if NO_JIT else 3000)]
+    clauses = " AND ".join(f"(a > {i} OR b > {i} OR m['{i}'] = 1)" for i in range(12))
+    check_same(
+        [" OR ".join(each), " AND ".join(names), clauses, f"NOT ({clauses}) OR a = 1", *each, *names], SCHEMA, EVENTS
+    )
+    assert counted.left == []
+
+
+def odd_inputs() -> Iterator[tuple[str, Any]]:
+    class Text(str):
+        __slots__ = ()
+
+    some = ["a = 1", "nope = 1", "name = 'b' OR a > 3"]
+    yield "str subclass", [Text(text) for text in some]
+    yield "a builder's expression", [*some, cm.col("a") == 1]
+    yield "NULL", [*some, None]
+    yield "bytes", [*some, b"a = 1"]
+    yield "half a surrogate", [*some, "name = '\ud800'"]
+    yield "too long", [*some, "a = 1 OR " * 200 + "a = 2"]
+    for type_ in (pa.string(), pa.large_string(), pa.dictionary(pa.int32(), pa.string())):
+        yield str(type_), pa.chunked_array([pa.array([*some, None], pa.string()), some]).cast(type_)
+
+
+@pytest.mark.parametrize("name", [name for name, _ in odd_inputs()])
+def test_odd_inputs(name: str, counted: Counted) -> None:
+    given = dict(odd_inputs())[name]
+    pairs = (
+        list(enumerate(given)) if isinstance(given, list) else pa.table({"id": range(len(given)), "expression": given})
+    )
+    options = cm.Options(max_text_bytes=1000)
+    want = one_by_one(pairs, SCHEMA, "scan", options=options)
+    found = cm.Matcher.build(pairs, SCHEMA, "scan", errors="collect", options=options)
+    assert found.rejected == want.rejected and found.rejected
+    assert found.match(EVENTS).equals(want.match(EVENTS))
+
+
+def test_the_first_bad_text_is_raised(counted: Counted) -> None:
+    texts = {1: "a = 1", 2: "day = '2020-05-32'", 3: "a = 1 AND nope = 2", 4: "nope = 1"}
+    with pytest.raises(cm.ExpressionError) as raised:
+        cm.Matcher.build(texts, SCHEMA, "scan")
+    assert (raised.value.id, raised.value.line, raised.value.column) == (3, 1, 11)
+    with pytest.raises(cm.ExpressionError) as raised:
+        cm.Matcher.build({id: texts[id] for id in (1, 2)}, SCHEMA, "scan")
+    assert (raised.value.id, raised.value.line, raised.value.column) == (2, 1, 7)
+
+
+def test_until_kernels_are_ready(counted: Counted, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some texts are read one by one first, and the others by kernels once these are there."""
+    answers = iter([False, False, True, True, True])
+    monkeypatch.setattr(TextReader, "is_ready", lambda self: next(answers))
+    monkeypatch.setattr(intake, "MEANWHILE", 3)
+    monkeypatch.setattr(intake, "PIECE", 8)
+    check_same([f"a = {i % 7} OR name = 'ab' AND b = {i}" for i in range(30)], SCHEMA, EVENTS)
+    assert counted.given == [8, 8, 8]
+
+
+def test_kernels_are_not_compiled_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where no kernel is compiled and none can be, texts are read one by one."""
+    monkeypatch.setattr("colmatch.subscriptions.texts.is_ready", lambda kernel, arguments: False)
+    monkeypatch.setattr(TextReader, "read", lambda *_: pytest.fail("a kernel was called"))
+    monkeypatch.setattr(intake, "FEWEST_TEXTS", 1)
+    texts = {i: f"a = {i}" for i in range(50)}
+    assert cm.Matcher.build(texts, SCHEMA, "scan").match_lists(EVENTS).to_pylist()[0] == [5]
+
+
+def test_phrases_are_forgotten_with_forms(counted: Counted, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(intake, "PIECE", 20)
+    monkeypatch.setattr(intake, "PHRASES_KEPT", 30)
+    texts = [f"m['k{i}'] = {i} OR a = {i % 5}" for i in range(100)]
+    check_same(texts, SCHEMA, EVENTS)
+    assert counted.left == []
