@@ -13,6 +13,7 @@ ARRAYS = {
     "pstbloom": "psb",
     "psthash": "psh",
     "pstree": "ps",
+    "sql": "sq",
     "trees": "bt",
 }
 

@@ -22,21 +22,8 @@ from colmatch.arrays.growing import longer
 from colmatch.expr.ast import Refusal
 from colmatch.expr.normalise import Normaliser
 from colmatch.expr.tree import All, Any_, Formula, Modes
-from colmatch.kernels.sql.arrays import (
-    ALWAYS,
-    DECIMALS,
-    EITHER,
-    ESCAPED,
-    EVERY,
-    INTS,
-    NEVER,
-    QUOTED,
-    STRING,
-    STRINGS,
-    Cut,
-    Meanings,
-    Phrases,
-)
+from colmatch.kernels.sql import arrays as sq
+from colmatch.kernels.sql.arrays import Cut, Meanings, Phrases
 from colmatch.lowering.forms import PATTERNS, Leaf, Test
 from colmatch.lowering.groups import group_key
 from colmatch.schema import Type
@@ -45,6 +32,9 @@ from colmatch.sql.parse import Parser
 from colmatch.sql.split import members, unescape
 
 I64 = NDArray[np.int64]
+
+LONGEST = 1 << 14  # bytes of a shape that can be used
+MOST_LITERALS = 256  # of a phrase that can be used; a list is one
 
 
 class Conversion(NamedTuple):
@@ -154,11 +144,13 @@ class PhraseBook:
         phrases = self.phrases
         alone = data[phrases.begin[phrase] : phrases.end[phrase]].tobytes().decode()
         shape, _, apart = phrases.shape[phrases.first[phrase] : phrases.first[phrase + 1]].tobytes().partition(b"\0")
+        if len(shape) > LONGEST:
+            return None
         try:
             reading = self._parser.read(alone)
             tree = self._parser.parse(reading)
             given = _given(list(_literals(phrases, phrase, data, cut)), reading)
-            if reading.joined or given is None:
+            if reading.joined or given is None or len(given) > MOST_LITERALS:
                 return None
             baked = sum(1 << slot for slot in map(given.__getitem__, reading.baked) if isinstance(slot, int))
             if baked & ~self._baked.get(shape, 0):
@@ -187,11 +179,11 @@ class PhraseBook:
         while stack:
             node = stack.pop()
             if isinstance(node, All):
-                kind = EITHER if type(node) is Any_ else EVERY
+                kind = sq.EITHER if type(node) is Any_ else sq.EVERY
                 stack.append(-(len(node.parts) << 1 | kind) - 4)
                 stack.extend(reversed(node.parts))
             elif isinstance(node, bool):
-                self._formula.append(ALWAYS if node else NEVER)
+                self._formula.append(sq.ALWAYS if node else sq.NEVER)
             else:
                 self._formula.append(node if isinstance(node, int) else self._number(node, meaning))
 
@@ -255,8 +247,9 @@ def _has_call(formula: Formula) -> bool:
 
 
 def _given(found: list[tuple[int, Any]], reading: Reading) -> list[int | Constant] | None:
-    """Returns which of the literals that the kernel found is in each slot, or what is in a slot
-    otherwise; None where the kernel found one that is none.
+    """Returns which literal that the kernel found is in each slot, or what is in the slot.
+
+    None is returned where the kernel found a literal that is none.
     """
     given: list[int | Constant] = []
     n = 0
@@ -273,10 +266,10 @@ def _literals(phrases: Phrases, phrase: int, data: NDArray[np.uint8], cut: Cut) 
     for literal in range(first, first + int(phrases.literals[phrase])):
         begin, end, mark = int(cut.begin[literal]), int(cut.end[literal]), int(cut.mark[literal])
         raw = data[begin:end].tobytes().decode()
-        place, kind = len(data[start:begin].tobytes().decode()), mark & ~ESCAPED
-        if kind in (STRINGS, INTS, DECIMALS):
+        place, kind = len(data[start:begin].tobytes().decode()), mark & ~sq.ESCAPED
+        if kind in (sq.STRINGS, sq.INTS, sq.DECIMALS):
             yield place, members(raw)[1]
-        elif kind in (STRING, QUOTED):
-            yield place - 1, unescape(f"'{raw}'") if mark & ESCAPED else raw
+        elif kind in (sq.STRING, sq.QUOTED):
+            yield place - 1, unescape(f"'{raw}'") if mark & sq.ESCAPED else raw
         else:
             yield place, raw

@@ -33,7 +33,7 @@ def _kinds() -> NDArray[np.uint8]:
     """Returns the class of each byte."""
     kinds = np.full(256, PLAIN, np.uint8)
     kinds[:32] = kinds[127] = REFUSED
-    for text, kind in (("\t\n\r ", SPACE), ("0123456789", DIGIT), (".", DOT), ("#$;?@\\{}~", REFUSED)):
+    for text, kind in (("\t\n\r ", SPACE), ("0123456789", DIGIT), (".", DOT), ("`", LETTER), ("#$;?@\\{}~", REFUSED)):
         kinds[list(text.encode())] = kind
     kinds[list(b"_ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz") + list(range(128, 256))] = LETTER
     return kinds
@@ -70,8 +70,9 @@ class TextReader:
         return self._book.count
 
     def is_ready(self) -> bool:
-        """Says whether no kernel needs to be compiled; where one does, another process is asked to
-        compile it.
+        """Says whether all kernels are compiled.
+
+        Where one is not, another process is asked to compile it.
         """
         offset, data = texts_of(pa.array([""]))
         found, whole, bytes_ = _empty(Cut), np.empty(0, np.int64), np.empty(0, np.uint8)

@@ -13,21 +13,7 @@ import numpy as np
 
 from colmatch.kernels._jit import device, kernel
 from colmatch.kernels.layout import ACCEPT, I64, REJECT
-from colmatch.kernels.sql.arrays import (
-    ALWAYS,
-    CLOSE,
-    EITHER,
-    EVERY,
-    NEVER,
-    NOT,
-    OPEN,
-    OPEN_FALSE,
-    OPEN_NOT_FALSE,
-    OPEN_NOT_TRUE,
-    OPEN_TRUE,
-    OR,
-    UNSURE,
-)
+from colmatch.kernels.sql import arrays as sq
 
 LEAF, TRUE, FALSE = 2, 3, 4  # kinds of nodes beside EVERY and EITHER
 COUNTLESS = 1 << 40
@@ -102,7 +88,7 @@ def is_merged(nodes, part, every, meanings):
 @device
 def close(nodes, group, meanings):
     """Returns the node that a group comes to: itself, its only part, or a constant."""
-    every = nodes.kind[group] == EVERY
+    every = nodes.kind[group] == sq.EVERY
     decides, vain = (FALSE, TRUE) if every else (TRUE, FALSE)
     nodes.serial[0] += 1
     part = nodes.child[group]
@@ -147,8 +133,8 @@ def phrase_node(nodes, n, top, question, literal, slot, meanings):
             nodes.leaf[node] = what
             nodes.last[node] = literal
             nodes.slot[node] = slot
-        elif what == ALWAYS or what == NEVER:
-            new_node(nodes, node, TRUE if what == ALWAYS else FALSE)
+        elif what == sq.ALWAYS or what == sq.NEVER:
+            new_node(nodes, node, TRUE if what == sq.ALWAYS else FALSE)
         else:
             what = -4 - what
             new_node(nodes, node, what & 1)
@@ -172,11 +158,11 @@ def is_straight(mode):
 @device
 def inside_mode(mode, token):
     """Returns the mode of what is in parentheses."""
-    if token == OPEN_NOT_TRUE or token == OPEN_NOT_FALSE:
+    if token == sq.OPEN_NOT_TRUE or token == sq.OPEN_NOT_FALSE:
         mode ^= 1
-    if token == OPEN_TRUE or token == OPEN_NOT_TRUE:
+    if token == sq.OPEN_TRUE or token == sq.OPEN_NOT_TRUE:
         return np.int64(0 if is_straight(mode) else 2)
-    if token == OPEN_FALSE or token == OPEN_NOT_FALSE:
+    if token == sq.OPEN_FALSE or token == sq.OPEN_NOT_FALSE:
         return np.int64(1 if is_straight(mode) else 3)
     return np.int64(mode)
 
@@ -192,22 +178,22 @@ def text_node(nodes, cut, text, phrases, meanings, most_depth):
     n, top, slot, mode, turned = 0, 0, np.int64(0), np.int64(0), np.int64(0)
     begin, end = cut.first[text], cut.first[text + 1]
     for t in range(begin - 1, end + 1):  # in parentheses
-        token = np.int64(OPEN if t < begin else CLOSE if t == end else cut.token[t])
+        token = np.int64(sq.OPEN if t < begin else sq.CLOSE if t == end else cut.token[t])
         node = np.int64(NONE)
-        if token == NOT:
+        if token == sq.NOT:
             turned ^= 1
-        elif token == OPEN or token <= OPEN_TRUE:
+        elif token == sq.OPEN or token <= sq.OPEN_TRUE:
             nodes.choice[top] = mode
             mode = inside_mode(mode ^ turned, token)
             turned = np.int64(0)
-            nodes.stack[top] = new_node(nodes, n, EITHER if is_straight(mode) else EVERY)
-            nodes.stack[top + 1] = new_node(nodes, n + 1, EVERY if is_straight(mode) else EITHER)
+            nodes.stack[top] = new_node(nodes, n, sq.EITHER if is_straight(mode) else sq.EVERY)
+            nodes.stack[top + 1] = new_node(nodes, n + 1, sq.EVERY if is_straight(mode) else sq.EITHER)
             n += 2
             top += 2
-        elif token == OR or token == CLOSE:
+        elif token == sq.OR or token == sq.CLOSE:
             append(nodes, nodes.stack[top - 2], close(nodes, nodes.stack[top - 1], meanings))
-            if token == OR:
-                nodes.stack[top - 1] = new_node(nodes, n, EVERY if is_straight(mode) else EITHER)
+            if token == sq.OR:
+                nodes.stack[top - 1] = new_node(nodes, n, sq.EVERY if is_straight(mode) else sq.EITHER)
                 n += 1
             else:
                 node = close(nodes, nodes.stack[top - 2], meanings)
@@ -254,8 +240,9 @@ def make_leaf(nodes, node, text, meanings, made, filled):
 
 @device
 def push_parts(nodes, node, which, top):
-    """Pushes the parts of an AND so that the first is taken first, each with its conjunction in the
-    one that is wanted of all. Returns the new top.
+    """Pushes the parts of an AND so that the first is taken first. Returns the new top.
+
+    Beside each is which of its conjunctions is a part of the one that is wanted.
     """
     first, left = top, nodes.conjunctions[node]
     part = nodes.child[node]
@@ -286,7 +273,7 @@ def make_conjunction(nodes, root, which, text, meanings, made, filled):
         if nodes.kind[node] == LEAF:
             made.ref[ref] = make_leaf(nodes, node, text, meanings, made, filled)
             ref += 1
-        elif nodes.kind[node] == EVERY:
+        elif nodes.kind[node] == sq.EVERY:
             top = push_parts(nodes, node, which, top)
         else:
             part = nodes.child[node]
@@ -303,8 +290,9 @@ def make_conjunction(nodes, root, which, text, meanings, made, filled):
 
 @device
 def is_clauses(nodes, part, meanings, limits):
-    """Returns whether an AND has only leaves, and ORs of leaves that want an entry, and no more
-    than are allowed.
+    """Returns whether an AND has few enough parts, which are leaves or ORs of leaves.
+
+    A leaf of an OR wants an entry.
     """
     clauses, clause = 0, nodes.child[part]
     while clause != NONE:
@@ -338,7 +326,7 @@ def measure(nodes, root, n, meanings, limits):
     room[CONJUNCTIONS] = nodes.kind[root] == TRUE
     if nodes.kind[root] > LEAF:
         return True
-    part = nodes.child[root] if nodes.kind[root] == EITHER else root
+    part = nodes.child[root] if nodes.kind[root] == sq.EITHER else root
     while part != NONE:
         count = nodes.conjunctions[part]
         if is_program(nodes, part, left, meanings, limits):
@@ -399,7 +387,7 @@ def make_program(nodes, root, text, meanings, made, filled):
         part = nodes.child[node]
         while part != NONE:
             after, last = start + nodes.size[part], nodes.next[part] == NONE
-            every = nodes.kind[node] == EVERY
+            every = nodes.kind[node] == sq.EVERY
             nodes.stack[top], nodes.choice[top] = part, start
             nodes.yes[top] = after if every and not last else yes
             nodes.no[top] = after if not every and not last else no
@@ -419,8 +407,9 @@ def make_program(nodes, root, text, meanings, made, filled):
 
 @device
 def write_tree(nodes, root, tree, at):
-    """Writes a tree in postfix from ``at`` on: numbers of leaves, and for a group ``-2 * parts``,
-    less 1 for an OR. Returns where it ends.
+    """Writes a tree in postfix from ``at`` on. Returns where it ends.
+
+    A leaf is its number, and a group ``-2 * parts``, less 1 for an OR.
     """
     leaf, top = 0, 1
     nodes.stack[0], nodes.choice[0] = root, nodes.child[root]
@@ -440,7 +429,7 @@ def write_tree(nodes, root, tree, at):
         while part != NONE:
             parts += 1
             part = nodes.next[part]
-        tree[at] = -2 * parts - (nodes.kind[node] == EITHER)
+        tree[at] = -2 * parts - (nodes.kind[node] == sq.EITHER)
         at += 1
         top -= 1
     return at
@@ -464,7 +453,7 @@ def has_room(room, made, filled):
 def make_parts(nodes, root, text, meanings, limits, made, filled):
     """Makes the conjunctions of a tree."""
     left = 16 * limits[DNF]
-    part = nodes.child[root] if nodes.kind[root] == EITHER else root
+    part = nodes.child[root] if nodes.kind[root] == sq.EITHER else root
     while part != NONE:
         after = nodes.next[part] if part != root else np.int64(NONE)
         count = nodes.conjunctions[part]
@@ -502,7 +491,7 @@ def assemble_texts(cut, start, phrases, meanings, limits, nodes, made, filled):
             continue
         root, n = text_node(nodes, cut, text, phrases, meanings, limits[DEPTH])
         if root == NONE or not measure(nodes, root, n, meanings, limits):
-            cut.unsure[text] = UNSURE
+            cut.unsure[text] = sq.UNSURE
         elif not has_room(nodes.room, made, filled):
             break
         elif nodes.kind[root] == TRUE:

@@ -10,33 +10,7 @@ import numpy as np
 
 from colmatch.kernels._jit import device, kernel
 from colmatch.kernels.bits import mix
-from colmatch.kernels.sql.arrays import (
-    AND,
-    CLOSE,
-    DECIMAL,
-    DECIMALS,
-    DIGIT,
-    DOT,
-    DOUBLE,
-    ESCAPED,
-    INT,
-    INTS,
-    LETTER,
-    NOT,
-    OPEN,
-    OPEN_FALSE,
-    OPEN_NOT_FALSE,
-    OPEN_NOT_TRUE,
-    OPEN_TRUE,
-    OR,
-    PLAIN,
-    QUOTED,
-    REFUSED,
-    SPACE,
-    STRING,
-    STRINGS,
-    UNSURE,
-)
+from colmatch.kernels.sql import arrays as sq
 
 LINK = -16
 QUOTE, DOUBLE_QUOTE, BACKTICK, BACKSLASH = 39, 34, 96, 92
@@ -51,9 +25,9 @@ def is_word(data, i, end, word, kinds):
     They are a word by themselves, with no letter, digit or dot behind.
     """
     n = i
-    while n < end and kinds[data[n]] == LETTER:
+    while n < end and kinds[data[n]] == sq.LETTER:
         n += 1
-    if n - i > 7 or (n < end and kinds[data[n]] in (DIGIT, DOT)):
+    if n - i > 7 or (n < end and kinds[data[n]] in (sq.DIGIT, sq.DOT)):
         return False
     found = np.int64(0)
     for k in range(i, n):
@@ -78,10 +52,9 @@ WORD_BETWEEN = (((((2 * 32 + 5) * 32 + 20) * 32 + 23) * 32 + 5) * 32 + 5) * 32 +
 
 @device
 def string_end(data, i, end):
-    """Returns the place behind the string that begins with the quote at ``i``, and whether it has
-    a quote written twice or a backslash.
+    """Returns the place behind the string whose quote is at ``i``, and whether it is escaped.
 
-    The place is -1 where it is not closed, or names a character by its number.
+    It is where it has a quote written twice, or a backslash. The place is -1 where it is not closed, or names a character by its number.
     """
     quote, escaped = data[i], False
     i += 1
@@ -107,24 +80,25 @@ def string_end(data, i, end):
 @device
 def digits_end(data, i, end, kinds):
     """Returns the place behind the digits from ``i`` on."""
-    while i < end and kinds[data[i]] == DIGIT:
+    while i < end and kinds[data[i]] == sq.DIGIT:
         i += 1
     return i
 
 
 @device
 def number_end(data, i, end, kinds):
-    """Returns the place behind the number at ``i`` and its class; class 0 for what is none, such
-    as one with too many digits or a suffix.
+    """Returns the place behind the number at ``i``, and its class.
+
+    The class is 0 for what is none, such as one with too many digits or a suffix.
     """
     j = digits_end(data, i, end, kinds)
     whole = j - i
-    mark, many = INT, False
-    if j < end and kinds[data[j]] == DOT:
+    mark, many = sq.INT, False
+    if j < end and kinds[data[j]] == sq.DOT:
         k = digits_end(data, j + 1, end, kinds)
         many = k - j - 1 > 19
         j = k
-        mark = DECIMAL
+        mark = sq.DECIMAL
     if j < end and data[j] | CASE == LOWER_E:
         k = j + 1
         if k < end and (data[k] == MINUS or data[k] == PLUS):
@@ -133,10 +107,10 @@ def number_end(data, i, end, kinds):
         if last == k or last - k > 2:
             return last, 0
         j = last
-        mark = DOUBLE
-    if many or whole > (38 if mark == INT else 19):
+        mark = sq.DOUBLE
+    if many or whole > (38 if mark == sq.INT else 19):
         return j, 0
-    if j < end and (kinds[data[j]] == LETTER or kinds[data[j]] == DOT):
+    if j < end and (kinds[data[j]] == sq.LETTER or kinds[data[j]] == sq.DOT):
         return j, 0
     return j, mark
 
@@ -144,7 +118,7 @@ def number_end(data, i, end, kinds):
 @device
 def blanks_end(data, i, end, kinds):
     """Returns the place behind the blanks from ``i`` on."""
-    while i < end and kinds[data[i]] == SPACE:
+    while i < end and kinds[data[i]] == sq.SPACE:
         i += 1
     return i
 
@@ -165,17 +139,17 @@ def list_end(data, i, end, kinds):
             i, escaped = string_end(data, i, end)
             if i < 0:
                 return i, 0
-            one = STRINGS
-            escapes |= ESCAPED if escaped else 0
+            one = sq.STRINGS
+            escapes |= sq.ESCAPED if escaped else 0
         else:
             if data[i] == MINUS:
                 i += 1
-            if i >= end or kinds[data[i]] != DIGIT:
+            if i >= end or kinds[data[i]] != sq.DIGIT:
                 return i, 0
             i, one = number_end(data, i, end, kinds)
-            if one != INT and one != DECIMAL:
+            if one != sq.INT and one != sq.DECIMAL:
                 return i, 0
-            one = INTS if one == INT else DECIMALS
+            one = sq.INTS if one == sq.INT else sq.DECIMALS
         if mark and mark != one:
             return i, 0
         mark = one
@@ -190,29 +164,57 @@ def list_end(data, i, end, kinds):
 
 
 @device
+def piece_end(data, i, end, kinds, free, escape):
+    """Returns the place behind the piece of a phrase at ``i``, and its class if it is a literal.
+
+    The place is -1 where that is unsure, and the class 0 for all else.
+
+    free : a literal may begin here
+    escape : the word ESCAPE was there
+    """
+    byte = data[i]
+    j = i + 1
+    if byte == QUOTE or byte == DOUBLE_QUOTE:
+        j, escaped = string_end(data, i, end)
+        if j < 0 or (escaped and byte == DOUBLE_QUOTE):
+            return -1, 0
+        fixed = escape and j - i == 4 and data[i + 1] == BACKSLASH and data[i + 2] == BACKSLASH
+        fixed |= is_word(data, blanks_end(data, j, end, kinds), end, WORD_AS, kinds)  # of a CAST
+        mark = (sq.STRING if byte == QUOTE else sq.QUOTED) | (sq.ESCAPED if escaped else 0)
+        return j, (mark if free and not fixed else 0)
+    if byte == BACKTICK:
+        while j < end and data[j] != BACKTICK:
+            j += 1
+        return (j + 1 if j < end else -1), 0
+    if kinds[byte] == sq.DIGIT and free:
+        return number_end(data, i, end, kinds)
+    if byte == LEFT and free:
+        j, mark = list_end(data, i, end, kinds)
+        return (j if mark else i + 1), mark
+    if j < end and (data[j] == byte or (byte == SLASH and data[j] == STAR)) and (byte == MINUS or byte == SLASH):
+        return -1, 0  # a comment, perhaps
+    return j, 0
+
+
+@device
 def phrase_end(data, i, end, kinds, shape, w, cut, n):
-    """Copies the shape of the phrase at ``i`` to ``shape[w:]``, and enters its literals from ``n``
-    on.
+    """Copies the shape of the phrase at ``i`` to ``shape[w:]``, and enters its literals from ``n``.
 
     Returns the place behind it, -1 where that is unsure, and the ends of shape and literals.
     """
-    inside, brackets, between, escape, blank = 0, 0, False, False, False
-    before = PLAIN
-    start = w
+    inside, brackets, between, escape, blank = np.int64(0), np.int64(0), False, False, False
+    before, start = sq.PLAIN, w
     while i < end:
         byte = data[i]
         kind = kinds[byte]
-        if kind == SPACE:
-            blank = True
-            before = PLAIN
+        if kind == sq.SPACE:
+            blank, before = True, sq.PLAIN
             i += 1
             continue
-        if kind == REFUSED:
-            return -1, w, n
         if inside == 0 and brackets == 0:
             if byte == RIGHT:
                 break
-            if kind == LETTER and before == PLAIN:
+            if kind == sq.LETTER and before == sq.PLAIN:
                 if is_word(data, i, end, WORD_AND, kinds):
                     if not between:
                         break
@@ -223,63 +225,29 @@ def phrase_end(data, i, end, kinds, shape, w, cut, n):
                     between = True
                 elif is_word(data, i, end, WORD_ESCAPE, kinds):
                     escape = True
+        j, mark = piece_end(data, i, end, kinds, brackets == 0 and (before == sq.PLAIN or byte == LEFT), escape)
+        if mark == 0:
+            inside += np.int64(byte == LEFT) - np.int64(byte == RIGHT)
+            brackets += np.int64(byte == LEFT_BRACKET) - np.int64(byte == RIGHT_BRACKET)
+        if kind == sq.REFUSED or j < 0 or inside < 0 or brackets < 0:
+            return -1, w, n
         if blank and w > start:
             shape[w] = BLANK
             w += 1
         blank = False
-        j, mark, skipped = i + 1, 0, 0
-        if byte == QUOTE or byte == DOUBLE_QUOTE:
-            j, escaped = string_end(data, i, end)
-            if j < 0 or (escaped and byte == DOUBLE_QUOTE):
-                return -1, w, n
-            fixed = escape and j - i == 4 and data[i + 1] == BACKSLASH and data[i + 2] == BACKSLASH
-            fixed |= is_word(data, blanks_end(data, j, end, kinds), end, WORD_AS, kinds)  # of a CAST
-            if brackets == 0 and before == PLAIN and not fixed:
-                mark, skipped = (STRING if byte == QUOTE else QUOTED) | (ESCAPED if escaped else 0), 1
-            kind = PLAIN
-        elif byte == BACKTICK:
-            while j < end and data[j] != BACKTICK:
-                j += 1
-            if j >= end:
-                return -1, w, n
-            j += 1
-            kind = LETTER
-        elif kind == DIGIT and brackets == 0 and before == PLAIN:
-            j, mark = number_end(data, i, end, kinds)
-            kind = LETTER
-        elif byte == LEFT:
-            if brackets == 0:
-                j, mark = list_end(data, i, end, kinds)
-            if mark == 0:
-                inside += 1
-                j = i + 1
-        elif byte == RIGHT:
-            inside -= 1
-        elif byte == LEFT_BRACKET:
-            brackets += 1
-        elif byte == RIGHT_BRACKET:
-            brackets -= 1
-        elif (byte == MINUS or byte == SLASH) and j < end and (data[j] == byte or (byte == SLASH and data[j] == STAR)):
-            return -1, w, n  # a comment, perhaps
-        if inside < 0 or brackets < 0:
-            return -1, w, n
         if mark:
-            shape[w] = mark & ~ESCAPED
+            skipped = 1 if mark & ~sq.ESCAPED <= sq.QUOTED else 0
+            shape[w] = mark & ~sq.ESCAPED
             w += 1
-            cut.begin[n] = i + skipped
-            cut.end[n] = j - skipped
-            cut.mark[n] = mark
+            cut.begin[n], cut.end[n], cut.mark[n] = i + skipped, j - skipped, mark
             n += 1
-            before = LETTER if kind == LETTER else PLAIN
         else:
             for k in range(i, j):
                 shape[w] = data[k]
                 w += 1
-            before = kind
+        before = kinds[data[j - 1]]
         i = j
-    if inside or brackets:
-        return -1, w, n
-    return i, w, n
+    return (-1 if inside or brackets else i), w, n
 
 
 @device
@@ -304,8 +272,9 @@ def enter_phrases(phrases, count):
 
 @device
 def find_phrase(phrases, count, w, end):
-    """Returns the phrase whose shape is ``shape[w:end]``; ``count`` where it is new, and then its
-    slot is taken.
+    """Returns the phrase whose shape is ``shape[w:end]``.
+
+    It is ``count`` where it is new, and then its slot is taken.
     """
     shape, first, slot = phrases.shape, phrases.first, phrases.slot
     mask = len(slot) - 1
@@ -346,18 +315,19 @@ def add_baked(data, phrases, phrase, w, cut, n):
 
 @device
 def truth_end(data, i, end, kinds):
-    """Returns the place behind IS TRUE, IS NOT TRUE and the like at ``i``, and the parenthesis that
-    has it behind; 0 where something else is there.
+    """Returns the place behind IS TRUE and the like at ``i``, and the parenthesis before it.
+
+    That is 0 where something else is there.
     """
     i, known, no = blanks_end(data, i + 2, end, kinds), 0, False
     if is_word(data, i, end, WORD_NOT, kinds):
         i, no = blanks_end(data, i + 3, end, kinds), True
     if is_word(data, i, end, WORD_TRUE, kinds):
         i += 4
-        known = OPEN_NOT_TRUE if no else OPEN_TRUE
+        known = sq.OPEN_NOT_TRUE if no else sq.OPEN_TRUE
     elif is_word(data, i, end, WORD_FALSE, kinds):
         i += 5
-        known = OPEN_NOT_FALSE if no else OPEN_FALSE
+        known = sq.OPEN_NOT_FALSE if no else sq.OPEN_FALSE
     return i, known
 
 
@@ -405,7 +375,7 @@ def cut_text(data, i, end, kinds, phrases, count, cut, t, n):
             depth += 1
             i += 1
         elif operand and is_word(data, i, end, WORD_NOT, kinds):
-            cut.token[t] = NOT
+            cut.token[t] = sq.NOT
             nots += 1
             i += 3
         elif operand:
@@ -416,11 +386,11 @@ def cut_text(data, i, end, kinds, phrases, count, cut, t, n):
             cut.token[t] = phrase
             operand = False
         elif data[i] == RIGHT and inner >= 0:
-            cut.token[t] = CLOSE
+            cut.token[t] = sq.CLOSE
             closed = inner
             inner = LINK - cut.token[closed]
             inner = first + inner if inner >= 0 else np.int64(-1)
-            cut.token[closed] = OPEN
+            cut.token[closed] = sq.OPEN
             depth -= 1
             i += 1
             t += 1
@@ -433,11 +403,11 @@ def cut_text(data, i, end, kinds, phrases, count, cut, t, n):
             closed = np.int64(-1)
             continue
         elif is_word(data, i, end, WORD_AND, kinds):
-            cut.token[t] = AND
+            cut.token[t] = sq.AND
             i += 3
             operand, nots = True, nots if depth > 0 else 0
         elif is_word(data, i, end, WORD_OR, kinds):
-            cut.token[t] = OR
+            cut.token[t] = sq.OR
             i += 2
             operand, nots = True, nots if depth > 0 else 0
         else:
@@ -479,7 +449,7 @@ def cut_texts(data, offset, start, kinds, phrases, cut, filled):
             count, t, n, depth = cut_text(data, begin, end, kinds, phrases, count, cut, t, n)
             cut.depth[text] = depth
             if depth < 0:
-                cut.unsure[text] = UNSURE
+                cut.unsure[text] = sq.UNSURE
                 t = before
         cut.first[text + 1] = t
         cut.literal_first[text + 1] = n

@@ -61,9 +61,7 @@ def is_between(byte):
 
 @device
 def next_member(data, at, end, strings):
-    """Returns where the member of a list that begins at ``at`` or behind blanks begins, where it
-    ends, and where to go on.
-    """
+    """Returns where the next member of a list begins and ends, and where to go on."""
     while is_between(data[at]):
         at += 1
     at += strings

@@ -198,7 +198,7 @@ def test_within_the_budget_is_multiplied_out_and_beyond_is_a_program() -> None:
 
 def test_necessary_conditions_of_a_program_come_first() -> None:
     c = compiler(1)
-    attributes = c._normaliser.attributes
+    attributes = c.normaliser.attributes
     (program,) = c.form("(a = 1 OR s = 'x') AND (b = 2 OR s = 'y') AND v")[0].conjunctions
     assert attributes[c.form("v")[0].leaves[0].attr].name == "v"
     form = c.form("(a = 1 OR s = 'x') AND (b = 2 OR s = 'y') AND v")[0]

@@ -58,6 +58,15 @@ def test_another_shape_another_form(one: str, other: str) -> None:
     assert c.form(one)[0] is not c.form(other)[0]
 
 
+def test_a_literal_that_is_checked_is_always_checked() -> None:
+    c = compiler()
+    assert c.form("f = CAST('NaN' AS DOUBLE)")[1] == ["NaN"]
+    assert c.form("f = CAST(' 5d' AS DOUBLE)")[1] == ["5"]
+    with pytest.raises(ExpressionError, match="'x' is not a number") as raised:
+        c.form("f = CAST('x' AS DOUBLE)")
+    assert raised.value.column == 10
+
+
 def test_what_looks_alike_is_read_properly() -> None:
     """The literal of the first text stands where the second one has a comment: one shape to
     ``split``, two forms.
@@ -210,8 +219,8 @@ def test_phrases_mean_what_the_whole_does(pairs: list[tuple[str, str]]) -> None:
     c = compiler()
     shape, literals = split(text)
     tree = c._tree(text, shape, literals, [])
-    reading = c._parser.read(text)
-    whole = c._parser.parse(reading)
+    reading = c.parser.read(text)
+    whole = c.parser.parse(reading)
     if tree is None:
         assert any("LIKE ANY" in phrase or "5Y" in phrase or "X'" in phrase for phrase, _ in pairs)
     else:
@@ -222,8 +231,8 @@ def test_phrases_mean_what_the_whole_does(pairs: list[tuple[str, str]]) -> None:
 def test_a_phrase_is_parsed_once() -> None:
     c = compiler()
     seen: list[str] = []
-    original = c._parser.read
-    c._parser.read = lambda text: seen.append(text) or original(text)  # type: ignore[func-returns-value,method-assign]
+    original = c.parser.read
+    c.parser.read = lambda text: seen.append(text) or original(text)  # type: ignore[func-returns-value,method-assign]
     for i in range(20):
         for j in range(20):
             c.form(f"a{i} = 5 AND (a{j} < 7 OR v) AND a{i} BETWEEN 1 AND {j}")
@@ -236,7 +245,7 @@ def test_an_or_without_spaces_is_no_phrase(text: str) -> None:
     """``v OR(v)`` is a condition by itself and means something else before an AND."""
     c = compiler()
     form, _ = c.form(text)
-    assert form == compiler()._normaliser.form(c._parser.parse(c._parser.read(text)), form.slots)
+    assert form == compiler().normaliser.form(c.parser.parse(c.parser.read(text)), form.slots)
     assert c._tree(text, *split(text), []) is None
 
 

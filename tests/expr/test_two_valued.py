@@ -142,7 +142,7 @@ def test_other_meanings_are_refused(wrong: Any) -> None:
 
 def test_text_and_builder_differ_only_in_what_has_a_not_of_its_own() -> None:
     c = two_valued(Attributes())
-    tree = c._parser.parse(c._parser.read("NOT a IN (1) AND a NOT IN (1)"))
+    tree = c.parser.parse(c.parser.read("NOT a IN (1) AND a NOT IN (1)"))
     outer, inner = tree.parts  # type: ignore[attr-defined]
     assert isinstance(outer, Not) and isinstance(inner, Predicate) and inner.negated
     assert str(inner) == "a NOT IN (:1)"
@@ -157,7 +157,7 @@ def test_what_has_a_not_of_its_own(text: str) -> None:
     c = two_valued(Attributes())
     for phrase, negated in ((text, True), (f"b = 1 AND {text}", True), ("NOT " + text.replace(" NOT", "", 1), False)):
         found: list[bool] = []
-        tree = c._parser.parse(c._parser.read(phrase))
+        tree = c.parser.parse(c.parser.read(phrase))
         rebuild(tree, lambda p, found=found: (found.append(p.negated), p)[1])  # type: ignore[misc]
         assert (True in found) is negated, phrase
         assert c.form(phrase)[0].conjunctions

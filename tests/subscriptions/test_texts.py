@@ -69,7 +69,7 @@ def spoilt(rng: Random, text: str) -> str:
     i, j, at = rng.randrange(len(words)), rng.randrange(len(words)), rng.randrange(len(text) + 1)
     match rng.randrange(6):
         case 0:
-            odd = "( ) ' \" -- /* \\ 5 é ; ` ] 1. e \u00a0".split(" ") + ["AND ", "OR ", "NOT "]
+            odd = [*"()'\"\\5é;`]e\u00a0", "--", "/*", "1.", "AND ", "OR ", "NOT "]
             return text[:at] + rng.choice(odd) + text[at:]
         case 1:
             return text[:at] + text[at + 1 :]
