@@ -54,7 +54,8 @@ WORD_BETWEEN = (((((2 * 32 + 5) * 32 + 20) * 32 + 23) * 32 + 5) * 32 + 5) * 32 +
 def string_end(data, i, end):
     """Returns the place behind the string whose quote is at ``i``, and whether it is escaped.
 
-    It is where it has a quote written twice, or a backslash. The place is -1 where it is not closed, or names a character by its number.
+    It is escaped where it has a quote written twice, or a backslash. The place is -1 where it is
+    not closed, or names a character by its number.
     """
     quote, escaped = data[i], False
     i += 1
