@@ -163,11 +163,13 @@ def is_ready(kernel: Any, arguments: tuple[Any, ...]) -> bool:
         return False
     if MODE in ("native", WARM) or kernel.overloads:
         return True
-    if _compiling.loading(lambda: _kept_code(kernel, arguments, waits=False)) in (None, BUSY):
-        if MODE == "auto":
-            _is_asked(kernel, arguments)
+    if _forks.is_torn():
         return False
-    return True
+    if _compiling.loading(lambda: _kept_code(kernel, arguments, waits=False)) not in (None, BUSY):
+        return True
+    if MODE == "auto":
+        _is_asked(kernel, arguments)
+    return False
 
 
 def _is_asked(kernel: Any, arguments: tuple[Any, ...]) -> bool:
