@@ -353,11 +353,14 @@ def _with_dates(place: Place, format: str) -> ds.Dataset:
     They are dates where they can be, as in Spark.
     """
 
-    def opened(partitioning: Any) -> ds.Dataset:
+    def opened(partitioning: Any, schema: pa.Schema | None = None, unit: str = "us") -> ds.Dataset:
         base = {} if place.files == [place.base] else {"partition_base_dir": place.base}
-        return ds.dataset(place.files, filesystem=place.system, format=format, partitioning=partitioning, **base)
+        read = ds.ParquetReadOptions(coerce_int96_timestamp_unit=unit)
+        files = ds.ParquetFileFormat(read_options=read) if format == "parquet" else format
+        return ds.dataset(place.files, schema, filesystem=place.system, format=files, partitioning=partitioning, **base)
 
-    dataset = opened("hive")
+    partitioning: Any = "hive"
+    dataset = opened(partitioning)
     fields = []
     for field, known in zip(dataset.partitioning.schema, dataset.partitioning.dictionaries, strict=True):
         if pa.types.is_string(field.type) and known is not None:
@@ -365,9 +368,29 @@ def _with_dates(place: Place, format: str) -> ds.Dataset:
                 known.cast(pa.date32())
                 field = field.with_type(pa.date32())
         fields.append(field)
-    if pa.schema(fields) == dataset.partitioning.schema:
+    if pa.schema(fields) != dataset.partitioning.schema:
+        partitioning = ds.partitioning(pa.schema(fields), flavor="hive")
+        dataset = opened(partitioning)
+    if format != "parquet":
         return dataset
-    return opened(ds.partitioning(pa.schema(fields), flavor="hive"))
+    others = opened(partitioning, unit="ms").schema
+    schema = pa.schema([one.with_type(_zoned(one.type, other.type)) for one, other in zip(dataset.schema, others)])
+    return dataset if schema == dataset.schema else opened(partitioning, schema)
+
+
+def _zoned(type: pa.DataType, other: pa.DataType) -> pa.DataType:
+    """Returns a type in which what Parquet calls INT96 is an instant, as Spark writes and reads it.
+
+    other : the type if INT96 is read in another unit, which tells where it is
+    """
+    if type == other:
+        return type
+    if pa.types.is_timestamp(type):
+        return pa.timestamp("us", "UTC")
+    parts = [type.field(i).with_type(_zoned(type.field(i).type, other.field(i).type)) for i in range(type.num_fields)]
+    if pa.types.is_map(type):
+        return pa.map_(type.key_field.with_type(parts[0].type.field(0).type), parts[0].type.field(1))
+    return pa.struct(parts) if pa.types.is_struct(type) else pa.list_(parts[0])
 
 
 def _parts(query: Query, filter: pc.Expression | None) -> Iterator[list[ds.Fragment]]:
