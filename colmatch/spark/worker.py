@@ -385,8 +385,8 @@ def _opened_file(index: IndexFile) -> Matcher:
     found = content_hash(path)
     if found != index.hash:
         raise StoreError(
-            f"the index {path} was replaced (version {found}, planned with {index.hash}): call colmatch.spark.match again, and "
-            "give versions names of their own while queries run"
+            f"the index {path} was replaced (version {found}, planned with {index.hash}): make the DataFrame or view "
+            "again, and give versions names of their own while queries run"
         )
     matcher = Matcher.open(path, mmap=True, trusted=True, verify=found not in _verified)
     _verified.add(found)

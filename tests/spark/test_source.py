@@ -20,7 +20,7 @@ from colmatch.errors import ColmatchError, EventError, OptionError
 from colmatch.matcher import Matcher
 from colmatch.options import Options
 from colmatch.spark import build, match, match_topk, register_source, source
-from colmatch.spark.source import MatchedReader, query_of
+from colmatch.spark.source import FilteringReader, query_of
 
 DAYS = [dt.date(2026, 1, 30), dt.date(2026, 1, 31)]
 ROWS = 4_000
@@ -145,9 +145,9 @@ def test_sql(session: SparkSession, files: Path) -> None:
     assert {tuple(row) for row in counted.collect()} == set(zip(*hits.to_pydict().values()))
 
 
-def reader_of(files: Path, **options: str) -> MatchedReader:
+def reader_of(files: Path, **options: str) -> FilteringReader:
     query = query_of({"index": str(files / "alerts.cm"), "path": str(files / "events"), **options})
-    return MatchedReader(query, query.result)
+    return FilteringReader(query, query.result)
 
 
 filters_are_pushed = pytest.mark.skipif(
@@ -342,3 +342,13 @@ def test_timestamps_as_spark_writes_them(session: SparkSession, tmp_path: Path, 
         assert rows(found) == rows(wanted) and found.count() > 3
     conf("spark.sql.session.timeZone", "UTC")
     register_source(session)
+
+
+def test_a_filter_of_one_query_is_not_one_of_the_next(session: SparkSession, files: Path) -> None:
+    found = loaded(session, files, keep="user")
+    all_rows = rows(match(session.read.parquet(str(files / "events")), str(files / "alerts.cm"), keep=["user"]))
+    cheap, south = (found.where(f"subscription = '{name}'") for name in ("cheap", "south"))
+    assert rows(cheap) == [row for row in all_rows if row[1] == "cheap"]
+    assert rows(found.where("user < 20")) == [row for row in all_rows if row[0] < 20]
+    assert rows(cheap.union(south)) == [row for row in all_rows if row[1] in ("cheap", "south")]
+    assert rows(found) == all_rows
