@@ -251,7 +251,9 @@ def _checked_subscriptions(given: Any) -> DataFrame:
         raise SubscriptionError("subscriptions are a stream: shards are built of a DataFrame that is none")
     for name in ("id", "expression"):
         if name not in given.columns:
-            raise SubscriptionError(f"the subscriptions have no column {name!r}: {near(name, given.columns, 'they')}")
+            raise SubscriptionError(
+                f"the DataFrame of subscriptions has no column {name!r}: {near(name, given.columns, 'it')}"
+            )
     kept = given.select(*[name for name in _COLUMNS if name in given.columns])
     types = {field.name: field.dataType for field in kept.schema}
     if not isinstance(types["expression"], StringType):

@@ -295,7 +295,7 @@ def test_what_cannot_be_used(spark: Any, events: Any, tmp_path: Path) -> None:
     table = frame(spark, SUBSCRIPTIONS)
     for subscriptions, said in [
         ({1: "a = 1"}, "a Spark DataFrame"),
-        (spark.range(3), "no column 'expression'"),
+        (spark.range(3), "has no column 'expression': it has 'id'"),
         (spark.readStream.format("rate").load(), "are a stream"),
         (spark.sql("SELECT 1.5 AS id, 'a' AS expression"), "column 'id' is decimal"),
         (spark.sql("SELECT 1 AS id, 2 AS expression"), "column 'expression' is int"),
