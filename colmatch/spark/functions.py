@@ -21,7 +21,7 @@ from colmatch.errors import DependencyError, OptionError, SchemaError, near, sho
 from colmatch.matcher import Matcher
 from colmatch.matching.kept import kept_names
 from colmatch.spark.probe import check_workers
-from colmatch.spark.settings import SessionSettings, arrow_schema, check_settings, zone_of
+from colmatch.spark.settings import SessionSettings, arrow_schema, check_settings, is_on, zone_of
 from colmatch.spark.shipping import opened_index, reachable
 from colmatch.spark.worker import ColumnTask, IndexFile, TableTask
 
@@ -109,13 +109,14 @@ def register(
     functions = _arrow_functions()
     opened, index = _shipped(spark, matcher, shared)
     among = None if ids is None and tags is None else opened.subset(ids, tags)
-    fields = _kept(keep, opened)
+    fields = _kept(keep, opened, is_on(spark, "spark.sql.caseSensitive"))
     result = StructType([*fields, StructField("subscription", _id_type(opened), nullable=False)])
     needed = tuple(opened.columns_with(now=now))
     task = TableTask(
         index,
         tuple(field.name for field in fields),
         needed,
+        () if opened.options.missing_columns == "null" else needed,
         arrow_schema(result, zone_of(spark)),
         among,
         now,
@@ -161,7 +162,7 @@ def _id_type(opened: Matcher) -> DataType:
     return LongType() if pa.types.is_integer(opened.ids.type) else StringType()
 
 
-def _kept(keep: Any, opened: Matcher) -> list[StructField]:
+def _kept(keep: Any, opened: Matcher, case_sensitive: bool) -> list[StructField]:
     """Returns the columns that are kept, of the types that are said or that the matcher knows."""
     if isinstance(keep, Mapping):
         said = schema_of(keep)
@@ -175,6 +176,10 @@ def _kept(keep: Any, opened: Matcher) -> list[StructField]:
                     f"say its type, keep={{{name!r}: 'string'}}"
                 )
         said = pa.schema([known.field(name) for name in names])
-    if "subscription" in said.names:
-        raise OptionError("keep has 'subscription', which is a column of the result: rename that of the table")
+    folded = said.names if case_sensitive else [name.lower() for name in said.names]
+    for name, seen in zip(said.names, folded):
+        if seen == "subscription":
+            raise OptionError(f"keep has {name!r}, which is a column of the result: rename that of the table")
+        if folded.count(seen) > 1:
+            raise OptionError(f"keep has {name!r} {folded.count(seen)} times")
     return [StructField(field.name, from_arrow_type(field.type)) for field in said]

@@ -135,9 +135,11 @@ def named(folder: Folder, name: str) -> Manifest:
         said = json.loads(data)
         if f"manifest-{_hash(data)}.json" != name:
             raise ValueError("its content is not what its name says")
-        if said.pop("format") != FORMAT:
-            raise StoreError(f"{where} is of another version of colmatch: build the shards again")
-        return _read(said, name)
+        if said.pop("format") == FORMAT:
+            return _read(said, name)
+        raise StoreError(f"{where} is of another version of colmatch: build the shards again")
+    except StoreError:
+        raise
     except FileNotFoundError:
         raise StoreError(f"{where} is not there any more: plan the query again") from None
     except (ValueError, KeyError, TypeError) as error:

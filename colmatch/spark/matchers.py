@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from colmatch.declared import schema_of
-from colmatch.errors import DependencyError, OptionError, SchemaError
+from colmatch.errors import DependencyError, OptionError, SchemaError, SubscriptionError
 
 try:
     from pyspark.sql import DataFrame
@@ -61,6 +61,8 @@ def build(
     """
     schema = schema_for(df)
     if isinstance(subscriptions, DataFrame):
+        if subscriptions.isStreaming:
+            raise SubscriptionError("the subscriptions are a stream: give a DataFrame that is none")
         subscriptions = subscriptions.toArrow()
     options = options_for(df, options)
     sample = sample_of(sample)

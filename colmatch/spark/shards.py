@@ -35,7 +35,7 @@ try:
     from pyspark.sql import DataFrame
     from pyspark.sql import functions as F
     from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
-    from pyspark.sql.types import ArrayType, IntegerType, IntegralType, StringType, StructType
+    from pyspark.sql.types import ArrayType, IntegerType, IntegralType, NullType, StringType, StructType
 except ImportError as error:
     raise DependencyError(f'colmatch.spark needs PySpark 4: pip install "colmatch[spark]" ({error})') from error
 
@@ -251,10 +251,14 @@ def _checked_subscriptions(given: Any) -> DataFrame:
         raise SubscriptionError("subscriptions are a stream: shards are built of a DataFrame that is none")
     for name in ("id", "expression"):
         if name not in given.columns:
-            raise SubscriptionError(f"the subscriptions have no column {name!r}: {near(name, given.columns, 'they')}")
+            raise SubscriptionError(
+                f"the DataFrame of subscriptions has no column {name!r}: {near(name, given.columns, 'it')}"
+            )
     kept = given.select(*[name for name in _COLUMNS if name in given.columns])
     types = {field.name: field.dataType for field in kept.schema}
-    if not isinstance(types["expression"], StringType):
+    if isinstance(types["expression"], NullType):  # of changes that all delete
+        kept = kept.withColumn("expression", F.col("expression").cast("string"))
+    elif not isinstance(types["expression"], StringType):
         raise SubscriptionError(f"column 'expression' is {types['expression'].simpleString()}, a string is needed")
     if isinstance(types["id"], IntegralType):
         return kept.withColumn("id", F.col("id").cast("long"))

@@ -4,9 +4,10 @@ Spark hands rows to Python through the JVM, which takes longer than to match the
 Python workers read files with pyarrow, and only the columns that expressions and ``keep`` name.
 Spark gets what matches.
 
-A partition is some row groups of Parquet files, or whole files of another format. Filters go to
-pyarrow, which leaves out files and row groups, and those on ``subscription`` to the matcher. Spark
-applies them again, so that they mean what Spark means.
+A partition is some row groups of Parquet files, or whole files of another format. Where Spark
+keeps the filters of queries apart, they go to pyarrow, which leaves out files and row groups, and
+those on ``subscription`` to the matcher. Spark applies them again, so that they mean what Spark
+means.
 """
 
 from __future__ import annotations
@@ -45,6 +46,9 @@ from colmatch.store import saved
 from colmatch.store.file import content_hash
 
 PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
+# Up to Spark 4.3, filters of one query stay with its DataFrame or view, and other queries of it
+# lack rows. What came with limits for readers has put this right.
+KEEPS_FILTERS_APART = hasattr(DataSourceReader, "pushLimit")
 ROWS = 1 << 20  # of a partition, about
 AHEAD = 2  # batches of results that are made before Spark has taken those before
 FORMATS = ("parquet", "orc", "csv", "json", "arrow")
@@ -66,8 +70,8 @@ OPTIONS = {
 def register_source(spark: SparkSession) -> None:
     """Makes the data source ``colmatch`` known to a session.
 
-    It also sets ``spark.sql.python.filterPushdown.enabled``, without which Spark 4.1 and later
-    refuse a source that takes filters.
+    It also sets ``spark.sql.python.filterPushdown.enabled``, without which Spark refuses a source
+    that takes filters, as this one does with versions of Spark after 4.3.
 
     >>> spark.read.format("colmatch").option("index", "alerts.cm").load("events/")  # doctest: +SKIP
 
@@ -141,7 +145,8 @@ class MatchedFiles(DataSource):
 
     def reader(self, schema: StructType) -> DataSourceReader:
         # Sail hands over a schema of Arrow.
-        return MatchedReader(self._query(), schema if isinstance(schema, pa.Schema) else arrow_schema(schema, "UTC"))
+        reader = FilteringReader if KEEPS_FILTERS_APART else MatchedReader
+        return reader(self._query(), schema if isinstance(schema, pa.Schema) else arrow_schema(schema, "UTC"))
 
     def _query(self) -> Query:
         return query_of(self.options, self.folder, self.settings)
@@ -161,6 +166,24 @@ class MatchedReader(DataSourceReader):
             raise OptionError(f"the columns of the result are {', '.join(query.result.names)}: leave .schema(...) out")
         self.query, self.schema = query, schema
         self.filter: pc.Expression | None = None
+
+    def partitions(self) -> Sequence[InputPartition]:
+        return [InputPartition(part) for part in _parts(self.query, self.filter)] or [InputPartition([])]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        fragments: list[ds.Fragment] = partition.value
+        if not fragments:
+            return
+        first, query = fragments[0], self.query
+        some = ds.FileSystemDataset(fragments, query.dataset.schema, first.format, first.filesystem)
+        events = some.scanner(columns=list(query.columns), filter=self.filter).to_reader()
+        for found in _made_ahead(query.task()(iter(events))):
+            columns = [column.cast(field.type) for column, field in zip(found.columns, self.schema, strict=True)]
+            yield pa.RecordBatch.from_arrays(columns, schema=self.schema)
+
+
+class FilteringReader(MatchedReader):
+    """A reader that takes filters."""
 
     def pushFilters(self, filters: list[Any]) -> Iterable[Any]:
         ids, kept = self.query.ids, self.query.columns[: self.query.kept]
@@ -182,20 +205,6 @@ class MatchedReader(DataSourceReader):
                 self.filter = expression if self.filter is None else self.filter & expression
         self.query = replace(self.query, ids=ids)
         return filters  # Spark applies them again: they mean what Spark means
-
-    def partitions(self) -> Sequence[InputPartition]:
-        return [InputPartition(part) for part in _parts(self.query, self.filter)] or [InputPartition([])]
-
-    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        fragments: list[ds.Fragment] = partition.value
-        if not fragments:
-            return
-        first, query = fragments[0], self.query
-        some = ds.FileSystemDataset(fragments, query.dataset.schema, first.format, first.filesystem)
-        events = some.scanner(columns=list(query.columns), filter=self.filter).to_reader()
-        for found in _made_ahead(query.task()(iter(events))):
-            columns = [column.cast(field.type) for column, field in zip(found.columns, self.schema, strict=True)]
-            yield pa.RecordBatch.from_arrays(columns, schema=self.schema)
 
 
 def _made_ahead(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -353,11 +362,14 @@ def _with_dates(place: Place, format: str) -> ds.Dataset:
     They are dates where they can be, as in Spark.
     """
 
-    def opened(partitioning: Any) -> ds.Dataset:
+    def opened(partitioning: Any, schema: pa.Schema | None = None, unit: str = "us") -> ds.Dataset:
         base = {} if place.files == [place.base] else {"partition_base_dir": place.base}
-        return ds.dataset(place.files, filesystem=place.system, format=format, partitioning=partitioning, **base)
+        read = ds.ParquetReadOptions(coerce_int96_timestamp_unit=unit)
+        files = ds.ParquetFileFormat(read_options=read) if format == "parquet" else format
+        return ds.dataset(place.files, schema, filesystem=place.system, format=files, partitioning=partitioning, **base)
 
-    dataset = opened("hive")
+    partitioning: Any = "hive"
+    dataset = opened(partitioning)
     fields = []
     for field, known in zip(dataset.partitioning.schema, dataset.partitioning.dictionaries, strict=True):
         if pa.types.is_string(field.type) and known is not None:
@@ -365,9 +377,29 @@ def _with_dates(place: Place, format: str) -> ds.Dataset:
                 known.cast(pa.date32())
                 field = field.with_type(pa.date32())
         fields.append(field)
-    if pa.schema(fields) == dataset.partitioning.schema:
+    if pa.schema(fields) != dataset.partitioning.schema:
+        partitioning = ds.partitioning(pa.schema(fields), flavor="hive")
+        dataset = opened(partitioning)
+    if format != "parquet":
         return dataset
-    return opened(ds.partitioning(pa.schema(fields), flavor="hive"))
+    others = opened(partitioning, unit="ms").schema
+    schema = pa.schema([one.with_type(_zoned(one.type, other.type)) for one, other in zip(dataset.schema, others)])
+    return dataset if schema == dataset.schema else opened(partitioning, schema)
+
+
+def _zoned(type: pa.DataType, other: pa.DataType) -> pa.DataType:
+    """Returns a type in which what Parquet calls INT96 is an instant, as Spark writes and reads it.
+
+    other : the type if INT96 is read in another unit, which tells where it is
+    """
+    if type == other:
+        return type
+    if pa.types.is_timestamp(type):
+        return pa.timestamp("us", "UTC")
+    parts = [type.field(i).with_type(_zoned(type.field(i).type, other.field(i).type)) for i in range(type.num_fields)]
+    if pa.types.is_map(type):
+        return pa.map_(type.key_field.with_type(parts[0].type.field(0).type), parts[0].type.field(1))
+    return pa.struct(parts) if pa.types.is_struct(type) else pa.list_(parts[0])
 
 
 def _parts(query: Query, filter: pc.Expression | None) -> Iterator[list[ds.Fragment]]:

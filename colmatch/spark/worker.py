@@ -27,6 +27,7 @@ import pyarrow.compute as pc
 from colmatch.errors import EventError, StoreError, near
 from colmatch.events.gather import batches as gathered
 from colmatch.events.gather import meant
+from colmatch.incoming import refusing
 from colmatch.matcher import Matcher
 from colmatch.matching.range_worker import RangeNames
 from colmatch.matching.request import Among
@@ -250,6 +251,8 @@ class ColumnTask:
     now: Any = None
 
     def __call__(self, rows: pa.StructArray) -> pa.Array:
+        if not isinstance(rows, pa.StructArray):
+            raise EventError(f"a column is {rows.type}, a struct of the events' columns is needed: F.struct('*')")
         matcher, said = open_index(self.index), Among(ids=self.among, now=self.now)
         events = pa.RecordBatch.from_struct_array(rows)
         if self.mode != "list":
@@ -269,6 +272,7 @@ class TableTask:
     index : where the index is
     keep : columns that go into the result
     used : columns that the expressions use, as the matcher names them
+    required : those of them that the table must have
     schema : of the result
     among, now : as for ``Task``
     """
@@ -276,22 +280,31 @@ class TableTask:
     index: IndexFile
     keep: tuple[str, ...]
     used: tuple[str, ...]
+    required: tuple[str, ...]
     schema: pa.Schema
     among: Subset | None = None
     now: Any = None
 
     def __call__(self, batch: pa.RecordBatch) -> Iterator[pa.Table]:
+        if not isinstance(batch, pa.RecordBatch):
+            raise EventError(f"a table function got {batch.type}, a table is needed: TABLE(SELECT ...)")
         names = batch.schema.names
         absent = [name for name in self.keep if name not in names]
         if absent:
             raise EventError(f"keep has {absent[0]!r}: {near(absent[0], names, 'the table')}")
+        absent = [name for name in self.required if not meant(names, [name])]
+        if absent:
+            why = near(absent[0], names, "it")
+            raise EventError(f"the table has no column {absent[0]!r}, which an expression names: {why}")
         used = meant(names, self.used)
         events = batch.select([*self.keep, *(name for name in used if name not in self.keep)])
         places = tuple((events.schema.get_field_index(name), name) for name in used)
         kept = len(self.keep)
         task = Task(self.index, kept, places, "pairs", tuple(self.schema.names), None, None, self.among, self.now)
         for found in task(iter([events])):
-            yield pa.Table.from_batches([found]).cast(self.schema)
+            with refusing(EventError, f"the columns that are kept, {', '.join(self.keep)}, are not of the types said"):
+                result = pa.Table.from_batches([found]).cast(self.schema)
+            yield result
 
 
 def _spark_ids(ids: pa.Array) -> pa.Array:
@@ -385,8 +398,8 @@ def _opened_file(index: IndexFile) -> Matcher:
     found = content_hash(path)
     if found != index.hash:
         raise StoreError(
-            f"the index {path} was replaced (version {found}, planned with {index.hash}): call colmatch.spark.match again, and "
-            "give versions names of their own while queries run"
+            f"the index {path} was replaced (version {found}, planned with {index.hash}): make the DataFrame or view "
+            "again, and give versions names of their own while queries run"
         )
     matcher = Matcher.open(path, mmap=True, trusted=True, verify=found not in _verified)
     _verified.add(found)

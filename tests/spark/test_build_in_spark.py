@@ -7,6 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from pyspark.sql import SparkSession
 
 import colmatch as cm
 from colmatch.spark import build, match, match_topk
@@ -88,3 +89,8 @@ def test_case_of_names(conf: Any, events: Any, tmp_path: Path) -> None:
     assert pairs(match(both, tmp_path / "alerts", keep="id")) == [(0, 2), (1, 2), (4, 1), (5, 1)]
     with pytest.raises(cm.ExpressionError, match="unknown attribute 'Age'"):
         opened.insert({3: "Age > 1"})
+
+
+def test_subscriptions_that_are_a_stream(spark: SparkSession) -> None:
+    with pytest.raises(cm.SubscriptionError, match="the subscriptions are a stream"):
+        build(spark.readStream.format("rate").load(), spark.range(3))

@@ -119,3 +119,37 @@ def test_what_cannot_be_done(spark: SparkSession, events: Any, matcher: cm.Match
     events.createOrReplaceTempView("visits")
     with pytest.raises(Exception, match="did you mean 'user'"):
         spark.sql("SELECT * FROM found_in(TABLE(visits))").collect()
+
+
+def test_what_a_worker_is_given_is_told_in_words(spark: SparkSession, events: Any, matcher: cm.Matcher) -> None:
+    events.createOrReplaceTempView("visits")
+    with pytest.raises(Exception, match="a column is int64, a struct of the events' columns is needed"):
+        events.select(hits(matcher)("age")).collect()
+    register(spark, "found_in", matcher, keep={"user": "long"})
+    for table, said in [
+        ("1", r"a table function got int32, a table is needed: TABLE\(SELECT ...\)"),
+        (
+            "TABLE(SELECT user, age FROM visits)",
+            "the table has no column 'city', which an expression names: it has 'user', 'age'",
+        ),
+        (
+            "TABLE(SELECT 'ann' AS user, age, city FROM visits)",
+            "the columns that are kept, user, are not of the types said: .*'ann'",
+        ),
+    ]:
+        with pytest.raises(Exception, match=said):
+            spark.sql(f"SELECT * FROM found_in({table})").collect()
+
+
+@pytest.mark.parametrize(
+    ("keep", "said"),
+    [
+        (["age", "age"], "keep has 'age' 2 times"),
+        ({"user": "long", "USER": "long"}, "keep has 'user' 2 times"),
+        ({"Subscription": "long"}, "keep has 'Subscription', which is a column of the result"),
+    ],
+    ids=["twice", "in two cases", "of the result"],
+)
+def test_names_of_kept_columns_are_apart(spark: SparkSession, matcher: cm.Matcher, keep: Any, said: str) -> None:
+    with pytest.raises(cm.OptionError, match=said):
+        register(spark, "found_in", matcher, keep=keep)

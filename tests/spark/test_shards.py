@@ -195,6 +195,14 @@ def test_an_update_writes_what_changes(spark: Any, events: Any, tmp_path: Path) 
     assert update_shards(frame(spark, {12345: None}), events, tmp_path).written == ()
 
 
+def test_an_update_that_only_deletes(spark: Any, events: Any, tmp_path: Path) -> None:
+    """A column of nothing but NULL has no type in SQL."""
+    build_shards(frame(spark, SUBSCRIPTIONS), events, tmp_path, 2)
+    after = update_shards(spark.sql("SELECT 3L AS id, NULL AS expression"), events, tmp_path)
+    assert len(after) == len(SUBSCRIPTIONS) - 1
+    assert match(events, tmp_path, ids=[3]).count() == 0
+
+
 def test_a_planned_query_keeps_its_version(spark: Any, events: Any, tmp_path: Path) -> None:
     build_shards(frame(spark, SUBSCRIPTIONS), events, tmp_path, 2)
     planned, want = match(events, tmp_path, ["id"]), None
@@ -295,7 +303,7 @@ def test_what_cannot_be_used(spark: Any, events: Any, tmp_path: Path) -> None:
     table = frame(spark, SUBSCRIPTIONS)
     for subscriptions, said in [
         ({1: "a = 1"}, "a Spark DataFrame"),
-        (spark.range(3), "no column 'expression'"),
+        (spark.range(3), "has no column 'expression': it has 'id'"),
         (spark.readStream.format("rate").load(), "are a stream"),
         (spark.sql("SELECT 1.5 AS id, 'a' AS expression"), "column 'id' is decimal"),
         (spark.sql("SELECT 1 AS id, 2 AS expression"), "column 'expression' is int"),

@@ -19,8 +19,8 @@ from pyspark.sql import SparkSession, datasource
 from colmatch.errors import ColmatchError, EventError, OptionError
 from colmatch.matcher import Matcher
 from colmatch.options import Options
-from colmatch.spark import match, match_topk, register_source, source
-from colmatch.spark.source import MatchedReader, query_of
+from colmatch.spark import build, match, match_topk, register_source, source
+from colmatch.spark.source import FilteringReader, query_of
 
 DAYS = [dt.date(2026, 1, 30), dt.date(2026, 1, 31)]
 ROWS = 4_000
@@ -145,9 +145,9 @@ def test_sql(session: SparkSession, files: Path) -> None:
     assert {tuple(row) for row in counted.collect()} == set(zip(*hits.to_pydict().values()))
 
 
-def reader_of(files: Path, **options: str) -> MatchedReader:
+def reader_of(files: Path, **options: str) -> FilteringReader:
     query = query_of({"index": str(files / "alerts.cm"), "path": str(files / "events"), **options})
-    return MatchedReader(query, query.result)
+    return FilteringReader(query, query.result)
 
 
 filters_are_pushed = pytest.mark.skipif(
@@ -321,3 +321,34 @@ def test_a_session_of_another_zone_is_refused(session: SparkSession, files: Path
 def test_no_files_at_all(session: SparkSession, files: Path) -> None:
     with pytest.raises(AnalysisException, match="events are missing"):
         session.read.format("colmatch").option("index", str(files / "alerts.cm")).load()
+
+
+def test_timestamps_as_spark_writes_them(session: SparkSession, tmp_path: Path, conf: Any) -> None:
+    """By default Spark writes them as INT96, of which Parquet does not say that it has instants."""
+    conf("spark.sql.session.timeZone", "America/New_York")
+    register_source(session)
+    events = session.sql(
+        "SELECT id, timestamp_seconds(id * 7000000000) AS at, array(timestamp_seconds(id)) AS `all`, "
+        "map('x', named_struct('first', timestamp_seconds(id), 'id', id)) AS parts FROM range(-3, 4, 1, 2)"
+    )
+    build({1: "at > TIMESTAMP '1970-01-01 00:00:00'", 2: "hour(at) >= 12"}, events).save(tmp_path / "alerts.cm")
+    for kind in ("INT96", "TIMESTAMP_MICROS"):
+        conf("spark.sql.parquet.outputTimestampType", kind)
+        events.write.parquet(str(tmp_path / kind))
+        reader = session.read.format("colmatch").option("index", str(tmp_path / "alerts.cm"))
+        found = reader.option("keep", "id,at,all,parts").load(str(tmp_path / kind))
+        wanted = match(events, str(tmp_path / "alerts.cm"), keep=["id", "at", "all", "parts"])
+        assert found.dtypes == wanted.dtypes
+        assert rows(found) == rows(wanted) and found.count() > 3
+    conf("spark.sql.session.timeZone", "UTC")
+    register_source(session)
+
+
+def test_a_filter_of_one_query_is_not_one_of_the_next(session: SparkSession, files: Path) -> None:
+    found = loaded(session, files, keep="user")
+    all_rows = rows(match(session.read.parquet(str(files / "events")), str(files / "alerts.cm"), keep=["user"]))
+    cheap, south = (found.where(f"subscription = '{name}'") for name in ("cheap", "south"))
+    assert rows(cheap) == [row for row in all_rows if row[1] == "cheap"]
+    assert rows(found.where("user < 20")) == [row for row in all_rows if row[0] < 20]
+    assert rows(cheap.union(south)) == [row for row in all_rows if row[1] in ("cheap", "south")]
+    assert rows(found) == all_rows
