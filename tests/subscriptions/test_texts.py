@@ -15,6 +15,9 @@ from oracle import to_sql
 from strategies import COLUMNS, an_expression, some_rows, terms
 
 import colmatch as cm
+from colmatch.indexing.settings import Budget
+from colmatch.kernels.layout import ATTR_MASK
+from colmatch.schema import Attributes
 from colmatch.subscriptions import intake
 from colmatch.subscriptions.texts import TextReader
 
@@ -169,20 +172,51 @@ def test_places_of_errors(counted: Counted) -> None:
         for first in ("1e300", "CAST('NaN' AS DOUBLE)", "5")
         for last in ("03", "32", "x")
     ]
+    texts += ["ts > 'x' AND day = '2020-05-32'", "NOT (price > 1 OR day = '2020-05-32' OR ts > 'x')"]
     found = check_same(texts, SCHEMA, EVENTS)
-    assert [one.position for one in found.rejected if one.id % 3] == [(2, 17)] * 6
+    assert [one.position for one in found.rejected if one.id % 3 and one.id < 9] == [(2, 17)] * 6
+    assert [one.position for one in found.rejected[-2:]] == [(1, 6), (1, 25)]
     assert counted.left == []
+
+
+def test_too_deep(counted: Counted) -> None:
+    texts = [f"{'NOT ' * i}{'(' * j}a IN (1, 2){')' * j} AND flag" for i in range(5) for j in range(5)]
+    found = check_same(texts, SCHEMA, EVENTS, options=cm.Options(max_depth=4))
+    assert len(found.rejected) == 15
+    assert {one.id for one in found.rejected} <= set(counted.left)
+
+
+def test_too_many_literals(counted: Counted) -> None:
+    """Each is an operand of its own in a list of several kinds, which is slower by columns."""
+    some = [", ".join(["1", "2.5"] * n) for n in (128, 129)]
+    check_same([f"a IN ({literals})" for literals in some], SCHEMA, EVENTS)
+    assert counted.left == [1]
 
 
 def test_long_texts(counted: Counted) -> None:
     """More phrases and literals than there is room for at first, programs among them."""
     each = [f"a = {i} AND name <> 'x{'y' * (i % 50)}'" for i in range(300 if NO_JIT else 3000)]
     names = [f"m['k{i}'] = {i}" for i in range(1, 300 if NO_JIT else 3000)]
+    wide = " OR ".join(
+        f"(a > {i} OR b > {i}) AND (a < {i} OR big = 1) AND (flag OR price > {i}) AND name = '{i}'" for i in range(200)
+    )
     clauses = " AND ".join(f"(a > {i} OR b > {i} OR m['{i}'] = 1)" for i in range(12))
     check_same(
-        [" OR ".join(each), " AND ".join(names), clauses, f"NOT ({clauses}) OR a = 1", *each, *names], SCHEMA, EVENTS
+        [wide, " OR ".join(each), " AND ".join(names), clauses, f"NOT ({clauses}) OR a = 1", *each, *names],
+        SCHEMA,
+        EVENTS,
     )
     assert counted.left == []
+
+
+def test_programs_begin_with_what_they_need(counted: Counted) -> None:
+    """An index finds candidates by it."""
+    text = "(a = 1 OR b = 2 OR NOT (flag AND big = 3)) AND (a = 2 OR b = 1) AND name = 'x' AND (a = 4 OR d > 1)"
+    reader = intake.SubscriptionReader(cm.Schema(SCHEMA), cm.Options(), Attributes(), Budget(1, 1))
+    taken = reader.take_in({1: text, 2: f"NOT ({text})"}, "raise")
+    predicates = taken.lowered.predicates
+    assert counted.left == [] and predicates.jump_first[0] == 0
+    assert taken.attributes[int(predicates.pred[0, 0]) & ATTR_MASK].name == "name"
 
 
 def odd_inputs() -> Iterator[tuple[str, Any]]:
@@ -245,6 +279,9 @@ def test_kernels_are_not_compiled_for_it(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_phrases_are_forgotten_with_forms(counted: Counted, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(intake, "PIECE", 20)
     monkeypatch.setattr(intake, "PHRASES_KEPT", 30)
+    made, init = [], TextReader.__init__
+    monkeypatch.setattr(TextReader, "__init__", lambda self, compiler: made.append(1) or init(self, compiler))
     texts = [f"m['k{i}'] = {i} OR a = {i % 5}" for i in range(100)]
     check_same(texts, SCHEMA, EVENTS)
     assert counted.left == []
+    assert len(made) == 3
