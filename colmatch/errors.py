@@ -8,6 +8,7 @@ from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 LISTED_MOST = 8  # names that an error lists
+NAME_MOST = 1000  # characters of a name to which others may be alike
 
 
 class ColmatchError(Exception):
@@ -126,7 +127,7 @@ class Rejected(NamedTuple):
         return Rejected(id, (line, column) if position else None, message)
 
 
-@lru_cache(1024)  # a name that is missing is missing from many expressions
+@lru_cache(128)  # a name that is missing is missing from many expressions
 def _alike(name: str, known: tuple[str, ...]) -> list[str]:
     """Returns the names that are like ``name``."""
     found = difflib.get_close_matches(name, known, n=3, cutoff=0.6)
@@ -141,7 +142,7 @@ def near(name: str, names: Iterable[str], owner: str) -> str:
     has.
     """
     known = tuple(names)
-    found = _alike(name, known)
+    found = _alike(name, known) if len(name) <= NAME_MOST else []
     if found:
         return f"did you mean {' or '.join(map(repr, found))}?"
     listed = ", ".join(map(repr, known[:LISTED_MOST])) or "no columns"

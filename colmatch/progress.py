@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from itertools import islice
 from typing import Protocol, TypeVar
 
 T = TypeVar("T")
@@ -41,14 +42,9 @@ def bar(total: int | None, unit: str, shown: bool) -> Iterator[Bar]:
         yield made
 
 
-def watched(things: Sequence[T], unit: str, shown: bool) -> Iterable[T]:
-    """Returns things, one after the other, with a bar that counts them."""
-    return _watched(things, unit) if shown else things
-
-
-def _watched(things: Sequence[T], unit: str) -> Iterator[T]:
-    with bar(len(things), unit, True) as made:
-        for start in range(0, len(things), PART):
-            part = things[start : start + PART]
-            yield from part
-            made.update(len(part))
+def counted(things: Iterable[T], made: Bar) -> Iterator[T]:
+    """Yields things, one after the other, and has a bar count them."""
+    things = iter(things)
+    while part := list(islice(things, PART)):
+        yield from part
+        made.update(len(part))

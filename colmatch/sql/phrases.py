@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from colmatch.arrays.growing import longer
 from colmatch.expr.ast import Refusal
 from colmatch.expr.normalise import Normaliser
-from colmatch.expr.tree import All, Any_, Formula, Modes
+from colmatch.expr.tree import Any_, Formula, Modes, fold
 from colmatch.kernels.sql import arrays as sq
 from colmatch.kernels.sql.arrays import Cut, Meanings, Phrases
 from colmatch.lowering.forms import PATTERNS, Leaf, Test
@@ -106,6 +106,7 @@ class PhraseBook:
         self.constants: list[Any] = []
         self._baked: dict[bytes, int] = {}  # shapes some of whose literals distinguish phrases: the bits of these
         self._known = 0
+        self.meanings, self.tests = self._meanings(), self._tests()
 
     def make_room(self, size: int) -> None:
         """Makes room for the phrases of a text of so many bytes."""
@@ -136,7 +137,9 @@ class PhraseBook:
             meaning = self._meaning(phrase, data, cut)
             self._add(meaning)
             again |= self.phrases.baked[phrase] > 0
-        self._known = self.count
+        if self._known < self.count:
+            self._known = self.count
+            self.meanings, self.tests = self._meanings(), self._tests()
         return again
 
     def _meaning(self, phrase: int, data: NDArray[np.uint8], cut: Cut) -> Meaning | None:
@@ -175,17 +178,15 @@ class PhraseBook:
 
     def _enter(self, formula: Formula, meaning: Meaning) -> None:
         """Writes a formula behind those that are there."""
-        stack: list[Any] = [formula]
-        while stack:
-            node = stack.pop()
-            if isinstance(node, All):
-                kind = sq.EITHER if type(node) is Any_ else sq.EVERY
-                stack.append(-(len(node.parts) << 1 | kind) - 4)
-                stack.extend(reversed(node.parts))
-            elif isinstance(node, bool):
-                self._formula.append(sq.ALWAYS if node else sq.NEVER)
-            else:
-                self._formula.append(node if isinstance(node, int) else self._number(node, meaning))
+        add = self._formula.append
+        if isinstance(formula, bool):
+            add(sq.ALWAYS if formula else sq.NEVER)
+            return
+        fold(
+            formula,
+            lambda leaf: add(self._number(leaf, meaning)),
+            lambda node, parts: add(-(len(parts) << 1 | (sq.EITHER if type(node) is Any_ else sq.EVERY)) - 4),
+        )
 
     def _number(self, leaf: Leaf, meaning: Meaning) -> int:
         """Returns the number of a leaf with the literals of a phrase."""
@@ -218,7 +219,7 @@ class PhraseBook:
         """Returns the most leaves and groups that a formula has."""
         return int(np.diff(self._first).max(initial=1))
 
-    def meanings(self) -> Meanings:
+    def _meanings(self) -> Meanings:
         """Returns what the phrases mean, as kernels take it."""
         leaves, first = self._leaves, np.array(self._leaf_first, np.int64)
         return Meanings(
@@ -230,7 +231,7 @@ class PhraseBook:
             np.diff(first).max(initial=1, keepdims=True),
         )  # fmt: skip
 
-    def tests(self) -> Tests:
+    def _tests(self) -> Tests:
         """Returns what kernels need not know of tests."""
         return Tests(
             *(np.array(some, np.int64) for some in (self._conversion, self._slot_first, self._slots, self._places))
@@ -239,11 +240,14 @@ class PhraseBook:
 
 def _has_call(formula: Formula) -> bool:
     """Returns whether a special function is a part of a formula, whose arguments are packed."""
-    if isinstance(formula, All):
-        return any(map(_has_call, formula.parts))
     if isinstance(formula, bool):
         return False
-    return any(operand.slot >= 0 and operand.value is not None for test in formula.tests for operand in test.operands)
+    found: bool = fold(
+        formula,
+        lambda leaf: any(o.slot >= 0 and o.value is not None for test in leaf.tests for o in test.operands),
+        lambda _, parts: any(parts),
+    )
+    return found
 
 
 def _given(found: list[tuple[int, Any]], reading: Reading) -> list[int | Constant] | None:

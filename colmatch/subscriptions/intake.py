@@ -20,7 +20,7 @@ from colmatch.lowering.forms import Form
 from colmatch.lowering.lower import LoweredExpressions, Lowering
 from colmatch.options import Options
 from colmatch.predicates.columns import with_given
-from colmatch.progress import PART, bar
+from colmatch.progress import PART, bar, counted
 from colmatch.schema import Attributes, Schema
 from colmatch.session import Session
 from colmatch.subscriptions.computed import ComputedNames
@@ -191,13 +191,15 @@ class SubscriptionReader:
                     if start:
                         compiler, _ = self._compiler_for(given.weights is not None)
                     stop, left = self._next_piece(compiler if by_kernels else None, expressions, start, lowering)
-                    forms = _forms(compiler, left, failed, stop=errors == "raise")
+                    shown.update(stop - start - len(left))
+                    texts = expressions[start:stop] if isinstance(left, range) else map(expressions.__getitem__, left)
+                    numbered = counted(zip(left, texts, strict=True), shown)
+                    forms = _forms(compiler, numbered, failed, stop=errors == "raise")
                     self._seen.update(id(form) for form, _, _ in forms)
                     for form, subs, literals in forms:
                         lowering.add(form, subs, literals)
                     zoned = zoned or compiler.zoned
                     lowering.let_go()
-                    shown.update(stop - start)
                     start = stop
         if errors == "raise" and failed:
             ((sub, first),) = failed.items()
@@ -206,13 +208,12 @@ class SubscriptionReader:
 
     def _next_piece(
         self, compiler: Any, expressions: Sequence[Any], start: int, lowering: Lowering
-    ) -> tuple[int, Iterable[tuple[int, Any]]]:
+    ) -> tuple[int, Sequence[int]]:
         """Has kernels read expressions from ``start`` on, where they can.
 
         compiler : of single texts, None where kernels can read none
 
-        Returns where the next ones begin, and those that are to be read one by one, each with its
-        number.
+        Returns where the next ones begin, and the numbers of those that are to be read one by one.
         """
         stop = min(start + PIECE, len(expressions))
         few = stop - start < FEWEST_TEXTS or compiler is None
@@ -224,10 +225,9 @@ class SubscriptionReader:
 
                 kept = self._texts = TextReader(compiler)
             if kept.is_ready():
-                left = kept.read(texts, start, lowering).tolist()
-                return stop, ((start + i, expressions[start + i]) for i in left)
+                return stop, (start + kept.read(texts, start, lowering)).tolist()
             stop = min(start + MEANWHILE, stop)
-        return stop, zip(range(start, stop), expressions[start:stop], strict=True)
+        return stop, range(start, stop)
 
     def _compiler_for(self, by_attribute: bool) -> tuple[Compiler | BetreeCompiler, FewExpressions]:
         """Returns the compiler, and what lowers a few forms."""
@@ -244,16 +244,13 @@ class SubscriptionReader:
 
 def _texts(expressions: Sequence[Any], start: int, stop: int) -> pa.StringArray | None:
     """Returns some expressions as strings; None where one is something else."""
-    if isinstance(expressions, ArrowTexts):
-        some = expressions.slice(start, stop)
-    else:
-        given = expressions[start:stop]
-        if set(map(type, given)) != {str}:
-            return None
-        try:
-            some = pa.array(given, pa.string())
-        except (UnicodeEncodeError, pa.ArrowInvalid):
-            return None
+    given = expressions[start:stop] if not isinstance(expressions, ArrowTexts) else None
+    if given is not None and set(map(type, given)) != {str}:
+        return None
+    try:  # 2 GB of texts are too many for an array, and half a surrogate pair is no text
+        some = expressions.slice(start, stop) if given is None else pa.array(given, pa.string())  # type: ignore[attr-defined]
+    except (UnicodeEncodeError, pa.ArrowException):
+        return None
     return some if isinstance(some, pa.StringArray) else None
 
 

@@ -52,8 +52,6 @@ class TextReader:
     Parameters
     ----------
     compiler : what reads single texts; it must not give weights to attributes
-    limits : most conjunctions of a part of an expression, of one with clauses, most clauses, most
-        depth
     """
 
     def __init__(self, compiler: Compiler) -> None:
@@ -63,6 +61,7 @@ class TextReader:
         budget, options = compiler.normaliser.budget, compiler.options
         self._limits = np.array([budget.dnf, budget.cnf, budget.clauses, budget.programs, options.max_depth], np.int64)
         self._most = options.max_text_bytes
+        self._ready = False
 
     @property
     def phrases(self) -> int:
@@ -74,9 +73,11 @@ class TextReader:
 
         Where one is not, another process is asked to compile it.
         """
+        if self._ready:
+            return True
         offset, data = texts_of(pa.array([""]))
         found, whole, bytes_ = _empty(Cut), np.empty(0, np.int64), np.empty(0, np.uint8)
-        phrases, more = self._book.phrases, (self._book.meanings(), self._limits, _empty(assemble.Nodes), _empty(Made))
+        phrases, more = self._book.phrases, (self._book.meanings, self._limits, _empty(assemble.Nodes), _empty(Made))
         literals_ = data, whole, whole, bytes_, whole, whole
         calls: list[tuple[Any, tuple[Any, ...]]] = [
             (cut.cut_texts, (data, offset, 0, KINDS, phrases, found, whole)),
@@ -87,7 +88,8 @@ class TextReader:
             (literals.copy_members, (*literals_, bytes_)),
         ]
         known = [is_ready(kernel, arguments) for kernel, arguments in calls]  # all are asked for
-        return all(known)
+        self._ready = all(known)
+        return self._ready
 
     def read(self, texts: pa.StringArray, first: int, lowering: Lowering) -> I64:
         """Gives texts to the lowering, but for those that kernels are not sure of.
@@ -126,7 +128,7 @@ class TextReader:
 
     def _assembled(self, found: Cut) -> Made:
         """Makes leaves, tests and conjunctions of the texts that were cut."""
-        meanings, phrases = self._book.meanings(), self._book.phrases
+        meanings, phrases = self._book.meanings, self._book.phrases
         most = (int(np.diff(found.first).max(initial=0)) + 2) * (2 + self._book.longest)
         attributes = len(self._attributes)
         nodes = assemble.Nodes(*(np.zeros(most, np.int64) for _ in assemble.Nodes._fields))._replace(
@@ -141,13 +143,13 @@ class TextReader:
         return Made(**used)
 
     def _add(self, data: NDArray[np.uint8], found: Cut, made: Made, first: int, lowering: Lowering) -> None:
-        meanings = self._book.meanings()
+        meanings = self._book.meanings
         base = lowering.leaves(
             meanings.leaf_attr[made.leaf], meanings.leaf_none[made.leaf], first + made.leaf_text, None
         )
         programs = Programs(made.program, made.size[made.program], made.jump, made.tokens, made.tree)
         lowering.conjunctions(first + made.owner, made.size, base + made.ref, programs)
-        book, tests = self._book, self._book.tests()
+        book, tests = self._book, self._book.tests
         which = tests.conversion[made.test].astype(
             np.int16 if len(book.conversions) < 1 << 15 else np.int64
         )  # sorted sooner

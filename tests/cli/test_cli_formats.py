@@ -5,7 +5,10 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
@@ -114,11 +117,33 @@ def test_a_matcher_is_built_with_a_bar(capsys: pytest.CaptureFixture[str]) -> No
         cm.Matcher.build(SUBS, SCHEMA, progress=1)  # type: ignore[arg-type]
 
 
-def test_what_a_bar_watches_comes_through() -> None:
+def test_what_a_bar_counts_comes_through() -> None:
+    class Counts(list[int]):
+        def update(self, n: int) -> None:
+            self.append(n)
+
+        def set_description(self, text: str) -> None: ...
+
     for size in (0, 1, progress.PART, 2 * progress.PART + 1):
-        things = list(range(size))
-        for shown in (False, True):
-            assert list(progress.watched(things, "things", shown)) == things
+        told = Counts()
+        assert list(progress.counted(range(size), told)) == list(range(size))
+        assert sum(told) == size and len(told) == -(-size // progress.PART)
+
+
+@pytest.mark.parametrize("by_kernels", [False, True])
+def test_a_bar_counts_each_text_once(by_kernels: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[int] = []
+
+    @contextmanager
+    def bar(total: int, unit: str, shown: bool) -> Iterator[Any]:
+        yield SimpleNamespace(update=told.append)
+
+    monkeypatch.setattr("colmatch.subscriptions.intake.bar", bar)
+    monkeypatch.setattr("colmatch.subscriptions.intake.FEWEST_TEXTS", 1)
+    monkeypatch.setattr("colmatch.subscriptions.texts.TextReader.is_ready", lambda self: by_kernels)
+    texts = [f"age = {i}" + " -- by itself" * (i % 3 == 0) for i in range(100)]
+    cm.Matcher.build(dict(enumerate(texts)), {"age": "bigint"})
+    assert sum(told) == 100
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

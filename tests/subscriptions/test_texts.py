@@ -276,6 +276,18 @@ def test_kernels_are_not_compiled_for_it(monkeypatch: pytest.MonkeyPatch) -> Non
     assert cm.Matcher.build(texts, SCHEMA, "scan").match_lists(EVENTS).to_pylist()[0] == [5]
 
 
+def test_too_much_for_an_array(counted: Counted, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Arrow's strings end at 2 GB."""
+
+    def slice(self: intake.ArrowTexts, start: int, stop: int) -> pa.StringArray:
+        raise pa.lib.ArrowCapacityError("array cannot contain more than 2147483646 bytes")
+
+    monkeypatch.setattr(intake.ArrowTexts, "slice", slice)
+    table = pa.table({"id": range(50), "expression": [f"a = {i}" for i in range(50)]})
+    assert cm.Matcher.build(table, SCHEMA, "scan").match_lists(EVENTS).to_pylist()[0] == [5]
+    assert counted.given == []
+
+
 def test_phrases_are_forgotten_with_forms(counted: Counted, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(intake, "PIECE", 20)
     monkeypatch.setattr(intake, "PHRASES_KEPT", 30)
