@@ -41,6 +41,11 @@ class Patterns:
         self.needs = Needs(list(bases), None)
         self.indexes = [PatternIndex(*members, base.type, base.name) for base, members in bases.items()]
 
+    def wait(self) -> None:
+        """Waits for what is compiled in the background."""
+        for index in self.indexes:
+            index.regex.wait()
+
 
 _building = _forks.lock()
 _built: WeakKeyDictionary[Attributes, tuple[int, Patterns]] = WeakKeyDictionary()
@@ -51,7 +56,8 @@ def patterns_of(attributes: Attributes) -> Patterns:
 
     These are each thread and each ``explain``.
 
-    Nothing of them is saved: 10,000 patterns take a fifth of a second.
+    Nothing of them is saved, but for what Hyperscan compiles: 10,000 patterns take a fifth of a
+    second.
     """
     with _building:  # threads that start together would otherwise each make them, one after the other
         known = _built.get(attributes)

@@ -7,20 +7,25 @@ since 10,000 patterns are ready in half a second.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from colmatch.arrays.frozen import freeze, frozen
 from colmatch.arrays.ranges import ranges_of
+from colmatch.kernels._jit import entry
 from colmatch.kernels.layout import I64, U8
 from colmatch.kernels.text import automaton, search, verify
+from colmatch.kernels.text.lower import ascii_only, lower
 from colmatch.text.filters import Filter
 from colmatch.text.like import Place
 
 DENSE_CELLS = 1 << 20  # of the table of states near the root (4 bytes each): what a processor's second cache holds
+FEW = 8  # literals that long strings are looked through for, one after the other, before the automaton
 CANDIDATES = 1 << 16  # pairs there is room for, at least, before they are verified
 
 
@@ -37,6 +42,26 @@ class Texts(NamedTuple):
     begin: int
     end: int
     shift: int = 0
+
+
+def texts_of(strings: pa.Array, shift: int = 0) -> Texts:
+    """Returns the bytes of large strings, put together anew.
+
+    Only ``colmatch/events/reader.py`` reads Arrow's buffers, which may begin anywhere.
+    """
+    offset = ranges_of(pc.binary_length(strings).to_numpy())
+    one = pa.LargeListArray.from_arrays(pa.array([0, len(strings)], pa.int64()), strings.cast(pa.large_binary()))
+    data = np.frombuffer(pc.binary_join(one, pa.scalar(b"", pa.large_binary()))[0].as_buffer(), np.uint8)
+    return Texts(frozen(offset), frozen(data), 0, len(strings), shift)
+
+
+def lowered(texts: Texts) -> tuple[Texts, bool]:
+    """Returns strings with a to z in place of A to Z, and whether they are ASCII altogether."""
+    first, last = texts.offset[texts.begin], texts.offset[texts.end]
+    out = np.empty(last - first, np.uint8)
+    is_ascii = lower(texts.data[first:last], out)
+    offset = frozen(texts.offset[texts.begin : texts.end + 1] - first)
+    return Texts(offset, frozen(out), 0, texts.end - texts.begin, texts.begin + texts.shift), bool(is_ascii)
 
 
 class Pairs:
@@ -81,6 +106,27 @@ class Pairs:
         return found
 
 
+def only_ascii(texts: Texts, but: int = 0x80) -> NDArray[np.bool_]:
+    """Says which strings are ASCII, without the byte ``but``: -> (n)."""
+    which = np.empty(texts.end - texts.begin, np.bool_)
+    ascii_only(texts.offset, texts.data, texts.begin, texts.end, but, which)
+    return which
+
+
+def find_among(
+    which: NDArray[np.bool_], strings: pa.Array, first: int, find: Callable[[pa.Array, Pairs], None], pairs: Pairs
+) -> None:
+    """Adds what ``find`` finds in some of n strings.
+
+    which : (n)
+    first : what the results call the first of all strings
+    """
+    place, found = np.flatnonzero(which), Pairs()
+    find(strings.filter(pa.array(which)), found)
+    value, pattern = found.arrays()
+    pairs.extend((place[value] + first).astype(np.int32), pattern)
+
+
 class LiteralIndex:
     """Finds the strings that patterns are true of.
 
@@ -110,8 +156,9 @@ class LiteralIndex:
             _trie(tails),
             _posted(((literal[::-1], p) for literal, p in tail), tails),
             inside_trie,
-            _links(inside_trie),
+            _links(inside_trie, max(map(len, insides), default=0)),
             _posted(inside, insides),
+            frozen(np.array(_few(insides), np.int64).reshape(-1, 4)),
             frozen(np.array([place[filter.also] if filter.also else -1 for filter in filters], np.int32)),
         )
         self._programs = _programs(filters, numbers, characters)
@@ -136,10 +183,11 @@ class LiteralIndex:
         begin = texts.begin
         while begin < texts.end and (most is None or len(pairs) < most):
             found, fill = pairs.room(max(self._room, CANDIDATES), self._literals), len(pairs)
-            begin = search.find(texts.offset, texts.data, begin, texts.end, texts.shift, self._filters, found)
-            found.state[search.FILL] = verify.verify(
-                texts.offset, texts.data, texts.shift, self._programs, fill, len(pairs), found.value, found.pattern
-            )
+            begin = entry(search.find)(texts.offset, texts.data, begin, texts.end, texts.shift, self._filters, found)
+            if len(pairs) > fill:
+                found.state[search.FILL] = entry(verify.verify)(
+                    texts.offset, texts.data, texts.shift, self._programs, fill, len(pairs), found.value, found.pattern
+                )
         return begin
 
 
@@ -167,17 +215,26 @@ def _trie(texts: Sequence[bytes]) -> automaton.Trie:
     return freeze(trie)
 
 
-def _links(trie: automaton.Trie) -> automaton.Links:
+def _links(trie: automaton.Trie, longest: int) -> automaton.Links:
     size = len(trie.byte)
     used = np.unique(trie.byte[1:])
-    kind = np.zeros(257, np.int64)
-    kind[used] = np.arange(1, len(used) + 1)
-    kind[256] = classes = len(used) + 1
+    lowest = 1 if len(used) < 256 else 0  # class 0 is of bytes that are not used, if there are any
+    kind = np.zeros(256, np.uint8)
+    kind[used] = np.arange(lowest, lowest + len(used))
+    classes = lowest + len(used)
     rows = min(size, max(DENSE_CELLS // classes, 1))
     dense = np.empty(rows * classes, np.int32)
-    links = automaton.Links(np.empty(size, np.int32), np.empty(size, np.int32), frozen(kind), dense)
+    sizes = np.array([classes, longest], np.int64)
+    links = automaton.Links(np.empty(size, np.int32), np.empty(size, np.int32), frozen(kind), frozen(sizes), dense)
     automaton.fill_links(trie, classes, links)
     return freeze(links)
+
+
+def _few(literals: Sequence[bytes]) -> list[tuple[int, int, int, int]]:
+    """Returns what a string is looked through for before it is walked through."""
+    if len(literals) > FEW or b"" in literals:
+        return []
+    return [(len(literal), literal[0], literal[len(literal) // 2], literal[-1]) for literal in literals]
 
 
 def _posted(entries: Iterable[tuple[bytes, int]], texts: Sequence[bytes]) -> search.Posted:

@@ -5,13 +5,19 @@ The automaton finds all that occur in a string in one pass.
 Nodes are numbered by depth and, within one, in the order of their texts. So the children of a node
 stand together, in the order of their last bytes, and need no pointers: 9 bytes a node for the trie,
 8 more for the automaton. The next state of most nodes is searched among their few children; those
-near the root, where nearly all bytes of a text are read, have a row of a table (``dense``).
+near the root, where nearly all bytes of a text are read, have a row of a table (``dense``). A
+*state* is twice the number of a node, and one more if a literal ends there: so a reader has to look
+at nothing else behind most bytes.
 """
 
 from typing import NamedTuple
 
+import numpy as np
+
 from colmatch.kernels._jit import device, kernel
 from colmatch.kernels.layout import I32, I64, U8
+
+CLASSES, LONGEST = 0, 1
 
 
 class Trie(NamedTuple):
@@ -27,8 +33,9 @@ class Links(NamedTuple):
 
     fail: I32  # (N) node of the longest proper suffix of the node's text
     hit: I32  # (N) first node, from this one along ``fail``, whose text is a literal; -1 when there is none
-    kind: I64  # (257) byte -> its class; those that no literal has share class 0. Last, C
-    dense: I32  # (K * C), K > 0: node and class -> next node
+    kind: U8  # (256) byte -> its class; those that no literal has share class 0
+    sizes: I64  # (2) CLASSES: C; LONGEST: how long the longest literal is
+    dense: I32  # (K * C), K > 0: node and class -> next state
 
 
 @kernel
@@ -96,14 +103,19 @@ def descend(node, wanted, child, byte):
 
 
 @device
-def step(state, wanted, child, byte, fail, kind, dense, classes, rows):
-    """State after one more byte."""
-    while state >= rows:
-        found = descend(state, wanted, child, byte)
+def step(node, wanted, child, byte, fail, hit, kind, dense, classes, rows):
+    """Returns the state behind one more byte."""
+    while node >= rows:
+        found = descend(node, wanted, child, byte)
         if found >= 0:
-            return found
-        state = fail[state]
-    return dense[state * classes + kind[wanted]]
+            return state_of(found, hit)
+        node = fail[node]
+    return dense[node * classes + np.int64(kind[wanted])]
+
+
+@device
+def state_of(node, hit):
+    return np.int32(2 * node + (hit[node] >= 0))
 
 
 @kernel
@@ -122,13 +134,13 @@ def fill_links(trie, classes, links):
     for n in range(len(byte)):
         if n < rows:
             for k in range(classes):
-                dense[n * classes + k] = dense[fail[n] * classes + k] if n else 0
+                dense[n * classes + k] = dense[fail[n] * classes + k] if n else state_of(0, hit)
         for m in range(child[n], child[n + 1]):
             found = 0
             if n:
-                found = step(fail[n], byte[m], child, byte, fail, kind, dense, classes, rows)
+                found = step(fail[n], byte[m], child, byte, fail, hit, kind, dense, classes, rows) >> 1
             fail[m] = found
             hit[m] = m if literal[m] >= 0 else hit[found]
         if n < rows:
             for m in range(child[n], child[n + 1]):
-                dense[n * classes + kind[byte[m]]] = m
+                dense[n * classes + np.int64(kind[byte[m]])] = state_of(m, hit)

@@ -23,9 +23,9 @@ from colmatch.kernels.text import automaton, search, verify
 from colmatch.kernels.text import rows as expand
 from colmatch.schema import Attribute, Attributes, Role, Type
 from colmatch.text import literal_index
-from colmatch.text.filters import filters_of
+from colmatch.text.filters import Filter, filters_of
 from colmatch.text.like import Place
-from colmatch.text.pattern_index import Pattern, PatternIndex, _texts
+from colmatch.text.pattern_index import Pattern, PatternIndex
 from colmatch.text.reduce import reduce_pattern
 
 LETTERS = "abAé\0%_€"
@@ -98,6 +98,47 @@ def legal(chosen: Sequence[Pattern]) -> list[Pattern]:
 @example(["é", "e", "€a"], [("like", "_"), ("like", "__"), ("like", "_a"), ("like", r"\%%"), ("ilike", "É")])
 def test_as_one_by_one(values: list[str], chosen: list[Pattern]) -> None:
     chosen = legal(chosen)
+    array = pa.array(values, pa.large_string())
+    assert together(array, chosen) == alone(array, chosen)
+
+
+@few
+@given(
+    st.lists(st.text("ab", min_size=60, max_size=300), max_size=6),
+    st.lists(st.tuples(st.sampled_from(["contains", "like"]), st.text("ab", max_size=9)), max_size=8),
+    st.sampled_from([1 << 20, 1]),
+)
+def test_long_strings(values: list[str], chosen: list[Pattern], cells: int) -> None:
+    """Literals stand over the ends of the parts that are read in turns."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(literal_index, "DENSE_CELLS", cells)
+        chosen = [(op, f"%{operand[:4]}%{operand[4:]}%" if op == "like" else operand) for op, operand in chosen]
+        array = pa.array(values, pa.large_string())
+        assert together(array, chosen) == alone(array, chosen)
+
+
+@pytest.mark.parametrize("bytes_used", [254, 255, 256])
+def test_all_bytes_are_used(bytes_used: int) -> None:
+    values = [bytes(range(256)), bytes(range(255, -1, -1)), b"\xff\xff", b"\0"]
+    chosen = [Filter(Place.INSIDE, (bytes([i, i + 1]),)) for i in range(0, bytes_used - 1, 2)]
+    if bytes_used == 255:
+        chosen.append(Filter(Place.INSIDE, (bytes([254]),)))
+    texts, pairs = literal_index.texts_of(strings(values, pa.large_binary())), literal_index.Pairs()
+    literal_index.LiteralIndex(chosen, range(len(chosen)), False).find(texts, pairs)
+    value, pattern = pairs.arrays()
+    found = {(v, p) for v, value in enumerate(values) for p, one in enumerate(chosen) if one.literals[0] in value}
+    assert set(zip(value.tolist(), pattern.tolist())) == found
+
+
+ANY_CASE = "aAbBkKsS\u212a\u017fÉéİıß_-"
+
+
+@few
+@given(st.lists(st.text(ANY_CASE, max_size=8), max_size=8), st.lists(st.text(ANY_CASE + "%_", max_size=4), max_size=8))
+@example(["K", "k", "\u212a", "É"], ["k", "%\u212a", "é", "_"])
+def test_any_case(values: list[str], operands: list[str]) -> None:
+    """Strings of ASCII are lowered by a kernel, others by Arrow."""
+    chosen = legal([("ilike", operand) for operand in operands])
     array = pa.array(values, pa.large_string())
     assert together(array, chosen) == alone(array, chosen)
 
@@ -219,7 +260,7 @@ def test_candidates_have_both_literals() -> None:
     array = pa.array(["ab--cde", "cde--ab", "ab", "cde", "--"], pa.large_string())
     index = literal_index.LiteralIndex(filters_of([("like", "%ab%cde%")]), [0])
     pairs = literal_index.Pairs()
-    texts = _texts(array)
+    texts = literal_index.texts_of(array)
     search.find(texts.offset, texts.data, 0, 5, 0, index._filters, pairs.room(10, 2))
     assert pairs.arrays()[0].tolist() == [0, 1]
     pairs.clear()

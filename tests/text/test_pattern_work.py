@@ -16,11 +16,11 @@ from test_pattern_index import alone
 
 import colmatch as cm
 from colmatch.events.patterns import patterns_of
-from colmatch.kernels.text import search, verify
+from colmatch.kernels.text import automaton, search, verify
 from colmatch.kernels.text.search import Filters
 from colmatch.text import literal_index, regex_index
 from colmatch.text.filters import filters_of
-from colmatch.text.pattern_index import Pattern, PatternIndex, _texts
+from colmatch.text.pattern_index import Pattern, PatternIndex
 
 
 class Counted:
@@ -48,9 +48,11 @@ class Work:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.verified = 0
         original = python(verify.verify)
-        monkeypatch.setattr(search, "descend", python(search.descend))
         monkeypatch.setattr(verify, "width", python(verify.width))
-        for name in ("put", "find_heads", "find_tails", "next_node", "find_inside", "find"):
+        for name in ("descend", "state_of"):
+            monkeypatch.setattr(automaton, name, python(getattr(automaton, name)))
+        walks = ("find_heads", "find_tails", "find_inside", "find")
+        for name in ("descend", "state_of", "step", "put", "note", "next_state", "may_have", *walks):
             monkeypatch.setattr(search, name, python(getattr(search, name)))
 
         def counted(
@@ -72,7 +74,7 @@ class Work:
                for name, part in filters._asdict().items() if isinstance(part, tuple)}
         )  # fmt: skip
         array = pa.array(values, pa.large_string())
-        texts, pairs = _texts(array), literal_index.Pairs()
+        texts, pairs = literal_index.texts_of(array), literal_index.Pairs()
         data = Counted(texts.data)
         self.verified = 0
         index.find(texts._replace(data=data), pairs)  # type: ignore[arg-type]
@@ -112,13 +114,34 @@ def test_without_rows_a_state_falls_back_no_further_than_it_has_come(
     as many.
     """
     monkeypatch.setattr(literal_index, "DENSE_CELLS", 1)
-    values = ["a" * 200 + "c", "a" * 100]
+    values = ["a" * 150 + "c", "a" * 100]
     size = sum(map(len, values))
     reads, filters = work.run(values, [("contains", "a" * n + "b") for n in range(20)])
     assert reads == size
     assert filters.links.fail.reads <= 2 * size
     # at most one child is compared, twice, for each step forward or back
     assert filters.inside.byte.reads <= 2 * 4 * size
+
+
+def test_parts_of_a_long_string_overlap_by_the_longest_literal(work: Work, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are read in turns, which costs three times these bytes more."""
+    values = ["xyz" * 40 + "ab" * i + "c" * i for i in range(20)]
+    patterns: list[Pattern] = [("contains", word) for word in ("abc", "abab", "cccccccc", "zxyzx", "bcc")]
+    size = sum(map(len, values))
+    monkeypatch.setattr(literal_index, "FEW", 4)
+    assert work.run(values, patterns)[0] == size + 3 * len("cccccccc") * len(values)
+    monkeypatch.setattr(search, "LONG", 1 << 60)
+    assert work.run(values, patterns)[0] == size
+
+
+def test_long_strings_are_looked_through_for_a_few_literals(work: Work, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only those in which one may be are walked through."""
+    values = [f"{'xyz' * 40} {i} power{'shell' * (i % 2)} end" for i in range(20)]
+    patterns: list[Pattern] = [("contains", word) for word in ("powershell", "cmd.exe", "z 7 p")]
+    walked = sum(len(value) for i, value in enumerate(values) if i % 2 or i == 7)
+    assert walked == work.run(values, patterns)[0] - len(values) - 3 * len("powershell") * 10
+    monkeypatch.setattr(literal_index, "FEW", 2)
+    assert work.run(values, patterns)[0] == sum(map(len, values)) + 3 * len("powershell") * 20
 
 
 @pytest.mark.parametrize("op", ["endswith", "like"])
@@ -171,6 +194,7 @@ def run_by_re2(monkeypatch: pytest.MonkeyPatch) -> list[int]:
             return pc.match_substring_regex(strings, pattern=pattern)
 
     monkeypatch.setattr(regex_index, "pc", Compute())
+    monkeypatch.setenv("COLMATCH_REGEX", "re2")
     return sizes
 
 

@@ -17,6 +17,11 @@ from colmatch.text.reduce import reduce_pattern
 from colmatch.text.regex_literals import requirement
 
 
+@pytest.fixture(autouse=True)
+def without_hyperscan(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLMATCH_REGEX", "re2")
+
+
 @pytest.mark.parametrize(
     ("regex", "literals"),
     [

@@ -1,0 +1,34 @@
+"""Which strings are ASCII, and these in lower case."""
+
+import numpy as np
+
+from colmatch.kernels._jit import kernel
+
+
+@kernel
+def lower(data, out):
+    """Writes bytes with a to z in place of A to Z. data and out: uint8, of one length.
+
+    Returns whether all of them are ASCII.
+    """
+    seen = np.uint8(0)
+    for i in range(len(out)):
+        letter = data[i]
+        seen |= letter
+        out[i] = letter + np.uint8(32) if (letter >= 65) & (letter <= 90) else letter
+    return seen < 0x80
+
+
+@kernel
+def ascii_only(offset, data, begin, end, but, which):
+    """Writes which of the strings ``begin:end`` (offset int64, data uint8) are ASCII.
+
+    but : a byte that they must not have, or 0x80
+    which : (end - begin) bool
+    """
+    for v in range(begin, end):
+        text = data[offset[v] : offset[v + 1]]
+        odd = False
+        for i in range(len(text)):
+            odd |= (text[i] >= 0x80) | (text[i] == but)
+        which[v - begin] = not odd

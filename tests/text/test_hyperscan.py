@@ -1,0 +1,337 @@
+"""Regular expressions that Hyperscan runs: they match what RE2 says, and the set is made once."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import inside
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from reading import BINARY, STRING, few
+from test_pattern_index import alone, odd, strings
+from test_regex_index import regexes
+
+import colmatch as cm
+from colmatch.events.patterns import patterns_of
+from colmatch.schema import Type
+from colmatch.text import hyperscan_sets, regex_index
+from colmatch.text.hyperscan_sets import HyperscanSet
+from colmatch.text.hyperscan_syntax import Translated, for_hyperscan, plain
+from colmatch.text.literal_index import texts_of
+from colmatch.text.pattern_index import Pattern, PatternIndex
+from colmatch.text.reduce import reduce_pattern
+
+hs = pytest.importorskip("hyperscan")
+
+SEVERAL = ["a+b", "b.c$", "^[ab]{2,3}c", "c|d$"]
+
+
+@pytest.fixture(autouse=True)
+def folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """A folder of compiled expressions, empty. Nothing is known of other sets."""
+    monkeypatch.setattr(hyperscan_sets, "_recent", [])
+    monkeypatch.delenv("COLMATCH_REGEX", raising=False)
+    monkeypatch.setattr(hyperscan_sets, "folder", lambda: tmp_path / "regex")
+    return tmp_path / "regex"
+
+
+def together(values: pa.Array, chosen: list[Pattern], type: Type = STRING) -> set[tuple[int, int]]:
+    index = PatternIndex(chosen, range(len(chosen)), type)
+    index.regex.wait()
+    value, pattern = index.matches(values)
+    pairs = list(zip(value.tolist(), pattern.tolist()))
+    assert len(set(pairs)) == len(pairs), "a pair is there twice"
+    return set(pairs)
+
+
+def translated(*expressions: str) -> list[Translated]:
+    return [Translated(expression.encode(), True) for expression in expressions]
+
+
+@pytest.mark.parametrize(
+    ("regex", "expression", "exact"),
+    [
+        ("ab[c-e]", "ab[c-e]", True),
+        ("a b-c", r"a b\x2dc", True),
+        ("(?P<n>a)(?<m>b)(c)", "(?:a)(?:b)(?:c)", True),
+        ("a$", r"a\z", True),
+        (r"(a|b$)", r"(?:a|b\z)", True),
+        ("^a|^b", "^a|^b", True),
+        ("(?U)a+?b*", "a+b*", True),
+        ("(?is)a.", "(?is)a.", True),
+        ("a(?i:b)", "a(?i:b)", True),
+        ("é+", r"(?:\xc3\xa9)+", True),
+        ("[é-ü]", r"[\xc3\xa9-\xc3\xbc]", True),
+        (r"\x41\x{7a}", r"\x41\x7a", True),
+        (r"[\x41-\x{5a}]", r"[\x41-\x5a]", True),
+        ("a{2}b{3,}?c{0,4}", "a{2}b{3,}c{0,4}", True),
+        (r"\s\S\d\D\w\W\b\B", r"\s\S\d\D\w\W\b\B", True),
+        ("a^b", "ab", False),
+        ("(a|^b)c{2,300}", "(?:a|^b)c{2,300}", True),
+        ("a(b|^c){2,300}d", "a(?:b|c){2,}d", False),
+        ("x{50}$y", "x{4,}y", False),
+        ("a$b", "ab", False),
+        ("(?m)^a$", "a", False),
+        (r"\pLa", r"[\x01-\x7f]a", False),
+        (r"[\pL\d]a", r"[\x01-\x7f]a", False),
+        (r"\Ca", r"[\x01-\x7f]a", False),
+        ("(?i)ſa", r"(?i)[\x01-\x7f]a", False),
+        ("(?i)[à-ӿ]a", r"(?i)[\x01-\x7f]a", False),
+        (r"\va", r"[\x01-\x7f]a", False),
+        (r"[\v]a", r"[\x01-\x7f]a", False),
+        (r"\x{e9}a", r"[\x01-\x7f]a", False),
+    ],
+)
+def test_translations(regex: str, expression: str, exact: bool) -> None:
+    assert not reduce_pattern("rlike", regex).error
+    assert for_hyperscan(regex, True) == (expression.encode(), exact)
+
+
+@pytest.mark.parametrize(
+    "regex",
+    ["a(?i)b", "a(?-s:b)", "a(?m:^b)", r"\Qa+\E", "^*a", "(^a|b)+c", "a{0}b", "(abcdef){1000}", "(" * 300 + ")" * 300],
+)
+def test_what_is_left_to_re2(regex: str) -> None:
+    assert not reduce_pattern("rlike", regex).error
+    assert for_hyperscan(regex, True) is None
+
+
+def test_bytes_are_no_characters() -> None:
+    assert for_hyperscan("é*x", False) is None
+    assert for_hyperscan("e*x", False) == (b"e*x", True)
+
+
+def test_plain_strings() -> None:
+    array = strings([b"", b"ab\n\t\0", b"\xc3\xa9", b"\x0b", b"", b"~\x7f", b"a\x80"], pa.large_binary())
+    assert plain(texts_of(array)).tolist() == [True, True, False, False, True, True, False]
+    assert plain(texts_of(array)._replace(begin=2, end=6)).tolist() == [False, False, True, True]
+
+
+subjects = st.text("abcksKSA\u212a\u017fé.{}]-\n\x0b ", max_size=8) | st.text("abkA. \n", max_size=8)
+
+
+@few
+@given(st.lists(regexes, min_size=4, max_size=12), st.lists(subjects, min_size=1, max_size=8))
+def test_as_one_by_one(chosen: list[str], values: list[str]) -> None:
+    known = [("rlike", regex) for regex in dict.fromkeys(chosen) if not reduce_pattern("rlike", regex).error]
+    array = pa.array(values, pa.large_string())
+    assert together(array, known) == alone(array, known)
+
+
+@few
+@given(st.lists(regexes, min_size=4, max_size=8), st.lists(odd, min_size=1, max_size=8))
+def test_what_is_not_utf8(chosen: list[str], values: list[bytes]) -> None:
+    known = [("rlike", regex) for regex in dict.fromkeys(chosen) if not reduce_pattern("rlike", regex).error]
+    for arrow, type in ((pa.large_string(), STRING), (pa.large_binary(), BINARY)):
+        array = strings(values, arrow)
+        assert together(array, known, type) == alone(array, known)
+
+
+@pytest.fixture
+def run_by_re2(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many strings are handed to each run of RE2."""
+    sizes: list[int] = []
+
+    class Compute:
+        def __getattr__(self, name: str) -> Any:
+            return getattr(pc, name)
+
+        def match_substring_regex(self, strings: pa.Array, pattern: str) -> pa.Array:
+            sizes.append(len(strings))
+            return pc.match_substring_regex(strings, pattern=pattern)
+
+    monkeypatch.setattr(regex_index, "pc", Compute())
+    return sizes
+
+
+def test_who_runs_what(run_by_re2: list[int]) -> None:
+    """Of 40 strings, 38 are plain: RE2 runs the one expression that is not translated over these,
+    all five over the other two, and verifies three matches of what is not exact.
+    """
+    array = pa.array([*(f"x{i % 10}" for i in range(35)), "q.q", "qq", "pqq", "é", "\x0b"], pa.large_string())
+    known = [("rlike", regex) for regex in ["[0-4]$", "^x[5-9]", "[pq]{3}", "[u-z](?i)[x-z]", "q(^p|.?q)$"]]
+    assert together(array, known) == alone(array, known)
+    assert sorted(run_by_re2) == [2, 2, 2, 2, 2, 3, 38]
+
+
+@pytest.mark.parametrize("size", [4096, 3])
+def test_refused_expressions(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
+    """Hyperscan does not say which it refuses; these can never match."""
+    monkeypatch.setattr(hyperscan_sets, "SIZE", size)
+    chosen = ["a", r"^\b$", "b+", r"^\b-", "c", r"-\b$", "ab"]
+    array = pa.array(["a", "ab", "-", "", "cb"], pa.large_string())
+    known = [("rlike", regex) for regex in chosen]
+    assert together(array, known) == alone(array, known)
+    made = HyperscanSet([found for regex in chosen if (found := for_hyperscan(regex, True))])
+    assert made.wait() and made.taken is not None
+    assert made.taken.tolist() == [True, False, True, False, True, False, True]
+    again = HyperscanSet(made.expressions)  # from the file
+    assert again._thread is None and again.taken is not None
+    assert again.taken.tolist() == made.taken.tolist()
+    for each in (made, again):
+        value, expression = each.scan([b"ab", b"", b"cbb"])
+        assert set(zip(value.tolist(), expression.tolist())) == {(0, 0), (0, 2), (0, 6), (2, 2), (2, 4)}
+
+
+def test_all_are_refused() -> None:
+    known = [("rlike", rf"^\b{character}") for character in "-+/;"]
+    array = pa.array(["-", "a"], pa.large_string())
+    assert together(array, known) == alone(array, known)
+
+
+def test_until_it_is_compiled_re2_does_it(monkeypatch: pytest.MonkeyPatch, run_by_re2: list[int]) -> None:
+    may_compile = threading.Event()
+    compiled = hyperscan_sets._compiled
+    monkeypatch.setattr(hyperscan_sets, "_compiled", lambda chosen: may_compile.wait() and compiled(chosen))
+    known = [("rlike", regex) for regex in SEVERAL]
+    array = pa.array(["aab", "bxc", "abc", "d"], pa.large_string())
+    index = PatternIndex(known, range(4), STRING)
+    first = [set(zip(*map(np.ndarray.tolist, index.matches(array))))]
+    assert len(run_by_re2) == 4
+    may_compile.set()
+    index.regex.wait()
+    assert [set(zip(*map(np.ndarray.tolist, index.matches(array))))] == first == [alone(array, known)]
+    assert len(run_by_re2) == 4
+
+
+def test_a_failure_is_logged_once(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    def fail(*_: Any) -> Any:
+        raise MemoryError("no room")
+
+    monkeypatch.setattr(hyperscan_sets, "_compiled", fail)
+    array = pa.array(["aab", "bxc", "abc", "d"], pa.large_string())
+    known = [("rlike", regex) for regex in SEVERAL]
+    index = PatternIndex(known, range(4), STRING)
+    for _ in range(3):
+        index.regex.wait()
+        assert set(zip(*map(np.ndarray.tolist, index.matches(array)))) == alone(array, known)
+    (record,) = [record for record in caplog.records if "Hyperscan" in record.getMessage()]
+    assert "no room" in record.getMessage() and "RE2" in record.getMessage()
+
+
+def test_another_process_finds_what_is_compiled(folder: Path) -> None:
+    assert HyperscanSet(translated(*SEVERAL)).wait()
+    (file,) = folder.iterdir()
+    assert file.stat().st_mode & 0o022 == 0
+    found = HyperscanSet(translated(*SEVERAL))
+    assert found._thread is None and found.scan([b"aab"])[1].tolist() == [0]
+
+
+SPOIL: dict[str, Callable[[bytes], bytes]] = {
+    "cut": lambda data: data[:-40],
+    "empty": lambda data: b"",
+    "changed": lambda data: data[:1000] + b"?" + data[1001:],
+    "other": lambda data: data.replace(b"taken", b"token"),
+}
+
+
+@pytest.mark.parametrize("spoil", SPOIL)
+def test_spoilt_files_are_made_again(spoil: str, folder: Path) -> None:
+    assert HyperscanSet(translated(*SEVERAL)).wait()
+    (file,) = folder.iterdir()
+    whole = file.read_bytes()
+    file.write_bytes(SPOIL[spoil](whole))
+    again = HyperscanSet(translated(*SEVERAL))
+    assert again._thread and again.wait()
+    assert again.scan([b"aab"])[1].tolist() == [0]
+    assert HyperscanSet(translated(*SEVERAL))._thread is None
+
+
+def test_files_of_other_sets(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+    monkeypatch.setattr(hyperscan_sets, "FILES_KEPT", 2)
+    for i in range(4):
+        made = HyperscanSet(translated(f"a{i}", "b"))
+        assert made._thread and made.wait()
+    assert len(list(folder.iterdir())) == 2
+    assert HyperscanSet([Translated(b"a3", False), Translated(b"b", True)])._thread
+
+
+def test_a_folder_that_others_can_write_is_not_used(folder: Path) -> None:
+    folder.mkdir()
+    folder.chmod(0o777)
+    made = HyperscanSet(translated(*SEVERAL))
+    assert made.wait() and not list(folder.iterdir())
+
+
+def test_inserts_use_what_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An insert of one expression compiles nothing; a quarter more do."""
+    rules = {i: f"s RLIKE 'x{i}[ab]$'" for i in range(40)}
+    matcher = cm.Matcher.build(rules, {"s": "string"})
+    events = pa.table({"s": [f"x{i}b" for i in range(60)]})
+
+    def matched() -> list[int]:
+        patterns_of(inside.attributes(matcher)).wait()
+        return sorted(pair["subscription"] for pair in matcher.match(events).to_pylist())
+
+    sizes: list[int] = []
+    compiled = hyperscan_sets._compiled
+    monkeypatch.setattr(hyperscan_sets, "_compiled", lambda chosen: sizes.append(len(chosen)) or compiled(chosen))
+    assert matched() == list(range(40))
+    for i in range(40, 52):
+        matcher.insert({i: f"s RLIKE 'x{i}[ab]$'"})
+        assert matched() == list(range(i + 1))
+    matcher.delete([3])
+    assert matched() == [i for i in range(52) if i != 3]
+    assert sizes == [40]
+    matcher.insert({52: "s RLIKE 'x52[ab]$'"})
+    assert matched() == [i for i in range(53) if i != 3]
+    assert sizes == [40, 53]
+
+
+def test_threads_scan_at_once() -> None:
+    known = [("rlike", regex) for regex in SEVERAL]
+    index = PatternIndex(known, range(4), STRING)
+    index.regex.wait()
+    array = pa.array(["aab", "bxc", "abc", "d", "é"] * 400, pa.large_string())
+    expected = alone(array, known)
+    found: list[set[tuple[int, int]]] = []
+
+    def run() -> None:
+        found.extend(set(zip(*map(np.ndarray.tolist, index.matches(array)))) for _ in range(5))
+
+    threads = [threading.Thread(target=run) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [expected] * 20
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no forks here")
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+def test_a_child_of_a_process_that_compiles(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The thread is not in the child, which starts one of its own."""
+    may_compile = threading.Event()
+    compiled, parent = hyperscan_sets._compiled, os.getpid()
+    monkeypatch.setattr(
+        hyperscan_sets,
+        "_compiled",
+        lambda chosen: (os.getpid() != parent or may_compile.wait()) and compiled(chosen),
+    )
+    made = HyperscanSet(translated(*SEVERAL))
+    child = os.fork()
+    if not child:
+        os._exit(0 if made.wait() and made.scan([b"aab"])[1].tolist() == [0] else 1)
+    assert os.waitpid(child, 0)[1] == 0
+    may_compile.set()
+    assert made.wait()
+
+
+def test_the_setting(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLMATCH_REGEX", "re2")
+    known = [("rlike", regex) for regex in SEVERAL]
+    assert not PatternIndex(known, range(4), STRING).regex._sets
+    monkeypatch.setenv("COLMATCH_REGEX", "pcre")
+    with pytest.raises(cm.OptionError, match="COLMATCH_REGEX=pcre: .*re2"):
+        PatternIndex(known, range(4), STRING)
+    monkeypatch.delenv("COLMATCH_REGEX")
+    assert PatternIndex(known, range(4), STRING).regex._sets
+    assert not PatternIndex(known[:3], range(3), STRING).regex._sets
