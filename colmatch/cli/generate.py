@@ -89,6 +89,15 @@ def _fields(command: _F) -> _F:
     return command
 
 
+def _of_texts(name: str, given: dict[str, Any]) -> Any:
+    from colmatch.workload import TextWorkload
+
+    other = sorted(set(given) - {"subscriptions", "seed"})
+    if other:
+        raise click.UsageError(f"--{other[0].replace('_', '-')} says nothing of {name}")
+    return TextWorkload(name, **given)
+
+
 @click.command()
 @click.argument("name")
 @click.option("-o", "--output", "folder", metavar="DIR", help="Write subs.parquet and events.parquet into this folder.")
@@ -116,7 +125,8 @@ def generate(
     """Write made-up subscriptions and events, as the papers measure indexes with.
 
     NAME is one of dense, dense-planted, dense-equal, pstree-dense, pstree-sparse, opindex, bestar,
-    ads, querylog. Options change what it says; colmatch/workload/parameters.py tells more of them.
+    ads, querylog. Or it is detections or user-agents, whose subscriptions are expressions: text
+    patterns. Options change what a name says; colmatch/workload/parameters.py tells more of them.
     The same options give the same files.
 
     \b
@@ -127,6 +137,7 @@ def generate(
     from colmatch.cli.places import format_of
     from colmatch.cli.writing import write_all
     from colmatch.workload import named
+    from colmatch.workload.strings import NAMES as TEXT_WORKLOADS
     from colmatch.workload.subscriptions import TEXTS
     from colmatch.workload.subscriptions import schema as predicate_schema
 
@@ -134,7 +145,12 @@ def generate(
         raise click.UsageError("say where to write: -o DIR, or --subs and --events")
     if subs is not None and subs == events:
         raise click.UsageError("--subs and --events are the same file")
-    workload = named(name, **{field: value for field, value in given.items() if value is not None})
+    given = {field: value for field, value in given.items() if value is not None}
+    workload: Any = _of_texts(name, given) if name in TEXT_WORKLOADS else named(name, **given)
+    if name in TEXT_WORKLOADS:
+        if text is False:
+            raise click.UsageError(f"the subscriptions of {name} are expressions: leave out --predicates")
+        text = True
     if folder is not None:
         os.makedirs(folder, exist_ok=True)
         extension = format or "parquet"
