@@ -183,7 +183,8 @@ def find_inside(filters, data, start, stop, stamp, mark, pattern, fill):
 def may_have(text, few):
     """Says whether one of a few literals may be in a string (uint8).
 
-    Its first, middle and last byte are there, as far from each other. A processor compares many bytes at once: 0.04 ns a byte and literal (AMD EPYC, 2026-11-26).
+    Its first, middle and last byte are there, as far from each other. A processor compares many
+    bytes at once: 0.04 ns a byte and literal (AMD EPYC, 2026-11-26).
     """
     for j in range(len(few)):
         size = few[j, SIZE]
