@@ -180,7 +180,7 @@ class Compiler:
 
         None where it has other parts than phrases that can stand alone.
         """
-        if "--" in shape or "/*" in shape:
+        if "--" in shape or "/*" in shape or shape.count("(") != shape.count(")"):
             return None
         baked: list[int] = []
         tree = self._tree(text, shape, literals, baked)

@@ -5,13 +5,15 @@ each new shape is read as any text is, and its formulas, one for each mode, beco
 over *leaves*, with which kernels put texts together.
 
 A shape cannot be used where its first phrase is no condition by itself, does not fit the schema, or
-is a special function. Texts with such a phrase are read one by one. A literal that the kernel did
+is a special function. Texts with such a phrase are read one by one; where the schema refuses its
+column, the error is kept for texts that have no other fault. A literal that the kernel did
 not find, such as ``X'1F'``, is a part of the shape. One that is a part of what is computed, as the
 7 in ``x % 7 = 1``, is so for kernels, too, once that is known of a shape.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -19,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from colmatch.arrays.growing import longer
-from colmatch.expr.ast import Refusal
+from colmatch.expr.ast import Refusal, Subject
 from colmatch.expr.normalise import Normaliser
 from colmatch.expr.tree import Any_, Formula, Modes, fold
 from colmatch.kernels.sql import arrays as sq
@@ -29,6 +31,7 @@ from colmatch.lowering.groups import group_key
 from colmatch.schema import Type
 from colmatch.sql.literals import Reading
 from colmatch.sql.parse import Parser
+from colmatch.sql.refused import refused
 from colmatch.sql.split import members, unescape
 
 I64 = NDArray[np.int64]
@@ -57,6 +60,20 @@ class Meaning(NamedTuple):
     depth: int
     formulas: Modes
     given: list[int | Constant]  # literals by slot: which of those that the kernel found, or what the shape has
+
+
+class RefusedPhrase(NamedTuple):
+    """What is wrong with a phrase, wherever it is the only fault of a text."""
+
+    message: str
+    depth: int
+    literal: int  # the literal of the phrase that is to blame, -1 where its column is
+    column: re.Pattern[str]  # its name as a word, in any case
+
+    def column_at(self, text: str) -> int | None:
+        """Returns where the column is in a text, in characters; None where it is there twice."""
+        found = list(self.column.finditer(text))
+        return found[0].start() if len(found) == 1 else None
 
 
 class Tests(NamedTuple):
@@ -105,6 +122,7 @@ class PhraseBook:
         self._places: list[int] = []  # the slots of these operands within their phrase
         self.constants: list[Any] = []
         self._baked: dict[bytes, int] = {}  # shapes some of whose literals distinguish phrases: the bits of these
+        self.refused: dict[int, RefusedPhrase] = {}  # of some phrases that are not usable
         self._known = 0
         self.meanings, self.tests = self._meanings(), self._tests()
 
@@ -160,7 +178,13 @@ class PhraseBook:
                 if not apart and baked < 1 << 62:
                     self._baked[shape] = phrases.baked[phrase] = baked
                 return None
-            formulas = self._normaliser.modes(tree)
+            try:
+                formulas = self._normaliser.modes(tree)
+            except Refusal as refusal:
+                known = _refused(refusal, reading, given)
+                if known is not None and not baked:
+                    self.refused[phrase] = known
+                return None
         except (Refusal, ValueError):
             return None
         finally:
@@ -236,6 +260,27 @@ class PhraseBook:
         return Tests(
             *(np.array(some, np.int64) for some in (self._conversion, self._slot_first, self._slots, self._places))
         )
+
+
+def _refused(refusal: Refusal, reading: Reading, given: list[int | Constant]) -> RefusedPhrase | None:
+    """Returns what is wrong with all phrases of a shape; None where that may depend on their
+    literals, or on more than a column.
+    """
+    subject = None if refusal.predicate is None else refusal.predicate.subject
+    if refusal.at is not None or subject is None or subject != Subject(subject.path[:1]) or "`" in reading.text:
+        return None
+    literal = -1
+    if 0 <= refusal.slot < len(given):
+        found = given[refusal.slot]
+        if not isinstance(found, int):
+            return None
+        literal = found
+    error = refused(refusal, reading, reading.text)
+    literals = re.compile("|".join(rf"(?<!\w){re.escape(str(one))}(?!\w)" for one in reading.literals) or "(?!)")
+    if literals.search(error.message):
+        return None
+    name = re.compile(rf"(?<!\w){re.escape(subject.path[0])}(?!\w)", re.IGNORECASE)
+    return RefusedPhrase(error.message, reading.depth, literal, name)
 
 
 def _has_call(formula: Formula) -> bool:

@@ -190,8 +190,11 @@ class SubscriptionReader:
                 while start < len(expressions) and not (failed and errors == "raise"):
                     if start:
                         compiler, _ = self._compiler_for(given.weights is not None)
-                    stop, left = self._next_piece(compiler if by_kernels else None, expressions, start, lowering)
+                    stop, left, found = self._next_piece(compiler if by_kernels else None, expressions, start, lowering)
                     shown.update(stop - start - len(left))
+                    failed.update(found)
+                    if found and errors == "raise":  # what is read one by one may be wrong before it
+                        left = [number for number in left if number < min(found)]
                     texts = expressions[start:stop] if isinstance(left, range) else map(expressions.__getitem__, left)
                     numbered = counted(zip(left, texts, strict=True), shown)
                     forms = _forms(compiler, numbered, failed, stop=errors == "raise")
@@ -202,18 +205,19 @@ class SubscriptionReader:
                     lowering.let_go()
                     start = stop
         if errors == "raise" and failed:
-            ((sub, first),) = failed.items()
-            raise first.at(ids[sub])
+            sub = min(failed)
+            raise failed[sub].at(ids[sub])
         return _finish(lowering, attributes, ids, (compiler, expressions), failed, errors, tags, zoned)
 
     def _next_piece(
         self, compiler: Any, expressions: Sequence[Any], start: int, lowering: Lowering
-    ) -> tuple[int, Sequence[int]]:
+    ) -> tuple[int, Sequence[int], dict[int, ExpressionError]]:
         """Has kernels read expressions from ``start`` on, where they can.
 
         compiler : of single texts, None where kernels can read none
 
-        Returns where the next ones begin, and the numbers of those that are to be read one by one.
+        Returns where the next ones begin, the numbers of those that are to be read one by one, and
+        the errors of others by their numbers.
         """
         stop = min(start + PIECE, len(expressions))
         few = stop - start < FEWEST_TEXTS or compiler is None
@@ -225,9 +229,10 @@ class SubscriptionReader:
 
                 kept = self._texts = TextReader(compiler)
             if kept.is_ready():
-                return stop, (start + kept.read(texts, start, lowering)).tolist()
+                left, errors = kept.read(texts, start, lowering)
+                return stop, (start + left).tolist(), {start + text: error for text, error in errors.items()}
             stop = min(start + MEANWHILE, stop)
-        return stop, range(start, stop)
+        return stop, range(start, stop), {}
 
     def _compiler_for(self, by_attribute: bool) -> tuple[Compiler | BetreeCompiler, FewExpressions]:
         """Returns the compiler, and what lowers a few forms."""

@@ -16,13 +16,16 @@ from numpy.typing import NDArray
 
 from colmatch.arrays.growing import extended
 from colmatch.arrays.ranges import ranges_of
+from colmatch.errors import ExpressionError
 from colmatch.events.reader import texts_of
 from colmatch.kernels._jit import is_ready
 from colmatch.kernels.layout import DTYPES
+from colmatch.kernels.sql import arrays as sq
 from colmatch.kernels.sql import assemble, cut, literals
-from colmatch.kernels.sql.arrays import DIGIT, DOT, LETTER, PLAIN, REFUSED, SPACE, Cut, Made
+from colmatch.kernels.sql.arrays import Cut, Made
 from colmatch.lowering.lower import Lowering, Programs
 from colmatch.sql.compile import Compiler
+from colmatch.sql.literals import Reading
 from colmatch.sql.phrases import PhraseBook
 
 I64 = NDArray[np.int64]
@@ -31,11 +34,17 @@ Arrays = TypeVar("Arrays", Cut, Made, assemble.Nodes)
 
 def _kinds() -> NDArray[np.uint8]:
     """Returns the class of each byte."""
-    kinds = np.full(256, PLAIN, np.uint8)
-    kinds[:32] = kinds[127] = REFUSED
-    for text, kind in (("\t\n\r ", SPACE), ("0123456789", DIGIT), (".", DOT), ("`", LETTER), ("#$;?@\\{}~", REFUSED)):
+    kinds = np.full(256, sq.PLAIN, np.uint8)
+    kinds[:32] = kinds[127] = sq.REFUSED
+    for text, kind in (
+        ("\t\n\r ", sq.SPACE),
+        ("0123456789", sq.DIGIT),
+        (".", sq.DOT),
+        ("`", sq.LETTER),
+        ("#$;?@\\{}~", sq.REFUSED),
+    ):
         kinds[list(text.encode())] = kind
-    kinds[list(b"_ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz") + list(range(128, 256))] = LETTER
+    kinds[list(b"_ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz") + list(range(128, 256))] = sq.LETTER
     return kinds
 
 
@@ -91,12 +100,17 @@ class TextReader:
         self._ready = all(known)
         return self._ready
 
-    def read(self, texts: pa.StringArray, first: int, lowering: Lowering) -> I64:
+    def read(
+        self, texts: pa.StringArray, first: int, lowering: Lowering
+    ) -> tuple[NDArray[np.int64], dict[int, ExpressionError]]:
         """Gives texts to the lowering, but for those that kernels are not sure of.
 
         first : number of the subscription that the first text is of
 
-        Returns the places of the others, ascending.
+        Returns
+        -------
+        left : the places of those that are to be read one by one, ascending
+        errors : of others, by their places
         """
         missing = texts.is_null().to_numpy(zero_copy_only=False)
         offset, data = texts_of(texts.fill_null("") if missing.any() else texts)
@@ -104,9 +118,43 @@ class TextReader:
         found = self._cut(data, offset, left)
         while self._book.learn(data, found):
             found = self._cut(data, offset, left)
+        is_cut = found.unsure == 0
         made = self._assembled(found)
         self._add(data, found, made, first, lowering)
-        return np.flatnonzero(found.unsure)
+        errors = self._errors(texts, offset, found, is_cut & (found.unsure > 0))
+        found.unsure[list(errors)] = 0
+        return np.flatnonzero(found.unsure), errors
+
+    def _errors(
+        self, texts: pa.StringArray, offset: NDArray[np.int32], found: Cut, wanted: NDArray[np.bool_]
+    ) -> dict[int, ExpressionError]:
+        """Returns the errors of texts whose only fault is a phrase that is known to be refused."""
+        known, used = self._book.refused, int(found.first[-1])
+        if not known or not wanted.any():
+            return {}
+        token = found.token[:used]
+        phrase = np.maximum(token, 0)
+        is_bad = np.where(token < 0, token <= sq.OPEN_TRUE, self._book.meanings.usable[phrase] == 0)
+        bad = np.flatnonzero(is_bad)
+        first = np.searchsorted(bad, found.first)
+        literal = ranges_of(np.where(token < 0, 0, self._book.phrases.literals[phrase]))
+        errors: dict[int, ExpressionError] = {}
+        for text in np.flatnonzero(wanted & (np.diff(first) == 1)).tolist():
+            at = bad[first[text]]
+            why = known.get(int(token[at]))
+            if why is None or found.depth[text] + why.depth > self._limits[-1]:
+                continue
+            written = texts[text].as_py()
+            if why.literal < 0:
+                place = why.column_at(written)
+            else:
+                which = found.literal_first[text] + literal[at] - literal[found.first[text]] + why.literal
+                is_quoted = int(found.mark[which]) & ~sq.ESCAPED in (sq.STRING, sq.QUOTED)
+                place = len(written.encode()[: found.begin[which] - offset[text]].decode()) - is_quoted
+            if place is not None:
+                line, column = Reading(written).place(place)
+                errors[text] = ExpressionError(why.message, line=line, column=column)
+        return errors
 
     def _cut(self, data: NDArray[np.uint8], offset: NDArray[np.int32], left: NDArray[np.bool_]) -> Cut:
         """Cuts all texts but those that are left out."""

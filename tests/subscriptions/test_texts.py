@@ -30,18 +30,20 @@ class Counted(NamedTuple):
 
     given: list[int]
     left: list[int]
+    errors: list[int]
 
 
 @pytest.fixture
 def counted(monkeypatch: pytest.MonkeyPatch) -> Counted:
     """Has kernels read all that they can, and counts."""
-    found, read = Counted([], []), TextReader.read
+    found, read = Counted([], [], []), TextReader.read
 
     def counting(self: TextReader, texts: pa.StringArray, *others: Any) -> Any:
-        left = read(self, texts, *others)
+        left, errors = read(self, texts, *others)
         found.given.append(len(texts))
         found.left.extend(left.tolist())
-        return left
+        found.errors.extend(errors)
+        return left, errors
 
     monkeypatch.setattr(TextReader, "is_ready", lambda self: True)
     monkeypatch.setattr(TextReader, "read", counting)
@@ -163,6 +165,50 @@ def test_sure(text: str, counted: Counted) -> None:
 def test_unsure(text: str, counted: Counted) -> None:
     check_same([text, "a > 0"], SCHEMA, EVENTS)
     assert counted.left == [0]
+
+
+REFUSED = [
+    "nope = 1",
+    "a = 1 AND nope = 2",
+    "NOT (a = 3 OR nope IN (1, 2)) AND b = 1",
+    "name = 'né' OR\n nope > 1",
+    "a = 'x'",
+    "name = 'é''é' AND b = 1 OR a = 'y'",
+    "a IN (1, 2) AND b IN ('x', 'y')",
+    "flag > 3 OR a = 1",
+    "a BETWEEN 1 AND 'x' OR flag",
+    "a = 2 AND nope IS NULL",
+]
+
+
+def test_errors_of_phrases_are_kept(counted: Counted) -> None:
+    """Where a phrase that is refused is all that is wrong with a text, nobody reads it again."""
+    check_same(REFUSED, SCHEMA, EVENTS)
+    assert counted.errors == list(range(len(REFUSED))) and counted.left == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "nope = 1 OR nope = 2",
+        "nope = 1 OR NOPE = 1",
+        "name = 'nope' OR nope = 1",
+        "nope = 1 OR other = 2",
+        "`nope` = 1",
+        "nope.x = 1 AND a = 1",
+        "nope['x'] = 1",
+        "abs(nope) = 1",
+        "a = 1 AND (nope = 1 OR b = 2) IS UNKNOWN",
+        "nope = 1 AND a = 1 -- behind",
+        "NOT " * 7 + "(" * 7 + "nope = 1" + ")" * 7,
+        "((((nope + 1)))) = 1",
+        "nope = 1)",
+        "a % 0 = 'x' AND nope = 1",
+    ],
+)
+def test_errors_that_are_not_kept(text: str, counted: Counted) -> None:
+    texts = [*REFUSED, text, f"a = 1 AND {text}", text.replace("= 1", "= 3"), f"{text} OR a = 1"]
+    check_same(texts, SCHEMA, EVENTS, options=cm.Options(max_depth=12))
 
 
 def test_places_of_errors(counted: Counted) -> None:
