@@ -112,6 +112,9 @@ def _coalesced(parts: list[exp.Expr]) -> exp.Expr:
     return found
 
 
+MOST_REPEATED = 20_000  # parts of a value that stands in several places, all of these together
+
+
 class ComputedReader:
     """Reads the computed values of one text.
 
@@ -192,12 +195,13 @@ class ComputedReader:
                 return Computed("isnull", (inner,))
             return Computed("istrue" if what.args["this"] else "isfalse", (inner,))
         if kind is exp.Between:
-            value, low, high = [self.read(args[part], deeper) for part in ("this", "low", "high")]
+            value, low, high = [self._repeated(args[part], deeper) for part in ("this", "low", "high")]
             ends = [(low, high), (high, low)] if args.get("symmetric") else [(low, high)]
             within = [Computed("and", (Computed(">=", (value, a)), Computed("<=", (value, b)))) for a, b in ends]
             return self._known(within[0] if len(within) == 1 else Computed("or", tuple(within)))
         if kind is exp.In and args.get("expressions"):
-            value, members = self.read(args["this"], deeper), self._members(args["expressions"], deeper)
+            members = self._members(args["expressions"], deeper)
+            value = self._repeated(args["this"], deeper, len(members))
             same = [Computed("=", (value, member)) for member in members]
             return self._known(same[0] if len(same) == 1 else Computed("or", tuple(same)))
         if kind in _PATTERNS and not args.get("negate"):
@@ -213,6 +217,14 @@ class ComputedReader:
             )
             raise Refusal(said, self._begin(node))
         raise Refusal("a column, a literal or a function of them is needed here", self._begin(node))
+
+    def _repeated(self, node: exp.Expr, depth: int, times: int = 2) -> Computed:
+        """Returns what a node computes, which is so often a part of what is made of it."""
+        found = self.read(node, depth)
+        if times > 1 and _parts(found) * times > MOST_REPEATED:
+            said = "BETWEEN and IN within each other repeat this value too often: split the condition"
+            raise Refusal(said, self._begin(node))
+        return found
 
     def _members(self, nodes: list[exp.Expr], depth: int) -> list[Computed]:
         """Returns the members of a list, whose literals may be in one slot."""
@@ -252,6 +264,15 @@ class ComputedReader:
             suffix = found[1].upper() if found else ""
             return number(kind, "-" + text if negative else text, suffix)
         return Computed("literal", (_TYPES[kind], text))
+
+
+def _parts(value: Computed) -> int:
+    """Returns how many parts a value has, ``MOST_REPEATED`` if there are more."""
+    count, stack = 0, [value]
+    while stack and count < MOST_REPEATED:
+        count += 1
+        stack.extend([part for part in stack.pop().arguments if isinstance(part, Computed)])
+    return count
 
 
 _TYPES = {

@@ -39,6 +39,7 @@ _PATTERNS = {
 }  # fmt: skip
 _WITH_NOT = (exp.In, exp.Between, exp.Like, exp.ILike, exp.RegexpLike)
 
+MOST_CHOICES = 50_000  # conditions of CASE, if and coalesce that are written out, beyond a few for each word
 SHALLOW = 8  # levels of nesting that any stack has room for
 FRAMES = 60  # of the stack, for a level: the interpreted sqlglot takes some 20
 
@@ -149,9 +150,14 @@ class Parser:
     def _convert(self, root: exp.Expr, reading: Reading) -> Expr:
         done: list[Expr] = []
         stack: list[Any] = [root]
+        room_left = MOST_CHOICES + 4 * len(reading.tokens)
         while stack:
             node = stack.pop()
             kind = type(node)
+            room_left -= 1
+            if room_left < 0:  # each condition of a choice is there twice
+                said = "conditions in CASE, if or coalesce within each other make this too large: split the expression"
+                raise Refusal(said, begin_of(root, reading))
             if kind is exp.And or kind is exp.Or:
                 parts = []
                 while type(node) is kind:  # a chain leans to the left and may be 60,000 long

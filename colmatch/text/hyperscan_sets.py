@@ -1,8 +1,8 @@
 """Regular expressions that Hyperscan runs together over each string.
 
-Compiling takes 3 ms an expression. So a thread does it, and until it is done expressions are run in
-another way. The result, 2 KB an expression, is kept in the cache folder, where other processes find
-it: it loads in less than a millisecond.
+Compiling takes up to 3 ms an expression. So a thread does it, and until it is done expressions are
+run in another way. The result, up to 2 KB an expression, is kept in the cache folder, where other
+processes find it: it loads in less than a millisecond.
 
 The package ``hyperscan`` has Vectorscan inside. It calls Python for each match, and is called for
 each string: 0.2 of the 13 us that 1,269 expressions over user agents take. ``pyperscan`` does the
@@ -12,16 +12,15 @@ same, and neither lets kernels call the library.
 from __future__ import annotations
 
 import hashlib
-import importlib.util
 import io
 import logging
 import os
 import time
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from pathlib import Path
 from threading import Thread
 from typing import Any
-from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +34,7 @@ SIZE = 4096  # expressions of one database
 FILES_KEPT = 64
 SETS_KEPT = 16  # of this process
 CHANGE_LEAST = 4  # expressions
+DIGEST = 32  # bytes at the head of a file
 FORMAT = 1  # of files, and of the flags that expressions are compiled with
 SUFFIX = ".hyperscan"
 TAKEN = "taken"  # in a file: beside databases, which have the number of their first expression
@@ -57,7 +57,19 @@ def available() -> bool:
     wanted = os.environ.get(SETTING, "")
     if wanted not in ("", "re2"):
         raise OptionError(f"{SETTING}={wanted}: write {SETTING}=re2, or leave it empty to use Hyperscan if it is there")
-    return not wanted and importlib.util.find_spec("hyperscan") is not None
+    return not wanted and _is_installed()
+
+
+@lru_cache(1)
+def _is_installed() -> bool:
+    try:
+        _hyperscan()
+    except ModuleNotFoundError:
+        return False
+    except ImportError as error:
+        _log.warning("RE2 runs all regular expressions, since the package hyperscan cannot be imported: %s", error)
+        return False
+    return True
 
 
 def folder() -> Path | None:
@@ -67,15 +79,17 @@ def folder() -> Path | None:
 
 
 def sets_for(expressions: Sequence[Translated]) -> list[HyperscanSet]:
-    """Returns the set to use for some expressions, and one to use until it is compiled.
+    """Returns the set to use for some expressions, and one that may be used until it is compiled.
 
-    A set that has nearly these expressions will do: an update changes few of them. So one is
-    compiled when a quarter of them have changed.
+    A set that has nearly these expressions will do: an update changes few of them. So another one
+    is compiled when a quarter of them have changed.
     """
     wanted = set(expressions)
 
     def change(known: HyperscanSet) -> int:
-        return len(wanted.symmetric_difference(known.expressions))
+        """Returns how many are new, or how many have gone if these are more."""
+        same = len(wanted.intersection(known.expressions))
+        return max(len(wanted), len(known.expressions)) - same
 
     near = sorted((known for known in _recent if change(known) < len(wanted)), key=change)[:1]
     if near and change(near[0]) < max(CHANGE_LEAST, len(wanted) // 4):
@@ -183,19 +197,15 @@ class HyperscanSet:
         try:
             if path is None or not path.exists():
                 return False
-            with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as file:
+            data = path.read_bytes()
+            if hashlib.sha256(data[DIGEST:]).digest() != data[:DIGEST]:
+                raise ValueError("the file is spoilt")
+            os.utime(path)  # those not used for long are dropped
+            with np.load(io.BytesIO(data[DIGEST:]), allow_pickle=False) as file:
                 parts = {int(name): file[name].tobytes() for name in file.files if name != TAKEN}
                 taken = file[TAKEN].tolist()
             self._use({first: hs.loadb(part, hs.HS_MODE_BLOCK) for first, part in parts.items()}, taken)
-        except (
-            OSError,
-            ValueError,
-            KeyError,
-            IndexError,
-            EOFError,
-            BadZipFile,
-            hs.error,
-        ) as error:  # also of another processor
+        except (OSError, ValueError, hs.error) as error:  # or it was made for another processor
             _log.info("%s is not used, and made again: %s", path, error)
             return False
         return True
@@ -210,7 +220,7 @@ class HyperscanSet:
         np.savez(data, allow_pickle=False, **{TAKEN: np.array(taken, np.int64)}, **parts)
         try:
             _folders.make(path.parent)
-            _folders.write(path, data.getvalue())
+            _folders.write(path, hashlib.sha256(data.getvalue()).digest() + data.getvalue())
             for old in sorted(path.parent.glob(f"*{SUFFIX}"), key=lambda file: file.stat().st_mtime)[:-FILES_KEPT]:
                 old.unlink(missing_ok=True)
         except OSError as error:
@@ -229,6 +239,8 @@ def _hyperscan() -> Any:
 
 def _compiled(expressions: Sequence[Translated]) -> tuple[Any, list[int]]:
     """Returns a database, and the places of those that are in it; it calls them by these places.
+
+    Where all are refused, there is no database.
 
     Hyperscan does not say which one it refuses, so halves are tried.
     """

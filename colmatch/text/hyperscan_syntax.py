@@ -9,10 +9,10 @@ mean the same by what is translated:
 - ``$`` becomes ``\z``, since Hyperscan's also matches before a newline at the end.
 - Greed does not matter where only the truth of a match is asked for.
 
-What else may differ becomes something that matches in more strings, and RE2 decides about these:
+What else may differ becomes something that may match in more strings, and RE2 decides about these:
 any character instead of ``\pL``, nothing instead of the anchors of ``(?m)`` and of those that
 something may precede or follow, which Hyperscan refuses. Then ``{2,100}`` becomes ``{2,}``, which
-is smaller. Flags within a group and ``\Q`` are not translated.
+is smaller. ``(?i)`` in the middle, ``(?-i:...)`` and ``\Q`` are not translated.
 
 Its mode for UTF-8 would do all strings. But in it, 184 of 1,269 public expressions took 67 s to
 compile, each alone, and two of them were refused. As bytes, all of them together took 4 s
@@ -34,7 +34,7 @@ from colmatch.text.regex_tokens import FLAGS, Sort, Token, UnknownSyntaxError, t
 POSITIONS_MOST = 4000  # characters of an expression with {n,m} written out
 FEW_TIMES = 4  # what is repeated so often at most is written out where a match need not be exact
 DEEP = 200  # groups within each other
-ANY = r"[\x01-\x7f]"
+ANY = r"[\x00-\x7f]"
 FOLDED = "\u017f\u212a"  # the long s and the Kelvin sign: ASCII letters in another case
 _VERTICAL_TAB = 0x0B
 _ESCAPED = re.compile(r"\\(x\{[0-9A-Fa-f]+\}|x[0-9A-Fa-f]{2}|.)", re.DOTALL)

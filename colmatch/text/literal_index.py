@@ -32,9 +32,7 @@ CANDIDATES = 1 << 16  # pairs there is room for, at least, before they are verif
 class Texts(NamedTuple):
     """Strings ``begin:end`` of those with bytes ``data[offset[v]:offset[v + 1]]``.
 
-    The arrays are read-only.
-
-    Results call them ``v + shift``.
+    Results call string v ``v + shift``. The arrays are read-only.
     """
 
     offset: I64
@@ -82,7 +80,7 @@ class Pairs:
         return self._found.value[: len(self)], self._found.pattern[: len(self)]
 
     def clear(self) -> None:
-        """Forgets all pairs, and keep the memory."""
+        """Forgets all pairs, and keeps the memory."""
         self._found.state[search.FILL] = 0
 
     def extend(self, values: NDArray[np.int32], patterns: NDArray[np.int32]) -> None:
@@ -208,8 +206,8 @@ def _trie(texts: Sequence[bytes]) -> automaton.Trie:
     nodes[0] = 1
     next = ranges_of(nodes[: depths + 1])
     size = int(next[-1])
-    if size >= 2**31:
-        raise OverflowError(f"the text patterns of one attribute have {size:,} different prefixes, more than 2**31")
+    if size >= 2**30:
+        raise OverflowError(f"the text patterns of one attribute have {size:,} different prefixes, more than 2**30")
     trie = automaton.Trie(np.empty(size + 1, np.int32), np.zeros(size, np.uint8), np.empty(size, np.int32))
     automaton.fill_trie(offset, data, shared, next, np.zeros(depths + 1, np.int64), trie)
     return freeze(trie)

@@ -50,13 +50,13 @@ class RegexIndex:
         self._regexes = regexes
         self._numbers = np.array(numbers, np.int32)
         self._characters = characters
-        self._name = name
-        self._re2 = Re2Index(regexes, numbers, characters, name)
+        is_alone = len(regexes) < FEWEST or not hyperscan_sets.available()
+        self._re2 = Re2Index(regexes, numbers, characters, name if is_alone else None)
         self._sets: list[HyperscanSet] = []  # the first that is compiled is used
         self._shares: _Shares | None = None
         self._place: dict[Translated, int] = {}
         self._is_exact = np.zeros(len(regexes) + 1, np.bool_)
-        if len(regexes) < FEWEST or not hyperscan_sets.available():
+        if is_alone:
             return
         for i, regex in enumerate(regexes):
             translated = for_hyperscan(regex, characters)
@@ -110,7 +110,7 @@ class RegexIndex:
             regex = np.array([self._place.get(expression, -1) for expression in each.expressions], np.int64)
             regex[~each.taken] = -1
             rest = np.setdiff1d(np.arange(len(self._regexes)), regex).tolist()
-            others = Re2Index([self._regexes[i] for i in rest], self._numbers[rest], self._characters, self._name)
+            others = Re2Index([self._regexes[i] for i in rest], self._numbers[rest], self._characters, None)
             self._shares = _Shares(each, regex, others)
             return self._shares
         return None
@@ -125,10 +125,13 @@ class _Shares(NamedTuple):
 
 
 class Re2Index:
-    """Expressions that RE2 runs, with the parameters of ``RegexIndex``."""
+    """Expressions that RE2 runs, with the parameters of ``RegexIndex``.
+
+    name : None where no warning is wanted
+    """
 
     def __init__(
-        self, regexes: Sequence[str], numbers: Sequence[int] | NDArray[np.int32], characters: bool, name: str
+        self, regexes: Sequence[str], numbers: Sequence[int] | NDArray[np.int32], characters: bool, name: str | None
     ) -> None:
         self._regexes = regexes
         self._numbers = np.array(numbers, np.int32)
@@ -151,7 +154,7 @@ class Re2Index:
             self._sets = [
                 RegexSet(rest[start : start + SIZE], characters, _places) for start in range(0, len(rest), SIZE)
             ]
-        else:
+        elif name is not None:
             what = f"{len(self._rest):,} regular expressions over {name!r} have no literal that must be in a string"
             _log.warning(
                 '%s, so each is run on every string: pip install "colmatch[regex]" runs them together',

@@ -42,7 +42,7 @@ class TextWorkload:
 
     Raises
     ------
-    OptionError : there is no such workload, or it cannot be had
+    OptionError : there is no such workload, or a number is out of range
     """
 
     def __init__(self, name: str, subscriptions: int | None = None, seed: int = 0) -> None:

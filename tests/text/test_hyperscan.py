@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from reading import BINARY, STRING, few
 from test_pattern_index import alone, odd, strings
@@ -25,7 +25,7 @@ from colmatch.schema import Type
 from colmatch.text import hyperscan_sets, regex_index
 from colmatch.text.hyperscan_sets import HyperscanSet
 from colmatch.text.hyperscan_syntax import Translated, for_hyperscan, plain
-from colmatch.text.literal_index import texts_of
+from colmatch.text.literal_index import Pairs, texts_of
 from colmatch.text.pattern_index import Pattern, PatternIndex
 from colmatch.text.reduce import reduce_pattern
 
@@ -80,14 +80,14 @@ def translated(*expressions: str) -> list[Translated]:
         ("x{50}$y", "x{4,}y", False),
         ("a$b", "ab", False),
         ("(?m)^a$", "a", False),
-        (r"\pLa", r"[\x01-\x7f]a", False),
-        (r"[\pL\d]a", r"[\x01-\x7f]a", False),
-        (r"\Ca", r"[\x01-\x7f]a", False),
-        ("(?i)ſa", r"(?i)[\x01-\x7f]a", False),
-        ("(?i)[à-ӿ]a", r"(?i)[\x01-\x7f]a", False),
-        (r"\va", r"[\x01-\x7f]a", False),
-        (r"[\v]a", r"[\x01-\x7f]a", False),
-        (r"\x{e9}a", r"[\x01-\x7f]a", False),
+        (r"\pLa", r"[\x00-\x7f]a", False),
+        (r"[\pL\d]a", r"[\x00-\x7f]a", False),
+        (r"\Ca", r"[\x00-\x7f]a", False),
+        ("(?i)ſa", r"(?i)[\x00-\x7f]a", False),
+        ("(?i)[à-ӿ]a", r"(?i)[\x00-\x7f]a", False),
+        (r"\va", r"[\x00-\x7f]a", False),
+        (r"[\v]a", r"[\x00-\x7f]a", False),
+        (r"\x{e9}a", r"[\x00-\x7f]a", False),
     ],
 )
 def test_translations(regex: str, expression: str, exact: bool) -> None:
@@ -115,10 +115,11 @@ def test_plain_strings() -> None:
     assert plain(texts_of(array)._replace(begin=2, end=6)).tolist() == [False, False, True, True]
 
 
-subjects = st.text("abcksKSA\u212a\u017fé.{}]-\n\x0b ", max_size=8) | st.text("abkA. \n", max_size=8)
+subjects = st.text("abcksKSA\u212a\u017fé.{}]-\n\x0b\0 ", max_size=8) | st.text("abkA. \n", max_size=8)
 
 
 @few
+@example([r"[^\pL]a", r"\Ca", r"[^\v]a", "b"], ["\0a", "\x7fa", "\x0ba", "\0b"])
 @given(st.lists(regexes, min_size=4, max_size=12), st.lists(subjects, min_size=1, max_size=8))
 def test_as_one_by_one(chosen: list[str], values: list[str]) -> None:
     known = [("rlike", regex) for regex in dict.fromkeys(chosen) if not reduce_pattern("rlike", regex).error]
@@ -225,7 +226,28 @@ def test_another_process_finds_what_is_compiled(folder: Path) -> None:
     assert found._thread is None and found.scan([b"aab"])[1].tolist() == [0]
 
 
+@pytest.mark.parametrize("error", [ImportError("libhs.so: no such file"), ModuleNotFoundError("hyperscan")])
+def test_a_package_that_cannot_be_imported(
+    error: ImportError, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail() -> Any:
+        raise error
+
+    hyperscan_sets._is_installed.cache_clear()
+    with monkeypatch.context() as patch:
+        patch.setattr(hyperscan_sets, "_hyperscan", fail)
+        array = pa.array(["aab", "bxc", "abc", "d"], pa.large_string())
+        known = [("rlike", regex) for regex in SEVERAL]
+        assert together(array, known) == together(array, known) == alone(array, known)
+    hyperscan_sets._is_installed.cache_clear()
+    said = [record.getMessage() for record in caplog.records]
+    assert [text.rpartition(": ")[2] for text in said] == ["no such file"] * (
+        not isinstance(error, ModuleNotFoundError)
+    )
+
+
 SPOIL: dict[str, Callable[[bytes], bytes]] = {
+    "end record": lambda data: data[:-96] + bytes([data[-96] ^ 1]) + data[-95:],
     "cut": lambda data: data[:-40],
     "empty": lambda data: b"",
     "changed": lambda data: data[:1000] + b"?" + data[1001:],
@@ -281,9 +303,36 @@ def test_inserts_use_what_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
     matcher.delete([3])
     assert matched() == [i for i in range(52) if i != 3]
     assert sizes == [40]
-    matcher.insert({52: "s RLIKE 'x52[ab]$'"})
-    assert matched() == [i for i in range(53) if i != 3]
-    assert sizes == [40, 53]
+    matcher.insert({i: f"s RLIKE 'x{i}[ab]$'" for i in range(52, 54)})
+    assert matched() == [i for i in range(54) if i != 3]
+    assert sizes == [40, 54]
+
+
+def test_a_near_set_is_used_until_the_next_is_compiled(monkeypatch: pytest.MonkeyPatch, run_by_re2: list[int]) -> None:
+    known = [("rlike", f"x{i}[ab]$") for i in range(30)]
+    array = pa.array([f"x{i}b" for i in range(30)], pa.large_string())
+    assert together(array, known[:20]) == alone(array, known[:20])
+    may_compile = threading.Event()
+    compiled = hyperscan_sets._compiled
+    monkeypatch.setattr(hyperscan_sets, "_compiled", lambda chosen: may_compile.wait() and compiled(chosen))
+    index = PatternIndex(known, range(30), STRING)
+    for expected in ([1] * 10, []):  # ten of them have a literal that one string has
+        run_by_re2.clear()
+        assert set(zip(*map(np.ndarray.tolist, index.matches(array)))) == alone(array, known)
+        assert run_by_re2 == expected
+        may_compile.set()
+        index.regex.wait()
+
+
+def test_strings_in_the_middle_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    known = [("rlike", regex) for regex in [*SEVERAL, r"\pLb", "(?-s:b)c"]]
+    array = pa.array(["aab", "bxc", "é", "abc", "d", "\x0bc", "aab"], pa.large_string())
+    index = PatternIndex(known, range(6), STRING)
+    index.regex.wait()
+    pairs = Pairs()
+    index.find(texts_of(array, 100)._replace(begin=1, end=6), pairs)
+    expected = {(value + 100, pattern) for value, pattern in alone(array, known) if 1 <= value < 6}
+    assert set(zip(*map(np.ndarray.tolist, pairs.arrays()))) == expected
 
 
 def test_threads_scan_at_once() -> None:

@@ -117,6 +117,21 @@ def test_long_strings(values: list[str], chosen: list[Pattern], cells: int) -> N
         assert together(array, chosen) == alone(array, chosen)
 
 
+@pytest.mark.parametrize("size", [64, 101, 402])
+def test_a_literal_anywhere_in_a_long_string(size: int) -> None:
+    """Each is in a string once, in each of the parts that are read in turns and over their ends."""
+    words = [f"x{a}y{b}" for a in "abcd" for b in "abcd"]  # more than are looked for one by one
+    values = ["-" * place + words[place % 16] + "-" * (size - 4 - place) for place in range(size - 3)]
+    array = pa.array(values, pa.large_string())
+    found = together(array, [("contains", word) for word in words])
+    assert found == {(place, place % 16) for place in range(size - 3)}
+
+
+def test_a_few_literals_of_which_the_first_is_longer_than_the_string() -> None:
+    array = pa.array(["-" * 90 + "ab"], pa.large_string())
+    assert together(array, [("contains", "-" * 200), ("contains", "ab")]) == {(0, 1)}
+
+
 @pytest.mark.parametrize("bytes_used", [254, 255, 256])
 def test_all_bytes_are_used(bytes_used: int) -> None:
     values = [bytes(range(256)), bytes(range(255, -1, -1)), b"\xff\xff", b"\0"]
@@ -130,7 +145,7 @@ def test_all_bytes_are_used(bytes_used: int) -> None:
     assert set(zip(value.tolist(), pattern.tolist())) == found
 
 
-ANY_CASE = "aAbBkKsS\u212a\u017fÉéİıß_-"
+ANY_CASE = "@[zZaAbBkKsS\u212a\u017fÉéİıß_-"
 
 
 @few
