@@ -263,8 +263,9 @@ class PhraseBook:
 
 
 def _refused(refusal: Refusal, reading: Reading, given: list[int | Constant]) -> RefusedPhrase | None:
-    """Returns what is wrong with all phrases of a shape; None where that may depend on their
-    literals, or on more than a column.
+    """Returns what is wrong with all phrases of a shape.
+
+    None is returned where that may depend on their literals, or on more than a column.
     """
     subject = None if refusal.predicate is None else refusal.predicate.subject
     if refusal.at is not None or subject is None or subject != Subject(subject.path[:1]) or "`" in reading.text:

@@ -78,7 +78,8 @@ class PatternIndex:
 
     def find(self, texts: Texts, pairs: Pairs) -> None:
         """Adds the pairs that are true of ``texts``, each once."""
-        self._plain.find(texts, pairs)
+        if self._plain:
+            self._plain.find(texts, pairs)
         if not self._lower and not self.regex:
             return
         lower, is_ascii = lowered(texts)

@@ -16,6 +16,8 @@ from colmatch.kernels.arrow.memory import load_i64, load_prefix, load_u8
 from colmatch.kernels.bits import mix
 from colmatch.kernels.layout import I32, I64, U8
 
+LONG = 48  # bytes of a string whose words are hashed two at a time
+
 
 class Words(NamedTuple):
     """S sets of L sorted distinct byte strings in all."""
@@ -79,6 +81,13 @@ def hash_text(prefix, address, length):
     """
     h = mix(prefix, length)
     at = 8
+    if length >= LONG:
+        other = length
+        while at <= length - 16:  # two words in turns, since each waits for the one before
+            h = mix(load_i64(address + at, 0), h)
+            other = mix(load_i64(address + at, 8), other)
+            at += 16
+        h = mix(other, h)
     while at < length:
         if at > length - 8:
             at = length - 8  # the last word may overlap the one before
@@ -202,7 +211,7 @@ def number(prefix, address, length, begin, table, offset, data, total):
         v = begin + table[h]
         start = offset[v]
         if offset[v + 1] - start == length and load_prefix(base + start, length) == prefix:
-            if compare_tails(address, length, base + start, length) == 0:
+            if length <= 8 or same_long(address, base + start, length):
                 return v - begin
         h = (h + 1) & mask
     v = total[0]
@@ -210,8 +219,9 @@ def number(prefix, address, length, begin, table, offset, data, total):
     if start + length > len(data):
         total[1] = start + length
         return -1
+    copy = data[start : start + length]
     for i in range(length):
-        data[start + i] = load_u8(address, i)
+        copy[i] = load_u8(address, i)
     offset[v + 1] = start + length
     table[h] = v - begin
     total[0] = v + 1
