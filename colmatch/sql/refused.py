@@ -71,8 +71,10 @@ def syntax_refusal(error: ParseError, reading: Reading) -> Refusal:
     for before, token in pairwise(reading.tokens):
         if (before.token_type, token.token_type) == (TokenType.EQ, TokenType.LT):
             return Refusal("'=<' is not expected here: write <=", before.start)
+        if before.token_type not in ENDS:
+            continue
         word = reading.text[token.start : token.end + 1]
-        if before.token_type in ENDS and (instead := of_word(word)) is not None:  # between two operands
+        if (instead := of_word(word)) is not None:  # between two operands
             return Refusal(f"{shown(word)} is not expected here: {instead}", token.start)
     first = reading.tokens[0]
     if first.token_type in (TokenType.AND, TokenType.OR):

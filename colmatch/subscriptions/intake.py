@@ -304,7 +304,8 @@ def _forms(
         try:
             form, literals = compiler.form(expression)
         except ExpressionError as error:
-            failed[sub] = error
+            # without what it was found in: frames hold tokens and trees
+            failed[sub] = ExpressionError(error.message, line=error.line, column=error.column)
             if stop:
                 return ()
             continue
