@@ -184,17 +184,18 @@ class SubscriptionReader:
         lowering.rejected.update(wrong)
         zoned = compiler.zoned
         if not failed or errors == "collect":
-            failed.clear()
             with bar(len(expressions), "subscriptions", progress) as shown:
                 start = 0
                 while start < len(expressions) and not (failed and errors == "raise"):
                     if start:
                         compiler, _ = self._compiler_for(given.weights is not None)
                     stop, left, found = self._next_piece(compiler if by_kernels else None, expressions, start, lowering)
-                    shown.update(stop - start - len(left))
                     failed.update(found)
                     if found and errors == "raise":  # what is read one by one may be wrong before it
                         left = [number for number in left if number < min(found)]
+                    elif failed:  # one of the first few, above
+                        left = [number for number in left if number not in failed]
+                    shown.update(stop - start - len(left))
                     texts = expressions[start:stop] if isinstance(left, range) else map(expressions.__getitem__, left)
                     numbered = counted(zip(left, texts, strict=True), shown)
                     forms = _forms(compiler, numbered, failed, stop=errors == "raise")
