@@ -15,7 +15,7 @@ from colmatch.kernels import _forks
 from colmatch.kernels.layout import I32, I64
 from colmatch.kernels.text.rows import by_value, expand
 from colmatch.schema import Attribute, Attributes
-from colmatch.text.literal_index import Pairs, Texts
+from colmatch.text.literal_index import Lowered, Pairs, Texts, lowered
 from colmatch.text.pattern_index import Pattern, PatternIndex
 
 
@@ -90,12 +90,18 @@ class PatternRows:
         work, distinct = self._memory.results
         pairs, groups = self._pairs, distinct.range
         pairs.clear()
-        offset, data = frozen(distinct.offset.view()), frozen(distinct.data.view())
+        count = int(distinct.total[0])
+        offset = frozen(distinct.offset[: count + 1])
+        texts = Texts(offset, frozen(distinct.data[: offset[-1]]), 0, count)
+        lower: Lowered | None = None
         for group in np.flatnonzero(groups[:, 1] > groups[:, 0]).tolist():
-            begin, end = groups[group].tolist()
-            self._patterns.indexes[group].find(Texts(offset, data, begin, end), pairs)
+            index, (begin, end) = self._patterns.indexes[group], groups[group].tolist()
+            if index.needs_lower and lower is None:
+                lower = lowered(texts)
+            part = lower.part(begin, end) if lower is not None and index.needs_lower else None
+            index.find(texts._replace(begin=begin, end=end), part, pairs)
         value, pattern = pairs.arrays()
-        value_first = np.zeros(int(distinct.total[0]) + 2, np.int64)
+        value_first = np.zeros(count + 2, np.int64)
         value_pattern = np.empty(len(pattern), np.int32)
         by_value(value, pattern, value_first, value_pattern)
         base = np.stack([work.col[:-1], work.col[1:], groups[:, 0]], axis=1)

@@ -53,13 +53,23 @@ def texts_of(strings: pa.Array, shift: int = 0) -> Texts:
     return Texts(frozen(offset), frozen(data), 0, len(strings), shift)
 
 
-def lowered(texts: Texts) -> tuple[Texts, bool]:
-    """Returns strings with a to z in place of A to Z, and whether they are ASCII altogether."""
-    first, last = texts.offset[texts.begin], texts.offset[texts.end]
-    out = np.empty(last - first, np.uint8)
-    is_ascii = lower(texts.data[first:last], out)
-    offset = frozen(texts.offset[texts.begin : texts.end + 1] - first)
-    return Texts(offset, frozen(out), 0, texts.end - texts.begin, texts.begin + texts.shift), bool(is_ascii)
+class Lowered(NamedTuple):
+    """Strings with a to z in place of A to Z, numbered as those that they are made of."""
+
+    texts: Texts
+    ascii: NDArray[np.bool_] | None  # which of ``begin:end`` are ASCII; None if all are
+
+    def part(self, begin: int, end: int) -> Lowered:
+        """Returns some of the strings, where all are numbered from 0."""
+        ascii = None if self.ascii is None or self.ascii[begin:end].all() else self.ascii[begin:end]
+        return Lowered(self.texts._replace(begin=begin, end=end), ascii)
+
+
+def lowered(texts: Texts) -> Lowered:
+    """Lowers all strings of ``texts``, which are numbered from 0."""
+    out = np.empty(texts.offset[texts.end], np.uint8)
+    is_ascii = lower(texts.data, out)
+    return Lowered(texts._replace(data=frozen(out)), None if is_ascii else only_ascii(texts))
 
 
 class Pairs:

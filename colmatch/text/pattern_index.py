@@ -34,7 +34,7 @@ from numpy.typing import NDArray
 
 from colmatch.schema import Family, Type
 from colmatch.text.filters import filters_of
-from colmatch.text.literal_index import LiteralIndex, Pairs, Texts, find_among, lowered, only_ascii, texts_of
+from colmatch.text.literal_index import LiteralIndex, Lowered, Pairs, Texts, find_among, lowered, texts_of
 from colmatch.text.regex_index import RegexIndex
 
 Pattern = tuple[str, str]  # operator (like, ilike, rlike, endswith, contains) and operand, known to be sound
@@ -72,32 +72,37 @@ class PatternIndex:
 
         ``strings`` are of any string or binary type, without NULL.
         """
-        pairs = Pairs()
-        self.find(texts_of(strings.cast(self._strings)), pairs)
+        pairs, texts = Pairs(), texts_of(strings.cast(self._strings))
+        self.find(texts, lowered(texts), pairs)
         return pairs.arrays()
 
-    def find(self, texts: Texts, pairs: Pairs) -> None:
-        """Adds the pairs that are true of ``texts``, each once."""
+    @property
+    def needs_lower(self) -> bool:
+        """Says whether it looks at strings in lower case."""
+        return bool(self._lower or self.regex)
+
+    def find(self, texts: Texts, lower: Lowered | None, pairs: Pairs) -> None:
+        """Adds the pairs that are true of ``texts``, each once.
+
+        lower : the same, None where it is not needed
+        """
         if self._plain:
             self._plain.find(texts, pairs)
-        if not self._lower and not self.regex:
+        if lower is None:
             return
-        lower, is_ascii = lowered(texts)
-        if is_ascii and not self.regex:
-            self._lower.find(lower, pairs)
+        if lower.ascii is None and self._lower:
+            self._lower.find(lower.texts, pairs)
+        if not self.regex and (lower.ascii is None or not self._lower):
             return
         buffers = [None, pa.py_buffer(texts.offset[texts.begin : texts.end + 1]), pa.py_buffer(texts.data)]
         strings = pa.Array.from_buffers(self._strings, texts.end - texts.begin, buffers)
-        if self._lower:
-            self._find_lower(lower, is_ascii, strings, pairs)
+        if lower.ascii is not None and self._lower:
+            self._find_lower(lower.texts, lower.ascii, strings, pairs)
         if self.regex:
-            self.regex.find(texts, lower, strings, pairs)
+            self.regex.find(texts, lower.texts, strings, pairs)
 
-    def _find_lower(self, lower: Texts, is_ascii: bool, strings: pa.Array, pairs: Pairs) -> None:
-        if is_ascii:
-            self._lower.find(lower, pairs)
-            return
-        ascii, found, first = only_ascii(lower), Pairs(), lower.shift
+    def _find_lower(self, lower: Texts, ascii: NDArray[np.bool_], strings: pa.Array, pairs: Pairs) -> None:
+        found, first = Pairs(), lower.begin + lower.shift
         self._lower.find(lower, found)
         value, pattern = found.arrays()
         kept = ascii[value - first]

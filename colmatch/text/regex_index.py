@@ -164,7 +164,7 @@ class Re2Index:
     def find_strings(self, strings: pa.Array, pairs: Pairs) -> None:
         """Adds the pairs that are true, each once."""
         texts = texts_of(strings)
-        self.find(texts, lowered(texts)[0], strings, pairs)
+        self.find(texts, lowered(texts).texts, strings, pairs)
 
     def find(self, texts: Texts, lower: Texts, strings: pa.Array, pairs: Pairs) -> None:
         """Adds the pairs that are true, each once, as ``RegexIndex`` does."""

@@ -25,7 +25,7 @@ from colmatch.schema import Type
 from colmatch.text import hyperscan_sets, regex_index
 from colmatch.text.hyperscan_sets import HyperscanSet
 from colmatch.text.hyperscan_syntax import Translated, for_hyperscan, plain
-from colmatch.text.literal_index import Pairs, texts_of
+from colmatch.text.literal_index import Pairs, lowered, texts_of
 from colmatch.text.pattern_index import Pattern, PatternIndex
 from colmatch.text.reduce import reduce_pattern
 
@@ -273,7 +273,8 @@ def test_files_of_other_sets(monkeypatch: pytest.MonkeyPatch, folder: Path) -> N
         made = HyperscanSet(translated(f"a{i}", "b"))
         assert made._thread and made.wait()
     assert len(list(folder.iterdir())) == 2
-    assert HyperscanSet([Translated(b"a3", False), Translated(b"b", True)])._thread
+    other = HyperscanSet([Translated(b"a3", False), Translated(b"b", True)])
+    assert other._thread and other.wait()
 
 
 def test_a_folder_that_others_can_write_is_not_used(folder: Path) -> None:
@@ -330,7 +331,8 @@ def test_strings_in_the_middle_of_others(monkeypatch: pytest.MonkeyPatch) -> Non
     index = PatternIndex(known, range(6), STRING)
     index.regex.wait()
     pairs = Pairs()
-    index.find(texts_of(array, 100)._replace(begin=1, end=6), pairs)
+    texts = texts_of(array, 100)
+    index.find(texts._replace(begin=1, end=6), lowered(texts).part(1, 6), pairs)
     expected = {(value + 100, pattern) for value, pattern in alone(array, known) if 1 <= value < 6}
     assert set(zip(*map(np.ndarray.tolist, pairs.arrays()))) == expected
 
@@ -382,5 +384,7 @@ def test_the_setting(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(cm.OptionError, match="COLMATCH_REGEX=pcre: .*re2"):
         PatternIndex(known, range(4), STRING)
     monkeypatch.delenv("COLMATCH_REGEX")
-    assert PatternIndex(known, range(4), STRING).regex._sets
+    used = PatternIndex(known, range(4), STRING).regex
+    assert used._sets
+    used.wait()
     assert not PatternIndex(known[:3], range(3), STRING).regex._sets

@@ -238,9 +238,9 @@ def test_a_string_is_looked_at_once_however_often_it_is_there(monkeypatch: pytes
     seen: list[int] = []
     find = PatternIndex.find
 
-    def noted(self: PatternIndex, texts: literal_index.Texts, pairs: literal_index.Pairs) -> None:
+    def noted(self: PatternIndex, texts: literal_index.Texts, *others: Any) -> None:
         seen.append(texts.end - texts.begin)
-        find(self, texts, pairs)
+        find(self, texts, *others)
 
     monkeypatch.setattr(PatternIndex, "find", noted)
     matcher = cm.Matcher.build({i: f"contains(s, '{i}')" for i in range(10)}, {"s": "string"})
