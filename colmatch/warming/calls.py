@@ -135,6 +135,7 @@ def _types(kind: IndexName, _: Path) -> None:
     ):
         _asked(matcher, some, [1, 2])
     matcher.match(events, now=1_763_890_000)
+    Matcher.build({1: "s ILIKE '%\u00e9%'"}, {"s": "string"}, kind).match(pa.table({"s": ["\u00c9"]}))
     matcher.insert({100: "s LIKE '%new%'", 101: "geo_within_radius(lat, lon, 1.0, 1.0, 5.0)"})
     matcher.match(events)
     Matcher.build(texts, samples.RICH, kind, sample=events).match(events)
