@@ -163,11 +163,11 @@ class PhraseBook:
     def _meaning(self, phrase: int, data: NDArray[np.uint8], cut: Cut) -> Meaning | None:
         """Returns what a phrase means; None where it cannot be used."""
         phrases = self.phrases
-        alone = data[phrases.begin[phrase] : phrases.end[phrase]].tobytes().decode()
         shape, _, apart = phrases.shape[phrases.first[phrase] : phrases.first[phrase + 1]].tobytes().partition(b"\0")
         if len(shape) > LONGEST:
             return None
         try:
+            alone = data[phrases.begin[phrase] : phrases.end[phrase]].tobytes().decode()
             reading = self._parser.read(alone)
             tree = self._parser.parse(reading)
             given = _given(list(_literals(phrases, phrase, data, cut)), reading)
@@ -239,9 +239,9 @@ class PhraseBook:
         return number
 
     @property
-    def longest(self) -> int:
-        """Returns the most leaves and groups that a formula has."""
-        return int(np.diff(self._first).max(initial=1))
+    def sizes(self) -> I64:
+        """Returns the most leaves and groups that a formula of each phrase has, and a last 0."""
+        return np.append(np.diff(self._first).reshape(-1, 4).max(axis=1, initial=1), 0)
 
     def _meanings(self) -> Meanings:
         """Returns what the phrases mean, as kernels take it."""

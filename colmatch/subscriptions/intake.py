@@ -183,6 +183,7 @@ class SubscriptionReader:
         by_kernels = given.weights is None and not self.language.is_betree
         lowering.rejected.update(wrong)
         zoned = compiler.zoned
+        known = set(failed)
         if not failed or errors == "collect":
             with bar(len(expressions), "subscriptions", progress) as shown:
                 start = 0
@@ -193,8 +194,8 @@ class SubscriptionReader:
                     failed.update(found)
                     if found and errors == "raise":  # what is read one by one may be wrong before it
                         left = [number for number in left if number < min(found)]
-                    elif failed:  # one of the first few, above
-                        left = [number for number in left if number not in failed]
+                    elif known:  # of a few, which were read above
+                        left = [number for number in left if number not in known]
                     shown.update(stop - start - len(left))
                     texts = expressions[start:stop] if isinstance(left, range) else map(expressions.__getitem__, left)
                     numbered = counted(zip(left, texts, strict=True), shown)

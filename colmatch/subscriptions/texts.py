@@ -177,7 +177,9 @@ class TextReader:
     def _assembled(self, found: Cut) -> Made:
         """Makes leaves, tests and conjunctions of the texts that were cut."""
         meanings, phrases = self._book.meanings, self._book.phrases
-        most = (int(np.diff(found.first).max(initial=0)) + 2) * (2 + self._book.longest)
+        token = found.token[: found.first[-1]]
+        sizes = ranges_of(2 + np.where(token < 0, 0, self._book.sizes[np.maximum(token, 0)]))
+        most = int(np.diff(sizes[found.first]).max(initial=0)) + 4
         attributes = len(self._attributes)
         nodes = assemble.Nodes(*(np.zeros(most, np.int64) for _ in assemble.Nodes._fields))._replace(
             room=np.full(7, found.first[-1]), owner=np.zeros(attributes, np.int64), place=np.zeros(attributes, np.int64),

@@ -106,7 +106,11 @@ def close(nodes, group, meanings):
                 nodes.next[last] = part
             last = part
             parts += 1
-            count = min(count * nodes.conjunctions[part] if every else count + nodes.conjunctions[part], COUNTLESS)
+            more = nodes.conjunctions[part]
+            if every and count > COUNTLESS // more:  # the product may be too much for 64 bits
+                count = COUNTLESS
+            else:
+                count = min(count * more if every else count + more, COUNTLESS)
             size += nodes.size[part]
         part = after
     if parts == 0:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from random import Random
@@ -202,6 +203,8 @@ def test_errors_of_phrases_are_kept(counted: Counted) -> None:
         "nope = 1 AND a = 1 -- behind",
         "NOT " * 7 + "(" * 7 + "nope = 1" + ")" * 7,
         "((((nope + 1)))) = 1",
+        "(" * 12 + "nope IN (1, 2)" + ")" * 12,
+        "nope = 2 OR nope = 'x' AND a = 1",
         "nope = 1)",
         "a % 0 = 'x' AND nope = 1",
     ],
@@ -255,6 +258,31 @@ def test_long_texts(counted: Counted) -> None:
     assert counted.left == []
 
 
+def test_countless_conjunctions(counted: Counted) -> None:
+    """Far more than a number of 64 bits holds."""
+    clauses = " AND ".join(f"(a = {i} OR b = {i} OR big = {i} OR price = {i})" for i in range(20))
+    choice = "if(" * 10 + "flag" + ", flag, a = 1)" * 10
+    texts = [f"({clauses} OR flag) AND ({clauses} OR a = {other})" for other in (5, 1)]
+    texts += [f"({clauses} OR flag) AND ({clauses} OR flag)", f"({choice})", f"NOT ({clauses} OR flag) OR a = 1"]
+    check_same(texts, SCHEMA, EVENTS)
+    assert counted.left == []
+
+
+def test_a_large_phrase_beside_a_long_text(counted: Counted) -> None:
+    """Memory is taken for the largest text, not for so many of the largest phrase."""
+    large = "if(" * 8 + "flag" + ", flag, a = 1)" * 8
+    texts = [f"({large})", " OR ".join(["flag"] * 4_000)]
+    tracemalloc.start()
+    try:
+        cm.Matcher.build(list(enumerate(texts)), SCHEMA, "scan")
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 100 << 20
+    check_same(texts, SCHEMA, EVENTS)
+    assert counted.left == []
+
+
 def test_programs_begin_with_what_they_need(counted: Counted) -> None:
     """An index finds candidates by it."""
     text = "(a = 1 OR b = 2 OR NOT (flag AND big = 3)) AND (a = 2 OR b = 1) AND name = 'x' AND (a = 4 OR d > 1)"
@@ -298,6 +326,9 @@ def test_the_first_bad_text_is_raised(counted: Counted) -> None:
     with pytest.raises(cm.ExpressionError) as raised:
         cm.Matcher.build(texts, SCHEMA, "scan")
     assert (raised.value.id, raised.value.line, raised.value.column) == (3, 1, 11)
+    with pytest.raises(cm.ExpressionError) as raised:  # one that is read alone before one that is not
+        cm.Matcher.build({1: "a = 5", 2: "a = 5 AND", 3: "nope = 1"}, SCHEMA, "scan")
+    assert raised.value.id == 2
     with pytest.raises(cm.ExpressionError) as raised:
         cm.Matcher.build({id: texts[id] for id in (1, 2)}, SCHEMA, "scan")
     assert (raised.value.id, raised.value.line, raised.value.column) == (2, 1, 7)
