@@ -112,7 +112,8 @@ def _coalesced(parts: list[exp.Expr]) -> exp.Expr:
     return found
 
 
-MOST_REPEATED = 20_000  # parts of a value that stands in several places, all of these together
+WRITTEN = 1000  # parts of a value that a text may have as they stand: these are repeated as often as it says
+MOST_REPEATED = 20_000  # parts of a larger value that stands in several places, all of these together
 
 
 class ComputedReader:
@@ -221,7 +222,8 @@ class ComputedReader:
     def _repeated(self, node: exp.Expr, depth: int, times: int = 2) -> Computed:
         """Returns what a node computes, which is so often a part of what is made of it."""
         found = self.read(node, depth)
-        if times > 1 and _parts(found) * times > MOST_REPEATED:
+        parts = _parts(found)
+        if parts > WRITTEN and parts * times > MOST_REPEATED:
             said = "BETWEEN and IN within each other repeat this value too often: split the condition"
             raise Refusal(said, self._begin(node))
         return found

@@ -277,7 +277,8 @@ def _refused(refusal: Refusal, reading: Reading, given: list[int | Constant]) ->
             return None
         literal = found
     error = refused(refusal, reading, reading.text)
-    literals = re.compile("|".join(rf"(?<!\w){re.escape(str(one))}(?!\w)" for one in reading.literals) or "(?!)")
+    each = [member for one in reading.literals for member in (one if isinstance(one, list) else [one])]
+    literals = re.compile("|".join(rf"(?<!\w){re.escape(str(one))}(?!\w)" for one in each) or "(?!)")
     if literals.search(error.message):
         return None
     name = re.compile(rf"(?<!\w){re.escape(subject.path[0])}(?!\w)", re.IGNORECASE)

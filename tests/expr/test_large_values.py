@@ -33,8 +33,10 @@ def test_too_large(text: str, message: str) -> None:
         "(a BETWEEN 1 AND 2) BETWEEN flag AND TRUE",
         "if(if(flag, a = 1, b = 2), flag, a = 3)",
         "(" * 6 + "flag" + " IN (TRUE, flag))" * 6,
+        f"(a + b IN ({', '.join(map(str, range(25_000)))}, b)) = flag",
         " OR ".join(["if(flag, a = 1, b = 2)"] * 2000),
     ],
+    ids=["BETWEEN", "if", "IN", "a long list", "many"],
 )
 def test_not_too_large(text: str) -> None:
     assert len(cm.Matcher.build({1: text}, SCHEMA)) == 1

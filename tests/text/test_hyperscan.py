@@ -11,18 +11,18 @@ from typing import Any
 import inside
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from reading import BINARY, STRING, few
 from test_pattern_index import alone, odd, strings
+from test_pattern_work import count_re2
 from test_regex_index import regexes
 
 import colmatch as cm
 from colmatch.events.patterns import patterns_of
 from colmatch.schema import Type
-from colmatch.text import hyperscan_sets, regex_index
+from colmatch.text import hyperscan_sets
 from colmatch.text.hyperscan_sets import HyperscanSet
 from colmatch.text.hyperscan_syntax import Translated, for_hyperscan, plain
 from colmatch.text.literal_index import Pairs, lowered, texts_of
@@ -138,19 +138,7 @@ def test_what_is_not_utf8(chosen: list[str], values: list[bytes]) -> None:
 
 @pytest.fixture
 def run_by_re2(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """How many strings are handed to each run of RE2."""
-    sizes: list[int] = []
-
-    class Compute:
-        def __getattr__(self, name: str) -> Any:
-            return getattr(pc, name)
-
-        def match_substring_regex(self, strings: pa.Array, pattern: str) -> pa.Array:
-            sizes.append(len(strings))
-            return pc.match_substring_regex(strings, pattern=pattern)
-
-    monkeypatch.setattr(regex_index, "pc", Compute())
-    return sizes
+    return count_re2(monkeypatch)
 
 
 def test_who_runs_what(run_by_re2: list[int]) -> None:
