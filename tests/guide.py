@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
-GUIDE = sorted((ROOT / "docs").glob("*.md"))
+GUIDE = sorted((ROOT / "docs").rglob("*.md"))
 DOCUMENTS = [*sorted(ROOT.glob("*.md")), *GUIDE]
 NAMED = re.compile(r"`([\w.-]+\.\w+)`:")  # a line that says which file the next block is
 
