@@ -30,6 +30,7 @@ from colmatch.store.journal import Journal, unjournalled
 from colmatch.subscriptions.ids import ids_of_arrays, ids_to_arrays
 from colmatch.subscriptions.rejected import by_id
 from colmatch.subscriptions.tags import NO_TAGS, Tags, tags_of_arrays, tags_to_arrays
+from colmatch.text import hyperscan_sets
 from colmatch.updates.deleted import Deleted
 from colmatch.updates.growing import GrowingSegment
 from colmatch.updates.literals import whole
@@ -88,6 +89,7 @@ def _decode(
 
     pages : they describe a file of pages
     """
+    hyperscan_sets.available()  # raises where the environment is wrong, which is no fault of the file
     try:
         return _decoded(header, arrays, trusted, pages)
     except Exception as error:

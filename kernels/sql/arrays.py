@@ -4,7 +4,7 @@ from typing import Annotated, NamedTuple
 
 from colmatch.kernels.layout import I32, I64, U8
 
-# What stands for a literal in a shape. No text that is cut has bytes below 9.
+# What stands for a literal in a shape, as are these and ESCAPED. A text with such a byte is unsure.
 STRING, QUOTED, INT, DECIMAL, DOUBLE, STRINGS, INTS, DECIMALS = range(1, 9)
 ESCAPED = 16  # is added to the class of a literal that has a backslash, or a quote written twice
 

@@ -1,9 +1,9 @@
 """Texts -> tokens, literals, and shapes of phrases.
 
-Nothing here knows the language beyond its words AND, OR, NOT and BETWEEN, its parentheses and the
-look of its literals. A text that has anything else which could change where a phrase ends, such as
-a comment or a backslash, is *unsure*. Whoever reads a new shape checks that its literals are where
-they were found here.
+Nothing here knows the language beyond the words below, parentheses and the look of literals. A text
+that has anything else which could change where a phrase ends, such as a comment or a backslash
+outside a string, is *unsure*. Whoever reads a new shape checks that its literals are where they
+were found here.
 """
 
 import numpy as np

@@ -179,6 +179,8 @@ FAULTY = [
     "flag > 3 OR a = 1",
     "a BETWEEN 1 AND 'x' OR flag",
     "a = 2 AND nope IS NULL",
+    "Nope = 1 OR a = 4",
+    "a IN ('it''s', 'x') OR flag",
 ]
 
 
@@ -207,6 +209,8 @@ def test_errors_of_phrases_are_kept(counted: Counted) -> None:
         "nope = 2 OR nope = 'x' AND a = 1",
         "nope = 1)",
         "a % 0 = 'x' AND nope = 1",
+        "nope = 1 AND (a = 1 OR flag) IS TRUE",
+        "(flag AND nope = 1) IS NOT FALSE",
     ],
 )
 def test_errors_that_are_not_kept(text: str, counted: Counted) -> None:

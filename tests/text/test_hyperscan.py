@@ -364,6 +364,14 @@ def test_a_child_of_a_process_that_compiles(monkeypatch: pytest.MonkeyPatch) -> 
     assert made.wait()
 
 
+def test_a_wrong_setting_is_no_fault_of_a_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    path = tmp_path / "x.cm"
+    cm.Matcher.build([(1, "s RLIKE '^a.*b$'")], {"s": "string"}, "scan").save(path)
+    monkeypatch.setenv("COLMATCH_REGEX", "pcre")
+    with pytest.raises(cm.OptionError, match=r"^COLMATCH_REGEX=pcre: "):
+        cm.Matcher.open(path)
+
+
 def test_the_setting(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLMATCH_REGEX", "re2")
     known = [("rlike", regex) for regex in SEVERAL]
