@@ -116,7 +116,8 @@ def is_text(text: str) -> bool:
 
 def sentence(error: BaseException) -> str:
     """Returns what an error says, in one line of bounded length."""
-    said = " ".join(str(error).split()) or type(error).__name__
+    several = len(error.args) > 1 and all(isinstance(part, str) for part in error.args)  # Arrow: what, and of what
+    said = " ".join((": ".join(error.args) if several else str(error)).split()) or type(error).__name__
     return said if len(said) <= 200 else said[:199] + "…"
 
 

@@ -373,16 +373,16 @@ class Matcher:
 
         Parameters
         ----------
-        event : a mapping from column to value, an object as for ``match_one``, or anything with one
-            row that ``match`` takes
+        event : a mapping from column to value, or an object, as for ``match_one``: a name that it
+            lacks is NULL; or anything with one row that ``match`` takes
         id : of the subscription
         now : as for ``match``
 
         Raises
         ------
         SubscriptionError : there is no such subscription
-        EventError : not one row, or it does not fit the schema, or lacks a column that this
-            subscription uses
+        EventError : not one row, or it does not fit the schema, or the row lacks a column that
+            this subscription uses
         """
         parts = self._set.parts_of(id)
         return explain(parts, event, id, clock_of(now, parts.schema, parts.options.timezone))

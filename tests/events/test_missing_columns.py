@@ -102,15 +102,21 @@ def test_the_option_can_be_set_later_and_is_saved(tmp_path: Path) -> None:
         opened.count(some)
 
 
-def test_explain_asks_for_what_its_subscription_uses() -> None:
+def test_explain_asks_a_table_for_what_its_subscription_uses() -> None:
     matcher = cm.Matcher.build(RULES, SCHEMA)
-    assert matcher.explain({"price": 3.0}, 1).matched
     assert matcher.explain(pa.table({"price": [3.0]}), 1).matched
-    for event in ({"price": 3.0}, pa.table({"price": [3.0]}), {}):
-        with pytest.raises(cm.EventError, match="no column 'dest'"):
-            matcher.explain(event, 2)
+    with pytest.raises(cm.EventError, match="no column 'dest'"):
+        matcher.explain(pa.table({"price": [3.0]}), 2)
     matcher.options = LENIENT
-    assert matcher.explain({}, 2).matched
+    assert matcher.explain(pa.table({"price": [3.0]}), 2).matched
+
+
+@pytest.mark.parametrize("event", [{"price": 3.0}, {}, {"user": {"name": "ada"}}], ids=["some", "none", "of a struct"])
+def test_explain_takes_a_single_event_as_match_one_does(event: dict[str, Any]) -> None:
+    """A name that a mapping lacks is NULL, whatever the options say of columns."""
+    matcher = cm.Matcher.build(RULES, SCHEMA)
+    for id in RULES:
+        assert matcher.explain(event, id).matched == (id in matcher.match_one(event))
 
 
 def test_a_sample_and_an_insert_ask_too() -> None:

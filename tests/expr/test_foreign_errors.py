@@ -254,3 +254,15 @@ def test_what_the_callers_own_code_raises_comes_through() -> None:
     table = rows().to_batches()[0]
     with pytest.raises(OwnError):
         cm.PredicateTable(pa.RecordBatchReader.from_batches(table.schema, failing([table])))
+
+
+def test_an_error_of_two_parts_is_told_as_a_sentence() -> None:
+    """Arrow says of a mixed column of pandas what is wrong, and where, as two arguments."""
+
+    class Mixed:
+        def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+            raise pa.ArrowTypeError("Expected bytes, got a 'int' object", "Conversion failed for column s")
+
+    said = r"cannot be read.*: Expected bytes, got a 'int' object: Conversion failed for column s$"
+    with pytest.raises(cm.EventError, match=said):
+        matcher().match(Mixed())  # type: ignore[arg-type]
