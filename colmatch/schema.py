@@ -250,9 +250,11 @@ class Schema:
     ----------
     columns : a ``pyarrow.Schema`` or what has one: a table, a data frame of pandas, polars (lazy
         too), DuckDB or Spark, Spark's ``StructType``. Or a text, ``"age bigint, tags
-        array<string>"``. Or a mapping from name to a type: one of Arrow, Python, NumPy, Spark or
-        polars, or the name of one in Arrow, Spark or DuckDB (``"int64"``, ``"bigint"``,
-        ``"timestamp[us]"``, ``"decimal(10,2)"``). ``timestamp`` is Spark's, a moment of UTC
+        array<string>"``. Or a mapping from name to a type, or pairs of these: one of Arrow, Python
+        (``list[str] | None``), NumPy, pandas, Spark or polars, or the name of one in Arrow, NumPy,
+        Spark or DuckDB (``"int64"``, ``"bigint"``, ``"timestamp[us]"``, ``"decimal(10,2)"``).
+        ``timestamp`` is Spark's, a moment of UTC. Or a class with typed fields: a dataclass, a
+        named tuple, a ``TypedDict``, a model of pydantic
     case_sensitive : whether expressions write names as the schema does. By default an expression
         may write ``AGE`` for ``age``, if no other column is called so
 
