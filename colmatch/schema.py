@@ -332,6 +332,8 @@ class Schema:
                 f"attribute {name!r} could be {' or '.join(repr('.'.join(p)) for p in same)}: write it as in the schema"
             )
         names = [".".join(p) for p in self._columns]
+        if len(path) > 1 and path[:1] not in self._columns and path[1:] in self._columns:  # behind the name of a table
+            raise SchemaError(f"unknown attribute {name!r}: did you mean {'.'.join(path[1:])!r}?")
         raise SchemaError(f"unknown attribute {name!r}: {near(name, names, 'the schema')}")
 
 
