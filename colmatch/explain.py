@@ -61,6 +61,22 @@ class Explanation:
     missing: str = "unknown"
     lacking: tuple[str, ...] = ()
 
+    def as_dict(self) -> dict[str, Any]:
+        """Returns the explanation as nested dicts, for JSON: Unknown is None there."""
+
+        def told(node: ExplainedNode) -> dict[str, Any]:
+            value = {} if node.children or node.value is _NOTHING else {"value": node.value}
+            children = {"children": [told(child) for child in node.children]} if node.children else {}
+            return {"text": node.text, "truth": node.truth, **value, **children}
+
+        return {
+            "id": self.id,
+            "matched": self.matched,
+            "missing": self.missing,
+            "lacking": list(self.lacking),
+            "tree": told(self.tree),
+        }
+
     def __str__(self) -> str:
         mode = "" if self.missing == "unknown" else f" (what is missing is {self.missing})"
         lines = [f"subscription {self.id!r}: {'matches' if self.matched else 'does not match'}{mode}"]

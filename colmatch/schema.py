@@ -380,6 +380,24 @@ def value_type(arrow: pa.DataType) -> Type | None:
     return None
 
 
+def why_unusable(name: str, arrow: pa.DataType) -> str:
+    """Says that expressions cannot use a column of a type, and what to do, for errors."""
+    types = pa.types
+    shown = str(arrow)
+    if types.is_null(arrow):
+        instead = "no value of it says what type it is: declare one in the schema"
+    elif types.is_duration(arrow) or types.is_interval(arrow):
+        instead = "cast it to a number, such as seconds"
+    elif types.is_nested(arrow) and not types.is_union(arrow):
+        instead = "give events its fields as columns of their own"
+    elif isinstance(arrow, pa.OpaqueType):
+        shown = f"{arrow.type_name} of {arrow.vendor_name}"
+        instead = "cast it to a type of Arrow"
+    else:
+        instead = "cast it, to a string for example"
+    return f"column {name!r} is {shown}, which expressions cannot use: {instead}"
+
+
 def time_type(unit: str) -> pa.DataType:
     """Returns the type of times of day in a unit, which has one width."""
     return pa.time32(unit) if unit in ("s", "ms") else pa.time64(unit)
