@@ -94,7 +94,7 @@ REFUSED: dict[str, tuple[type[cm.ColmatchError], str, Callable[[], Any]]] = {
     "an object that only says it is a table": (cm.SubscriptionError, "cannot be read", lambda: build(Promise())),
     # other arguments of build
     "index=[]": (cm.OptionError, r"index=\[\]", lambda: cm.Matcher.build({}, SCHEMA, index=[])),  # type: ignore[arg-type]
-    "options=[]": (cm.OptionError, r"options=\{\}", lambda: build({}, options=[])),
+    "options=[]": (cm.OptionError, r"options=\[\]", lambda: build({}, options=[])),
     "errors=[]": (cm.OptionError, r"errors=\[\]", lambda: build({}, errors=[])),
     "errors of two": (cm.OptionError, "errors=", lambda: build({}, errors=np.array(["raise", "collect"]))),
     "deep structs": (cm.SchemaError, "deeper than 50", lambda: cm.Schema({"x": deep(3000)})),
