@@ -11,12 +11,18 @@ Other libraries' schemas are recognised by what they offer, so none of these lib
 
 from __future__ import annotations
 
+import collections.abc
+import difflib
 import json
+import os
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import fields, is_dataclass
 from datetime import date, datetime, time, timedelta
+from decimal import Decimal
 from inspect import signature
-from typing import Any
+from types import NoneType, UnionType
+from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints, is_typeddict
 
 import numpy as np
 import pyarrow as pa
@@ -34,6 +40,10 @@ _NOT_NULL = re.compile(r"\s+not\s+null\s*$", re.IGNORECASE)
 _CONSTRAINT = re.compile(
     r"\s+(?:not\s+null|null|primary\s+key|(?P<comment>comment)\s+'(?:[^'\\]|''|\\.)*')\s*$", re.IGNORECASE | re.DOTALL
 )
+_CREATE = re.compile(
+    r"create\s+(?:or\s+replace\s+)?(?:\w+\s+)?table\s+(?:if\s+not\s+exists\s+)?[\w.`\"]+\s*(?=\()", re.IGNORECASE
+)
+_FILE = re.compile(r"\S+\.(?:parquet|pq|arrow|feather|ipc|csv|tsv|jsonl|ndjson|orc)", re.IGNORECASE)
 # A quoted text or name, or a comment; and what at the begin of a line belongs to the one before.
 _QUOTES = re.compile(r"""'(?:[^'\\]|''|\\.)*'|"(?:[^"]|"")*"|`(?:[^`]|``)*`|(?:\#|--)[^\n]*""", re.DOTALL)
 _GOES_ON = re.compile(r"\s*(?:not\s+null\b|primary\s+key\b|comment\s+')", re.IGNORECASE)
@@ -55,6 +65,7 @@ _PRINTED = {
     "int": "int32",
     "bigint": "int64",
     "date": "date32",
+    "bytes": "binary",
 }
 _PYTHON: dict[Any, pa.DataType] = {
     int: pa.int64(),
@@ -69,6 +80,13 @@ _PYTHON: dict[Any, pa.DataType] = {
     np.datetime64: pa.timestamp("us"),  # NumPy says no unit, and others are taken where they fit
     np.timedelta64: pa.duration("us"),
 }
+_MANY = (list, set, frozenset, collections.abc.Sequence, collections.abc.Set, collections.abc.Iterable)
+_ENTRIES = (dict, collections.abc.Mapping)
+_NAMES = (  # for what is misspelt
+    "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "tinyint", "smallint", "int", "integer", "bigint",
+    "long", "float", "double", "real", "decimal", "numeric", "bool", "boolean", "string", "text", "varchar", "binary", "date",
+    "date32", "time", "timestamp", "timestamp_ntz", "timestamptz", "list", "array", "map", "struct", "dictionary", "duration",
+)  # fmt: skip
 _SQL = {  # by the names of sqlglot's types
     "BOOLEAN": pa.bool_(), "TINYINT": pa.int8(), "SMALLINT": pa.int16(), "INT": pa.int32(), "BIGINT": pa.int64(),
     "UTINYINT": pa.uint8(), "USMALLINT": pa.uint16(), "UINT": pa.uint32(), "UBIGINT": pa.uint64(),
@@ -89,6 +107,8 @@ def schema_of(declared: object) -> pa.Schema:
     with refusing(SchemaError, f"a schema cannot be read from {type(declared).__name__}"):
         found = _schema_of(declared)
     if found is None:
+        if isinstance(declared, os.PathLike):
+            raise SchemaError(f"a path is no schema: {_of_files(os.fspath(declared))}")
         raise SchemaError(
             f"a schema is a pyarrow.Schema, a mapping from name to type, a text like 'age bigint, city string', a schema of "
             f"Spark or polars, or a data frame, not {type(declared).__name__}"
@@ -101,12 +121,21 @@ def _schema_of(declared: Any) -> pa.Schema | None:
         return parse_schema(declared)
     package = type(declared).__module__.partition(".")[0]
     if isinstance(declared, Mapping):
-        make = _polars_field if package == "polars" else _declared_field
-        return pa.schema([make(str(name), given) for name, given in declared.items()])
+        if package == "polars":
+            return pa.schema([_typed_field(name, given, package) for name, given in declared.items()])
+        return pa.schema([_declared_field(str(name), given) for name, given in declared.items()])
+    if isinstance(declared, (list, tuple)) and declared and all(map(_is_column, declared)):
+        return pa.schema(
+            [one if isinstance(one, pa.Field) else _declared_field(str(one[0]), one[1]) for one in declared]
+        )
+    if (columns := _annotated(declared if isinstance(declared, type) else type(declared))) is not None:
+        return _schema_of(columns)
     if hasattr(declared, "__arrow_c_schema__"):
         return pa.schema(declared)
     if package == "pandas" and hasattr(declared, "columns"):
         return pa.schema([_pandas_field(declared.iloc[:, [i]]) for i in range(declared.shape[1])])
+    if package == "pandas" and hasattr(declared, "items"):  # the types of a data frame
+        return pa.schema([_typed_field(str(name), type, "pandas") for name, type in declared.items()])
     if package == "duckdb" and hasattr(declared, "limit"):
         return pa.RecordBatchReader.from_stream(declared.limit(0)).schema
     if package == "pyspark":
@@ -116,7 +145,30 @@ def _schema_of(declared: Any) -> pa.Schema | None:
     own = getattr(declared, "schema", getattr(declared, "projected_schema", None))  # of a table, a dataset, a scanner
     if isinstance(own, pa.Schema):
         return own
+    if hasattr(declared, "__arrow_c_array__") and pa.types.is_struct(made := pa.array(declared).type):
+        return pa.schema(list(made))
     return pa.RecordBatchReader.from_stream(declared).schema if hasattr(declared, "__arrow_c_stream__") else None
+
+
+def _is_column(given: object) -> bool:
+    return isinstance(given, pa.Field) or (isinstance(given, tuple) and len(given) == 2 and isinstance(given[0], str))
+
+
+def _annotated(kind: type) -> dict[str, Any] | None:
+    """Returns the types of the fields of a dataclass, a named tuple, a TypedDict or a model of
+    pydantic. None: the class is none of these.
+    """
+    if is_dataclass(kind):
+        hints = get_type_hints(kind)
+        return {field.name: hints[field.name] for field in fields(kind)}
+    if is_typeddict(kind) or (issubclass(kind, tuple) and hasattr(kind, "_field_defaults")):
+        return get_type_hints(kind)
+    model = getattr(kind, "model_fields", None)
+    return {name: field.annotation for name, field in model.items()} if isinstance(model, Mapping) else None
+
+
+def _of_files(path: object) -> str:
+    return f"of files, pyarrow.dataset.dataset({shown(path)}) has the schema"
 
 
 def _known_field(name: str, library: str, type: object, make: Callable[[], pa.Field]) -> pa.Field:
@@ -141,8 +193,8 @@ def _pandas_field(column: Any) -> pa.Field:
     return _known_field(str(column.columns[0]), "pandas", column.dtypes.iloc[0], make)
 
 
-def _polars_field(name: str, type: Any) -> pa.Field:
-    return _known_field(name, "polars", type, lambda: _declared_field(name, type))
+def _typed_field(name: str, type: Any, library: str) -> pa.Field:
+    return _known_field(name, library, type, lambda: _declared_field(name, type))
 
 
 def _spark_field(field: Any) -> pa.Field:
@@ -173,8 +225,8 @@ def type_of(declared: Any, column: str) -> pa.DataType:
     if isinstance(declared, str):
         return parse_type(declared, column)
     with refusing(SchemaError, f"column {shown(column)}: {shown(declared)} is no type that Arrow has"):
-        if isinstance(declared, type) and declared in _PYTHON:
-            return _PYTHON[declared]
+        if (annotated := _python_type(declared, column)) is not None:
+            return annotated
         if isinstance(declared, np.dtype) or (isinstance(declared, type) and issubclass(declared, np.generic)):
             dtype = np.dtype(declared)
             if dtype.kind in "mM" and np.datetime_data(dtype)[0] == "generic":
@@ -183,6 +235,10 @@ def type_of(declared: Any, column: str) -> pa.DataType:
         module = (declared if isinstance(declared, type) else type(declared)).__module__
         if module.startswith("pyspark."):
             return _spark_type(declared() if isinstance(declared, type) else declared, column)
+        if module.startswith("pandas."):
+            import pandas
+
+            return pa.Array.from_pandas(pandas.Series([], dtype=declared)).type
         if module.startswith("polars."):
             import polars
 
@@ -191,6 +247,34 @@ def type_of(declared: Any, column: str) -> pa.DataType:
         f"column {shown(column)}: a pyarrow.DataType, the name of a type, or a type of Python, NumPy, Spark or polars is "
         f"needed, not {shown(declared)}"
     )
+
+
+def _python_type(declared: Any, column: str) -> pa.DataType | None:
+    """Returns the type that a type of Python is in Arrow, also one such as ``list[str] | None``.
+
+    None where it is not known.
+    """
+    origin, inside = get_origin(declared), get_args(declared)
+    if origin is Annotated:
+        return type_of(inside[0], column)
+    if origin in (Union, UnionType):
+        values = [part for part in inside if part is not NoneType]
+        return type_of(values[0], column) if len(values) == 1 else None
+    if (origin in _MANY and len(inside) == 1) or (origin is tuple and inside[1:] == (...,)):
+        return pa.list_(type_of(inside[0], column))
+    if origin in _ENTRIES and len(inside) == 2:
+        return pa.map_(type_of(inside[0], column), type_of(inside[1], column))
+    if not isinstance(declared, type):
+        return None
+    if declared is Decimal:
+        said = "a Decimal does not say how many digits it has: write 'decimal(10, 2)' or the like"
+        raise SchemaError(f"column {shown(column)}: {said}")
+    if declared in (*_MANY, *_ENTRIES, tuple):
+        name = declared.__name__
+        example = f"{name}[str, int]" if declared in _ENTRIES else f"{name}[str]"
+        raise SchemaError(f"column {shown(column)}: {name} does not say what is in it: write {example} or the like")
+    columns = _annotated(declared)
+    return _PYTHON.get(declared) if columns is None else pa.struct(list(_schema_of(columns) or ()))
 
 
 def arrow_type_of(type: Any, zone: str) -> pa.DataType:
@@ -232,6 +316,8 @@ def parse_schema(text: str) -> pa.Schema:
         return _from_json(text)
     text = "\n".join(text.splitlines())
     text = _QUOTES.sub(lambda found: found[0] if found[0][0] in "'\"`" else " ", text).strip()
+    if created := _CREATE.match(text):
+        text = text[created.end() :].removesuffix(";").rstrip()
     if text.startswith("(") and text.endswith(")"):  # as in CREATE TABLE
         text = text[1:-1]
     fields = [_field(part) for part in _split(text, lines=True) if part.strip()]
@@ -251,8 +337,9 @@ def _from_json(text: str) -> pa.Schema:
 def _field(part: str) -> pa.Field:
     found = _QUOTED.fullmatch(part) or _COLON.fullmatch(part) or _PLAIN.fullmatch(part)
     if found is None:
+        files = f"; {_of_files(part.strip())}" if _FILE.fullmatch(part.strip()) else ""
         raise SchemaError(
-            f"in the schema, {shown(part.strip())} should be 'name: type' or 'name type', as in 'age: int64'"
+            f"in the schema, {shown(part.strip())} should be 'name: type' or 'name type', as in 'age: int64'{files}"
         )
     name = found[1].strip()
     if len(name) > 1 and name[0] == name[-1] and name[0] in '`"':
@@ -309,9 +396,14 @@ def parse_type(text: str, column: str) -> pa.DataType:
         made = None
     if made is None:
         made = _of_sql(text)
+    if made is None and text[:1] in "<>=|":  # of NumPy, with its order of bytes
+        with refusing(SchemaError, f"column {shown(column)}: no type is called {shown(text)}"):
+            made = type_of(np.dtype(text).newbyteorder("="), column)
     if made is None:
+        like = difflib.get_close_matches(name, _NAMES, n=2)
         some = "int64, double, string, bool, date32, timestamp[us, tz=UTC], decimal(10, 2), list<string>, map<string, int64>"
-        raise SchemaError(f"column {shown(column)}: no type is called {shown(text)}; examples of types are {some}")
+        known = f": did you mean {' or '.join(map(repr, like))}?" if like else f"; examples of types are {some}"
+        raise SchemaError(f"column {shown(column)}: no type is called {shown(text)}{known}")
     return made
 
 
@@ -339,7 +431,7 @@ def _nested(name: str, inside: list[str], column: str) -> pa.DataType | None:
         return pa.run_end_encoded(inner(inside[0]), inner(",".join(inside[1:])))
     if name == "extension":
         return _EXTENSIONS[inside[0].strip()]()
-    if name == "timestamp":
+    if name in ("timestamp", "datetime64"):
         zone = inside[1].strip().removeprefix("tz=").strip() if len(inside) > 1 else None
         return pa.timestamp(inside[0].strip(), zone)
     plain: dict[str, Callable[[str], pa.DataType]] = {
@@ -348,6 +440,7 @@ def _nested(name: str, inside: list[str], column: str) -> pa.DataType | None:
         "time32": pa.time32,
         "time64": pa.time64,
         "duration": pa.duration,
+        "timedelta64": pa.duration,
         "fixed_size_binary": lambda width: pa.binary(int(width)),
     }
     return plain[name](inside[0].strip()) if name in plain else None

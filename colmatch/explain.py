@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from colmatch.arguments import python_value, text
 from colmatch.betree.events import event_batches
 from colmatch.errors import EventError, SubscriptionError, shown
 from colmatch.events.binding import require
@@ -22,8 +21,7 @@ from colmatch.events.derived import DerivedColumns
 from colmatch.events.gather import batches
 from colmatch.events.reader import Reader
 from colmatch.events.required import Required
-from colmatch.events.single import as_mapping, is_object
-from colmatch.incoming import refusing
+from colmatch.events.single import as_mapping, is_object, renamed, row_of
 from colmatch.kernels import layout
 from colmatch.lowering.written import LiteralTexts, key_runs, predicate_text
 from colmatch.schema import Attribute, Attributes, Role
@@ -62,6 +60,22 @@ class Explanation:
     event: dict[str, Any] = field(repr=False)
     missing: str = "unknown"
     lacking: tuple[str, ...] = ()
+
+    def as_dict(self) -> dict[str, Any]:
+        """Returns the explanation as nested dicts, for JSON: Unknown is None there."""
+
+        def told(node: ExplainedNode) -> dict[str, Any]:
+            value = {} if node.children or node.value is _NOTHING else {"value": node.value}
+            children = {"children": [told(child) for child in node.children]} if node.children else {}
+            return {"text": node.text, "truth": node.truth, **value, **children}
+
+        return {
+            "id": self.id,
+            "matched": self.matched,
+            "missing": self.missing,
+            "lacking": list(self.lacking),
+            "tree": told(self.tree),
+        }
 
     def __str__(self) -> str:
         mode = "" if self.missing == "unknown" else f" (what is missing is {self.missing})"
@@ -137,64 +151,18 @@ def _shown_value(column: pa.Array) -> Any:
 
 
 def _row(parts: Parts, event: Any) -> pa.RecordBatch:
-    if is_object(event):
-        event = as_mapping(event)
-    if isinstance(event, Mapping) and parts.language.is_betree:
-        return next(event_batches([event], parts.schema.arrow))
-    if isinstance(event, Mapping):
-        event = {python_value(name): value for name, value in event.items()}
-        fields = [field for field in parts.schema.arrow if field.name in event]
-        unknown = [name for name in event if text(name) not in parts.schema.arrow.names]
-        if unknown:
-            raise EventError(f"the event has {shown(unknown[0])}, which is no column of the schema")
-        with refusing(EventError, "the event does not fit the schema"):
-            arrays = [pa.array([_checked(event[field.name], field.type)], _decoded(field.type)) for field in fields]
-        if not fields:
+    if isinstance(event, Mapping) or is_object(event):
+        given = as_mapping(event)
+        if parts.language.is_betree:
+            return next(event_batches([given], parts.schema.arrow))
+        given = renamed(given, parts.schema.arrow.names, "the schema", ignored=None)
+        if not given:
             return pa.RecordBatch.from_struct_array(pa.array([{}], pa.struct([])))
-        return pa.RecordBatch.from_arrays(arrays, [field.name for field in fields])
+        return row_of(given, parts.schema, given, ignored=None)
     found = list(batches(event, 2))
     if sum(batch.num_rows for batch in found) != 1:
         raise EventError(f"explain takes one event, not {sum(batch.num_rows for batch in found)}: slice the row out")
     return next(batch for batch in found if batch.num_rows)
-
-
-def _decoded(type: pa.DataType) -> pa.DataType:
-    """Returns the type without dictionaries and runs.
-
-    Arrow makes no such array of any Python value, and crashes on some.
-    """
-    types = pa.types
-    if types.is_dictionary(type) or types.is_run_end_encoded(type):
-        return _decoded(type.value_type)
-    if types.is_map(type):
-        return pa.map_(_decoded(type.key_type), _decoded(type.item_type))
-    if types.is_struct(type):
-        return pa.struct([pa.field(field.name, _decoded(field.type)) for field in type])
-    if types.is_list(type) or types.is_large_list(type):
-        return (pa.list_ if types.is_list(type) else pa.large_list)(_decoded(type.value_type))
-    return type
-
-
-def _checked(value: Any, type: pa.DataType) -> Any:
-    """A value for a column of that type, whose maps have pairs for entries.
-
-    Arrow crashes on others.
-    """
-    if hasattr(value, "as_py"):
-        value = value.as_py()
-    if pa.types.is_map(type) and value is not None:
-        value = list(value.items() if isinstance(value, Mapping) else value)
-        if not all(isinstance(pair, (tuple, list)) and len(pair) == 2 for pair in value):
-            raise EventError(
-                f"the event does not fit the schema: a value of {type} is a mapping, or pairs of a key and a value"
-            )
-        return [(_checked(key, type.key_type), _checked(item, type.item_type)) for key, item in value]
-    if pa.types.is_struct(type) and isinstance(value, Mapping):
-        kinds = {field.name: field.type for field in type}
-        return {name: _checked(item, kinds[name]) if name in kinds else item for name, item in value.items()}
-    if isinstance(value, (list, tuple)) and hasattr(type, "value_type"):
-        return [_checked(item, type.value_type) for item in value]
-    return value
 
 
 def _group(nodes: list[ExplainedNode], either: bool) -> ExplainedNode:

@@ -76,7 +76,7 @@ class Matcher:
         subscriptions: Any,
         schema: Any,
         index: IndexName | Settings = "auto",
-        options: Options | None = None,
+        options: Options | Mapping[str, Any] | None = None,
         errors: Errors = "raise",
         sample: Events | None = None,
         language: LanguageName = "sql",
@@ -112,6 +112,7 @@ class Matcher:
         tags : ``{id: ["tenant-7"]}``, or a table (id, tags): what some subscriptions have for tags,
             by which ``match(events, tags=...)`` chooses among them. Of a table of expressions, its
             column ``tags``: lists of strings, or a string for a single one
+        options : ``Options``, or a mapping of some of them
         progress : show a bar on standard error while expressions are read
 
         Raises

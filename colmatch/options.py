@@ -105,12 +105,7 @@ class Options:
         OptionError : they differ from these in what an index is built with
         """
         if isinstance(options, Mapping):
-            given = dict(options)
-            unknown = [name for name in given if name not in self.to_dict()]
-            if unknown:
-                raise OptionError(
-                    f"there is no option {shown(unknown[0])}: {near(str(unknown[0]), self.to_dict(), 'Options')}"
-                )
+            given = _named(options)
         else:
             default = Options()
             given = {
@@ -138,6 +133,20 @@ def value_of_text(written: str, default: Any) -> Any:
     if isinstance(default, int) and re.fullmatch("[+-]?[0-9]{1,19}", written):
         return int(written)
     return written
+
+
+def _named(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns a mapping from names of options, if all names are."""
+    known = Options().to_dict()
+    for name in options:
+        if name not in known:
+            raise OptionError(f"there is no option {shown(name)}: {near(str(name), known, 'Options')}")
+    return dict(options)
+
+
+def options_of(given: Options | Mapping[str, Any] | None) -> Options:
+    """Returns the options for a new matcher: of a mapping, those that it names."""
+    return Options(**_named(given or {})) if given is None or isinstance(given, Mapping) else checked(given)
 
 
 def checked(options: object) -> Options:

@@ -250,9 +250,11 @@ class Schema:
     ----------
     columns : a ``pyarrow.Schema`` or what has one: a table, a data frame of pandas, polars (lazy
         too), DuckDB or Spark, Spark's ``StructType``. Or a text, ``"age bigint, tags
-        array<string>"``. Or a mapping from name to a type: one of Arrow, Python, NumPy, Spark or
-        polars, or the name of one in Arrow, Spark or DuckDB (``"int64"``, ``"bigint"``,
-        ``"timestamp[us]"``, ``"decimal(10,2)"``). ``timestamp`` is Spark's, a moment of UTC
+        array<string>"``. Or a mapping from name to a type, or pairs of these: one of Arrow, Python
+        (``list[str] | None``), NumPy, pandas, Spark or polars, or the name of one in Arrow, NumPy,
+        Spark or DuckDB (``"int64"``, ``"bigint"``, ``"timestamp[us]"``, ``"decimal(10,2)"``).
+        ``timestamp`` is Spark's, a moment of UTC. Or a class with typed fields: a dataclass, a
+        named tuple, a ``TypedDict``, a model of pydantic
     case_sensitive : whether expressions write names as the schema does. By default an expression
         may write ``AGE`` for ``age``, if no other column is called so
 
@@ -330,6 +332,8 @@ class Schema:
                 f"attribute {name!r} could be {' or '.join(repr('.'.join(p)) for p in same)}: write it as in the schema"
             )
         names = [".".join(p) for p in self._columns]
+        if len(path) > 1 and path[:1] not in self._columns and path[1:] in self._columns:  # behind the name of a table
+            raise SchemaError(f"unknown attribute {name!r}: did you mean {'.'.join(path[1:])!r}?")
         raise SchemaError(f"unknown attribute {name!r}: {near(name, names, 'the schema')}")
 
 
@@ -374,6 +378,24 @@ def value_type(arrow: pa.DataType) -> Type | None:
     if types.is_time(arrow):
         return Type(Family.TIME, unit=arrow.unit, name=name)
     return None
+
+
+def why_unusable(name: str, arrow: pa.DataType) -> str:
+    """Says that expressions cannot use a column of a type, and what to do, for errors."""
+    types = pa.types
+    shown = str(arrow)
+    if types.is_null(arrow):
+        instead = "no value of it says what type it is: declare one in the schema"
+    elif types.is_duration(arrow) or types.is_interval(arrow):
+        instead = "cast it to a number, such as seconds"
+    elif types.is_nested(arrow) and not types.is_union(arrow):
+        instead = "give events its fields as columns of their own"
+    elif isinstance(arrow, pa.OpaqueType):
+        shown = f"{arrow.type_name} of {arrow.vendor_name}"
+        instead = "cast it to a type of Arrow"
+    else:
+        instead = "cast it, to a string for example"
+    return f"column {name!r} is {shown}, which expressions cannot use: {instead}"
 
 
 def time_type(unit: str) -> pa.DataType:

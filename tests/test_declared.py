@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime as dt
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
-from typing import Any
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, NamedTuple, Optional, TypedDict
 
 import numpy as np
 import pyarrow as pa
@@ -48,6 +51,12 @@ DECLARED: list[Any] = [
     "age: int64, city: string, tags: list<string>",
     "age BIGINT COMMENT 'in years, or so',\n`city` VARCHAR(20),\n\"tags\" VARCHAR[]  # of the shop",
     '{"age": "bigint", "city": "text", "tags": "list<string>"}',
+    list(EXPECTED),
+    [("age", "bigint"), ("city", str), pa.field("tags", pa.list_(pa.string()))],
+    {"age": int | None, "city": Optional[str], "tags": list[str]},  # noqa: UP045
+    "CREATE OR REPLACE TABLE shop.people (age bigint, city string, tags array<string>);",
+    "create table if not exists `people` (age bigint, city string, tags array<string>)",
+    pa.array([{"age": 36, "city": "Nice", "tags": ["a"]}]),
 ]
 
 
@@ -163,6 +172,10 @@ def test_a_data_frame_of_spark(spark: Any) -> None:
         ("STRUCT(a INTEGER, b VARCHAR(3))", pa.struct({"a": pa.int32(), "b": pa.string()})),
         ("array<struct<a: decimal(4,1)>>", pa.list_(pa.struct({"a": pa.decimal128(4, 1)}))),
         ("dictionary<values=string, indices=int32, ordered=0>", pa.dictionary(pa.int32(), pa.string())),
+        ("datetime64[ns]", pa.timestamp("ns")),
+        ("datetime64[us, Europe/Paris]", pa.timestamp("us", "Europe/Paris")),
+        ("timedelta64[ms]", pa.duration("ms")),
+        ("bytes", pa.binary()),
     ],
 )
 def test_names_of_types(name: str, expected: pa.DataType) -> None:
@@ -234,10 +247,74 @@ def test_types_that_spark_has_for_schemas_alone() -> None:
         (float, pa.float64()),
         (dt.date, pa.date32()),
         (dt.datetime, pa.timestamp("us")),
+        (list[str], pa.list_(pa.string())),
+        (tuple[int, ...], pa.list_(pa.int64())),
+        (set[dt.date], pa.list_(pa.date32())),
+        (Sequence[float | None], pa.list_(pa.float64())),
+        (dict[str, int], pa.map_(pa.string(), pa.int64())),
+        (Mapping[str, list[int]], pa.map_(pa.string(), pa.list_(pa.int64()))),
+        (int | None, pa.int64()),
+        (Annotated[str, "a city"], pa.string()),
+        ("<U5", pa.string()),
+        (">i8", pa.int64()),
+        ("<M8[s]", pa.timestamp("s")),
     ],
+    ids=str,
 )
-def test_types_of_python(declared: type, expected: pa.DataType) -> None:
+def test_types_of_python(declared: Any, expected: pa.DataType) -> None:
     assert cm.Schema({"x": declared}).arrow.field("x").type == expected
+
+
+class Home(NamedTuple):
+    city: str
+    floor: int | None
+
+
+class Shop(TypedDict):
+    city: str
+
+
+class Model:
+    """What a class of pydantic offers."""
+
+    @dataclasses.dataclass
+    class Field:
+        annotation: Any
+
+    model_fields: ClassVar = {"city": Field(str), "nights": Field(list[int])}
+
+
+@dataclasses.dataclass
+class Person:
+    age: int
+    home: Home
+    tags: list[str] | None = None
+
+
+def test_classes_of_events() -> None:
+    home = pa.struct({"city": pa.string(), "floor": pa.int64()})
+    assert cm.Schema(Person).arrow == pa.schema({"age": pa.int64(), "home": home, "tags": pa.list_(pa.string())})
+    assert cm.Schema(Person(36, Home("Nice", 2))) == cm.Schema(Person)
+    assert cm.Schema(Home).arrow == pa.schema(list(home))
+    assert cm.Schema(Shop).arrow == pa.schema({"city": pa.string()})
+    assert cm.Schema(Model).arrow == pa.schema({"city": pa.string(), "nights": pa.list_(pa.int64())})
+    matcher = cm.Matcher.build({1: "age > 30 AND home.floor = 2 AND array_contains(tags, 'a')"}, Person)
+    assert matcher.match_one(Person(36, Home("Nice", 2), ["a"])) == [1]
+
+
+def test_types_of_columns_of_pandas() -> None:
+    pd = pytest.importorskip("pandas")
+    columns = {
+        "a": pd.Series([1, None], dtype="Int64"),
+        "b": pd.Series(["x"], dtype="string"),
+        "c": pd.to_datetime(["2020-01-01"]).tz_localize("Europe/Paris").to_series(index=[0]),
+        "d": pd.Series([1.5]),
+        "e": pd.Series(["x"], dtype="category"),
+        "f": pd.Series([object()]),
+    }
+    frame = pd.DataFrame(columns)
+    assert cm.Schema(frame.dtypes).arrow.types[:4] == cm.Schema(frame).arrow.types[:4]
+    assert cm.Matcher.build({1: "a = 1 AND e = 'x'"}, frame.dtypes).count(frame[["a", "e"]]).tolist() == [1, 0]
 
 
 @pytest.mark.parametrize(
@@ -296,7 +373,13 @@ def test_columns_that_must_be_there() -> None:
         ({"x": "timestamp[eons]"}, "column 'x': no type is called"),
         ({"x": "array"}, "column 'x': no type is called"),
         ({"x": "decimal(99, 2)"}, "column 'x'"),
-        ({"x": Decimal}, "column 'x': a pyarrow.DataType, the name of a type"),
+        ({"x": Decimal}, r"column 'x': a Decimal does not say how many digits it has: write 'decimal\(10, 2\)'"),
+        ({"x": "integr"}, "column 'x': no type is called 'integr': did you mean 'integer'"),
+        ("x strng", "column 'x': no type is called 'strng': did you mean 'string'"),
+        ({"x": list}, "column 'x': list does not say what is in it: write list\\[str\\] or the like"),
+        ({"x": int | str}, "column 'x': a pyarrow.DataType, the name of a type"),
+        ("events.parquet", r"of files, pyarrow.dataset.dataset\('events.parquet'\) has the schema"),
+        (Path("events.csv"), r"of files, pyarrow.dataset.dataset\('events.csv'\) has the schema"),
         ({"x": 5}, "column 'x': a pyarrow.DataType, the name of a type"),
         ({"x": None}, "column 'x': a pyarrow.DataType, the name of a type"),
         ({"x": np.dtype("complex128")}, "column 'x': .* is no type that Arrow has"),

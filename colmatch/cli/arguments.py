@@ -111,6 +111,24 @@ def described_kinds() -> Iterator[str]:
             yield f"  {field.name}={field.default} ({allowed(field)}): {field.metadata['meaning']}"
 
 
+def kinds_as_dict() -> dict[str, Any]:
+    """Returns what ``described_kinds`` says, by kind and setting."""
+    return {
+        kind: {
+            "about": settings_of(kind).about,
+            "settings": {
+                field.name: {
+                    "default": field.default,
+                    "allowed": allowed(field),
+                    "meaning": field.metadata["meaning"],
+                }
+                for field in fields(settings_of(kind))
+            },
+        }
+        for kind in [*KINDS, AutoSettings.kind]
+    }
+
+
 def schema_of(path: str) -> pa.Schema:
     """Returns the columns of a file of rows."""
     with reading(path) as rows:
@@ -125,6 +143,8 @@ def schema_from(text: str) -> pa.Schema:
         raise ColmatchError(f"{text}: no such file, and not a schema like 'age bigint, city string' either")
     if os.path.splitext(text)[1].lower() in (".parquet", ".pq", ".arrow", ".feather", ".ipc", ".arrows"):
         return schema_of(text)
+    if os.path.splitext(text)[1].lower() in (".csv", ".tsv", ".jsonl", ".ndjson"):
+        raise ColmatchError(f"{text}: rows of a text say no types; --like {text} finds them")
     with naming(text), open(text, encoding="utf-8") as file:
         return parse_schema(file.read())
 

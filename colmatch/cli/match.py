@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -29,16 +29,29 @@ if TYPE_CHECKING:
     from colmatch.matching.topk.arguments import Score
     from colmatch.options import MissingColumns
 
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+
+def _shape_option(name: str, help: str) -> Callable[[_F], _F]:
+    """Makes a flag that says what rows the result has. There is one of them at most."""
+
+    def chosen(context: click.Context, option: click.Parameter, given: bool) -> None:
+        other = context.params.get("shape")
+        if given and other:
+            raise click.UsageError(f"--{other} and {name} have rows of their own: leave one out")
+        if given:
+            context.params["shape"] = option.name
+
+    return click.option(name, is_flag=True, expose_value=False, callback=chosen, help=help)
+
 
 @click.command()
 @click.argument("index_path", metavar="INDEX")
 @click.argument("events", nargs=-1, required=True)
 @click.option("-o", "--output", default="-", show_default=True, metavar="OUT", help="Where to write the matches.")
-@click.option("--count", "shape", flag_value="count", help="One row an event: how many subscriptions match it.")
-@click.option(
-    "--lists", "shape", flag_value="lists", help="One row an event: the list of its subscriptions (not as CSV)."
-)
-@click.option("--exists", "shape", flag_value="exists", help="One row an event: whether any subscription matches it.")
+@_shape_option("--count", "One row an event: how many subscriptions match it.")
+@_shape_option("--lists", "One row an event: the list of its subscriptions (not as CSV).")
+@_shape_option("--exists", "One row an event: whether any subscription matches it.")
 @ids_option
 @tag_option
 @click.option("--top", type=click.IntRange(min=1), metavar="K", help="The K most relevant of each event, with scores.")
@@ -71,7 +84,6 @@ def match(
     index_path: str,
     events: tuple[str, ...],
     output: str,
-    shape: str | None,
     keep: tuple[str, ...],
     ranges: tuple[str, ...],
     missing_columns: MissingColumns | None,
@@ -84,6 +96,7 @@ def match(
     ids: str | None,
     tags: tuple[str, ...],
     now: str | None,
+    shape: str | None = None,
 ) -> None:
     """Write which subscriptions of INDEX are true for each row of EVENTS.
 

@@ -24,9 +24,24 @@ out_format_option = click.option(
     help="Format of OUT; by default what its extension says. Of standard output: table on a terminal, which shows "
     "some rows, else csv, or jsonl for lists.",
 )
+
+
+def _kinds(_: click.Context, option: click.Parameter, begun: str) -> list[str]:
+    from colmatch.indexing.registry import KINDS
+
+    return [kind for kind in ("auto", *KINDS) if kind.startswith(begun)]
+
+
 index_option = click.option(
-    "--index", "kind", default="auto", show_default=True, metavar="KIND", help="Kind of index, see `colmatch kinds`."
+    "--index",
+    "kind",
+    default="auto",
+    show_default=True,
+    metavar="KIND",
+    shell_complete=_kinds,
+    help="Kind of index, see `colmatch kinds`.",
 )
+json_option = click.option("--json", "as_json", is_flag=True, help="As one JSON object.")
 set_option = click.option(
     "--set",
     "settings",

@@ -7,6 +7,7 @@ traceback.
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import sys
@@ -73,6 +74,11 @@ def _forget_stdout() -> None:
 def plain(value: Any) -> Any:
     """Turns a value that JSON does not know into one that it knows."""
     return value.item() if hasattr(value, "item") else str(value)
+
+
+def print_json(value: dict[str, Any]) -> None:
+    """Prints one JSON object."""
+    click.echo(json.dumps(value, indent=2, default=plain, ensure_ascii=False))
 
 
 def print_figures(figures: dict[str, Any], indent: int = 0) -> None:

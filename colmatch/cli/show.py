@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from colmatch.cli.options import format_option, missing_option, now_option, null_option
-from colmatch.cli.shell import plain, print_figures, say
+from colmatch.cli.options import format_option, json_option, missing_option, now_option, null_option
+from colmatch.cli.shell import print_figures, print_json, say
 from colmatch.errors import ColmatchError, EventError
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 @missing_option
 @format_option("--format", "EVENTS")
 @null_option
+@json_option
 def explain(
     index_path: str,
     events: tuple[str, ...],
@@ -32,6 +33,7 @@ def explain(
     missing_columns: MissingColumns | None,
     format: str | None,
     nulls: tuple[str, ...],
+    as_json: bool,
 ) -> None:
     """Show why a subscription of INDEX is true, or is not, for one row of EVENTS.
 
@@ -66,7 +68,11 @@ def explain(
         else:
             raise ColmatchError(f"{' '.join(events)} has {seen:,} rows, so there is no row {row} (they count from 0)")
     try:
-        click.echo(str(matcher.explain(event, id)))
+        found = matcher.explain(event, id)
+        if as_json:
+            print_json(found.as_dict())
+        else:
+            click.echo(str(found))
     except EventError as error:
         error.count_from(row)
         raise
@@ -74,15 +80,13 @@ def explain(
 
 @click.command()
 @click.argument("index_path", metavar="INDEX")
-@click.option("--json", "as_json", is_flag=True, help="As one JSON object.")
+@json_option
 def stats(index_path: str, as_json: bool) -> None:
     """Show what INDEX holds: sizes, the kind of index and why it was chosen.
 
     \b
     colmatch stats alerts.colmatch
     """
-    import json
-
     from colmatch.cli.arguments import open_matcher
     from colmatch.paged.check import as_dict, looked_at
     from colmatch.paged.header import is_pages
@@ -91,7 +95,7 @@ def stats(index_path: str, as_json: bool) -> None:
     if is_pages(index_path):
         figures |= as_dict(looked_at(index_path))
     if as_json:
-        click.echo(json.dumps(figures, indent=2, default=plain, ensure_ascii=False))
+        print_json(figures)
     else:
         print_figures(figures)
 
@@ -148,13 +152,17 @@ def recover(index_path: str) -> None:
 
 
 @click.command()
-def kinds() -> None:
+@json_option
+def kinds(as_json: bool) -> None:
     """List the kinds of index that --index takes, and what --set takes for each, with defaults.
 
     \b
     colmatch kinds
     """
-    from colmatch.cli.arguments import described_kinds
+    from colmatch.cli.arguments import described_kinds, kinds_as_dict
 
+    if as_json:
+        print_json(kinds_as_dict())
+        return
     for line in described_kinds():
         click.echo(click.wrap_text(line, 100, subsequent_indent="      "))

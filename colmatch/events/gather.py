@@ -6,15 +6,17 @@ takes longer than reading them.
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import is_dataclass
 from functools import cache
 from typing import Any, NamedTuple, TypeVar
 
 import pyarrow as pa
 
 from colmatch.declared import schema_of
-from colmatch.errors import EventError
+from colmatch.errors import EventError, shown
 from colmatch.incoming import refusing
 
 Seen = TypeVar("Seen")
@@ -187,9 +189,23 @@ def source_of(events: object) -> Source:
             if pa.types.is_struct(array.type):
                 return Source(pa.schema(list(array.type)), (pa.RecordBatch.from_struct_array(array),), True)
             raise EventError(f"events are rows of named columns, this is an array of {array.type}: put it into a table")
-    raise EventError(
-        f"events cannot be read from {type(events).__name__}: pass a table, data frame, record batch or reader that offers "
-        "__arrow_c_stream__ or __arrow_c_array__ (pyarrow, polars, duckdb, pandas)"
+    raise EventError(f"events cannot be read from {type(events).__name__}: {_instead(events)}")
+
+
+def _instead(events: object) -> str:
+    """Returns what to do with what are no events, for an error."""
+    first = events[0] if isinstance(events, (list, tuple)) and events else None
+    if isinstance(events, (str, os.PathLike)):
+        return f"of files, pyarrow.dataset.dataset({shown(os.fspath(events))}) are events"
+    if isinstance(events, Mapping) or is_dataclass(events) or hasattr(events, "_asdict"):
+        return "match_one(event) takes a single event; of columns, pyarrow.table(columns) are events"
+    if isinstance(first, pa.RecordBatch):
+        return "pyarrow.Table.from_batches(events) makes a table of batches"
+    if isinstance(first, Mapping):
+        return "of mappings, pyarrow.array(events) are events; match_one(event) takes one of them"
+    return (
+        "pass a table, data frame, record batch or reader that offers __arrow_c_stream__ or __arrow_c_array__ "
+        "(pyarrow, polars, duckdb, pandas)"
     )
 
 

@@ -194,17 +194,28 @@ def as_mapping(event: object) -> Event:
             return made
     raise EventError(
         f"an event is a mapping from name to value, a dataclass, a Row, a named tuple or a pydantic model, "
-        f"not {type(event).__name__}"
+        f"not {type(event).__name__}{_instead(event)}"
     )
 
 
-def renamed(event: Event, names: Sequence[str], where: str, ignored: bool) -> Event:
+def _instead(event: object) -> str:
+    """Returns what to do with what is no event, for an error."""
+    if isinstance(event, (str, bytes)):
+        return ": read JSON with json.loads(event)"
+    if isinstance(event, (list, tuple)):
+        return ": give one event at a time, or match(pyarrow.array(events)) for mappings"
+    if hasattr(event, "__arrow_c_stream__") or hasattr(event, "__arrow_c_array__"):
+        return ": match(events) takes tables and their like"
+    return ": vars(event) is a mapping of its attributes" if hasattr(event, "__dict__") else ""
+
+
+def renamed(event: Event, names: Sequence[str], where: str, ignored: bool | None) -> Event:
     """Returns an event, or a struct in it, with names as the schema has them.
 
     Case does not count where it is not needed, as in batches.
 
     names : of the columns, or fields. where : what has them, for errors
-    ignored : other names are left out; else they are errors
+    ignored : other names are left out; else they are errors, and None says that there is no choice
 
     Raises EventError: there is no such name, or it is there twice.
     """
@@ -218,10 +229,8 @@ def renamed(event: Event, names: Sequence[str], where: str, ignored: bool) -> Ev
             if len(same) != 1:
                 if ignored:
                     continue
-                raise EventError(
-                    f"the event has a key {shown(name)}, which {where} has not: {near(name[:200], names, where)} "
-                    "(unknown='ignore' leaves it out)"
-                )
+                said = f"the event has a key {shown(name)}, which {where} has not: {near(name[:200], names, where)}"
+                raise EventError(said if ignored is None else f"{said} (unknown='ignore' leaves it out)")
             (name,) = same
         if name in found:
             raise EventError(f"the event has {name!r} twice, in different cases")
@@ -229,17 +238,18 @@ def renamed(event: Event, names: Sequence[str], where: str, ignored: bool) -> Ev
     return found
 
 
-def row_of(event: Event, schema: Schema, names: Iterable[str], ignored: bool) -> pa.RecordBatch:
+def row_of(event: Event, schema: Schema, names: Iterable[str], ignored: bool | None) -> pa.RecordBatch:
     """Returns an event as a record batch of one row, with some columns of a schema.
 
-    ignored : fields that a struct has not are left out; else they are errors
+    ignored : fields that a struct has not are left out; else they are errors, as for ``renamed``
 
     Raises EventError: a value is not of the type that the schema has for its column.
     """
     arrays, columns = [], []
     for name in dict.fromkeys(names):
         value = event.get(name)
-        type = schema.arrow.field(name).type if name in schema.arrow.names else _weights_type(value)
+        known = name in schema.arrow.names
+        type = _decoded(schema.arrow.field(name).type) if known else _weights_type(value)
         arrays.append(_array(value, type, name, ignored))
         columns.append(pa.field(name, type))
     if not columns:  # a batch without columns has no rows
@@ -247,13 +257,17 @@ def row_of(event: Event, schema: Schema, names: Iterable[str], ignored: bool) ->
     return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(columns))
 
 
-def _array(value: Any, type: pa.DataType, name: str, ignored: bool) -> pa.Array:
+def _array(value: Any, type: pa.DataType, name: str, ignored: bool | None) -> pa.Array:
     """Returns an array of one value. Structs are made field by field, since Arrow makes none that
     have fields of some types.
     """
-    if value is None:
+    if isinstance(value, pa.Scalar):
+        value = value.as_py()
+    if _is_null(value):
         return nulls_of(1, type)
     said = f"column {name!r} is {type!s:.200}, and {shown(value)} is not"
+    if (wanted := _wanted(value, type)) is not None:
+        raise EventError(f"{said}: {wanted} is needed")
     with refusing(EventError, said):
         if pa.types.is_struct(type) and type.num_fields:
             given = _fields(value, type, name, ignored)
@@ -266,6 +280,34 @@ def _array(value: Any, type: pa.DataType, name: str, ignored: bool) -> pa.Array:
         if not _is_same(fitted, array):
             raise EventError(f"{said}: it would lose a part")
         return array
+
+
+def _is_null(value: Any) -> bool:
+    """Says whether a value is None, or what pandas has for it, which is not imported for that."""
+    return value is None or value.__class__.__name__ in ("NaTType", "NAType")
+
+
+def _wanted(value: Any, type: pa.DataType) -> str | None:
+    """Returns what a column of a type needs in the place of a value; None where it may fit.
+
+    Arrow takes some more: numbers for times, Booleans for floats, bytes for texts.
+    """
+    types = pa.types
+    if isinstance(value, (np.ndarray, np.datetime64)):
+        return None
+    if types.is_boolean(type):
+        return None if isinstance(value, (bool, np.bool_)) else "True or False"
+    if types.is_integer(type) or types.is_floating(type) or types.is_decimal(type):
+        return None if _is_number(value) else "a whole number" if types.is_integer(type) else "a number"
+    if types.is_string(type) or types.is_large_string(type) or types.is_string_view(type):
+        return None if isinstance(value, str) else "a str"
+    if types.is_timestamp(type):
+        return None if isinstance(value, date) else "a datetime.datetime, as of datetime.datetime.fromisoformat(text),"
+    if types.is_date(type):
+        return None if isinstance(value, date) else "a datetime.date"
+    if types.is_time(type):
+        return None if isinstance(value, time) else "a datetime.time"
+    return None
 
 
 def _is_number(value: Any) -> bool:
@@ -281,9 +323,9 @@ def _number(value: Any, type: pa.DataType, said: str) -> pa.Array:
         raise EventError(f"{said}: it would lose a part") from None
 
 
-def _fields(value: Any, type: pa.DataType, name: str, ignored: bool) -> Event:
+def _fields(value: Any, type: pa.DataType, name: str, ignored: bool | None) -> Event:
     """Returns the fields of a struct, by their names in the schema."""
-    if isinstance(value, (int, float, str, bytes, list, tuple)):
+    if not isinstance(value, Mapping) and not is_object(value):
         raise EventError(f"column {name!r} is {type!s:.200}, and {shown(value)} is not: a mapping is needed")
     return renamed(as_mapping(value), [field.name for field in type], f"column {name!r}", ignored)
 
@@ -293,27 +335,63 @@ def _weights_type(value: Any) -> pa.DataType:
     return pa.map_(pa.string(), pa.float64()) if isinstance(value, Mapping) else pa.float64()
 
 
-def _fitted(value: Any, type: pa.DataType, name: str, ignored: bool) -> Any:
+def _fitted(value: Any, type: pa.DataType, name: str, ignored: bool | None) -> Any:
     """Returns a value as Arrow wants it for a type. Arrow itself drops fields that it does not
     know, and takes a time without a zone for one in UTC.
     """
-    if value is None or value.__class__.__name__ == "NaTType":  # of pandas, which is not imported for it
+    if _is_null(value):
         return None
     if pa.types.is_struct(type):
         types = {field.name: field.type for field in type}
         given = _fields(value, type, name, ignored)
         return {key: _fitted(some, types[key], f"{name}.{key}", ignored) for key, some in given.items()}
     if pa.types.is_map(type):
-        entries = value.items() if isinstance(value, Mapping) else value
-        return [(one["key"], one["value"]) if isinstance(one, Mapping) else one for one in entries]
+        return _entries(value, type, name, ignored)
     if is_list(type):
         if isinstance(value, (str, bytes)):
             raise EventError(f"column {name!r} is {type!s:.200}, and {shown(value)} is not: a list is needed")
+        if type.value_type.num_fields:
+            return [_fitted(some, type.value_type, name, ignored) for some in value]
         return list(value) if isinstance(value, (set, frozenset)) else value
-    if pa.types.is_timestamp(type) and isinstance(value, datetime) and (value.tzinfo is None) != (type.tz is None):
-        has, wants = ("no time zone", "has one") if value.tzinfo is None else ("a time zone", "has none")
-        raise EventError(f"column {name!r} is {type}, which {wants}, and {shown(value)} has {has}")
+    if pa.types.is_timestamp(type) and isinstance(value, date):
+        zone = value.tzinfo if isinstance(value, datetime) else None
+        if (zone is None) != (type.tz is None):
+            has, wants = ("no time zone", "has one") if zone is None else ("a time zone", "has none")
+            instead = "at.replace(tzinfo=datetime.timezone.utc)" if zone is None else "at.replace(tzinfo=None)"
+            said = f"column {name!r} is {type}, which {wants}, and {shown(value)} has {has}"
+            raise EventError(f"{said}: write {instead} or the like")
+        return value if isinstance(value, datetime) else datetime.combine(value, time())
     return value
+
+
+def _entries(value: Any, type: pa.DataType, name: str, ignored: bool | None) -> list[tuple[Any, Any]]:
+    """Returns the entries of a map as pairs: Arrow crashes on others."""
+    given = value.items() if isinstance(value, Mapping) else value if isinstance(value, Iterable) else [value]
+    pairs = [(one["key"], one["value"]) if isinstance(one, Mapping) else one for one in given]
+    if not all(isinstance(pair, (tuple, list)) and len(pair) == 2 for pair in pairs):
+        said = f"column {name!r} is {type!s:.200}, and {shown(value)} is not"
+        raise EventError(f"{said}: a mapping is needed, or pairs of a key and a value")
+    return [
+        (_fitted(key, type.key_type, name, ignored), _fitted(item, type.item_type, name, ignored))
+        for key, item in pairs
+    ]
+
+
+def _decoded(type: pa.DataType) -> pa.DataType:
+    """Returns the type without dictionaries and runs.
+
+    Arrow makes no such array of any Python value, and crashes on some.
+    """
+    types = pa.types
+    if types.is_dictionary(type) or types.is_run_end_encoded(type):
+        return _decoded(type.value_type)
+    if types.is_map(type):
+        return pa.map_(_decoded(type.key_type), _decoded(type.item_type))
+    if types.is_struct(type):
+        return pa.struct([pa.field(field.name, _decoded(field.type)) for field in type])
+    if types.is_list(type) or types.is_large_list(type):
+        return (pa.list_ if types.is_list(type) else pa.large_list)(_decoded(type.value_type))
+    return type
 
 
 def _is_same(value: Any, made: pa.Array) -> bool:

@@ -314,8 +314,8 @@ class Typing(Rules):
         _count(name, nodes, *((1, MOST_PARTS) if name == "concat" else (1,)))
         for node in nodes:
             if node.type != "string":
-                instead = "; between conditions, write OR and not ||" if name == "concat" else ""
-                raise Refusal(f"{name} needs strings, not {node.type}: cast it{instead}")
+                either = "; between conditions, write OR for ||" if name == "concat" else ""
+                raise Refusal(f"{name} needs strings, not {node.type}: cast it{either}")
         return ValueNode(name, "int" if name == "length" else "string", tuple(nodes))
 
     def _substring(self, name: str, nodes: list[ValueNode]) -> ValueNode:

@@ -37,7 +37,20 @@ from colmatch.kernels.layout import KEY_MAX, KEY_MIN
 from colmatch.lowering.floors import misfit
 from colmatch.lowering.forms import BY_ATTRIBUTE, BY_COLUMN, PATTERNS, Conjunction, Form, Kind, Leaf, Op, Operand, Test
 from colmatch.options import Options
-from colmatch.schema import BOOL, INT, Attribute, Attributes, Column, Family, Role, Schema, Shape, Type, value_type
+from colmatch.schema import (
+    BOOL,
+    INT,
+    Attribute,
+    Attributes,
+    Column,
+    Family,
+    Role,
+    Schema,
+    Shape,
+    Type,
+    value_type,
+    why_unusable,
+)
 
 # how often a predicate may stand in a form, on average: IS UNKNOWN repeats its part, so nesting it
 # doubles
@@ -286,8 +299,7 @@ class Normaliser:
             raise Refusal(f"column {name!r} is a struct: name a field, as in {name}.{field}", predicate=p)
         told = p.subject.size and p.verb is Verb.NULL and is_list(column.arrow)  # whether there is one
         if column.shape is Shape.UNUSABLE and not told:
-            instead = ": give events its fields as columns of their own" if is_list(column.arrow) else ""
-            raise Refusal(f"column {name!r} is {column.arrow}, which expressions cannot use{instead}", predicate=p)
+            raise Refusal(why_unusable(name, column.arrow), predicate=p)
         if key is not None:
             if column.shape is Shape.LIST:
                 raise Refusal(f"column {name!r} is a list: [...] takes a place, as in {name}[0]", predicate=p)

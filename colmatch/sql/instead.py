@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import difflib
+import re
 
 from colmatch.calls import SPECIAL
 from colmatch.errors import shown
 from colmatch.expr.computed import FUNCTIONS as VALUES
 
+_QUOTES = "“”„‘’‚"  # of word processors
 _COLUMN = "compute it beforehand, as a column of the events"
 _CLOCK = "an expression has no clock: compare with a literal, or give events the time as a column"
 _MONTHS = "months differ in length: compare with the date itself, or compute it beforehand, as a column of the events"
@@ -45,6 +47,11 @@ _FUNCTIONS = {
     "to_date": "it reads a literal, as in to_date('2020-01-31'): cast a column to a date beforehand",
     "to_timestamp": "it reads a literal, as in to_timestamp('2020-01-31 12:00:00'): cast a column beforehand",
     "exists": "exists(tags, x -> x = 'y') is array_contains(tags, 'y'), and other conditions on elements are not taken",
+    "date": "write CAST(ts AS DATE)",
+    "list_has_any": "write arrays_overlap(tags, array('a', 'b'))",
+    "list_has_all": "write contains_all(tags, 'a', 'b')",
+    **dict.fromkeys(("array_max", "array_min", "list_max", "list_min", "sort_array", "array_sort"), _COLUMN),
+    **dict.fromkeys(("sin", "cos", "tan", "pi", "rand", "random"), _COLUMN),
     "age": "write datediff(later, day), in days",
     "try_divide": "write a / b, which is NULL where b is 0 unless Options(ansi=True)",
     **dict.fromkeys(("if_null", "isnil", "is_null"), "write a IS NULL"),
@@ -72,7 +79,15 @@ _WORDS = {
     "~": "it stands between a text and a pattern, as in name ~ '^a'",
     "GLOB": "write LIKE, with % and _",
     "MATCHES": "write RLIKE",
+    "REGEXP_LIKE": "write RLIKE, as in name RLIKE '^a'",
+    "XOR": "write (a > 5) <> (b > 2)",
     "=>": "write >=",
+    "≥": "write >=",
+    "≤": "write <=",
+    "≠": "write <>",
+    "[": "a name with spaces stands in backquotes: write `a` for [a]",
+    "{": "there are no parameters: write the value itself",
+    "{{": "there are no parameters: write the value itself",
     "->": _LAMBDA,
     "->>": _JSON,
     "#>": _JSON,
@@ -107,6 +122,9 @@ def of_function(name: str, names: frozenset[str]) -> str:
     names : of the functions that are conditions
     """
     known = _FUNCTIONS.get(name.lower())
+    subject, _, method = name.rpartition(".")
+    if subject and method.lower() in {*names, *VALUES}:
+        known = f"write {method}({subject}) or {method}({subject}, ...)"
     if known is None:
         near = difflib.get_close_matches(name.lower(), [*names, *VALUES, *SPECIAL], n=2, cutoff=0.75)
         known = f"did you mean {' or '.join(map(repr, near))}?" if near else _COLUMN
@@ -118,10 +136,18 @@ def of_column(name: str) -> str | None:
 
     The result is None where it is none of SQL's own.
     """
+    if name[0] in _QUOTES:
+        return f"{shown(name[0])} is not expected here: texts stand in straight quotes, as in 'x'"
+    if re.fullmatch(r"[0-9][0-9_]*", name):
+        return f"{shown(name)} is not expected here: write {name.replace('_', '')}"
+    if name.lower() in ("infinity", "inf", "nan"):
+        return f"{shown(name)} is not supported: write double('{name[:3].lower()}')"
     known = _FUNCTIONS.get(name.lower())
     return f"{shown(name)} is not supported: {known}" if known == _CLOCK else None
 
 
 def of_word(word: str) -> str | None:
     """Returns what to write instead of a word or sign, None where that is not known."""
+    if word[:1] in _QUOTES:
+        return "texts stand in straight quotes, as in 'x'"
     return _WORDS.get(word.upper())

@@ -130,7 +130,8 @@ class LiteralReader:
         if token.token_type is T.HEX_STRING:
             digits = token.text
             if self.text[at] not in "xX" or typed:
-                raise Refusal("a binary literal is written X'1F'", at)
+                number = f"; for the number, write {int(digits, 16)}" if self.text[at] == "0" else ""
+                raise Refusal(f"a binary literal is written X'1F'{number}", at)
             try:
                 binary = bytes.fromhex("0" * (len(digits) % 2) + digits)
             except ValueError:

@@ -193,7 +193,8 @@ class Parser:
                     stack.append(part)
                 else:
                     wanted = "NULL, TRUE, FALSE, UNKNOWN or DISTINCT FROM"
-                    raise Refusal(f"IS is followed by {wanted}", begin_of(node, reading))
+                    others = "write = or <> for other values, name = '' or size(tags) = 0 for IS EMPTY"
+                    raise Refusal(f"IS is followed by {wanted}: {others}", begin_of(node, reading))
             elif kind is exp.Anonymous and choice_of(node):
                 stack.append(chosen(node, begin_of(node, reading)))
             elif kind is exp.Boolean:
@@ -246,6 +247,8 @@ class Parser:
             return conjoin(Or, [self._between(args["this"], low, high, node, reading) for low, high in ends])
         if kind is exp.In:
             members = args.get("expressions")
+            if type(args.get("field")) is exp.Literal:
+                raise Refusal("IN takes a list in parentheses, as in a IN (5)", begin_of(node, reading))
             if args.get("field") is not None:
                 raise Refusal("IN takes no column: write array_contains(tags, 'x')", begin_of(node, reading))
             if not members:

@@ -17,7 +17,7 @@ from colmatch.sql.computed import bare, function_of, is_computed
 from colmatch.sql.instead import of_column, of_word
 from colmatch.sql.literals import ALLOWED, ENDS, Reading
 
-_UNKNOWN = re.compile(r"unknown attribute '(\w+)'")
+_UNKNOWN = re.compile(r"unknown attribute '([^']+)'")
 LITERALS = (exp.Literal, exp.Boolean, exp.Null)
 _OPERANDS = (TokenType.VAR, TokenType.NUMBER)
 _BEHIND_SUBJECTS = frozenset(
@@ -71,9 +71,9 @@ def syntax_refusal(error: ParseError, reading: Reading) -> Refusal:
     for before, token in pairwise(reading.tokens):
         if (before.token_type, token.token_type) == (TokenType.EQ, TokenType.LT):
             return Refusal("'=<' is not expected here: write <=", before.start)
-        if before.token_type not in ENDS:
-            continue
         word = reading.text[token.start : token.end + 1]
+        if before.token_type not in ENDS and word.isascii():
+            continue
         if (instead := of_word(word)) is not None:  # between two operands
             return Refusal(f"{shown(word)} is not expected here: {instead}", token.start)
     first = reading.tokens[0]
@@ -92,23 +92,26 @@ def syntax_refusal(error: ParseError, reading: Reading) -> Refusal:
     if what.startswith("Expecting"):
         return Refusal(f"a {what[10:]!r} is missing after {shown(word)}", token.end + 1)
     ended = token.token_type in (TokenType.VAR, TokenType.NUMBER, TokenType.R_PAREN)
+    if what.startswith("Required") and token.token_type is TokenType.R_PAREN:
+        return Refusal("something is missing before ')'", token.start)
     if what.startswith("Required") or (last and not ended):
         return Refusal(f"something is missing {'after' if last else 'near'} {shown(word)}", token.start)
     if token.token_type is TokenType.R_PAREN:
         return Refusal("')' is not expected here: no '(' is open", token.start)
-    if i and tokens[i - 1].token_type in ENDS and token.token_type in _OPERANDS and word.isalnum():
+    if i and tokens[i - 1].token_type in ENDS and token.token_type in _OPERANDS and word.replace("_", "a").isalnum():
         left = reading.text[tokens[i - 1].start : tokens[i - 1].end + 1]
         return Refusal(f"{shown(word)} follows {shown(left)}: write AND, OR or an operator between them", token.start)
-    instead = of_word(word)
+    instead = "a comma stands between arguments, and in lists: write 1000 for 1,000" if word == "," else of_word(word)
     return Refusal(
         f"{shown(word)} is not expected here{f'; {ALLOWED}' if instead is None else f': {instead}'}", token.start
     )
 
 
 def _blamed(message: str, columns: list[tuple[str, ...]]) -> tuple[str, ...]:
-    """Returns the column that a message names, else the first."""
+    """Returns the column that a message names first: it may list others. Else the first one."""
     first: tuple[str, ...] = columns[0] if columns else ()
-    return next((path for path in columns if repr(".".join(path)) in message), first)
+    named = [path for path in columns if repr(".".join(path)) in message]
+    return min(named, key=lambda path: message.index(repr(".".join(path))), default=first)
 
 
 def _of_column(refusal: Refusal) -> str | None:

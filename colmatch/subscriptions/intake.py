@@ -383,21 +383,30 @@ def _read(subscriptions: Any, language: Language) -> PredicateTable | GivenSubsc
     if isinstance(subscriptions, (PredicateTable, GivenSubscriptions)):
         return subscriptions
     is_list = type(subscriptions) is list  # as usual, and quicker
+    package = type(subscriptions).__module__.partition(".")[0]
     if not is_list and isinstance(subscriptions, Mapping):
         ids, expressions = list(subscriptions), list(subscriptions.values())
     elif not is_list and (hasattr(subscriptions, "__arrow_c_stream__") or hasattr(subscriptions, "__arrow_c_array__")):
         return _arrow_pairs(subscriptions, language)
+    elif package == "pandas" and hasattr(subscriptions, "to_list"):  # a Series
+        ids, expressions = subscriptions.index.to_list(), subscriptions.to_list()
+    elif package == "polars" and hasattr(subscriptions, "collect"):  # a LazyFrame
+        return _read(subscriptions.collect(), language)
+    elif package == "pyarrow" and hasattr(subscriptions, "to_table"):  # a dataset
+        return _read(subscriptions.to_table(), language)
     elif is_list or is_listed(subscriptions):
         ids, expressions = [], []
         for i, pair in enumerate(subscriptions):
             if not isinstance(pair, (tuple, list)) or len(pair) != 2:
-                raise SubscriptionError(f"subscription number {i} is {shown(pair)}: a pair (id, expression) is needed")
+                table = "; pyarrow.Table.from_pylist makes a table" if isinstance(pair, Mapping) else ""
+                said = f"subscription number {i} is {shown(pair)}: a pair (id, expression) is needed{table}"
+                raise SubscriptionError(said)
             ids.append(pair[0])
             expressions.append(pair[1])
     else:
         raise SubscriptionError(
-            f"subscriptions are a {type(subscriptions).__name__}: a dict {{id: text}}, pairs (id, text), an Arrow table with the columns "
-            "id and expression, or a PredicateTable is needed"
+            f"subscriptions cannot be read from {type(subscriptions).__name__}: a dict {{id: text}}, pairs (id, text), an Arrow "
+            "table with the columns id and expression, or a PredicateTable is needed"
         )
     return GivenSubscriptions(ids_of_values(ids), expressions)
 

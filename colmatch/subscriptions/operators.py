@@ -12,7 +12,7 @@ from colmatch.kernels.layout import KEY_MAX, KEY_MIN
 from colmatch.lowering.floors import misfit
 from colmatch.lowering.forms import PATTERNS, Kind, Op
 from colmatch.lowering.weights import Name
-from colmatch.schema import BOOL, INT, Attribute, Column, Family, Role, Schema, Shape
+from colmatch.schema import BOOL, INT, Attribute, Column, Family, Role, Schema, Shape, why_unusable
 from colmatch.subscriptions.computed import ComputedNames
 
 OPERATORS: dict[str, Op] = {
@@ -131,7 +131,7 @@ def attribute_named(schema: Schema, name: str) -> Name:
     if column.shape is Shape.STRUCT:
         raise SchemaError(f"column {column.name!r} is {column.arrow}: name a field of it")
     if column.shape is Shape.UNUSABLE:
-        raise SchemaError(f"column {column.name!r} is {column.arrow}, which expressions cannot use")
+        raise SchemaError(why_unusable(column.name, column.arrow))
     return Name(column.path, role, key)
 
 
@@ -188,6 +188,8 @@ def target(schema: Schema, computed: ComputedNames, name: str, operator: Operato
             )
         attribute = Attribute(path, Role.ELEMENT, column.type)
     elif shape is not Shape.SCALAR or column.type is None:
+        if shape is Shape.UNUSABLE:
+            raise ExpressionError(why_unusable(column.name, column.arrow))
         hint = "use array_contains or arrays_overlap" if shape is Shape.LIST else "no predicate can use it"
         raise ExpressionError(f"column {column.name!r} is {column.arrow}: {hint}")
     else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from colmatch.arguments import checked_flag
@@ -13,7 +14,7 @@ from colmatch.indexing import plan
 from colmatch.indexing.registry import is_in_pages
 from colmatch.indexing.settings import Settings
 from colmatch.language import Language
-from colmatch.options import Options, checked
+from colmatch.options import Options, options_of
 from colmatch.schema import Attributes, Schema
 from colmatch.subscriptions.intake import Errors, NewSubscriptions, SubscriptionReader, read
 from colmatch.updates.deleted import Deleted
@@ -36,7 +37,7 @@ def taken_in(
     subscriptions: Any,
     schema: Any,
     index: str | Settings,
-    options: Options | None,
+    options: Options | Mapping[str, Any] | None,
     errors: Errors,
     language: Language,
     constants: Any = None,
@@ -49,7 +50,7 @@ def taken_in(
     attributes : those that have ids already
     """
     requested = plan.asked_for(index)
-    options = suited(requested, Options() if options is None else checked(options))
+    options = suited(requested, options_of(options))
     if language.is_betree:
         schema = schema_of(schema)
     columns = schema if isinstance(schema, Schema) else Schema(schema)

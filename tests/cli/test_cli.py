@@ -373,6 +373,27 @@ def test_stats(index: Path) -> None:
     assert figures["bytes"] > 0
 
 
+def test_explanations_and_kinds_are_json(index: Path, events: Path) -> None:
+    told = json.loads(run("explain", index, events, "--row", "1", "--id", "3", "--json").stdout)
+    assert told["id"] == 3 and told["matched"] is True and told["tree"]["truth"] is True
+    assert "'Lyon'" in told["tree"]["text"] or "Lyon" in json.dumps(told["tree"])
+    kinds = json.loads(run("kinds", "--json").stdout)
+    assert list(kinds) == [*cm.kinds(), "auto"]
+    assert kinds["scan"]["settings"]["tiles"]["default"] is True
+
+
+def test_a_result_has_one_form(index: Path, events: Path) -> None:
+    said = fails("match", index, events, "--count", "--exists", code=2)
+    assert "--count and --exists have rows of their own" in said
+
+
+def test_rows_are_no_schema(tmp_path: Path) -> None:
+    events = tmp_path / "events.csv"
+    events.write_text("a,b\n1,2\n")
+    said = fails("build", subscriptions(tmp_path / "s.csv"), "--schema", events, "-o", tmp_path / "x")
+    assert f"--like {events} finds them" in said
+
+
 def test_version_and_help() -> None:
     assert run("--version").stdout == f"colmatch {cm.__version__}\n"
     for command in ("build", "match", "explain", "stats", "kinds", "demo"):

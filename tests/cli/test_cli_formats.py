@@ -157,3 +157,5 @@ def test_shells_complete(shell: str) -> None:
         assert "_COLMATCH_COMPLETE" in what
     words = {"COMP_WORDS": "colmatch ma", "COMP_CWORD": "ma" if shell == "fish" else "1"}
     assert "match" in asked("complete", **words)
+    words = {"COMP_WORDS": "colmatch build --index ps", "COMP_CWORD": "ps" if shell == "fish" else "3"}
+    assert {"pstbloom", "psthash"} <= set(asked("complete", **words).replace(",", " ").split())

@@ -100,6 +100,27 @@ def test_rules_that_use_it_say_that_they_cannot(events: pa.Table) -> None:
             cm.Matcher.build({1: rule}, events.schema)
 
 
+@pytest.mark.parametrize(
+    ("type", "said"),
+    [
+        (pa.null(), "is null, .*: no value of it says what type it is: declare one in the schema"),
+        (pa.duration("s"), r"is duration\[s\], .*: cast it to a number, such as seconds"),
+        (pa.month_day_nano_interval(), "is month_day_nano_interval, .*: cast it to a number"),
+        (pa.list_(pa.struct({"a": pa.int64()})), "is list<.*: give events its fields as columns of their own"),
+        (pa.opaque(pa.null(), "object", "pandas"), "is object of pandas, .*: cast it to a type of Arrow"),
+        (pa.uuid(), "is .*uuid.*: cast it, to a string for example"),
+    ],
+    ids=str,
+)
+def test_rules_that_use_it_are_told_what_to_do(type: pa.DataType, said: str) -> None:
+    schema = pa.schema([("odd", type)])
+    with pytest.raises(cm.ExpressionError, match=f"column 'odd' {said}"):
+        cm.Matcher.build({1: "odd = 5"}, schema)
+    table = cm.PredicateTable(pa.table({"id": [1], "attribute": ["odd"], "op": ["="], "operands": [[5]]}))
+    with pytest.raises(cm.ColmatchError, match=f"column 'odd' {said}"):
+        cm.Matcher.build(table, schema)
+
+
 def test_the_command_takes_files_with_it(events: pa.Table, tmp_path: Path) -> None:
     if "run_end" in str(events.schema.field("odd").type):  # Arrow reads no such structs from a file as they were
         alone = pa.StructArray.from_arrays([pa.array([None, 1, 2])], ["a"])

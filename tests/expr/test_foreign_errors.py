@@ -94,7 +94,7 @@ REFUSED: dict[str, tuple[type[cm.ColmatchError], str, Callable[[], Any]]] = {
     "an object that only says it is a table": (cm.SubscriptionError, "cannot be read", lambda: build(Promise())),
     # other arguments of build
     "index=[]": (cm.OptionError, r"index=\[\]", lambda: cm.Matcher.build({}, SCHEMA, index=[])),  # type: ignore[arg-type]
-    "options={}": (cm.OptionError, r"options=\{\}", lambda: build({}, options={})),
+    "options=[]": (cm.OptionError, r"options=\[\]", lambda: build({}, options=[])),
     "errors=[]": (cm.OptionError, r"errors=\[\]", lambda: build({}, errors=[])),
     "errors of two": (cm.OptionError, "errors=", lambda: build({}, errors=np.array(["raise", "collect"]))),
     "deep structs": (cm.SchemaError, "deeper than 50", lambda: cm.Schema({"x": deep(3000)})),
@@ -107,7 +107,9 @@ REFUSED: dict[str, tuple[type[cm.ColmatchError], str, Callable[[], Any]]] = {
     "explain with an id of many": (cm.SubscriptionError, "no subscription", lambda: matcher().explain({}, np.array([1, 2]))),  # type: ignore[arg-type]
     "explain with surrogates": (cm.SubscriptionError, "no subscription", lambda: build({"x": "TRUE"}).explain({}, "\ud800")),
     "explain with a map that is none": (cm.EventError, "pairs of a key", lambda: build({1: "m['k'] = 1"}).explain({"m": [None]}, 1)),
-    "explain with another type": (cm.EventError, "does not fit", lambda: matcher().explain({"a": dt.date(2013, 1, 31)}, 1)),
+    "one event with a map that is none": (cm.EventError, "pairs of a key", lambda: build({1: "m['k'] = 1"}).match_one({"m": [None]})),
+    "one event with a number for a map": (cm.EventError, "pairs of a key", lambda: build({1: "m['k'] = 1"}).match_one({"m": 5})),
+    "explain with another type": (cm.EventError, "a whole number is needed", lambda: matcher().explain({"a": dt.date(2013, 1, 31)}, 1)),
     # pairs
     "pairs of unequal columns": (cm.EventError, "cannot be read", lambda: cm.from_pairs({"event": [0], "attribute": [], "value": [1]})),
     "pairs of odd columns": (cm.EventError, "cannot be read", lambda: cm.from_pairs({"event": 5, "attribute": int, "value": [1]})),

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
 from random import Random
-from types import MappingProxyType
+from types import MappingProxyType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -245,8 +245,16 @@ def test_names_that_are_not_there() -> None:
         ({"x": 2**53 + 1}, "column 'x' is double"),
         ({"s": 5}, "column 's' is string, and 5 is not"),
         ({"b": "yes"}, "column 'b' is bool"),
-        ({"d": "2013-05-06"}, "column 'd'"),
+        ({"d": "2013-05-06"}, "column 'd' .* '2013-05-06' is not: a datetime.date is needed"),
+        ({"d": 15000}, "column 'd' .* 15000 is not: a datetime.date is needed"),
+        ({"i": "5"}, "column 'i' is int64, and '5' is not: a whole number is needed"),
+        ({"i": True}, "column 'i' is int64, and True is not: a whole number is needed"),
+        ({"x": True}, "column 'x' is double, and True is not: a number is needed"),
+        ({"x": "5"}, "column 'x' is double, and '5' is not: a number is needed"),
+        ({"b": 1}, "column 'b' is bool, and 1 is not: True or False is needed"),
+        ({"s": b"x"}, "column 's' is string, and b'x' is not: a str is needed"),
     ],
+    ids=str,
 )
 def test_values_that_do_not_fit(event: dict[str, Any], said: str) -> None:
     matcher = cm.Matcher.build(dict(enumerate(PREDICATES)), SCHEMA)
@@ -304,6 +312,79 @@ def test_times_need_the_zone_that_their_column_needs() -> None:
         matcher.match_one({"at": dt.datetime(2020, 1, 1)})
     with pytest.raises(cm.EventError, match="'local' .* has none, and .* has a time zone"):
         matcher.match_one({"local": dt.datetime(2020, 1, 1, tzinfo=dt.UTC)})
+    with pytest.raises(cm.EventError, match=r"has no time zone: .*replace\(tzinfo=datetime.timezone.utc\)"):
+        matcher.match_one({"at": dt.datetime(2020, 1, 1)})
+    for wrong in ("2020-01-01T00:00:00Z", 1577836800):
+        with pytest.raises(cm.EventError, match=r"a datetime.datetime, as of .*fromisoformat\(text\), is needed"):
+            matcher.match_one({"at": wrong})
+    assert matcher.match_one({"local": dt.date(2020, 1, 1)}) == [2]
+
+
+def test_what_pandas_has_for_nothing_is_null() -> None:
+    pd = pytest.importorskip("pandas")
+    matcher = cm.Matcher.build({1: "i IS NULL", 2: "s IS NULL"}, SCHEMA)
+    row = pd.DataFrame({"i": pd.array([None], "Int64"), "s": pd.array([None], "string")}).iloc[0].to_dict()
+    assert matcher.match_one(row) == [1, 2]
+
+
+def test_objects_within_events() -> None:
+    """Rows of Spark have Rows in them, as dataclasses and named tuples have others."""
+    matcher = cm.Matcher.build({1: "user.age = 5"}, RICH)
+    sql = pytest.importorskip("pyspark.sql")
+    for user in (namedtuple("user", "age")(5), sql.Row(age=5), sql.Row(AGE=5)):
+        assert matcher.match_one({"user": user}) == [1]
+        assert matcher.match_one(sql.Row(user=user)) == [1]
+        assert matcher.explain({"user": user}, 1).matched
+    with pytest.raises(cm.EventError, match="key 'agee', which column 'user' has not"):
+        matcher.match_one({"user": sql.Row(agee=5)})
+    with pytest.raises(cm.EventError, match="a mapping is needed"):
+        matcher.match_one({"user": (5,)})
+
+
+def test_explain_takes_events_as_match_one_does() -> None:
+    matcher = cm.Matcher.build({1: "i = 5"}, SCHEMA)
+    assert matcher.explain({"I": 5.0, "b": None}, 1).matched
+    with pytest.raises(cm.EventError, match="key 'ii', which the schema has not: did you mean 'i'"):
+        matcher.explain({"ii": 5}, 1)
+    with pytest.raises(cm.EventError, match="column 'i' is int64, and '5' is not: a whole number is needed"):
+        matcher.explain({"i": "5"}, 1)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ("{}", r"json.loads\(event\)"),
+        (b"{}", r"json.loads\(event\)"),
+        ([{"i": 5}], "one event at a time, or .*pyarrow.array"),
+        (pa.table({"i": [5]}), r"match\(events\) takes tables"),
+        (SimpleNamespace(i=5), r"vars\(event\)"),
+    ],
+    ids=str,
+)
+def test_what_is_no_event_is_told_what_to_do(wrong: Any, said: str) -> None:
+    matcher = cm.Matcher.build({1: "i = 5"}, SCHEMA)
+    with pytest.raises(cm.EventError, match=f"an event is a mapping from name to value.*{said}"):
+        matcher.match_one(wrong)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"i": 5}, r"match_one\(event\)"),
+        (SimpleNamespace(_asdict=dict), r"match_one\(event\)"),
+        ([{"i": 5}], r"pyarrow.array\(events\)"),
+        ([pa.record_batch({"i": [5]})], r"pyarrow.Table.from_batches\(events\)"),
+        ("events.parquet", r"pyarrow.dataset.dataset\('events.parquet'\)"),
+        (Path("events.csv"), r"pyarrow.dataset.dataset\('events.csv'\)"),
+        (np.zeros(3), "pass a table"),
+    ],
+    ids=str,
+)
+def test_what_are_no_events_is_told_what_to_do(wrong: Any, said: str) -> None:
+    matcher = cm.Matcher.build({1: "i = 5"}, SCHEMA)
+    with pytest.raises(cm.EventError, match=f"events cannot be read from .*{said}"):
+        matcher.match(wrong)
+    assert matcher.match(pa.array([{"i": 5}, {"s": "x", "i": 6}]))["event"].to_pylist() == [0]
 
 
 def test_among_some_and_best_ones() -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.dataset as ds
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -149,3 +150,22 @@ def test_ids_stay_when_the_caller_writes_into_his_memory() -> None:
     given += 100
     for matcher in (built, empty):
         assert sorted(matcher.match_lists(pa.table({"a": [1]}))[0].as_py()) == [0, 1, 2, 3, 4]
+
+
+def test_subscriptions_of_other_libraries() -> None:
+    rules = pa.table({"id": [7, 8], "expression": ["a > 5", "a > 6"]})
+    pl, pd = pytest.importorskip("polars"), pytest.importorskip("pandas")
+    given = (pl.from_arrow(rules).lazy(), ds.dataset(rules), pd.Series({7: "a > 5", 8: "a > 6"}), rules.to_pandas())
+    for some in given:
+        assert cm.Matcher.build(some, {"a": "bigint"}).match_one({"a": 6}) == [7]
+    with pytest.raises(cm.SubscriptionError, match=r"is \{'id': 7.*pyarrow.Table.from_pylist makes a table"):
+        cm.Matcher.build(rules.to_pylist(), {"a": "bigint"})
+
+
+def test_options_may_be_a_mapping() -> None:
+    matcher = cm.Matcher.build({1: "a > 5"}, {"a": "bigint"}, options={"threads": 1, "timezone": "Asia/Tokyo"})
+    assert matcher.options == cm.Options(threads=1, timezone="Asia/Tokyo")
+    with pytest.raises(cm.OptionError, match="there is no option 'thread': did you mean 'threads'"):
+        cm.Matcher.build({1: "a > 5"}, {"a": "bigint"}, options={"thread": 1})
+    with pytest.raises(cm.OptionError, match="options=5"):
+        cm.Matcher.build({1: "a > 5"}, {"a": "bigint"}, options=5)  # type: ignore[arg-type]
