@@ -28,7 +28,7 @@ def number(text: str) -> float:
 
 
 def rows_below(page: str, head: str) -> list[list[str]]:
-    """Returns the rows of the table of a page whose head begins so, the head first, as plain text."""
+    """Returns the rows of a table whose head begins so, the head first, as plain text."""
     below = (ROOT / page).read_text().partition(f"\n| {head}")[2].partition("\n\n")[0]
     lines = [f"| {head}{below}".splitlines()[0], *below.splitlines()[2:]]
     return [[cell.strip().replace("`", "") for cell in line.strip("|").split("|")] for line in lines]
@@ -137,7 +137,25 @@ def memory(folder: Path) -> None:
     saved(figure, folder / "bench_memory.svg", "Memory of each kind", f"Bytes a subscription. {'. '.join(about)}.")
 
 
-PICTURES = {"bench_size": size, "bench_peers": peers, "bench_papers": papers, "bench_memory": memory}
+def pages(folder: Path) -> None:
+    found = table("pages-cache")
+    shares = [row["share"] for row in found]
+    figure = Figure(figsize=(7.6, 2.9), layout="constrained")
+    about = []
+    for axes, column, what in zip(
+        figure.subplots(1, 2), ("ms", "pages"), ("time of an event, ms", "pages read an event"), strict=True
+    ):
+        values = [number(row[column]) for row in found]
+        axes.bar(shares, values, color=COLORS[0])
+        axes.set_xlabel("cache, as a share of the file")
+        axes.set_ylabel(what)
+        about.append(f"{what}: {', '.join(f'{share} {value:g}' for share, value in zip(shares, values, strict=True))}")
+    saved(figure, folder / "bench_pages.svg", "A file of pages behind a cache", f"{'. '.join(about)}.")
+
+
+PICTURES = {
+    "bench_size": size, "bench_peers": peers, "bench_papers": papers, "bench_memory": memory, "bench_pages": pages,
+}  # fmt: skip
 
 
 def main() -> None:

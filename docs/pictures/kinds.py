@@ -187,9 +187,7 @@ def opindex() -> Drawing:
             y += 4
         for place, (sub, count) in enumerate(counts):
             drawing.text(x + 12 + 168 * place, TOP + 240, f"counter of {sub}:")
-            drawing.box(
-                x + 102 + 168 * place, TOP + 222, 56, 26, f"{count} of 2", MATCH if count == 2 else PLAIN
-            )
+            drawing.box(x + 102 + 168 * place, TOP + 222, 56, 26, f"{count} of 2", MATCH if count == 2 else PLAIN)
     drawing.text(16, TOP + 290, "A signature of each segment of a list says what cannot be in it.", color=GREY, size=12)
     return drawing
 
