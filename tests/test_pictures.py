@@ -1,5 +1,6 @@
 """Pages of kinds and of limits say what the code says, and pictures what scripts draw."""
 
+import csv
 import dataclasses
 import importlib
 import re
@@ -182,3 +183,13 @@ def test_a_number_has_38_digits(text, good):
 def test_a_name_has_64_parts(parts, said):
     with pytest.raises(cm.ExpressionError, match=said):
         cm.Matcher.build({1: f"{'.'.join(['a'] * parts)} = 1"}, {"a": "double"})
+
+
+def test_the_page_of_memory_has_the_measured_bytes():
+    with (ROOT / "asv_benchmarks" / "results" / "memory.csv").open() as file:
+        measured = {(row["kind"], row["workload"]): row["bytes_each"] for row in csv.DictReader(file)}
+    text = (ROOT / "docs" / "operations" / "memory.md").read_text().partition("\n| kind |")[2].partition("\n\n")[0]
+    head, _, *rows = [re.sub("`", "", line).strip("| ").split(" | ") for line in f"kind |{text}".splitlines()]
+    said = {(row[0], workload): size for row in rows for workload, size in zip(head[1:], row[1:], strict=True)}
+    assert said == measured
+    assert {kind for kind, _ in measured} == set(cm.kinds())
