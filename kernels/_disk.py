@@ -85,6 +85,7 @@ def cache_dir() -> Path | None:
             np.__version__,
             platform.python_implementation(),
             sys.version_info[:2],
+            _bundle.is_usual_python(),
         ),
     )
     return Path(base) / f"kernels-{_digest(repr(parts).encode())}"
