@@ -334,13 +334,13 @@ class Matcher:
         return self._set.language.missing
 
     @property
-    def ids(self) -> pa.Array:
+    def ids(self) -> pa.Array[Any]:
         """The id of each subscription, as an int64 or string array."""
         now = self._set.now
         return now.ids.array.filter(now.live()) if now.gone else now.ids.array
 
     @property
-    def tags(self) -> pa.ListArray:
+    def tags(self) -> pa.ListArray[Any]:
         """The tags of each subscription, in the order of ``ids``: lists of strings."""
         now = self._set.now
         return now.tags.lists(now.live())
@@ -562,7 +562,9 @@ class Matcher:
         given, request, schema = self._workers.keeping(events, keep, asked, self._set.now.result_schema)
         return pa.RecordBatchReader.from_batches(schema, self._workers.pairs(given, request, schema))
 
-    def match_lists(self, events: Events, ranges: RangeNames | None = None, **among: Unpack[Among]) -> pa.ChunkedArray:
+    def match_lists(
+        self, events: Events, ranges: RangeNames | None = None, **among: Unpack[Among]
+    ) -> pa.ChunkedArray[Any]:
         """Returns the ids that match each event: list<id> array, one list a row, in row order.
 
         Ids within a list are in the order that ``match`` has. ``ranges``, ``ids``, ``tags`` and

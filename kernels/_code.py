@@ -4,15 +4,33 @@ numba's own form (``CompileResult``) has the LLVM bitcode and the annotated sour
 machine code, three quarters of its bytes. Bitcode is for kernels that call this one. Before numba
 links anything it imports all that could be compiled, 0.13 s, and 0.25 where SciPy is installed.
 
-Linking uses numba's inner workings, so pyproject.toml pins its minor version.
+What is used of numba's inner workings is imported here alone, and only from the version ``KNOWN``.
+Of any other version, colmatch uses the public interface: kernels are compiled in each process, by
+the thread that calls them, and no fork waits until they are.
 """
 
 import sys
 from typing import Any, NamedTuple
 
-from numba import _dynfunc
-from numba.core.compiler import CompileResult
-from numba.core.registry import cpu_target
+import numba
+
+KNOWN = "0.68"  # the minor version of numba; pyproject.toml asks for it or a later one
+IS_KNOWN = numba.__version__.startswith(f"{KNOWN}.")
+LOCKS: tuple[Any, ...] = ()  # that a thread holds while it compiles, in the order in which numba takes them
+
+if IS_KNOWN:
+    from llvmlite.binding.ffi import lib as llvm
+    from numba import _dynfunc
+    from numba.core.compiler_lock import global_compiler_lock as global_compiler_lock
+    from numba.core.registry import cpu_target as cpu_target
+    from numba.core.serialize import dumps as dumps
+
+    LOCKS = global_compiler_lock._lock, llvm._lock._lock
+
+WHY = (
+    f"numba {numba.__version__} is not a version that this colmatch keeps compiled kernels of: "
+    f'pip install "numba=={KNOWN}.*" brings one'
+)
 
 
 class Code(NamedTuple):
@@ -37,8 +55,11 @@ class Linked(NamedTuple):
     objectmode: bool = False
 
 
-def code_of(compiled: CompileResult) -> Code:
-    """Returns what is kept of a kernel that was just compiled."""
+def code_of(compiled: Any) -> Code:
+    """Returns what is kept of a kernel that was just compiled.
+
+    compiled : numba's ``CompileResult``
+    """
     described, library = compiled.fndesc, compiled.library
     library._ensure_finalized()
     own = cpu_target.target_context.get_env_name(described)

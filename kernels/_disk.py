@@ -37,9 +37,7 @@ import llvmlite
 import llvmlite.binding
 import numba
 import numpy as np
-from numba.core import caching, config
-from numba.core.registry import cpu_target
-from numba.core.serialize import dumps
+from numba.core import config
 
 from colmatch.kernels import _bundle, _code, _compiling, _folders
 
@@ -71,15 +69,15 @@ _unusable: set[Path | None] = set()  # folders that the log has told of
 def cache_dir() -> Path | None:
     """Folder of this process's compiled kernels; it need not exist.
 
-    None when there can be none: no home folder, or no sources.
+    None when there can be none: no home folder, no sources, or a numba that is not known.
     """
-    base = _folders.base()
+    base = _folders.base() if _code.IS_KNOWN else None
     # Sources that have changed since they were imported would file the old code under the new name.
     if base is None or not SOURCES or _sources() != SOURCES:
         return None
     parts = (
         SOURCES,
-        cpu_target.target_context.codegen().magic_tuple(),
+        _code.cpu_target.target_context.codegen().magic_tuple(),
         tuple((name, str(getattr(config, name, None))) for name in SETTINGS),
         (
             numba.__version__,
@@ -87,12 +85,13 @@ def cache_dir() -> Path | None:
             np.__version__,
             platform.python_implementation(),
             sys.version_info[:2],
+            _bundle.is_usual_python(),
         ),
     )
     return Path(base) / f"kernels-{_digest(repr(parts).encode())}"
 
 
-class DiskCache(caching._Cache):  # type: ignore[misc]
+class DiskCache:
     """Keeps one kernel's machine code: what numba's dispatcher asks before it compiles and tells
     afterwards.
     """
@@ -163,7 +162,7 @@ class DiskCache(caching._Cache):  # type: ignore[misc]
         path = self._file(signature)
         if path is None:
             return
-        body = dumps(_code.code_of(compiled))
+        body = _code.dumps(_code.code_of(compiled))
         try:
             _folders.make(path.parent)
             if trusted() is not None:  # others may have been quicker to make it

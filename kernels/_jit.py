@@ -4,8 +4,8 @@ A process that compiles kernels waits seconds for its first match. So what is co
 (``_disk.py``), small inputs are interpreted meanwhile (``_interpret.py``), and another process
 compiles (``_background.py``). Here is decided which of these a call comes to.
 
-``numba.core.caching``, ``Dispatcher._cache``, ``_code.py`` and the locks that a fork waits for
-(``_forks.py``) use numba's inner workings, so pyproject.toml pins its minor version.
+All this uses numba's inner workings, so it is done for one version of numba (``_code.KNOWN``). With
+another one, kernels are what ``numba.njit`` makes of them, and a warning says so.
 
 Kernels count no references to arrays (``POLICY``): the caller holds all arrays until a kernel
 returns, and a kernel makes none. With counting, building ``pstbloom`` took twice as long, one by
@@ -23,10 +23,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from typing import Any, TypeVar
 
 import numba
-from llvmlite.binding.ffi import lib as llvm
 from numba.core import config
-from numba.core.compiler_lock import global_compiler_lock
-from numba.core.serialize import dumps
 
 from colmatch.errors import KernelError, OptionError
 from colmatch.kernels import _background, _code, _compiling, _disk, _folders, _forks, _interpret
@@ -46,6 +43,12 @@ MODES = ("auto", "native", "ready")
 MODE = os.environ.get("COLMATCH_KERNELS") or "auto"
 if MODE not in MODES:
     raise OptionError(f"COLMATCH_KERNELS is {MODE!r}: it must be one of {', '.join(MODES)}")
+
+IS_OURS = _code.IS_KNOWN and not config.DISABLE_JIT  # whether it is decided here how kernels come to be run
+if not _code.IS_KNOWN and not config.DISABLE_JIT:
+    if MODE == "ready":
+        raise KernelError(f"{_code.WHY}; COLMATCH_KERNELS=ready forbids to compile kernels: set it to auto")
+    _compiling.say(f"{_code.WHY}; kernels are compiled in each process, which can take half a minute")
 
 WARM = "warm"  # like "auto", but nothing is interpreted: for benchmarks, and to compile ahead of time
 
@@ -81,6 +84,7 @@ def _compiled(function: F, kind: str, **policy: Any) -> F:
     compiled = numba.njit(**policy)(function)
     if not config.DISABLE_JIT:
         _kernels.append(compiled)
+    if IS_OURS:
         # What numba calls where there is no machine code for the arguments.
         compiled._compile_for_args = functools.partial(_code_for, compiled, compiled._compile_for_args)
         # A closure's cells and sources outside this package are not in the folder's name.
@@ -112,7 +116,7 @@ def _kept_or_made(kernel: Any, compile: Callable[..., Any], arguments: tuple[Any
             f"kernel {kernel.py_func.__module__}.{kernel.py_func.__qualname__} is not compiled for these arguments, and "
             "COLMATCH_KERNELS=ready forbids to compile it: set it to auto, or run colmatch warm before"
         )
-    with global_compiler_lock, _alone():
+    with _code.global_compiler_lock, _alone():
         if is_kept and kernel._cache.written(types) != before:  # by another process
             code = _kept_code(kernel, arguments)
         return code or compile(*arguments, **named)
@@ -159,7 +163,9 @@ def is_ready(kernel: Any, arguments: tuple[Any, ...]) -> bool:
     Where it cannot, another process is asked to compile it. That is for callers who have another
     way to the same result.
     """
-    if config.DISABLE_JIT or not isinstance(kernel._cache, _disk.DiskCache):
+    if not IS_OURS:
+        return not config.DISABLE_JIT  # it cannot be known, and another process cannot help
+    if not isinstance(kernel._cache, _disk.DiskCache):
         return False
     if MODE in ("native", WARM) or kernel.overloads:
         return True
@@ -178,7 +184,7 @@ def _is_asked(kernel: Any, arguments: tuple[Any, ...]) -> bool:
     if folder is None:
         return False
     types = tuple(map(kernel.typeof_pyval, arguments))
-    request = dumps((kernel.py_func.__module__, kernel._cache._name, types))
+    request = _code.dumps((kernel.py_func.__module__, kernel._cache._name, types))
     if not _background.compiler.ask(request, _disk.SOURCES, folder):
         return False
     _compiling.say(_compiling.MEANWHILE)
@@ -190,7 +196,7 @@ def keep(module: str, name: str, types: tuple[Any, ...]) -> None:
     importlib.import_module(module)
     for kernel in _kernels:
         if isinstance(kernel._cache, _disk.DiskCache) and kernel._cache._name == name:
-            with global_compiler_lock, _alone():
+            with _code.global_compiler_lock, _alone():
                 if kernel._cache.load(types, MODE != "native") is None:
                     kernel.compile(types)
             return
@@ -204,7 +210,7 @@ def _kept_code(kernel: Any, arguments: tuple[Any, ...], waits: bool = True) -> A
     if not isinstance(kernel._cache, _disk.DiskCache):
         return None
     types = tuple(map(kernel.typeof_pyval, arguments))
-    lock = global_compiler_lock._lock
+    lock, _ = _code.LOCKS
     if not lock.acquire(blocking=waits):
         return BUSY
     try:
@@ -261,7 +267,7 @@ def entry(kernel: Callable[..., Any]) -> Callable[..., Any]:
     if known is not None:
         return known
     overloads = getattr(kernel, "overloads", {})  # none when the JIT is off
-    if config.BOUNDSCHECK or len(overloads) != 1:
+    if not IS_OURS or config.BOUNDSCHECK or len(overloads) != 1:
         return kernel
     (compiled,) = overloads.values()
     return _entries.setdefault(kernel, compiled.entry_point)
@@ -290,4 +296,4 @@ def not_interpreting() -> Any:
     return in_mode(WARM if MODE == "auto" else MODE)
 
 
-_forks.wait_for(global_compiler_lock._lock, llvm._lock._lock)
+_forks.wait_for(*_code.LOCKS)

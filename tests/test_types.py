@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -13,12 +12,24 @@ from pathlib import Path
 from typing import get_args
 
 import pytest
+from guide import GUIDE, README, blocks_of
 
 import colmatch as cm
 from colmatch.indexing.registry import IndexName
 
 ROOT = Path(__file__).parent.parent
 USES = ROOT / "tests" / "typed_uses.py"
+
+# Rules of strict mode that pyright breaks for users of any library without types. They are off for
+# the pages of the guide, which use pyarrow, pandas, duckdb and PySpark.
+OFF = {
+    "reportMissingTypeStubs": "pyarrow and pandas have no types of their own",
+    "reportMissingModuleSource": "a package that this environment has not",
+    "reportUnknownMemberType": "methods of a pyarrow.Table, rows of PySpark",
+    "reportUnknownVariableType": "what pyarrow and pandas return, and empty lists",
+    "reportUnknownArgumentType": "the same, handed to print",
+    "reportUnknownLambdaType": "the same, from a lambda",
+}
 
 
 def wrong_lines() -> set[int]:
@@ -43,11 +54,43 @@ def test_mypy_finds_the_wrong_uses_and_no_others() -> None:
     assert found == wrong_lines(), said
 
 
-@pytest.mark.skipif(shutil.which("pyright") is None, reason="pyright is not installed")
+def pyright(*what: str) -> list[tuple[str, int, str]]:
+    """Returns file, line and text of each error."""
+    if find_spec("pyright") is None:
+        pytest.skip("pyright is not installed")
+    said = json.loads(run(sys.executable, "-m", "pyright", "--outputjson", "--pythonpath", sys.executable, *what))
+    assert said["summary"]["filesAnalyzed"]
+    return [
+        (Path(one["file"]).name, one["range"]["start"]["line"] + 1, f"{one.get('rule')}: {one['message']}")
+        for one in said["generalDiagnostics"]
+        if one["severity"] == "error"
+    ]
+
+
 def test_pyright_finds_the_wrong_uses_and_no_others() -> None:
-    said = json.loads(run("pyright", "--outputjson", "--pythonpath", sys.executable, str(USES)))
-    errors = [one for one in said["generalDiagnostics"] if one["severity"] == "error"]
-    assert {one["range"]["start"]["line"] + 1 for one in errors} == wrong_lines(), errors
+    errors = pyright(str(USES))
+    assert {line for _, line, _ in errors} == wrong_lines(), errors
+
+
+def test_pages_are_typed(tmp_path: Path) -> None:
+    """The Python of each page, from its top, is right for pyright in strict mode."""
+    pages = 0
+    for page in (README, *GUIDE):
+        text = ""
+        for block in blocks_of(page.read_text()):
+            if block.language == "python":
+                text += "\n" * (block.line - 1 - text.count("\n")) + block.text  # errors name lines of the page
+        if text:
+            name = re.sub(r"\W", "_", page.relative_to(ROOT).with_suffix("").as_posix())
+            (tmp_path / f"{name}.py").write_text(text)
+            pages += 1
+    assert pages > 15
+    config = {"typeCheckingMode": "strict", "pythonVersion": "3.11", "extraPaths": [str(ROOT)]} | dict.fromkeys(
+        OFF, False
+    )
+    (tmp_path / "pyrightconfig.json").write_text(json.dumps(config))
+    errors = pyright("--project", str(tmp_path))
+    assert not errors, "\n".join(f"{file}:{line}: {text}" for file, line, text in errors)
 
 
 def test_names_of_kinds_are_those_of_the_registry() -> None:

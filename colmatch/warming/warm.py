@@ -15,7 +15,7 @@ from colmatch.arguments import checked_flag, file_name, members
 from colmatch.errors import OptionError, StoreError, shown
 from colmatch.indexing.plan import AutoSettings, asked_for
 from colmatch.indexing.registry import KINDS, IndexName
-from colmatch.kernels import _compiling, _disk, _folders, _forks, _jit
+from colmatch.kernels import _code, _compiling, _disk, _folders, _forks, _jit
 from colmatch.progress import bar
 from colmatch.warming.calls import Step, steps
 from colmatch.warming.lock import alone
@@ -72,13 +72,15 @@ def warm(
     ------
     OptionError : there is no such kind; or ``to``, or the usual folder, cannot be used: there is
         none, others could write it, or it cannot be made. Or nothing is compiled at all, since
-        ``NUMBA_DISABLE_JIT`` is set
+        ``NUMBA_DISABLE_JIT`` is set. Or numba has a version whose machine code cannot be kept
     StoreError : what was compiled could not be written there
     """
     kinds, progress = _kinds(index), checked_flag("progress={}", progress)
     mode = "native" if checked_flag("native={}", native) else _jit.WARM
     if not _jit.kernels():
         raise OptionError("NUMBA_DISABLE_JIT is set, so that no kernel is compiled: unset it to warm a folder")
+    if not _code.IS_KNOWN:
+        raise OptionError(f"nothing can be kept in a folder: {_code.WHY}")
     began, usual = time.monotonic(), _disk.cache_dir()
     with _one, _kept_in(to), _jit.in_mode(mode):
         folder = _made(to)

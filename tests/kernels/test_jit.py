@@ -98,6 +98,19 @@ def test_modules_of_one_name_in_two_folders(copy):
     assert copy.run(program=program) == [8, 70, 2]
 
 
+def test_a_python_without_the_global_lock_has_kernels_of_its_own(copy):
+    """It has the version and the name of the other one, but objects of another form."""
+    pretended = """
+        import sysconfig
+
+        asked = sysconfig.get_config_var
+        sysconfig.get_config_var = lambda name: 1 if name == "Py_GIL_DISABLED" else asked(name)
+    """
+    first = copy.run("get")
+    second = copy.run("get", program=textwrap.dedent(pretended) + textwrap.dedent(MAIN))
+    assert (second["compiled"], second["loaded"]) == (2, 0) and first["folder"] != second["folder"]
+
+
 def test_a_linked_kernel_is_compiled_for_one_that_calls_it(copy):
     """Of its machine code, another kernel knows nothing: neither its types nor its bitcode."""
     copy.write(
