@@ -100,6 +100,8 @@ def _schema_of(declared: Any) -> pa.Schema | None:
     if isinstance(declared, str):
         return parse_schema(declared)
     package = type(declared).__module__.partition(".")[0]
+    if package == "ibis":
+        return pa.schema(declared.schema() if hasattr(declared, "schema") else declared)
     if isinstance(declared, Mapping):
         make = _polars_field if package == "polars" else _declared_field
         return pa.schema([make(str(name), given) for name, given in declared.items()])
@@ -111,6 +113,8 @@ def _schema_of(declared: Any) -> pa.Schema | None:
         return pa.RecordBatchReader.from_stream(declared.limit(0)).schema
     if package == "pyspark":
         return pa.schema([_spark_field(field) for field in getattr(declared, "schema", declared).fields])
+    if package == "datafusion" and hasattr(declared, "schema"):
+        return declared.schema()  # a stream would run the query
     if hasattr(declared, "collect_schema"):  # of polars, of what is not computed yet
         return _schema_of(declared.collect_schema())
     own = getattr(declared, "schema", getattr(declared, "projected_schema", None))  # of a table, a dataset, a scanner

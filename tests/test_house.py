@@ -19,11 +19,11 @@ ROOT = Path(__file__).parent.parent
 FLOORS = (
     ("cli",),
     ("bench",),
-    ("spark", "__init__"),
-    ("warming",),
+    ("spark", "polars", "duckdb", "datafusion", "ibis", "__init__"),
+    ("warming", "columns"),
     ("matcher",),
     ("paged",),
-    ("matching", "explain", "store"),
+    ("matching", "explain", "store", "charts"),
     ("updates", "workload"),
     ("rules", "subscriptions"),
     ("betree", "sql"),
@@ -36,7 +36,7 @@ FLOORS = (
     ("incoming", "session"),
     ("arguments",),
     ("kernels",),
-    ("errors", "progress", "version"),
+    ("errors", "html", "progress", "version"),
 )
 KERNEL_FLOORS = (
     ("event",),
@@ -340,7 +340,8 @@ IMPORT = """
     began = time.perf_counter()
     import colmatch
     print(time.perf_counter() - began, file=sys.stderr)
-    heavy = {"numba", "llvmlite", "pyspark", "sqlglot", "click", "tqdm", "pandas", "duckdb", "polars"} & set(sys.modules)
+    heavy = {"numba", "llvmlite", "pyspark", "sqlglot", "click", "tqdm", "pandas"} & set(sys.modules)
+    heavy |= {"duckdb", "polars", "datafusion", "ibis"} & set(sys.modules)
     assert not heavy, heavy
     colmatch.ColmatchError, colmatch.Options(), colmatch.Schema({"a": "int64"})
     assert "numba" not in sys.modules
