@@ -312,3 +312,19 @@ def test_columns_that_must_be_there() -> None:
 def test_what_is_no_schema(declared: Any, said: str) -> None:
     with pytest.raises(cm.SchemaError, match=said):
         cm.Matcher.build({1: "x = 1"}, declared)
+
+
+def test_datafusion() -> None:
+    datafusion = pytest.importorskip("datafusion", reason="DataFusion is not installed")
+    ctx = datafusion.SessionContext()
+    ctx.register_record_batches("t", [pa.table({"a": [1], "b": ["x"]}).to_batches()])
+    failing = ctx.sql("SELECT a / 0 AS a, b FROM t")  # an error when it runs
+    assert cm.Schema(failing).arrow == pa.schema({"a": pa.int64(), "b": pa.string()})
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")  # of ibis itself
+def test_ibis() -> None:
+    ibis = pytest.importorskip("ibis", reason="ibis is not installed")
+    nowhere = ibis.table({"a": "int64", "b": "string"}, name="nowhere")
+    wanted = pa.schema({"a": pa.int64(), "b": pa.string()})
+    assert cm.Schema(nowhere).arrow == cm.Schema(nowhere.schema()).arrow == wanted
