@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from decimal import Decimal
+from time import sleep
 from typing import Any
 
 import numpy as np
@@ -317,9 +318,15 @@ def test_what_is_no_schema(declared: Any, said: str) -> None:
 def test_datafusion() -> None:
     datafusion = pytest.importorskip("datafusion", reason="DataFusion is not installed")
     ctx = datafusion.SessionContext()
-    ctx.register_record_batches("t", [pa.table({"a": [1], "b": ["x"]}).to_batches()])
-    failing = ctx.sql("SELECT a / 0 AS a, b FROM t")  # an error when it runs
-    assert cm.Schema(failing).arrow == pa.schema({"a": pa.int64(), "b": pa.string()})
+    ctx.register_record_batches("t", [pa.table({"a": [1] * 100}).to_batches(10)] * 4)
+    batches: list[int] = []
+    seen = datafusion.udf(lambda a: batches.append(len(a)) or a, [pa.int64()], pa.int64(), "volatile", "seen")
+    ctx.register_udf(seen)
+    # It runs before a first row of it is read.
+    query = ctx.sql("SELECT seen(a) AS a, 'x' AS b FROM t GROUP BY 1 ORDER BY 1")
+    assert cm.Schema(query).arrow.types[0] == pa.int64()
+    sleep(0.2)
+    assert not batches
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")  # of ibis itself
