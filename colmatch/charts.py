@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from colmatch.arguments import checked_choice
 from colmatch.errors import DependencyError, OptionError
-from colmatch.html import bytes_of
 from colmatch.indexing.costs import estimates
 from colmatch.indexing.statistics import Statistics
+from colmatch.notebook import bytes_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

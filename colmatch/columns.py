@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from colmatch.arguments import checked_choice, text
 from colmatch.errors import EventError, OptionError, shown
 from colmatch.events.binding import require
-from colmatch.events.gather import meant
+from colmatch.events.gather import check_layout, meant
 from colmatch.matcher import Matcher
 from colmatch.matching.range_worker import RangeNames
 from colmatch.matching.request import Among
@@ -205,6 +205,7 @@ def function_name(name: object, own: Collection[str] = ()) -> str:
 
 def _structs(rows: object, hint: str) -> Structs:
     if isinstance(rows, pa.Array | pa.ChunkedArray) and pa.types.is_struct(rows.type):
+        check_layout(rows)
         return rows
     told = str(rows.type) if isinstance(rows, pa.Array | pa.ChunkedArray) else type(rows).__name__
     raise EventError(f"a column is {told}, a struct of the events' columns is needed: {hint}")

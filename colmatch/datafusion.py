@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -74,16 +75,26 @@ def register(
         a function
     """
     try:
-        from datafusion import SessionContext, udf
+        from datafusion import udf
     except ImportError as error:
         raise DependencyError('colmatch.datafusion needs DataFusion: pip install "colmatch[datafusion]"') from error
     column = match_column(
         matcher, mode, hint="{price: price, dest: dest}", k=k, score=score, event_weights=event_weights, ranges=ranges,
         ids=ids, tags=tags, now=now,
     )  # fmt: skip
-    called = function_name(name, [*(own := SessionContext()).udfs(), *own.udafs(), *own.udwfs()])
+    called = function_name(name, _own_functions())
     events = matcher.schema.arrow if schema is None else schema_of(schema)
     fields = [pa.field(field, events.field(field).type) for field in column.events_of(events)]
     made = udf(column.array, [pa.struct(fields)], column.type, "stable", called)
     ctx.register_udf(made)
     return made
+
+
+@cache
+def _own_functions() -> frozenset[str]:
+    """Returns the names of all functions that a new session has."""
+    from datafusion import SessionConfig, SessionContext
+
+    ctx = SessionContext(SessionConfig().with_information_schema(True))
+    found = ctx.sql("SELECT DISTINCT routine_name FROM information_schema.routines").to_pydict()
+    return frozenset(found["routine_name"])

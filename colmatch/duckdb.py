@@ -87,8 +87,8 @@ def register(
     known = con.cursor().execute("SELECT DISTINCT lower(function_name) FROM duckdb_functions()").fetchall()
     function_name(called, {found for (found,) in known})
 
-    def matched(rows: pa.ChunkedArray) -> pa.ChunkedArray:
-        return column(rows)
+    def matched(rows: pa.ChunkedArray) -> pa.Array:
+        return column.array(rows)  # of several chunks, DuckDB 1.4 reads the first one
 
     matched.__annotations__ = {}  # which DuckDB would read
     # Where parameters are declared, DuckDB casts what comes, and takes absent fields to be NULL.

@@ -23,10 +23,10 @@ from colmatch.events.gather import batches
 from colmatch.events.reader import Reader
 from colmatch.events.required import Required
 from colmatch.events.single import as_mapping, is_object
-from colmatch.html import cell, folded
 from colmatch.incoming import refusing
 from colmatch.kernels import layout
 from colmatch.lowering.written import LiteralTexts, key_runs, predicate_text
+from colmatch.notebook import cell, folded
 from colmatch.schema import Attribute, Attributes, Role
 from colmatch.updates.literals import whole
 

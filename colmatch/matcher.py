@@ -17,7 +17,6 @@ from colmatch.events.clock import clock_of
 from colmatch.events.modes import moded_value, sized_column
 from colmatch.events.required import LACKS
 from colmatch.explain import Explanation, explain
-from colmatch.html import Figures, bytes_of, folded, table
 from colmatch.incoming import Event, Events
 from colmatch.indexing.registry import KINDS, IndexName, is_in_pages
 from colmatch.indexing.settings import Settings
@@ -30,6 +29,7 @@ from colmatch.matching.single import SingleEvents
 from colmatch.matching.subset import Subset, subset_of
 from colmatch.matching.topk.arguments import Score, TopK, checked_topk
 from colmatch.matching.workers import Workers
+from colmatch.notebook import Figures, bytes_of, folded, table
 from colmatch.options import Options
 from colmatch.paged.header import is_pages
 from colmatch.store import saved

@@ -196,8 +196,7 @@ class LazyFrameMatches:
         number = pl.col(NUMBER).cast(pl.Int64).alias("event")
         found = _of(column, self._structs(column)).alias("subscription")
         lists = self._frame.with_row_index(NUMBER).select(number, found, *(pl.col(field.name) for field in kept))
-        # Older versions of polars make a row of NULL of an empty list.
-        return lists.filter(pl.col("subscription").list.len() > 0).explode("subscription")
+        return lists.explode("subscription", empty_as_null=False)
 
 
 @pl.api.register_dataframe_namespace("colmatch")

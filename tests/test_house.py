@@ -36,7 +36,7 @@ FLOORS = (
     ("incoming", "session"),
     ("arguments",),
     ("kernels",),
-    ("errors", "html", "progress", "version"),
+    ("errors", "notebook", "progress", "version"),
 )
 KERNEL_FLOORS = (
     ("event",),
@@ -275,6 +275,12 @@ def test_only_the_registry_knows_the_kinds():
     ):
         texts = {node.value for node in ast.walk(modules("colmatch")[name].tree) if isinstance(node, ast.Constant)}
         assert not texts & set(kinds()), f"colmatch/{name} names {texts & set(kinds())}"
+
+
+def test_no_module_has_the_name_of_one_of_pythons():
+    """Python puts the folder of a script first, where such a one would take the other's place."""
+    names = {name.partition("/")[0].removesuffix(".py") for name in modules("colmatch")} - {"__init__"}
+    assert len(names) > 30 and not names & sys.stdlib_module_names
 
 
 def test_only_spark_imports_pyspark():

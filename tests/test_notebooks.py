@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 import colmatch as cm
-from colmatch.html import ROWS_MOST, bytes_of, cell, table
+from colmatch.notebook import ROWS_MOST, bytes_of, cell, table
 
 EVIL = "<script>alert(1)</script>"
 SCHEMA = pa.schema({"a": pa.float64(), "b": pa.string(), EVIL: pa.int64()})

@@ -67,13 +67,12 @@ def test_files_and_expressions(ctx: Any, matcher: cm.Matcher, tmp_path: Path) ->
 def test_structs_that_are_null_and_no_rows(ctx: Any, matcher: cm.Matcher) -> None:
     register(ctx, "how_many", matcher, mode="count")
     assert set(column(ctx, f"how_many(CASE WHEN price < 0 THEN {STRUCT} END) AS found FROM events")) == {1}
-    assert set(column(ctx, "how_many(NULL) AS found FROM events")) == {1}
     assert ctx.sql(f"SELECT how_many({STRUCT}) AS found FROM events WHERE price < 0").to_pylist() == []
 
 
 def test_errors(ctx: Any, matcher: cm.Matcher) -> None:
     register(ctx, "alerts", matcher)
-    with pytest.raises(Exception, match=r"coercion from Struct\(.prize"):
+    with pytest.raises(Exception, match="coercion from .*prize"):
         ctx.sql(f"SELECT alerts({STRUCT.replace('{price:', '{prize:')}) FROM events").to_pylist()
     misspelt = pa.table({"prize": [1.0]}).schema
     with pytest.raises(cm.EventError, match="no column '(price|dest)', .*'prize'"):

@@ -7,6 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from contract import every_kind
+from cut_off import cut_off
 from engines import COLUMNS, EVENTS, RULES, SCHEMA, best_of, matcher_of
 
 import colmatch as cm
@@ -108,6 +109,8 @@ def test_errors_say_what_is_wrong() -> None:
         made(matcher)(pa.array([1]))
     with pytest.raises(cm.EventError, match="a column is list, a struct"):
         made(matcher)([{}])
+    with pytest.raises(cm.EventError, match="no valid Arrow data"):
+        made(matcher)(cut_off("user", pa.array([1.0, 2.0]), 1).column(0))
     whole = cm.Matcher.build({1: "n = 1"}, {"n": "int64"})
     column = made(whole)
     with pytest.raises(cm.EventError, match=r"^column 'n': 1.5 is double, .* \(row 1 of a batch of 2\)$"):
