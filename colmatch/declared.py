@@ -120,6 +120,8 @@ def _schema_of(declared: Any) -> pa.Schema | None:
     if isinstance(declared, str):
         return parse_schema(declared)
     package = type(declared).__module__.partition(".")[0]
+    if package == "ibis":
+        return pa.schema(declared.schema() if hasattr(declared, "schema") else declared)
     if isinstance(declared, Mapping):
         if package == "polars":
             return pa.schema([_typed_field(name, given, package) for name, given in declared.items()])
@@ -140,6 +142,8 @@ def _schema_of(declared: Any) -> pa.Schema | None:
         return pa.RecordBatchReader.from_stream(declared.limit(0)).schema
     if package == "pyspark":
         return pa.schema([_spark_field(field) for field in getattr(declared, "schema", declared).fields])
+    if package == "datafusion" and hasattr(declared, "schema"):
+        return declared.schema()  # a stream would run the query
     if hasattr(declared, "collect_schema"):  # of polars, of what is not computed yet
         return _schema_of(declared.collect_schema())
     own = getattr(declared, "schema", getattr(declared, "projected_schema", None))  # of a table, a dataset, a scanner

@@ -24,6 +24,7 @@ from colmatch.events.required import Required
 from colmatch.events.single import as_mapping, is_object, renamed, row_of
 from colmatch.kernels import layout
 from colmatch.lowering.written import LiteralTexts, key_runs, predicate_text
+from colmatch.notebook import cell, folded
 from colmatch.schema import Attribute, Attributes, Role
 from colmatch.updates.literals import whole
 
@@ -77,24 +78,46 @@ class Explanation:
             "tree": told(self.tree),
         }
 
-    def __str__(self) -> str:
+    def _head(self) -> list[str]:
+        """Returns the lines before the tree."""
         mode = "" if self.missing == "unknown" else f" (what is missing is {self.missing})"
         lines = [f"subscription {self.id!r}: {'matches' if self.matched else 'does not match'}{mode}"]
         if self.lacking:
             must = "which must be defined, so that the event matches nothing"
             lines.append(f"   the event lacks {', '.join(map(repr, self.lacking))}, {must}")
+        return lines
+
+    def __str__(self) -> str:
+        lines = self._head()
 
         def show(node: ExplainedNode, indent: str, last: bool) -> None:
-            value = "" if node.children or node.value is _NOTHING else f"   [{_shown(node.value)}]"
-            lines.append(f"{indent}{'└─' if last else '├─'} {_WORDS[node.truth]:7} {node.text}{value}")
+            lines.append(f"{indent}{'└─' if last else '├─'} {_line(node, 7)}")
             for i, child in enumerate(node.children):
                 show(child, indent + ("   " if last else "│  "), i == len(node.children) - 1)
 
         show(self.tree, "", True)
         return "\n".join(lines)
 
+    def _repr_html_(self) -> str:
+        """Returns a tree that folds, open where it has the truth of the whole."""
+
+        def shown(node: ExplainedNode) -> str:
+            if not node.children:
+                return f"<div>{cell(_line(node))}</div>"
+            body = f'<div style="margin-left:1.5em">{"".join(map(shown, node.children))}</div>'
+            return folded(_line(node), body, node.truth is self.tree.truth)
+
+        head = "".join(f"<div>{cell(line)}</div>" for line in self._head())
+        return f'<div style="font-family:monospace">{head}{shown(self.tree)}</div>'
+
 
 _NOTHING = object()
+
+
+def _line(node: ExplainedNode, width: int = 0) -> str:
+    """Returns the truth of a node, in so many columns, its text and its value."""
+    value = "" if node.children or node.value is _NOTHING else f"   [{_shown(node.value)}]"
+    return f"{_WORDS[node.truth]:{width}} {node.text}{value}"
 
 
 def _shown(value: Any) -> str:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import Any, Literal, Unpack, cast, get_args, overload
+from typing import TYPE_CHECKING, Any, Literal, Unpack, cast, get_args, overload
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from colmatch.arguments import checked_choice, checked_flag
+from colmatch.charts import Chart, draw
 from colmatch.errors import EventError, OptionError, Rejected, shown
 from colmatch.events.clock import clock_of
 from colmatch.events.modes import moded_value, sized_column
@@ -28,6 +29,7 @@ from colmatch.matching.single import SingleEvents
 from colmatch.matching.subset import Subset, subset_of
 from colmatch.matching.topk.arguments import Score, TopK, checked_topk
 from colmatch.matching.workers import Workers
+from colmatch.notebook import Figures, bytes_of, folded, table
 from colmatch.options import Options
 from colmatch.paged.header import is_pages
 from colmatch.store import saved
@@ -35,6 +37,9 @@ from colmatch.subscriptions.intake import Errors
 from colmatch.updates.initial import indexed_parts, suited, taken_in
 from colmatch.updates.memory_set import MemorySet
 from colmatch.updates.set import SubscriptionSet
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 __all__ = ["Matcher", "Rejected", "kinds"]
 
@@ -309,6 +314,16 @@ class Matcher:
         shown = repr(index.kind if index.is_default else index)
         return f"Matcher({len(self):,} subscriptions, {attributes} attributes, index={shown})"
 
+    def _repr_html_(self) -> str:
+        stats, fields = self.stats(), self.schema.arrow
+        schema = folded(f"{len(fields)} columns", table((field.name, field.type) for field in fields))
+        memory = f"{bytes_of(stats['bytes'])}, {stats['bytes_per_subscription']:,.1f} bytes a subscription"
+        rows = {
+            "kind": self.index, "subscriptions": stats["subscriptions"], "attributes": stats["attributes"],
+            "schema": schema, "memory": memory, "updates": stats["updates"], "why this kind": stats["reason"],
+        }  # fmt: skip
+        return table(rows.items(), "colmatch.Matcher")
+
     @property
     def options(self) -> Options:
         """The options that it was built with; those of ``options.RUNNING`` can be changed.
@@ -388,6 +403,26 @@ class Matcher:
         parts = self._set.parts_of(id)
         return explain(parts, event, id, clock_of(now, parts.schema, parts.options.timezone))
 
+    def plot(self, what: Chart = "sizes", ax: Axes | None = None) -> Axes:
+        """Draws where the memory is, or what an event is estimated to cost with each kind of index.
+
+        Parameters
+        ----------
+        what : ``"sizes"``, megabytes of the arrays of each part; ``"costs"``, microseconds an event
+            as ``index="auto"`` compares them, on a logarithmic axis
+        ax : Axes of matplotlib to draw into; by default those of a new figure
+
+        Returns
+        -------
+        the Axes
+
+        Raises
+        ------
+        DependencyError : matplotlib is not installed
+        OptionError : ``what`` is something else, or costs are asked for of a file of pages
+        """
+        return draw(self.stats(), what, ax)
+
     def stats(self) -> dict[str, Any]:
         """Returns sizes, the bytes of each array, the kind of index, its settings and why.
 
@@ -395,7 +430,7 @@ class Matcher:
         count what was done since the build. ``merge_error`` is what the last merge failed with, and
         ``journal`` has path, records and bytes; either may be None.
         """
-        return self._set.stats()
+        return Figures(self._set.stats())
 
     @property
     def rejected(self) -> list[Rejected]:
@@ -791,7 +826,8 @@ class Matcher:
             if k is None and given is not None:
                 raise OptionError(f"{name}= is for the best matches: give k, too")
         topk = None if k is None else self._topk(k, "dot" if score is None else score, event_weights)
-        return self._workers.counters(events, topk, self._workers.request(ranges, among), ANY if exists else COUNTS)
+        wanted = ANY if exists else COUNTS
+        return Figures(self._workers.counters(events, topk, self._workers.request(ranges, among), wanted))
 
     def columns_of_weights(self, k: int, score: Score = "dot", event_weights: Any = None) -> list[str]:
         """Returns the columns of the events that ``match_topk`` needs for event weights."""

@@ -1,4 +1,4 @@
-"""The bar that shows how far something has come, on standard error."""
+"""The bar that shows how far something has come, on standard error or in a notebook."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def bar(total: int | None, unit: str, shown: bool) -> Iterator[Bar]:
     if not shown:
         yield _NoBar()
         return
-    from tqdm import tqdm
+    from tqdm.auto import tqdm  # in a notebook a widget
 
     with tqdm(total=total, unit=f" {unit}", unit_scale=True, dynamic_ncols=True, leave=False, file=sys.stderr) as made:
         yield made

@@ -7,6 +7,7 @@ import datetime as dt
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
+from time import sleep
 from typing import Annotated, Any, ClassVar, NamedTuple, Optional, TypedDict
 
 import numpy as np
@@ -396,3 +397,25 @@ def test_columns_that_must_be_there() -> None:
 def test_what_is_no_schema(declared: Any, said: str) -> None:
     with pytest.raises(cm.SchemaError, match=said):
         cm.Matcher.build({1: "x = 1"}, declared)
+
+
+def test_datafusion() -> None:
+    datafusion = pytest.importorskip("datafusion", reason="DataFusion is not installed")
+    ctx = datafusion.SessionContext()
+    ctx.register_record_batches("t", [pa.table({"a": [1] * 100}).to_batches(10)] * 4)
+    batches: list[int] = []
+    seen = datafusion.udf(lambda a: batches.append(len(a)) or a, [pa.int64()], pa.int64(), "volatile", "seen")
+    ctx.register_udf(seen)
+    # It runs before a first row of it is read.
+    query = ctx.sql("SELECT seen(a) AS a, 'x' AS b FROM t GROUP BY 1 ORDER BY 1")
+    assert cm.Schema(query).arrow.types[0] == pa.int64()
+    sleep(0.2)
+    assert not batches
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")  # of ibis itself
+def test_ibis() -> None:
+    ibis = pytest.importorskip("ibis", reason="ibis is not installed")
+    nowhere = ibis.table({"a": "int64", "b": "string"}, name="nowhere")
+    wanted = pa.schema({"a": pa.int64(), "b": pa.string()})
+    assert cm.Schema(nowhere).arrow == cm.Schema(nowhere.schema()).arrow == wanted

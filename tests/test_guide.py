@@ -34,7 +34,15 @@ SMALLER = {
 }
 
 # Modules that some snippets need and a plain installation has not.
-NEEDS = {"colmatch.spark": "pyspark", "import duckdb": "duckdb", "--plot": "matplotlib"}
+NEEDS = {
+    "colmatch.spark": "pyspark",
+    "colmatch.polars": "polars",
+    "import duckdb": "duckdb",
+    "colmatch.datafusion": "datafusion",
+    "colmatch.ibis": "ibis",
+    "--plot": "matplotlib",
+    "matplotlib": "matplotlib",
+}
 
 
 def named(page):
@@ -69,6 +77,7 @@ def ran_commands(block, path):
     return run.stdout
 
 
+@pytest.mark.filterwarnings("ignore:fetch_arrow_table:DeprecationWarning")  # which ibis calls
 @pytest.mark.parametrize("page", PAGES, ids=named)
 def test_a_page_does_what_it_says(page, path, tmp_path, monkeypatch, request):
     text = page.read_text()

@@ -1,4 +1,4 @@
-"""Draws matching time against the number of subscriptions; nothing else imports matplotlib."""
+"""Draws matching time against the number of subscriptions."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from colmatch.errors import ColmatchError, DependencyError
+from colmatch.charts import need_matplotlib
+from colmatch.errors import ColmatchError
 
 if TYPE_CHECKING:
     from colmatch.bench.figures import Line
@@ -27,11 +28,7 @@ def check(path: str) -> None:
     folder = os.path.dirname(path) or "."
     if not os.path.isdir(folder):
         raise ColmatchError(f"{path}: there is no folder {folder} to write to")
-    try:
-        import matplotlib.figure
-    except ImportError as error:
-        raise DependencyError('a plot needs matplotlib: pip install "colmatch[plot]"') from error
-    assert matplotlib.figure is not None
+    need_matplotlib()
 
 
 def draw(lines: Sequence[Line], path: str) -> None:

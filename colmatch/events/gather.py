@@ -111,7 +111,26 @@ def narrowed(frame: Any, columns: list[str] | None) -> Any:
 def _of_frame(
     frame: object, rows: int, seen: Seen, needed: Callable[[Seen], list[str] | None]
 ) -> Iterator[tuple[pa.RecordBatch, Seen]]:
-    return _gather(source_of(narrowed(frame, needed(seen))).batches, rows, lambda: seen, needed)
+    return _gather(_checked(source_of(narrowed(frame, needed(seen))).batches), rows, lambda: seen, needed)
+
+
+def check_layout(data: pa.RecordBatch | pa.Array | pa.ChunkedArray) -> None:
+    """Checks that arrays are as long as Arrow says, without a look at their values.
+
+    Up to 1.42, polars exports slices of a column of structs whose fields are too short.
+
+    Raises EventError: one is not.
+    """
+    with refusing(
+        EventError, "the events are no valid Arrow data, ask for a later version of the library they are from"
+    ):
+        data.validate()
+
+
+def _checked(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        check_layout(batch)
+        yield batch
 
 
 def _scanned(
@@ -148,7 +167,7 @@ def _of_lazy_frame(frame: Any) -> Source:
     def read(columns: list[str] | None) -> Iterator[pa.RecordBatch]:
         chosen = frame if columns is None else frame.select(columns)
         for part in chosen.collect_batches():
-            yield from pa.RecordBatchReader.from_stream(part)
+            yield from _checked(pa.RecordBatchReader.from_stream(part))
 
     return Source(schema_of(frame), (), True, read)
 

@@ -25,6 +25,7 @@ from typing import Any, Literal, NamedTuple, get_args
 import pyarrow as pa
 
 from colmatch.arguments import checked_choice, checked_flag, text
+from colmatch.columns import Best
 from colmatch.errors import DependencyError, EventError, OptionError, near, shown
 
 try:
@@ -46,7 +47,7 @@ from colmatch.spark.probe import check_workers, guarded
 from colmatch.spark.settings import SessionSettings, arrow_schema, check_settings, is_on, zone_of
 from colmatch.spark.shipping import Pinned, opened_index, reachable
 from colmatch.spark.tally import OBSERVED, log
-from colmatch.spark.worker import VERSION_DIGITS, Mode, Task, TopKOptions
+from colmatch.spark.worker import VERSION_DIGITS, Mode, Task
 
 MatchMode = Literal["pairs", "list", "count", "exists"]
 NUMBERS = StructType([StructField(name, LongType(), nullable=False) for name in tally.NUMBERS])
@@ -199,7 +200,7 @@ def match_topk(
         an EventError in the job that fails, which counts events within their partition
     """
     check_arguments(matcher, "pairs", shared)
-    best = TopKOptions(k, score, dict(event_weights) if isinstance(event_weights, Mapping) else event_weights)
+    best = Best(k, score, dict(event_weights) if isinstance(event_weights, Mapping) else event_weights)
     return _matched(df, matcher, keep, "pairs", shared, Beside(ids, tags, now), best, observe=observe)
 
 
@@ -210,7 +211,7 @@ def _matched(
     mode: Mode,
     shared: bool | None,
     beside: Beside,
-    best: TopKOptions | None = None,
+    best: Best | None = None,
     ranges: RangeNames | None = None,
     plan: Plan = "auto",
     observe: str | Observation | None = None,
@@ -358,7 +359,7 @@ def _check_types(
     events: DataFrame,
     used: list[tuple[int, str]],
     matcher: Matcher,
-    best: TopKOptions | None,
+    best: Best | None,
     ranges: RangeNames | None,
     now: Any,
 ) -> None:

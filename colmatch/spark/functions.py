@@ -8,24 +8,23 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import Column, SparkSession
 from pyspark.sql.pandas.types import from_arrow_type
 from pyspark.sql.types import ArrayType, BooleanType, DataType, LongType, StringType, StructField, StructType
 
-from colmatch.arguments import checked_choice, text
+from colmatch.arguments import checked_choice
+from colmatch.columns import EventMode, function_name
 from colmatch.declared import schema_of
-from colmatch.errors import DependencyError, OptionError, SchemaError, near, shown
+from colmatch.errors import DependencyError, OptionError, SchemaError, near
 from colmatch.matcher import Matcher
 from colmatch.matching.kept import kept_names
 from colmatch.spark.probe import check_workers
 from colmatch.spark.settings import SessionSettings, arrow_schema, check_settings, is_on, zone_of
 from colmatch.spark.shipping import opened_index, reachable
 from colmatch.spark.worker import ColumnTask, IndexFile, TableTask
-
-EventMode = Literal["list", "count", "exists"]
 
 
 def hits(
@@ -103,9 +102,7 @@ def register(
     SchemaError : ``keep`` does not say the type of a column
     DependencyError, OptionError, StoreError, OSError : as from ``hits``
     """
-    called = text(name)
-    if called is None or not called.isidentifier():
-        raise OptionError(f"name={shown(name)}: the name of a function of SQL is needed, such as 'alerts'")
+    called = function_name(name)
     functions = _arrow_functions()
     opened, index = _shipped(spark, matcher, shared)
     among = None if ids is None and tags is None else opened.subset(ids, tags)

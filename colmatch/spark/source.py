@@ -32,6 +32,7 @@ from pyspark.sql.pandas.types import from_arrow_schema, from_arrow_type
 from pyspark.sql.types import StructType
 
 from colmatch.arguments import checked_choice, checked_whole, file_name
+from colmatch.columns import Best
 from colmatch.errors import EventError, OptionError, near, shown
 from colmatch.events.gather import meant
 from colmatch.events.places import Place, is_url, place_of
@@ -41,7 +42,7 @@ from colmatch.matching.kept import kept_fields
 from colmatch.spark.frames import RESULTS, MatchMode
 from colmatch.spark.probe import check_workers
 from colmatch.spark.settings import SessionSettings, arrow_schema, check_settings
-from colmatch.spark.worker import IndexFile, Task, TopKOptions, open_index
+from colmatch.spark.worker import IndexFile, Task, open_index
 from colmatch.store import saved
 from colmatch.store.file import content_hash
 
@@ -110,7 +111,7 @@ class Query:
     kept: int
     result: pa.Schema
     mode: MatchMode
-    best: TopKOptions | None
+    best: Best | None
     ids: list[Any] | None
     tags: list[str] | None
     rows: int
@@ -274,7 +275,7 @@ def query_of(options: Mapping[str, str], folder: str = "", settings: SessionSett
     if "k" in options:
         if mode != "pairs":
             raise OptionError(f"mode={mode} has no place for scores: leave mode, or k, out")
-        best = TopKOptions(_whole(options, "k"), options.get("score", "dot"), None)  # type: ignore[arg-type]
+        best = Best(_whole(options, "k"), options.get("score", "dot"), None)  # type: ignore[arg-type]
     elif "score" in options:
         raise OptionError("score is for the best matches: give k, too")
     dataset = _dataset(options, folder)

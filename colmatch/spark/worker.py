@@ -24,6 +24,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from colmatch.columns import Best, EventMode, found_in
 from colmatch.errors import EventError, StoreError, near
 from colmatch.events.gather import batches as gathered
 from colmatch.events.gather import meant
@@ -32,7 +33,6 @@ from colmatch.matcher import Matcher
 from colmatch.matching.range_worker import RangeNames
 from colmatch.matching.request import Among
 from colmatch.matching.subset import Subset
-from colmatch.matching.topk.arguments import Score
 from colmatch.spark.manifest import hash_in, named
 from colmatch.spark.sharded import ShardedMatcher
 from colmatch.spark.storage import Folder
@@ -79,18 +79,6 @@ class IndexFile:
 
 
 @dataclass(frozen=True)
-class TopKOptions:
-    """How many of the most relevant matches are wanted, and by which score.
-
-    Fields are as in ``Matcher.match_topk``.
-    """
-
-    k: int
-    score: Score
-    event_weights: str | dict[str, str | float] | None
-
-
-@dataclass(frozen=True)
 class Task:
     """A partition to match: what ``mapInArrow`` calls.
 
@@ -117,7 +105,7 @@ class Task:
     used: tuple[tuple[int, str], ...]
     mode: Mode
     names: tuple[str, ...]
-    best: TopKOptions | None = None
+    best: Best | None = None
     ranges: RangeNames | None = None
     among: Subset | None = None
     now: Any = None
@@ -246,20 +234,16 @@ class ColumnTask:
     """
 
     index: IndexFile
-    mode: str
+    mode: EventMode
     among: Subset | None = None
     now: Any = None
 
     def __call__(self, rows: pa.StructArray) -> pa.Array:
-        if not isinstance(rows, pa.StructArray):
-            raise EventError(f"a column is {rows.type}, a struct of the events' columns is needed: F.struct('*')")
         matcher, said = open_index(self.index), Among(ids=self.among, now=self.now)
-        events = pa.RecordBatch.from_struct_array(rows)
+        found = found_in(rows, matcher, self.mode, said, "F.struct('*')")
         if self.mode != "list":
-            return pa.array((matcher.count if self.mode == "count" else matcher.exists)(events, **said))
-        lists = pa.concat_arrays(
-            [pa.array([], pa.list_(matcher.ids.type)), *matcher.match_lists(events, **said).chunks]
-        )
+            return found.combine_chunks()
+        lists = pa.concat_arrays([pa.array([], found.type), *found.chunks])
         return pa.ListArray.from_arrays(lists.offsets, _spark_ids(lists.values))
 
 
@@ -337,7 +321,7 @@ def open_index(index: IndexFile) -> Matcher | ShardedMatcher:
     return matcher
 
 
-def _rows_at_once(matcher: Matcher | ShardedMatcher, mode: Mode, best: TopKOptions | None) -> int:
+def _rows_at_once(matcher: Matcher | ShardedMatcher, mode: Mode, best: Best | None) -> int:
     if isinstance(matcher, ShardedMatcher):
         return matcher.piece_rows(mode, best is not None)
     return matcher.options.batch_rows

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pytest
+from cut_off import cut_off
 from reading import STRING, entries, literals, value
 
 import colmatch as cm
@@ -217,3 +218,15 @@ def test_results_are_read_by_others() -> None:
     failing = matcher.match_batches(pa.RecordBatchReader.from_batches(events.schema, broken()))
     with pytest.raises(OSError, match="the disk is gone"):
         failing.read_all()
+
+
+def test_structs_that_are_cut_off_are_an_error() -> None:
+    """Up to 1.42, polars exports slices of structs with NULLs so."""
+    made = {"columns": property(lambda _: ["user"]), "__len__": lambda _: 5, "__getitem__": lambda self, _: self}
+    batch = cut_off("user", pa.array(range(10)), 5)
+    reader = pa.RecordBatchReader.from_batches(batch.schema, [batch])
+    made["__arrow_c_stream__"] = lambda _, schema=None: reader.__arrow_c_stream__()
+    frame = type("DataFrame", (), made | {"__module__": "polars.dataframe"})()
+    matcher = cm.Matcher.build({1: "user.x >= 0"}, {"user": "struct<x: int64>"})
+    with pytest.raises(EventError, match="no valid Arrow data, ask for a later version of the library"):
+        matcher.match(frame)

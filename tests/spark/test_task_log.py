@@ -15,9 +15,10 @@ import pyarrow as pa
 import pytest
 
 import colmatch as cm
+from colmatch.columns import Best
 from colmatch.spark import match, match_topk, tally, totals
 from colmatch.spark import worker as spark_worker
-from colmatch.spark.worker import IndexFile, Task, TopKOptions
+from colmatch.spark.worker import IndexFile, Task
 from colmatch.store.file import content_hash
 
 LINE = re.compile(
@@ -87,7 +88,7 @@ def test_the_line_of_totals(made: Any, caplog: pytest.LogCaptureFixture) -> None
 
 
 def test_the_line_of_the_best(made: Any, caplog: pytest.LogCaptureFixture) -> None:
-    best = TopKOptions(1, "dot", None)
+    best = Best(1, "dot", None)
     assert len(pa.Table.from_batches(made("pairs", ("id", "subscription", "score"), best=best)(batches()))) == 50
     assert told(caplog) == ("-", 100, 50, "")
 

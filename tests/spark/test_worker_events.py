@@ -8,7 +8,8 @@ import pyarrow as pa
 import pytest
 
 import colmatch as cm
-from colmatch.spark.worker import IndexFile, Mode, Task, TopKOptions
+from colmatch.columns import Best
+from colmatch.spark.worker import IndexFile, Mode, Task
 from colmatch.store.file import content_hash
 
 WEIGHTS = pa.array([[("price", 1.0)]], pa.map_(pa.string(), pa.float64()))
@@ -27,7 +28,7 @@ def test_a_wrong_event_is_counted_within_its_partition(tmp_path: Path, mode: Mod
         list(task(iter(rows.to_batches(max_chunksize=3))))
     if mode == "pairs":
         weighed = pa.table({"price": [5] * 6, "w": [1.0] * 5 + [-1.0]})
-        best = TopKOptions(1, "dot", {"price": "w"})
+        best = Best(1, "dot", {"price": "w"})
         task = Task(index, 0, ((0, "price"), (1, "w")), mode, ("subscription", "score"), best)
         with pytest.raises(cm.EventError, match="column 'w', event 5: the weight is -1.0"):
             list(task(iter(weighed.to_batches(max_chunksize=3))))

@@ -1,0 +1,100 @@
+"""A matcher as a function of DataFusion: ``register`` makes it, and SQL calls it for each row.
+
+>>> colmatch.datafusion.register(ctx, "alerts", matcher, ctx.table("offers"))  # doctest: +SKIP
+>>> ctx.sql("SELECT *, alerts({price: price, dest: dest}) AS found FROM offers")  # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from colmatch.columns import ColumnMode, function_name, match_column
+from colmatch.declared import schema_of
+from colmatch.errors import DependencyError
+from colmatch.matcher import Matcher
+from colmatch.matching.range_worker import RangeNames
+from colmatch.matching.topk.arguments import Score
+
+if TYPE_CHECKING:
+    from datafusion import ScalarUDF, SessionContext
+
+if __name__ == "datafusion":
+    raise ImportError(
+        "this is colmatch.datafusion: Python looks for datafusion in the folder of colmatch, so start it elsewhere"
+    )
+
+__all__ = ["register"]
+
+
+def register(
+    ctx: SessionContext,
+    name: str,
+    matcher: Matcher,
+    schema: Any = None,
+    mode: ColumnMode = "list",
+    *,
+    k: int | None = None,
+    score: Score = "dot",
+    event_weights: str | Mapping[str, str | float] | None = None,
+    ranges: RangeNames | None = None,
+    ids: Any = None,
+    tags: Any = None,
+    now: Any = None,
+) -> ScalarUDF:
+    """Makes a matcher a function of SQL: what matches each row.
+
+    The function takes a struct whose fields are the columns that expressions use now, in the order
+    and of the types of ``schema``: DataFusion takes no other struct, and says so when it plans a
+    query. A struct that is NULL is an event whose columns are all NULL. Each batch sees the
+    subscriptions that there are when it is matched.
+
+    Parameters
+    ----------
+    name : of the function; one that was registered before under that name is replaced
+    schema : of the table, as ``Schema`` takes it, or ``ctx.table("offers")``; by default the
+        matcher's. Tables that are read from files have ``string_view`` for strings
+    mode : ``"list"`` gives a list of ids, ``"count"`` how many there are, ``"exists"`` whether
+        there is any, ``"topk"`` a list of the k best, the best first: structs of subscription and
+        score
+    k, score, event_weights : with ``"topk"``, as for ``Matcher.match_topk``
+    ranges, ids, tags, now : as for ``Matcher.match``
+
+    Returns
+    -------
+    the function, for expressions of data frames
+
+    Raises
+    ------
+    DependencyError : DataFusion is not installed
+    EventError : the schema lacks a column that expressions use
+    OptionError, SchemaError, SubscriptionError : an argument cannot be used; or DataFusion has such
+        a function
+    """
+    try:
+        from datafusion import udf
+    except ImportError as error:
+        raise DependencyError('colmatch.datafusion needs DataFusion: pip install "colmatch[datafusion]"') from error
+    column = match_column(
+        matcher, mode, hint="{price: price, dest: dest}", k=k, score=score, event_weights=event_weights, ranges=ranges,
+        ids=ids, tags=tags, now=now,
+    )  # fmt: skip
+    called = function_name(name, _own_functions())
+    events = matcher.schema.arrow if schema is None else schema_of(schema)
+    fields = [pa.field(field, events.field(field).type) for field in column.events_of(events)]
+    made = udf(column.array, [pa.struct(fields)], column.type, "stable", called)
+    ctx.register_udf(made)
+    return made
+
+
+@cache
+def _own_functions() -> frozenset[str]:
+    """Returns the names of all functions that a new session has."""
+    from datafusion import SessionConfig, SessionContext
+
+    ctx = SessionContext(SessionConfig().with_information_schema(True))
+    found = ctx.sql("SELECT DISTINCT routine_name FROM information_schema.routines").to_pydict()
+    return frozenset(found["routine_name"])

@@ -1,0 +1,104 @@
+"""A matcher as a function of DuckDB: ``register`` makes it, and SQL calls it for each row.
+
+>>> colmatch.duckdb.register(con, "alerts", matcher)  # doctest: +SKIP
+>>> con.sql("SELECT *, alerts({price: price, dest: dest}) AS found FROM offers")  # doctest: +SKIP
+>>> con.sql("SELECT * FROM offers WHERE len(alerts(offers)) > 0")  # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from colmatch.columns import ColumnMode, function_name, match_column
+from colmatch.errors import DependencyError
+from colmatch.matcher import Matcher
+from colmatch.matching.range_worker import RangeNames
+from colmatch.matching.topk.arguments import Score
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+if __name__ == "duckdb":
+    raise ImportError(
+        "this is colmatch.duckdb: Python looks for duckdb in the folder of colmatch, so start it elsewhere"
+    )
+
+__all__ = ["register"]
+
+HINT = "{price: price, dest: dest}, or the name of a table"
+
+
+def register(
+    con: DuckDBPyConnection,
+    name: str,
+    matcher: Matcher,
+    mode: ColumnMode = "list",
+    *,
+    k: int | None = None,
+    score: Score = "dot",
+    event_weights: str | Mapping[str, str | float] | None = None,
+    ranges: RangeNames | None = None,
+    ids: Any = None,
+    tags: Any = None,
+    now: Any = None,
+) -> None:
+    """Makes a matcher a function of SQL: what matches each row.
+
+    The function takes a struct whose fields are the columns of the events. The name of a table is a
+    struct of all its columns, which DuckDB reads then; a struct of some columns spares the others.
+    A struct that is NULL is an event whose columns are all NULL. DuckDB calls the function for up
+    to 2,048 rows at a time, from several threads. Each time it sees the subscriptions that there
+    are.
+
+    Parameters
+    ----------
+    con : a connection; or ``duckdb``, for the default one
+    name : of the function; one that was registered before under that name is replaced
+    mode : ``"list"`` gives a list of ids, ``"count"`` how many there are, ``"exists"`` whether
+        there is any, ``"topk"`` a list of the k best, the best first: structs of subscription and
+        score
+    k, score, event_weights : with ``"topk"``, as for ``Matcher.match_topk``
+    ranges, ids, tags, now : as for ``Matcher.match``
+
+    Raises
+    ------
+    DependencyError : DuckDB is not installed
+    OptionError, SubscriptionError : an argument cannot be used; or DuckDB has such a function
+
+    Queries raise ``duckdb.InvalidInputException``, with the words of an ``EventError``, where the
+    struct lacks a column that the expressions use, or has one of another type. Rows are counted
+    within a batch.
+    """
+    try:
+        import duckdb
+    except ImportError as error:
+        raise DependencyError('colmatch.duckdb needs DuckDB: pip install "colmatch[duckdb]"') from error
+    column = match_column(
+        matcher, mode, hint=HINT, k=k, score=score, event_weights=event_weights, ranges=ranges, ids=ids, tags=tags,
+        now=now,
+    )  # fmt: skip
+    called = function_name(name)
+    with suppress(duckdb.InvalidInputException):  # there is none yet
+        con.remove_function(called)
+    known = con.cursor().execute("SELECT DISTINCT lower(function_name) FROM duckdb_functions()").fetchall()
+    function_name(called, {found for (found,) in known})
+
+    def matched(rows: pa.ChunkedArray) -> pa.Array:
+        return column.array(rows)  # of several chunks, DuckDB 1.4 reads the first one
+
+    matched.__annotations__ = {}  # which DuckDB would read
+    # Where parameters are declared, DuckDB casts what comes, and takes absent fields to be NULL.
+    make: Any = con.create_function
+    make(called, matched, None, _sql_type(column.type), type="arrow", null_handling="special")
+
+
+def _sql_type(type: pa.DataType) -> str:
+    if pa.types.is_list(type):
+        return f"{_sql_type(type.value_type)}[]"
+    if pa.types.is_struct(type):
+        return f"STRUCT({', '.join(f'{field.name} {_sql_type(field.type)}' for field in type)})"
+    return {pa.int64(): "BIGINT", pa.bool_(): "BOOLEAN", pa.float64(): "DOUBLE", pa.string(): "VARCHAR"}[type]

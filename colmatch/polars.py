@@ -1,0 +1,277 @@
+"""Matchers for polars: ``import colmatch.polars`` gives frames and struct expressions ``colmatch``.
+
+>>> import colmatch.polars  # doctest: +SKIP
+>>> offers.colmatch.match(matcher, keep="user")  # doctest: +SKIP
+>>> pl.scan_parquet("offers/").colmatch.match_lists(matcher).sink_parquet("out/")  # doctest: +SKIP
+>>> offers.select(pl.struct("price", "dest").colmatch.match_lists(matcher))  # doctest: +SKIP
+
+A ``DataFrame`` is matched at once, with all threads of the matcher. With a ``LazyFrame`` and with
+expressions, polars matches when the query runs, part by part in its streaming engine, and reads
+only the columns that are needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Unpack
+
+import pyarrow as pa
+
+from colmatch.columns import ColumnMode, MatchColumn, match_column
+from colmatch.declared import schema_of
+from colmatch.errors import DependencyError
+from colmatch.matcher import Matcher
+from colmatch.matching.kept import kept_fields
+from colmatch.matching.range_worker import RangeNames
+from colmatch.matching.request import Among, Keep
+from colmatch.matching.topk.arguments import Score
+
+if __name__ == "polars":
+    raise ImportError(
+        "this is colmatch.polars: Python looks for polars in the folder of colmatch, so start it elsewhere"
+    )
+try:
+    import polars as pl
+except ImportError as error:
+    raise DependencyError('colmatch.polars needs polars: pip install "colmatch[polars]"') from error
+
+__all__ = ["DataFrameMatches", "ExprMatches", "LazyFrameMatches"]
+
+HINT = 'pl.struct("price", "dest").colmatch'
+NUMBER = "\0event"  # no column that a frame has
+
+
+def _dtype(type: pa.DataType) -> Any:
+    """Returns the type of polars for one of Arrow."""
+    return pl.Series(pa.array([], type)).dtype
+
+
+def _of(column: MatchColumn, structs: pl.Expr) -> pl.Expr:
+    """Returns what matches each struct, as an expression."""
+
+    def matched(rows: pl.Series) -> pl.Series:
+        return pl.Series(rows.name, column(pa.chunked_array(rows)), dtype=dtype)
+
+    dtype = _dtype(column.type)
+    return structs.map_batches(matched, return_dtype=dtype, is_elementwise=True)
+
+
+@pl.api.register_expr_namespace("colmatch")
+class ExprMatches:
+    """What ``pl.struct(...).colmatch`` offers: a value for each struct, whose fields are columns.
+
+    A struct that is NULL is an event whose columns are all NULL. Errors of colmatch reach the
+    caller as polars passes them on, and count rows within a batch. Arguments are those of
+    ``Matcher.match``.
+    """
+
+    def __init__(self, structs: pl.Expr) -> None:
+        self._structs = structs
+
+    def match_lists(self, matcher: Matcher, ranges: RangeNames | None = None, **among: Unpack[Among]) -> pl.Expr:
+        """Returns the ids that match each event: lists of Int64 or String."""
+        return self._made(matcher, "list", ranges, among)
+
+    def count(self, matcher: Matcher, ranges: RangeNames | None = None, **among: Unpack[Among]) -> pl.Expr:
+        """Returns how many subscriptions match each event: Int64."""
+        return self._made(matcher, "count", ranges, among)
+
+    def exists(self, matcher: Matcher, ranges: RangeNames | None = None, **among: Unpack[Among]) -> pl.Expr:
+        """Returns whether any subscription matches each event: Boolean."""
+        return self._made(matcher, "exists", ranges, among)
+
+    def match_topk(
+        self,
+        matcher: Matcher,
+        k: int,
+        score: Score = "dot",
+        event_weights: str | Mapping[str, str | float] | None = None,
+        **among: Unpack[Among],
+    ) -> pl.Expr:
+        """Returns the best matches of each event: lists of structs (subscription, score).
+
+        Arguments are those of ``Matcher.match_topk``.
+        """
+        column = match_column(matcher, "topk", hint=HINT, k=k, score=score, event_weights=event_weights, **among)
+        return _of(column, self._structs)
+
+    def _made(self, matcher: Matcher, mode: ColumnMode, ranges: RangeNames | None, among: Among) -> pl.Expr:
+        return _of(match_column(matcher, mode, hint=HINT, ranges=ranges, **among), self._structs)
+
+
+@pl.api.register_lazyframe_namespace("colmatch")
+class LazyFrameMatches:
+    """What ``lf.colmatch`` offers: queries that match when they run, part by part.
+
+    Each part sees the subscriptions that there are when it is matched, and the columns are those
+    that expressions use when the query is made. Arguments are those of ``Matcher.match``.
+    """
+
+    def __init__(self, frame: pl.LazyFrame) -> None:
+        self._frame = frame
+
+    def match(
+        self, matcher: Matcher, ranges: RangeNames | None = None, *, keep: Keep = None, **among: Unpack[Among]
+    ) -> pl.LazyFrame:
+        """Finds which subscriptions are true for which rows.
+
+        Returns
+        -------
+        frame (event: Int64 number of the row, subscription: Int64 or String, and the columns that
+        are kept), ordered as ``Matcher.match`` does
+
+        Raises
+        ------
+        EventError, OptionError, SubscriptionError : as from ``Matcher.match``; of a column that is
+            not there, or that cannot be kept, at once
+        """
+        return self._pairs(match_column(matcher, hint=HINT, ranges=ranges, **among), keep)
+
+    def match_topk(
+        self,
+        matcher: Matcher,
+        k: int,
+        score: Score = "dot",
+        event_weights: str | Mapping[str, str | float] | None = None,
+        *,
+        keep: Keep = None,
+        **among: Unpack[Among],
+    ) -> pl.LazyFrame:
+        """Finds the most relevant subscriptions of each row, as ``Matcher.match_topk`` does.
+
+        Returns
+        -------
+        frame (event, subscription, score: Float64, and the columns that are kept)
+        """
+        column = match_column(matcher, "topk", hint=HINT, k=k, score=score, event_weights=event_weights, **among)
+        return self._pairs(column, keep).unnest("subscription")
+
+    def match_lists(
+        self,
+        matcher: Matcher,
+        ranges: RangeNames | None = None,
+        *,
+        name: str = "subscriptions",
+        **among: Unpack[Among],
+    ) -> pl.LazyFrame:
+        """Returns the frame with a column of the ids that match each row, lists of Int64 or String.
+
+        name : of the column
+        """
+        return self._frame.with_columns(self._value(matcher, "list", ranges, among).alias(name))
+
+    def count(
+        self, matcher: Matcher, ranges: RangeNames | None = None, *, name: str = "count", **among: Unpack[Among]
+    ) -> pl.LazyFrame:
+        """Returns the frame with a column of how many subscriptions match each row: Int64.
+
+        name : of the column
+        """
+        return self._frame.with_columns(self._value(matcher, "count", ranges, among).alias(name))
+
+    def exists(
+        self, matcher: Matcher, ranges: RangeNames | None = None, *, name: str = "exists", **among: Unpack[Among]
+    ) -> pl.LazyFrame:
+        """Returns the frame with a column that says whether any subscription matches: Boolean.
+
+        name : of the column
+        """
+        return self._frame.with_columns(self._value(matcher, "exists", ranges, among).alias(name))
+
+    def filter(self, matcher: Matcher, ranges: RangeNames | None = None, **among: Unpack[Among]) -> pl.LazyFrame:
+        """Returns the rows that some subscription matches."""
+        return self._frame.filter(self._value(matcher, "exists", ranges, among))
+
+    def _structs(self, column: MatchColumn) -> pl.Expr:
+        return pl.struct(*map(pl.col, column.events_of(schema_of(self._frame))))
+
+    def _value(self, matcher: Matcher, mode: ColumnMode, ranges: RangeNames | None, among: Among) -> pl.Expr:
+        column = match_column(matcher, mode, hint=HINT, ranges=ranges, **among)
+        return _of(column, self._structs(column))
+
+    def _pairs(self, column: MatchColumn, keep: Keep) -> pl.LazyFrame:
+        """Returns a row for each match; of the best, ``subscription`` has its score beside it."""
+        own = ["event", "subscription", *(["score"] if column.best is not None else [])]
+        kept = [] if keep is None else kept_fields(keep, schema_of(self._frame), own, ())
+        number = pl.col(NUMBER).cast(pl.Int64).alias("event")
+        found = _of(column, self._structs(column)).alias("subscription")
+        lists = self._frame.with_row_index(NUMBER).select(number, found, *(pl.col(field.name) for field in kept))
+        return lists.explode("subscription", empty_as_null=False)
+
+
+@pl.api.register_dataframe_namespace("colmatch")
+class DataFrameMatches:
+    """What ``df.colmatch`` offers: matches of all rows, which see the same updates.
+
+    Arguments and errors are those of ``Matcher.match``.
+    """
+
+    def __init__(self, frame: pl.DataFrame) -> None:
+        self._frame = frame
+
+    def match(
+        self, matcher: Matcher, ranges: RangeNames | None = None, *, keep: Keep = None, **among: Unpack[Among]
+    ) -> pl.DataFrame:
+        """Finds which subscriptions are true for which rows.
+
+        Returns
+        -------
+        frame (event: Int64 number of the row, subscription: Int64 or String, and the columns that
+        are kept), ordered as ``Matcher.match`` does
+        """
+        return pl.DataFrame(matcher.match(self._frame, ranges, keep=keep, **among))
+
+    def match_topk(
+        self,
+        matcher: Matcher,
+        k: int,
+        score: Score = "dot",
+        event_weights: str | Mapping[str, str | float] | None = None,
+        *,
+        keep: Keep = None,
+        **among: Unpack[Among],
+    ) -> pl.DataFrame:
+        """Finds the most relevant subscriptions of each row, as ``Matcher.match_topk`` does.
+
+        Returns
+        -------
+        frame (event, subscription, score: Float64, and the columns that are kept)
+        """
+        return pl.DataFrame(matcher.match_topk(self._frame, k, score, event_weights, keep=keep, **among))
+
+    def match_lists(
+        self,
+        matcher: Matcher,
+        ranges: RangeNames | None = None,
+        *,
+        name: str = "subscriptions",
+        **among: Unpack[Among],
+    ) -> pl.DataFrame:
+        """Returns the frame with a column of the ids that match each row, lists of Int64 or String.
+
+        name : of the column
+        """
+        found = matcher.match_lists(self._frame, ranges, **among)
+        return self._frame.with_columns(pl.Series(name, found, dtype=_dtype(found.type)))
+
+    def count(
+        self, matcher: Matcher, ranges: RangeNames | None = None, *, name: str = "count", **among: Unpack[Among]
+    ) -> pl.DataFrame:
+        """Returns the frame with a column of how many subscriptions match each row: Int64.
+
+        name : of the column
+        """
+        return self._frame.with_columns(pl.Series(name, matcher.count(self._frame, ranges, **among)))
+
+    def exists(
+        self, matcher: Matcher, ranges: RangeNames | None = None, *, name: str = "exists", **among: Unpack[Among]
+    ) -> pl.DataFrame:
+        """Returns the frame with a column that says whether any subscription matches: Boolean.
+
+        name : of the column
+        """
+        return self._frame.with_columns(pl.Series(name, matcher.exists(self._frame, ranges, **among)))
+
+    def filter(self, matcher: Matcher, ranges: RangeNames | None = None, **among: Unpack[Among]) -> pl.DataFrame:
+        """Returns the rows that some subscription matches."""
+        return self._frame.filter(pl.Series(matcher.exists(self._frame, ranges, **among)))
