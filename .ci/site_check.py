@@ -28,6 +28,7 @@ PAGES = (
 )
 # Sphinx writes the parameters of a signature as a list of definitions without terms.
 RULES = {"rules": {"definition-list": {"enabled": False}}}
+FILES = ("404.html", "llms.txt", "llms-full.txt", "objects.inv", "sitemap.xml", "_static/versions.json")
 FOLDERS = ("tutorials", "recipes", "kinds", "operations")  # a page of each is looked at, if there are any
 ELSEWHERE = "http://elsewhere.invalid/"
 
@@ -130,7 +131,8 @@ def searched(page, root: str, shot: Path, size: str) -> Iterator[str]:
 
 def main() -> None:
     site, shots = Path(sys.argv[1]), Path(sys.argv[2])
-    wrong = list(broken_links(site))
+    wrong = [f"{name} is not there" for name in FILES if not (site / name).is_file()]
+    wrong += broken_links(site)
     chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     try:
         import playwright  # noqa: F401

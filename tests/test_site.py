@@ -90,7 +90,7 @@ def test_links_lead_to_pages_of_the_site_or_to_the_repository():
         "[a](../kinds.md#b) [b](../../BENCHMARKS.md#c) [`c`](../../kernels/_jit.py) [d](https://x.y) ![e](../../p.svg)"
     )
     assert site_links(text, page, page, ROOT, "https://repo") == (
-        "[a](../kinds.md#b) [b](../benchmarks.markdown#c) [`c`](https://repo/blob/main/kernels/_jit.py) "
+        "[a](../kinds.md#b) [b](../figures.markdown#c) [`c`](https://repo/blob/main/kernels/_jit.py) "
         "[d](https://x.y) ![e](../../p.svg)"
     )
     assert (

@@ -7,7 +7,7 @@ from pathlib import Path
 # Documents at the top of the repository that are pages, too.
 DOCUMENTS = {
     "ARCHITECTURE.md": "architecture",
-    "BENCHMARKS.md": "benchmarks",
+    "BENCHMARKS.md": "figures",
     "CHANGELOG.md": "changelog",
     "CONTRIBUTING.md": "contributing",
     "README.md": "index",
@@ -55,19 +55,19 @@ def children(docs: Path, name: str) -> list[tuple[str, list[str]]]:
     Below the guide stand the pages that it lists and that have no place elsewhere. Below any other
     page stand those of the folder with its name.
     """
-    tables = listed(docs)
     if name == "guide":
         sections = set(re.findall(r"^   (?:[^<\n]*<)?([\w/-]+)>?$", (docs / "index.rst").read_text(), re.MULTILINE))
         kept = [
-            (caption, [page for page in pages if "/" not in page and page not in sections]) for caption, pages in tables
+            (caption, [page for page in pages if "/" not in page and page not in sections])
+            for caption, pages in listed(docs)
         ]
         return [(caption, pages) for caption, pages in kept if pages]
     folder = name.removesuffix("/index")
-    pages = [page for _, pages in tables for page in pages if page.rpartition("/")[0] == folder and page != name]
     there = sorted(
         path.relative_to(docs).with_suffix("").as_posix()
         for path in (docs / folder).glob("*.*")
         if path.suffix in (".md", ".rst") and path.stem != "index"
     )
-    every = [*pages, *(page for page in there if page not in pages)]
-    return [("", every)] if every else []
+    order = re.findall(r"\]\(([\w/-]+)\.md", (docs / "guide.md").read_text())
+    there.sort(key=lambda page: order.index(page) if page in order else len(order))
+    return [("", there)] if there else []
