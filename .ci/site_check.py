@@ -12,9 +12,13 @@ from functools import cache, partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
+from typing import TYPE_CHECKING
 from urllib.parse import unquote, urldefrag, urljoin, urlparse
 
 from bs4 import BeautifulSoup
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
 
 SIZES = {"desk": (1440, 900), "phone": (390, 844)}
 PAGES = (
@@ -98,8 +102,6 @@ def looked_at(site: Path, shots: Path, chromium: str) -> Iterator[str]:
                 page.goto(f"{root}{name}.html")
                 page.wait_for_load_state("load")
                 yield from (f"{name} ({size}): {error}" for error in failed)
-                if page.evaluate("document.documentElement.scrollWidth") > width:
-                    yield f"{name} ({size}): wider than the window"
                 if page.locator("h1").count() != 1 or not page.title():
                     yield f"{name} ({size}): needs one heading of the first level, and a title"
                 for theme in ("light", "dark") if size == "desk" else ("light",):
@@ -111,13 +113,25 @@ def looked_at(site: Path, shots: Path, chromium: str) -> Iterator[str]:
                         nodes = "; ".join(node["html"][:120] for node in violation["nodes"][:3])
                         yield f"{name} ({size}, {theme}): {violation['id']}: {violation['help']}: {nodes}"
                 page.close()
+            if size == "phone":
+                yield from too_wide(context.new_page(), site, root, width)
             yield from searched(context.new_page(), root, shots / f"search-{size}.png", size)
             context.close()
         browser.close()
     server.shutdown()
 
 
-def searched(page, root: str, shot: Path, size: str) -> Iterator[str]:
+def too_wide(page: "Page", site: Path, root: str, width: int) -> Iterator[str]:
+    """Yields the pages that must be scrolled sideways; those of single names are much alike."""
+    for path in sorted(site.rglob("*.html")):
+        name = path.relative_to(site).as_posix()
+        if not name.startswith(("_static", "reference/generated", "genindex", "404")):
+            page.goto(f"{root}{name}")
+            if page.evaluate("document.documentElement.scrollWidth") > width:
+                yield f"{name}: wider than a telephone"
+
+
+def searched(page: "Page", root: str, shot: Path, size: str) -> Iterator[str]:
     """Searches for a method, which must be found in the reference and in the guide."""
     page.goto(f"{root}search.html?q=match_topk")
     page.wait_for_selector("#search-results li a", timeout=20_000)

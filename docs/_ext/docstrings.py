@@ -1,5 +1,6 @@
 """Docstrings with links from the names in them to their entries, and pages that lead there, too."""
 
+import inspect
 import re
 
 from docutils import nodes
@@ -13,6 +14,9 @@ from sphinx.util.inventory import InventoryFile
 LITERAL = re.compile(r"(?<![`\w:])``([A-Za-z_][\w.]*)(\([^`]*\))?``(?!`)")
 # Code in the text of a page that names something public.
 CALL = re.compile(r"(?:cm\.|colmatch\.)?((?:Matcher|matcher|Options|spark|betree|rules|workload)\.)?(\w+)(\(.*\))?$")
+
+# Arguments of many calls that are also members of ``Matcher``.
+ARGUMENTS = ("ids", "tags")
 
 # Where the packages say that their classes live, and where their documents have them.
 HOMES = {
@@ -28,38 +32,38 @@ HOMES = {
 }
 
 
-def linked(text: str, names: dict[str, str]) -> str:
-    """Returns a line in which code that is a public name leads to its entry."""
+def target_of(spelled: str, home: str, names: frozenset[str]) -> str | None:
+    """Returns the full name that a spelling means in the text of a class or module, if any.
 
-    def link(found: re.Match[str]) -> str:
-        target = names.get(found[1])
-        return f":py:obj:`{found[1]}{found[2] or ''} <{target}>`" if target else found[0]
+    A single plain word may mean many things, so it leads to members of that home alone.
+    """
+    plain = spelled.islower() and "." not in spelled and "_" not in spelled
+    homes = [f"{home}."] if plain else [f"{home}.", "colmatch.", ""]
+    found = next((full for place in homes if (full := place + spelled) in names), None)
+    return None if spelled in ARGUMENTS else found
 
-    return LITERAL.sub(link, text)
 
-
-def names_of_links(app: Sphinx) -> dict[str, str]:
-    """Returns the spellings that lead somewhere, each with the full name it means."""
-    names: dict[str, str] = {}
-    for full in public_names():
-        short = full.removeprefix("colmatch.")
-        names |= {full: full, short: full}
-        if short.startswith("Matcher."):
-            names.setdefault(short.removeprefix("Matcher."), full)
+def names_of_links(app: Sphinx) -> frozenset[str]:
+    """Returns the full names that have an entry here or, but for Python's own, elsewhere."""
+    names = set(public_names())
     for project, (_, (url, _)) in app.config.intersphinx_mapping.items():
         if project != "python":
             content = (app.srcdir / "inventories" / f"{project}.inv").read_bytes()
-            for entries in InventoryFile.loads(content, uri=url).data.values():
-                names |= {name: name for name in entries}
-    return names
+            names.update(*InventoryFile.loads(content, uri=url).data.values())
+    return frozenset(names)
 
 
 def read_docstring(app: Sphinx, what: str, name: str, obj: object, options: object, lines: list[str]) -> None:
-    own = name.rpartition(".")[2]
-    names = {short: full for short, full in app.env.colmatch_names.items() if full != name and short != own}  # type: ignore[attr-defined]
-    parameters = set(getattr(getattr(obj, "__code__", None), "co_varnames", ()))
-    names = {short: full for short, full in names.items() if short not in parameters}
-    lines[:] = [line if line.lstrip().startswith(">>>") else linked(line, names) for line in reshape(lines)]
+    """Gives a docstring the form that numpydoc takes, and links."""
+    home = name if inspect.isclass(obj) else name.rpartition(".")[0]
+    parameters = getattr(getattr(obj, "__func__", obj), "__code__", None)
+    skipped = {*getattr(parameters, "co_varnames", ()), name.rpartition(".")[2]}
+
+    def link(found: re.Match[str]) -> str:
+        target = None if found[1] in skipped else target_of(found[1], home, app.env.colmatch_names)  # type: ignore[attr-defined]
+        return f":py:obj:`{found[1]}{found[2] or ''} <{target}>`" if target and target != name else found[0]
+
+    lines[:] = [line if line.lstrip().startswith(">>>") else LITERAL.sub(link, line) for line in reshape(lines)]
 
 
 def gather_names(app: Sphinx, env: BuildEnvironment, docnames: list[str]) -> None:
@@ -97,9 +101,10 @@ def link_code(app: Sphinx, doctree: nodes.document) -> None:
         if not found or not (found[1] or found[3] or re.search("[A-Z_]", found[2])):
             continue  # a word that may mean another thing
         spelled = f"{found[1] or ''}{found[2]}".replace("matcher.", "Matcher.")
-        target = app.env.colmatch_names.get(spelled)  # type: ignore[attr-defined]
+        home = "colmatch.spark" if name.startswith("spark") else "colmatch.Matcher"
+        target = target_of(spelled, home, app.env.colmatch_names)  # type: ignore[attr-defined]
         inside = literal.parent
-        while inside is not None and not isinstance(inside, nodes.reference | nodes.title | nodes.thead):
+        while inside is not None and not isinstance(inside, pending_xref | nodes.reference | nodes.title | nodes.thead):
             inside = inside.parent
         if not target or target in seen or inside is not None or not target.startswith("colmatch."):
             continue

@@ -1,12 +1,14 @@
 """The public names, as the reference must have them."""
 
 import inspect
+from functools import cache
 from importlib import import_module
 from types import ModuleType
 
 MODULES = ("colmatch", "colmatch.betree", "colmatch.rules", "colmatch.spark", "colmatch.workload")
 
 
+@cache
 def public_names() -> dict[str, object]:
     """Returns each public name, with dots, and what it names: functions, classes, their members."""
     found: dict[str, object] = {}
