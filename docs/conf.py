@@ -3,6 +3,7 @@
 import sys
 import tomllib
 from pathlib import Path
+from urllib.parse import urlparse
 
 from pygments.lexers.special import TextLexer
 from sphinx.application import Sphinx
@@ -21,7 +22,7 @@ project = "colmatch"
 author = "the colmatch developers"
 copyright = author
 version = release = __version__
-html_baseurl = URLS.get("Documentation", "https://colmatch.readthedocs.io/en/latest/").rstrip("/") + "/"
+html_baseurl = URLS.get("Documentation", "https://colmatch.readthedocs.io").rstrip("/") + "/en/latest/"
 
 extensions = [
     "myst_parser",
@@ -85,6 +86,8 @@ intersphinx_mapping = {
 linkcheck_timeout = 10
 linkcheck_workers = 4
 linkcheck_anchors_ignore_for_url = [r"https://github\.com/.*"]
+# Files of the repository are looked for by tests/test_documents.py, and pages by the build.
+linkcheck_ignore = [f"{REPOSITORY}/.*", f"{html_baseurl}.*"]
 
 # Looks
 
@@ -117,7 +120,7 @@ html_theme_options = {
 html_sidebars = {"index": [], "start": [], "changelog": []}
 sitemap_url_scheme = "{link}"
 sitemap_excludes = ["404.html", "genindex.html", "search.html"]
-notfound_urls_prefix = "/en/latest/"
+notfound_urls_prefix = urlparse(html_baseurl).path
 
 
 def setup(app: Sphinx) -> None:
