@@ -555,11 +555,11 @@ class Matcher:
 
         Returns
         -------
-        table (event: int64 number of the row, subscription: type of the ids, and the columns that
-        are kept, as the events have them), ordered by event. The subscriptions of one event are in
-        the order of ``Matcher.ids``, whatever kind the index is, unless ``Options(order="any")``
-        says that any order will do. With ``invalid="collect"`` a pair of this and a table (event,
-        column: what it lacks, reason), ordered by event
+        pyarrow.Table : columns (event: int64 number of the row, subscription: type of the ids, and
+            the columns that are kept, as the events have them), ordered by event. The subscriptions
+            of one event are in the order of ``Matcher.ids``, whatever kind the index is, unless
+            ``Options(order="any")`` says that any order will do. With ``invalid="collect"`` a pair
+            of this and a table (event, column: what it lacks, reason), ordered by event
 
         Raises
         ------
@@ -634,8 +634,8 @@ class Matcher:
 
         Returns
         -------
-        table (subscription: type of the ids, events: int64) of those that match any, in the order
-        of ``Matcher.ids``; of those in pages, by id
+        pyarrow.Table : columns (subscription: type of the ids, events: int64) of those that match
+            any, in the order of ``Matcher.ids``; of those in pages, by id
         """
         return self._workers.hits(events, self._workers.request(ranges, among))
 
@@ -656,10 +656,10 @@ class Matcher:
 
         Returns
         -------
-        ids, in the order of ``Matcher.ids``. Strings, numbers, Booleans and dates in columns that
-        are no lists, maps and structs are read without Arrow, as long as no expression has
-        patterns, computed values or special functions, and no ``ids``, ``tags`` or ``now`` are
-        given; all else is matched as a batch of one row, and found just the same
+        list : ids, in the order of ``Matcher.ids``. Strings, numbers, Booleans and dates in columns
+            that are no lists, maps and structs are read without Arrow, as long as no expression has
+            patterns, computed values or special functions, and no ``ids``, ``tags`` or ``now`` are
+            given; all else is matched as a batch of one row, and found just the same
 
         Raises
         ------
@@ -709,12 +709,12 @@ class Matcher:
 
         Returns
         -------
-        table (subscription, attribute, predicate, events: int64) for each subscription that matches
-        none of the events, in the order of ``Matcher.ids``; names are dictionaries of strings, and
-        ``predicate`` is there only by predicate. What alone turned most events away comes first. A
-        last row with NULL for a name tells how many events no single one has turned away. Events
-        that lack what must be defined do not count. Predicates are those that ``explain`` shows:
-        negations have gone into them
+        pyarrow.Table : columns (subscription, attribute, predicate, events: int64) for each
+            subscription that matches none of the events, in the order of ``Matcher.ids``; names are
+            dictionaries of strings, and ``predicate`` is there only by predicate. What alone turned
+            most events away comes first. A last row with NULL for a name tells how many events no
+            single one has turned away. Events that lack what must be defined do not count.
+            Predicates are those that ``explain`` shows: negations have gone into them
 
         Raises
         ------
@@ -757,10 +757,10 @@ class Matcher:
 
         Returns
         -------
-        table (event: int64 number of the row, subscription: type of the ids, score: double, and the
-        columns that are kept), ordered by event, then the best first; equal scores by id, strings
-        by their characters. Scores are sums of doubles in no promised order: the last bit may
-        differ between kinds
+        pyarrow.Table : columns (event: int64 number of the row, subscription: type of the ids,
+            score: double, and the columns that are kept), ordered by event, then the best first;
+            equal scores by id, strings by their characters. Scores are sums of doubles in no
+            promised order: the last bit may differ between kinds
 
         Raises
         ------
@@ -802,6 +802,8 @@ class Matcher:
     ) -> dict[str, int]:
         """Counts what the kernels look at for these events, which is the same on every machine.
 
+        Parameters
+        ----------
         k : what is looked at to find the k best of each event
         ranges : as for ``match``; not together with ``k``
         ids, tags, now : as for ``match``

@@ -97,6 +97,8 @@ class Options:
     def opened_with(self, options: Options | Mapping[str, Any], local_literal: str | None) -> Options:
         """Returns these options with those of who opens a matcher that was built with these.
 
+        Parameters
+        ----------
         options : what is not the default is set; a mapping sets what it names
         local_literal : what depends on the time zone, if anything does
 
@@ -120,6 +122,7 @@ class Options:
         return opened
 
     def to_dict(self) -> dict[str, int | str | bool]:
+        """Returns each option by its name."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
 

@@ -246,6 +246,9 @@ class Attributes:
 class Schema:
     """Names and types of the events' columns.
 
+    A column whose type no expression can use (a list of structs, say) is accepted; using it in an
+    expression is an error there.
+
     Parameters
     ----------
     columns : a ``pyarrow.Schema`` or what has one: a table, a data frame of pandas, polars (lazy
@@ -257,9 +260,6 @@ class Schema:
         named tuple, a ``TypedDict``, a model of pydantic
     case_sensitive : whether expressions write names as the schema does. By default an expression
         may write ``AGE`` for ``age``, if no other column is called so
-
-    A column whose type no expression can use (a list of structs, say) is accepted; using it in an
-    expression is an error there.
     """
 
     def __init__(self, columns: Any, case_sensitive: bool = False) -> None:

@@ -40,7 +40,7 @@ def test_links_lead_to_files_and_headings(page):
 
 
 def test_each_page_is_in_the_index_and_leads_to_others():
-    index = ROOT / "docs" / "index.md"
+    index = ROOT / "docs" / "guide.md"
     listed = {(index.parent / target).resolve() for _, target in links_of(index.read_text())}
     assert set(GUIDE) - {index} <= listed
     assert not [named(page) for page in GUIDE if not links_of(page.read_text())]

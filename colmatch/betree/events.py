@@ -47,8 +47,8 @@ def events(lines: object, domains: object) -> pa.Table:
 
     Returns
     -------
-    table with a column for each domain. What must be defined and is not is NULL there: such an
-    event matches nothing
+    pyarrow.Table : a column for each domain. What must be defined and is not is NULL there: such an
+        event matches nothing
 
     Raises
     ------

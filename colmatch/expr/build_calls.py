@@ -20,6 +20,8 @@ def geo_within_radius(
 
     The Earth is a ball of 6372.8 km. Unknown where a column is NULL or NaN.
 
+    Parameters
+    ----------
     latitude, longitude : columns of numbers, degrees
 
     Examples
@@ -36,6 +38,8 @@ def segment_within(segments: Computing, now: Computing, id: int, seconds: int) -
 
     False where it has not been entered; Unknown where a column is NULL.
 
+    Parameters
+    ----------
     segments : a column of lists of structs of ``id`` and ``timestamp``, microseconds since 1970;
         the first of those with one id counts
     now : a column of seconds since 1970, or of timestamps
@@ -57,6 +61,8 @@ def within_frequency_cap(
     these are 0; and free where there is none of that type, id and name space. Unknown where the
     caps are NULL, and where there are some and ``now`` is NULL.
 
+    Parameters
+    ----------
     caps : a column of lists of structs of ``type``, ``id``, ``ns``, ``value`` and ``timestamp``,
         microseconds since 1970. Ids and values have 32 bits; the first of equal caps counts
     now : a column of seconds since 1970, or of timestamps

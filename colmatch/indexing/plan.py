@@ -46,7 +46,8 @@ def index(kind: IndexName, /, **settings: bool | int | str) -> Settings:
 
     Returns
     -------
-    a frozen value, equal to others of the same kind and settings; settings are its attributes
+    Settings : a frozen value, equal to others of the same kind and settings; settings are its
+        attributes
 
     Raises
     ------

@@ -57,8 +57,8 @@ def from_json(rules: object, conditions: object = None, errors: str = "raise") -
 
     Returns
     -------
-    Rules, a dict from id to condition. Ids are those of the object, else the names of the rules if
-    all have one, else their positions from 0
+    Rules : a dict from id to condition. Ids are those of the object, else the names of the rules if
+        all have one, else their positions from 0
 
     Raises
     ------

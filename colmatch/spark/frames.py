@@ -123,9 +123,10 @@ def match(
         the session, ``spark.sql.ansi.enabled``, which ``Options(ansi=...)`` names
     SubscriptionError : ``ids`` is no list of ids
     StoreError, OSError : the path does not hold a matcher
-
     DependencyError : workers cannot run this version of colmatch, or get no Arrow data
 
+    Notes
+    -----
     The first call in a session runs one task of one row, which tells whether workers can run
     colmatch. All else is done when a job reads the result.
     """

@@ -49,8 +49,8 @@ def hits(
 
     Returns
     -------
-    a function that takes a struct column, whose fields are the columns of the events, and returns
-    a column
+    function : takes a struct column, whose fields are the columns of the events, and returns a
+        column
 
     Raises
     ------

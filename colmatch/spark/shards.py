@@ -157,6 +157,8 @@ def build_shards(
     OptionError, SchemaError, StoreError, DependencyError : the other arguments cannot be used, or
         workers cannot run colmatch
 
+    Notes
+    -----
     ``by="pivot"`` reads the subscriptions five times: cache them if they are costly.
     """
     by = checked_choice("by={}", by, get_args(Sharding))
