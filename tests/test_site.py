@@ -13,7 +13,7 @@ from guide import ROOT
 pytest.importorskip("pyspark")  # the reference has colmatch.spark
 sys.path.append(str(ROOT / "docs" / "_ext"))
 from navigation import children, listed, site_links
-from public import public_names
+from public_names import public_names
 from sections import ENTRY, SECTION, reshape
 
 DOCS = ROOT / "docs"

@@ -4,7 +4,7 @@ import inspect
 import re
 
 from docutils import nodes
-from public import public_names
+from public_names import public_names
 from sections import reshape
 from sphinx.addnodes import pending_xref
 from sphinx.application import Sphinx

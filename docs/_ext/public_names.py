@@ -5,7 +5,17 @@ from functools import cache
 from importlib import import_module
 from types import ModuleType
 
-MODULES = ("colmatch", "colmatch.betree", "colmatch.rules", "colmatch.spark", "colmatch.workload")
+MODULES = (
+    "colmatch",
+    "colmatch.betree",
+    "colmatch.datafusion",
+    "colmatch.duckdb",
+    "colmatch.ibis",
+    "colmatch.polars",
+    "colmatch.rules",
+    "colmatch.spark",
+    "colmatch.workload",
+)
 
 
 @cache
