@@ -356,7 +356,7 @@ IMPORT = """
 
 
 def test_importing_colmatch_imports_little():
-    subprocess.run([sys.executable, "-W", "error", "-c", textwrap.dedent(IMPORT)], check=True)
+    subprocess.run([sys.executable, "-P", "-W", "error", "-c", textwrap.dedent(IMPORT)], check=True)
 
 
 def test_every_public_name_is_there():
