@@ -65,7 +65,7 @@ def register(
 
     Returns
     -------
-    the function, for expressions of data frames
+    ScalarUDF : the function, for expressions of data frames
 
     Raises
     ------

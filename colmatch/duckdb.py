@@ -54,6 +54,10 @@ def register(
     to 2,048 rows at a time, from several threads. Each time it sees the subscriptions that there
     are.
 
+    Queries raise ``duckdb.InvalidInputException``, with the words of an ``EventError``, where the
+    struct lacks a column that the expressions use, or has one of another type. Rows are counted
+    within a batch.
+
     Parameters
     ----------
     con : a connection; or ``duckdb``, for the default one
@@ -68,10 +72,6 @@ def register(
     ------
     DependencyError : DuckDB is not installed
     OptionError, SubscriptionError : an argument cannot be used; or DuckDB has such a function
-
-    Queries raise ``duckdb.InvalidInputException``, with the words of an ``EventError``, where the
-    struct lacks a column that the expressions use, or has one of another type. Rows are counted
-    within a batch.
     """
     try:
         import duckdb

@@ -61,8 +61,8 @@ def hits(
 
     Returns
     -------
-    a function that takes a table or a struct column, and returns a column. It raises EventError
-    where these lack a column that expressions use
+    Callable : takes a table or a struct column, and returns a column. It raises EventError where
+        these lack a column that expressions use
 
     Raises
     ------

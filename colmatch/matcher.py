@@ -414,7 +414,7 @@ class Matcher:
 
         Returns
         -------
-        the Axes
+        Axes : those that were drawn into
 
         Raises
         ------

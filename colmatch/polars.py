@@ -117,8 +117,8 @@ class LazyFrameMatches:
 
         Returns
         -------
-        frame (event: Int64 number of the row, subscription: Int64 or String, and the columns that
-        are kept), ordered as ``Matcher.match`` does
+        LazyFrame : event (Int64, number of the row), subscription (Int64 or String), and what is
+            kept; ordered as ``Matcher.match`` does
 
         Raises
         ------
@@ -141,7 +141,7 @@ class LazyFrameMatches:
 
         Returns
         -------
-        frame (event, subscription, score: Float64, and the columns that are kept)
+        LazyFrame : event, subscription, score (Float64), and the columns that are kept
         """
         column = match_column(matcher, "topk", hint=HINT, k=k, score=score, event_weights=event_weights, **among)
         return self._pairs(column, keep).unnest("subscription")
@@ -156,6 +156,8 @@ class LazyFrameMatches:
     ) -> pl.LazyFrame:
         """Returns the frame with a column of the ids that match each row, lists of Int64 or String.
 
+        Parameters
+        ----------
         name : of the column
         """
         return self._frame.with_columns(self._value(matcher, "list", ranges, among).alias(name))
@@ -165,6 +167,8 @@ class LazyFrameMatches:
     ) -> pl.LazyFrame:
         """Returns the frame with a column of how many subscriptions match each row: Int64.
 
+        Parameters
+        ----------
         name : of the column
         """
         return self._frame.with_columns(self._value(matcher, "count", ranges, among).alias(name))
@@ -174,6 +178,8 @@ class LazyFrameMatches:
     ) -> pl.LazyFrame:
         """Returns the frame with a column that says whether any subscription matches: Boolean.
 
+        Parameters
+        ----------
         name : of the column
         """
         return self._frame.with_columns(self._value(matcher, "exists", ranges, among).alias(name))
@@ -216,8 +222,8 @@ class DataFrameMatches:
 
         Returns
         -------
-        frame (event: Int64 number of the row, subscription: Int64 or String, and the columns that
-        are kept), ordered as ``Matcher.match`` does
+        DataFrame : event (Int64, number of the row), subscription (Int64 or String), and what is
+            kept; ordered as ``Matcher.match`` does
         """
         return pl.DataFrame(matcher.match(self._frame, ranges, keep=keep, **among))
 
@@ -235,7 +241,7 @@ class DataFrameMatches:
 
         Returns
         -------
-        frame (event, subscription, score: Float64, and the columns that are kept)
+        DataFrame : event, subscription, score (Float64), and the columns that are kept
         """
         return pl.DataFrame(matcher.match_topk(self._frame, k, score, event_weights, keep=keep, **among))
 
@@ -249,6 +255,8 @@ class DataFrameMatches:
     ) -> pl.DataFrame:
         """Returns the frame with a column of the ids that match each row, lists of Int64 or String.
 
+        Parameters
+        ----------
         name : of the column
         """
         found = matcher.match_lists(self._frame, ranges, **among)
@@ -259,6 +267,8 @@ class DataFrameMatches:
     ) -> pl.DataFrame:
         """Returns the frame with a column of how many subscriptions match each row: Int64.
 
+        Parameters
+        ----------
         name : of the column
         """
         return self._frame.with_columns(pl.Series(name, matcher.count(self._frame, ranges, **among)))
@@ -268,6 +278,8 @@ class DataFrameMatches:
     ) -> pl.DataFrame:
         """Returns the frame with a column that says whether any subscription matches: Boolean.
 
+        Parameters
+        ----------
         name : of the column
         """
         return self._frame.with_columns(pl.Series(name, matcher.exists(self._frame, ranges, **among)))

@@ -45,9 +45,11 @@ templates_path = ["_templates"]
 nitpicky = True
 nitpick_ignore_regex = [
     # Types that annotations name and users do not: a signature shows them without a link.
-    (r"py:.*", r"colmatch\.(?!betree\.|rules\.|spark\.|workload\.)\w+\..*"),
+    (r"py:.*", r"colmatch\.(?!(betree|datafusion|duckdb|ibis|polars|rules|spark|workload)\.)\w+\..*"),
     (r"py:.*", r"colmatch\.\w+\.\w+\..*"),
-    (r"py:.*", r"Sink|Matching"),  # aliases that only type checkers evaluate
+    # Aliases that only type checkers evaluate, and classes of libraries without an inventory.
+    (r"py:.*", r"Sink|Matching|Events|RangeNames|Among|ColumnMode|Score"),
+    (r"py:.*", r"SessionContext|ScalarUDF|DuckDBPyConnection|ibis\..*"),
     (r"py:.*", r"numpy\._typing\..*"),  # the inside of NDArray
 ]
 
@@ -79,6 +81,7 @@ intersphinx_mapping = {
         "numpy": "https://numpy.org/doc/stable/",
         "pyarrow": "https://arrow.apache.org/docs/",
         "pandas": "https://pandas.pydata.org/docs/",
+        "polars": "https://docs.pola.rs/api/python/stable/",
         "pyspark": "https://spark.apache.org/docs/latest/api/python/",
     }.items()
 }

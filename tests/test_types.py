@@ -29,7 +29,15 @@ OFF = {
     "reportUnknownVariableType": "what pyarrow and pandas return, and empty lists",
     "reportUnknownArgumentType": "the same, handed to print",
     "reportUnknownLambdaType": "the same, from a lambda",
+    "reportMissingParameterType": "functions that a page writes without annotations",
+    "reportUnknownParameterType": "the same",
 }
+
+# What pyright cannot know: namespaces of polars, and functions that pyarrow.compute makes when it
+# is imported.
+UNTYPED = re.compile(
+    r'"colmatch" for class "(DataFrame|LazyFrame|Expr)"|"colmatch.polars" is not accessed|of module "pyarrow.compute"'
+)
 
 
 def wrong_lines() -> set[int]:
@@ -89,7 +97,7 @@ def test_pages_are_typed(tmp_path: Path) -> None:
         OFF, False
     )
     (tmp_path / "pyrightconfig.json").write_text(json.dumps(config))
-    errors = pyright("--project", str(tmp_path))
+    errors = [error for error in pyright("--project", str(tmp_path)) if not UNTYPED.search(error[2])]
     assert not errors, "\n".join(f"{file}:{line}: {text}" for file, line, text in errors)
 
 

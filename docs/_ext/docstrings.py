@@ -13,7 +13,9 @@ from sphinx.util.inventory import InventoryFile
 
 LITERAL = re.compile(r"(?<![`\w:])``([A-Za-z_][\w.]*)(\([^`]*\))?``(?!`)")
 # Code in the text of a page that names something public.
-CALL = re.compile(r"(?:cm\.|colmatch\.)?((?:Matcher|matcher|Options|spark|betree|rules|workload)\.)?(\w+)(\(.*\))?$")
+CALL = re.compile(
+    r"(?:cm\.|colmatch\.)?((?:Matcher|matcher|Options|spark|betree|rules|workload|duckdb|datafusion|ibis|polars)\.)?(\w+)(\(.*\))?$"
+)
 
 # Arguments of many calls that are also members of ``Matcher``.
 ARGUMENTS = ("ids", "tags")
@@ -21,6 +23,10 @@ ARGUMENTS = ("ids", "tags")
 # Where the packages say that their classes live, and where their documents have them.
 HOMES = {
     "pyarrow.lib.": "pyarrow.",
+    "pa.": "pyarrow.",
+    "polars.dataframe.frame.": "polars.",
+    "polars.lazyframe.frame.": "polars.",
+    "polars.expr.expr.": "polars.",
     "pyspark.sql.dataframe.": "pyspark.sql.",
     "pyspark.sql.session.": "pyspark.sql.",
     "pyspark.sql.observation.": "pyspark.sql.",
