@@ -48,8 +48,8 @@ nitpick_ignore_regex = [
     (r"py:.*", r"colmatch\.(?!(betree|datafusion|duckdb|ibis|polars|rules|spark|workload)\.)\w+\..*"),
     (r"py:.*", r"colmatch\.\w+\.\w+\..*"),
     # Aliases that only type checkers evaluate, and classes of libraries without an inventory.
-    (r"py:.*", r"Sink|Matching|Events|RangeNames|Among|ColumnMode|Score"),
-    (r"py:.*", r"SessionContext|ScalarUDF|DuckDBPyConnection|ibis\..*"),
+    (r"py:.*", r"Sink|Matching|Events|RangeNames|Among|ColumnMode|Score|Chart"),
+    (r"py:.*", r"SessionContext|ScalarUDF|Axes|DuckDBPyConnection|ibis\..*"),
     (r"py:.*", r"numpy\._typing\..*"),  # the inside of NDArray
 ]
 
