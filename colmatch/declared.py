@@ -236,14 +236,14 @@ def type_of(declared: Any, column: str) -> pa.DataType:
             if dtype.kind in "mM" and np.datetime_data(dtype)[0] == "generic":
                 return _PYTHON[dtype.type]
             return pa.string() if dtype.kind in "UT" else pa.from_numpy_dtype(dtype)
-        module = (declared if isinstance(declared, type) else type(declared)).__module__
-        if module.startswith("pyspark."):
+        package = (declared if isinstance(declared, type) else type(declared)).__module__.partition(".")[0]
+        if package == "pyspark":
             return _spark_type(declared() if isinstance(declared, type) else declared, column)
-        if module.startswith("pandas."):
+        if package == "pandas":
             import pandas
 
             return pa.Array.from_pandas(pandas.Series([], dtype=declared)).type
-        if module.startswith("polars."):
+        if package == "polars":
             import polars
 
             return pa.table(polars.DataFrame(schema={"": declared})).schema.field(0).type

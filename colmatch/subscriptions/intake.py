@@ -386,10 +386,10 @@ def _read(subscriptions: Any, language: Language) -> PredicateTable | GivenSubsc
     package = type(subscriptions).__module__.partition(".")[0]
     if not is_list and isinstance(subscriptions, Mapping):
         ids, expressions = list(subscriptions), list(subscriptions.values())
+    elif package == "pandas" and hasattr(subscriptions, "to_list"):  # a Series, whose index Arrow has not
+        ids, expressions = subscriptions.index.to_list(), subscriptions.to_list()
     elif not is_list and (hasattr(subscriptions, "__arrow_c_stream__") or hasattr(subscriptions, "__arrow_c_array__")):
         return _arrow_pairs(subscriptions, language)
-    elif package == "pandas" and hasattr(subscriptions, "to_list"):  # a Series
-        ids, expressions = subscriptions.index.to_list(), subscriptions.to_list()
     elif package == "polars" and hasattr(subscriptions, "collect"):  # a LazyFrame
         return _read(subscriptions.collect(), language)
     elif package == "pyarrow" and hasattr(subscriptions, "to_table"):  # a dataset
