@@ -114,6 +114,15 @@ def test_expressions_may_use_a_column_called_event() -> None:
         frame.lazy().colmatch.match(matcher, keep="event")
 
 
+def test_names_that_polars_takes_for_patterns() -> None:
+    matcher = cm.Matcher.build({7: "`*` > 1 AND `^a.*$` = 2"}, {"*": "int64", "^a.*$": "int64"})
+    frame = pl.DataFrame({"*": [2, 0], "^a.*$": [2, 2], "ab": [5, 6]})
+    wanted = frame.colmatch.match(matcher, keep=["*", "^a.*$"])
+    assert wanted.to_dicts() == [{"event": 0, "subscription": 7, "*": 2, "^a.*$": 2}]
+    assert frame.lazy().colmatch.match(matcher, keep=["*", "^a.*$"]).collect().equals(wanted)
+    assert frame.lazy().colmatch.count(matcher).collect()["count"].to_list() == [1, 0]
+
+
 @ENGINES
 def test_updates_are_seen_when_a_query_runs(engine: str) -> None:
     matcher = matcher_of("string")
