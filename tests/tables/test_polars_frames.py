@@ -11,6 +11,7 @@ import pytest
 from engines import EVENTS, matcher_of, repeated
 
 import colmatch as cm
+from colmatch.columns import MatchColumn
 
 pl: Any = pytest.importorskip("polars", reason="polars is not installed")
 pytest.importorskip("colmatch.polars")
@@ -112,6 +113,16 @@ def test_expressions_may_use_a_column_called_event() -> None:
     assert frame.lazy().colmatch.match(matcher).collect().to_dicts() == [{"event": 1, "subscription": 7}]
     with pytest.raises(cm.OptionError, match="column of the result"):
         frame.lazy().colmatch.match(matcher, keep="event")
+
+
+def test_the_streaming_engine_matches_part_by_part(monkeypatch: pytest.MonkeyPatch) -> None:
+    matcher = cm.Matcher.build({1: "price < 100"}, {"price": "int64"})
+    parts: list[int] = []
+    whole = MatchColumn.__call__
+    monkeypatch.setattr(MatchColumn, "__call__", lambda self, rows: parts.append(len(rows)) or whole(self, rows))
+    rows = 500_000
+    found = pl.LazyFrame({"price": range(rows)}).colmatch.count(matcher).collect(engine="streaming")
+    assert found["count"].sum() == 100 and max(parts) < rows == sum(parts)
 
 
 def test_names_that_polars_takes_for_patterns() -> None:
