@@ -30,8 +30,8 @@ ColumnMode = Literal["list", "count", "exists", "topk"]
 Structs: TypeAlias = pa.StructArray | pa.ChunkedArray
 
 
-class Finds(Protocol):
-    """What finds matches: a matcher, or one that is divided among shards."""
+class Finder(Protocol):
+    """A matcher, or one that is divided among shards."""
 
     def match_lists(self, events: Any, ranges: RangeNames | None = None, **among: Unpack[Among]) -> pa.ChunkedArray: ...
     def count(self, events: Any, ranges: RangeNames | None = None, **among: Unpack[Among]) -> NDArray[np.int64]: ...
@@ -40,7 +40,7 @@ class Finds(Protocol):
 
 @dataclass(frozen=True)
 class Best:
-    """How many of the most relevant matches are wanted, and by which score.
+    """The number of the most relevant matches that are wanted, and their score.
 
     Fields are as in ``Matcher.match_topk``.
     """
@@ -52,7 +52,7 @@ class Best:
 
 def found_in(
     rows: object,
-    matcher: Finds,
+    matcher: Finder,
     mode: EventMode,
     among: Among,
     hint: str,
@@ -173,6 +173,11 @@ def match_column(
     checked_choice("mode={}", mode, ("list", "count", "exists", "topk"))
     if (mode == "topk") != (k is not None):
         raise OptionError(f'mode={mode!r}, k={shown(k)}: the best matches are mode="topk" with k, how many of them')
+    if mode != "topk" and (score != "dot" or event_weights is not None):
+        raise OptionError(
+            f"mode={mode!r}, score={shown(score)}, event_weights={shown(event_weights)}: "
+            'scores and weights are for mode="topk": leave them out'
+        )
     if mode == "topk" and ranges is not None:
         raise OptionError("the best matches are found for values, not for ranges: leave out ranges, or k")
     among = Among(ids=None if ids is None and tags is None else matcher.subset(ids, tags), now=now)
@@ -191,16 +196,23 @@ def match_column(
 def function_name(name: object, own: Collection[str] = ()) -> str:
     """Returns the name of a function of SQL, in lower case, as SQL takes it without quotes.
 
-    own : names of functions that the engine has and that nothing may replace
+    Engines fold the letters of ASCII and no others.
+
+    own : names of functions that are there and that nothing may replace
 
     Raises OptionError: it is no name, or the engine's own.
     """
     called = text(name)
     if called is None or not called.isidentifier():
         raise OptionError(f"name={shown(name)}: the name of a function of SQL is needed, such as 'alerts'")
-    if called.lower() in own:
+    lower = _folded(called)
+    if lower in map(_folded, own):
         raise OptionError(f"name={called!r}: there is a function of that name already: choose another")
-    return called.lower()
+    return lower
+
+
+def _folded(name: str) -> str:
+    return name.encode().lower().decode()
 
 
 def _structs(rows: object, hint: str) -> Structs:

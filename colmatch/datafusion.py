@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 import pyarrow as pa
 
@@ -28,6 +29,8 @@ if __name__ == "datafusion":
     )
 
 __all__ = ["register"]
+
+MADE: WeakKeyDictionary[Any, set[str]] = WeakKeyDictionary()  # names of functions made here, by session
 
 
 def register(
@@ -82,11 +85,14 @@ def register(
         matcher, mode, hint="{price: price, dest: dest}", k=k, score=score, event_weights=event_weights, ranges=ranges,
         ids=ids, tags=tags, now=now,
     )  # fmt: skip
-    called = function_name(name, _own_functions())
+    ours = MADE.setdefault(ctx, set())
+    there = set(ctx.udfs()) if hasattr(ctx, "udfs") else set()  # an older DataFusion lists none
+    called = function_name(name, _own_functions() | (there - ours))
     events = matcher.schema.arrow if schema is None else schema_of(schema)
     fields = [pa.field(field, events.field(field).type) for field in column.events_of(events)]
     made = udf(column.array, [pa.struct(fields)], column.type, "stable", called)
     ctx.register_udf(made)
+    ours.add(called)
     return made
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 import pyarrow as pa
 
@@ -30,6 +31,7 @@ if __name__ == "duckdb":
 __all__ = ["register"]
 
 HINT = "{price: price, dest: dest}, or the name of a table"
+MADE: WeakKeyDictionary[Any, set[str]] = WeakKeyDictionary()  # names of functions made here, by connection
 
 
 def register(
@@ -61,7 +63,7 @@ def register(
     Parameters
     ----------
     con : a connection; or ``duckdb``, for the default one
-    name : of the function; one that was registered before under that name is replaced
+    name : of the function; one that was registered before with this connection is replaced
     mode : ``"list"`` gives a list of ids, ``"count"`` how many there are, ``"exists"`` whether
         there is any, ``"topk"`` a list of the k best, the best first: structs of subscription and
         score
@@ -82,9 +84,12 @@ def register(
         now=now,
     )  # fmt: skip
     called = function_name(name)
-    with suppress(duckdb.InvalidInputException):  # there is none yet
-        con.remove_function(called)
-    known = con.cursor().execute("SELECT DISTINCT lower(function_name) FROM duckdb_functions()").fetchall()
+    ours = MADE.setdefault(con, set())
+    if called in ours:
+        with suppress(duckdb.InvalidInputException):  # it was removed since
+            con.remove_function(called)
+        ours.discard(called)
+    known = con.cursor().execute("SELECT DISTINCT function_name FROM duckdb_functions()").fetchall()
     function_name(called, {found for (found,) in known})
 
     def matched(rows: pa.ChunkedArray) -> pa.Array:
@@ -94,6 +99,7 @@ def register(
     # Where parameters are declared, DuckDB casts what comes, and takes absent fields to be NULL.
     make: Any = con.create_function
     make(called, matched, None, _sql_type(column.type), type="arrow", null_handling="special")
+    ours.add(called)
 
 
 def _sql_type(type: pa.DataType) -> str:

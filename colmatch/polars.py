@@ -32,6 +32,7 @@ if __name__ == "polars":
     )
 try:
     import polars as pl
+    import polars.selectors as cs
 except ImportError as error:
     raise DependencyError('colmatch.polars needs polars: pip install "colmatch[polars]"') from error
 
@@ -189,7 +190,7 @@ class LazyFrameMatches:
         return self._frame.filter(self._value(matcher, "exists", ranges, among))
 
     def _structs(self, column: MatchColumn) -> pl.Expr:
-        return pl.struct(*map(pl.col, column.events_of(schema_of(self._frame))))
+        return pl.struct(cs.by_name(*column.events_of(schema_of(self._frame))))  # pl.col takes patterns, too
 
     def _value(self, matcher: Matcher, mode: ColumnMode, ranges: RangeNames | None, among: Among) -> pl.Expr:
         column = match_column(matcher, mode, hint=HINT, ranges=ranges, **among)
@@ -201,7 +202,7 @@ class LazyFrameMatches:
         kept = [] if keep is None else kept_fields(keep, schema_of(self._frame), own, ())
         number = pl.col(NUMBER).cast(pl.Int64).alias("event")
         found = _of(column, self._structs(column)).alias("subscription")
-        lists = self._frame.with_row_index(NUMBER).select(number, found, *(pl.col(field.name) for field in kept))
+        lists = self._frame.with_row_index(NUMBER).select(number, found, cs.by_name(*(field.name for field in kept)))
         return lists.explode("subscription", empty_as_null=False)
 
 

@@ -80,6 +80,11 @@ def test_errors(ctx: Any, matcher: cm.Matcher) -> None:
     for name, why in (("abs", "already"), ("Sum", "already"), ("a b", "the name of")):
         with pytest.raises(cm.OptionError, match=why):
             register(ctx, name, matcher)
+    own = datafusion.udf(lambda numbers: numbers, [pa.int64()], pa.int64(), "stable", "unchanged")
+    ctx.register_udf(own)
+    with pytest.raises(cm.OptionError, match="already"):
+        register(ctx, "Unchanged", matcher)
+    assert column(ctx, "unchanged(1) AS found") == [1]
     whole = cm.Matcher.build({1: "n = 1"}, {"n": "int64"})
     register(ctx, "whole", whole, {"n": "double"})
     with pytest.raises(Exception, match=r"column 'n': 1.5 is double, .* \(row 0 of a batch of 1\)"):

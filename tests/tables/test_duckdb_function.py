@@ -98,6 +98,15 @@ def test_names(con: Any, matcher: cm.Matcher) -> None:
     con.execute("CREATE MACRO mine(x) AS x + 1")
     with pytest.raises(cm.OptionError, match="already"):
         register(con, "mine", matcher)
+    con.create_function("one_more", lambda n: n + 1, ["BIGINT"], "BIGINT")
+    with pytest.raises(cm.OptionError, match="already"):
+        register(con, "One_More", matcher)
+    assert column(con, "SELECT one_more(1)") == [2]
+    con.create_function("Übrig", lambda n: n, ["BIGINT"], "BIGINT")
+    with pytest.raises(cm.OptionError, match="already"):
+        register(con, "ÜBRIG", matcher)
+    register(con, "Ärger", matcher)
+    assert column(con, "SELECT Ärger(given) FROM given LIMIT 5") == matcher.match_lists(EVENTS).to_pylist()
     register(con, "Alerts", matcher)
     register(con, "alerts", matcher, "count")  # in the place of the other
     assert column(con, "SELECT aLERTS(given) FROM given LIMIT 5") == matcher.count(EVENTS).tolist()

@@ -123,6 +123,8 @@ def test_errors_say_what_is_wrong() -> None:
         ("pairs", {}, "mode='pairs'"),
         ("topk", {}, 'mode="topk" with k'),
         ("list", {"k": 3}, 'mode="topk" with k'),
+        ("count", {"score": "sum"}, "score='sum'"),
+        ("list", {"event_weights": "weights"}, "event_weights='weights'"),
         ("topk", {"k": 0}, "k=0"),
         ("topk", {"k": 1, "score": "most"}, "score='most'"),
         ("topk", {"k": 1, "ranges": {"price": ("a", "b")}}, "not for ranges"),
@@ -130,7 +132,19 @@ def test_errors_say_what_is_wrong() -> None:
         ("list", {"tags": "mine"}, "tags"),
         ("list", {"now": "noon"}, "now="),
     ],
-    ids=["mode", "no k", "k for lists", "k of 0", "score", "ranges of the best", "ranges", "tags", "now"],
+    ids=[
+        "mode",
+        "no k",
+        "k for lists",
+        "score of counts",
+        "weights of lists",
+        "k of 0",
+        "score",
+        "ranges of the best",
+        "ranges",
+        "tags",
+        "now",
+    ],
 )
 def test_arguments_are_checked_at_once(mode: str, said: dict[str, Any], why: str) -> None:
     with pytest.raises(cm.OptionError, match=why):
@@ -144,6 +158,7 @@ def test_a_matcher_is_needed() -> None:
 
 def test_names_of_functions() -> None:
     assert function_name("Alerts", ["abs"]) == "alerts"
+    assert function_name("ÄRGER") == "Ärger"  # engines fold letters of ASCII alone
     for name, why in (("a b", "the name of a function"), ("", "the name"), (3, "the name"), ("ABS", "already")):
         with pytest.raises(cm.OptionError, match=why):
             function_name(name, ["abs"])

@@ -11,6 +11,7 @@ import pytest
 from engines import EVENTS, matcher_of, repeated
 
 import colmatch as cm
+from colmatch.columns import MatchColumn
 
 pl: Any = pytest.importorskip("polars", reason="polars is not installed")
 pytest.importorskip("colmatch.polars")
@@ -112,6 +113,25 @@ def test_expressions_may_use_a_column_called_event() -> None:
     assert frame.lazy().colmatch.match(matcher).collect().to_dicts() == [{"event": 1, "subscription": 7}]
     with pytest.raises(cm.OptionError, match="column of the result"):
         frame.lazy().colmatch.match(matcher, keep="event")
+
+
+def test_the_streaming_engine_matches_part_by_part(monkeypatch: pytest.MonkeyPatch) -> None:
+    matcher = cm.Matcher.build({1: "price < 100"}, {"price": "int64"})
+    parts: list[int] = []
+    whole = MatchColumn.__call__
+    monkeypatch.setattr(MatchColumn, "__call__", lambda self, rows: parts.append(len(rows)) or whole(self, rows))
+    rows = 500_000
+    found = pl.LazyFrame({"price": range(rows)}).colmatch.count(matcher).collect(engine="streaming")
+    assert found["count"].sum() == 100 and max(parts) < rows == sum(parts)
+
+
+def test_names_that_polars_takes_for_patterns() -> None:
+    matcher = cm.Matcher.build({7: "`*` > 1 AND `^a.*$` = 2"}, {"*": "int64", "^a.*$": "int64"})
+    frame = pl.DataFrame({"*": [2, 0], "^a.*$": [2, 2], "ab": [5, 6]})
+    wanted = frame.colmatch.match(matcher, keep=["*", "^a.*$"])
+    assert wanted.to_dicts() == [{"event": 0, "subscription": 7, "*": 2, "^a.*$": 2}]
+    assert frame.lazy().colmatch.match(matcher, keep=["*", "^a.*$"]).collect().equals(wanted)
+    assert frame.lazy().colmatch.count(matcher).collect()["count"].to_list() == [1, 0]
 
 
 @ENGINES
