@@ -103,9 +103,10 @@ def stats(index_path: str, as_json: bool) -> None:
 @click.command()
 @click.argument("index_path", metavar="INDEX")
 def check(index_path: str) -> None:
-    """Look at every page, link and count of INDEX, a file that pbtree works in.
+    """Look at every page, link and count of a file of pages, or at all arrays of another INDEX.
 
-    Says what is wrong and ends with 1 where something is not as it should be.
+    A file of pages is one that the index pbtree works in: check one of unknown origin before you
+    open it. Says what is wrong and ends with 1 where something is not as it should be.
 
     \b
     colmatch check alerts.pages

@@ -40,7 +40,8 @@ def read_page(app: Sphinx, name: str, content: list[str]) -> None:
     below = children(docs, name)
     if page.suffix == ".rst":
         if name in LISTS:
-            content[0] += "\n\n.. toctree::\n\n" + "".join(f"   /{page}\n" for _, pages in below for page in pages)
+            lines = "".join(f"   /{page}\n" for _, pages in below for page in pages)
+            content[0] += f"\n\n.. toctree::\n   :maxdepth: 1\n\n{lines}"
         return
     source = next((docs.parent / document for document, at in DOCUMENTS.items() if at == name), page)
     if page.suffix == ".markdown":
