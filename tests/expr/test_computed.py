@@ -82,7 +82,7 @@ def test_literals_are_a_part_of_values() -> None:
         ("d % 2 > 1", "'%' of decimals", 1),
         ("d * d * d * d > 1", "'*' makes decimals of 43 digits", 1),
         ("lower(a) = 'x'", "lower needs strings, not int", 7),
-        ("a || s = 'x'", "concat needs strings, not int: cast it; between conditions, write OR and not ||", 1),
+        ("a || s = 'x'", "concat needs strings, not int: cast it; between conditions, write OR for ||", 1),
         ("lower(s, t) = 'x'", "lower has too few or too many arguments", 7),
         ("year(s) = 1", "year needs a date or timestamp, not string", 6),
         ("hour(day) = 1", "hour needs a timestamp, not date", 6),
