@@ -17,6 +17,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import fields, is_dataclass
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
@@ -35,17 +36,22 @@ _BRACKETS = re.compile(r"[<>()\[\]{}]")
 _COLON = re.compile(r"""\s*([^:<(\['"`]*[^:<(\['"`\s])\s*:\s*(\S.*)""", re.DOTALL)
 _QUOTED = re.compile(r"""\s*(`(?:[^`]|``)+`|"(?:[^"]|"")+")\s*:?\s*(\S.*)""", re.DOTALL)
 _PLAIN = re.compile(r"\s*(\w+)\s+(\S.*)", re.DOTALL)
-_NOT_NULL = re.compile(r"\s+not\s+null\s*$", re.IGNORECASE)
+_NOT_NULL = re.compile(r"(?<!\s)\s+not\s+null\s*$", re.IGNORECASE)
 # what may stand behind a type
 _CONSTRAINT = re.compile(
-    r"\s+(?:not\s+null|null|primary\s+key|(?P<comment>comment)\s+'(?:[^'\\]|''|\\.)*')\s*$", re.IGNORECASE | re.DOTALL
+    r"(?<!\s)\s+(?:not\s+null|null|primary\s+key|(?P<comment>comment)\s+'(?:[^'\\]|''|\\.)*')\s*$",
+    re.IGNORECASE | re.DOTALL,
 )
 _CREATE = re.compile(
     r"create\s+(?:or\s+replace\s+)?(?:\w+\s+)?table\s+(?:if\s+not\s+exists\s+)?[\w.`\"]+\s*(?=\()", re.IGNORECASE
 )
+_OF_TABLE = re.compile(r"(?:primary|foreign)\s+key\b|constraint\s|(?:unique|check)\s*\(", re.IGNORECASE)
+# What pyarrow prints behind the columns of a schema: those within lists and structs, and metadata.
+_CHILDREN = re.compile(r"\n +child \d+, [^\n]*|\n-- schema metadata --.*", re.DOTALL)
 _FILE = re.compile(r"\S+\.(?:parquet|pq|arrow|feather|ipc|csv|tsv|jsonl|ndjson|orc)", re.IGNORECASE)
 # A quoted text or name, or a comment; and what at the begin of a line belongs to the one before.
 _QUOTES = re.compile(r"""'(?:[^'\\]|''|\\.)*'|"(?:[^"]|"")*"|`(?:[^`]|``)*`|(?:\#|--)[^\n]*""", re.DOTALL)
+_BRACKET = re.compile(_QUOTES.pattern + r"|[()]", re.DOTALL)
 _GOES_ON = re.compile(r"\s*(?:not\s+null\b|primary\s+key\b|comment\s+')", re.IGNORECASE)
 _LISTS = {
     "list": pa.list_, "array": pa.list_, "large_list": pa.large_list, "list_view": pa.list_view,
@@ -87,6 +93,11 @@ _NAMES = (  # for what is misspelt
     "long", "float", "double", "real", "decimal", "numeric", "bool", "boolean", "string", "text", "varchar", "binary", "date",
     "date32", "time", "timestamp", "timestamp_ntz", "timestamptz", "list", "array", "map", "struct", "dictionary", "duration",
 )  # fmt: skip
+_WRITTEN = {  # names that say nothing alone
+    "list": "list<string> or the like", "array": "array<string> or the like", "map": "map<string, int64> or the like",
+    "struct": "struct<x: int64> or the like", "dictionary": "dictionary<values=string, indices=int32>",
+    "duration": "duration[us]", **dict.fromkeys(("decimal", "numeric"), "decimal(10, 2), of 38 digits at most"),
+}  # fmt: skip
 _SQL = {  # by the names of sqlglot's types
     "BOOLEAN": pa.bool_(), "TINYINT": pa.int8(), "SMALLINT": pa.int16(), "INT": pa.int32(), "BIGINT": pa.int64(),
     "UTINYINT": pa.uint8(), "USMALLINT": pa.uint16(), "UINT": pa.uint32(), "UBIGINT": pa.uint64(),
@@ -137,11 +148,12 @@ def _schema_of(declared: Any) -> pa.Schema | None:
     if package == "pandas" and hasattr(declared, "columns"):
         return pa.schema([_pandas_field(declared.iloc[:, [i]]) for i in range(declared.shape[1])])
     if package == "pandas" and hasattr(declared, "items"):  # the types of a data frame
-        return pa.schema([_typed_field(str(name), type, "pandas") for name, type in declared.items()])
+        return pa.schema([_of_series(str(name), type) for name, type in declared.items()])
     if package == "duckdb" and hasattr(declared, "limit"):
         return pa.RecordBatchReader.from_stream(declared.limit(0)).schema
     if package == "pyspark":
-        return pa.schema([_spark_field(field) for field in getattr(declared, "schema", declared).fields])
+        columns = getattr(getattr(declared, "schema", declared), "fields", None)
+        return None if columns is None else pa.schema([_spark_field(field) for field in columns])
     if package == "datafusion" and hasattr(declared, "schema"):
         return declared.schema()  # a stream would run the query
     if hasattr(declared, "collect_schema"):  # of polars, of what is not computed yet
@@ -163,12 +175,25 @@ def _annotated(kind: type) -> dict[str, Any] | None:
     pydantic. None: the class is none of these.
     """
     if is_dataclass(kind):
-        hints = get_type_hints(kind)
+        hints = _hints(kind)
         return {field.name: hints[field.name] for field in fields(kind)}
-    if is_typeddict(kind) or (issubclass(kind, tuple) and hasattr(kind, "_field_defaults")):
-        return get_type_hints(kind)
+    if is_typeddict(kind):
+        return _hints(kind)
+    if issubclass(kind, tuple) and hasattr(kind, "_fields"):
+        hints = _hints(kind)
+        for name in kind._fields:
+            if name not in hints:
+                raise SchemaError(f"field {name!r} of {kind.__name__} has no type: typing.NamedTuple gives types")
+        return hints
     model = getattr(kind, "model_fields", None)
     return {name: field.annotation for name, field in model.items()} if isinstance(model, Mapping) else None
+
+
+def _hints(kind: type) -> dict[str, Any]:
+    try:
+        return get_type_hints(kind)
+    except NameError as error:
+        raise SchemaError(f"a type in {kind.__name__} cannot be found: {error}") from error
 
 
 def _of_files(path: object) -> str:
@@ -199,6 +224,11 @@ def _pandas_field(column: Any) -> pa.Field:
 
 def _typed_field(name: str, type: Any, library: str) -> pa.Field:
     return _known_field(name, library, type, lambda: _declared_field(name, type))
+
+
+def _of_series(name: str, type: Any) -> pa.Field:
+    is_dtype = hasattr(type, "kind")  # others are names of types, or no types
+    return _typed_field(name, type, "pandas") if is_dtype else _declared_field(name, type)
 
 
 def _spark_field(field: Any) -> pa.Field:
@@ -245,8 +275,12 @@ def type_of(declared: Any, column: str) -> pa.DataType:
             return pa.Array.from_pandas(pandas.Series([], dtype=declared)).type
         if package == "polars":
             import polars
+            from polars.exceptions import PolarsError
 
-            return pa.table(polars.DataFrame(schema={"": declared})).schema.field(0).type
+            try:
+                return pa.table(polars.DataFrame(schema={"": declared})).schema.field(0).type
+            except PolarsError as error:
+                raise ValueError(error) from error
     raise SchemaError(
         f"column {shown(column)}: a pyarrow.DataType, the name of a type, or a type of Python, NumPy, Spark or polars is "
         f"needed, not {shown(declared)}"
@@ -318,10 +352,10 @@ def parse_schema(text: str) -> pa.Schema:
         raise SchemaError("the schema has half a surrogate pair in it, which is no character")
     if text.lstrip().startswith("{"):
         return _from_json(text)
-    text = "\n".join(text.splitlines())
+    text = _CHILDREN.sub("", "\n".join(text.splitlines()))
     text = _QUOTES.sub(lambda found: found[0] if found[0][0] in "'\"`" else " ", text).strip()
     if created := _CREATE.match(text):
-        text = text[created.end() :].removesuffix(";").rstrip()
+        text = _in_brackets(text[created.end() :])
     if text.startswith("(") and text.endswith(")"):  # as in CREATE TABLE
         text = text[1:-1]
     fields = [_field(part) for part in _split(text, lines=True) if part.strip()]
@@ -330,15 +364,34 @@ def parse_schema(text: str) -> pa.Schema:
     return pa.schema(fields)
 
 
+def _in_brackets(text: str) -> str:
+    """Returns the brackets that a text begins with.
+
+    Raises SchemaError: more stands behind them than a semicolon.
+    """
+    deep = 0
+    for found in _BRACKET.finditer(text):
+        deep += {"(": 1, ")": -1}.get(found[0], 0)
+        if not deep:
+            if behind := text[found.end() :].rstrip("; \n").strip():
+                raise SchemaError(
+                    f"in the schema, {shown(behind)} stands behind the columns of the table: leave it out"
+                )
+            return text[: found.end()]
+    return text
+
+
 def _from_json(text: str) -> pa.Schema:
     try:
-        columns = json.loads(text)
+        columns = json.loads(text, object_pairs_hook=list)  # a name may be there twice
     except ValueError as error:
         raise SchemaError(f"the schema is not valid JSON: {error}") from error
-    return pa.schema([_declared_field(name, str(declared)) for name, declared in columns.items()])
+    return pa.schema([_declared_field(name, str(declared)) for name, declared in columns])
 
 
 def _field(part: str) -> pa.Field:
+    if _OF_TABLE.match(part.strip()):
+        raise SchemaError(f"in the schema, {shown(part.strip())} is no column: leave it out")
     found = _QUOTED.fullmatch(part) or _COLON.fullmatch(part) or _PLAIN.fullmatch(part)
     if found is None:
         files = f"; {_of_files(part.strip())}" if _FILE.fullmatch(part.strip()) else ""
@@ -383,10 +436,10 @@ def _split(text: str, lines: bool = False) -> list[str]:
 def parse_type(text: str, column: str) -> pa.DataType:
     """Returns the type called ``text``; errors name ``column``."""
     text = _NOT_NULL.sub("", text.strip())
-    sized = re.fullmatch(r"fixed_size_list\s*<(.*)>\s*\[(\d+)\]", text, re.DOTALL)
+    sized = re.fullmatch(r"fixed_size_list\s*<(.*)>\s*\[(\d{1,9})\]", text, re.DOTALL)
     if sized:
         return pa.list_(parse_type(f"list<{sized[1]}>", column).value_type, int(sized[2]))
-    found = re.fullmatch(r"(\w+)\s*(?:<(.*)>|\((.*)\)|\[(.*)\])", text, re.DOTALL)
+    found = re.fullmatch(r"(\w+)\s*(?:<(.*)>|\((.*)\)|\[([^\[\]]*)\])", text, re.DOTALL)
     name, inside = (
         (found[1].lower(), next(group for group in found.groups()[1:] if group is not None))
         if found
@@ -394,21 +447,39 @@ def parse_type(text: str, column: str) -> pa.DataType:
     )
     try:
         made = _nested(name, _split(inside), column) if found else pa.type_for_alias(_PRINTED.get(name, name))
-    except (ValueError, LookupError, TypeError, StopIteration) as error:
+    except (ValueError, LookupError, TypeError, ArithmeticError, StopIteration) as error:
         if isinstance(error, SchemaError):
             raise
         made = None
     if made is None:
         made = _of_sql(text)
-    if made is None and text[:1] in "<>=|":  # of NumPy, with its order of bytes
+    if made is None and text.startswith(("<", ">", "=", "|")):  # of NumPy, with its order of bytes
         with refusing(SchemaError, f"column {shown(column)}: no type is called {shown(text)}"):
             made = type_of(np.dtype(text).newbyteorder("="), column)
     if made is None:
-        like = difflib.get_close_matches(name, _NAMES, n=2)
-        some = "int64, double, string, bool, date32, timestamp[us, tz=UTC], decimal(10, 2), list<string>, map<string, int64>"
-        known = f": did you mean {' or '.join(map(repr, like))}?" if like else f"; examples of types are {some}"
-        raise SchemaError(f"column {shown(column)}: no type is called {shown(text)}{known}")
+        raise SchemaError(f"column {shown(column)}: no type is called {shown(text)}{_instead(name, text, column)}")
     return made
+
+
+def _instead(name: str, text: str, column: str) -> str:
+    """Returns what to write for a type that is unknown, for an error.
+
+    name : its first word
+    """
+    if name in _WRITTEN:
+        return f": write {_WRITTEN[name]}"
+    if name in _NAMES:
+        return f": write {name} without brackets"
+    if longer := re.fullmatch(r"(\w+(?:\s*\([^()]*\))?)\s+(\S.*)", text, re.DOTALL):
+        with suppress(SchemaError):
+            parse_type(longer[1], column)
+            return f": behind {shown(longer[1])} more is not read, and a comma stands between columns"
+    if like := difflib.get_close_matches(name, _NAMES, n=2):
+        return f": did you mean {' or '.join(map(repr, like))}?"
+    some = (
+        "int64, double, string, bool, date32, timestamp[us, tz=UTC], decimal(10, 2), list<string>, map<string, int64>"
+    )
+    return f"; examples of types are {some}"
 
 
 def _nested(name: str, inside: list[str], column: str) -> pa.DataType | None:
@@ -462,7 +533,7 @@ def _of_sql(text: str) -> pa.DataType | None:
     for dialect in dialects:
         try:
             found = _arrow_type(parse_one(text, read=dialect, into=exp.DataType))
-        except (SqlglotError, ValueError, RecursionError):
+        except (SqlglotError, ValueError, ArithmeticError, RecursionError):
             continue
         if found is not None:
             return found

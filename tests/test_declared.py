@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import datetime as dt
+from collections import namedtuple
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
@@ -260,6 +261,8 @@ def test_types_that_spark_has_for_schemas_alone() -> None:
         ("<U5", pa.string()),
         (">i8", pa.int64()),
         ("<M8[s]", pa.timestamp("s")),
+        ("int[][]", pa.list_(pa.list_(pa.int32()))),
+        ("decimal(10, 2)[3]", pa.list_(pa.decimal128(10, 2))),
     ],
     ids=str,
 )
@@ -372,8 +375,23 @@ def test_columns_that_must_be_there() -> None:
     [
         ({"x": "frobnicate"}, "column 'x': no type is called 'frobnicate'; examples"),
         ({"x": "struct<>"}, "should be 'name: type'"),
+        ({"x": "array"}, "no type is called 'array': write array<string> or the like"),
+        ("x decimal(39, 2)", r"no type is called 'decimal\(39, 2\)': write decimal\(10, 2\), of 38 digits at most"),
+        ("x decimal(99999999999999999999, 2)", "column 'x': no type is called"),
+        ("x fixed_size_list<int>[99999999999]", "column 'x': no type is called"),
+        ("x varchar(-1)", r"no type is called 'varchar\(-1\)': write varchar without brackets"),
+        ("x array<>", "column 'x': no type is called ''; examples"),
+        ("x int default 3", "behind 'int' more is not read, and a comma stands between columns"),
+        ("x varchar(9) not null default 'a', y int", r"behind 'varchar\(9\)' more is not read"),
+        ("x int, primary key (x)", r"'primary key \(x\)' is no column: leave it out"),
+        (
+            "create table t (x int) using parquet",
+            "'using parquet' stands behind the columns of the table: leave it out",
+        ),
+        ("create table t (x int) partitioned by (y);", r"'partitioned by \(y\)' stands behind the columns"),
+        ('{"x": "int", "x": "string"}', "named twice"),
+        (namedtuple("Untyped", "x y"), "field 'x' of Untyped has no type: typing.NamedTuple gives types"),
         ({"x": "timestamp[eons]"}, "column 'x': no type is called"),
-        ({"x": "array"}, "column 'x': no type is called"),
         ({"x": "decimal(99, 2)"}, "column 'x'"),
         ({"x": Decimal}, r"column 'x': a Decimal does not say how many digits it has: write 'decimal\(10, 2\)'"),
         ({"x": "integr"}, "column 'x': no type is called 'integr': did you mean 'integer'"),
@@ -397,6 +415,48 @@ def test_columns_that_must_be_there() -> None:
 def test_what_is_no_schema(declared: Any, said: str) -> None:
     with pytest.raises(cm.SchemaError, match=said):
         cm.Matcher.build({1: "x = 1"}, declared)
+
+
+def test_types_that_are_nowhere() -> None:
+    @dataclasses.dataclass
+    class Parcel:
+        weight: Nowhere  # noqa: F821
+
+    with pytest.raises(cm.SchemaError, match="a type in Parcel cannot be found: name 'Nowhere' is not defined"):
+        cm.Schema(Parcel)
+
+
+def test_values_are_no_types() -> None:
+    pd = pytest.importorskip("pandas")
+    with pytest.raises(cm.SchemaError, match="column '0': a pyarrow.DataType, .* is needed, not 7"):
+        cm.Schema(pd.Series([7]))
+    assert cm.Schema(pd.Series({"x": "bigint"})).arrow == pa.schema({"x": pa.int64()})
+
+
+def test_types_that_polars_has_not() -> None:
+    pl = pytest.importorskip("polars")
+    with pytest.raises(cm.SchemaError, match=r"column 'x': Decimal\(precision=40, scale=2\) is no type that Arrow has"):
+        cm.Schema({"x": pl.Decimal(40, 2)})
+
+
+def test_types_of_spark_are_no_schemas() -> None:
+    types = pytest.importorskip("pyspark.sql.types")
+    for declared in (types.LongType(), types.StructField("x", types.LongType()), types.Row(x=1)):
+        with pytest.raises(cm.SchemaError, match="a schema is a pyarrow.Schema, .* not (LongType|StructField|Row)"):
+            cm.Schema(declared)
+
+
+def test_a_printed_schema_is_a_schema() -> None:
+    tags = pa.list_(pa.struct({"x": pa.int64(), "y": pa.list_(pa.string())}))
+    schema = pa.schema([pa.field("age", pa.int64(), False), ("tags", tags), ("city", pa.string())], {"pandas": "{}"})
+    assert cm.Schema(str(schema)).arrow == schema
+
+
+def test_spaces_take_no_time() -> None:
+    """A search at each space would take minutes here."""
+    text = f"int{' ' * 40_000}comment 'of people'{' ' * 40_000}not null"
+    (field,) = cm.Schema({"x": text}).arrow
+    assert field.type == pa.int32() and not field.nullable
 
 
 def test_datafusion() -> None:

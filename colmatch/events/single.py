@@ -10,7 +10,7 @@ import math
 import struct
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
-from datetime import date, datetime, time
+from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from types import NoneType
 from typing import Any, NamedTuple
@@ -262,7 +262,8 @@ def _array(value: Any, type: pa.DataType, name: str, ignored: bool | None) -> pa
     have fields of some types.
     """
     if isinstance(value, pa.Scalar):
-        value = value.as_py()
+        with refusing(EventError, f"column {name!r} is {type!s:.200}, and a {value.type!s:.200} of Arrow is not"):
+            value = value.as_py()
     if _is_null(value):
         return nulls_of(1, type)
     said = f"column {name!r} is {type!s:.200}, and {shown(value)} is not"
@@ -275,6 +276,8 @@ def _array(value: Any, type: pa.DataType, name: str, ignored: bool | None) -> pa
             return pa.StructArray.from_arrays(parts, fields=list(type))
         if _is_number(value) and (pa.types.is_integer(type) or pa.types.is_decimal(type) or type == pa.float64()):
             return _number(value, type, said)
+        if isinstance(value, np.datetime64):
+            return _moment(value, type, said)
         fitted = _fitted(value, type, name, ignored)
         array = pa.array([fitted], type)
         if not _is_same(fitted, array):
@@ -284,7 +287,11 @@ def _array(value: Any, type: pa.DataType, name: str, ignored: bool | None) -> pa
 
 def _is_null(value: Any) -> bool:
     """Says whether a value is None, or what pandas has for it, which is not imported for that."""
-    return value is None or value.__class__.__name__ in ("NaTType", "NAType")
+    return value is None or value.__class__.__name__ in ("NaTType", "NAType") or _is_nat(value)
+
+
+def _is_nat(value: Any) -> bool:
+    return isinstance(value, np.datetime64) and bool(np.isnat(value))
 
 
 def _wanted(value: Any, type: pa.DataType) -> str | None:
@@ -293,7 +300,7 @@ def _wanted(value: Any, type: pa.DataType) -> str | None:
     Arrow takes some more: numbers for times, Booleans for floats, bytes for texts.
     """
     types = pa.types
-    if isinstance(value, (np.ndarray, np.datetime64)):
+    if isinstance(value, np.ndarray):
         return None
     if types.is_boolean(type):
         return None if isinstance(value, (bool, np.bool_)) else "True or False"
@@ -302,9 +309,10 @@ def _wanted(value: Any, type: pa.DataType) -> str | None:
     if types.is_string(type) or types.is_large_string(type) or types.is_string_view(type):
         return None if isinstance(value, str) else "a str"
     if types.is_timestamp(type):
-        return None if isinstance(value, date) else "a datetime.datetime, as of datetime.datetime.fromisoformat(text),"
+        fits = isinstance(value, date) or (isinstance(value, np.datetime64) and type.tz is None)
+        return None if fits else "a datetime.datetime, as of datetime.datetime.fromisoformat(text),"
     if types.is_date(type):
-        return None if isinstance(value, date) else "a datetime.date"
+        return None if isinstance(value, (date, np.datetime64)) else "a datetime.date"
     if types.is_time(type):
         return None if isinstance(value, time) else "a datetime.time"
     return None
@@ -317,8 +325,18 @@ def _is_number(value: Any) -> bool:
 def _number(value: Any, type: pa.DataType, said: str) -> pa.Array:
     """Returns an array of one number, as a batch with the number in a type of its own is read."""
     wide = isinstance(value, int) and not -(1 << 63) <= value < 1 << 63
+    return _exact(pa.array([Decimal(value) if wide else value]), type, said)
+
+
+def _moment(value: np.datetime64, type: pa.DataType, said: str) -> pa.Array:
+    """Returns an array of one moment or day of NumPy; Arrow has no hours, say."""
+    has_unit = np.datetime_data(value)[0] in ("D", "s", "ms", "us", "ns")
+    return _exact(pa.array(np.array([value if has_unit else value.astype("M8[s]")])), type, said)
+
+
+def _exact(values: pa.Array, type: pa.DataType, said: str) -> pa.Array:
     try:
-        return exact(pa.array([Decimal(value) if wide else value]), type)
+        return exact(values, type)
     except UnfitError:
         raise EventError(f"{said}: it would lose a part") from None
 
@@ -347,11 +365,14 @@ def _fitted(value: Any, type: pa.DataType, name: str, ignored: bool | None) -> A
         return {key: _fitted(some, types[key], f"{name}.{key}", ignored) for key, some in given.items()}
     if pa.types.is_map(type):
         return _entries(value, type, name, ignored)
-    if is_list(type):
+    if is_list(type) or pa.types.is_list_view(type) or pa.types.is_large_list_view(type):
         if isinstance(value, (str, bytes)):
             raise EventError(f"column {name!r} is {type!s:.200}, and {shown(value)} is not: a list is needed")
         if type.value_type.num_fields:
             return [_fitted(some, type.value_type, name, ignored) for some in value]
+        if isinstance(value, (list, tuple, set, frozenset)):
+            for some in {some.__class__: some for some in value}.values():
+                _check(some, type.value_type, name)
         return list(value) if isinstance(value, (set, frozenset)) else value
     if pa.types.is_timestamp(type) and isinstance(value, date):
         zone = value.tzinfo if isinstance(value, datetime) else None
@@ -361,7 +382,14 @@ def _fitted(value: Any, type: pa.DataType, name: str, ignored: bool | None) -> A
             said = f"column {name!r} is {type}, which {wants}, and {shown(value)} has {has}"
             raise EventError(f"{said}: write {instead} or the like")
         return value if isinstance(value, datetime) else datetime.combine(value, time())
+    _check(value, type, name)
     return value
+
+
+def _check(value: Any, type: pa.DataType, name: str) -> None:
+    """Checks a value within a list or a map."""
+    if not isinstance(value, pa.Scalar) and not _is_null(value) and (wanted := _wanted(value, type)) is not None:
+        raise EventError(f"column {name!r} has {type!s:.200} in it, and {shown(value)} is not: {wanted} is needed")
 
 
 def _entries(value: Any, type: pa.DataType, name: str, ignored: bool | None) -> list[tuple[Any, Any]]:
@@ -410,6 +438,8 @@ def _equal(value: Any, made: Any) -> bool:
         return bool(value == made)
     if isinstance(value, float) and isinstance(made, float):
         return math.isinf(value) or not math.isinf(made)
+    if isinstance(value, (time, timedelta)):
+        return bool(value == made)
     if isinstance(value, datetime):
         same = made if isinstance(made, datetime) else datetime.combine(made, time(tzinfo=value.tzinfo))
         return bool(value == same)

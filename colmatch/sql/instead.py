@@ -138,7 +138,7 @@ def of_column(name: str) -> str | None:
     """
     if name[0] in _QUOTES:
         return f"{shown(name[0])} is not expected here: texts stand in straight quotes, as in 'x'"
-    if re.fullmatch(r"[0-9][0-9_]*", name):
+    if re.fullmatch(r"[0-9][0-9_]*(?:\.[0-9_]+)?", name):
         return f"{shown(name)} is not expected here: write {name.replace('_', '')}"
     if name.lower() in ("infinity", "inf", "nan"):
         return f"{shown(name)} is not supported: write double('{name[:3].lower()}')"

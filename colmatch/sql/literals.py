@@ -130,7 +130,9 @@ class LiteralReader:
         if token.token_type is T.HEX_STRING:
             digits = token.text
             if self.text[at] not in "xX" or typed:
-                number = f"; for the number, write {int(digits, 16)}" if self.text[at] == "0" else ""
+                number = (
+                    f"; for the number, write {int(digits, 16)}" if self.text[at] == "0" and len(digits) <= 32 else ""
+                )
                 raise Refusal(f"a binary literal is written X'1F'{number}", at)
             try:
                 binary = bytes.fromhex("0" * (len(digits) % 2) + digits)

@@ -296,6 +296,61 @@ def test_nothing_is_cut_off(text: str, event: dict[str, Any]) -> None:
     assert matcher.match_one(whole | {"user": {"age": 1.0}, "attrs": {"k": 1.0}, "f": math.inf}) == [1]
 
 
+WITHIN = pa.schema(
+    {
+        "clock": pa.time32("s"),
+        "at": pa.timestamp("us"),
+        "zoned": pa.timestamp("us", "UTC"),
+        "day": pa.date32(),
+        "prices": pa.list_(pa.float64()),
+        "names": pa.list_(pa.string()),
+        "views": pa.list_view(pa.string()),
+        "days": pa.list_(pa.date32()),
+        "seen": pa.map_(pa.string(), pa.timestamp("us")),
+        "n": pa.int64(),
+    }
+)
+
+
+@pytest.mark.parametrize(
+    ("event", "said"),
+    [
+        ({"prices": [2.5, True]}, "column 'prices' has double in it, and True is not: a number is needed"),
+        ({"names": ["a", b"x"]}, "column 'names' has string in it, and b'x' is not: a str is needed"),
+        ({"days": [None, 5]}, "column 'days' has date32.day. in it, and 5 is not: a datetime.date is needed"),
+        ({"seen": {"a": 5}}, "column 'seen' has timestamp.us. in it, and 5 is not: a datetime.datetime, .* is needed"),
+        ({"seen": {b"a": None}}, "column 'seen' has string in it, and b'a' is not: a str is needed"),
+        ({"views": "ab"}, "column 'views' is list_view.* a list is needed"),
+        ({"clock": dt.time(0, 0, 0, 500_000)}, "column 'clock' .* it would lose a part"),
+        ({"clock": dt.time(1, tzinfo=dt.UTC)}, "column 'clock' .* it would lose a part"),
+        (
+            {"at": pa.scalar(10**15, pa.timestamp("s"))},
+            "column 'at' is timestamp.us., and a timestamp.s. of Arrow is not",
+        ),
+        ({"at": np.datetime64("2020-01-01T00:00:00.123456789")}, "column 'at' .* it would lose a part"),
+        ({"day": np.datetime64("2020-01-01T05")}, "column 'day' .* it would lose a part"),
+        ({"zoned": np.datetime64("2020-01-01T05")}, "column 'zoned' .* a datetime.datetime, as of"),
+        ({"n": np.datetime64("2020-01-01")}, "column 'n' is int64, .* a whole number is needed"),
+    ],
+    ids=range(13),
+)
+def test_values_within_others_are_as_strict(event: dict[str, Any], said: str) -> None:
+    matcher = cm.Matcher.build({1: "n = 1"}, WITHIN)
+    with pytest.raises(cm.EventError, match=said):
+        matcher.explain(event, 1)
+    used = {i: f"{name} IS NULL" for i, name in enumerate(event)}
+    with pytest.raises(cm.EventError, match=said):
+        cm.Matcher.build(used, WITHIN).match_one(event)
+
+
+@pytest.mark.parametrize("unit", ["D", "h", "m", "s", "ms", "us", "ns"])
+def test_moments_of_numpy(unit: str) -> None:
+    matcher = cm.Matcher.build({1: "at = TIMESTAMP '2020-01-01 00:00:00'", 2: "day = DATE '2020-01-01'"}, WITHIN)
+    new_year = np.datetime64("2020-01-01", unit)
+    assert matcher.match_one({"at": new_year, "day": new_year}) == [1, 2]
+    assert matcher.match_one({"at": np.datetime64("NaT"), "day": np.datetime64("NaT", unit)}) == []
+
+
 def test_texts_are_no_lists_and_numbers_no_structs() -> None:
     matcher = cm.Matcher.build({1: "array_contains(tags, 'a')", 2: "user.age = 5"}, RICH)
     for wrong in ("abc", b"abc"):
