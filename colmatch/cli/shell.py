@@ -77,8 +77,9 @@ def plain(value: Any) -> Any:
 
 
 def print_json(value: dict[str, Any]) -> None:
-    """Prints one JSON object."""
-    click.echo(json.dumps(value, indent=2, default=plain, ensure_ascii=False))
+    """Prints one JSON object. NaN and the infinities become null, as in JSON lines."""
+    text = json.dumps(value, default=plain)  # what comes back is of JSON's types alone
+    click.echo(json.dumps(json.loads(text, parse_constant=lambda _: None), indent=2, ensure_ascii=False))
 
 
 def print_figures(figures: dict[str, Any], indent: int = 0) -> None:

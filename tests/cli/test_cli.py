@@ -382,6 +382,15 @@ def test_explanations_and_kinds_are_json(index: Path, events: Path) -> None:
     assert kinds["scan"]["settings"]["tiles"]["default"] is True
 
 
+def test_a_value_that_json_has_not_is_null(tmp_path: Path) -> None:
+    cm.Matcher.build({1: "x > 1 AND y < 2"}, {"x": "double", "y": "double"}).save(tmp_path / "x.cm")
+    rows = pa.table({"x": [float("nan")], "y": [float("-inf")]})
+    pq.write_table(rows, tmp_path / "x.parquet")
+    said = run("explain", tmp_path / "x.cm", tmp_path / "x.parquet", "--row", "0", "--id", "1", "--json").stdout
+    told = json.loads(said, parse_constant=pytest.fail)
+    assert told["matched"] is True and [child["value"] for child in told["tree"]["children"]] == [None, None]
+
+
 def test_a_result_has_one_form(index: Path, events: Path) -> None:
     said = fails("match", index, events, "--count", "--exists", code=2)
     assert "--count and --exists have rows of their own" in said
