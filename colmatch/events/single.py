@@ -319,7 +319,9 @@ def _wanted(value: Any, type: pa.DataType) -> str | None:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float, Decimal, np.number)) and not isinstance(value, (bool, np.timedelta64))
+    return isinstance(value, (int, float, Decimal, np.integer, np.floating)) and not isinstance(
+        value, (bool, np.timedelta64)
+    )
 
 
 def _number(value: Any, type: pa.DataType, said: str) -> pa.Array:

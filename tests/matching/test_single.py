@@ -253,6 +253,7 @@ def test_names_that_are_not_there() -> None:
         ({"x": "5"}, "column 'x' is double, and '5' is not: a number is needed"),
         ({"b": 1}, "column 'b' is bool, and 1 is not: True or False is needed"),
         ({"s": b"x"}, "column 's' is string, and b'x' is not: a str is needed"),
+        ({"x": np.complex64(1 + 1j)}, "column 'x' is double, and .* is not: a number is needed"),
     ],
     ids=str,
 )
