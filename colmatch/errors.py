@@ -106,10 +106,17 @@ class ExpressionError(ColmatchError, ValueError):
 
 
 class Rejected(NamedTuple):
-    """A subscription that was left out, with ``errors="collect"``."""
+    """A subscription that was left out, with ``errors="collect"``.
+
+    Attributes
+    ----------
+    id : of the subscription
+    position : line and column in its text, from 1; None where no place is to blame
+    message : what is wrong, without id and place
+    """
 
     id: int | str
-    position: tuple[int, int] | None  # line and column in its text, from 1
+    position: tuple[int, int] | None
     message: str
 
     @staticmethod

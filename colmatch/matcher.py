@@ -813,8 +813,9 @@ class Matcher:
         Returns
         -------
         conjunctions : looked at
-        candidates : conjunctions that passed the filter of the kind of index and were verified
-        predicates : evaluated while verifying
+        candidates : conjunctions that passed the filter of the kind of index and were verified; of
+            ``opindex`` those that were counted, of ``pbtree`` those whose count was complete
+        predicates : evaluated while verifying; of these two kinds also entries that were read
         nodes : nodes, postings or pages visited, as the kind defines
         matches : pairs that are returned: each counts once, however often a kernel finds it. With
             ``k``, true conjunctions that were scored

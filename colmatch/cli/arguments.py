@@ -104,15 +104,14 @@ def read_event_weights(given: Sequence[str]) -> str | dict[str, str | float] | N
 
 def described_kinds() -> Iterator[str]:
     """Yields lines that describe each kind of index and its settings."""
-    for kind in [*KINDS, AutoSettings.kind]:
-        of = settings_of(kind)
-        yield f"{kind}: {of.about}"
-        for field in fields(of):
-            yield f"  {field.name}={field.default} ({allowed(field)}): {field.metadata['meaning']}"
+    for kind, of in kinds_as_dict().items():
+        yield f"{kind}: {of['about']}"
+        for name, setting in of["settings"].items():
+            yield f"  {name}={setting['default']} ({setting['allowed']}): {setting['meaning']}"
 
 
 def kinds_as_dict() -> dict[str, Any]:
-    """Returns what ``described_kinds`` says, by kind and setting."""
+    """Returns what each kind of index is about, and its settings by their names."""
     return {
         kind: {
             "about": settings_of(kind).about,

@@ -14,7 +14,7 @@ def first_sentence(doctree: nodes.document) -> str:
         while inside is not None and not isinstance(inside, nodes.table | nodes.admonition):
             inside = inside.parent
         if inside is None and (text := " ".join(paragraph.astext().split())):
-            return re.split(r"(?<=[.:]) ", text)[0].rstrip(":")
+            return re.split(r"(?<=[.!?]) ", text)[0].rstrip(":")
     return ""
 
 
