@@ -23,7 +23,7 @@ from colmatch.events.reader import Reader
 from colmatch.events.required import Required
 from colmatch.events.single import as_mapping, is_object, renamed, row_of
 from colmatch.kernels import layout
-from colmatch.lowering.written import LiteralTexts, key_runs, predicate_text
+from colmatch.lowering.written import LiteralTexts, asks_arguments, key_runs, predicate_text
 from colmatch.notebook import cell, folded
 from colmatch.schema import Attribute, Attributes, Role
 from colmatch.updates.literals import whole
@@ -255,11 +255,15 @@ def _predicate(told: _Told, p: int) -> ExplainedNode:
     runs = key_runs(predicates, told.segment.codes, p)
     found = any(lo <= key <= hi for key in keys[attr] for lo, hi in runs)
     value = _value(attribute, told.values)
-    of_call = attribute.role is Role.CALL
-    sure = told.two_valued or attribute.role is Role.HAS_NULL or (of_call and None not in value.values())
-    truth: TruthValue = not found if none else found if found or (keys[attr] and not of_call) or sure else None
-    text = predicate_text(attribute, LiteralTexts(told.literals, attr), runs, none)
-    return ExplainedNode(text, truth, value)
+    texts = LiteralTexts(told.literals, attr)
+    truth: TruthValue
+    if attribute.role is Role.CALL:
+        is_unknown = not told.two_valued and any(part is None or part != part for part in value.values())
+        truth = None if is_unknown and asks_arguments(texts, runs) and (none or not found) else found is not none
+    else:
+        sure = told.two_valued or attribute.role is Role.HAS_NULL
+        truth = not found if none else found if found or keys[attr] or sure else None
+    return ExplainedNode(predicate_text(attribute, texts, runs, none), truth, value)
 
 
 def _found(values: dict[str, Any], name: str) -> Any:

@@ -117,9 +117,16 @@ def predicate_text(attribute: Attribute, texts: LiteralTexts, runs: Runs, none: 
     return f"({text}) IS NOT TRUE" if none else text
 
 
+def asks_arguments(texts: LiteralTexts, runs: Runs) -> bool:
+    """Says whether a predicate on a special function has arguments, or asks only if it is unknown."""
+    return any(texts[key] != UNKNOWN for key, _ in texts.dense(runs))
+
+
 def _call_text(attribute: Attribute, literals: list[bytes], none: bool) -> str:
     """Writes that a special function is true of some arguments, or of none."""
     call = Call.of(str(attribute.key))
+    if none and len(literals) > 1:  # NOT of a function that is unknown is unknown, too
+        literals = [literal for literal in literals if literal != UNKNOWN]
     parts = []
     for literal in literals:
         if literal == UNKNOWN:

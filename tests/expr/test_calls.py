@@ -33,6 +33,7 @@ SCHEMA = pa.schema(
     }
 )
 T = 1_700_000_000
+FULL = [{"type": "f", "id": 7, "ns": "n", "value": 3, "timestamp": 0}]
 SIMPLE = (
     "geo_within_radius(lat, place.lon, 48.2, 16.5, 1000.0)",
     "geo_within_radius(lat, place.lon, -10, -170.25, 1.5e3)",
@@ -265,14 +266,31 @@ def test_explain() -> None:
     text = "NOT geo_within_radius(lat, place.lon, 1, 2, 3.5) AND within_frequency_cap(caps, t, 'f', 7, 'n', 3, 60)"
     matcher = cm.Matcher.build({1: text}, SCHEMA)
     told = str(matcher.explain({"lat": None, "place": {"lon": 1.0}, "caps": [], "t": 5}, 1)).splitlines()
-    assert told[:2] == ["subscription 1: does not match", "└─ False   all of"]
+    assert told[:2] == ["subscription 1: does not match", "└─ Unknown all of"]
     assert sorted(line[6:] for line in told[2:]) == [
-        "False   geo_within_radius(lat, place.lon, …) IS NOT NULL AND NOT geo_within_radius(lat, place.lon, 1.0, 2.0, "
-        "3.5)   [{'lat': None, 'place.lon': 1.0}]",
-        "True    within_frequency_cap(caps, t, …) IS NOT NULL AND within_frequency_cap(caps, t, 'f', 7, 'n', 3, 60)   "
-        "[{'caps': [], 't': 5}]",
+        "True    within_frequency_cap(caps, t, 'f', 7, 'n', 3, 60)   [{'caps': [], 't': 5}]",
+        "Unknown NOT geo_within_radius(lat, place.lon, 1.0, 2.0, 3.5)   [{'lat': None, 'place.lon': 1.0}]",
     ]
     assert sorted(matcher.columns) == ["caps", "lat", "place", "t"]
+
+
+@pytest.mark.parametrize("missing", ["unknown", "false"])
+@pytest.mark.parametrize("lat, caps", [(None, None), (math.nan, None), (1.0, []), (1.0, FULL), (-80.0, FULL)])
+def test_explain_has_three_truth_values(lat: float | None, caps: list[Any] | None, missing: Any) -> None:
+    """A function and its NOT are unknown together, and opposites otherwise."""
+    near, cap = "geo_within_radius(lat, place.lon, 1, 2, 350)", "within_frequency_cap(caps, t, 'f', 7, 'n', 3, 0)"
+    texts = {1: near, 2: f"NOT {near}", 3: cap, 4: f"NOT {cap}", 5: f"NOT ({near} OR {cap})"}
+    matcher = cm.Matcher.build(texts, SCHEMA, missing=missing)
+    event = {"lat": lat, "place": {"lon": 2.0}, "caps": caps, "t": 5}
+    is_near = None if lat is None or math.isnan(lat) else lat == 1.0
+    is_below = None if caps is None else not caps
+    if missing == "false":
+        is_near, is_below = bool(is_near), bool(is_below)
+    none_of = False if is_near or is_below else None if None in (is_near, is_below) else True
+    expected = [is_near, None if is_near is None else not is_near, is_below, None if is_below is None else not is_below]
+    told = [matcher.explain(event, id) for id in texts]
+    assert [one.tree.truth for one in told] == [*expected, none_of]
+    assert matcher.match_one(event) == [one.id for one in told if one.matched]
 
 
 # The clock
