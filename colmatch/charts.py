@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 from colmatch.arguments import checked_choice
-from colmatch.errors import DependencyError, OptionError
+from colmatch.errors import DependencyError, OptionError, shown
 from colmatch.indexing.costs import estimates
 from colmatch.indexing.statistics import Statistics
 from colmatch.notebook import bytes_of
@@ -32,10 +32,14 @@ def draw(stats: Mapping[str, Any], what: Chart, ax: Axes | None) -> Axes:
     need_matplotlib()
     if what == "costs" and not set(Statistics._fields) <= stats.keys():
         raise OptionError("what='costs': a file of pages has one kind of index, and no others to compare it with")
+    from matplotlib.axes import Axes
+
     if ax is None:
         from matplotlib import pyplot
 
         ax = pyplot.figure(layout="constrained").add_subplot()
+    elif not isinstance(ax, Axes):
+        raise OptionError(f"ax={shown(ax)}: Axes of matplotlib are needed, one of those that plt.subplots() returns")
     if what == "sizes":
         _sizes(stats, ax)
     else:

@@ -168,8 +168,7 @@ def match_column(
     ------
     OptionError, SubscriptionError : an argument cannot be used
     """
-    if not isinstance(matcher, Matcher):
-        raise OptionError(f"matcher={shown(matcher)}: a Matcher is needed")
+    checked_matcher(matcher)
     checked_choice("mode={}", mode, ("list", "count", "exists", "topk"))
     if (mode == "topk") != (k is not None):
         raise OptionError(f'mode={mode!r}, k={shown(k)}: the best matches are mode="topk" with k, how many of them')
@@ -191,6 +190,13 @@ def match_column(
         "topk": pa.list_(pa.struct({"subscription": id, "score": pa.float64()})),
     }  # fmt: skip
     return MatchColumn(matcher, mode, types[mode], hint, among, ranges, best)
+
+
+def checked_matcher(matcher: object) -> Matcher:
+    """Returns the argument, which must be a matcher. Raises OptionError: it is something else."""
+    if not isinstance(matcher, Matcher):
+        raise OptionError(f"matcher={shown(matcher)}: a Matcher is needed")
+    return matcher
 
 
 def function_name(name: object, own: Collection[str] = ()) -> str:

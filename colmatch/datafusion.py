@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from colmatch.columns import ColumnMode, function_name, match_column
 from colmatch.declared import schema_of
-from colmatch.errors import DependencyError
+from colmatch.errors import DependencyError, OptionError, shown
 from colmatch.matcher import Matcher
 from colmatch.matching.range_worker import RangeNames
 from colmatch.matching.topk.arguments import Score
@@ -78,9 +78,11 @@ def register(
         a function
     """
     try:
-        from datafusion import udf
+        from datafusion import SessionContext, udf
     except ImportError as error:
         raise DependencyError('colmatch.datafusion needs DataFusion: pip install "colmatch[datafusion]"') from error
+    if not isinstance(ctx, SessionContext):
+        raise OptionError(f"ctx={shown(ctx)}: a SessionContext of DataFusion is needed")
     column = match_column(
         matcher, mode, hint="{price: price, dest: dest}", k=k, score=score, event_weights=event_weights, ranges=ranges,
         ids=ids, tags=tags, now=now,

@@ -15,7 +15,7 @@ from weakref import WeakKeyDictionary
 import pyarrow as pa
 
 from colmatch.columns import ColumnMode, function_name, match_column
-from colmatch.errors import DependencyError
+from colmatch.errors import DependencyError, OptionError, shown
 from colmatch.matcher import Matcher
 from colmatch.matching.range_worker import RangeNames
 from colmatch.matching.topk.arguments import Score
@@ -79,6 +79,11 @@ def register(
         import duckdb
     except ImportError as error:
         raise DependencyError('colmatch.duckdb needs DuckDB: pip install "colmatch[duckdb]"') from error
+    is_default: bool = con is duckdb  # type: ignore[comparison-overlap]
+    if not is_default and not isinstance(con, duckdb.DuckDBPyConnection):
+        raise OptionError(
+            f"con={shown(con)}: a connection of DuckDB is needed, or the module duckdb for the default one"
+        )
     column = match_column(
         matcher, mode, hint=HINT, k=k, score=score, event_weights=event_weights, ranges=ranges, ids=ids, tags=tags,
         now=now,
@@ -86,7 +91,7 @@ def register(
     called = function_name(name)
     ours = MADE.setdefault(con, set())
     if called in ours:
-        with suppress(duckdb.InvalidInputException):  # it was removed since
+        with suppress(duckdb.InvalidInputException, duckdb.CatalogException):  # it was removed since, or rolled back
             con.remove_function(called)
         ours.discard(called)
     known = con.cursor().execute("SELECT DISTINCT function_name FROM duckdb_functions()").fetchall()
@@ -98,7 +103,13 @@ def register(
     matched.__annotations__ = {}  # which DuckDB would read
     # Where parameters are declared, DuckDB casts what comes, and takes absent fields to be NULL.
     make: Any = con.create_function
-    make(called, matched, None, _sql_type(column.type), type="arrow", null_handling="special")
+    try:
+        make(called, matched, None, _sql_type(column.type), type="arrow", null_handling="special")
+    except duckdb.NotImplementedException as error:
+        raise OptionError(
+            f"name={called!r}: a function of that name was made on this connection, and a rollback took it back: "
+            "choose another name"
+        ) from error
     ours.add(called)
 
 

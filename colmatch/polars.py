@@ -17,7 +17,7 @@ from typing import Any, Unpack
 
 import pyarrow as pa
 
-from colmatch.columns import ColumnMode, MatchColumn, match_column
+from colmatch.columns import ColumnMode, MatchColumn, checked_matcher, match_column
 from colmatch.declared import schema_of
 from colmatch.errors import DependencyError
 from colmatch.matcher import Matcher
@@ -226,7 +226,7 @@ class DataFrameMatches:
         DataFrame : event (Int64, number of the row), subscription (Int64 or String), and what is
             kept; ordered as ``Matcher.match`` does
         """
-        return pl.DataFrame(matcher.match(self._frame, ranges, keep=keep, **among))
+        return pl.DataFrame(checked_matcher(matcher).match(self._frame, ranges, keep=keep, **among))
 
     def match_topk(
         self,
@@ -244,7 +244,9 @@ class DataFrameMatches:
         -------
         DataFrame : event, subscription, score (Float64), and the columns that are kept
         """
-        return pl.DataFrame(matcher.match_topk(self._frame, k, score, event_weights, keep=keep, **among))
+        return pl.DataFrame(
+            checked_matcher(matcher).match_topk(self._frame, k, score, event_weights, keep=keep, **among)
+        )
 
     def match_lists(
         self,
@@ -260,7 +262,7 @@ class DataFrameMatches:
         ----------
         name : of the column
         """
-        found = matcher.match_lists(self._frame, ranges, **among)
+        found = checked_matcher(matcher).match_lists(self._frame, ranges, **among)
         return self._frame.with_columns(pl.Series(name, found, dtype=_dtype(found.type)))
 
     def count(
@@ -272,7 +274,7 @@ class DataFrameMatches:
         ----------
         name : of the column
         """
-        return self._frame.with_columns(pl.Series(name, matcher.count(self._frame, ranges, **among)))
+        return self._frame.with_columns(pl.Series(name, checked_matcher(matcher).count(self._frame, ranges, **among)))
 
     def exists(
         self, matcher: Matcher, ranges: RangeNames | None = None, *, name: str = "exists", **among: Unpack[Among]
@@ -283,8 +285,8 @@ class DataFrameMatches:
         ----------
         name : of the column
         """
-        return self._frame.with_columns(pl.Series(name, matcher.exists(self._frame, ranges, **among)))
+        return self._frame.with_columns(pl.Series(name, checked_matcher(matcher).exists(self._frame, ranges, **among)))
 
     def filter(self, matcher: Matcher, ranges: RangeNames | None = None, **among: Unpack[Among]) -> pl.DataFrame:
         """Returns the rows that some subscription matches."""
-        return self._frame.filter(pl.Series(matcher.exists(self._frame, ranges, **among)))
+        return self._frame.filter(pl.Series(checked_matcher(matcher).exists(self._frame, ranges, **among)))

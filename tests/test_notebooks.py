@@ -187,6 +187,8 @@ class TestPlot:
     def test_what_it_is_to_draw(self, matcher: cm.Matcher) -> None:
         with pytest.raises(cm.OptionError, match="what='hits'"):
             matcher.plot("hits")  # type: ignore[arg-type]
+        with pytest.raises(cm.OptionError, match="ax=3: Axes of matplotlib are needed"):
+            matcher.plot(ax=3)  # type: ignore[arg-type]
 
 
 def test_no_matplotlib(matcher: cm.Matcher, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -188,6 +188,11 @@ def function(name: str, *arguments: Any) -> Any:
     "lower(s) = 'x'"
     """
     plain = (text(name) or "").lower()
+    if any(isinstance(argument, Expr) and not isinstance(argument, Computing) for argument in arguments):
+        raise ExpressionError(
+            f"a condition cannot be an argument of function({plain!r}): "
+            "write the expression as a text, as in \"if(a > 1, 'x', 'y') = 'x'\""
+        )
     if plain not in FUNCTIONS:
         raise ExpressionError(f"there is no function {shown(name)}: {', '.join(sorted(FUNCTIONS))} are")
     return ColumnHandle(Subject((), computed=Computed(plain, tuple([computed(argument) for argument in arguments]))))

@@ -118,7 +118,7 @@ def predicate_text(attribute: Attribute, texts: LiteralTexts, runs: Runs, none: 
 
 
 def asks_arguments(texts: LiteralTexts, runs: Runs) -> bool:
-    """Says whether a predicate on a special function has arguments, or asks only if it is unknown."""
+    """Says whether a special function is asked for arguments, not only whether it is unknown."""
     return any(texts[key] != UNKNOWN for key, _ in texts.dense(runs))
 
 

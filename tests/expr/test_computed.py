@@ -113,6 +113,7 @@ def test_refused(text: str, says: str, column: int) -> None:
 def test_the_builder_refuses() -> None:
     for make, says in [
         (lambda: col("a") + None, "NULL and bytes"),
+        (lambda: function("if", col("a") > 1, 1, 2), "a condition cannot be an argument of function.'if'.: write"),
         (lambda: function("soundex", col("s")), "there is no function 'soundex'"),
         (lambda: col("a").cast(int), "cast takes the name of a type"),
         (lambda: col("a").isin([col("b")]), "a value is needed here"),

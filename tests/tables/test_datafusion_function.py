@@ -71,6 +71,8 @@ def test_structs_that_are_null_and_no_rows(ctx: Any, matcher: cm.Matcher) -> Non
 
 
 def test_errors(ctx: Any, matcher: cm.Matcher) -> None:
+    with pytest.raises(cm.OptionError, match="ctx=None: a SessionContext"):
+        register(None, "alerts", matcher)
     register(ctx, "alerts", matcher)
     with pytest.raises(Exception, match="coercion from .*prize"):
         ctx.sql(f"SELECT alerts({STRUCT.replace('{price:', '{prize:')}) FROM events").to_pylist()

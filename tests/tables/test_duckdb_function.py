@@ -112,6 +112,22 @@ def test_names(con: Any, matcher: cm.Matcher) -> None:
     assert column(con, "SELECT aLERTS(given) FROM given LIMIT 5") == matcher.count(EVENTS).tolist()
 
 
+@pytest.mark.parametrize("con", [None, "alerts.duckdb", 3])
+def test_a_connection_is_needed(con: Any, matcher: cm.Matcher) -> None:
+    with pytest.raises(cm.OptionError, match="con=.*: a connection of DuckDB is needed"):
+        register(con, "alerts", matcher)
+
+
+def test_a_name_that_a_rollback_took_back(con: Any, matcher: cm.Matcher) -> None:
+    con.begin()
+    register(con, "alerts", matcher)
+    con.rollback()
+    with pytest.raises(cm.OptionError, match="name='alerts': .* a rollback took it back: choose another"):
+        register(con, "alerts", matcher)
+    register(con, "mine", matcher)  # as the error says
+    assert column(con, "SELECT mine(given) FROM given LIMIT 5") == matcher.match_lists(EVENTS).to_pylist()
+
+
 def test_the_default_connection(matcher: cm.Matcher) -> None:
     register(duckdb, "colmatch_alerts", matcher, "count")
     try:

@@ -157,8 +157,12 @@ def test_errors(matcher: cm.Matcher, frame: Any) -> None:
     whole = cm.Matcher.build({1: "n = 1"}, {"n": "int64"})
     with pytest.raises(Exception, match=r"column 'n': 1.5 is double"):
         pl.LazyFrame({"n": [1.0, 1.5]}).colmatch.count(whole).collect()
-    with pytest.raises(cm.OptionError, match="a Matcher is needed"):
-        frame.lazy().colmatch.count("alerts.cm")
+    for given in (frame, frame.lazy()):
+        for call in ("match", "match_lists", "count", "exists", "filter"):
+            with pytest.raises(cm.OptionError, match="matcher='alerts.cm': a Matcher is needed"):
+                getattr(given.colmatch, call)("alerts.cm")
+        with pytest.raises(cm.OptionError, match="matcher='alerts.cm': a Matcher is needed"):
+            given.colmatch.match_topk("alerts.cm", 3)
 
 
 def test_the_module_hides_polars_from_nobody() -> None:
