@@ -119,19 +119,19 @@ class Rejected(NamedTuple):
     position: tuple[int, int] | None
     message: str
 
-    @staticmethod
-    def of_list(entry: Sequence[Any]) -> Rejected:
-        """Returns what JSON has as a list of the three.
 
-        Raises ValueError, TypeError: it is not a list of these.
-        """
-        id, position, message = entry
-        line, column = position or (0, 0)
-        if not (isinstance(id, int | str) and isinstance(line, int) and isinstance(column, int)):
-            raise ValueError("what was left out has a value of another type than it should")
-        if not isinstance(message, str):
-            raise ValueError("what was left out has a message that is no text")
-        return Rejected(id, (line, column) if position else None, message)
+def rejected_of(entry: Sequence[Any]) -> Rejected:
+    """Returns a rejected subscription that JSON has as a list of its fields.
+
+    Raises ValueError, TypeError: the list has other values.
+    """
+    id, position, message = entry
+    line, column = position or (0, 0)
+    if not (isinstance(id, int | str) and isinstance(line, int) and isinstance(column, int)):
+        raise ValueError("what was left out has a value of another type than it should")
+    if not isinstance(message, str):
+        raise ValueError("what was left out has a message that is no text")
+    return Rejected(id, (line, column) if position else None, message)
 
 
 @lru_cache(128)  # a name that is missing is missing from many expressions

@@ -28,6 +28,7 @@ from colmatch.errors import (
     StoreError,
     SubscriptionError,
     near,
+    rejected_of,
     shown,
 )
 
@@ -414,7 +415,7 @@ def _finished(
             raise StoreError(f"{folder.address} was changed by another call meanwhile: call again")
         manifest = replace(manifest, name=publish(folder, manifest))
         sweep(folder, manifest, before)
-    rejected = [Rejected.of_list(one) for answer in answers for one in answer["rejected"]]
+    rejected = [rejected_of(one) for answer in answers for one in answer["rejected"]]
     written = tuple(sorted(answer["number"] for answer in answers))
     return replace(_summary(folder, manifest), written=written, rejected=tuple(rejected))
 

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from colmatch import arguments
-from colmatch.errors import ColmatchError, Rejected, StoreError, shown
+from colmatch.errors import ColmatchError, StoreError, rejected_of, shown
 from colmatch.events.sample import checked_sample
 from colmatch.events.vocabulary import Vocabulary
 from colmatch.indexing.base import Built
@@ -125,7 +125,7 @@ def _decoded(header: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]], tr
         ids=ids_of_arrays(_ids(arrays, trusted)),
         reason=header["reason"],
         local_literal=header["local_literal"],
-        rejected=by_id(map(Rejected.of_list, header["rejected"])),
+        rejected=by_id(map(rejected_of, header["rejected"])),
         sample=_typed("sample", layout.U8, arrays),
         tags=_tags(arrays, trusted),
         updates=header["updates"],

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from colmatch.arrays.frozen import contiguous
 from colmatch.arrays.ranges import distinct, members, ranges_of, rows_of, sizes_of
-from colmatch.errors import Rejected, StoreError
+from colmatch.errors import Rejected, StoreError, rejected_of
 from colmatch.events.sample import checked_sample
 from colmatch.indexing.sound import codes_are_sound, predicates_are_sound
 from colmatch.kernels.layout import ATTR_MASK, I64, KEY_MAX, KEY_MIN, U8, Literals
@@ -238,7 +238,7 @@ def _rejected(records: Records) -> dict[int, list[Rejected]]:
     """Returns what each record left out that has some."""
     places = np.flatnonzero(records.counts("rejected")).tolist()
     return {
-        place: [Rejected.of_list(json.loads(line)) for line in text.split(b"\n")]
+        place: [rejected_of(json.loads(line)) for line in text.split(b"\n")]
         for place, text in zip(places, records.texts("rejected"), strict=True)
     }
 
