@@ -23,7 +23,7 @@ from colmatch.events.reader import Reader
 from colmatch.events.required import Required
 from colmatch.events.single import as_mapping, is_object, renamed, row_of
 from colmatch.kernels import layout
-from colmatch.lowering.written import LiteralTexts, asks_arguments, key_runs, predicate_text
+from colmatch.lowering.written import LiteralTexts, asks_arguments, asks_presence, key_runs, predicate_text
 from colmatch.notebook import cell, folded
 from colmatch.schema import Attribute, Attributes, Role
 from colmatch.updates.literals import whole
@@ -208,21 +208,45 @@ class _Told(NamedTuple):
 
 def _conjunction(told: _Told, c: int) -> ExplainedNode:
     preds = told.segment.predicates
-    leaves = [_predicate(told, p) for p in range(preds.first[c], preds.first[c + 1])]
+    leaves = [_leaf(told, p) for p in range(preds.first[c], preds.first[c + 1])]
     if len(preds.jump_first) and preds.jump_first[c] >= 0:
-        stack: list[ExplainedNode] = []
+        stack: list[_Leaf] = []
         for token in preds.tree[preds.tree_first[c] : preds.tree_first[c + 1]].tolist():
             if token >= 0:
                 stack.append(leaves[token])
                 continue
             size, either = (-token) // 2, token % 2 == 1
-            stack[-size:] = [_group(stack[-size:], either)]
-        return stack[0]
-    if not leaves:
-        return ExplainedNode("TRUE", True, _NOTHING)
-    if len(leaves) == 1:
-        return leaves[0]
-    return _group(leaves, False)
+            some = stack[-size:]
+            stack[-size:] = [_Leaf(_group([leaf.node for leaf in some], True) if either else _all_of(some))]
+        return stack[0].node
+    return _all_of(leaves) if leaves else ExplainedNode("TRUE", True, _NOTHING)
+
+
+class _Leaf(NamedTuple):
+    """A node, and of a predicate what it has to do with the NULLs of its subject.
+
+    ``guards`` tells that it demands a value, or that a list has no NULL element. ``negated`` is the
+    predicate that it is the NOT of, once its guards stand beside it.
+    """
+
+    node: ExplainedNode
+    subject: tuple[Any, ...] = ()
+    guards: bool = False
+    negated: ExplainedNode | None = None
+
+
+def _all_of(leaves: list[_Leaf]) -> ExplainedNode:
+    """Makes the AND of nodes, in which a NOT and its guards are one node again.
+
+    ``NOT s LIKE '%a%'`` is kept as ``s IS NOT NULL`` and ``(s LIKE '%a%') IS NOT TRUE``.
+    """
+    guarded = {leaf.subject for leaf in leaves if leaf.guards} & {leaf.subject for leaf in leaves if leaf.negated}
+    nodes = [
+        leaf.node if leaf.negated is None or leaf.subject not in guarded else leaf.negated
+        for leaf in leaves
+        if not (leaf.guards and leaf.subject in guarded)
+    ]
+    return nodes[0] if len(nodes) == 1 else _group(nodes, False)
 
 
 def _undivided(nodes: list[ExplainedNode]) -> list[ExplainedNode]:
@@ -247,7 +271,7 @@ def _factored(nodes: list[ExplainedNode]) -> ExplainedNode:
     return _group([_group([node.children[0] for node in nodes], True), *nodes[0].children[1:]], False)
 
 
-def _predicate(told: _Told, p: int) -> ExplainedNode:
+def _leaf(told: _Told, p: int) -> _Leaf:
     predicates, keys = told.segment.predicates, told.keys
     word = int(predicates.pred[p, 0])
     attr, none = word & layout.ATTR_MASK, bool(word & layout.FLAG_NONE)
@@ -256,14 +280,26 @@ def _predicate(told: _Told, p: int) -> ExplainedNode:
     found = any(lo <= key <= hi for key in keys[attr] for lo, hi in runs)
     value = _value(attribute, told.values)
     texts = LiteralTexts(told.literals, attr)
-    truth: TruthValue
+    text = predicate_text(attribute, texts, runs, none)
     if attribute.role is Role.CALL:
         is_unknown = not told.two_valued and any(part is None or part != part for part in value.values())
         truth = None if is_unknown and asks_arguments(texts, runs) and (none or not found) else found is not none
-    else:
-        sure = told.two_valued or attribute.role is Role.HAS_NULL
-        truth = not found if none else found if found or keys[attr] or sure else None
-    return ExplainedNode(predicate_text(attribute, texts, runs, none), truth, value)
+        return _Leaf(ExplainedNode(text, truth, value))
+    subject = attribute.path, attribute.key if attribute.role is Role.ENTRY else None
+    asks = asks_presence(attribute, runs)
+    is_unknown = not (told.two_valued or found or asks) and _lacks(attribute, value)
+    if not none or asks:
+        truth = found is not none if none or not is_unknown else None
+        return _Leaf(ExplainedNode(text, truth, value), subject, asks and none is (attribute.role is Role.HAS_NULL))
+    negated = ExplainedNode(f"NOT {predicate_text(attribute, texts, runs, False)}", None if is_unknown else not found, value)
+    return _Leaf(ExplainedNode(text, not found, value), subject, negated=negated)
+
+
+def _lacks(attribute: Attribute, value: Any) -> bool:
+    """Says whether a predicate that is not true of a value is Unknown of it."""
+    if isinstance(value, list) and attribute.multi:
+        return None in value
+    return value is None
 
 
 def _found(values: dict[str, Any], name: str) -> Any:

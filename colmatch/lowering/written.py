@@ -117,6 +117,11 @@ def predicate_text(attribute: Attribute, texts: LiteralTexts, runs: Runs, none: 
     return f"({text}) IS NOT TRUE" if none else text
 
 
+def asks_presence(attribute: Attribute, runs: Runs) -> bool:
+    """Says whether a predicate asks if a value, or a NULL element, is there: it is never Unknown."""
+    return attribute.role is Role.HAS_NULL or (runs == [(KEY_MIN, KEY_MAX)] and not attribute.pattern)
+
+
 def asks_arguments(texts: LiteralTexts, runs: Runs) -> bool:
     """Says whether a special function is asked for arguments, not only whether it is unknown."""
     return any(texts[key] != UNKNOWN for key, _ in texts.dense(runs))
