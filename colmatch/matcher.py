@@ -175,9 +175,9 @@ class Matcher:
         mmap : memory-map the arrays instead of reading them, so that processes share one copy
         verify : check all checksums, which reads the file once
         journal : write each update to ``path`` + ``".journal"`` before the call returns. Opening
-            applies its updates again, until ``save`` to the same path folds them in. A lock keeps
-            the journal to one matcher until that is closed or its process ends; other matchers see
-            the last save
+            applies the journal's updates again, until ``save`` to the same path folds them in. A
+            lock keeps the journal to one matcher until that is closed or its process ends; other
+            matchers see the last save
         fsync : write to the disk before the call returns, so that updates survive a power cut
         cache_bytes : size of the page cache of a file of pages, by default as it was built. Pages
             are read and checked when they are needed, so ``mmap`` and ``verify`` have no effect.
@@ -299,8 +299,8 @@ class Matcher:
     def close(self) -> None:
         """Stops a running merge and releases the journal.
 
-        A closed matcher still matches, saves and copies; it refuses updates. A matcher that is
-        never closed ends with its process.
+        A closed matcher can still be matched, saved and copied; it refuses updates. A matcher that
+        is never closed ends with its process.
         """
         self._set.close()
 
@@ -397,7 +397,7 @@ class Matcher:
         Parameters
         ----------
         event : a mapping from column to value, or an object, as for ``match_one``; absent columns
-            are NULL. Or a table of one row, as ``match`` takes it
+            are NULL. Or one row of anything that ``match`` takes
         id : id of the subscription
         now : as for ``match``
 
@@ -445,7 +445,7 @@ class Matcher:
         """The subscriptions that were left out with ``errors="collect"``, one entry for each id.
 
         An entry is removed when its id is inserted, replaced or deleted. An update keeps all of its
-        own entries, and drops the oldest entries beyond 10,000.
+        own entries, and drops the oldest others beyond 10,000 in all.
         """
         return list(self._set.now.rejected.values())
 
@@ -483,8 +483,8 @@ class Matcher:
         """Makes a subset of the subscriptions, to be passed as ``ids=``.
 
         An id without a subscription matches nothing and is no error. The subset follows the
-        matcher: a batch sees the subscriptions that have these ids or tags when it begins. It saves
-        looking the ids up again in each call.
+        matcher: a batch sees the subscriptions that have these ids or tags when it begins. A
+        prepared subset saves looking the ids up again in each call.
 
         Parameters
         ----------
@@ -538,14 +538,15 @@ class Matcher:
         ----------
         events : anything with ``__arrow_c_stream__`` or ``__arrow_c_array__``, with all columns
             that the expressions use (``columns``) unless ``Options(missing_columns="null")``. All
-            rows of a table or data frame see the same updates. A reader has no length, so it also
-            sees updates made between its batches
+            rows of a table or data frame see the same updates. A reader also sees updates made
+            between its batches
         ranges : ``{"price": ("price_low", "price_high")}``: attributes with a range instead of a
             value. Each names two columns or struct fields, the low and the high end, both included.
             The ends have the attribute's type; the attribute needs no column. One NULL end is no
-            bound; two are NULL. A subscription matches if it is true for some value of each range.
-            ``betree`` and ``bestar`` visit only predicates that meet the ranges, and ``scan`` has
-            its own kernel. All other kinds look at every condition of every subscription
+            bound; two NULL ends are a NULL value. A subscription matches if it is true for some
+            value of each range. ``betree`` and ``bestar`` visit only predicates that meet the
+            ranges, and ``scan`` has its own kernel. All other kinds look at every condition of
+            every subscription
         invalid : treatment of an event with NULL in a column that the schema declares not nullable.
             Such an event never matches. ``"skip"`` does nothing more, ``"raise"`` raises an error,
             and ``"collect"`` also returns a table of these events with the reasons
@@ -571,9 +572,9 @@ class Matcher:
 
         Raises
         ------
-        EventError : a column is absent or does not fit the schema; a range begins above its end;
-            ``keep`` names no column; or an expression does not support ranges. These are a text
-            pattern that is no prefix, and an AND of ORs with too many conditions on ranges
+        EventError : a column is absent or does not fit the schema; a range begins above its end; or
+            ``keep`` names no column. Or an expression does not support the ranges: a text pattern
+            that is no prefix, or an AND of ORs with too many conditions on them
         OptionError : ``ranges`` is not such a mapping, or names no scalar column of the schema; or
             ``invalid``, ``tags`` or ``now`` cannot be used
         """
@@ -626,7 +627,7 @@ class Matcher:
         return np.concatenate(counts) if counts else np.empty(0, np.int64)
 
     def exists(self, events: Events, ranges: RangeNames | None = None, **among: Unpack[Among]) -> NDArray[np.bool_]:
-        """Returns for each event True if any subscription matches it: (rows) bool.
+        """Returns True for each event that any subscription matches: (rows) bool.
 
         Matching of an event stops at its first match; ``bitslice`` stops at the end of the segment.
         ``ranges``, ``ids``, ``tags`` and ``now`` are as for ``match``.
@@ -705,9 +706,9 @@ class Matcher:
     def reasons(self, events: Events, by: By = "attribute", **among: Unpack[Among]) -> pa.Table:
         """Explains why subscriptions match no event, by the one cause that turned each event away.
 
-        A cause is an attribute or a predicate. A cause alone turns an event away if the
-        subscription would be true of the event with that cause taken as true. For a campaign
-        without matches, the table shows the condition to relax and the number of matches to gain.
+        A cause is an attribute or a predicate. A cause alone turns an event away if making its
+        predicates true would make the subscription true. For a campaign without matches, the table
+        shows the condition to relax and the number of matches to gain.
 
         Parameters
         ----------
@@ -722,9 +723,9 @@ class Matcher:
         -------
         pyarrow.Table : columns (subscription, attribute, predicate, events: int64). Only
             subscriptions that match none of the events are listed, in the order of ``Matcher.ids``.
-            Both names are dictionaries of strings; ``predicate`` is there only with
-            ``by="predicate"``. The cause of most events comes first. A last row, with NULL for the
-            name, counts the events without a single cause. Events with NULL in a non-nullable
+            ``attribute`` and ``predicate`` are dictionaries of strings; ``predicate`` exists only
+            with ``by="predicate"``. The cause of most events comes first. A last row, with NULL for
+            the cause, counts the events without a single cause. Events with NULL in a non-nullable
             column do not count. Predicates are those of ``explain``, in which NOT is already
             resolved
 

@@ -18,7 +18,7 @@ log = logging.getLogger("colmatch")
 
 @dataclass(frozen=True, slots=True, repr=False)
 class AutoSettings(Settings):
-    """Settings for a kind that is not chosen yet."""
+    """Settings of an index whose kind is not chosen yet."""
 
     kind = "auto"
     about = "the kind with the lowest estimated time an event; it keeps the setting that is given here"
