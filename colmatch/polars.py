@@ -123,7 +123,7 @@ class LazyFrameMatches:
         Raises
         ------
         EventError, OptionError, SubscriptionError : as from ``Matcher.match``. An absent column, or
-            one that cannot be kept, is an error at once
+            one that cannot be kept, is an error when the query is made
         """
         return self._pairs(match_column(matcher, hint=HINT, ranges=ranges, **among), keep)
 
