@@ -48,21 +48,22 @@ def register(
     tags: Any = None,
     now: Any = None,
 ) -> ScalarUDF:
-    """Makes a matcher a function of SQL: what matches each row.
+    """Registers a matcher as a SQL function that returns the matches of each row.
 
-    The function takes a struct whose fields are the columns that expressions use now, in the order
-    and of the types of ``schema``: DataFusion takes no other struct, and says so when it plans a
-    query. A struct that is NULL is an event whose columns are all NULL. Each batch sees the
-    subscriptions that there are when it is matched.
+    The function takes a struct of the columns that expressions now use, in the order and with the
+    types of ``schema``. DataFusion refuses any other struct when it plans a query. A NULL struct is
+    an event with NULL in all columns. Each batch sees the subscriptions of the moment when it is
+    matched.
 
     Parameters
     ----------
-    name : of the function; one that was registered before under that name is replaced
-    schema : of the table, as ``Schema`` takes it, or ``ctx.table("offers")``; by default the
-        matcher's. Tables that are read from files have ``string_view`` for strings
-    mode : ``"list"`` gives a list of ids, ``"count"`` how many there are, ``"exists"`` whether
-        there is any, ``"topk"`` a list of the k best, the best first: structs of subscription and
-        score
+    name : name of the function. It replaces an earlier function of this name that was registered
+        here
+    schema : schema of the table, as ``Schema`` takes it, or ``ctx.table("offers")``; by default the
+        matcher's. Tables read from files have ``string_view`` for strings
+    mode : result for each row. ``"list"`` is a list of ids, ``"count"`` their number, and
+        ``"exists"`` True if any subscription matches. ``"topk"`` is a list of the k best, the best
+        first: structs of subscription and score
     k, score, event_weights : with ``"topk"``, as for ``Matcher.match_topk``
     ranges, ids, tags, now : as for ``Matcher.match``
 
@@ -74,8 +75,8 @@ def register(
     ------
     DependencyError : DataFusion is not installed
     EventError : the schema lacks a column that expressions use
-    OptionError, SchemaError, SubscriptionError : an argument cannot be used; or DataFusion has such
-        a function
+    OptionError, SchemaError, SubscriptionError : an argument cannot be used, or DataFusion already
+        has a function of this name
     """
     try:
         from datafusion import SessionContext, udf

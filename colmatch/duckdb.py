@@ -48,32 +48,33 @@ def register(
     tags: Any = None,
     now: Any = None,
 ) -> None:
-    """Makes a matcher a function of SQL: what matches each row.
+    """Registers a matcher as a SQL function that returns the matches of each row.
 
-    The function takes a struct whose fields are the columns of the events. The name of a table is a
-    struct of all its columns, which DuckDB reads then; a struct of some columns spares the others.
-    A struct that is NULL is an event whose columns are all NULL. DuckDB calls the function for up
-    to 2,048 rows at a time, from several threads. Each time it sees the subscriptions that there
-    are.
+    The function takes a struct of an event's columns. A table's name is a struct of all its
+    columns, which DuckDB then reads; a struct of some columns spares the others. A NULL struct is
+    an event with NULL in all columns. DuckDB calls the function for up to 2,048 rows at a time,
+    from several threads. Each call sees the subscriptions of that moment.
 
-    Queries raise ``duckdb.InvalidInputException``, with the words of an ``EventError``, where the
-    struct lacks a column that the expressions use, or has one of another type. Rows are counted
-    within a batch.
+    A query raises ``duckdb.InvalidInputException`` if the struct lacks a column that the
+    expressions use, or has a column of another type. Its message is that of an ``EventError``, and
+    counts rows within a batch.
 
     Parameters
     ----------
     con : a connection; or ``duckdb``, for the default one
-    name : of the function; one that was registered before with this connection is replaced
-    mode : ``"list"`` gives a list of ids, ``"count"`` how many there are, ``"exists"`` whether
-        there is any, ``"topk"`` a list of the k best, the best first: structs of subscription and
-        score
+    name : name of the function. It replaces an earlier function of this name that was registered
+        here with the same connection
+    mode : result for each row. ``"list"`` is a list of ids, ``"count"`` their number, and
+        ``"exists"`` True if any subscription matches. ``"topk"`` is a list of the k best, the best
+        first: structs of subscription and score
     k, score, event_weights : with ``"topk"``, as for ``Matcher.match_topk``
     ranges, ids, tags, now : as for ``Matcher.match``
 
     Raises
     ------
     DependencyError : DuckDB is not installed
-    OptionError, SubscriptionError : an argument cannot be used; or DuckDB has such a function
+    OptionError, SubscriptionError : an argument cannot be used, or DuckDB already has a function of
+        this name
     """
     try:
         import duckdb

@@ -20,7 +20,7 @@ class SchemaError(ColmatchError, ValueError):
 
 
 class OptionError(ColmatchError, ValueError):
-    """An option has a value that it cannot have."""
+    """An option has a value that is not allowed."""
 
 
 class SubscriptionError(ColmatchError, ValueError):
@@ -32,9 +32,9 @@ class EventError(ColmatchError, ValueError):
 
     Attributes
     ----------
-    message : what is wrong and what would be right, without the place
-    column : what the place is called, None where all that is wrong is in ``message``
-    event : number of the event with the place, None likewise
+    message : the fault and the remedy, without the place
+    column : description of the place, such as a column; None if ``message`` tells all
+    event : number of the event at fault, or None
     """
 
     def __init__(self, message: str, *, column: str | None = None, event: int | None = None) -> None:
@@ -66,19 +66,19 @@ class KernelError(ColmatchError, RuntimeError):
 
 
 class DependencyError(ColmatchError, ImportError):
-    """An optional package, or Java, is needed and is not there.
+    """An optional package, or Java, is needed and not installed.
 
     The message says what to install.
     """
 
 
 class ExpressionError(ColmatchError, ValueError):
-    """One expression cannot be understood.
+    """One expression is invalid.
 
     Attributes
     ----------
-    message : what is wrong and what would be right, without the place
-    id : id of the subscription, or None where it has none yet
+    message : the fault and the remedy, without the place
+    id : id of the subscription, or None if it has none yet
     line, column : place in the text, from 1; None for expressions that were not written as text
     """
 
@@ -110,9 +110,9 @@ class Rejected(NamedTuple):
 
     Attributes
     ----------
-    id : of the subscription
-    position : line and column in its text, from 1; None where no place is to blame
-    message : what is wrong, without id and place
+    id : id of the subscription
+    position : line and column in its text, from 1; None if no place is at fault
+    message : the fault, without id and place
     """
 
     id: int | str

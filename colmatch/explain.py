@@ -48,11 +48,11 @@ class ExplainedNode:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Prints as a tree.
+    """The truth of each part of a subscription for one event. It prints as a tree.
 
-    ``matched`` is whether the subscription is true; ``tree`` the evaluated expression; ``missing``
-    what a predicate on a missing value is: unknown or false; ``lacking`` what the event has no
-    value of and must have.
+    ``matched`` is True if the subscription matches. ``tree`` is the evaluated expression.
+    ``missing`` is the truth of a predicate on a missing value: unknown or false. ``lacking`` lists
+    the non-nullable columns without a value in the event.
     """
 
     id: int | str
@@ -63,7 +63,7 @@ class Explanation:
     lacking: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
-        """Returns the explanation as nested dicts, for JSON: Unknown is None there."""
+        """Returns the explanation as nested dicts, for JSON. Unknown is None there."""
 
         def told(node: ExplainedNode) -> dict[str, Any]:
             value = {} if node.children or node.value is _NOTHING else {"value": node.value}

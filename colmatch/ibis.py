@@ -45,24 +45,24 @@ def hits(
     tags: Any = None,
     now: Any = None,
 ) -> Callable[[ir.Table | ir.StructValue], ir.Value]:
-    """Makes a function of a table or a struct: what matches each row.
+    """Makes a function of a table or a struct column that returns the matches of each row.
 
-    Of a table, it takes the columns that expressions use now. A struct has the columns of the
-    events for fields; one that is NULL is an event whose columns are all NULL. Each batch sees the
-    subscriptions that there are when it is matched.
+    A table needs the columns that expressions now use. A struct has the columns of an event as its
+    fields; a NULL struct is an event with NULL in all columns. Each batch sees the subscriptions of
+    the moment when it is matched.
 
     Parameters
     ----------
-    mode : ``"list"`` gives a list of ids, ``"count"`` how many there are, ``"exists"`` whether
-        there is any, ``"topk"`` a list of the k best, the best first: structs of subscription and
-        score
+    mode : result for each row. ``"list"`` is a list of ids, ``"count"`` their number, and
+        ``"exists"`` True if any subscription matches. ``"topk"`` is a list of the k best, the best
+        first: structs of subscription and score
     k, score, event_weights : with ``"topk"``, as for ``Matcher.match_topk``
     ranges, ids, tags, now : as for ``Matcher.match``
 
     Returns
     -------
-    Callable : takes a table or a struct column, and returns a column. It raises EventError where
-        these lack a column that expressions use
+    Callable : takes a table or a struct column, and returns a column. It raises EventError if the
+        argument lacks a column that expressions use
 
     Raises
     ------

@@ -50,11 +50,11 @@ def kinds() -> list[IndexName]:
 
 
 class Matcher:
-    """A set of subscriptions, indexed: made by ``Matcher.build`` or ``Matcher.open``.
+    """An indexed set of subscriptions, made by ``Matcher.build`` or ``Matcher.open``.
 
-    A matcher may be used by several threads at once; each gets working memory of its own.
-    ``insert``, ``delete`` and ``replace`` change it: a batch of events sees all of such an update
-    or nothing of it, and every batch that begins after it sees it.
+    Several threads may use a matcher at once; each thread gets its own working memory. ``insert``,
+    ``delete`` and ``replace`` are updates. A batch of events sees a whole update or none of it.
+    Every batch that begins after the update sees it.
 
     Attributes
     ----------
@@ -97,33 +97,35 @@ class Matcher:
         subscriptions : ``{id: text}``, an iterable of ``(id, text or expression)``, an Arrow table
             with columns ``id`` and ``expression`` (any object with the Arrow C stream or array
             protocol), or a ``PredicateTable``. Ids are int64 or strings, and unique
-        schema : what ``Schema`` takes: a schema of Arrow or Spark, a table or data frame, ``{name:
-            type}``, a text such as ``"age bigint, city string"``; or, in the language of be-tree,
-            what ``colmatch.betree.Domains`` takes. An event without a value of a field that is not
-            nullable matches nothing
-        index : name of a kind of index, ``"auto"`` for that with the lowest estimated time an
-            event, or either with settings, as ``colmatch.index`` makes it
-        sample : some events, as ``match`` takes them, that are like those to come: they tell which
-            values are frequent. A few thousand are enough. Up to 4,096 of them become a part of the
-            matcher and of its saved form, and count again with each index that updates build
+        schema : anything that ``Schema`` takes: a schema of Arrow or Spark, a table or data frame,
+            ``{name: type}``, or a text such as ``"age bigint, city string"``. In the language of
+            be-tree, also anything that ``colmatch.betree.Domains`` takes. An event with NULL in a
+            non-nullable field matches nothing
+        index : name of an index kind, or its settings from ``colmatch.index``. ``"auto"`` picks the
+            kind with the lowest estimated time per event
+        sample : events as ``match`` takes them, similar to the events to come. The index counts in
+            them how often values occur; a few thousand are enough. The matcher and its saved form
+            keep up to 4,096 of them, and updates that build an index count them again
         errors : ``"raise"`` the first error, or ``"collect"``: leave bad expressions out and list
             them in ``rejected``
-        language : of the expressions: ``"sql"``, or ``"betree"``, that of the be-tree library
-        missing : what is said of a value that is missing: ``"unknown"``, as in SQL, or ``"false"``:
-            then all predicates but IS NULL are false of it, also ``<>`` and ``NOT IN``, and NOT
-            makes true of false. By default as in the language: unknown in SQL, false in be-tree's
-        constants : ``{id: {"flight_id": 7}}``, with which be-tree's expressions are read; of a
-            table, its column ``constants``
-        tags : ``{id: ["tenant-7"]}``, or a table (id, tags): what some subscriptions have for tags,
-            by which ``match(events, tags=...)`` chooses among them. Of a table of expressions, its
-            column ``tags``: lists of strings, or a string for a single one
+        language : language of the expressions: ``"sql"``, or ``"betree"`` for that of the be-tree
+            library
+        missing : truth of a predicate on a missing value: ``"unknown"``, as in SQL, or ``"false"``.
+            With ``"false"``, every predicate but IS NULL is false, also ``<>`` and ``NOT IN``, and
+            NOT turns false into true. The default is unknown in SQL and false in be-tree's language
+        constants : constants for be-tree expressions: ``{id: {"flight_id": 7}}``. A table of
+            subscriptions has them in its column ``constants``
+        tags : tags of the subscriptions: ``{id: ["tenant-7"]}``, or a table (id, tags).
+            ``match(events, tags=...)`` selects subscriptions by their tags. A table of expressions
+            has tags in its column ``tags``: lists of strings, or a string for a single tag
         options : ``Options``, or a mapping of some of them
         progress : show a bar on standard error while expressions are read
 
         Raises
         ------
-        ExpressionError : an expression cannot be understood; says which, where and why
-        SubscriptionError, SchemaError, OptionError : the arguments cannot be used
+        ExpressionError : an expression is invalid. The message names the subscription, the place
+            and the reason
+        SubscriptionError, SchemaError, OptionError : an argument cannot be used
         """
         requested = Language.asked_for(language, missing)
         given = taken_in(subscriptions, schema, index, options, errors, requested, constants, tags, progress)
@@ -136,14 +138,14 @@ class Matcher:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the matcher to one file, atomically.
 
-        Readers of an older file under that name are not disturbed. A journal of the matcher is
-        folded in where it is saved to its own file; any other file is a copy without one.
+        Readers of an older file under that name are not disturbed. Saving a matcher to its own file
+        folds its journal in. Any other file is a copy without a journal.
 
         Raises
         ------
-        StoreError : ``path`` cannot be the name of a file, or is a folder, a pipe or a device; or
-            it has a journal with updates that are not this matcher's, or that is being written
-        OSError : as from the built-in ``open``. Whatever is raised, ``path`` is as it was
+        StoreError : ``path`` cannot be the name of a file, or is a folder, a pipe or a device. Or
+            its journal is in use, or holds updates that this matcher lacks
+        OSError : as from the built-in ``open``. After any error, ``path`` is unchanged
         """
         name = saved.file_name(path)
         if isinstance(self._set, MemorySet):
@@ -166,32 +168,36 @@ class Matcher:
         trusted: bool = False,
         options: Options | Mapping[str, Any] | None = None,
     ) -> Matcher:
-        """Opens a saved matcher, or a file of pages that one lives in (index ``pbtree``).
+        """Opens a saved matcher, or a file of pages (index ``pbtree``).
 
         Parameters
         ----------
-        mmap : map the arrays instead of reading them, so that processes share one copy
+        mmap : memory-map the arrays instead of reading them, so that processes share one copy
         verify : check all checksums, which reads the file once
-        journal : write each update to ``path`` + ``".journal"`` before the call returns, and do
-            those again that are there, until ``save`` to the same path. One matcher at a time is
-            open so, until it is closed or its process ends; others see the last save
-        fsync : write to the disk before the call returns, so that updates outlast a power cut
-        cache_bytes : of a file of pages, what is held of it in memory, by default as it was built.
-            Its pages are read when they are needed and checked then, so ``mmap`` and ``verify``
-            mean nothing for it, and updates are in it without a journal
-        trusted : take the arrays of a file as they are, because you have written it yourself. By
-            default they are checked first, so that no crafted file leads out of them. An index that
-            cannot be checked so is made anew (the guide, docs/files.md, "Files from elsewhere")
-        options : what belongs to who opens it: options that can be changed, and the time zone where
-            nothing depends on it. Of an ``Options``, what is not the default is set; a mapping sets
-            what it names. All else is as it was built
+        journal : write each update to ``path`` + ``".journal"`` before the call returns. Opening
+            applies the journal's updates again, until ``save`` to the same path folds them in. A
+            lock keeps the journal to one matcher until that is closed or its process ends; other
+            matchers see the last save
+        fsync : write to the disk before the call returns, so that updates survive a power cut
+        cache_bytes : size of the page cache of a file of pages, by default as it was built. Pages
+            are read and checked when they are needed, so ``mmap`` and ``verify`` have no effect.
+            Such a file holds its updates without a journal
+        trusted : use the arrays of a file unchecked, because you have written it yourself. By
+            default they are checked first, so that a crafted file cannot make kernels read outside
+            them. An index without such a check is built anew (the guide, docs/files.md, "Files from
+            elsewhere")
+        options : options to change on opening: any that a running matcher can change, and the time
+            zone if no expression depends on it. An ``Options`` sets its non-default values; a
+            mapping sets its entries. Everything else stays as built
 
         Raises
         ------
-        OptionError : ``options`` differ in what the index was built with; ``cache_bytes`` is no
-            size of a cache, or the file has none; or ``journal`` is asked for where there are pages
-        StoreError : the file is damaged, foreign, or of another format version, or ``path`` no name
-            of a file; or the journal is in use, damaged (it says where), or of another save
+        OptionError : ``options`` change what the index was built with; ``cache_bytes`` is not a
+            valid size, or the file is not a file of pages; or ``journal`` is set for a file of
+            pages
+        StoreError : the file is damaged, foreign, or of another format version, or ``path`` cannot
+            be the name of a file. Or the journal is in use, of another save, or damaged (the
+            message has the place)
         OSError : as from the built-in ``open``
         """
         flags = {"mmap": mmap, "verify": verify, "journal": journal, "fsync": fsync, "trusted": trusted}
@@ -208,7 +214,7 @@ class Matcher:
         return cls(saved.load(name, mmap, verify, journal, fsync, trusted))._with(options)
 
     def _with(self, options: Options | Mapping[str, Any] | None) -> Matcher:
-        """Returns this matcher with options of who opens it; else it is closed."""
+        """Returns this matcher with options changed on opening; closes it on an error."""
         try:
             if options is not None:
                 opened = self.options.opened_with(options, self.local_literal)
@@ -224,40 +230,40 @@ class Matcher:
     # Changing
 
     def insert(self, subscriptions: Any, errors: Errors = "raise", constants: Any = None, tags: Any = None) -> None:
-        """Adds subscriptions: either all, or with an error none.
+        """Adds subscriptions: all of them, or none after an error.
 
         Parameters
         ----------
         subscriptions : as ``build`` takes them. They are read before the update begins, so their
-            source may update the matcher itself. Ids are of the type of those that are there; an
-            empty matcher takes either type
+            source may itself update the matcher. Ids have the type of the present ids; an empty
+            matcher takes either type
         errors : ``"raise"`` the first error, or ``"collect"``: leave bad expressions out and list
             them in ``rejected``
         constants, tags : as for ``build``
 
         Raises
         ------
-        SubscriptionError : an id is there already, or given twice, or of another type
-        ExpressionError : an expression cannot be understood
+        SubscriptionError : an id is already present, given twice, or of another type
+        ExpressionError : an expression is invalid
         OptionError : the matcher is closed, or another update of the same thread is not finished,
-            as in a signal handler; or the kind of index refuses what comes. Of up to 512 at a time,
-            it is not asked before they are merged: what it refuses then is matched by another kind,
-            and ``stats()`` says so
-        StoreError : the journal cannot be written; nothing has changed then
+            as in a signal handler; or the index kind refuses the subscriptions. Up to 512 at a time
+            are checked only when they are merged. Another kind then matches the refused ones, and
+            ``stats()`` has the reason
+        StoreError : the journal cannot be written. The matcher is unchanged
         """
         self._set.insert(subscriptions, errors, replace=False, constants=constants, tags=tags)
 
     def replace(self, subscriptions: Any, errors: Errors = "raise", constants: Any = None, tags: Any = None) -> None:
-        """Adds subscriptions in the place of those that have the same ids, in one step.
+        """Adds subscriptions, replacing those with the same ids in one step.
 
-        Arguments and errors are those of ``insert``, but an id may be there already or not. What is
-        left out as bad leaves what it would have replaced. A subscription has the tags that come
-        with it, and none of the one that it replaces.
+        Arguments and errors are those of ``insert``, but an id may already be present. A bad
+        expression that is left out does not remove the old subscription. The new subscription has
+        only its own tags; the old tags are dropped.
         """
         self._set.insert(subscriptions, errors, replace=True, constants=constants, tags=tags)
 
     def delete(self, ids: Any) -> None:
-        """Removes subscriptions: either all, or with an error none.
+        """Removes subscriptions: all of them, or none after an error.
 
         Parameters
         ----------
@@ -265,36 +271,36 @@ class Matcher:
 
         Raises
         ------
-        SubscriptionError : there is no subscription of some id
+        SubscriptionError : an id has no subscription
         OptionError, StoreError : as from ``insert``
         """
         self._set.delete(ids)
 
     def compact(self, sample: Events | None = None) -> None:
-        """Merges all subscriptions into one index, without those that were deleted.
+        """Merges all subscriptions into one index, without the deleted ones.
 
-        Merges are made beside batches and updates as they are due; this one has ended when the
-        call returns.
+        Other merges run in the background, beside batches and updates. This merge is finished when
+        the call returns.
 
         Parameters
         ----------
-        sample : events that take the place of those of ``build``, as there; an update of its own.
-            The index is built anew with them in any case. An empty sample counts nothing. By
-            default they are the events that were observed, if ``Options(observe=...)`` says so
+        sample : events that replace the sample of ``build``, as an update of its own. The index is
+            built anew with them in any case. An empty sample counts nothing. The default is the
+            observed events, if ``Options(observe=...)`` keeps any
 
         Raises
         ------
         EventError : the events of the sample do not fit the schema
-        OptionError : the kind of index refuses the subscriptions, or the matcher is closed. Nothing
-            has changed then, as with any other error
+        OptionError : the index kind refuses the subscriptions, or the matcher is closed. The
+            matcher is unchanged, as after any other error
         """
         self._set.compact(sample)
 
     def close(self) -> None:
-        """Ends what runs beside the caller: a merge is given up, and the journal let go of.
+        """Stops a running merge and releases the journal.
 
-        Batches can still be matched, saved and copied; updates are refused. What is not closed ends
-        with its process.
+        A closed matcher can still be matched, saved and copied; it refuses updates. A matcher that
+        is never closed ends with its process.
         """
         self._set.close()
 
@@ -326,11 +332,12 @@ class Matcher:
 
     @property
     def options(self) -> Options:
-        """The options that it was built with; those of ``options.RUNNING`` can be changed.
+        """The options of the matcher; those in ``options.RUNNING`` can be changed.
 
         Raises
         ------
-        OptionError : an option differs that the index was built with, or does not suit its kind
+        OptionError : the new options change one that the index was built with, or do not suit its
+            kind
         """
         return self._set.options
 
@@ -345,7 +352,7 @@ class Matcher:
 
     @property
     def missing(self) -> Missing:
-        """Returns what is said of a value that is missing: unknown or false."""
+        """The truth of a predicate on a missing value: unknown or false."""
         return self._set.language.missing
 
     @property
@@ -362,7 +369,7 @@ class Matcher:
 
     @property
     def paths(self) -> list[tuple[str, ...]]:
-        """Columns that the expressions use, and fields of structs, such as ``("user", "age")``."""
+        """Columns and struct fields that the expressions use, such as ``("user", "age")``."""
         return list(dict.fromkeys(path for attribute in self._set.now.attributes for path in attribute.paths))
 
     @property
@@ -377,10 +384,10 @@ class Matcher:
 
     @property
     def columns(self) -> list[str]:
-        """Top-level columns that events need; all others may be left out of them.
+        """Top-level columns that events must have.
 
-        They are those that the expressions use, and those that must be defined: that the schema
-        declares not nullable.
+        They are the columns that the expressions use, and those that the schema declares not
+        nullable. Events may lack all others.
         """
         return self.columns_with()
 
@@ -389,46 +396,47 @@ class Matcher:
 
         Parameters
         ----------
-        event : a mapping from column to value, or an object, as for ``match_one``: a name that it
-            lacks is NULL; or anything with one row that ``match`` takes
-        id : of the subscription
+        event : a mapping from column to value, or an object, as for ``match_one``; absent columns
+            are NULL. Or one row of anything that ``match`` takes
+        id : id of the subscription
         now : as for ``match``
 
         Raises
         ------
-        SubscriptionError : there is no such subscription
-        EventError : not one row, or it does not fit the schema, or the row lacks a column that
-            this subscription uses
+        SubscriptionError : the id has no subscription
+        EventError : the event is not one row, does not fit the schema, or the row lacks a column
+            that this subscription uses
         """
         parts = self._set.parts_of(id)
         return explain(parts, event, id, clock_of(now, parts.schema, parts.options.timezone))
 
     def plot(self, what: Chart = "sizes", ax: Axes | None = None) -> Axes:
-        """Draws where the memory is, or what an event is estimated to cost with each kind of index.
+        """Draws the memory of each part, or the estimated time per event of each index kind.
 
         Parameters
         ----------
-        what : ``"sizes"``, megabytes of the arrays of each part; ``"costs"``, microseconds an event
-            as ``index="auto"`` compares them, on a logarithmic axis
-        ax : Axes of matplotlib to draw into; by default those of a new figure
+        what : ``"sizes"``, megabytes of the arrays of each part; ``"costs"``, microseconds per
+            event as ``index="auto"`` compares them, on a logarithmic axis
+        ax : matplotlib Axes to draw into; by default those of a new figure
 
         Returns
         -------
-        Axes : those that were drawn into
+        Axes : the given or new Axes
 
         Raises
         ------
         DependencyError : matplotlib is not installed
-        OptionError : ``what`` is something else, or costs are asked for of a file of pages
+        OptionError : ``what`` has another value, or costs are asked for a file of pages
         """
         return draw(self.stats(), what, ax)
 
     def stats(self) -> dict[str, Any]:
-        """Returns sizes, the bytes of each array, the kind of index, its settings and why.
+        """Returns sizes, the bytes of each array, and the index kind with its settings and reason.
 
-        ``segments`` lists what is indexed together, the oldest first. ``updates`` and ``merges``
-        count what was done since the build. ``merge_error`` is what the last merge failed with, and
-        ``journal`` has path, records and bytes; either may be None.
+        ``segments`` lists the segments, the oldest first. A segment is a group of subscriptions
+        that are indexed together. ``updates`` and ``merges`` count the updates and merges since the
+        build. ``merge_error`` is the error of the last merge, or None. ``journal`` has path,
+        records and bytes, or is None.
         """
         return Figures(self._set.stats())
 
@@ -436,27 +444,28 @@ class Matcher:
     def rejected(self) -> list[Rejected]:
         """The subscriptions that were left out with ``errors="collect"``, one entry for each id.
 
-        An entry goes when its id is inserted, replaced or deleted. An update keeps all that it
-        leaves out, and of older entries so many that there are 10,000 at most.
+        An entry is removed when its id is inserted, replaced or deleted. An update keeps all of its
+        own entries, and drops the oldest others beyond 10,000 in all.
         """
         return list(self._set.now.rejected.values())
 
     @property
     def local_literal(self) -> str | None:
-        """A timestamp literal that was read in ``Options.timezone``, None where there was none.
+        """A timestamp literal that was read in ``Options.timezone``, or None.
 
-        Or what is computed by its clocks: ``hour(at)``. It stays known when it is deleted.
+        It may also be a value computed in that zone, such as ``hour(at)``. It stays known when its
+        subscription is deleted.
         """
         return self._set.now.local_literal
 
     @property
     def moded_value(self) -> str | None:
-        """A computed value that means something else with the other ``Options.ansi``, or None."""
+        """A computed value whose result depends on ``Options.ansi``, or None."""
         return moded_value(self._set.now.attributes)
 
     @property
     def sized_column(self) -> str | None:
-        """A list or map whose ``size`` is asked for, None where there is none."""
+        """A list or map column whose ``size`` an expression uses, or None."""
         return sized_column(self._set.now.attributes)
 
     @property
@@ -467,26 +476,25 @@ class Matcher:
     # Matching
 
     def columns_with(self, ranges: RangeNames | None = None, now: Any = None) -> list[str]:
-        """Returns the top-level columns that events need if ranges, or the time, are given."""
+        """Returns the top-level columns that events need with these ranges or this time."""
         return self._workers.columns(self._workers.request(ranges, {"now": now}))
 
     def subset(self, ids: Any = None, tags: Any = None) -> Subset:
-        """Prepares some subscriptions to be matched among: what ``ids=`` takes.
+        """Makes a subset of the subscriptions, to be passed as ``ids=``.
 
-        That an id has no subscription is no error: it matches nothing. The subset follows the
-        matcher: what has one of its ids, or tags, when a batch begins is in it, be it inserted or
-        replaced since. Where many events are matched among the same ids, this spares looking them
-        up again.
+        An id without a subscription matches nothing and is no error. The subset follows the
+        matcher: a batch sees the subscriptions that have these ids or tags when it begins. A
+        prepared subset saves looking the ids up again in each call.
 
         Parameters
         ----------
-        ids : any iterable, or an array of Arrow or numpy; by default those of all subscriptions
-        tags : of these, those that have any of these tags, as for ``match``; by default all
+        ids : any iterable, or an array of Arrow or numpy; by default the ids of all subscriptions
+        tags : keep only subscriptions with any of these tags, as for ``match``; by default all
 
         Raises
         ------
-        SubscriptionError : they are no list of ids, or of another type than those of the matcher
-        OptionError : ``tags`` is no list of strings, or nothing is said
+        SubscriptionError : ``ids`` is not a list of ids, or has another type than the matcher's ids
+        OptionError : ``tags`` is not a list of strings, or neither argument is given
         """
         found = subset_of(ids, tags, self._set.now)
         if found is None:
@@ -524,50 +532,51 @@ class Matcher:
         keep: Keep = None,
         **among: Unpack[Among],
     ) -> Any:
-        """Finds which subscriptions are true for which events.
+        """Finds the subscriptions that are true for each event.
 
         Parameters
         ----------
         events : anything with ``__arrow_c_stream__`` or ``__arrow_c_array__``, with all columns
             that the expressions use (``columns``) unless ``Options(missing_columns="null")``. All
-            rows of a table or data frame see the same updates. A reader, which has no length, sees
-            those that are made between its batches
-        ranges : ``{"price": ("price_low", "price_high")}``: columns or fields of structs that are
-            ranges in the events, from the value of one column to that of another, both included.
-            These have the attribute's type; the attribute need have no column of its own. NULL is
-            no bound, NULL twice is NULL. A subscription matches if it is true of some value of each
-            range. ``betree`` and ``bestar`` visit only what ranges meet, ``scan`` has a kernel of
-            its own; with all other kinds every condition of every subscription is looked at
-
-        invalid : what becomes of an event that lacks what must be defined, a column that the schema
-            declares not nullable. It matches nothing: with ``"skip"``, that is all; ``"raise"`` is
-            an error; with ``"collect"`` a second table is returned, which says which and why
-        keep : columns of the events that go into the result, as many times as their row matches:
-            a name, or several. A name that differs in case alone will do
-        ids : only subscriptions that have one of these are found: what ``subset`` takes or returns
-        tags : only subscriptions that have any of these tags are found: an iterable of strings, or
-            an array of Arrow. With ``ids``, a subscription needs one of the ids and one of the
-            tags. A tag that no subscription has is no error
-        now : what time it is for all events, for the special functions: a datetime, or seconds
-            since 1970 began in UTC. Their clocks and ``now`` need no columns then, and columns of
-            these names count for nothing. Columns of whole numbers have whole seconds. A datetime
-            without a zone is one in ``Options(timezone=...)``
+            rows of a table or data frame see the same updates. A reader also sees updates made
+            between its batches
+        ranges : ``{"price": ("price_low", "price_high")}``: attributes with a range instead of a
+            value. Each names two columns or struct fields, the low and the high end, both included.
+            The ends have the attribute's type; the attribute needs no column. One NULL end is no
+            bound; two NULL ends are a NULL value. A subscription matches if it is true for some
+            value of each range. ``betree`` and ``bestar`` visit only predicates that meet the
+            ranges, and ``scan`` has its own kernel. All other kinds look at every condition of
+            every subscription
+        invalid : treatment of an event with NULL in a column that the schema declares not nullable.
+            Such an event never matches. ``"skip"`` does nothing more, ``"raise"`` raises an error,
+            and ``"collect"`` also returns a table of these events with the reasons
+        keep : columns of the events to add to the result: a name, or several. Each match repeats
+            its row's values. Upper and lower case may differ
+        ids : search only subscriptions with these ids: anything that ``subset`` takes or returns
+        tags : search only subscriptions with any of these tags: an iterable of strings, or an array
+            of Arrow. With ``ids``, a subscription needs one of the ids and one of the tags. A tag
+            without subscriptions is no error
+        now : current time for the special functions, one for all events: a datetime, or seconds
+            since 1970-01-01 in UTC. It replaces their clock columns and the column ``now``, which
+            events then need not have. Whole-number clock columns get whole seconds. A datetime
+            without a zone is read in ``Options(timezone=...)``
 
         Returns
         -------
         pyarrow.Table : columns (event: int64 number of the row, subscription: type of the ids, and
-            the columns that are kept, as the events have them), ordered by event. The subscriptions
-            of one event are in the order of ``Matcher.ids``, whatever kind the index is, unless
-            ``Options(order="any")`` says that any order will do. With ``invalid="collect"`` a pair
-            of this and a table (event, column: what it lacks, reason), ordered by event
+            the kept columns under the events' names), ordered by event. String views and run-end
+            encoded columns become plain ones. The subscriptions of one event have the order of
+            ``Matcher.ids`` with every kind, unless ``Options(order="any")``. With
+            ``invalid="collect"``, a pair of this table and a table (event, column: the one with
+            NULL, reason), ordered by event
 
         Raises
         ------
-        EventError : a column is not there, or does not fit the schema; a range begins above its
-            end; or some expression cannot be asked of ranges: a text pattern that is no prefix, or
-            an AND of ORs with too many conditions on them; or ``keep`` names no column
-        OptionError : ``ranges`` is no such mapping, or what it names is no scalar of the schema; or
-            ``invalid``, ``tags`` or ``now`` is something else
+        EventError : a column is absent or does not fit the schema; a range begins above its end; or
+            ``keep`` names no column. Or an expression does not support the ranges: a text pattern
+            that is no prefix, or an AND of ORs with too many conditions on them
+        OptionError : ``ranges`` is not such a mapping, or names no scalar column of the schema; or
+            ``invalid``, ``tags`` or ``now`` cannot be used
         """
         invalid = checked_choice("invalid={}", invalid, get_args(Invalid))
         asked = self._workers.request(ranges, among)
@@ -588,10 +597,10 @@ class Matcher:
     def match_batches(
         self, events: Events, ranges: RangeNames | None = None, *, keep: Keep = None, **among: Unpack[Among]
     ) -> pa.RecordBatchReader:
-        """Returns a reader of what ``match`` returns, piece by piece as results come.
+        """Returns a reader of the result of ``match``, piece by piece.
 
-        Memory does not follow the size of the input. Nothing is matched before the first piece is
-        read. DuckDB, polars and others read it as a table.
+        Memory does not grow with the size of the input. Matching begins when the first piece is
+        read. DuckDB, polars and others read the reader as a table.
         """
         asked = self._workers.request(ranges, among)
         given, request, schema = self._workers.keeping(events, keep, asked, self._set.now.result_schema)
@@ -600,10 +609,10 @@ class Matcher:
     def match_lists(
         self, events: Events, ranges: RangeNames | None = None, **among: Unpack[Among]
     ) -> pa.ChunkedArray[Any]:
-        """Returns the ids that match each event: list<id> array, one list a row, in row order.
+        """Returns the ids that match each event: list<id> array, one list per row, in row order.
 
-        Ids within a list are in the order that ``match`` has. ``ranges``, ``ids``, ``tags`` and
-        ``now`` as for ``match``. A frame's index is not in them: the guide says how to add it.
+        Ids within a list have the order of ``match``. ``ranges``, ``ids``, ``tags`` and ``now`` are
+        as for ``match``. The array has no index of a data frame; the guide shows how to add one.
         """
         type = self._set.now.id_type
         lists = self._workers.lists(events, type, self._workers.request(ranges, among))
@@ -612,16 +621,16 @@ class Matcher:
     def count(self, events: Events, ranges: RangeNames | None = None, **among: Unpack[Among]) -> NDArray[np.int64]:
         """Returns the number of subscriptions that match each event: (rows) int64.
 
-        ``ranges``, ``ids``, ``tags`` and ``now`` as for ``match``.
+        ``ranges``, ``ids``, ``tags`` and ``now`` are as for ``match``.
         """
         counts = list(self._workers.counts(events, self._workers.request(ranges, among)))
         return np.concatenate(counts) if counts else np.empty(0, np.int64)
 
     def exists(self, events: Events, ranges: RangeNames | None = None, **among: Unpack[Among]) -> NDArray[np.bool_]:
-        """Says of each event whether any subscription matches it: (rows) bool.
+        """Returns True for each event that any subscription matches: (rows) bool.
 
-        An event is left at its first match, by ``bitslice`` at the end of its segment. ``ranges``,
-        ``ids``, ``tags`` and ``now`` as for ``match``.
+        Matching of an event stops at its first match; ``bitslice`` stops at the end of the segment.
+        ``ranges``, ``ids``, ``tags`` and ``now`` are as for ``match``.
         """
         found = list(self._workers.exists(events, self._workers.request(ranges, among)))
         return np.concatenate(found) if found else np.empty(0, np.bool_)
@@ -629,51 +638,52 @@ class Matcher:
     def hits(self, events: Events, ranges: RangeNames | None = None, **among: Unpack[Among]) -> pa.Table:
         """Counts the events that each subscription matches, without a table of pairs.
 
-        ``ranges``, ``ids``, ``tags`` and ``now`` as for ``match``. All events are matched with the
-        subscriptions that there are when it begins, unless they live in pages.
+        ``ranges``, ``ids``, ``tags`` and ``now`` are as for ``match``. All events see the
+        subscriptions of the moment when the call begins, except in a file of pages.
 
         Returns
         -------
-        pyarrow.Table : columns (subscription: type of the ids, events: int64) of those that match
-            any, in the order of ``Matcher.ids``; of those in pages, by id
+        pyarrow.Table : columns (subscription: type of the ids, events: int64), one row for each
+            subscription with a match. Rows have the order of ``Matcher.ids``; of a file of pages,
+            rows are ordered by id
         """
         return self._workers.hits(events, self._workers.request(ranges, among))
 
     def match_one(self, event: Event, *, unknown: Unknown = "raise", **among: Unpack[Among]) -> list[Any]:
-        """Finds which subscriptions are true for one event, which needs no table.
+        """Finds the subscriptions that are true for one event, without a table.
 
-        A service that matches each request by itself calls this: it takes a fifth of the time of
-        ``match`` with one row. Many events at once are quicker by far as a table.
+        A service that matches each request by itself calls this method: it takes a fifth of the
+        time of ``match`` with one row. Many events are much faster as one table.
 
         Parameters
         ----------
         event : a mapping from name to value, a dataclass, a named tuple, a Row of Spark, or a
-            pydantic model. What is not there is NULL. Values are what ``pyarrow.array`` takes for
-            the type of the column; a datetime has a time zone where its column has one
-        unknown : ``"raise"``: a key that the schema has not is an error, so that none is misspelt;
-            ``"ignore"``: it is left out
+            pydantic model. Absent names are NULL. Values are those that ``pyarrow.array`` takes for
+            the type of the column. A datetime has a time zone where its column has one
+        unknown : ``"raise"`` an error for a name that is not in the schema, such as a misspelt one,
+            or ``"ignore"`` the name
         ids, tags, now : as for ``match``
 
         Returns
         -------
-        list : ids, in the order of ``Matcher.ids``. Strings, numbers, Booleans and dates in columns
-            that are no lists, maps and structs are read without Arrow, as long as no expression has
-            patterns, computed values or special functions, and no ``ids``, ``tags`` or ``now`` are
-            given; all else is matched as a batch of one row, and found just the same
+        list : ids, in the order of ``Matcher.ids``. The fast path reads columns of strings,
+            numbers, Booleans and dates without Arrow. It needs expressions without patterns,
+            computed values and special functions, and no ``ids``, ``tags`` or ``now``. Everything
+            else is matched as a batch of one row, with the same result
 
         Raises
         ------
-        EventError : a value is not of its column's type, or a key is not in the schema
-        OptionError, SubscriptionError : as from ``match``; or ``unknown`` is something else
+        EventError : a value does not have its column's type, or a name is not in the schema
+        OptionError, SubscriptionError : as from ``match``; or ``unknown`` has another value
         """
         return self._single.ids(event, unknown, among)
 
     def count_one(self, event: Event, *, unknown: Unknown = "raise", **among: Unpack[Among]) -> int:
-        """Returns how many subscriptions match one event; arguments are those of ``match_one``."""
+        """Counts the subscriptions that match one event; arguments as for ``match_one``."""
         return self._single.count(event, unknown, among)
 
     def exists_one(self, event: Event, *, unknown: Unknown = "raise", **among: Unpack[Among]) -> bool:
-        """Says whether any subscription matches one event; arguments are those of ``match_one``."""
+        """Returns True if any subscription matches one event; arguments as for ``match_one``."""
         return self._single.exists(event, unknown, among)
 
     def match_topk_one(
@@ -689,36 +699,39 @@ class Matcher:
         """Finds the most relevant subscriptions among those that are true for one event.
 
         Returns pairs of id and score, the best first. ``event`` and ``unknown`` are as for
-        ``match_one``, all else as for ``match_topk``.
+        ``match_one``, the other arguments as for ``match_topk``.
         """
         return self._single.best(event, unknown, self._topk(k, score, event_weights), among)
 
     def reasons(self, events: Events, by: By = "attribute", **among: Unpack[Among]) -> pa.Table:
-        """Says why subscriptions match none of the events: what alone has turned events away.
+        """Explains why subscriptions match no event, by the one cause that turned each event away.
 
-        A subscription would be true of such an event, were what is named true of it: for a campaign
-        that gets nothing, what is to be relaxed, and how much that would bring.
+        A cause is an attribute or a predicate. A cause alone turns an event away if making its
+        predicates true would make the subscription true. For a campaign without matches, the table
+        shows the condition to relax and the number of matches to gain.
 
         Parameters
         ----------
-        events : as for ``match``, all matched with the subscriptions that there are when it begins
-        by : ``"attribute"``, all that a subscription says of one attribute together, or
-            ``"predicate"``, each predicate by itself. Its text is made once for each of those that
-            are told, so ask for some subscriptions rather than for all of millions
+        events : as for ``match``. All events see the subscriptions of the moment when the call
+            begins
+        by : ``"attribute"``, all predicates of a subscription on one attribute together, or
+            ``"predicate"``, each predicate by itself. Every predicate in the result needs its text,
+            so ask for some subscriptions rather than for all of millions
         ids, tags, now : as for ``match``
 
         Returns
         -------
-        pyarrow.Table : columns (subscription, attribute, predicate, events: int64) for each
-            subscription that matches none of the events, in the order of ``Matcher.ids``; names are
-            dictionaries of strings, and ``predicate`` is there only by predicate. What alone turned
-            most events away comes first. A last row with NULL for a name tells how many events no
-            single one has turned away. Events that lack what must be defined do not count.
-            Predicates are those that ``explain`` shows: negations have gone into them
+        pyarrow.Table : columns (subscription, attribute, predicate, events: int64). Only
+            subscriptions that match none of the events are listed, in the order of ``Matcher.ids``.
+            ``attribute`` and ``predicate`` are dictionaries of strings; ``predicate`` exists only
+            with ``by="predicate"``. The cause of most events comes first. A last row, with NULL for
+            the cause, counts the events without a single cause. Events with NULL in a non-nullable
+            column do not count. Predicates are those of ``explain``, in which NOT is already
+            resolved
 
         Raises
         ------
-        EventError, SubscriptionError, OptionError : as from ``match``; or ``by`` is something else
+        EventError, SubscriptionError, OptionError : as from ``match``; or ``by`` has another value
         """
         return self._workers.reasons(events, self._workers.request(None, among), checked_by(by))
 
@@ -734,40 +747,41 @@ class Matcher:
     ) -> pa.Table:
         """Finds the most relevant subscriptions among those that are true for each event.
 
-        Sadoghi and Jacobsen, "Relevance Matters" (III.C, VI). What is true is scored: a predicate
-        by its weight, an AND by its parts, an OR by the best of its parts that are true. What has
-        no weight weighs 0, and a subscription without a priority has 0: where no subscription has
-        any, or none has any longer, all scores are 0, and the best are those of the lowest ids.
+        Sadoghi and Jacobsen, "Relevance Matters" (III.C, VI). A true predicate scores its weight,
+        an AND combines the scores of its parts, and an OR has the best score of its true parts. The
+        default weight and priority are 0. If no subscription has a weight or priority, all scores
+        are 0, and the lowest ids come first.
 
         Parameters
         ----------
         events : as ``match`` takes them
-        k : how many are wanted for each event, at least 1; there are fewer where fewer match
-        score : ``"dot"`` adds up the weights of the predicates of an AND, each times what the event
-            gives to its attribute; ``"sum"`` adds up their weights alone; ``"max"`` is the largest
-            of the products; ``"priority"`` that of the subscription, whatever is true
+        k : number of subscriptions for each event, at least 1; an event with fewer matches gets
+            fewer
+        score : ``"dot"`` adds up the weights of the predicates of an AND, each times the event's
+            weight of its attribute; ``"sum"`` adds up the predicates' weights alone; ``"max"`` is
+            the largest of the products; ``"priority"`` is the subscription's priority alone
         ids, tags, now, keep : as for ``match``
-        event_weights : what events give to attributes, for ``dot`` and ``max``: the name of a
-            column of maps from name to weight, or a mapping from name to the name of a column of
-            numbers, or to a number for all events. Names are those of a ``PredicateTable``:
-            ``age``, ``user.age``, ``attrs['k']``, but for ``size(tags)``; that of a column counts
-            for all that is asked of it, that of an entry before it. NULL, and what is not named, is
-            1. Weights are numbers from 0 to 1e100. Keys of a map that name nothing else of the
-            schema mean nothing
+        event_weights : weights that events give to attributes, for ``dot`` and ``max``. Either the
+            name of a column of maps from attribute to weight, or a mapping from attribute to the
+            name of a column of numbers, or to one number for all events. Attributes are named as in
+            a ``PredicateTable`` (``age``, ``user.age``, ``attrs['k']``), without ``size(tags)``. A
+            column's weight counts for all attributes of the column; an entry's own weight takes
+            precedence. NULL and unnamed attributes weigh 1. Weights are numbers from 0 to 1e100.
+            Map keys that name no attribute of the schema are ignored
 
         Returns
         -------
         pyarrow.Table : columns (event: int64 number of the row, subscription: type of the ids,
-            score: double, and the columns that are kept), ordered by event, then the best first;
-            equal scores by id, strings by their characters. Scores are sums of doubles in no
-            promised order: the last bit may differ between kinds
+            score: double, and the kept columns), ordered by event, then the best first. Equal
+            scores are ordered by id, strings by their characters. Scores are sums of doubles in no
+            promised order, so their last bit may differ between kinds
 
         Raises
         ------
-        OptionError : ``k``, ``score`` or ``event_weights`` cannot be used. It does not depend on
-            the subscriptions that are there
-        EventError : as from ``match``; or a column of weights is not there, has no numbers, or one
-            that is negative, infinite or NaN
+        OptionError : ``k``, ``score`` or ``event_weights`` cannot be used, whatever the
+            subscriptions are
+        EventError : as from ``match``; or a column of weights is absent, is not numeric, or has a
+            negative, infinite or NaN weight
         """
         return self.match_topk_batches(events, k, score, event_weights, keep=keep, **among).read_all()
 
@@ -781,9 +795,9 @@ class Matcher:
         keep: Keep = None,
         **among: Unpack[Among],
     ) -> pa.RecordBatchReader:
-        """Returns a reader of what ``match_topk`` returns, piece by piece as results come.
+        """Returns a reader of the result of ``match_topk``, piece by piece.
 
-        The rows of one event are in one piece, unless they have much that is kept.
+        The rows of one event are in one piece, unless their kept columns are large.
         """
         topk, asked = self._topk(k, score, event_weights), self._workers.request(None, among)
         given, request, schema = self._workers.keeping(events, keep, asked, self._set.now.scored_schema)
@@ -800,24 +814,25 @@ class Matcher:
         exists: bool = False,
         **among: Unpack[Among],
     ) -> dict[str, int]:
-        """Counts what the kernels look at for these events, which is the same on every machine.
+        """Counts the work of the kernels for these events, which is the same on every machine.
 
         Parameters
         ----------
-        k : what is looked at to find the k best of each event
+        k : count the search for the k best of each event
         ranges : as for ``match``; not together with ``k``
         ids, tags, now : as for ``match``
-        exists : what is looked at for ``exists``; not together with ``k``
+        exists : count the work of ``exists``; not together with ``k``
         score, event_weights : with ``k``, as for ``match_topk``
 
         Returns
         -------
-        conjunctions : looked at
-        candidates : conjunctions that passed the filter of the kind of index and were verified; of
-            ``opindex`` those that were counted, of ``pbtree`` those whose count was complete
-        predicates : evaluated while verifying; of these two kinds also entries that were read
+        conjunctions : conjunctions that were visited
+        candidates : conjunctions that passed the filter of the index kind and were verified. For
+            ``opindex``, conjunctions that were counted; for ``pbtree``, those with a complete count
+        predicates : predicates evaluated while verifying; for these two kinds also entries that
+            were read
         nodes : nodes, postings or pages visited, as the kind defines
-        matches : pairs that are returned: each counts once, however often a kernel finds it. With
+        matches : pairs in the result; each counts once, however often a kernel finds it. With
             ``k``, true conjunctions that were scored
         """
         exists = checked_flag("exists={}", exists)

@@ -19,9 +19,9 @@ RUNNING = ("batch_rows", "threads", "missing_columns", "order", "observe", "max_
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """Options to build and run a matcher. The defaults are right for almost everyone.
+    """Options to build and run a matcher. The defaults suit almost everyone.
 
-    What belongs to one kind of index is a setting of that kind, see ``colmatch.index``.
+    Settings of one index kind are not here, but in ``colmatch.index``.
 
     Attributes
     ----------
@@ -29,26 +29,24 @@ class Options:
         gathered, so peak memory follows this number and not the caller's batches. 1 to 2**20.
     threads : threads that match at once; 0 is one for each core that the process may use. Inside
         Spark it is always one, since Spark runs a worker for each core. 0 to 1024.
-    missing_columns : what it means that events lack a column, or a field of a struct, that an
-        expression uses or that is an end of a range: ``"error"`` raises an EventError, ``"null"``
-        takes it to be NULL in every row.
-    order : order of the subscriptions that one event matches. ``"subscription"`` is the order of
-        ``Matcher.ids``. With ``"any"`` the order depends on the kind of index and on merges. That
-        spares up to a sixth of the time where events match hundreds of subscriptions.
-    observe : how many of the events that were matched last are kept. One of 128 events is taken,
-        and they take 16 MB at most. Whenever segments are merged or compacted, the kept events take
-        the place of a sample. 0 keeps none, and is needed where the matcher lives in a file of
-        pages. 0 to 4096.
+    missing_columns : treatment of events without a column or struct field that an expression uses,
+        or without an end of a range. ``"error"`` raises an EventError, and ``"null"`` takes the
+        column to be NULL in every row.
+    order : order of the subscriptions that match one event. ``"subscription"`` is the order of
+        ``Matcher.ids``. With ``"any"``, the order depends on the index kind and on merges. It saves
+        up to a sixth of the time when events match hundreds of subscriptions.
+    observe : number of recently matched events to keep, about one of every 128. They take 16 MB at
+        most. Each merge of segments, and ``compact``, uses the kept events instead of a sample. 0
+        keeps none; a matcher in a file of pages needs 0. 0 to 4096.
     max_depth : deepest nesting of parentheses, NOT and unary minus that the parser accepts. 1 to
         400.
-    max_text_bytes : most bytes, in UTF-8, that the text of one expression may have; a longer text
-        is an error before any of it is read. It does not count for a ``PredicateTable``. 1 to
-        2**30.
-    timezone : zone in which a timestamp literal without one is read when its column has a zone
-        (Spark's session time zone): ``"Europe/Berlin"``, ``"+02:00"``. Parts of timestamps, such as
-        ``hour(at)``, are those of its clocks.
-    ansi : whether what is computed follows Spark's ANSI mode: what overflows, is divided by zero or
-        does not fit a cast is an EventError; else it wraps, or is NULL.
+    max_text_bytes : most UTF-8 bytes in the text of one expression. A longer text is an error
+        before any of it is read. A ``PredicateTable`` has no such limit. 1 to 2**30.
+    timezone : zone of a timestamp literal without a zone when its column has one (Spark's session
+        time zone): ``"Europe/Berlin"``, ``"+02:00"``. Parts of timestamps, such as ``hour(at)``,
+        are computed in this zone.
+    ansi : True to compute values in Spark's ANSI mode. An overflow, a division by zero or a value
+        that does not fit a cast is then an EventError. Otherwise the result wraps or is NULL.
     """
 
     batch_rows: int = 8192
@@ -83,11 +81,11 @@ class Options:
         object.__setattr__(self, "timezone", zone)
 
     def with_settings(self, options: Options) -> Options:
-        """Other options for a matcher that was built with these.
+        """Returns ``options``, checked for a matcher that was built with these.
 
         Raises
         ------
-        OptionError : they differ in what an index is built with
+        OptionError : ``options`` differ in an option that the index was built with
         """
         for name, value in checked(options).to_dict().items():
             if name not in RUNNING and value != getattr(self, name):
@@ -95,16 +93,16 @@ class Options:
         return options
 
     def opened_with(self, options: Options | Mapping[str, Any], local_literal: str | None) -> Options:
-        """Returns these options with those of who opens a matcher that was built with these.
+        """Returns these options of a built matcher, changed by the options given on opening.
 
         Parameters
         ----------
-        options : what is not the default is set; a mapping sets what it names
-        local_literal : what depends on the time zone, if anything does
+        options : an ``Options`` sets its non-default values; a mapping sets its entries
+        local_literal : a literal or value that depends on the time zone, or None
 
         Raises
         ------
-        OptionError : they differ from these in what an index is built with
+        OptionError : ``options`` differ in an option that the index was built with
         """
         if isinstance(options, Mapping):
             given = _named(options)
@@ -122,7 +120,7 @@ class Options:
         return opened
 
     def to_dict(self) -> dict[str, int | str | bool]:
-        """Returns each option by its name."""
+        """Returns the value of each option by its name."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
 

@@ -59,11 +59,10 @@ def _of(column: MatchColumn, structs: pl.Expr) -> pl.Expr:
 
 @pl.api.register_expr_namespace("colmatch")
 class ExprMatches:
-    """What ``pl.struct(...).colmatch`` offers: a value for each struct, whose fields are columns.
+    """The namespace ``pl.struct(...).colmatch``: one value for each struct of an event's columns.
 
-    A struct that is NULL is an event whose columns are all NULL. Errors of colmatch reach the
-    caller as polars passes them on, and count rows within a batch. Arguments are those of
-    ``Matcher.match``.
+    A NULL struct is an event with NULL in all columns. polars passes errors of colmatch on; their
+    row numbers count within a batch. Arguments are those of ``Matcher.match``.
     """
 
     def __init__(self, structs: pl.Expr) -> None:
@@ -74,11 +73,11 @@ class ExprMatches:
         return self._made(matcher, "list", ranges, among)
 
     def count(self, matcher: Matcher, ranges: RangeNames | None = None, **among: Unpack[Among]) -> pl.Expr:
-        """Returns how many subscriptions match each event: Int64."""
+        """Returns the number of subscriptions that match each event: Int64."""
         return self._made(matcher, "count", ranges, among)
 
     def exists(self, matcher: Matcher, ranges: RangeNames | None = None, **among: Unpack[Among]) -> pl.Expr:
-        """Returns whether any subscription matches each event: Boolean."""
+        """Returns True for each event that any subscription matches: Boolean."""
         return self._made(matcher, "exists", ranges, among)
 
     def match_topk(
@@ -102,10 +101,10 @@ class ExprMatches:
 
 @pl.api.register_lazyframe_namespace("colmatch")
 class LazyFrameMatches:
-    """What ``lf.colmatch`` offers: queries that match when they run, part by part.
+    """The namespace ``lf.colmatch``: queries that match part by part when they run.
 
-    Each part sees the subscriptions that there are when it is matched, and the columns are those
-    that expressions use when the query is made. Arguments are those of ``Matcher.match``.
+    Each part sees the subscriptions of the moment when it is matched. The query reads the columns
+    that the expressions used when it was made. Arguments are those of ``Matcher.match``.
     """
 
     def __init__(self, frame: pl.LazyFrame) -> None:
@@ -114,17 +113,17 @@ class LazyFrameMatches:
     def match(
         self, matcher: Matcher, ranges: RangeNames | None = None, *, keep: Keep = None, **among: Unpack[Among]
     ) -> pl.LazyFrame:
-        """Finds which subscriptions are true for which rows.
+        """Finds the subscriptions that are true for each row.
 
         Returns
         -------
-        LazyFrame : event (Int64, number of the row), subscription (Int64 or String), and what is
-            kept; ordered as ``Matcher.match`` does
+        LazyFrame : event (Int64, number of the row), subscription (Int64 or String), and the kept
+            columns, in the order of ``Matcher.match``
 
         Raises
         ------
-        EventError, OptionError, SubscriptionError : as from ``Matcher.match``; of a column that is
-            not there, or that cannot be kept, at once
+        EventError, OptionError, SubscriptionError : as from ``Matcher.match``. An absent column, or
+            one that cannot be kept, is an error when the query is made
         """
         return self._pairs(match_column(matcher, hint=HINT, ranges=ranges, **among), keep)
 
@@ -142,7 +141,7 @@ class LazyFrameMatches:
 
         Returns
         -------
-        LazyFrame : event, subscription, score (Float64), and the columns that are kept
+        LazyFrame : event, subscription, score (Float64), and the kept columns
         """
         column = match_column(matcher, "topk", hint=HINT, k=k, score=score, event_weights=event_weights, **among)
         return self._pairs(column, keep).unnest("subscription")
@@ -159,34 +158,34 @@ class LazyFrameMatches:
 
         Parameters
         ----------
-        name : of the column
+        name : name of the new column
         """
         return self._frame.with_columns(self._value(matcher, "list", ranges, among).alias(name))
 
     def count(
         self, matcher: Matcher, ranges: RangeNames | None = None, *, name: str = "count", **among: Unpack[Among]
     ) -> pl.LazyFrame:
-        """Returns the frame with a column of how many subscriptions match each row: Int64.
+        """Returns the frame with a column of the number of matches of each row: Int64.
 
         Parameters
         ----------
-        name : of the column
+        name : name of the new column
         """
         return self._frame.with_columns(self._value(matcher, "count", ranges, among).alias(name))
 
     def exists(
         self, matcher: Matcher, ranges: RangeNames | None = None, *, name: str = "exists", **among: Unpack[Among]
     ) -> pl.LazyFrame:
-        """Returns the frame with a column that says whether any subscription matches: Boolean.
+        """Returns the frame with a column that is True where any subscription matches: Boolean.
 
         Parameters
         ----------
-        name : of the column
+        name : name of the new column
         """
         return self._frame.with_columns(self._value(matcher, "exists", ranges, among).alias(name))
 
     def filter(self, matcher: Matcher, ranges: RangeNames | None = None, **among: Unpack[Among]) -> pl.LazyFrame:
-        """Returns the rows that some subscription matches."""
+        """Returns the rows that any subscription matches."""
         return self._frame.filter(self._value(matcher, "exists", ranges, among))
 
     def _structs(self, column: MatchColumn) -> pl.Expr:
@@ -208,7 +207,7 @@ class LazyFrameMatches:
 
 @pl.api.register_dataframe_namespace("colmatch")
 class DataFrameMatches:
-    """What ``df.colmatch`` offers: matches of all rows, which see the same updates.
+    """The namespace ``df.colmatch``: matches of all rows, which see the same updates.
 
     Arguments and errors are those of ``Matcher.match``.
     """
@@ -219,12 +218,12 @@ class DataFrameMatches:
     def match(
         self, matcher: Matcher, ranges: RangeNames | None = None, *, keep: Keep = None, **among: Unpack[Among]
     ) -> pl.DataFrame:
-        """Finds which subscriptions are true for which rows.
+        """Finds the subscriptions that are true for each row.
 
         Returns
         -------
-        DataFrame : event (Int64, number of the row), subscription (Int64 or String), and what is
-            kept; ordered as ``Matcher.match`` does
+        DataFrame : event (Int64, number of the row), subscription (Int64 or String), and the kept
+            columns, in the order of ``Matcher.match``
         """
         return pl.DataFrame(checked_matcher(matcher).match(self._frame, ranges, keep=keep, **among))
 
@@ -242,7 +241,7 @@ class DataFrameMatches:
 
         Returns
         -------
-        DataFrame : event, subscription, score (Float64), and the columns that are kept
+        DataFrame : event, subscription, score (Float64), and the kept columns
         """
         return pl.DataFrame(
             checked_matcher(matcher).match_topk(self._frame, k, score, event_weights, keep=keep, **among)
@@ -260,7 +259,7 @@ class DataFrameMatches:
 
         Parameters
         ----------
-        name : of the column
+        name : name of the new column
         """
         found = checked_matcher(matcher).match_lists(self._frame, ranges, **among)
         return self._frame.with_columns(pl.Series(name, found, dtype=_dtype(found.type)))
@@ -268,25 +267,25 @@ class DataFrameMatches:
     def count(
         self, matcher: Matcher, ranges: RangeNames | None = None, *, name: str = "count", **among: Unpack[Among]
     ) -> pl.DataFrame:
-        """Returns the frame with a column of how many subscriptions match each row: Int64.
+        """Returns the frame with a column of the number of matches of each row: Int64.
 
         Parameters
         ----------
-        name : of the column
+        name : name of the new column
         """
         return self._frame.with_columns(pl.Series(name, checked_matcher(matcher).count(self._frame, ranges, **among)))
 
     def exists(
         self, matcher: Matcher, ranges: RangeNames | None = None, *, name: str = "exists", **among: Unpack[Among]
     ) -> pl.DataFrame:
-        """Returns the frame with a column that says whether any subscription matches: Boolean.
+        """Returns the frame with a column that is True where any subscription matches: Boolean.
 
         Parameters
         ----------
-        name : of the column
+        name : name of the new column
         """
         return self._frame.with_columns(pl.Series(name, checked_matcher(matcher).exists(self._frame, ranges, **among)))
 
     def filter(self, matcher: Matcher, ranges: RangeNames | None = None, **among: Unpack[Among]) -> pl.DataFrame:
-        """Returns the rows that some subscription matches."""
+        """Returns the rows that any subscription matches."""
         return self._frame.filter(pl.Series(checked_matcher(matcher).exists(self._frame, ranges, **among)))

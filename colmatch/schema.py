@@ -246,20 +246,23 @@ class Attributes:
 class Schema:
     """Names and types of the events' columns.
 
-    A column whose type no expression can use (a list of structs, say) is accepted; using it in an
-    expression is an error there.
+    A schema may have columns of types that no expression can use, such as a list of structs. An
+    expression that uses such a column is an error.
 
     Parameters
     ----------
-    columns : a ``pyarrow.Schema`` or what has one: a table, a data frame of pandas, polars (lazy
-        too), DuckDB or Spark, Spark's ``StructType``. Or a text, ``"age bigint, tags
-        array<string>"``. Or a mapping from name to a type, or pairs of these: one of Arrow, Python
-        (``list[str] | None``), NumPy, pandas, Spark or polars, or the name of one in Arrow, NumPy,
-        Spark or DuckDB (``"int64"``, ``"bigint"``, ``"timestamp[us]"``, ``"decimal(10,2)"``).
-        ``timestamp`` is Spark's, a moment of UTC. Or a class with typed fields: a dataclass, a
-        named tuple, a ``TypedDict``, a model of pydantic
-    case_sensitive : whether expressions write names as the schema does. By default an expression
-        may write ``AGE`` for ``age``, if no other column is called so
+    columns : one of these:
+
+        - a ``pyarrow.Schema``, or an object that has one: a table, a data frame of pandas, polars
+          (lazy too), DuckDB or Spark, or Spark's ``StructType``
+        - a text, ``"age bigint, tags array<string>"``
+        - a mapping from name to type, or pairs of name and type. A type is one of Arrow, Python
+          (``list[str] | None``), NumPy, pandas, Spark or polars, or its name in Arrow, NumPy, Spark
+          or DuckDB (``"int64"``, ``"bigint"``, ``"timestamp[us]"``, ``"decimal(10,2)"``).
+          ``timestamp`` is Spark's, an instant in UTC
+        - a class with typed fields: a dataclass, a named tuple, a ``TypedDict``, a pydantic model
+    case_sensitive : True if expressions must write names as the schema does. By default, an
+        expression may write ``AGE`` for ``age``, if no other column has that name
     """
 
     def __init__(self, columns: Any, case_sensitive: bool = False) -> None:
@@ -275,7 +278,7 @@ class Schema:
 
     @property
     def case_sensitive(self) -> bool:
-        """Says whether expressions write names as the schema does."""
+        """True if expressions must write names as the schema does."""
         return _CASE in (self.arrow.metadata or {})
 
     def __repr__(self) -> str:
@@ -310,13 +313,14 @@ class Schema:
         return folded
 
     def column(self, path: tuple[str, ...]) -> Column:
-        """Returns the column at ``path``: as written, else the only one that differs in case alone.
+        """Returns the column at ``path``, or else the only one that differs from it in case alone.
 
-        Spark finds columns by the same rule. A schema that is case-sensitive has only the first.
+        Spark finds columns by the same rule. A case-sensitive schema has only the exact name.
 
         Raises
         ------
-        SchemaError : there is none, naming the nearest; or several differ in case alone
+        SchemaError : no column has this name (the message names the nearest), or several differ in
+            case alone
         """
         column = self._columns.get(path)
         if column is not None:

@@ -1,7 +1,9 @@
 """Rules of the house about prose, in docstrings and documents."""
 
 import ast
+import inspect
 import re
+import sys
 from functools import cache
 
 import pytest
@@ -11,6 +13,7 @@ from colmatch.cli.commands import cli
 from colmatch.indexing.plan import AutoSettings
 
 MOST_WORDS = 20
+POINTING = re.compile(r"(?:^|[.!?]\s| : |\n\n)\s*((?:what|who|whether|which|how|that)\b.*)", re.IGNORECASE)
 DOCUMENTED = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -36,6 +39,17 @@ def test_docstrings_begin_with_a_short_sentence():
     assert len(some) > 500
     firsts = [(place, re.split(r"(?<=[.!?]) ", text)[0]) for place, text in some]
     assert not [(place, first) for place, first in firsts if len(first.split()) > MOST_WORDS]
+
+
+def test_public_docstrings_name_the_thing_first():
+    """No sentence and no text of an entry begins with a word that points at something."""
+    pytest.importorskip("pyspark")  # the reference has colmatch.spark
+    sys.path.append(str(ROOT / "docs" / "_ext"))
+    from public_names import public_names
+
+    found = [(name, POINTING.findall(inspect.getdoc(value) or "")) for name, value in public_names().items()]
+    assert len(found) > 100
+    assert not [(name, texts) for name, texts in found if texts]
 
 
 @pytest.mark.parametrize("name", ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "BENCHMARKS.md"])

@@ -64,23 +64,23 @@ class Domain(NamedTuple):
 
 
 class Domains:
-    """The attributes that expressions may name, as the be-tree library has them declared.
+    """The attributes that expressions may name, in the declarations of the be-tree library.
 
     Parameters
     ----------
-    domains : lines ``name|type|allow_undefined|min|max``, as one text or many; a mapping from name
-        to ``"type|allow_undefined|min|max"``, to a tuple of these or to a mapping; or mappings that
-        have the name, too. ``min`` and ``max`` may be left out. Events may have values beyond them,
+    domains : lines ``name|type|allow_undefined|min|max``, as one text or many. Or a mapping from
+        name to ``"type|allow_undefined|min|max"``, to a tuple of these or to a mapping. Or mappings
+        that include the name. ``min`` and ``max`` are optional. Events may have values beyond them,
         but an expression that needs such a value is an error. Names count in lower case. Empty
-        lines and what follows a ``#`` mean nothing
+        lines and text after a ``#`` are ignored
 
     Attributes
     ----------
-    arrow : the columns of the events, as ``Matcher.build`` takes them; so it does this object
+    arrow : the columns of the events. ``Matcher.build`` takes it as a schema, and this object, too
 
     Raises
     ------
-    SchemaError : a domain cannot be understood; says which, by line, and what would be right
+    SchemaError : a domain is invalid. The message has its line and the remedy
 
     Examples
     --------

@@ -33,26 +33,25 @@ TOLD = 10  # lines of which an error says what is wrong
 
 
 def events(lines: object, domains: object) -> pa.Table:
-    """Reads events: JSON objects, one a line, from attribute to value.
+    """Reads events, one JSON object per line, from attribute to value.
 
-    ``null`` and an attribute that is not there are NULL; the last of equal names wins, and names
-    count in lower case. A segment is ``[id, microseconds]``, a cap ``[["type", id, "ns"], value,
-    microseconds]``.
+    ``null`` and absent attributes are NULL. Names count in lower case, and the last of equal names
+    wins. A segment is ``[id, microseconds]``, a cap ``[["type", id, "ns"], value, microseconds]``.
 
     Parameters
     ----------
-    lines : an open file, any other iterable of lines, or one text; a line may be a mapping, too,
-        which was read already. Empty lines are left out
+    lines : an open file, any other iterable of lines, or one text. A line may also be a mapping
+        that is already parsed. Empty lines are skipped
     domains : as ``Domains`` takes them, or a ``Domains``, a schema, or ``matcher.schema``
 
     Returns
     -------
-    pyarrow.Table : a column for each domain. What must be defined and is not is NULL there: such an
-        event matches nothing
+    pyarrow.Table : a column for each domain. An event may have NULL in a column that must be
+        defined; it matches nothing
 
     Raises
     ------
-    EventError : some lines cannot be read; says of the first ten what is wrong with each
+    EventError : some lines are invalid. The message has the fault of each of the first ten
     """
     schema = schema_of(domains)
     return pa.Table.from_batches(event_batches(lines, schema), nullable(schema))

@@ -20,27 +20,27 @@ PAIRS_MOST = 2**31 - 1  # Arrow's maps have offsets of 32 bits
 
 
 def from_pairs(pairs: Any, column: str = "attrs", rows: int | None = None) -> pa.RecordBatch:
-    """Makes events of (event, attribute, value) rows: a batch with one map column.
+    """Makes a batch with one map column of (event, attribute, value) rows.
 
-    Expressions name its entries, as in ``attrs['a17'] > 3``.
+    Expressions name the map's entries, as in ``attrs['a17'] > 3``.
 
-    Nothing is copied where the pairs come in one chunk; several chunks are joined first. Attributes
-    and values keep their types, a dictionary of attributes too: these are read fastest.
+    Pairs in one chunk are not copied; several chunks are joined first. Attributes and values keep
+    their types. A dictionary of attributes stays one and is read fastest.
 
     Parameters
     ----------
-    pairs : anything with ``__arrow_c_stream__`` or ``__arrow_c_array__``, or a dict of columns;
-        others than these three are ignored:
+    pairs : anything with ``__arrow_c_stream__`` or ``__arrow_c_array__``, or a dict of columns.
+        Other columns than these three are ignored:
 
-        - ``event`` : integers, ascending: row number of the event. Those of one event stand
+        - ``event`` : integers, ascending: row number of the event. The pairs of one event stand
           together
         - ``attribute`` : strings, a dictionary of strings, or integers of up to 64 bits with a sign
           (32 without): the map's keys
         - ``value`` : of any type, the same for all attributes. NULL is NULL
 
-        Of pairs with the same event and attribute, the first counts.
+        Of several pairs with the same event and attribute, the first counts.
     column : name of the map column
-    rows : number of events, those after the last pair have no entries; None for one more than the
+    rows : number of events; events after the last pair have no entries. None for one more than the
         last event's number
 
     Returns

@@ -18,12 +18,12 @@ from colmatch.lowering.forms import Kind, Operand
 
 
 def col(*path: str) -> ColumnHandle:
-    """A column, struct field or map of the events, to be compared with values.
+    """Makes a handle of a column, struct field or map, to be compared with values.
 
     Parameters
     ----------
-    path : one name, whose dots lead into structs (``col("user.age")``); or several, each taken as
-        it is (``col("user", "age")``)
+    path : one name, in which dots lead into structs (``col("user.age")``); or several names, each
+        taken literally (``col("user", "age")``)
 
     Examples
     --------
@@ -37,7 +37,10 @@ def col(*path: str) -> ColumnHandle:
 
 
 class ColumnHandle(Computing, Expr):
-    """What ``col`` returns. Its comparisons are conditions; a Boolean column is one by itself."""
+    """A column of the events, made by ``col``. Its comparisons are conditions.
+
+    A Boolean column is a condition by itself.
+    """
 
     __slots__ = ("_subject",)
 
@@ -66,7 +69,7 @@ class ColumnHandle(Computing, Expr):
     __hash__ = None  # type: ignore[assignment]
 
     def size(self) -> ColumnHandle:
-        """Number of elements of a list, or of entries of a map."""
+        """The number of elements of a list, or of entries of a map."""
         if self._subject.size:
             raise ExpressionError("size() of a size: call it once, on a list or map column")
         return ColumnHandle(self._subject._replace(size=True))
@@ -95,17 +98,18 @@ class ColumnHandle(Computing, Expr):
         return self._test(Verb.GE, other)
 
     def eq_null_safe(self, value: Any) -> Expr:
-        """Equal, or both NULL: never Unknown."""
+        """The value equals ``value``, or both are NULL. Never Unknown."""
         return self._test(Verb.SAME, value)
 
     def between(self, low: Any, high: Any) -> Expr:
-        """From ``low`` to ``high``, both included."""
+        """The value lies between ``low`` and ``high``, both included."""
         return self._test(Verb.BETWEEN, low, high)
 
     def isin(self, values: Iterable[Any]) -> Expr:
-        """One of ``values``.
+        """The value is one of ``values``.
 
-        None among them makes what is not found Unknown, as in SQL; no values at all: false.
+        With None among ``values``, a value that is not found gives Unknown, as in SQL. Without
+        ``values``, the condition is false.
         """
         operands = _members(values)
         return Predicate(Verb.IN, self._subject, operands) if operands else Constant(False)
@@ -119,11 +123,14 @@ class ColumnHandle(Computing, Expr):
         return Not(self.is_null())
 
     def like(self, pattern: str) -> Expr:
-        """``%`` is any text, ``_`` one character, a backslash takes their meaning away."""
+        """The text matches a pattern: ``%`` is any text, and ``_`` one character.
+
+        A backslash makes the next character literal.
+        """
         return self._test(Verb.LIKE, _text(pattern))
 
     def ilike(self, pattern: str) -> Expr:
-        """A LIKE in which upper and lower case are alike."""
+        """The text matches a LIKE pattern, whatever its upper and lower case."""
         return self._test(Verb.ILIKE, _text(pattern))
 
     def rlike(self, pattern: str) -> Expr:
@@ -180,7 +187,7 @@ def _members(values: Iterable[Any]) -> tuple[Operand | None, ...]:
 
 
 def function(name: str, *arguments: Any) -> Any:
-    """A function of columns and values, by the name that it has in SQL.
+    """Makes a computed value: a SQL function of columns and values, by name.
 
     Examples
     --------

@@ -16,9 +16,9 @@ from colmatch.lowering.forms import Kind, Operand
 def geo_within_radius(
     latitude: Computing, longitude: Computing, center_latitude: float, center_longitude: float, kilometres: float
 ) -> Expr:
-    """A place is within some kilometres of another, on a great circle of the Earth.
+    """Makes a condition: a place lies within some kilometres of a center, on a great circle.
 
-    The Earth is a ball of 6372.8 km. Unknown where a column is NULL or NaN.
+    The Earth is a ball of 6372.8 km radius. The condition is Unknown if a column is NULL or NaN.
 
     Parameters
     ----------
@@ -34,32 +34,36 @@ def geo_within_radius(
 
 
 def segment_within(segments: Computing, now: Computing, id: int, seconds: int) -> Expr:
-    """A segment has been entered at most some seconds ago.
+    """Makes a condition: the segment ``id`` was entered at most ``seconds`` ago.
 
-    False where it has not been entered; Unknown where a column is NULL.
+    The condition is false if the segment was not entered, and Unknown if a column is NULL.
 
     Parameters
     ----------
     segments : a column of lists of structs of ``id`` and ``timestamp``, microseconds since 1970;
-        the first of those with one id counts
+        the first struct of an id counts
     now : a column of seconds since 1970, or of timestamps
     """
     return _called(WITHIN, (segments, now), (id, seconds))
 
 
 def segment_before(segments: Computing, now: Computing, id: int, seconds: int) -> Expr:
-    """A segment has been entered more than some seconds ago; columns are as for the other."""
+    """Makes a condition: the segment ``id`` was entered more than ``seconds`` ago.
+
+    Columns are those of ``segment_within``.
+    """
     return _called(BEFORE, (segments, now), (id, seconds))
 
 
 def within_frequency_cap(
     caps: Computing, now: Computing, type: str, id: int, space: str, value: int, seconds: int
 ) -> Expr:
-    """Something has been shown less often than a number of times.
+    """Makes a condition: an item was shown fewer than ``value`` times.
 
-    A cap counts how often. It is free again more than some seconds after its timestamp, or never if
-    these are 0; and free where there is none of that type, id and name space. Unknown where the
-    caps are NULL, and where there are some and ``now`` is NULL.
+    A cap counts how often an item of one type, id and name space was shown. The condition is also
+    true without such a cap, or with one older than ``seconds``. With 0 seconds, a cap of any age
+    counts. The condition is Unknown if the caps are NULL, or if ``now`` is NULL and the list is not
+    empty.
 
     Parameters
     ----------

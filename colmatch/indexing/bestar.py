@@ -33,7 +33,7 @@ from colmatch.kernels.trees.arrays import ALPHA, BETA, EXHAUSTIVE
 
 @dataclass(frozen=True, slots=True, repr=False)
 class BEStarSettings(Settings):
-    """How a BE*-Tree is built and how it evaluates."""
+    """Settings of a BE*-Tree: its construction and evaluation, and the budget."""
 
     kind = "bestar"
     by_predicate = True

@@ -48,7 +48,7 @@ from colmatch.kernels.trees.arrays import BY_CODES, RIGID
 
 @dataclass(frozen=True, slots=True, repr=False)
 class BETreeSettings(Settings):
-    """How a BE-Tree is built and how it evaluates."""
+    """Settings of a BE-Tree: its construction and evaluation, and the budget."""
 
     kind = "betree"
     by_predicate = True

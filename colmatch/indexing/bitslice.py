@@ -64,7 +64,7 @@ FAULTS = ("", "groups", "codes of postings", "conjunctions of postings", "ranks"
 
 @dataclass(frozen=True, slots=True, repr=False)
 class BitsliceSettings(Settings):
-    """Whether bitslice closes columns, and what it keeps whole."""
+    """Settings of bitslice: closed columns, and the budget."""
 
     kind = "bitslice"
     about = "sorted columns of a batch: predicates tested for 64 rows at once"

@@ -62,7 +62,7 @@ MOST_LISTS = 2**27  # of all planes: 20 bytes each while they are made
 
 @dataclass(frozen=True, slots=True, repr=False)
 class KIndexSettings(Settings):
-    """How kindex enumerates ranges, and what it keeps whole."""
+    """Settings of kindex: the enumeration of ranges, and the budget."""
 
     kind = "kindex"
     about = "k-index: posting lists of conjunctions by their number of predicates, skipped through"

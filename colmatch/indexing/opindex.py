@@ -67,7 +67,7 @@ from colmatch.predicates.columns import take
 
 @dataclass(frozen=True, slots=True, repr=False)
 class OpIndexSettings(Settings):
-    """Whether opindex has signatures, and what it keeps whole."""
+    """Settings of opindex: signatures, construction and budgets."""
 
     kind = "opindex"
     about = "OpIndex: subscriptions by their rarest attribute, predicates by operator, counters"

@@ -52,7 +52,7 @@ FEW_ENTRIES = 1 << 12  # entries that there is room for without counting them fi
 
 @dataclass(frozen=True, slots=True, repr=False)
 class PbtreeSettings(Settings):
-    """Where the pages are, and how many of them are held in memory."""
+    """Settings of pbtree: the file of pages, the cache and the budget."""
 
     kind = "pbtree"
     by_predicate = True

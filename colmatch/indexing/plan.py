@@ -18,7 +18,7 @@ log = logging.getLogger("colmatch")
 
 @dataclass(frozen=True, slots=True, repr=False)
 class AutoSettings(Settings):
-    """Settings for a kind that is not chosen yet."""
+    """Settings of an index whose kind is not chosen yet."""
 
     kind = "auto"
     about = "the kind with the lowest estimated time an event; it keeps the setting that is given here"
@@ -35,7 +35,7 @@ def settings_of(kind: str) -> type[Settings]:
 
 
 def index(kind: IndexName, /, **settings: bool | int | str) -> Settings:
-    """Names a kind of index and settings of it, for ``Matcher.build(index=...)``.
+    """Makes the settings of an index kind, for ``Matcher.build(index=...)``.
 
     >>> import colmatch as cm
     >>> cm.index("opindex", signatures=False)
@@ -51,7 +51,7 @@ def index(kind: IndexName, /, **settings: bool | int | str) -> Settings:
 
     Raises
     ------
-    OptionError : there is no such kind or setting, or a setting cannot have the value
+    OptionError : the kind or the setting is unknown, or the setting does not allow the value
     """
     of = settings_of(kind)
     known = [field.name for field in fields(of)]

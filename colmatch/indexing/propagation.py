@@ -54,7 +54,7 @@ MOST_WORDS = 2**32 - 1
 
 @dataclass(frozen=True, slots=True, repr=False)
 class PropagationSettings(Settings):
-    """What propagation keeps whole."""
+    """Settings of propagation: the budget."""
 
     kind = "propagation"
     by_predicate = True

@@ -66,7 +66,7 @@ FULLEST = 0.75  # share of bits set, as expected; fuller signatures turn hardly 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class PSTBloomSettings(Settings):
-    """How PSTBloom finds candidates, and what it tests before it verifies them."""
+    """Settings of PSTBloom: access predicates, signatures, construction and the budget."""
 
     kind = "pstbloom"
     by_predicate = True

@@ -61,7 +61,7 @@ BUCKETS_EACH = 4  # buckets for which there is room at first, for each conjuncti
 
 @dataclass(frozen=True, slots=True, repr=False)
 class PSTHashSettings(Settings):
-    """By how many predicates PSTHash finds candidates, and into how many spaces it puts them."""
+    """Settings of PSTHash: access predicates, their spaces, construction and the budget."""
 
     kind = "psthash"
     by_predicate = True

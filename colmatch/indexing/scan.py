@@ -28,7 +28,7 @@ from colmatch.kernels.tiles import TILE_LEAST, TILE_MOST, TILE_ROWS
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ScanSettings(Settings):
-    """Whether scan shares work between events, and what it keeps whole."""
+    """Settings of scan: the shared work between events, and the budget."""
 
     kind = "scan"
     about = "a look at every subscription for every event, its most selective predicate first"

@@ -35,15 +35,15 @@ class Left(NamedTuple):
 
 
 class Subset:
-    """Some subscriptions, prepared to be matched among: ``Matcher.subset`` makes it.
+    """Some subscriptions of a matcher, as ``Matcher.subset`` makes it, to be passed as ``ids=``.
 
-    It follows its matcher: an id, or a tag, counts for the subscriptions that have it when a batch
-    begins, if any have.
+    A subset follows its matcher: a batch sees the subscriptions that have these ids or tags when it
+    begins.
 
     Parameters
     ----------
-    ids : those that have one of them; None for all
-    tags : of these, those that have any tag of each of these sets
+    ids : ids of the subscriptions; None for all
+    tags : sets of tags. A subscription needs any tag of each set
     """
 
     __slots__ = ("_ids", "_known", "_tags")

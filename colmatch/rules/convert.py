@@ -30,28 +30,32 @@ class Rules(dict[int | str, Expr]):
 def from_json(rules: object, conditions: object = None, errors: str = "raise") -> Rules:
     """Reads rules of the npm package json-rules-engine (7.3) for ``Matcher.build``.
 
-    Facts are columns, a ``path`` such as ``$.address.city`` is a field of a struct. A rule matches
-    an event where the engine, with ``allowUndefinedFacts``, fires it:
+    Facts are columns, and a ``path`` such as ``$.address.city`` is a struct field. A rule matches
+    an event if the engine would fire it with ``allowUndefinedFacts``:
 
-    - a fact that is absent, or null, is less than nothing and contains nothing, but it is
-      ``notEqual`` to all but null, and ``notIn`` all lists without null
+    - an absent or null fact is neither less nor greater than any value, and contains nothing. It is
+      ``notEqual`` to everything but null, and ``notIn`` every list without null
     - ``doesNotContain`` is true of lists alone
     - ``not`` is plain negation, so ``missing=`` of ``Matcher.build`` makes no difference
     - an empty ``all`` is true, and so is an empty ``any``
 
-    Where it differs: an event does not tell what is absent from what is null, and both are
-    ``equal`` to null; an order against a fact that is null is false, where JavaScript takes it for
-    0; integers beyond 2**53 are exact; NaN, which JSON does not have, is above all numbers. Columns
-    have types, so a rule that compares a number with a text is an error of ``Matcher.build``, where
-    the engine would never fire it; numbers that are not whole want float64, as JavaScript's are.
-    The order of two facts that are columns of text is that of text.
+    Some rules differ from the engine:
 
-    Events and priorities are left out: all rules are looked at, in no order.
+    - an absent fact is a null fact, and both are ``equal`` to null
+    - an order with a null fact as its ``value`` is false; JavaScript takes null for 0
+    - integers beyond 2**53 are exact
+    - NaN, which JSON does not have, is above all numbers
+    - columns have types, so comparing a number with a text is an error of ``Matcher.build``; the
+      engine would never fire such a rule
+    - numbers with a fraction need float64 columns, like JavaScript's numbers
+    - two facts that are text columns have the order of text
+
+    Events and priorities of rules are ignored: all rules are matched, in no order.
 
     Parameters
     ----------
-    rules : JSON, as text or bytes or an open file: a list of rules, one rule, an object from id to
-        rule, or lines with a rule each; or what was read of it, each rule still a text or not
+    rules : JSON, as text, bytes or an open file: a list of rules, one rule, an object from id to
+        rule, or lines with one rule each. Or the parsed JSON, in which a rule may still be a text
     conditions : the named conditions that rules refer to, an object from name to conditions
     errors : ``"raise"``, or ``"collect"``: leave bad rules out and list them in ``rejected``
 
@@ -62,10 +66,10 @@ def from_json(rules: object, conditions: object = None, errors: str = "raise") -
 
     Raises
     ------
-    ExpressionError : some rules cannot be had: custom operators, decorated ones, ``params``, paths
-        other than names, and what the engine refuses; says of the first ten what is wrong, and the
-        path to it
-    SubscriptionError : this is not JSON, or not rules; or two have the same name
+    ExpressionError : some rules cannot be converted: custom or decorated operators, ``params``,
+        paths other than names, and everything that the engine refuses. The message has the fault of
+        each of the first ten, with its path
+    SubscriptionError : the input is not JSON, or not rules; or two rules have the same name
 
     Examples
     --------

@@ -89,46 +89,46 @@ def match(
     df : events; may be streaming. Columns that neither the expressions nor ``keep`` name are
         dropped before they reach Python
     matcher : path of a saved matcher, or a matcher, which is saved once to a temporary file that
-        lives as long as this process; or the folder that ``build_shards`` made, or its address
-    keep : columns of ``df`` that go into the result, as many times as their row matches
-    mode : ``"pairs"`` gives a row for each match, with the column ``subscription``; ``"list"`` a
-        row for each event, with the column ``subscriptions``, an array that is empty where nothing
-        matches. ``"count"`` and ``"exists"`` give a row for each event, too, with the column
-        ``count``, how many subscriptions match it, or ``exists``, whether any does
-    shared : True when workers can open the given path, False to have the file sent to them, None to
-        send it unless ``df`` belongs to a classic session with a local master
+        lives as long as this process. Or the folder or address that ``build_shards`` wrote
+    keep : columns of ``df`` to add to the result. Each match repeats its row's values
+    mode : ``"pairs"`` gives a row for each match, with the column ``subscription``. All others give
+        a row for each event. ``"list"`` has the column ``subscriptions``, an array that is empty
+        without matches; ``"count"`` the column ``count``, the number of matches; and ``"exists"``
+        the column ``exists``, True if any subscription matches
+    shared : True if workers can open the given path, False to send them the file. None sends it
+        unless ``df`` belongs to a classic session with a local master
     ranges : attributes that are ranges in the events, as for ``Matcher.match``
     ids, tags, now : as for ``Matcher.match``. They go to the workers with each task
-    plan : how rows meet shards. ``"in_turn"``: each task takes one shard after the other.
+    plan : strategy for shards. ``"in_turn"``: each task takes one shard after the other.
         ``"routed"``: each row goes to the shards that it needs, for pairs and totals. ``"auto"`` is
-        ``"in_turn"``, unless shards ``by="pivot"`` have more than 16 GiB together. ``explain()``
-        of the result tells which it is
-    observe : a name, or an ``Observation`` of a batch, under which the job that reads the result
-        tells ``rows``, ``matches``, ``tasks``, ``matcher_seconds``, the sum of those in which tasks
-        were at work, and ``index_version``, as ``DataFrame.observe`` does. A row that is routed
-        counts once for each shard
+        ``"in_turn"``, unless shards ``by="pivot"`` have more than 16 GiB together. ``explain()`` of
+        the result shows the plan
+    observe : a name, or for a batch an ``Observation``, for metrics of the job that reads the
+        result, as from ``DataFrame.observe``: ``rows``, ``matches``, ``tasks``, ``matcher_seconds``
+        (the sum of the tasks' working time) and ``index_version``. A routed row counts once for
+        each shard
 
     Returns
     -------
     DataFrame : the kept columns, then the ids: long or string, as in the matcher. With
-    ``mode="count"`` a long, with ``mode="exists"`` a Boolean
+        ``mode="count"`` a long, with ``mode="exists"`` a Boolean
 
     Raises
     ------
     EventError : a column that the expressions or ``keep`` name is missing, or has a type that the
         matcher was not built for
     OptionError : ``keep``, ``mode``, ``shared``, ``ranges``, ``tags`` or ``observe`` cannot be
-        used; or timestamp literals without a zone were read in another zone than that of the
-        session, ``spark.sql.session.timeZone``; or values are computed in another mode than that of
-        the session, ``spark.sql.ansi.enabled``, which ``Options(ansi=...)`` names
-    SubscriptionError : ``ids`` is no list of ids
+        used. Or the matcher does not fit the session: it read timestamp literals in a zone other
+        than ``spark.sql.session.timeZone``, or its ``Options(ansi=...)`` differs from
+        ``spark.sql.ansi.enabled`` and matters to a computed value
+    SubscriptionError : ``ids`` is not a list of ids
     StoreError, OSError : the path does not hold a matcher
     DependencyError : workers cannot run this version of colmatch, or get no Arrow data
 
     Notes
     -----
-    The first call in a session runs one task of one row, which tells whether workers can run
-    colmatch. All else is done when a job reads the result.
+    The first call in a session runs one task of one row, to check that workers can run colmatch.
+    All other work is done when a job reads the result.
     """
     mode = check_arguments(matcher, mode, shared)
     beside = Beside(ids, tags, now)
@@ -148,7 +148,7 @@ def totals(
 ) -> DataFrame:
     """Counts the rows of ``df`` that each subscription matches.
 
-    Each task counts its own rows, so at most a row for each subscription and task is shuffled.
+    Each task counts its own rows, so at most one row per subscription and task is shuffled.
 
     Parameters
     ----------
@@ -156,7 +156,8 @@ def totals(
 
     Returns
     -------
-    DataFrame : ``subscription``, and the long ``rows``; none for a subscription that matches no row
+    DataFrame : ``subscription``, and the long ``rows``. A subscription that matches no row is
+        absent
 
     Raises
     ------
@@ -192,13 +193,14 @@ def match_topk(
     Returns
     -------
     DataFrame : the kept columns, ``subscription`` and ``score``, a row for each of the best
-    matches. Spark promises no order of rows: sort by what is kept of an event and by ``score``
+        matches. Spark promises no order of rows: sort by the kept columns of an event and by
+        ``score``
 
     Raises
     ------
     OptionError : ``k``, ``score`` or ``event_weights`` cannot be used, or as from ``match``
-    EventError, StoreError, OSError : as from ``match``. What a worker finds wrong with a weight is
-        an EventError in the job that fails, which counts events within their partition
+    EventError, StoreError, OSError : as from ``match``. An invalid weight is an EventError in the
+        job that fails; its event numbers count within a partition
     """
     check_arguments(matcher, "pairs", shared)
     best = Best(k, score, dict(event_weights) if isinstance(event_weights, Mapping) else event_weights)

@@ -35,16 +35,17 @@ def hits(
     tags: Any = None,
     now: Any = None,
 ) -> Callable[[Column], Column]:
-    """Makes a function of a struct column: what matches each row.
+    """Makes a function of a struct column that returns the matches of each row.
 
     >>> df.withColumn("alerts", hits("alerts.cm")(F.struct("*")))  # doctest: +SKIP
 
-    All columns of the struct go to Python. Where there are many, name those that expressions use.
+    All columns of the struct go to Python. Of a wide table, name only the columns that expressions
+    use.
 
     Parameters
     ----------
-    mode : ``"list"`` gives an array of ids, ``"count"`` how many there are, ``"exists"`` whether
-        there is any
+    mode : result for each row. ``"list"`` is an array of ids, ``"count"`` their number, and
+        ``"exists"`` True if any subscription matches
     matcher, shared, ids, tags, now : as for ``match``
 
     Returns
@@ -55,7 +56,7 @@ def hits(
     Raises
     ------
     DependencyError : Spark is older than 4.1, or its workers cannot run colmatch
-    OptionError : no session is active, or as from ``match``; ``mode`` is something else
+    OptionError : no session is active, or as from ``match``; or ``mode`` has another value
     StoreError, OSError : as from ``match``
     """
     checked_choice("mode={}", mode, ("list", "count", "exists"))
@@ -85,21 +86,22 @@ def register(
     tags: Any = None,
     now: Any = None,
 ) -> None:
-    """Makes a matcher a table function of SQL: a row for each match.
+    """Registers a matcher as a SQL table function with a row for each match.
 
     >>> register(spark, "alerts", "alerts.cm", keep={"user": "bigint"})  # doctest: +SKIP
     >>> spark.sql("SELECT * FROM alerts(TABLE(SELECT user, price FROM events))")  # doctest: +SKIP
 
     Parameters
     ----------
-    name : of the function; an older one of that name is replaced
-    keep : columns of the table that go into the result, before ``subscription``. A column that is
-        not in the matcher's schema needs its type: ``{"user": "bigint"}``
-    matcher, shared, ids, tags, now : as for ``match``; a matcher is taken as it is now
+    name : name of the function; it replaces an older function of this name
+    keep : columns of the table to add to the result, before ``subscription``. A column that is not
+        in the matcher's schema needs its type: ``{"user": "bigint"}``
+    matcher, shared, ids, tags, now : as for ``match``. The function keeps the present state of a
+        matcher
 
     Raises
     ------
-    SchemaError : ``keep`` does not say the type of a column
+    SchemaError : ``keep`` lacks the type of a column
     DependencyError, OptionError, StoreError, OSError : as from ``hits``
     """
     called = function_name(name)

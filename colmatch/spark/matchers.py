@@ -39,22 +39,23 @@ def build(
 ) -> Matcher:
     """Indexes subscriptions for the rows of a DataFrame.
 
-    An expression means what it means in ``df.where(...)``: the time zone and the ANSI mode are
-    those of the session, and so is ``spark.sql.caseSensitive``.
+    An expression has the same meaning as in ``df.where(...)``. The time zone, the ANSI mode and
+    ``spark.sql.caseSensitive`` are those of the session.
 
     Parameters
     ----------
-    subscriptions : a DataFrame with columns ``id`` and ``expression``, and if wanted ``weights``,
-        ``priority`` and ``tags``, which is collected as Arrow data; or what ``Matcher.build`` takes
-    df : has the columns that expressions name; may be streaming. No job reads it. All columns may
-        be NULL
-    options : as for ``Matcher.build``; what they leave at its default is the session's
+    subscriptions : a DataFrame with columns ``id`` and ``expression``, and optionally ``weights``,
+        ``priority`` and ``tags``, which is collected as Arrow data. Or as ``Matcher.build`` takes
+        them
+    df : a DataFrame with the columns that expressions name; may be streaming. No job reads it. All
+        columns may be NULL
+    options : as for ``Matcher.build``; default values become those of the session
     sample : as for ``Matcher.build``, or a DataFrame, of which the first 4,096 rows are collected
     index, errors, missing, tags : as for ``Matcher.build``
 
     Raises
     ------
-    SchemaError : ``df`` is no DataFrame, or has columns that Arrow has no type for
+    SchemaError : ``df`` is not a DataFrame, or has columns that Arrow has no type for
     OptionError : ``options`` has another time zone than the session, or the session has another
         ANSI mode than ``Options(ansi=True)``
     ExpressionError, SubscriptionError : as from ``Matcher.build``

@@ -20,11 +20,11 @@ JAVA_LEAST = 17
 def local_session(cores: int | str = "*", **config: str | int | bool) -> SparkSession:
     """Makes a classic session on this machine that is ready for ``match``.
 
-    Java is there, and workers run this Python.
+    Java is checked, and workers run this Python.
 
     Parameters
     ----------
-    cores : of the session; ``"*"`` for all
+    cores : number of cores; ``"*"`` for all
     config : further settings, with ``__`` for the dots of their names: ``spark__ui__enabled=False``
 
     Raises
@@ -42,14 +42,14 @@ def local_session(cores: int | str = "*", **config: str | int | bool) -> SparkSe
 
 
 def check_java() -> None:
-    """Checks that the Java that Spark would start is there and new enough.
+    """Checks that the Java that Spark would start is installed and new enough.
 
     Only sessions that start Spark on this machine need it.
 
     Raises
     ------
-    DependencyError : it is not, saying what to install; PySpark itself says no more than
-        JAVA_GATEWAY_EXITED
+    DependencyError : Java is absent or too old. The message says what to install; PySpark itself
+        says only JAVA_GATEWAY_EXITED
     """
     home = os.environ.get("JAVA_HOME")
     java = os.path.join(home, "bin", "java") if home else "java"

@@ -97,13 +97,14 @@ class ShardSet:
 
     Attributes
     ----------
-    path : of the folder
+    path : path or address of the folder
     version : 1 for the first build, one more for each build or update since
-    by : what says to which shard a subscription belongs: ``hash`` or ``pivot``
-    sizes : subscriptions of each shard
-    bytes : of the file of each shard
-    everywhere : whether any row may match in a shard, or only those that have one of its pivots
-    written : numbers of the shards that the call wrote; none where it only looked
+    by : rule that assigns a subscription to a shard: ``hash`` or ``pivot``
+    sizes : number of subscriptions of each shard
+    bytes : size of the file of each shard
+    everywhere : for each shard, True if any row may match in it. Otherwise only rows with one of
+        its pivots can match
+    written : numbers of the shards that the call wrote; empty after ``describe_shards``
     rejected : expressions that the call left out, with ``errors="collect"``: at most 1,000 of each
         shard
     """
@@ -133,18 +134,18 @@ def build_shards(
     sample: Any = None,
     missing: Missing | None = None,
 ) -> ShardSet:
-    """Indexes subscriptions as shards, each of which a task of Spark builds and saves.
+    """Indexes subscriptions as shards, each of which a Spark task builds and saves.
 
     Parameters
     ----------
-    subscriptions : columns ``id``, whole numbers or strings, and ``expression``, and if wanted
+    subscriptions : columns ``id``, whole numbers or strings, and ``expression``, and optionally
         ``weights``, ``priority`` and ``tags``; as for ``colmatch.spark.build``
-    df : has the columns that expressions name, as for ``colmatch.spark.build``
-    path : a folder that the driver and all workers see, or an address of one, such as
-        ``s3://bucket/alerts``. Shards that are there are replaced when all new ones are written
-    shards : how many, at most 10,000. A task needs the memory to build one
-    by : ``"hash"`` spreads ids evenly. ``"pivot"`` puts together what needs the same columns or
-        keys of maps, so that a row meets only shards of what it has
+    df : a DataFrame with the columns that expressions name, as for ``colmatch.spark.build``
+    path : a folder that the driver and all workers see, or its address, such as
+        ``s3://bucket/alerts``. New shards replace old ones when all of them are written
+    shards : number of shards, at most 10,000. A task needs the memory to build one
+    by : ``"hash"`` spreads ids evenly. ``"pivot"`` groups subscriptions that need the same columns
+        or map keys, so that a row meets only the shards of its own columns and keys
     index, options, errors, sample, missing : as for ``colmatch.spark.build``, for each shard
 
     Returns
@@ -153,8 +154,8 @@ def build_shards(
 
     Raises
     ------
-    SubscriptionError : a column is absent or of a wrong type, or an id is there twice
-    ExpressionError : an expression cannot be understood, with ``errors="raise"``
+    SubscriptionError : a column is absent or of a wrong type, or an id is repeated
+    ExpressionError : an expression is invalid, with ``errors="raise"``
     OptionError, SchemaError, StoreError, DependencyError : the other arguments cannot be used, or
         workers cannot run colmatch
 
@@ -182,24 +183,23 @@ def build_shards(
 def update_shards(
     changes: DataFrame, df: DataFrame, path: str | os.PathLike[str], errors: Errors = "raise"
 ) -> ShardSet:
-    """Changes subscriptions in shards, of which only those that change are written anew.
+    """Changes subscriptions in shards; only shards with changes are written anew.
 
-    Queries that were planned with an older version go on with it, while it is one of the eight
-    newest.
+    A query keeps the version that it was planned with, while that is one of the eight newest.
 
     Parameters
     ----------
-    changes : columns as for ``build_shards``. A row takes the place of the subscription with its
-        id, or is a new one. A row whose ``expression`` is NULL deletes; that there is no such
-        subscription is no error
+    changes : columns as for ``build_shards``. A row replaces the subscription with its id, or adds
+        one. A row with NULL in ``expression`` deletes the subscription; an unknown id is no error
     df : as for ``build_shards``, of the same schema and session settings
-    path : of the folder
-    errors : as for ``build_shards``. What is left out as bad leaves what it would have replaced
+    path : path or address of the folder
+    errors : as for ``build_shards``. A bad expression that is left out does not remove the old
+        subscription
 
     Raises
     ------
     StoreError : the folder holds no shards, or another call has changed them meanwhile: call again.
-        At an address, two calls at once are not found out: let one process at a time call this
+        At an address, two calls at once are not detected: let one process at a time call this
     SubscriptionError, ExpressionError, OptionError, SchemaError, DependencyError : as from
         ``build_shards``
     """
@@ -238,9 +238,9 @@ def update_shards(
 
 
 def describe_shards(path: str | os.PathLike[str]) -> ShardSet:
-    """Looks at a folder of shards.
+    """Returns the current version of a folder of shards.
 
-    Raises StoreError: it has none, or its manifest is damaged.
+    Raises StoreError: the folder holds no shards, or its manifest is damaged.
     """
     folder = Folder(path)
     return _summary(folder, present(folder))

@@ -69,15 +69,16 @@ OPTIONS = {
 
 
 def register_source(spark: SparkSession) -> None:
-    """Makes the data source ``colmatch`` known to a session.
+    """Registers the data source ``colmatch`` with a session.
 
-    It also sets ``spark.sql.python.filterPushdown.enabled``, without which Spark refuses a source
-    that takes filters, as this one does with versions of Spark after 4.3.
+    It also sets ``spark.sql.python.filterPushdown.enabled``. Without this setting, Spark refuses a
+    source that takes filters, as this one does with versions of Spark after 4.3.
 
     >>> spark.read.format("colmatch").option("index", "alerts.cm").load("events/")  # doctest: +SKIP
 
-    Columns of the result are those of ``keep``, then ``subscription`` and with ``k`` its ``score``;
-    or what the mode says: ``subscriptions``, ``count`` or ``exists``. ``OPTIONS`` has all options.
+    The result has the columns of ``keep``, then ``subscription``, and with ``k`` the ``score``. In
+    other modes, ``subscriptions``, ``count`` or ``exists`` takes their place. ``OPTIONS`` has all
+    options.
 
     Raises
     ------

@@ -80,44 +80,44 @@ def match_stream(
     event_time: str | None = None,
     **matching: Unpack[Matching],
 ) -> DataStreamWriter:
-    """Matches a stream, each batch with the version of the index that is the current one then.
+    """Matches a stream, each batch with the version of the index that is then current.
 
     >>> match_stream(offers, "alerts.cm", "fired", "checkpoint").start()  # doctest: +SKIP
 
-    The version is chosen when a batch begins, and recorded. A batch that was killed comes again
-    with the same rows, and is matched with the same version.
+    The version is chosen and recorded when a batch begins. A batch that is repeated after a crash
+    has the same rows and the same version.
 
     Parameters
     ----------
     df : events, streaming
-    pointer : where the current version is: a saved matcher that is saved over; a folder of saved
-        matchers, of which the last by name counts, with digits compared as numbers; or a folder of
-        shards; or a text file with the path of one of them
-    sink : a folder, in which batch ``n`` is the folder ``batch=n``, overwritten if the batch comes
-        again; or a function of a DataFrame and the number of its batch, which runs one job
-    checkpoint : a folder, where Spark keeps how far the stream is
-    format : of the files in the folder ``sink``
+    pointer : place of the current version: a saved matcher that is saved over, a folder of saved
+        matchers, or a folder of shards. Or a text file with the path of one of them. Of several
+        saved matchers, the last by name is current, with digits compared as numbers
+    sink : a folder, in which batch ``n`` is the folder ``batch=n``, overwritten if the batch is
+        repeated; or a function of a DataFrame and the number of its batch, which runs one job
+    checkpoint : a folder, in which Spark keeps the progress of the stream
+    format : format of the files in the folder ``sink``
     records : a folder for records and for index files; by default the folder ``colmatch`` in
-        ``checkpoint``. It is needed where ``checkpoint`` is no folder of this machine
-    event_time : a timestamp column, of which the record of a batch has the latest value, and how
-        late that was matched
+        ``checkpoint``. It is required if ``checkpoint`` is not a folder of this machine
+    event_time : a timestamp column. The record of a batch has its latest value, and the delay until
+        the batch was matched
     matching : ``keep``, ``mode``, ``shared``, ``ranges``, ``plan``, ``ids``, ``tags`` and ``now``
         as for ``match``; with ``k``, also ``score`` and ``event_weights``, as for ``match_topk``.
         ``now`` is the same for all batches: give events a column of times instead
 
     Returns
     -------
-    DataStreamWriter : its ``foreachBatch`` and checkpoint are set. Set its trigger and its name if
-    you wish, and start it. The sink gets the columns of ``match`` or ``match_topk``, and the string
-    ``index_version``, the first 12 digits of the content hash
+    DataStreamWriter : a writer with its ``foreachBatch`` and checkpoint set. Set its trigger and
+        its name if you wish, and start it. The sink gets the columns of ``match`` or
+        ``match_topk``, and the string ``index_version``, the first 12 digits of the content hash
 
     Raises
     ------
     EventError : ``df`` is not streaming or lacks a column, or as from ``match``
     OptionError : an argument cannot be used, or as from ``match``
-    SubscriptionError : ``ids`` are no ids, or of another type
+    SubscriptionError : ``ids`` are not ids, or of another type
     StoreError, OSError : the pointer names no saved matcher, or the folder cannot be written to.
-        With Connect, paths are those of the server, and this is found by the first batch
+        With Connect, paths are those of the server, and the first batch raises the error
     DependencyError : as from ``match``
     """
     if not isinstance(df, DataFrame):

@@ -21,33 +21,33 @@ class PredicateTable:
     Parameters
     ----------
     tables : one or more Arrow tables, record batches or readers (anything with the Arrow C stream
-        or array protocol), one for each type of operands, with the columns
+        or array protocol), one for each type of operands, with these columns:
 
         ===========  ==============  ==================================================
-        id           int64 / string  subscription; its rows need not stand together
-        attribute    string          ``age``, ``user.age``, ``attrs['k']``, ``size(tags)``, or what
-                                     is computed: ``lower(dest)``, ``price * qty``
+        id           int64 / string  id of the subscription, whose rows may be apart
+        attribute    string          ``age``, ``user.age``, ``attrs['k']``, ``size(tags)``, or a
+                                     computed value: ``lower(dest)``, ``price * qty``
         op           string          see below
         operands     list of a type  NULL or empty for ``is null``, two for ``between``
         conjunction  int32           optional: rows of one id and number are ANDed, rows
                                      of one id and different numbers ORed
         weight       double          optional: weight of the predicate, 0 where NULL
-        priority     double          optional: of the subscription, so the same in all its
-                                     rows; 0 where NULL. Numbers that no double is
-                                     equal to, such as 2**53 + 1, are errors
+        priority     double          optional: priority of the subscription, the same in
+                                     all its rows; 0 where NULL. Numbers that no double
+                                     is equal to, such as 2**53 + 1, are errors
         ===========  ==============  ==================================================
 
         Strings may also come as dictionaries of strings, doubles as any integers, floats or
-        decimals. A weight or priority that is nothing but NULL is as if it were not there.
+        decimals. A column of weights or priorities with only NULL counts as absent.
 
         ``op`` is one of ``= <> != < <= > >= between in like ilike rlike startswith endswith
-        contains array_contains arrays_overlap``, each of them (signs too) also with ``not`` before
-        it, ``is null`` and ``is not null``; case and blanks do not matter.
+        contains array_contains arrays_overlap``, each of them (signs too) also after ``not``,
+        or ``is null`` or ``is not null``. Case and blanks do not matter.
 
     Raises
     ------
-    SubscriptionError : a column is missing, there twice, malformed or of a wrong type, or an id,
-        attribute or operator is NULL
+    SubscriptionError : a column is missing, unknown, repeated, malformed or of a wrong type; or an
+        id, attribute or operator is NULL
 
     Examples
     --------
@@ -69,7 +69,7 @@ class PredicateTable:
             raise SubscriptionError(f"column 'id' must have one type in all tables, not {' and '.join(sorted(kinds))}")
 
     def with_tags(self, tags: GivenTags) -> PredicateTable:
-        """Returns these predicates, and tags of their subscriptions."""
+        """Returns a table of these predicates, with tags of their subscriptions."""
         other = object.__new__(PredicateTable)
         other.tables, other.tags = self.tables, tags
         return other

@@ -50,30 +50,30 @@ def warm(
 ) -> Warmed:
     """Compiles all kernels that matchers may need, and keeps their machine code on the disk.
 
-    What is on the disk already, or came with the package, is only loaded, so a second call takes
-    seconds. Of several processes that warm one folder, one compiles, and the others wait for it.
+    Code that is on the disk, or came with the package, is only loaded, so a second call takes
+    seconds. If several processes warm one folder, one compiles and the others wait.
 
     Parameters
     ----------
-    index : a kind of index, or several: the names of kinds, or settings as ``colmatch.index`` makes
-        them, whose kinds count alone. Compiled is what matchers of these kinds need with any
-        settings, and what every matcher needs: all types of columns, patterns, computed values,
-        special functions, languages, updates (which index new subscriptions by ``scan``), ranges,
-        best matches, reasons and files. By default, and by ``"auto"``, which may choose any, it is
-        what all kinds need
-    to : the folder in which machine code is kept, as if ``COLMATCH_CACHE_DIR`` were set to it while
-        the call lasts. It is made if it is not there, and gets a copy of what is in the usual
-        folder. By default it is that of this process
-    native : compile for this very processor what came with the package for many. Later processes
-        prefer such code
+    index : one index kind or several, as names or as settings from ``colmatch.index``, whose values
+        are ignored. The call compiles the code of these kinds with any settings, and the code that
+        every matcher needs: all types of columns, patterns, computed values, special functions,
+        languages, updates (which index new subscriptions by ``scan``), ranges, best matches,
+        reasons and files. The default, and ``"auto"``, which may choose any kind, compile the code
+        of all kinds
+    to : folder for the machine code, as if ``COLMATCH_CACHE_DIR`` were set to it during the call.
+        It is made if needed, and gets a copy of the code in the usual folder. The default is the
+        usual folder of this process
+    native : compile the code of the package, made for many processors, anew for this one. Later
+        processes prefer such code
     progress : show a bar on standard error
 
     Raises
     ------
-    OptionError : there is no such kind; or ``to``, or the usual folder, cannot be used: there is
-        none, others could write it, or it cannot be made. Or nothing is compiled at all, since
-        ``NUMBA_DISABLE_JIT`` is set. Or numba has a version whose machine code cannot be kept
-    StoreError : what was compiled could not be written there
+    OptionError : a kind is unknown; or ``to``, or the usual folder, cannot be used: it is absent
+        and cannot be made, or others could write to it. Or ``NUMBA_DISABLE_JIT`` is set, so nothing
+        is compiled. Or machine code of this version of numba cannot be kept
+    StoreError : the compiled code could not be written to the folder
     """
     kinds, progress = _kinds(index), checked_flag("progress={}", progress)
     mode = "native" if checked_flag("native={}", native) else _jit.WARM

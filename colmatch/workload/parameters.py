@@ -19,7 +19,7 @@ _COLUMNS = 10_000  # attributes that are columns, at most: beyond some 2,000 a m
 
 @dataclass(frozen=True)
 class Parameters:
-    """What to draw. 000, 002 and 003 are the papers: BE*-Tree, OpIndex and PS-Tree.
+    """Parameters of a workload. 000, 002 and 003 are the papers: BE*-Tree, OpIndex and PS-Tree.
 
     Attributes are called ``a0``, ``a1`` …, values run from 0 to ``cardinality - 1``. A subscription
     is a conjunction of predicates on different attributes; its id is its number, from 0. An event
@@ -27,55 +27,55 @@ class Parameters:
 
     Attributes
     ----------
-    name : for messages and tables of results
-    subscriptions : how many (000, table III "workload size"; 002, table 3 "N"; 003, table 1)
-    attributes : how many (000 "number of dimensions"; 002 "d"; 003 "dimension number")
+    name : name of the workload, for messages and tables of results
+    subscriptions : number of subscriptions (000, table III "workload size"; 002, table 3 "N"; 003,
+        table 1)
+    attributes : number of attributes (000 "number of dimensions"; 002 "d"; 003 "dimension number")
     cardinality : values of each attribute's domain, 1 to 2**53 (000 and 003 "dimension
         cardinality"; 002 "value space")
     subscription_size : fewest and most predicates (000, 003 "average size"; 002, section 4.4:
         uniform up to a maximum)
-    subscription_mean : mean of that size, where it is not uniform but P(size) proportional to
-        r**size (003, section 7.4: 1 to 56, mean 8)
+    subscription_mean : mean of that size, with P(size) proportional to r**size; None for a uniform
+        distribution (003, section 7.4: 1 to 56, mean 8)
     event_size : fewest and most attribute-value pairs of an event, uniform (000, 003 "event size";
         002 "m")
     equality : share of predicates that are equalities (003 "equal operator ratio"; 002 "percentage
         of equal operator")
     operators : ``(operator, share)`` of the other predicates, or a mapping; shares are relative to
-        their sum. Of ``between <= >= < > <> in "not in"`` (000, section VII.A: mainly BETWEEN; 002,
-        section 7.1: <= and >=)
+        their sum. Operators are ``between <= >= < > <> in "not in"`` (000, section VII.A: mainly
+        BETWEEN; 002, section 7.1: <= and >=)
     attribute_zipf : exponent of the distribution of attributes, C / rank**exponent, 0 for uniform,
-        at most 5; subscriptions and events share it, so ``a0`` is the most popular (002 "Zipf",
+        at most 5. Subscriptions and events share it, so ``a0`` is the most popular (002 "Zipf",
         003, section 7.1 "alpha")
-    value_zipf : the same for values, 0 being the most frequent; with clusters, for the clusters
-        (002, section 7.3.8)
-    clusters : clusters of values on each attribute, at random places; 0: values come from the whole
+    value_zipf : exponent of the distribution of values, with 0 the most frequent value. With
+        clusters, exponent of the distribution of clusters (002, section 7.3.8)
+    clusters : clusters of values on each attribute, at random places. 0: values come from the whole
         domain (000, section VII.C)
-    cluster_size : how far from the middle of its cluster a value lies at most (000 "cluster size":
-        a distance)
+    cluster_size : largest distance of a value from the middle of its cluster (000 "cluster size": a
+        distance)
     width : least and greatest width of a BETWEEN as a share of the domain, uniform; at least one
         value. (0, 1): up to the whole domain, half of it on average. The range lies anywhere about
-        a value of the distribution. Of the other comparisons such a value is the bound (000,
+        a value of the distribution. For the other comparisons, such a value is the bound (000,
         section VII.A: "a handful of values"; 002 and 003 are silent)
-    list_size : fewest and most values of IN and NOT IN; repeated ones are left as they are (the
-        papers are silent)
-    planted : share of subscriptions whose predicates are made true for one event of the stream:
-        about ``planted / around`` of all subscriptions match each of the first ``around`` events,
-        besides what matches by chance (000 "match prob", 003 "matching probability"; both are
-        silent on how BEGen reaches it). They have no more predicates than that event has pairs
-    around : events that subscriptions are planted around: the first ones of the stream
+    list_size : fewest and most values of IN and NOT IN. Repeated values stay (the papers are
+        silent)
+    planted : share of subscriptions whose predicates are made true for one event of the stream.
+        About ``planted / around`` of all subscriptions match each of the first ``around`` events,
+        besides matches by chance (000 "match prob", 003 "matching probability"; both are silent on
+        how BEGen reaches it). They have no more predicates than that event has pairs
+    around : number of events that subscriptions are planted around: the first ones of the stream
     weights : give predicates weights (000, section VII.C): of the normal distribution N(0.8 inv,
-        0.05 inv), at most inv, where inv is the inverse frequency of the attribute, 1 for the
-        rarest. (The paper prints max for min, which would make nearly all of them inv.)
-    layout : ``columns``, an int64 column for each attribute, NULL where an event has it not; or
-        ``map``, one column ``attrs``, a map from name to int64, for thousands of attributes.
-        Predicates then name ``attrs['a17']``
-    seed : of everything, from 0. The same seed gives the same bytes, with the same numpy on the
-        same kind of processor
+        0.05 inv), at most inv. inv is the inverse frequency of the attribute, 1 for the rarest.
+        (The paper prints max for min, which would make nearly all of them inv.)
+    layout : ``columns``, an int64 column for each attribute, NULL if an event lacks it. Or ``map``,
+        one column ``attrs``, a map from name to int64, for thousands of attributes. Predicates then
+        name ``attrs['a17']``
+    seed : seed of all random numbers, from 0. The same seed gives the same bytes, with the same
+        numpy on the same kind of processor
 
     Raises
     ------
-    OptionError : a field has a value that it cannot have; the message says which, and what is
-        allowed
+    OptionError : a field has an invalid value. The message has the field and the allowed values
     """
 
     name: str = "custom"

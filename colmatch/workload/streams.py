@@ -25,42 +25,46 @@ NAMES = tuple(SHAPES)
 
 
 class Workload(Parameters):
-    """Subscriptions and events that are drawn as ``Parameters`` say; its fields are theirs.
+    """Subscriptions and events that are drawn from parameters.
+
+    Its fields are those of ``colmatch.workload.parameters.Parameters``.
 
     Raises
     ------
-    OptionError : a field has a value that it cannot have; the message says which, and what is
-        allowed
+    OptionError : a field has an invalid value. The message has the field and the allowed values
     """
 
     # Subscriptions
 
     def predicate_batches(self, start: int = 0, count: int | None = None) -> Iterator[pa.RecordBatch]:
-        """Draws subscriptions ``start`` to ``start + count`` as ``PredicateTable`` takes them.
+        """Draws subscriptions ``start`` to ``start + count``, piece by piece, for
+        ``PredicateTable``.
 
-        They come piece by piece; all that follow if ``count`` is None.
+        If ``count`` is None, all subscriptions from ``start`` on are drawn.
 
         Columns id int64, attribute and op dictionaries of strings, operands large list of int64,
-        and weight double where there are weights.
+        and weight double if predicates have weights.
         """
         for part in draws_of_subscriptions.chunks(self, *self._cut(start, count)):
             yield draws_of_subscriptions.rows(part, self)
 
     def predicates(self, start: int = 0, count: int | None = None) -> pa.Table:
-        """Those subscriptions as one table, a row for each predicate."""
+        """Draws these subscriptions as one table, a row for each predicate."""
         return pa.Table.from_batches(self.predicate_batches(start, count), draws_of_subscriptions.schema(self))
 
     def predicate_table(self, start: int = 0, count: int | None = None) -> PredicateTable:
-        """Those subscriptions as ``Matcher.build`` takes them."""
+        """Draws these subscriptions as a table that ``Matcher.build`` takes."""
         return PredicateTable(self.predicates(start, count))
 
     def text_batches(self, start: int = 0, count: int | None = None) -> Iterator[pa.RecordBatch]:
-        """Those subscriptions as SQL text, piece by piece: columns id int64, expression string."""
+        """Draws these subscriptions as SQL text, piece by piece: columns id int64, expression
+        string.
+        """
         for part in draws_of_subscriptions.chunks(self, *self._cut(start, count)):
             yield draws_of_subscriptions.texts(part, self)
 
     def texts(self, start: int = 0, count: int | None = None) -> pa.Table:
-        """Those subscriptions as SQL text: id int64, expression string."""
+        """Draws these subscriptions as SQL text: columns id int64, expression string."""
         return pa.Table.from_batches(self.text_batches(start, count), draws_of_subscriptions.TEXTS)
 
     def _cut(self, start: int, count: int | None) -> tuple[int, int]:
@@ -75,25 +79,25 @@ class Workload(Parameters):
     # Events
 
     def schema(self) -> pa.Schema:
-        """Columns of the events: what ``Matcher.build`` takes."""
+        """Returns the schema of the events, for ``Matcher.build``."""
         return draws_of_events.schema(self)
 
     def event_batches(self, rows: int, start: int = 0) -> Iterator[pa.RecordBatch]:
-        """Events ``start`` to ``start + rows`` of an endless stream, piece by piece.
+        """Draws events ``start`` to ``start + rows`` of an endless stream, piece by piece.
 
         Raises
         ------
-        OptionError : there are not that many different events
+        OptionError : the workload has fewer different events
         """
         for pairs in draws_of_events.chunks(self, *_rows(rows, start)):
             yield draws_of_events.table(pairs, self)
 
     def events(self, rows: int, start: int = 0) -> pa.Table:
-        """Those events as one table of contiguous columns."""
+        """Draws these events as one table of contiguous columns."""
         return pa.Table.from_batches(self.event_batches(rows, start), self.schema()).combine_chunks()
 
     def pairs(self, rows: int, start: int = 0) -> pa.Table:
-        """Those events in long form, a row for each pair.
+        """Draws these events in long form, a row for each pair.
 
         Columns event int64 (its number in the stream), attribute (``a17``), value int64.
         """
@@ -107,7 +111,8 @@ class Workload(Parameters):
 def named(name: str, subscriptions: int | None = None, seed: int = 0, **changed: Any) -> Workload:
     """Makes a workload of ``NAMES``.
 
-    ``colmatch/workload/shapes.py`` has their parameters, where they come from, and what was chosen.
+    ``colmatch/workload/shapes.py`` has the parameters with their sources, and our choices where the
+    sources are silent.
 
     Parameters
     ----------
@@ -115,12 +120,12 @@ def named(name: str, subscriptions: int | None = None, seed: int = 0, **changed:
         ``pstree-sparse``: 100 and 30,000 attributes, of the PS-Tree paper; ``opindex`` and
         ``bestar``: of the papers on OpIndex and BE*-Tree; ``ads`` and ``querylog``: like data sets
         of the PS-Tree paper
-    subscriptions : how many, None for as many as the paper has
-    changed : other fields of ``Workload`` that are to differ
+    subscriptions : number of subscriptions; None for that of the paper
+    changed : values for other fields of ``Workload``
 
     Raises
     ------
-    OptionError : no workload is called so, or a field cannot be had
+    OptionError : the name is not a workload, or a field cannot be used
     """
     shape = text(name)
     if shape not in SHAPES:

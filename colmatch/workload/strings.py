@@ -32,17 +32,17 @@ class Draw(NamedTuple):
 
 
 class TextWorkload:
-    """Rules as texts, and events, as endless streams: any part comes out alike.
+    """Rules as texts, and events, as endless streams. Every part is reproducible.
 
     Parameters
     ----------
     name : ``detections`` or ``user-agents``
-    subscriptions : how many rules; None for 2,400 and 1,270, as the public ones
-    seed : another seed, other data
+    subscriptions : number of rules; None for 2,400 and 1,270, as in the public rule sets
+    seed : seed of the data; another seed gives other data
 
     Raises
     ------
-    OptionError : there is no such workload, or a number is out of range
+    OptionError : the name is not a workload, or a number is out of range
     """
 
     def __init__(self, name: str, subscriptions: int | None = None, seed: int = 0) -> None:
@@ -53,11 +53,11 @@ class TextWorkload:
         self.seed = _from_zero(seed, "seed")
 
     def texts(self, start: int = 0, count: int | None = None) -> pa.Table:
-        """Subscriptions ``start`` to ``start + count``: id int64, expression string."""
+        """Draws subscriptions ``start`` to ``start + count``: id int64, expression string."""
         return pa.Table.from_batches(self.text_batches(start, count), TEXTS)
 
     def text_batches(self, start: int = 0, count: int | None = None) -> Iterator[pa.RecordBatch]:
-        """Those subscriptions, piece by piece."""
+        """Draws these subscriptions, piece by piece."""
         begin = _from_zero(start, "start")
         stop = self.subscriptions if count is None else begin + _from_zero(count, "count")
         if not begin <= stop <= self.subscriptions:
@@ -66,15 +66,15 @@ class TextWorkload:
             yield pa.record_batch([pa.array(range(first, first + len(found)), pa.int64()), found], schema=TEXTS)
 
     def schema(self) -> pa.Schema:
-        """Columns of the events: what ``Matcher.build`` takes."""
+        """Returns the schema of the events, for ``Matcher.build``."""
         return pa.schema(self._draw.columns)
 
     def events(self, rows: int, start: int = 0) -> pa.Table:
-        """Events ``start`` to ``start + rows`` of an endless stream."""
+        """Draws events ``start`` to ``start + rows`` of an endless stream."""
         return pa.Table.from_batches(self.event_batches(rows, start), self.schema()).combine_chunks()
 
     def event_batches(self, rows: int, start: int = 0) -> Iterator[pa.RecordBatch]:
-        """Those events, piece by piece."""
+        """Draws these events, piece by piece."""
         begin = _from_zero(start, "start")
         for _, found in self._drawn("event", self._draw.event, begin, begin + _from_zero(rows, "rows")):
             yield pa.RecordBatch.from_pylist(found, self.schema())
