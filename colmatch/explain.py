@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from colmatch.betree.events import event_batches
+from colmatch.calls import UNKNOWN
 from colmatch.errors import EventError, SubscriptionError, shown
 from colmatch.events.binding import require
 from colmatch.events.clock import Clock
@@ -23,7 +24,7 @@ from colmatch.events.reader import Reader
 from colmatch.events.required import Required
 from colmatch.events.single import as_mapping, is_object, renamed, row_of
 from colmatch.kernels import layout
-from colmatch.lowering.written import LiteralTexts, asks_arguments, asks_presence, key_runs, predicate_text
+from colmatch.lowering.written import LiteralTexts, asks_presence, key_runs, predicate_text
 from colmatch.notebook import cell, folded
 from colmatch.schema import Attribute, Attributes, Role
 from colmatch.updates.literals import whole
@@ -282,17 +283,31 @@ def _leaf(told: _Told, p: int) -> _Leaf:
     texts = LiteralTexts(told.literals, attr)
     text = predicate_text(attribute, texts, runs, none)
     if attribute.role is Role.CALL:
-        is_unknown = not told.two_valued and any(part is None or part != part for part in value.values())
-        truth = None if is_unknown and asks_arguments(texts, runs) and (none or not found) else found is not none
-        return _Leaf(ExplainedNode(text, truth, value))
+        return _Leaf(_called(told, text, {texts[key] for key, _ in texts.dense(runs)}, value, found, none))
     subject = attribute.path, attribute.key if attribute.role is Role.ENTRY else None
     asks = asks_presence(attribute, runs)
     is_unknown = not (told.two_valued or found or asks) and _lacks(attribute, value)
     if not none or asks:
         truth = found is not none if none or not is_unknown else None
         return _Leaf(ExplainedNode(text, truth, value), subject, asks and none is (attribute.role is Role.HAS_NULL))
-    negated = ExplainedNode(f"NOT {predicate_text(attribute, texts, runs, False)}", None if is_unknown else not found, value)
+    negated = ExplainedNode(
+        f"NOT {predicate_text(attribute, texts, runs, False)}", None if is_unknown else not found, value
+    )
     return _Leaf(ExplainedNode(text, not found, value), subject, negated=negated)
+
+
+def _called(
+    told: _Told, text: str, literals: set[bytes], values: dict[str, Any], found: bool, none: bool
+) -> ExplainedNode:
+    """Tells of a special function: ``none`` with ``UNKNOWN`` is a NOT, else an IS NOT TRUE."""
+    if told.two_valued:
+        return ExplainedNode(text, found is not none, values)
+    is_unknown = any(part is None or part != part for part in values.values())
+    is_plain = (UNKNOWN in literals) is none
+    if none and not is_plain:
+        text = f"({text}) IS NOT FALSE"
+    truth = None if is_unknown and is_plain and literals != {UNKNOWN} else found is not none
+    return ExplainedNode(text, truth, values)
 
 
 def _lacks(attribute: Attribute, value: Any) -> bool:

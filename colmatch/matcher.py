@@ -726,8 +726,8 @@ class Matcher:
             ``attribute`` and ``predicate`` are dictionaries of strings; ``predicate`` exists only
             with ``by="predicate"``. The cause of most events comes first. A last row, with NULL for
             the cause, counts the events without a single cause. Events with NULL in a non-nullable
-            column do not count. Predicates are those of ``explain``, in which NOT is already
-            resolved
+            column do not count. Predicates are those that the matcher keeps, in which NOT is
+            already resolved
 
         Raises
         ------

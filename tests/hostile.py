@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 import enum
+import warnings
 from collections import UserDict, deque
 from collections.abc import Callable
 from decimal import Decimal
@@ -26,6 +27,13 @@ METHODS = (
 
 class OwnError(RuntimeError):
     """An error that a caller's own source raises, which may come through."""
+
+
+def unitless(kind: Any, value: Any) -> Any:
+    """A moment or duration of NumPy without a unit, which NumPy 2.5 warns of."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        return kind(value)
 
 
 def _fails(*args: Any, **named: Any) -> Any:
@@ -167,9 +175,9 @@ HOSTILE: list[Callable[[], Any]] = [
     lambda: np.array("2013-01-31", "datetime64[D]"),
     lambda: np.timedelta64(1, "s"),
     lambda: np.timedelta64(1, "ns"),
-    lambda: np.timedelta64(1),
-    lambda: np.timedelta64("NaT"),
-    lambda: np.datetime64("NaT"),
+    lambda: unitless(np.timedelta64, 1),
+    lambda: unitless(np.timedelta64, "NaT"),
+    lambda: unitless(np.datetime64, "NaT"),
     lambda: np.datetime64(1, "ns"),
     lambda: np.datetime64(2**62, "Y"),
     lambda: np.datetime64(1, "as"),
@@ -272,11 +280,11 @@ HOSTILE: list[Callable[[], Any]] = [
     lambda: [Unequal()],
     lambda: {"a": FailingFloat(1)},
     lambda: {"a": np.array(1)},
-    lambda: {"a": np.timedelta64(1)},
+    lambda: {"a": unitless(np.timedelta64, 1)},
     lambda: {"a": np.array([1])},
     lambda: {1: np.array("TRUE")},
     lambda: [np.array(1)],
-    lambda: [np.timedelta64(1)],
+    lambda: [unitless(np.timedelta64, 1)],
     lambda: [np.datetime64(1, "s")],
     lambda: {np.timedelta64(1, "s"): "TRUE"},
     lambda: {np.int64(1): "TRUE"},

@@ -118,13 +118,8 @@ def predicate_text(attribute: Attribute, texts: LiteralTexts, runs: Runs, none: 
 
 
 def asks_presence(attribute: Attribute, runs: Runs) -> bool:
-    """Says whether a predicate asks if a value, or a NULL element, is there: it is never Unknown."""
+    """Says whether a predicate asks if a value, or a NULL element, is there: never Unknown."""
     return attribute.role is Role.HAS_NULL or (runs == [(KEY_MIN, KEY_MAX)] and not attribute.pattern)
-
-
-def asks_arguments(texts: LiteralTexts, runs: Runs) -> bool:
-    """Says whether a special function is asked for arguments, not only whether it is unknown."""
-    return any(texts[key] != UNKNOWN for key, _ in texts.dense(runs))
 
 
 def _call_text(attribute: Attribute, literals: list[bytes], none: bool) -> str:

@@ -280,6 +280,7 @@ def test_explain_has_three_truth_values(lat: float | None, caps: list[Any] | Non
     """A function and its NOT are unknown together, and opposites otherwise."""
     near, cap = "geo_within_radius(lat, place.lon, 1, 2, 350)", "within_frequency_cap(caps, t, 'f', 7, 'n', 3, 0)"
     texts = {1: near, 2: f"NOT {near}", 3: cap, 4: f"NOT {cap}", 5: f"NOT ({near} OR {cap})"}
+    texts |= {6: f"({near}) IS UNKNOWN", 7: f"({near}) IS NOT TRUE"}
     matcher = cm.Matcher.build(texts, SCHEMA, missing=missing)
     event = {"lat": lat, "place": {"lon": 2.0}, "caps": caps, "t": 5}
     is_near = None if lat is None or math.isnan(lat) else lat == 1.0
@@ -289,7 +290,7 @@ def test_explain_has_three_truth_values(lat: float | None, caps: list[Any] | Non
     none_of = False if is_near or is_below else None if None in (is_near, is_below) else True
     expected = [is_near, None if is_near is None else not is_near, is_below, None if is_below is None else not is_below]
     told = [matcher.explain(event, id) for id in texts]
-    assert [one.tree.truth for one in told] == [*expected, none_of]
+    assert [one.tree.truth for one in told] == [*expected, none_of, is_near is None, is_near is not True]
     assert matcher.match_one(event) == [one.id for one in told if one.matched]
 
 
