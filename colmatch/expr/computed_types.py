@@ -350,8 +350,10 @@ def _instead(column: Column) -> str:
     """Says what can be computed with a column that holds several values."""
     name = column.name
     if column.shape is Shape.LIST:
-        return f": name an element, as in {name}[0]"
-    return f": name an entry, as in {name}['key']" if column.shape is Shape.MAP else ""
+        return f": name an element, as in {name}[0], or write size({name}) for their number"
+    if column.shape is Shape.MAP:
+        return f": name an entry, as in {name}['key'], or write size({name}) for their number"
+    return ""
 
 
 def _mentions(node: ValueNode, zone: str) -> bool:
@@ -371,7 +373,7 @@ _METHODS = {
 
 
 def _said(name: str) -> str:
-    return f"{name} takes values of one type, not" if name.isalpha() else f"{name!r} compares values of one type, not"
+    return f"{name if name.isalpha() else 'a comparison'} takes values of one type, not"
 
 
 def _count(name: str, nodes: list[ValueNode], least: int, most: int = 0) -> None:

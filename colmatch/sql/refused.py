@@ -13,11 +13,14 @@ from sqlglot.tokenizer_core import TokenType
 
 from colmatch.errors import ExpressionError, shown
 from colmatch.expr.ast import Refusal, Subject
+from colmatch.lowering.forms import quoted
 from colmatch.sql.computed import bare, function_of, is_computed
 from colmatch.sql.instead import of_column, of_word
 from colmatch.sql.literals import ALLOWED, ENDS, Reading
 
 _UNKNOWN = re.compile(r"unknown attribute '([^']+)'")
+_DATE = re.compile(r"(?:^|[\s(,=<>])(\d{4}-\d{1,2}-\d{1,2})(?![\d'-])")
+_BEFORE_VALUES = re.compile(r"(?:[=<>]|\bIN\s*\([^()]*)\s*$", re.IGNORECASE)
 LITERALS = (exp.Literal, exp.Boolean, exp.Null)
 _OPERANDS = (TokenType.VAR, TokenType.NUMBER)
 _BEHIND_SUBJECTS = frozenset(
@@ -120,6 +123,18 @@ def _of_column(refusal: Refusal) -> str | None:
     return of_column(found[1]) if found else None
 
 
+def _meant(refusal: Refusal, text: str, at: int) -> tuple[str, int]:
+    """Returns a message and its place where a date, or a text on the right, lacks its quotes."""
+    message = refusal.message
+    bare = _DATE.search(text)
+    if bare is not None and message.startswith("a comparison takes values of one type") and "date" in message:
+        return f"{bare[1]} is a subtraction: write DATE '{bare[1]}'", bare.start(1)
+    found = _UNKNOWN.match(message)
+    if found is not None and found[1].isidentifier() and _BEFORE_VALUES.search(text[max(at - 200, 0) : at]):
+        message += f"{' A' if message.endswith('?') else '; a'} text needs quotes: {quoted(found[1])}"
+    return message, at
+
+
 def refused(refusal: Refusal, reading: Reading | None, text: str | None) -> ExpressionError:
     """Returns the error that the caller sees, with its place where there is a text."""
     at = refusal.at
@@ -133,7 +148,10 @@ def refused(refusal: Refusal, reading: Reading | None, text: str | None) -> Expr
             wanted = Subject(path) if path else predicate.subject._replace(size=False)
             places = zip(reading.subject_at, reading.subjects, strict=True)
             at = next((at for at, subject in places if subject == wanted), None)
-    message = " ".join((_of_column(refusal) or refusal.message).splitlines())
+    message = _of_column(refusal)
+    if message is None:
+        message, at = (refusal.message, at) if text is None else _meant(refusal, text, at or 0)
+    message = " ".join(message.splitlines())
     if text is None:
         return ExpressionError(message)
     line, column = Reading(text).place(at or 0)
