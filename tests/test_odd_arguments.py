@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from contract import THOROUGH
-from hostile import HOSTILE, OwnError
+from hostile import HOSTILE, OwnError, unitless
 from odd import ODD, SCHEMA
 
 import colmatch as cm
@@ -246,7 +246,7 @@ def test_a_list_that_contains_itself_twice_is_looked_at_once_a_level(monkeypatch
 @pytest.mark.parametrize("unit", ["s", "ns", "generic"])
 def test_a_duration_is_no_number(unit: str) -> None:
     """To NumPy it is a kind of integer; its item is an int if it has nanoseconds or no unit."""
-    three = np.timedelta64(3, unit)
+    three = unitless(lambda value: np.timedelta64(value, unit), 3)
     assert python_value(three) is three and whole_number(three) is None
     with pytest.raises(cm.OptionError, match="a whole number from 0 to 1024 is needed"):
         cm.Options(threads=three)

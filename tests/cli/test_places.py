@@ -258,7 +258,7 @@ LINE = '{"age": 1, "city": "x"}\n'
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        (LINE + '{"age": 1,}\n', "line 2, column 11: Expecting property name"),
+        (LINE + '{"age": 1, 2}\n', "line 2, column 12: Expecting property name"),
         ("\n\n" + LINE + "\n" + '{"age": "x"}\n', "line 5: Column(/age) changed from number to string"),
         (LINE * 500_000 + "\n[1]\n" + LINE, "line 500002: a JSON object is needed, not list"),
         (LINE + '{"age": 1\n', "line 2, column 1: Expecting"),
