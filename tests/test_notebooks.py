@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from html.parser import HTMLParser
 from pathlib import Path
@@ -170,6 +171,9 @@ class TestPlot:
         assert sorted(names) == sorted(cm.kinds()) and ax.get_xscale() == "log"
         (own,) = [name for name, bar in zip(names, ax.patches) if bar.get_facecolor() != ax.patches[0].get_facecolor()]
         assert own == matcher.kind
+        said = re.search(r"event, ([0-9.]+) us", matcher.stats()["reason"])
+        widths = dict(zip(names, (bar.get_width() for bar in ax.patches)))
+        assert said and widths[own] == pytest.approx(float(said[1]), rel=0.01)
 
     def test_axes_that_are_given(self, matcher: cm.Matcher, tmp_path: Path) -> None:
         from matplotlib.figure import Figure
