@@ -6,6 +6,7 @@
 import inspect
 import re
 import sys
+import tomllib
 
 import pytest
 from guide import ROOT
@@ -82,6 +83,11 @@ def test_every_page_is_below_one_other():
 def test_the_tables_of_the_guide_are_its_groups():
     captions = [caption for caption, _ in listed(DOCS)]
     assert "match" in captions and captions.index("match") < captions.index("keep")
+
+
+def test_the_start_page_leads_to_the_repository():
+    urls = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["urls"]
+    assert f"[the repository]({urls['Repository']})" in (DOCS / "start.md").read_text()
 
 
 def test_links_lead_to_pages_of_the_site_or_to_the_repository():

@@ -3,11 +3,20 @@
 All events differ. The rows are made beforehand, the mappings are handed over as they are. The third
 way makes a record batch of each mapping first, which is what a service did without ``match_one``.
 Two threads are measured beside one in the same run.
+
+    python -m benchmarks.bench_single
+    python -m benchmarks.bench_single --shapes
+
+With ``--shapes`` the subscriptions differ in what they read: plain columns alone, a text pattern in
+one of them, or a cap in each, of events with no cap and with 100. Each call is timed by itself.
 """
 
 from __future__ import annotations
 
+import argparse
+import statistics
 import threading
+import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -15,11 +24,17 @@ import numpy as np
 import pyarrow as pa
 
 import colmatch as cm
-from benchmarks.measure import medians
+from benchmarks.measure import machine, medians, one_thread
 
 EVENTS, REPEAT = 2000, 7
 ONE, ROW, MADE, BOTH = "match_one", "match of one row", "row made, then match", "match_one, two threads"
 SIZES = ((10_000, 10), (10_000, 30), (200_000, 30))  # subscriptions, columns
+PLAIN, PATTERN, CAPS_0, CAPS_100 = "plain columns", "one LIKE", "caps, none in an event", "caps, 100 in an event"
+SHAPES = (PLAIN, PATTERN, CAPS_0, CAPS_100)
+NOW = 1_700_000_000
+CAPS = pa.list_(
+    pa.struct({"type": pa.string(), "id": pa.int64(), "ns": pa.string(), "value": pa.int64(), "timestamp": pa.int64()})
+)
 
 
 class Prepared(NamedTuple):
@@ -28,30 +43,43 @@ class Prepared(NamedTuple):
     rows: list[pa.RecordBatch]
 
 
-def prepared(subscriptions: int, columns: int) -> Prepared:
+def prepared(subscriptions: int, columns: int, shape: str = PLAIN, count: int = EVENTS) -> Prepared:
     """A third of the columns are strings; each event has a value for each column."""
     rng = np.random.default_rng(1)
     names = [f"s{i}" if i % 3 == 0 else f"a{i}" for i in range(columns)]
-    schema = pa.schema([(name, pa.string() if name[0] == "s" else pa.int64()) for name in names])
+    fields = {name: pa.string() if name[0] == "s" else pa.int64() for name in names}
+    capped = shape in (CAPS_0, CAPS_100)
+    schema = pa.schema(fields | ({"caps": CAPS, "now": pa.int64()} if capped else {}))
     drawn = rng.integers(0, 100, (subscriptions, 4)).tolist()
 
     def text(i: int, values: list[int]) -> str:
         word, number = names[3 * (i % (columns // 3))], names[3 * (values[3] % (columns // 3)) + 1]
         other = names[3 * (values[2] % (columns // 3)) + 2]
+        cap = f" AND within_frequency_cap(caps, now, 'offer', {i % 1000}, 'shown', 3, 3600)" if capped else ""
         return (
-            f"{word} = 'w{values[0]}' AND {number} > {values[1]} AND {other} BETWEEN {values[2] // 2} AND {values[2]}"
+            f"{word} = 'w{values[0]}' AND {number} > {values[1]} AND "
+            f"{other} BETWEEN {values[2] // 2} AND {values[2]}{cap}"
         )
 
-    matcher = cm.Matcher.build(
-        [(i, text(i, values)) for i, values in enumerate(drawn)], schema, options=cm.Options(threads=1)
-    )
-    values = rng.integers(0, 100, (EVENTS, columns)).tolist()
-    events = [
+    texts = [(i, text(i, values)) for i, values in enumerate(drawn)]
+    if shape == PATTERN:
+        texts[0] = (0, "s0 LIKE '%1'")
+    matcher = cm.Matcher.build(texts, schema, options=cm.Options(threads=1))
+    values = rng.integers(0, 100, (count, columns)).tolist()
+    events: list[dict[str, Any]] = [
         {name: f"w{value}" if name[0] == "s" else value for name, value in zip(names, row, strict=True)}
         for row in values
     ]
+    if capped:
+        for event in events:
+            ids = rng.choice(1000, 100 if shape == CAPS_100 else 0, replace=False).tolist()
+            event["now"] = NOW
+            event["caps"] = [
+                {"type": "offer", "id": id, "ns": "shown", "value": id % 5, "timestamp": (NOW - id) * 10**6}
+                for id in ids
+            ]
     whole = pa.Table.from_pylist(events, schema).combine_chunks().to_batches()[0]
-    return Prepared(matcher, events, [whole.slice(i, 1) for i in range(EVENTS)])
+    return Prepared(matcher, events, [whole.slice(i, 1) for i in range(count)])
 
 
 def measured(given: Prepared, repeat: int = REPEAT) -> dict[str, float]:
@@ -80,6 +108,26 @@ def measured(given: Prepared, repeat: int = REPEAT) -> dict[str, float]:
         BOTH: both,
     }
     return {name: 1e6 * taken / EVENTS for name, taken in medians(ways, repeat).items()}
+
+
+def typical(given: Prepared, rounds: int = 5) -> dict[str, float]:
+    """Microseconds of one call of each way: the median of all calls, in rounds in turns."""
+    matcher, events, rows = given
+    schema = matcher.schema.arrow
+    ways: dict[str, tuple[Callable[[Any], Any], list[Any]]] = {
+        ONE: (matcher.match_one, events),
+        ROW: (matcher.match, rows),
+        MADE: (lambda event: matcher.match(pa.RecordBatch.from_pylist([event], schema)), events),
+    }
+    taken: dict[str, list[int]] = {name: [] for name in ways}
+    for number in range(rounds + 1):
+        for name, (call, some) in ways.items():
+            for one in some:
+                began = time.perf_counter_ns()
+                call(one)
+                if number:  # after a round that loads what is needed
+                    taken[name].append(time.perf_counter_ns() - began)
+    return {name: statistics.median(times) / 1e3 for name, times in taken.items()}
 
 
 class SingleEvents:
@@ -113,9 +161,25 @@ class QuickSingleEvents:
     track_us_an_event.unit = "us"  # type: ignore[attr-defined]
 
 
-if __name__ == "__main__":
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
+    parser.add_argument("--shapes", action="store_true", help="what subscriptions read, in place of sizes and threads")
+    given = parser.parse_args()
+    print(machine())
+    if given.shapes:
+        one_thread()
+        for shape in SHAPES:
+            for subscriptions in (100, 10_000, 100_000):
+                found = typical(prepared(subscriptions, 10, shape, 200))
+                times = "".join(f"{name} {taken:.1f} us   " for name, taken in found.items())
+                print(f"{shape:24s}{subscriptions:8,} subscriptions   {times}", flush=True)
+        return
     for size in SIZES:
         found = measured(prepared(*size))
         print(f"{size[0]:,} subscriptions, {size[1]} columns")
         for name, taken in found.items():
             print(f"  {name:24s}{taken:8.1f} us an event {taken / found[ROW]:6.2f}")
+
+
+if __name__ == "__main__":
+    main()

@@ -104,7 +104,7 @@ def link_code(app: Sphinx, doctree: nodes.document) -> None:
     seen: set[str] = set()
     for literal in list(doctree.findall(nodes.literal)):
         found = CALL.match(literal.astext())
-        if not found or not (found[1] or found[3] or re.search("[A-Z_]", found[2])):
+        if not found or "->" in literal.astext() or not (found[1] or found[3] or re.search("[A-Z_]", found[2])):
             continue  # a word that may mean another thing
         spelled = f"{found[1] or ''}{found[2]}".replace("matcher.", "Matcher.")
         home = "colmatch.spark" if name.startswith("spark") else "colmatch.Matcher"
