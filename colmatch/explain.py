@@ -22,7 +22,7 @@ from colmatch.events.derived import DerivedColumns
 from colmatch.events.gather import batches
 from colmatch.events.reader import Reader
 from colmatch.events.required import Required
-from colmatch.events.single import as_mapping, is_object, renamed, row_of
+from colmatch.events.single import RowMaker, as_mapping, is_object, renamed
 from colmatch.kernels import layout
 from colmatch.lowering.written import LiteralTexts, asks_presence, key_runs, predicate_text
 from colmatch.notebook import cell, folded
@@ -182,7 +182,7 @@ def _row(parts: Parts, event: Any) -> pa.RecordBatch:
         given = renamed(given, parts.schema.arrow.names, "the schema", ignored=None)
         if not given:
             return pa.RecordBatch.from_struct_array(pa.array([{}], pa.struct([])))
-        return row_of(given, parts.schema, given, ignored=None)
+        return RowMaker(parts.schema).row_of(given, list(given), ignored=None)
     found = list(batches(event, 2))
     if sum(batch.num_rows for batch in found) != 1:
         raise EventError(f"explain takes one event, not {sum(batch.num_rows for batch in found)}: slice the row out")

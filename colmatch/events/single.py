@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from types import NoneType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -33,6 +33,7 @@ EXACT = 1 << 53  # whole numbers up to here are doubles
 EPOCH = date(1970, 1, 1).toordinal()
 
 Event = Mapping[str, Any]
+_Test: TypeAlias = Callable[[Any], bool]
 
 
 class _Value(NamedTuple):
@@ -238,23 +239,86 @@ def renamed(event: Event, names: Sequence[str], where: str, ignored: bool | None
     return found
 
 
-def row_of(event: Event, schema: Schema, names: Iterable[str], ignored: bool | None) -> pa.RecordBatch:
-    """Returns an event as a record batch of one row, with some columns of a schema.
+class RowMaker:
+    """Makes record batches of one row, for the columns of a schema."""
 
-    ignored : fields that a struct has not are left out; else they are errors, as for ``renamed``
+    def __init__(self, schema: Schema) -> None:
+        self._schema = schema
+        self._known: dict[str, tuple[pa.DataType, _Test | None]] = {}
+        self._last: tuple[list[str], pa.Schema] = [], pa.schema([])
 
-    Raises EventError: a value is not of the type that the schema has for its column.
+    def row_of(self, event: Event, names: Sequence[str], ignored: bool | None) -> pa.RecordBatch:
+        """Returns an event as a record batch of one row, with some columns of the schema.
+
+        ignored : fields that a struct has not are left out; else they are errors, as for
+            ``renamed``
+
+        Raises EventError: a value is not of the type that the schema has for its column.
+        """
+        arrays, types = [], []
+        for name in names:
+            value = event.get(name)
+            type, is_plain = self._known.get(name) or self._column(name, value)
+            array = None if is_plain is None or not is_plain(value) else _made(value, type)
+            arrays.append(_array(value, type, name, ignored) if array is None else array)
+            types.append(type)
+        if not arrays:  # a batch without columns has no rows
+            return pa.RecordBatch.from_arrays([pa.nulls(1)], ["event"])
+        return pa.RecordBatch.from_arrays(arrays, schema=self._schema_of(names, types))
+
+    def _schema_of(self, names: Sequence[str], types: list[pa.DataType]) -> pa.Schema:
+        last, schema = self._last
+        if names != last:
+            schema = pa.schema(list(zip(names, types, strict=True)))
+            if self._known.keys() >= set(names):
+                self._last = list(names), schema
+        return schema
+
+    def _column(self, name: str, value: Any) -> tuple[pa.DataType, _Test | None]:
+        """Returns the type of a column, and a test for values that Arrow takes as they are."""
+        if name not in self._schema.arrow.names:
+            return _weights_type(value), None
+        type = _decoded(self._schema.arrow.field(name).type)
+        return self._known.setdefault(name, (type, _plain(type)))
+
+
+def _plain(type: pa.DataType) -> _Test | None:
+    """Returns a test that says whether Arrow takes a value for a type and loses nothing of it.
+
+    None where each value has to be looked at by ``_array``.
     """
-    arrays, columns = [], []
-    for name in dict.fromkeys(names):
-        value = event.get(name)
-        known = name in schema.arrow.names
-        type = _decoded(schema.arrow.field(name).type) if known else _weights_type(value)
-        arrays.append(_array(value, type, name, ignored))
-        columns.append(pa.field(name, type))
-    if not columns:  # a batch without columns has no rows
-        return pa.RecordBatch.from_arrays([pa.nulls(1)], ["event"])
-    return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(columns))
+    types = pa.types
+    if is_list(type) and (inner := _plain(type.value_type)) is not None:
+        return lambda value: value is None or (value.__class__ is list and all(map(inner, value)))
+    if types.is_struct(type) and type.num_fields:
+        tests = {field.name: _plain(field.type) for field in type}
+        return None if None in tests.values() else lambda value: value is None or _is_plain_struct(value, tests)
+    for of, python in _PLAIN:
+        if of(type):
+            return lambda value: value is None or value.__class__ is python
+    return None
+
+
+_PLAIN: tuple[tuple[_Test, type], ...] = (
+    (pa.types.is_string, str), (pa.types.is_large_string, str), (pa.types.is_integer, int), (pa.types.is_boolean, bool),
+    (pa.types.is_float64, float),
+)  # fmt: skip
+
+
+def _is_plain_struct(value: Any, tests: Mapping[str, Any]) -> bool:
+    return (
+        value.__class__ is dict
+        and value.keys() <= tests.keys()
+        and all(tests[name](some) for name, some in value.items())
+    )
+
+
+def _made(value: Any, type: pa.DataType) -> pa.Array | None:
+    """Returns an array of a plain value; None where Arrow refuses it, which ``_array`` tells of."""
+    try:
+        return pa.array([value], type)
+    except (pa.ArrowException, ValueError, OverflowError):
+        return None
 
 
 def _array(value: Any, type: pa.DataType, name: str, ignored: bool | None) -> pa.Array:

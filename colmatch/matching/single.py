@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from colmatch.arguments import checked_choice
 from colmatch.arrays.frozen import frozen
 from colmatch.events.gather import meant
-from colmatch.events.single import Event, EventReader, as_mapping, renamed, row_of
+from colmatch.events.single import Event, EventReader, RowMaker, as_mapping, renamed
 from colmatch.kernels import sink
 from colmatch.kernels._interpret import Matching
 from colmatch.kernels._jit import entry
@@ -134,6 +134,7 @@ class SingleEvents:
         self._names = frozenset(subscriptions.schema.arrow.names)
         self._required = [field.name for field in subscriptions.schema.arrow if not field.nullable]
         self._idle: list[EventWorker] = []
+        self._rows = RowMaker(subscriptions.schema)
 
     def ids(self, event: object, unknown: str, among: Among) -> list[Any]:
         """Returns the ids of what matches, as ``Matcher.match_one`` does."""
@@ -209,7 +210,8 @@ class SingleEvents:
     def _row(self, event: Event, request: MatchRequest, unknown: str, columns: Sequence[str] = ()) -> pa.RecordBatch:
         names = self._set.schema.arrow.names
         meant_columns = [found[0] if (found := meant(names, [name])) else name for name in columns]
-        return row_of(event, self._set.schema, [*self._workers.columns(request), *meant_columns], unknown == "ignore")
+        needed = list(dict.fromkeys([*self._workers.columns(request), *meant_columns]))
+        return self._rows.row_of(event, needed, unknown == "ignore")
 
 
 def _ids(version: Version, found: NDArray[np.uint32] | int) -> list[Any]:

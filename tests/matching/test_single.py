@@ -25,6 +25,7 @@ from hostile import unitless
 from inside import idle_event_workers, segment
 
 import colmatch as cm
+from colmatch.events import single
 from colmatch.matching.single import EventWorker
 
 SCHEMA = {
@@ -556,3 +557,36 @@ def test_an_error_of_a_caller_leaves_nothing_behind() -> None:
     with pytest.raises(KeyError, match="odd"):
         matcher.match_one(Odd(i=5))
     assert matcher.match_one({"i": 5}) == [1]
+
+
+def test_what_arrow_takes_as_it_is_becomes_what_a_check_of_each_value_makes_of_it() -> None:
+    inner = pa.struct({"a": pa.int32(), "s": pa.string(), "f": pa.float64(), "b": pa.bool_()})
+    types = [
+        pa.int8(), pa.uint64(), pa.float64(), pa.bool_(), pa.string(), pa.large_string(), pa.list_(pa.int64()), inner,
+        pa.list_(inner), pa.large_list(pa.list_(pa.string())), pa.struct({"x": inner}),
+    ]  # fmt: skip
+    struct: dict[str, Any] = {"a": 1, "s": "x", "f": 1.5, "b": True}
+    values: list[Any] = [
+        None, True, 0, 5, -1, 300, 2**63, 2**70, 1.5, math.nan, math.inf, "x", "\ud800", b"x", [], [1, None], [1.5], [True],
+        ["x"], [["x", None], None], struct, {}, {"a": None}, {"A": 1}, {"zip": 1}, {"a": 1.0}, {"a": True}, {"s": 1},
+        [struct, None, {}], [{"a": 2**40}], [{"f": 1}], {"x": struct}, {"x": {"a": "1"}}, (1,), (struct,), Decimal("1"),
+        np.int64(1), dt.date(2020, 1, 1),
+    ]  # fmt: skip
+    taken = 0
+    for arrow in types:
+        is_plain = single._plain(arrow)
+        assert is_plain is not None
+        for value in values:
+            made = single._made(value, arrow) if is_plain(value) else None
+            if made is not None:
+                taken += 1
+                assert made.equals(single._array(value, arrow, "c", None)) or value != value, (value, arrow)
+    assert taken > 30
+    for of_checks in (
+        pa.date32(),
+        pa.float32(),
+        pa.timestamp("us"),
+        pa.list_(pa.decimal128(5, 2)),
+        pa.map_(pa.string(), inner),
+    ):
+        assert single._plain(of_checks) is None
