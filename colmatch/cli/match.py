@@ -168,7 +168,7 @@ def match(
 
 
 def _hits(matcher: Matcher, rows: Input, ranges: RangeNames | None, among: Subset | None, lacking: Lacking) -> pa.Table:
-    """Returns how many events each subscription matches, most first; equals keep the order of ids."""
+    """Returns how many events each subscription matches, most first, equals as ids stand."""
     import pyarrow as pa
 
     from colmatch.progress import bar
