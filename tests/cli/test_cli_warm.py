@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ import pytest
 from contract import NO_JIT
 from shell import fails, invoke, run
 
+from colmatch import progress
 from colmatch.kernels.ranges import list_members
 from colmatch.warming import warm
 from colmatch.warming.calls import Step, steps
@@ -53,7 +55,24 @@ def test_a_bar_is_shown_at_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "a step" not in invoke("warm").stderr
     monkeypatch.setattr("click.testing._NamedTextIOWrapper.isatty", lambda self: True, raising=False)
     shown = invoke("warm").stderr
-    assert "a step: " in shown and "0/1" in shown
+    assert "a step: " in shown and "/" in shown and "kernels" in shown
+
+
+def test_a_bar_moves_while_a_step_takes_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(warm, "LOOK_EVERY", 0.01)
+
+    def long_step(_: Path) -> None:
+        list_members(np.zeros(1, np.int64), np.array([0, 1]), np.empty(1, np.int64))
+        time.sleep(0.5)
+
+    monkeypatch.setattr(warm, "steps", lambda kinds: [Step("a step", long_step)])
+    monkeypatch.setattr(progress, "LINE_EVERY", 0.1)
+    lines = invoke("warm").stderr.splitlines()
+    assert len(lines) > 3 and all(re.fullmatch(r"colmatch: [01] of \d+ kernels", line) for line in lines[:-1])
+    assert lines[-2].startswith("colmatch: 1 of ")
+    monkeypatch.setattr("click.testing._NamedTextIOWrapper.isatty", lambda self: True, raising=False)
+    shown = invoke("warm").stderr
+    assert re.search(r"a step: .* 1\.00/\d+ ", shown) and "colmatch: 1 of" not in shown
 
 
 def test_what_cannot_be_done_is_one_line(tmp_path: Path) -> None:
