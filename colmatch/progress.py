@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import islice
 from typing import Any, Protocol, TypeVar
 
@@ -49,20 +50,29 @@ class _Lines(_NoBar):
             print(f"colmatch: {self._count:,} of {self.total:,} {self._unit}", file=sys.stderr, flush=True)
 
 
+def _has_room() -> bool:
+    if not sys.stderr.isatty():
+        return False
+    with suppress(OSError, ValueError):
+        return 0 not in os.get_terminal_size(sys.stderr.fileno())
+    return True
+
+
 @contextmanager
 def bar(total: int | None, unit: str, shown: bool, lines: bool = False) -> Iterator[Bar]:
     """Shows a bar while a block runs: how many, how fast, and how much longer it will take.
 
     total : how many there are; None where that is not known, and so not how long it will take
     unit : what is counted, in the plural
-    lines : whether lines are wanted instead where standard error is neither terminal nor notebook
+    lines : whether lines are wanted instead where standard error is neither terminal nor notebook,
+        or a terminal whose size nobody has said, on which tqdm shows nothing
     """
     if not shown:
         yield _NoBar()
         return
     from tqdm.auto import tqdm  # in a notebook a widget
 
-    if lines and not sys.stderr.isatty() and tqdm.__mro__[1].__module__ != "tqdm.notebook":
+    if lines and not _has_room() and tqdm.__mro__[1].__module__ != "tqdm.notebook":
         yield _Lines(unit)
         return
     with tqdm(total=total, unit=f" {unit}", unit_scale=True, dynamic_ncols=True, leave=False, file=sys.stderr) as made:

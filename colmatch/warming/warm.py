@@ -229,7 +229,6 @@ def _shown(some: list[Step], progress: bool) -> Iterator[Step]:
     A step may take most of a minute, so a thread looks each second how many kernels are ready.
     """
     said, ended = _compiling.state.said, threading.Event()
-    _compiling.state.said = {_compiling.ONCE, _compiling.EACH}  # whoever warms need not be told to
     with bar(len(_kept_kernels()), "kernels", progress, lines=True) as made:
 
         def watch() -> None:
@@ -242,6 +241,7 @@ def _shown(some: list[Step], progress: bool) -> Iterator[Step]:
 
         watcher = threading.Thread(target=watch, name="colmatch-warm", daemon=True)
         try:
+            _compiling.state.said = {_compiling.ONCE, _compiling.EACH}  # whoever warms need not be told to
             if progress:
                 watcher.start()
             for step in some:

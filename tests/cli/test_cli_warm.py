@@ -75,6 +75,25 @@ def test_a_bar_moves_while_a_step_takes_long(monkeypatch: pytest.MonkeyPatch) ->
     assert re.search(r"a step: .* 1\.00/\d+ ", shown) and "colmatch: 1 of" not in shown
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no such terminals")
+@pytest.mark.parametrize(("size", "shown"), [((0, 0), "_Lines"), ((24, 80), "tqdm_asyncio")])
+def test_a_terminal_without_a_size_gets_lines(size: tuple[int, int], shown: str) -> None:
+    """As of ``docker run -t`` in a build: tqdm shows nothing there."""
+    import fcntl
+    import struct
+    import termios
+
+    ends = os.openpty()
+    fcntl.ioctl(ends[1], termios.TIOCSWINSZ, struct.pack("HHHH", *size, 0, 0))
+    program = (
+        "from colmatch.progress import bar\nwith bar(2, 'kernels', True, True) as made: print(type(made).__name__)"
+    )
+    said = subprocess.run([sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=ends[1], text=True)
+    for end in ends:
+        os.close(end)
+    assert said.stdout == f"{shown}\n"
+
+
 def test_what_cannot_be_done_is_one_line(tmp_path: Path) -> None:
     assert "index='nope': the kinds are" in fails("warm", "--index", "nope")
     (tmp_path / "file").touch()
