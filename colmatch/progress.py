@@ -36,7 +36,7 @@ class _NoBar:
 
 
 class _Lines(_NoBar):
-    """Says in a line now and then how many there are: a pipe or a log has no use for a bar."""
+    """Says in a line now and then how many there are, for pipes and logs."""
 
     def __init__(self, unit: str) -> None:
         self._unit, self._count, self._said = unit, 0, time.monotonic()
