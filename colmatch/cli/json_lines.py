@@ -1,5 +1,7 @@
 """JSON lines: read block by block by pyarrow, with errors that say the line; and written.
 
+An array of JSON is read as well: whole, and its elements as lines.
+
 One event a line, ``{"event": 17, "subscription": 4}``. Text is made by Arrow's string functions, a
 column at a time; a Python loop runs only over the values that need escapes, and over the lines that
 have columns of maps, which pyarrow does not read.
@@ -13,7 +15,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import chain
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -24,6 +26,7 @@ from colmatch.incoming import sentence
 
 ROWS = 8192  # lines that are written at a time
 BLOCK = 1 << 23  # bytes that are read at a time: pyarrow shares them among threads
+_BETWEEN: Any = re.compile(r"[\s,]*")  # elements of an array that is known to be JSON
 _UNREADABLE = (pa.ArrowException, ColmatchError, ValueError, RecursionError)
 
 _UTC = ("UTC", "Etc/UTC", "Z", "+00:00")  # zones that are written as Z
@@ -110,20 +113,55 @@ def _has(value: Any, path: tuple[str, ...]) -> bool:
     return True
 
 
-def blocks(source: BinaryIO, size: int = BLOCK) -> Iterator[tuple[int, bytes]]:
-    """Yields whole lines, with the number of lines before them. Blank lines alone are left out."""
-    before, tail = 0, b""
+class Block(NamedTuple):
+    """Whole lines of a file.
+
+    Attributes
+    ----------
+    before : how many lines there are before them
+    noun : what errors call a line
+    """
+
+    before: int
+    lines: bytes
+    noun: str = "line"
+
+
+def blocks(source: BinaryIO, size: int = BLOCK) -> Iterator[Block]:
+    """Yields whole lines, or the elements of an array as such. Blank lines alone are left out."""
+    before, tail, data = 0, b"", source.read(size)
+    if data.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"["):
+        yield from _elements((data + source.read()).decode("utf-8-sig"))
+        return
     while True:
-        data = source.read(size)
         head, newline, rest = (tail + data).rpartition(b"\n")
         block, tail = (head + newline, rest) if data else (rest and head + newline + rest + b"\n", b"")
         if not before:
             block = block.removeprefix(b"\xef\xbb\xbf")
         if block and not block.isspace():
-            yield before, block
+            yield Block(before, block)
         if not data:
             return
         before += block.count(b"\n")
+        data = source.read(size)
+
+
+def _elements(text: str) -> Iterator[Block]:
+    """Yields the elements of a JSON array, each as a line of its own."""
+    decoder, lines = json.JSONDecoder(), []
+    try:
+        json.loads(text)
+        at = _BETWEEN.match(text, text.index("[") + 1).end()
+        while text[at] != "]":
+            end = decoder.raw_decode(text, at)[1]
+            lines.append(text[at:end].replace("\n", " ").replace("\r", " "))  # which are space outside of values
+            at = _BETWEEN.match(text, end).end()
+    except (ValueError, RecursionError) as error:
+        place = f"line {error.lineno}, column {error.colno}: " if isinstance(error, json.JSONDecodeError) else ""
+        said = error.msg if isinstance(error, json.JSONDecodeError) else sentence(error)
+        raise ColmatchError(f"{place}{said}; a file that begins with [ is one JSON array of objects") from error
+    if lines:
+        yield Block(0, "\n".join([*lines, ""]).encode(), "element")
 
 
 def read(
@@ -146,16 +184,16 @@ def read(
     some = blocks(source)
     first = next(some, None)
     if first is not None and more:
-        found = _table(*first, given, "infer").schema
+        found = _table(first, given, "infer").schema
         wanted = [field for field in found if field.name not in given.names]
         given = pa.schema([*given, *(field for field in wanted if columns is None or field.name in columns)])
         if schema is not None:
             given = pa.schema([f if f.name in schema.names else pa.field(f.name, _asjson_text(f.type)) for f in given])
 
     def batches() -> Iterator[pa.RecordBatch]:
-        for before, block in chain([first], some) if first is not None else ():
-            watch.look(block)
-            yield from _table(before, block, given, "error" if columns is None else "ignore").to_batches()
+        for block in chain([first], some) if first is not None else ():
+            watch.look(block.lines)
+            yield from _table(block, given, "error" if columns is None else "ignore").to_batches()
 
     return given, batches()
 
@@ -166,22 +204,21 @@ def _asjson_text(type: pa.DataType) -> pa.DataType:
 
 def read_all(source: BinaryIO, types: pa.Schema) -> pa.Table:
     """Returns all lines; types that are not given are inferred from all of them."""
-    tables = [_table(before, block, types, "infer") for before, block in blocks(source)]
+    tables = [_table(block, types, "infer") for block in blocks(source)]
     return pa.concat_tables(tables, promote_options="permissive") if tables else types.empty_table()
 
 
-def _table(before: int, block: bytes, schema: pa.Schema, others: str) -> pa.Table:
+def _table(block: Block, schema: pa.Schema, others: str) -> pa.Table:
     """Reads whole lines.
 
-    before : how many lines there are before them
     others : what pyarrow is to do with columns that ``schema`` does not name
 
     Raises ColmatchError: says the line.
     """
     try:
-        return _parsed(block, schema, others)
+        return _parsed(block.lines, schema, others)
     except _UNREADABLE:
-        lines = [line + b"\n" for line in block.split(b"\n")]
+        lines = [line + b"\n" for line in block.lines.split(b"\n")]
 
     def refused(count: int) -> Exception | None:
         try:
@@ -191,7 +228,7 @@ def _table(before: int, block: bytes, schema: pa.Schema, others: str) -> pa.Tabl
         return None
 
     wrong = bisect_left(range(len(lines)), True, 1, key=lambda count: refused(count) is not None)
-    place, line = f"line {before + wrong}", lines[wrong - 1]
+    place, line = f"{block.noun} {block.before + wrong}", lines[wrong - 1]
     try:
         value = json.loads(line)
     except ValueError as error:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from colmatch import Matcher
+    from colmatch.cli.arguments import Lacking
     from colmatch.cli.files import Input
     from colmatch.matching.range_worker import RangeNames
     from colmatch.matching.subset import Subset
@@ -52,6 +53,7 @@ def _shape_option(name: str, help: str) -> Callable[[_F], _F]:
 @_shape_option("--count", "One row an event: how many subscriptions match it.")
 @_shape_option("--lists", "One row an event: the list of its subscriptions (not as CSV).")
 @_shape_option("--exists", "One row an event: whether any subscription matches it.")
+@_shape_option("--hits", "One row a subscription that matches any: how many events it matches, most first.")
 @ids_option
 @tag_option
 @click.option("--top", type=click.IntRange(min=1), metavar="K", help="The K most relevant of each event, with scores.")
@@ -106,6 +108,7 @@ def match(
     colmatch match alerts.colmatch flights.parquet -o fired.parquet
     cat flights.csv | colmatch match alerts.colmatch - --format csv --keep carrier,flight | head
     colmatch match alerts.colmatch flights.parquet --top 5 --event-weights delay=urgency
+    colmatch match alerts.colmatch flights.parquet --hits | head
     """
     import pyarrow as pa
 
@@ -127,9 +130,17 @@ def match(
     if written == "csv" and shape == "lists":
         raise click.UsageError("CSV cannot carry lists: write jsonl, parquet or arrow, or leave --lists out")
     kept = list(dict.fromkeys(name.strip() for names in keep for name in names.split(",") if name.strip()))
+    if kept and shape == "hits":
+        raise click.UsageError("--hits has no row for an event: leave --keep or --hits out")
     spans, among = arguments.read_ranges(ranges), arguments.read_subset(matcher, ids, tags)
     typed, time = _typed(best, needed), arguments.read_now(now)
     with arguments.reading_events(matcher, events, format, kept, nulls, weights=typed, ranges=spans, now=time) as rows:
+        lacking = arguments.Lacking(matcher, spans)
+        if shape == "hits":
+            found = _hits(matcher, rows, spans, among, lacking)
+            writing.write_all(output, found.to_batches(), found.schema, written)
+            lacking.say()
+            return
         schema = _result_schema(matcher, rows, shape, kept, events)
         given = schema, shape, kept, best, needed, spans, among
         if "-" not in events:  # Ctrl-C is to find the output open while standard input is read
@@ -142,7 +153,7 @@ def match(
             writing.writing(output, schema, written) as writer,
             bar(rows.total, "events", sys.stderr.isatty()) as shown,
         ):
-            start, lacking = 0, arguments.Lacking(matcher, spans)
+            start = 0
             for batch in rebatch(rows.batches, matcher.options.batch_rows):
                 try:
                     for result in _results(matcher, batch, start, *given):
@@ -154,6 +165,24 @@ def match(
                 start += batch.num_rows
                 shown.update(batch.num_rows)
     lacking.say()
+
+
+def _hits(matcher: Matcher, rows: Input, ranges: RangeNames | None, among: Subset | None, lacking: Lacking) -> pa.Table:
+    """Returns how many events each subscription matches, most first, equals as ids stand."""
+    import pyarrow as pa
+
+    from colmatch.progress import bar
+
+    with bar(rows.total, "events", sys.stderr.isatty()) as shown:
+
+        def seen() -> Iterator[pa.RecordBatch]:
+            for batch in rows.batches:
+                yield batch
+                lacking.look(batch)
+                shown.update(batch.num_rows)
+
+        events = pa.RecordBatchReader.from_batches(rows.schema, seen())
+        return matcher.hits(events, ranges, ids=among).sort_by([("events", "descending")])
 
 
 def _typed(best: tuple[int, Score, Any] | None, needed: Sequence[str]) -> dict[str, pa.DataType]:

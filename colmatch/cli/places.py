@@ -11,7 +11,7 @@ arrows   .arrows                  the stream form
 csv      .csv                     a header line; an empty field is NULL and ``""`` the empty
                                   string
 tsv      .tsv                     as csv with tabs between the fields, and no quotes: read only
-jsonl    .jsonl .ndjson .json     one object a line
+jsonl    .jsonl .ndjson .json     one object a line, or one array of objects
 =======  =======================  ==========================================================
 
 The last three may be compressed: .gz, and to be read also .bz2, .zst and .lz4. ``-`` is standard

@@ -8,7 +8,7 @@ import click
 
 from colmatch.cli.options import format_option, json_option, missing_option, now_option, null_option
 from colmatch.cli.shell import print_figures, print_json, say
-from colmatch.errors import ColmatchError, EventError
+from colmatch.errors import ColmatchError, EventError, StoreError
 
 if TYPE_CHECKING:
     from colmatch.options import MissingColumns
@@ -84,16 +84,27 @@ def explain(
 def stats(index_path: str, as_json: bool) -> None:
     """Show what INDEX holds: sizes, the kind of index and why it was chosen.
 
+    The figures are those of the last save. Updates in a journal beside it are told of, not counted.
+
     \b
     colmatch stats alerts.colmatch
     """
     from colmatch.cli.arguments import open_matcher
     from colmatch.paged.check import as_dict, looked_at
     from colmatch.paged.header import is_pages
+    from colmatch.store.looking import unsaved
 
     figures = open_matcher(index_path).stats()
     if is_pages(index_path):
         figures |= as_dict(looked_at(index_path))
+    else:
+        try:
+            if (beside := unsaved(index_path)) is not None:
+                figures["journal"] = beside._asdict()
+                if beside.records:
+                    say(f"note: {beside.path} has {_updates(beside.records)} that no other figure counts")
+        except StoreError as error:
+            say(f"note: {error}")  # the figures are of the file, which is sound
     if as_json:
         print_json(figures)
     else:
@@ -106,21 +117,29 @@ def check(index_path: str) -> None:
     """Look at every page, link and count of a file of pages, or at all arrays of another INDEX.
 
     A file of pages is one that the index pbtree works in: check one of unknown origin before you
-    open it. Says what is wrong and ends with 1 where something is not as it should be.
+    open it. Of another INDEX, the journal beside it is read as well, also while somebody writes it.
+    Says what is wrong and ends with 1 where something is not as it should be.
 
     \b
     colmatch check alerts.pages
     """
-    from colmatch.cli.arguments import open_matcher
     from colmatch.paged.check import as_dict
     from colmatch.paged.check import check as checked
     from colmatch.paged.header import is_pages
+    from colmatch.store.looking import check as checked_with_journal
 
+    beside = None
     if is_pages(index_path):
         print_figures(as_dict(checked(index_path)))
     else:
-        open_matcher(index_path)  # checks all checksums
+        beside = checked_with_journal(index_path)
     click.echo(f"{index_path} is as it was written")
+    if beside is not None:
+        click.echo(f"{beside.path} is as it was written, with {_updates(beside.records)} since the last save")
+
+
+def _updates(number: int) -> str:
+    return "1 update" if number == 1 else f"{number:,} updates"
 
 
 @click.command()

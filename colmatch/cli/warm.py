@@ -32,11 +32,9 @@ def warm(kinds: tuple[str, ...], folder: str | None, native: bool) -> None:
     colmatch warm
     colmatch warm --index bitslice --to /opt/colmatch
     """
-    import sys
-
     from colmatch.warming.warm import warm as warmed
 
-    found = warmed(kinds or None, to=folder, native=native, progress=sys.stderr.isatty())
+    found = warmed(kinds or None, to=folder, native=native, progress=True)
     say(
         f"{found.kernels:,} kernels are ready: {found.compiled:,} compiled into {found.folder}, and {found.loaded:,} "
         f"loaded, in {found.seconds:.0f} s"

@@ -335,6 +335,8 @@ class Normaliser:
                 assert operand is not None
                 what = name if name.startswith("size(") else f"column {name!r}"
                 given = _KINDS[operand.kind]
+                if operand.kind is Kind.DATE and type.family is Family.STRING and name.isidentifier():
+                    needed += f', or make the column a date, as --schema "{name}: date" does'
                 raise Refusal(
                     f"{what} is {type}, the expression compares it with {given}: write {needed}", None, p, operand.slot
                 )

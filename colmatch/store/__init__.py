@@ -2,5 +2,5 @@
 
 In come the parts of a matcher; out comes a checksummed file that is replaced at once and mapped
 into memory. ``saved`` says what is written, ``file`` how. ``journal`` has the updates since, and
-``journal_file`` its form.
+``journal_file`` its form; ``looking`` reads both and changes neither.
 """

@@ -86,15 +86,9 @@ class Journal:
         Raises StoreError: it belongs to another save, or it is damaged.
         """
         file = self._current()
-        begun = is_begun(file, self.path)
-        fits = begun and file.base in (hash, folded) and (file.base != hash or file.start == updates)
-        if begun and not fits and next(records_of(file, self.path), None) is not None:
-            raise StoreError(
-                f"{self.path} belongs to another save than {self.target}, and has updates: put the file back that it "
-                "belongs to, or move the journal away to go on without its updates"
-            )
+        goes_on = fits(file, self.path, self.target, hash, folded, updates)
         self._saved = hash, updates
-        if not fits:
+        if not goes_on:
             self._begin(file)
 
     def _begin(self, file: JournalFile) -> None:
@@ -220,6 +214,23 @@ class Journal:
         if file is None:
             return None
         return {"path": self.path, "records": updates - file.start, "bytes": max(file.ends.values())}
+
+
+def fits(file: JournalFile, path: str, target: str, hash: str, folded: str | None, updates: int) -> bool:
+    """Says whether a journal goes on from a save; it may have nothing to say.
+
+    hash, folded, updates : as for ``Journal.follow``
+
+    Raises StoreError: it belongs to another save, or it is damaged.
+    """
+    begun = is_begun(file, path)
+    goes_on = begun and file.base in (hash, folded) and (file.base != hash or file.start == updates)
+    if begun and not goes_on and next(records_of(file, path), None) is not None:
+        raise StoreError(
+            f"{path} belongs to another save than {target}, and has updates: put the file back that it belongs to, or "
+            "move the journal away to go on without its updates"
+        )
+    return goes_on
 
 
 @contextmanager

@@ -7,6 +7,7 @@ import logging
 import os
 import re
 import struct
+from collections.abc import Iterator
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import numpy as np
@@ -277,23 +278,29 @@ def load(
         journal.close()
         raise
     live = MemorySet(parts)
-    _replay(live, journal)
+    try:
+        replayed(live, journal.records(), journal.path)
+        live.journal = journal
+    except BaseException:
+        live.close()
+        journal.close()
+        raise
     return live
 
 
-def _replay(live: MemorySet, journal: Journal) -> None:
-    """Does the updates of a journal again; those to come are written there."""
+def replayed(live: MemorySet, records: Iterator[tuple[int, bytes]], path: str) -> None:
+    """Does the updates of a journal of that path again.
+
+    Raises StoreError: one cannot be read.
+    """
     try:
-        live.replay(journal.records())
-        live.journal = journal
-    except BaseException as error:
-        live.close()
-        journal.close()
-        if isinstance(error, StoreError) or not isinstance(error, _UNREADABLE):
+        live.replay(records)
+    except _UNREADABLE as error:
+        if isinstance(error, StoreError):
             raise
         raise StoreError(
-            f"colmatch {__version__} cannot read {journal.path} ({_reason(error)}): open the file with the colmatch that "
-            "wrote it, and save it there"
+            f"colmatch {__version__} cannot read {path} ({_reason(error)}): open the file with the colmatch that wrote "
+            "it, and save it there"
         ) from error
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -20,6 +21,8 @@ from colmatch.progress import bar
 from colmatch.warming.calls import Step, steps
 from colmatch.warming.lock import alone
 
+LOOK_EVERY = 1.0  # seconds between looks at how many kernels are ready
+
 _VARIABLE = "COLMATCH_CACHE_DIR"
 
 _one = _forks.lock()  # the mode and the folder are the whole process's
@@ -32,8 +35,9 @@ class Warmed(NamedTuple):
     Attributes
     ----------
     kernels : kernels whose machine code is there now, also those that were there before
-    compiled : signatures of kernels that were compiled and kept: few kernels have two
-    loaded : signatures whose machine code was on the disk, or came with the package
+    compiled : how many of them were compiled and kept
+    loaded : how many were not, since their machine code was there: in this process, on the disk, or
+        in the package
     seconds : how long it took
     folder : where the machine code is
     """
@@ -66,7 +70,7 @@ def warm(
         usual folder of this process
     native : compile the code of the package, made for many processors, anew for this one. Later
         processes prefer such code
-    progress : show a bar on standard error
+    progress : show a bar on standard error, or a line each ten seconds where it is no terminal
 
     Raises
     ------
@@ -87,18 +91,19 @@ def warm(
         with alone(folder), tempfile.TemporaryDirectory(prefix="colmatch-warm-") as scratch:
             _copy(usual, folder)
             _forget(folder)
-            hits, misses = _counts()
+            before = _compiled()
             for step in _shown(steps(kinds), progress):
                 step.run(Path(scratch))
-            loaded, compiled = _counts()
-        kept, made = _names(folder), {_name_of(*one) for one in (compiled - misses)}
+            new = _compiled() - before
+        kept, made = _names(folder), {_name_of(*one) for one in new}
     if lost := sorted(made - kept):
         raise StoreError(
             f"{len(lost)} of {len(made)} kernels that were compiled could not be kept in {folder}, the first is "
             f"{lost[0]}: see that it can be written and that its disk has room, or name another folder"
         )
-    kernels = sum(bool(kernel.overloads) for kernel in _kept_kernels())
-    return Warmed(kernels, len(made), (loaded - hits).total(), time.monotonic() - began, folder)
+    # A kernel with two signatures counts once, and so does one that is loaded, then made anew.
+    ready, compiled = len(_ready()), len({kernel for kernel, _ in new})
+    return Warmed(ready, compiled, ready - compiled, time.monotonic() - began, folder)
 
 
 def _kinds(index: Any) -> list[IndexName]:
@@ -200,32 +205,50 @@ def _kept_kernels() -> list[Any]:
     return [kernel for kernel in _jit.kernels() if isinstance(kernel._cache, _disk.DiskCache)]
 
 
+def _ready() -> list[Any]:
+    return [kernel for kernel in _kept_kernels() if kernel.overloads]
+
+
 def _name_of(kernel: Any, types: Any) -> str:
     """Returns the name of the file that has the machine code of a kernel for some types."""
     path = kernel._cache._file(types)
     return "" if path is None else path.name
 
 
-def _counts() -> tuple[Counter[Any], Counter[Any]]:
-    """Counts what was loaded and what was compiled, by kernel and types."""
-    hits, misses = Counter[Any](), Counter[Any]()
+def _compiled() -> Counter[Any]:
+    """Counts how often kernels were compiled, by kernel and types."""
+    found = Counter[Any]()
     for kernel in _kept_kernels():
-        stats = kernel.stats
-        hits.update({(kernel, types): count for types, count in stats.cache_hits.items()})
-        misses.update({(kernel, types): count for types, count in stats.cache_misses.items()})
-    return hits, misses
+        found.update({(kernel, types): count for types, count in kernel.stats.cache_misses.items()})
+    return found
 
 
 def _shown(some: list[Step], progress: bool) -> Iterator[Step]:
-    """Yields steps, with a bar that says which one is at work."""
-    said = _compiling.state.said
-    if progress:
-        _compiling.state.said = {_compiling.ONCE, _compiling.EACH}  # the bar says more
-    try:
-        with bar(len(some), "steps", progress) as made:
+    """Yields steps, with a bar that counts kernels and says which step is at work.
+
+    A step may take most of a minute, so a thread looks each second how many kernels are ready.
+    """
+    said, ended = _compiling.state.said, threading.Event()
+    with bar(len(_kept_kernels()), "kernels", progress, lines=True) as made:
+
+        def watch() -> None:
+            shown = 0
+            while not ended.wait(LOOK_EVERY):
+                ready, made.total = len(_ready()), len(_kept_kernels())
+                made.update(ready - shown)
+                made.refresh()
+                shown = ready
+
+        watcher = threading.Thread(target=watch, name="colmatch-warm", daemon=True)
+        try:
+            _compiling.state.said = {_compiling.ONCE, _compiling.EACH}  # whoever warms need not be told to
+            if progress:
+                watcher.start()
             for step in some:
                 made.set_description(step.name)
                 yield step
-                made.update(1)
-    finally:
-        _compiling.state.said = said
+        finally:
+            _compiling.state.said = said
+            ended.set()
+            if progress:
+                watcher.join()

@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ import pytest
 from contract import NO_JIT
 from shell import fails, invoke, run
 
+from colmatch import progress
 from colmatch.kernels.ranges import list_members
 from colmatch.warming import warm
 from colmatch.warming.calls import Step, steps
@@ -53,7 +55,43 @@ def test_a_bar_is_shown_at_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "a step" not in invoke("warm").stderr
     monkeypatch.setattr("click.testing._NamedTextIOWrapper.isatty", lambda self: True, raising=False)
     shown = invoke("warm").stderr
-    assert "a step: " in shown and "0/1" in shown
+    assert "a step: " in shown and "/" in shown and "kernels" in shown
+
+
+def test_a_bar_moves_while_a_step_takes_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(warm, "LOOK_EVERY", 0.01)
+
+    def long_step(_: Path) -> None:
+        list_members(np.zeros(1, np.int64), np.array([0, 1]), np.empty(1, np.int64))
+        time.sleep(0.5)
+
+    monkeypatch.setattr(warm, "steps", lambda kinds: [Step("a step", long_step)])
+    monkeypatch.setattr(progress, "LINE_EVERY", 0.1)
+    lines = invoke("warm").stderr.splitlines()
+    assert len(lines) > 3 and all(re.fullmatch(r"colmatch: [01] of \d+ kernels", line) for line in lines[:-1])
+    assert lines[-2].startswith("colmatch: 1 of ")
+    monkeypatch.setattr("click.testing._NamedTextIOWrapper.isatty", lambda self: True, raising=False)
+    shown = invoke("warm").stderr
+    assert re.search(r"a step: .* 1\.00/\d+ ", shown) and "colmatch: 1 of" not in shown
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no such terminals")
+@pytest.mark.parametrize(("size", "shown"), [((0, 0), "_Lines"), ((24, 80), "tqdm_asyncio")])
+def test_a_terminal_without_a_size_gets_lines(size: tuple[int, int], shown: str) -> None:
+    """As of ``docker run -t`` in a build: tqdm shows nothing there."""
+    import fcntl
+    import struct
+    import termios
+
+    ends = os.openpty()
+    fcntl.ioctl(ends[1], termios.TIOCSWINSZ, struct.pack("HHHH", *size, 0, 0))
+    program = (
+        "from colmatch.progress import bar\nwith bar(2, 'kernels', True, True) as made: print(type(made).__name__)"
+    )
+    said = subprocess.run([sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=ends[1], text=True)
+    for end in ends:
+        os.close(end)
+    assert said.stdout == f"{shown}\n"
 
 
 def test_what_cannot_be_done_is_one_line(tmp_path: Path) -> None:

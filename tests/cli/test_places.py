@@ -75,7 +75,9 @@ def test_names_of_folders_are_columns(extension: str) -> None:
         "2,2024-01-02,3,1",
         "2,2024-01-02,3,3",
     ]
-    run("build", "s.csv", "--like", "t", "--schema", "day date", "-o", "like.cm")
+    said = fails("build", "s.csv", "--like", "t", "-o", "like.cm")
+    assert 'write a string, or make the column a date, as --schema "day: date" does (subscription 1' in said
+    run("build", "s.csv", "--like", "t", "--schema", "day: date", "-o", "like.cm")
     assert cm.Matcher.open("like.cm").schema.arrow.field("zone").type == pa.string()
     assert read_table("t/day=2024-01-01").to_pylist() == [{"n": n, "zone": "01", "day": "2024-01-01"} for n in (1, 2)]
     assert read_table("t/*/zone=7").to_pylist() == [{"n": 4, "zone": 7, "day": None}]  # a whole number
@@ -262,7 +264,7 @@ LINE = '{"age": 1, "city": "x"}\n'
         ("\n\n" + LINE + "\n" + '{"age": "x"}\n', "line 5: Column(/age) changed from number to string"),
         (LINE * 500_000 + "\n[1]\n" + LINE, "line 500002: a JSON object is needed, not list"),
         (LINE + '{"age": 1\n', "line 2, column 1: Expecting"),
-        ("[" + LINE.strip() + "]", "line 1: a JSON object is needed, not list"),
+        ("[" + LINE.strip() + ", [1]]", "element 2: a JSON object is needed, not list"),
         (LINE + '{"at": "noon"}\n', "line 2: column 'at': Failed to parse string: 'noon'"),
         (LINE + '{"m": {"k": 1}}\n{"m": 3}\n', "line 3: column 'm' is a map"),
     ],

@@ -264,6 +264,7 @@ def test_attributes(text: str, names: list[str]) -> None:
         ("v AND a = 'x'", "column 'a' is int64, the expression compares it with a string: write a number", (1, 11)),
         ("a IN (1, 2) AND a IN ('x', 'y')", "compares it with a string", (1, 22)),
         ("s > 5", "column 's' is string, the expression compares it with a number: write a string", (1, 5)),
+        ("s > DATE '2026-01-01'", 'write a string, or make the column a date, as --schema "s: date" does', (1, 10)),
         ("size(t) = 'x'", "size\\(t\\) is int64, the expression compares it with a string", (1, 11)),
         ("v = 1", "write TRUE or FALSE", (1, 5)),
         ("a", "column 'a' is int64, not a condition by itself", (1, 1)),

@@ -1,0 +1,105 @@
+"""Looks at the journal of a saved matcher as who opens it would, and changes nothing.
+
+The journal's lock is left to whoever writes. So the writer may be in the middle of something, and
+what looks wrong is looked at again before it is said.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from typing import NamedTuple, TypeVar
+
+from colmatch.errors import StoreError
+from colmatch.store.beside import open_beside
+from colmatch.store.file import content_hash, read_arrays
+from colmatch.store.journal import fits
+from colmatch.store.journal_file import SUFFIX, JournalFile, records_of
+from colmatch.store.saved import file_name, load, replayed
+
+T = TypeVar("T")
+TRIES = 3
+BETWEEN = 0.1  # seconds
+
+
+class Unsaved(NamedTuple):
+    """What a journal has that the saved file beside it has not."""
+
+    path: str
+    records: int
+    bytes: int  # of the journal
+
+
+def unsaved(path: str) -> Unsaved | None:
+    """Returns what the journal beside a saved matcher has, None where there is none.
+
+    Raises
+    ------
+    StoreError : the journal is damaged, or of another save
+    OSError : as from ``open``
+    """
+    return _settled(path, lambda: _told(path, sum(1 for _ in _records(path))))
+
+
+def check(path: str) -> Unsaved | None:
+    """Opens a saved matcher, and does the updates of its journal again, in memory alone.
+
+    Raises
+    ------
+    StoreError : the file or the journal is damaged, or they do not belong together
+    OSError : as from ``open``
+    """
+
+    def done_again() -> Unsaved | None:
+        live = load(path)
+        try:
+            before = live.now.updates
+            replayed(live, _records(path, before), _journal_of(path))
+            return _told(path, live.now.updates - before)
+        finally:
+            live.close()
+
+    return _settled(path, done_again)
+
+
+def _settled(path: str, look: Callable[[], T]) -> T:
+    """Looks again where something is wrong and somebody may write."""
+    for _ in range(TRIES - 1 if os.path.lexists(_journal_of(path)) else 0):
+        with suppress(StoreError):
+            return look()
+        time.sleep(BETWEEN)
+    return look()
+
+
+def _journal_of(path: str) -> str:
+    return os.path.realpath(file_name(path)) + SUFFIX
+
+
+def _told(path: str, records: int) -> Unsaved | None:
+    journal = _journal_of(path)
+    with suppress(FileNotFoundError):
+        return Unsaved(journal, records, os.stat(journal).st_size)
+    return None
+
+
+def _records(path: str, loaded: int | None = None) -> Iterator[tuple[int, bytes]]:
+    """Yields number and content of each record that is not in the saved file.
+
+    loaded : the updates that the file had when it was opened
+    """
+    target, journal = os.path.realpath(file_name(path)), _journal_of(path)
+    hash, (header, _) = content_hash(target), read_arrays(target, verify=False)
+    if loaded not in (None, header["updates"]):
+        raise StoreError(f"{target} was replaced while it was opened: open it again")
+    if not os.path.lexists(journal):
+        return
+    file = JournalFile(open_beside(journal, target, "a journal", to_write=False))
+    try:
+        if fits(file, journal, target, hash, header.get("folded"), header["updates"]):
+            for number, record, _ in records_of(file, journal):
+                if number > header["updates"]:
+                    yield number, record
+    finally:
+        file.close()
