@@ -54,7 +54,7 @@ def path(tmp_path_factory):
     """A PATH on which ``colmatch`` is that of this checkout."""
     folder = tmp_path_factory.mktemp("bin")
     command = folder / "colmatch"
-    command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m colmatch.cli "$@"\n')
+    command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m colmatch "$@"\n')
     command.chmod(0o755)
     return f"{folder}{os.pathsep}{os.environ['PATH']}"
 

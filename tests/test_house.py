@@ -164,8 +164,8 @@ def against(folder, floors, depth):
     level, known, wrong = rooms(floors), {**dotted("colmatch"), **dotted("kernels")}, []
     for name, module in dotted(folder).items():
         own = (name.split(".") + ["__init__"] * depth)[depth]
-        if depth == 2 and own == "__init__":
-            continue  # of the kernels: says only that they go by another name
+        if own == "__main__" or (depth == 2 and own == "__init__"):
+            continue  # another way into cli; of the kernels: says only that they go by another name
         assert own in level, f"{module.path} stands in no room of FLOORS"
         for target in imported(module, known):
             parts = (target.split(".") + ["__init__"] * depth)[: depth + 1]

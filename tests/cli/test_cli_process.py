@@ -19,7 +19,7 @@ from colmatch.kernels import _compiling
 
 
 def start(*args: object, **how: Any) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-m", "colmatch.cli", *(str(arg) for arg in args)]
+    command = [sys.executable, "-m", "colmatch", *(str(arg) for arg in args)]
     return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **how)
 
 

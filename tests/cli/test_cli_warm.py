@@ -110,7 +110,7 @@ def test_each_kind_has_its_steps() -> None:
 
 
 def test_a_wrong_mode_is_no_fault_of_colmatch() -> None:
-    command = [sys.executable, "-m", "colmatch.cli", "kinds"]
+    command = [sys.executable, "-m", "colmatch", "kinds"]
     ran = subprocess.run(command, env={**os.environ, "COLMATCH_KERNELS": "fast"}, capture_output=True, text=True)
     line = "colmatch: error: COLMATCH_KERNELS is 'fast': it must be one of auto, native, ready\n"
     assert (ran.returncode, ran.stderr) == (1, line)

@@ -1,5 +1,0 @@
-"""``python -m colmatch.cli``."""
-
-from colmatch.cli import main
-
-main()
