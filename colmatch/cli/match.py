@@ -46,6 +46,18 @@ def _shape_option(name: str, help: str) -> Callable[[_F], _F]:
     return click.option(name, is_flag=True, expose_value=False, callback=chosen, help=help)
 
 
+def _check_top(
+    top: int | None, shape: str | None, score: Score | None, weights: tuple[str, ...], ranges: tuple[str, ...]
+) -> None:
+    """Checks that options fit --top, or its absence."""
+    if top is not None and shape is not None:
+        raise click.UsageError(f"--top has rows of its own: leave --{shape} out")
+    if top is None and (weights or score is not None):
+        raise click.UsageError(f"{'--event-weights' if weights else '--score'} goes with --top")
+    if top is not None and ranges:
+        raise click.UsageError("--top is for values, not for ranges: leave --top or --range out")
+
+
 @click.command()
 @click.argument("index_path", metavar="INDEX")
 @click.argument("events", nargs=-1, required=True)
@@ -117,12 +129,7 @@ def match(
     from colmatch.progress import bar
 
     matcher = arguments.open_matcher(index_path, missing_columns)
-    if top is not None and shape is not None:
-        raise click.UsageError(f"--top has rows of its own: leave --{shape} out")
-    if top is None and (weights or score is not None):
-        raise click.UsageError(f"{'--event-weights' if weights else '--score'} goes with --top")
-    if top is not None and ranges:
-        raise click.UsageError("--top is for values, not for ranges: leave --top or --range out")
+    _check_top(top, shape, score, weights, ranges)
     best = None if top is None else (top, score or "dot", arguments.read_event_weights(weights))
     needed = [] if best is None else matcher.columns_of_weights(*best)
     shape = shape or ("pairs" if top is None else "best")
