@@ -105,7 +105,8 @@ def test_duckdb() -> None:
     read: list[int] = []
     con.create_function("seen", lambda i: read.append(i) or i, [duckdb.type("BIGINT")], duckdb.type("BIGINT"))
     cm.Schema(con.sql("SELECT seen(range) AS n FROM range(1000)"))
-    assert not read  # nothing of the query was computed
+    if int(duckdb.__version__.partition(".")[0]) >= 2:  # older ones compute a part of it to tell their columns
+        assert not read  # nothing of the query was computed
 
 
 def test_spark() -> None:
