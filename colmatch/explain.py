@@ -226,24 +226,30 @@ def _conjunction(told: _Told, c: int) -> ExplainedNode:
 class _Leaf(NamedTuple):
     """A node, and of a predicate what it has to do with the NULLs of its subject.
 
-    ``guards`` tells that it demands a value, or that a list has no NULL element. ``negated`` is the
-    predicate that it is the NOT of, once its guards stand beside it.
+    Attributes
+    ----------
+    guards : ``"value"`` for ``s IS NOT NULL``, ``"list"`` for ``l IS NOT NULL``, ``"elements"`` for
+        "l has no NULL element"
+    negated : the NOT that this predicate is with guards of its subject; by itself it is an IS NOT
+        TRUE
     """
 
     node: ExplainedNode
     subject: tuple[Any, ...] = ()
-    guards: bool = False
+    guards: str = ""
     negated: ExplainedNode | None = None
 
 
 def _all_of(leaves: list[_Leaf]) -> ExplainedNode:
     """Makes the AND of nodes, in which a NOT and its guards are one node again.
 
-    ``NOT s LIKE '%a%'`` is kept as ``s IS NOT NULL`` and ``(s LIKE '%a%') IS NOT TRUE``.
+    ``NOT s LIKE '%a%'`` is kept as ``s IS NOT NULL`` and ``(s LIKE '%a%') IS NOT TRUE``, the NOT of
+    a condition on a list also as "l has no NULL element".
     """
-    guarded = {leaf.subject for leaf in leaves if leaf.guards} & {leaf.subject for leaf in leaves if leaf.negated}
+    guarded = {leaf.subject for leaf in leaves if leaf.guards in ("value", "elements")}
+    guarded &= {leaf.subject for leaf in leaves if leaf.negated}
     nodes = [
-        leaf.node if leaf.negated is None or leaf.subject not in guarded else leaf.negated
+        leaf.negated if leaf.negated and leaf.subject in guarded else leaf.node
         for leaf in leaves
         if not (leaf.guards and leaf.subject in guarded)
     ]
@@ -285,15 +291,17 @@ def _leaf(told: _Told, p: int) -> _Leaf:
     if attribute.role is Role.CALL:
         return _Leaf(_called(told, text, {texts[key] for key, _ in texts.dense(runs)}, value, found, none))
     subject = attribute.path, attribute.key if attribute.role is Role.ENTRY else None
-    asks = asks_presence(attribute, runs)
-    is_unknown = not (told.two_valued or found or asks) and _lacks(attribute, value)
-    if not none or asks:
-        truth = found is not none if none or not is_unknown else None
-        return _Leaf(ExplainedNode(text, truth, value), subject, asks and none is (attribute.role is Role.HAS_NULL))
-    negated = ExplainedNode(
-        f"NOT {predicate_text(attribute, texts, runs, False)}", None if is_unknown else not found, value
-    )
-    return _Leaf(ExplainedNode(text, not found, value), subject, negated=negated)
+    lacks = not found and _lacks(attribute, value)
+    if asks_presence(attribute, runs):
+        of = {Role.HAS_NULL: "elements", Role.SIZE: "list"}.get(attribute.role, "value")
+        guards = of if none is (of == "elements") else ""
+        return _Leaf(ExplainedNode(text, found is not none, value), subject, guards)
+    if not none or told.two_valued:
+        truth = None if lacks and not told.two_valued else found is not none
+        return _Leaf(ExplainedNode(text, truth, value))
+    plain = predicate_text(attribute, texts, runs, False)
+    negated = ExplainedNode(f"NOT {plain}", None if lacks else not found, value)
+    return _Leaf(ExplainedNode(f"({plain}) IS NOT TRUE", not found, value), subject, negated=negated)
 
 
 def _called(

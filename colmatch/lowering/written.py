@@ -149,8 +149,9 @@ class _Condition:
 
     def write(self, runs: Runs) -> str:
         name = self._name
-        points = [lo for lo, hi in runs if self._is_point(lo, hi)]
-        if self._multi:
+        if self._multi:  # some elements: neighbouring numbers are one interval
+            textual = self._type.textual
+            points = [key for lo, hi in runs for key in range(lo, hi + 1) if not textual or key % 2 == 1]
             if len(points) == 1:
                 return f"array_contains({name}, {self._literal(points[0])})"
             return f"arrays_overlap({name}, array({self._list(points)}))"

@@ -28,3 +28,14 @@ def test_the_space_between_two_literals_is_no_literal(text: str) -> None:
     written = " OR ".join(f"({line[line.index('s ') :].rsplit('   [', 1)[0]})" for line in shown if "s " in line)
     wanted = cm.Matcher.build({1: text}, SCHEMA).count(events).tolist()
     assert cm.Matcher.build({1: written}, SCHEMA).count(events).tolist() == wanted
+
+
+@pytest.mark.parametrize("some", ["1, 2", "1, 3", "1, 2, 3, 7", "5"])
+def test_elements_that_are_neighbours_are_all_named(some: str) -> None:
+    matcher = cm.Matcher.build(
+        {1: f"arrays_overlap(t, array({some}))", 2: "arrays_overlap(f, array(true, false))"},
+        {"t": "list<int>", "f": "list<bool>"},
+    )
+    told = [matcher.explain({"t": [2], "f": [True]}, id).tree.text for id in (1, 2)]
+    assert told[0] == (f"arrays_overlap(t, array({some}))" if "," in some else f"array_contains(t, {some})")
+    assert told[1] == "arrays_overlap(f, array(FALSE, TRUE))"
