@@ -22,6 +22,7 @@ from colmatch.warming.calls import Step, steps
 from colmatch.warming.lock import alone
 
 LOOK_EVERY = 1.0  # seconds between looks at how many kernels are ready
+TICK = 0.05  # seconds after which it is seen that all steps have ended
 
 _VARIABLE = "COLMATCH_CACHE_DIR"
 
@@ -228,13 +229,16 @@ def _shown(some: list[Step], progress: bool) -> Iterator[Step]:
 
     A step may take most of a minute, so a thread looks each second how many kernels are ready.
     """
-    said, ended = _compiling.state.said, threading.Event()
+    said, ended = _compiling.state.said, list[bool]()
     with bar(len(_kept_kernels()), "kernels", progress, lines=True) as made:
 
         def watch() -> None:
-            shown = 0
-            while not ended.wait(LOOK_EVERY):
-                ready, made.total = len(_ready()), len(_kept_kernels())
+            shown, looked = 0, time.monotonic()
+            while not ended:  # no Event: its lock could be held in a forked child
+                time.sleep(TICK)
+                if time.monotonic() - looked < LOOK_EVERY:
+                    continue
+                ready, made.total, looked = len(_ready()), len(_kept_kernels()), time.monotonic()
                 made.update(ready - shown)
                 made.refresh()
                 shown = ready
@@ -249,6 +253,6 @@ def _shown(some: list[Step], progress: bool) -> Iterator[Step]:
                 yield step
         finally:
             _compiling.state.said = said
-            ended.set()
+            ended.append(True)
             if progress:
                 watcher.join()
