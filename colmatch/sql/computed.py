@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 from sqlglot import exp
@@ -155,8 +156,9 @@ class ComputedReader:
             return self._known(found) if operator in _COMPARISONS else found
         if kind is exp.BitwiseLeftShift or kind is exp.BitwiseRightShift:
             sign = "<<" if kind is exp.BitwiseLeftShift else ">>"
-            if sign not in self._reading.text and (apart := re.search(rf"{sign[0]}\s+{sign[0]}", self._reading.text)):
-                raise Refusal(f"something is missing after {sign[0]!r}", apart.start())
+            for token, after in pairwise(self._reading.tokens):
+                if token.text == after.text == sign[0] and after.start > token.end + 1:
+                    raise Refusal(f"something is missing after {sign[0]!r}", token.start)
             raise Refusal(f"operator {sign!r} is not supported: {of_word(sign)}", self._begin(node))
         if kind is exp.ArraySize and args.get("expression") is None:
             return Computed("size", (self.read(args["this"], depth + 1),))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
+from datetime import datetime
 from itertools import pairwise
 from typing import Any
 
@@ -19,8 +20,8 @@ from colmatch.sql.instead import of_column, of_word
 from colmatch.sql.literals import ALLOWED, ENDS, Reading
 
 _UNKNOWN = re.compile(r"unknown attribute '([^']+)'")
-_DATE = re.compile(r"(?:^|[\s(,=<>])(\d{4}-\d{1,2}-\d{1,2})(?![\d'-])")
-_BEFORE_VALUES = re.compile(r"(?:[=<>]|\bIN\s*\([^()]*)\s*$", re.IGNORECASE)
+_DATE = [TokenType.NUMBER, TokenType.DASH, TokenType.NUMBER, TokenType.DASH, TokenType.NUMBER]
+_CONNECTIVES = (TokenType.AND, TokenType.OR, TokenType.NOT)
 LITERALS = (exp.Literal, exp.Boolean, exp.Null)
 _OPERANDS = (TokenType.VAR, TokenType.NUMBER)
 _BEHIND_SUBJECTS = frozenset(
@@ -123,16 +124,40 @@ def _of_column(refusal: Refusal) -> str | None:
     return of_column(found[1]) if found else None
 
 
-def _meant(refusal: Refusal, text: str, at: int) -> tuple[str, int]:
-    """Returns a message and its place where a date, or a text on the right, lacks its quotes."""
-    message = refusal.message
-    bare = _DATE.search(text)
-    if bare is not None and message.startswith("a comparison takes values of one type") and "date" in message:
-        return f"{bare[1]} is a subtraction: write DATE '{bare[1]}'", bare.start(1)
-    found = _UNKNOWN.match(message)
-    if found is not None and found[1].isidentifier() and _BEFORE_VALUES.search(text[max(at - 200, 0) : at]):
-        message += f"{' A' if message.endswith('?') else '; a'} text needs quotes: {quoted(found[1])}"
+def _without_quotes(message: str, reading: Reading, at: int) -> tuple[str, int]:
+    """Returns a message and its place; it says so where a date, or perhaps a text, lacks quotes."""
+    tokens = reading.tokens
+    i = next((i for i, token in enumerate(tokens) if token.start == at), 0)
+    if message.startswith("a comparison takes values of one type") and re.search("date|timestamp", message):
+        while i and tokens[i - 1].token_type not in _CONNECTIVES:
+            i -= 1
+        for j in range(i, len(tokens) - 4):
+            if tokens[j].token_type in _CONNECTIVES:
+                break
+            found = reading.text[tokens[j].start : tokens[j + 4].end + 1]
+            if [token.token_type for token in tokens[j : j + 5]] == _DATE and _is_date(found):
+                wanted = f"TIMESTAMP '{found} 00:00:00'" if "timestamp" in message else f"DATE '{found}'"
+                return f"{found} is a subtraction: write {wanted}", tokens[j].start
+    name = _UNKNOWN.match(message)
+    if name is not None and reading.text.startswith(name[1], at) and _is_value(tokens, i):
+        message += f"{' If' if message.endswith('?') else '; if'} it is a text, write {quoted(name[1])}"
     return message, at
+
+
+def _is_date(text: str) -> bool:
+    try:
+        return bool(datetime.strptime(text, "%Y-%m-%d"))
+    except ValueError:
+        return False
+
+
+def _is_value(tokens: list[Any], i: int) -> bool:
+    """Says whether a column stands where values do: behind = or <>, or in the list of an IN."""
+    if i and tokens[i - 1].token_type in (TokenType.EQ, TokenType.NEQ):
+        return True
+    while i and tokens[i - 1].token_type in (TokenType.COMMA, *_OPERANDS):
+        i -= 1
+    return i > 1 and (tokens[i - 2].token_type, tokens[i - 1].token_type) == (TokenType.IN, TokenType.L_PAREN)
 
 
 def refused(refusal: Refusal, reading: Reading | None, text: str | None) -> ExpressionError:
@@ -150,7 +175,9 @@ def refused(refusal: Refusal, reading: Reading | None, text: str | None) -> Expr
             at = next((at for at, subject in places if subject == wanted), None)
     message = _of_column(refusal)
     if message is None:
-        message, at = (refusal.message, at) if text is None else _meant(refusal, text, at or 0)
+        message = refusal.message
+        if reading is not None and at is not None:
+            message, at = _without_quotes(message, reading, at)
     message = " ".join(message.splitlines())
     if text is None:
         return ExpressionError(message)
