@@ -14,8 +14,8 @@ from weakref import WeakKeyDictionary
 
 import pyarrow as pa
 
-from colmatch.columns import ColumnMode, function_name, match_column
-from colmatch.errors import DependencyError, OptionError, shown
+from colmatch.columns import ColumnMode, MatchColumn, function_name, match_column
+from colmatch.errors import DependencyError, OptionError
 from colmatch.matcher import Matcher
 from colmatch.matching.range_worker import RangeNames
 from colmatch.matching.topk.arguments import Score
@@ -31,7 +31,10 @@ if __name__ == "duckdb":
 __all__ = ["register"]
 
 HINT = "{price: price, dest: dest}, or the name of a table"
-MADE: WeakKeyDictionary[Any, set[str]] = WeakKeyDictionary()  # names of functions made here, by connection
+# Of each connection, what its functions call, by name; an earlier one of a name calls nothing.
+MADE: WeakKeyDictionary[Any, dict[str, list[list[MatchColumn]]]] = WeakKeyDictionary()
+# All of them: DuckDB lets go of a function that it removes, and a rollback brings its name back.
+FUNCTIONS: WeakKeyDictionary[Any, list[Any]] = WeakKeyDictionary()
 
 
 def register(
@@ -83,23 +86,28 @@ def register(
     is_default: bool = con is duckdb  # type: ignore[comparison-overlap]
     if not is_default and not isinstance(con, duckdb.DuckDBPyConnection):
         raise OptionError(
-            f"con={shown(con)}: a connection of DuckDB is needed, or the module duckdb for the default one"
+            f"con is a {type(con).__name__}: a connection of DuckDB is needed, or the module duckdb for the default one"
         )
     column = match_column(
         matcher, mode, hint=HINT, k=k, score=score, event_weights=event_weights, ranges=ranges, ids=ids, tags=tags,
         now=now,
     )  # fmt: skip
     called = function_name(name)
-    ours = MADE.setdefault(con, set())
-    if called in ours:
+    ours = MADE.setdefault(con, {})
+    known = con.cursor().execute("SELECT DISTINCT function_name FROM duckdb_functions()").fetchall()
+    function_name(called, {found for (found,) in known} - ours.keys())
+    before = ours.setdefault(called, [])
+    for column_of in before:
+        column_of.clear()
+    if before:
         with suppress(duckdb.InvalidInputException, duckdb.CatalogException):  # it was removed since, or rolled back
             con.remove_function(called)
-        ours.discard(called)
-    known = con.cursor().execute("SELECT DISTINCT function_name FROM duckdb_functions()").fetchall()
-    function_name(called, {found for (found,) in known})
+    column_of = [column]
 
     def matched(rows: pa.ChunkedArray) -> pa.Array:
-        return column.array(rows)  # of several chunks, DuckDB 1.4 reads the first one
+        if not column_of:
+            raise OptionError(f"{called} was registered anew, and a rollback brought it back: register it again")
+        return column_of[0].array(rows)  # of several chunks, DuckDB 1.4 reads the first one
 
     matched.__annotations__ = {}  # which DuckDB would read
     # Where parameters are declared, DuckDB casts what comes, and takes absent fields to be NULL.
@@ -111,7 +119,8 @@ def register(
             f"name={called!r}: a function of that name was made on this connection, and a rollback took it back: "
             "choose another name"
         ) from error
-    ours.add(called)
+    before.append(column_of)
+    FUNCTIONS.setdefault(con, []).append(matched)
 
 
 def _sql_type(type: pa.DataType) -> str:

@@ -34,6 +34,7 @@ EPOCH = date(1970, 1, 1).toordinal()
 
 Event = Mapping[str, Any]
 _Test: TypeAlias = Callable[[Any], bool]
+type_of = type  # for functions whose ``type`` is one of Arrow
 
 
 class _Value(NamedTuple):
@@ -289,13 +290,15 @@ def _plain(type: pa.DataType) -> _Test | None:
     """
     types = pa.types
     if is_list(type) and (inner := _plain(type.value_type)) is not None:
-        return lambda value: value is None or (value.__class__ is list and all(map(inner, value)))
+        return lambda some: some is None or (type_of(some) is list and all(map(inner, some)))
     if types.is_struct(type) and type.num_fields:
         tests = {field.name: _plain(field.type) for field in type}
-        return None if None in tests.values() else lambda value: value is None or _is_plain_struct(value, tests)
+        if None in tests.values() or len(tests) < type.num_fields:  # of several fields with one name, Arrow takes one
+            return None
+        return lambda some: some is None or _is_plain_struct(some, tests)
     for of, python in _PLAIN:
         if of(type):
-            return lambda value: value is None or value.__class__ is python
+            return lambda some: some is None or type_of(some) is python
     return None
 
 
@@ -307,7 +310,7 @@ _PLAIN: tuple[tuple[_Test, type], ...] = (
 
 def _is_plain_struct(value: Any, tests: Mapping[str, Any]) -> bool:
     return (
-        value.__class__ is dict
+        type_of(value) is dict
         and value.keys() <= tests.keys()
         and all(tests[name](some) for name, some in value.items())
     )
@@ -483,9 +486,18 @@ def _decoded(type: pa.DataType) -> pa.DataType:
         return pa.map_(_decoded(type.key_type), _decoded(type.item_type))
     if types.is_struct(type):
         return pa.struct([pa.field(field.name, _decoded(field.type)) for field in type])
-    if types.is_list(type) or types.is_large_list(type):
-        return (pa.list_ if types.is_list(type) else pa.large_list)(_decoded(type.value_type))
+    if types.is_fixed_size_list(type):
+        return pa.list_(_decoded(type.value_type), type.list_size)
+    for is_one, made in _LISTS:
+        if is_one(type):
+            return made(_decoded(type.value_type))
     return type
+
+
+_LISTS: tuple[tuple[_Test, Any], ...] = (
+    (pa.types.is_list, pa.list_), (pa.types.is_large_list, pa.large_list), (pa.types.is_list_view, pa.list_view),
+    (pa.types.is_large_list_view, pa.large_list_view),
+)  # fmt: skip
 
 
 def _is_same(value: Any, made: pa.Array) -> bool:

@@ -114,7 +114,7 @@ def test_names(con: Any, matcher: cm.Matcher) -> None:
 
 @pytest.mark.parametrize("con", [None, "alerts.duckdb", 3])
 def test_a_connection_is_needed(con: Any, matcher: cm.Matcher) -> None:
-    with pytest.raises(cm.OptionError, match="con=.*: a connection of DuckDB is needed"):
+    with pytest.raises(cm.OptionError, match="con is a .*: a connection of DuckDB is needed"):
         register(con, "alerts", matcher)
 
 
@@ -126,6 +126,25 @@ def test_a_name_that_a_rollback_took_back(con: Any, matcher: cm.Matcher) -> None
         register(con, "alerts", matcher)
     register(con, "mine", matcher)  # as the error says
     assert column(con, "SELECT mine(given) FROM given LIMIT 5") == matcher.match_lists(EVENTS).to_pylist()
+
+
+def test_a_relation_is_no_connection(con: Any, matcher: cm.Matcher) -> None:
+    with pytest.raises(cm.OptionError, match="con is a DuckDBPyRelation: a connection"):
+        register(con.sql("SELECT error('it was run')"), "alerts", matcher)
+
+
+def test_a_rollback_brings_back_a_function_that_was_replaced(con: Any, matcher: cm.Matcher) -> None:
+    register(con, "alerts", matcher)
+    con.begin()
+    register(con, "alerts", matcher, "count")
+    assert column(con, "SELECT alerts(given) FROM given LIMIT 5") == matcher.count(EVENTS).tolist()
+    con.rollback()
+    with pytest.raises(
+        duckdb.InvalidInputException, match="alerts was registered anew, and a rollback brought it back"
+    ):
+        column(con, "SELECT alerts(given) FROM given LIMIT 5")
+    register(con, "alerts", matcher, "count")
+    assert column(con, "SELECT alerts(given) FROM given LIMIT 5") == matcher.count(EVENTS).tolist()
 
 
 def test_the_default_connection(matcher: cm.Matcher) -> None:
