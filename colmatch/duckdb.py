@@ -97,19 +97,12 @@ def register(
     known = con.cursor().execute("SELECT DISTINCT function_name FROM duckdb_functions()").fetchall()
     function_name(called, {found for (found,) in known} - ours.keys())
     before = ours.setdefault(called, [])
-    for column_of in before:
-        column_of.clear()
+    for earlier in before:
+        earlier.clear()
     if before:
         with suppress(duckdb.InvalidInputException, duckdb.CatalogException):  # it was removed since, or rolled back
             con.remove_function(called)
-    column_of = [column]
-
-    def matched(rows: pa.ChunkedArray) -> pa.Array:
-        if not column_of:
-            raise OptionError(f"{called} was registered anew, and a rollback brought it back: register it again")
-        return column_of[0].array(rows)  # of several chunks, DuckDB 1.4 reads the first one
-
-    matched.__annotations__ = {}  # which DuckDB would read
+    matched, own = _function(called, column)
     # Where parameters are declared, DuckDB casts what comes, and takes absent fields to be NULL.
     make: Any = con.create_function
     try:
@@ -119,8 +112,21 @@ def register(
             f"name={called!r}: a function of that name was made on this connection, and a rollback took it back: "
             "choose another name"
         ) from error
-    before.append(column_of)
+    before.append(own)
     FUNCTIONS.setdefault(con, []).append(matched)
+
+
+def _function(name: str, column: MatchColumn) -> tuple[Any, list[MatchColumn]]:
+    """Returns what DuckDB calls, and a list with the column, without which the call is an error."""
+    own = [column]
+
+    def matched(rows: pa.ChunkedArray) -> pa.Array:
+        if not own:
+            raise OptionError(f"{name} was registered anew, and a rollback brought it back: register it again")
+        return own[0].array(rows)  # of several chunks, DuckDB 1.4 reads the first one
+
+    matched.__annotations__ = {}  # which DuckDB would read
+    return matched, own
 
 
 def _sql_type(type: pa.DataType) -> str:

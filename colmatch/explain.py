@@ -301,7 +301,7 @@ def _leaf(told: _Told, p: int) -> _Leaf:
         return _Leaf(ExplainedNode(text, truth, value))
     plain = predicate_text(attribute, texts, runs, False)
     negated = ExplainedNode(f"NOT {plain}", None if lacks else not found, value)
-    return _Leaf(ExplainedNode(f"({plain}) IS NOT TRUE", not found, value), subject, negated=negated)
+    return _Leaf(ExplainedNode(text, not found, value), subject, negated=negated)
 
 
 def _called(

@@ -112,8 +112,6 @@ def predicate_text(attribute: Attribute, texts: LiteralTexts, runs: Runs, none: 
     if not runs:
         return "TRUE" if none else "FALSE"
     text = _Condition(attribute, texts).write(texts.dense(runs) if attribute.type.textual else runs)
-    if attribute.multi:
-        return f"NOT {text}" if none else text
     return f"({text}) IS NOT TRUE" if none else text
 
 
