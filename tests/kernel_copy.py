@@ -106,9 +106,9 @@ class Copy:
         (self.sources / f"{name}.py").write_text(textwrap.dedent(text))
 
     def start(self, *what, program=MAIN, cwd=None, **settings):
-        environment = (
-            plain_environment(PYTHONPATH=str(self.sources.parent.parent), COLMATCH_CACHE_DIR=str(self.cache)) | settings
-        )
+        own = {"PYTHONPATH": str(self.sources.parent.parent), "COLMATCH_CACHE_DIR": str(self.cache)}
+        own["PYTHONDONTWRITEBYTECODE"] = "1"  # Python takes a file of the same size and second for the same
+        environment = plain_environment(**own) | settings
         environment = {name: value for name, value in environment.items() if value is not None}
         command = [sys.executable, "-c", textwrap.dedent(program), *what]
         cwd = cwd or self.cache.parent  # not the repository's folder, where python -c would find the original
