@@ -292,6 +292,9 @@ def test_explain_has_three_truth_values(lat: float | None, caps: list[Any] | Non
     told = [matcher.explain(event, id) for id in texts]
     assert [one.tree.truth for one in told] == [*expected, none_of, is_near is None, is_near is not True]
     assert matcher.match_one(event) == [one.id for one in told if one.matched]
+    assert told[6].tree.text == (f"({texts[2]}) IS NOT FALSE" if missing == "unknown" else texts[2]).replace(
+        "1, 2, 350", "1.0, 2.0, 350.0"
+    )
 
 
 # The clock
