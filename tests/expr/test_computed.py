@@ -102,6 +102,8 @@ def test_literals_are_a_part_of_values() -> None:
         ("s = '2024-01-01' AND day > a", "a comparison takes values of one type, not", 28),
         ("a > 2024-01-01 AND day = a", "a comparison takes values of one type, not", 20),
         ("a = 1 AND at > 2024-01-01", "write TIMESTAMP '2024-01-01 00:00:00'", 16),
+        ("flag AND day > a AND a = 2024-01-01", "a comparison takes values of one type, not", 16),
+        ("flag AND 2026-01-05 < day", "2026-01-05 is a subtraction: write DATE '2026-01-05'", 10),
         ("day > 2024-13-77", "a comparison takes values of one type, not", 1),
         ("a >> 3 = 1", "operator '>>' is not supported: shifts", 1),
         ("day > 2026-01-05", "2026-01-05 is a subtraction: write DATE '2026-01-05'", 7),
@@ -122,6 +124,13 @@ def test_refused(text: str, says: str, column: int) -> None:
     with pytest.raises(cm.ExpressionError, match=re.escape(says)) as found:
         cm.Matcher.build({1: text}, SCHEMA)
     assert found.value.line == 1 and found.value.column == column
+
+
+@pytest.mark.parametrize("text", ["s = `XYZ`", "XYZ > 3", "a < XYZ", "lower(XYZ) = 'x'", "s = 'IN (' || XYZ"])
+def test_a_name_that_is_no_value_gets_no_hint_about_texts(text: str) -> None:
+    with pytest.raises(cm.ExpressionError, match="unknown attribute 'XYZ'") as found:
+        cm.Matcher.build({1: text}, SCHEMA)
+    assert "if it is a text" not in str(found.value)
 
 
 def test_the_builder_refuses() -> None:
