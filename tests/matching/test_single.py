@@ -590,3 +590,19 @@ def test_what_arrow_takes_as_it_is_becomes_what_a_check_of_each_value_makes_of_i
         pa.map_(pa.string(), inner),
     ):
         assert single._plain(of_checks) is None
+
+
+@pytest.mark.parametrize(("column", "kind"), [("user", dict), ("tags", list), ("name", str)])
+def test_an_object_that_says_it_is_of_another_class(column: str, kind: type) -> None:
+    class Liar:
+        __class__ = kind  # type: ignore[assignment]
+
+    schema = {"user": pa.struct({"age": pa.int64()}), "tags": pa.list_(pa.string()), "name": pa.string()}
+    matcher = cm.Matcher.build({1: "user.age = 1", 2: "array_contains(tags, 'a')", 3: "name LIKE '%a%'"}, schema)
+    with pytest.raises(cm.EventError, match=f"column '{column}' is "):
+        matcher.match_one({column: Liar()})
+
+
+def test_fields_of_one_name_are_looked_at_one_by_one() -> None:
+    twice = pa.struct([("x", pa.list_(pa.int32())), ("x", pa.string())])
+    assert single._plain(twice) is None and single._plain(pa.list_(twice)) is None
