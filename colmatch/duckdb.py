@@ -31,10 +31,24 @@ if __name__ == "duckdb":
 __all__ = ["register"]
 
 HINT = "{price: price, dest: dest}, or the name of a table"
-# Of each connection, what its functions call, by name; an earlier one of a name calls nothing.
-MADE: WeakKeyDictionary[Any, dict[str, list[list[MatchColumn]]]] = WeakKeyDictionary()
-# All of them: DuckDB lets go of a function that it removes, and a rollback brings its name back.
-FUNCTIONS: WeakKeyDictionary[Any, list[Any]] = WeakKeyDictionary()
+
+
+class _Function:
+    """A function of DuckDB, which calls nothing any more once another has its name."""
+
+    def __init__(self, name: str, column: MatchColumn) -> None:
+        self.name = name
+        self.column: MatchColumn | None = column
+
+    def __call__(self, rows: pa.ChunkedArray) -> pa.Array:
+        if self.column is None:
+            raise OptionError(f"{self.name} was registered anew, and a rollback brought it back: register it again")
+        return self.column.array(rows)  # of several chunks, DuckDB 1.4 reads the first one
+
+
+# Functions made here, by connection and name, also those that were replaced: DuckDB lets go of a
+# function that it removes, and a rollback brings its name back.
+MADE: WeakKeyDictionary[Any, dict[str, list[_Function]]] = WeakKeyDictionary()
 
 
 def register(
@@ -98,35 +112,21 @@ def register(
     function_name(called, {found for (found,) in known} - ours.keys())
     before = ours.setdefault(called, [])
     for earlier in before:
-        earlier.clear()
+        earlier.column = None
     if before:
         with suppress(duckdb.InvalidInputException, duckdb.CatalogException):  # it was removed since, or rolled back
             con.remove_function(called)
-    matched, own = _function(called, column)
+    made = _Function(called, column)
     # Where parameters are declared, DuckDB casts what comes, and takes absent fields to be NULL.
     make: Any = con.create_function
     try:
-        make(called, matched, None, _sql_type(column.type), type="arrow", null_handling="special")
+        make(called, made, None, _sql_type(column.type), type="arrow", null_handling="special")
     except duckdb.NotImplementedException as error:
         raise OptionError(
             f"name={called!r}: a function of that name was made on this connection, and a rollback took it back: "
             "choose another name"
         ) from error
-    before.append(own)
-    FUNCTIONS.setdefault(con, []).append(matched)
-
-
-def _function(name: str, column: MatchColumn) -> tuple[Any, list[MatchColumn]]:
-    """Returns what DuckDB calls, and a list with the column, without which the call is an error."""
-    own = [column]
-
-    def matched(rows: pa.ChunkedArray) -> pa.Array:
-        if not own:
-            raise OptionError(f"{name} was registered anew, and a rollback brought it back: register it again")
-        return own[0].array(rows)  # of several chunks, DuckDB 1.4 reads the first one
-
-    matched.__annotations__ = {}  # which DuckDB would read
-    return matched, own
+    before.append(made)
 
 
 def _sql_type(type: pa.DataType) -> str:

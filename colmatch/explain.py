@@ -22,7 +22,8 @@ from colmatch.events.derived import DerivedColumns
 from colmatch.events.gather import batches
 from colmatch.events.reader import Reader
 from colmatch.events.required import Required
-from colmatch.events.single import RowMaker, as_mapping, is_object, renamed
+from colmatch.events.row import RowMaker
+from colmatch.events.single import as_mapping, is_object, renamed
 from colmatch.kernels import layout
 from colmatch.lowering.written import LiteralTexts, asks_presence, key_runs, predicate_text
 from colmatch.notebook import cell, folded
@@ -289,7 +290,8 @@ def _leaf(told: _Told, p: int) -> _Leaf:
     texts = LiteralTexts(told.literals, attr)
     text = predicate_text(attribute, texts, runs, none)
     if attribute.role is Role.CALL:
-        return _Leaf(_called(told, text, {texts[key] for key, _ in texts.dense(runs)}, value, found, none))
+        asks_unknown = any(texts[key] == UNKNOWN for key, _ in texts.dense(runs))
+        return _Leaf(_called(told, text, asks_unknown, value, found, none))
     subject = attribute.path, attribute.key if attribute.role is Role.ENTRY else None
     lacks = not found and _lacks(attribute, value)
     if asks_presence(attribute, runs):
@@ -305,16 +307,16 @@ def _leaf(told: _Told, p: int) -> _Leaf:
 
 
 def _called(
-    told: _Told, text: str, literals: set[bytes], values: dict[str, Any], found: bool, none: bool
+    told: _Told, text: str, asks_unknown: bool, values: dict[str, Any], found: bool, none: bool
 ) -> ExplainedNode:
-    """Tells of a special function: ``none`` with ``UNKNOWN`` is a NOT, else an IS NOT TRUE."""
+    """Tells of a special function; ``none`` that asks for Unknown is a NOT, else IS NOT TRUE."""
     if told.two_valued:
         return ExplainedNode(text, found is not none, values)
     is_unknown = any(part is None or part != part for part in values.values())
-    is_plain = (UNKNOWN in literals) is none
+    is_plain = asks_unknown is none
     if none and not is_plain:
         text = f"({text}) IS NOT FALSE"
-    truth = None if is_unknown and is_plain and literals != {UNKNOWN} else found is not none
+    truth = None if is_unknown and is_plain else found is not none
     return ExplainedNode(text, truth, values)
 
 

@@ -26,7 +26,8 @@ from colmatch.incoming import sentence
 
 ROWS = 8192  # lines that are written at a time
 BLOCK = 1 << 23  # bytes that are read at a time: pyarrow shares them among threads
-_BETWEEN: Any = re.compile(r"[\s,]*")  # elements of an array that is known to be JSON
+_OPENS = re.compile(r"[ \t\n\r]*\[[ \t\n\r]*(?:(\])[ \t\n\r]*)?")  # an array, which may have no elements
+_GOES_ON = re.compile(r"[ \t\n\r]*([],])[ \t\n\r]*")  # behind an element
 _UNREADABLE = (pa.ArrowException, ColmatchError, ValueError, RecursionError)
 
 _UTC = ("UTC", "Etc/UTC", "Z", "+00:00")  # zones that are written as Z
@@ -150,12 +151,13 @@ def _elements(text: str) -> Iterator[Block]:
     """Yields the elements of a JSON array, each as a line of its own."""
     decoder, lines = json.JSONDecoder(), []
     try:
-        json.loads(text)
-        at = _BETWEEN.match(text, text.index("[") + 1).end()
-        while text[at] != "]":
-            end = decoder.raw_decode(text, at)[1]
-            lines.append(text[at:end].replace("\n", " ").replace("\r", " "))  # which are space outside of values
-            at = _BETWEEN.match(text, end).end()
+        before = _OPENS.match(text)
+        while before is not None and before[1] != "]":
+            end = decoder.raw_decode(text, before.end())[1]
+            lines.append(text[before.end() : end].replace("\n", " ").replace("\r", " "))  # space outside of values
+            before = _GOES_ON.match(text, end)
+        if before is None or before.end() < len(text):
+            json.loads(text)  # says what is wrong
     except (ValueError, RecursionError) as error:
         place = f"line {error.lineno}, column {error.colno}: " if isinstance(error, json.JSONDecodeError) else ""
         said = error.msg if isinstance(error, json.JSONDecodeError) else sentence(error)

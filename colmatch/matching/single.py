@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 from colmatch.arguments import checked_choice
 from colmatch.arrays.frozen import frozen
 from colmatch.events.gather import meant
-from colmatch.events.single import Event, EventReader, RowMaker, as_mapping, renamed
+from colmatch.events.row import RowMaker
+from colmatch.events.single import Event, EventReader, as_mapping, renamed
 from colmatch.kernels import sink
 from colmatch.kernels._interpret import Matching
 from colmatch.kernels._jit import entry

@@ -25,7 +25,7 @@ from hostile import unitless
 from inside import idle_event_workers, segment
 
 import colmatch as cm
-from colmatch.events import single
+from colmatch.events import row as event_row
 from colmatch.matching.single import EventWorker
 
 SCHEMA = {
@@ -574,13 +574,13 @@ def test_what_arrow_takes_as_it_is_becomes_what_a_check_of_each_value_makes_of_i
     ]  # fmt: skip
     taken = 0
     for arrow in types:
-        is_plain = single._plain(arrow)
+        is_plain = event_row._plain(arrow)
         assert is_plain is not None
         for value in values:
-            made = single._made(value, arrow) if is_plain(value) else None
+            made = event_row._made(value, arrow) if is_plain(value) else None
             if made is not None:
                 taken += 1
-                assert made.equals(single._array(value, arrow, "c", None)) or value != value, (value, arrow)
+                assert made.equals(event_row._array(value, arrow, "c", None)) or value != value, (value, arrow)
     assert taken > 30
     for of_checks in (
         pa.date32(),
@@ -589,7 +589,7 @@ def test_what_arrow_takes_as_it_is_becomes_what_a_check_of_each_value_makes_of_i
         pa.list_(pa.decimal128(5, 2)),
         pa.map_(pa.string(), inner),
     ):
-        assert single._plain(of_checks) is None
+        assert event_row._plain(of_checks) is None
 
 
 @pytest.mark.parametrize(("column", "kind"), [("user", dict), ("tags", list), ("name", str)])
@@ -605,4 +605,4 @@ def test_an_object_that_says_it_is_of_another_class(column: str, kind: type) -> 
 
 def test_fields_of_one_name_are_looked_at_one_by_one() -> None:
     twice = pa.struct([("x", pa.list_(pa.int32())), ("x", pa.string())])
-    assert single._plain(twice) is None and single._plain(pa.list_(twice)) is None
+    assert event_row._plain(twice) is None and event_row._plain(pa.list_(twice)) is None
