@@ -4,11 +4,11 @@ It is a process and not a thread, since half of compiling holds the interpreter'
 when this process has interpreted for ``BEFORE`` seconds, so that a short script starts none. It
 ends with this process, and when it has had nothing to do for a while.
 
-Many processes may begin at once, as the workers of Spark do. Two locks of files in the folder of
-compiled kernels see to it that nothing is compiled twice: ``ONE_KERNEL`` is held while a kernel is
-compiled, in any process. ``BACKGROUND`` is held by the process that compiles for others, as long as
-it lives; another one waits for it before it imports anything, and then compiles what is missing.
-The system frees the locks of a process that ends in any way.
+Many processes may begin at once, as the workers of Spark do. Locks of files in the folder of
+compiled kernels see to it that nothing is compiled twice. Each kernel has one, which is held while
+any process compiles the kernel. ``BACKGROUND`` is held by the process that compiles for others, as
+long as it lives. Another one waits for it before it imports anything, and then compiles what is
+missing. The system frees the locks of a process that ends in any way.
 """
 
 import atexit
@@ -26,7 +26,7 @@ from colmatch.kernels import _folders, _forks
 
 BEFORE = 0.3  # seconds that this process has interpreted
 IDLE = 30.0  # seconds without a request after which the other process ends
-ONE_KERNEL, BACKGROUND = "kernel.lock", "background.lock"
+BACKGROUND = "background.lock"
 
 _log = logging.getLogger("colmatch")
 _START = """
@@ -35,7 +35,7 @@ sys.path[:] = {path!r}
 from colmatch.kernels import _background
 held = _background.begin({lock!r})
 from colmatch.kernels import _requests
-_requests.compile_all({sources!r}, held)
+_requests.compile_all(held)
 """
 
 
@@ -50,18 +50,17 @@ class Compiler:
         self._lock = _forks.lock()
         _forks.renewed(self)
 
-    def ask(self, request: bytes, sources: str, folder: Path) -> bool:
+    def ask(self, request: bytes, folder: Path) -> bool:
         """Asks for a kernel, once. Says whether another process compiles it or will.
 
-        request : the pickled name and types of the kernel
-        sources : hash of the sources that the other process must have
+        request : the pickled arguments of ``_jit.keep``
         folder : of compiled kernels, in which it locks a file
         """
         with self._lock:
             if not self._is_possible:
                 return False
             if self._process is None or self._process.poll() is not None:
-                self._is_possible = self._start(sources, folder)
+                self._is_possible = self._start(folder)
                 if not self._is_possible:
                     return False
             if request not in self._asked:
@@ -70,14 +69,14 @@ class Compiler:
             self._send()
             return True
 
-    def _start(self, sources: str, folder: Path) -> bool:
+    def _start(self, folder: Path) -> bool:
         if self._process is not None and self._process.poll():  # it failed: it would fail again
             return False
         if os.name != "posix" or not os.path.basename(sys.executable or "").startswith("python"):
             return False  # no such pipes, or a program that has Python inside
         try:
             path = [place or os.getcwd() for place in sys.path if isinstance(place, str)]
-            command = _START.format(path=path, sources=sources, lock=str(folder / BACKGROUND))
+            command = _START.format(path=path, lock=str(folder / BACKGROUND))
             _folders.make(folder)
             self._process = subprocess.Popen(
                 [sys.executable, "-c", command],

@@ -4,9 +4,9 @@ A *bundle* is one file beside the sources of the kernels. It has what the folder
 has, for each kernel and each signature, compiled for a *level*: a name for the features that a
 processor must have. ``.ci/wheel`` makes it.
 
-The first line is a digest of the second. That is JSON: ``key`` names everything that the code
-depends on, and ``entries`` says where the file of each signature begins and how long it is. An
-entry has a digest of its own, as each file of the folder has.
+The first line is a digest of the second. That is JSON: ``key`` has the versions and settings that
+the code depends on, and ``entries`` says where the file of each signature begins and how long it
+is. The name of a file depends on its sources. A file has a digest of its own.
 
 Objects call Python by exported names alone, and numba's structures are those of its version. So one
 bundle serves all minor versions of Python: the tests of the contract run with 3.11, 3.12 and 3.13.
@@ -22,7 +22,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-_MAGIC = b"colmatch kernels 1 "
+_MAGIC = b"colmatch kernels 2 "
 _ROOT = Path(__file__).parent
 _log = logging.getLogger("colmatch")
 
@@ -126,8 +126,6 @@ def _difference(made: dict[str, Any], here: dict[str, Any]) -> str | None:
     """Says in what a bundle's key is not that of this process."""
     for name, value in here.items():
         if made.get(name) != value:
-            if name == "sources":
-                return "the sources of kernels are not those that they were compiled from"
             return f"they are for {name} {made.get(name)}, and this is {value}"
     return None
 

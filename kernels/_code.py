@@ -13,6 +13,7 @@ import sys
 from typing import Any, NamedTuple
 
 import numba
+from numba import types
 
 KNOWN = "0.68"  # the minor version of numba; pyproject.toml asks for it or a later one
 IS_KNOWN = numba.__version__.startswith(f"{KNOWN}.")
@@ -31,6 +32,21 @@ WHY = (
     f"numba {numba.__version__} is not a version that this colmatch keeps compiled kernels of: "
     f'pip install "numba=={KNOWN}.*" brings one'
 )
+
+
+def described(type: Any) -> str:
+    """Returns a type of numba in words, which differ where machine code may differ.
+
+    numba's own words leave out the fields of a NamedTuple. Their order decides which array a kernel
+    reads, and the class may stand in a module that the kernel's does not import.
+    """
+    if isinstance(type, types.BaseNamedTuple):
+        of = type.instance_class
+        parts = (f"{name}={described(part)}" for name, part in zip(type.fields, type.types))
+        return f"{of.__module__}.{of.__qualname__}({', '.join(parts)})"
+    if isinstance(type, types.BaseTuple):
+        return f"({', '.join(map(described, type.types))})"
+    return repr(type)
 
 
 class Code(NamedTuple):
@@ -60,16 +76,16 @@ def code_of(compiled: Any) -> Code:
 
     compiled : numba's ``CompileResult``
     """
-    described, library = compiled.fndesc, compiled.library
+    fndesc, library = compiled.fndesc, compiled.library
     library._ensure_finalized()
-    own = cpu_target.target_context.get_env_name(described)
+    own = cpu_target.target_context.get_env_name(fndesc)
     others = ((env.env_name, env) for env in compiled._find_referenced_environments())
     return Code(
         compiled.signature,
         library.name,
-        described.llvm_cpython_wrapper_name,
-        described.modname,
-        described.qualname,
+        fndesc.llvm_cpython_wrapper_name,
+        fndesc.modname,
+        fndesc.qualname,
         ((own, compiled.environment), *((name, env) for name, env in others if name != own)),
         library._get_compiled_object(),
     )

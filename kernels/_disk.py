@@ -1,10 +1,13 @@
 """Machine code of kernels on disk, and in the package.
 
-A folder is named by everything that machine code depends on: all of this package's sources, the
-versions below it, the processor and numba's settings (``cache_dir``). A file in it holds one
-signature of one kernel. Files appear whole or not at all, and are never changed. What cannot be
-read is compiled, what cannot be written is kept in memory, and a warning says why, once for each
-folder. A *bundle* is what a wheel brings (``_bundle.py``).
+A folder is named by what the machine code of all kernels depends on: versions, the processor and
+numba's settings (``cache_dir``). A file in it has one signature of one kernel, and is named by the
+kernel, the sources that it depends on (``_closure.py``), and the types of its arguments. So an edit
+makes stale only the kernels that it can reach.
+
+Files appear whole or not at all, and are never changed. A kernel that cannot be read is compiled.
+One that cannot be written is kept in memory, and a warning says why, once for each folder. A
+*bundle* is the file of machine code that a wheel brings (``_bundle.py``).
 
 The base folder is ``$COLMATCH_CACHE_DIR``, read whenever a kernel is first called, else the user's
 cache folder. Cached code is run as it is, so a folder that others could write is not used
@@ -24,7 +27,6 @@ numba's own cache (``cache=True``) was tried and lost on four counts, each seen 
 import functools
 import hashlib
 import logging
-import os
 import pickle
 import platform
 import sys
@@ -39,7 +41,7 @@ import numba
 import numpy as np
 from numba.core import config
 
-from colmatch.kernels import _bundle, _code, _compiling, _folders
+from colmatch.kernels import _bundle, _closure, _code, _compiling, _folders
 
 PACKAGE = __name__.rpartition(".")[0]
 
@@ -62,6 +64,8 @@ SETTINGS = (
     "LLVM_REFPRUNE_FLAGS",
 )
 
+FILES_KEPT = 16  # of one kernel: its signatures, before and after edits
+
 _log = logging.getLogger("colmatch")
 _unusable: set[Path | None] = set()  # folders that the log has told of
 
@@ -71,12 +75,10 @@ def cache_dir() -> Path | None:
 
     None when there can be none: no home folder, no sources, or a numba that is not known.
     """
-    base = _folders.base() if _code.IS_KNOWN else None
-    # Sources that have changed since they were imported would file the old code under the new name.
-    if base is None or not SOURCES or _sources() != SOURCES:
+    base = _folders.base() if _code.IS_KNOWN and _closure.STATUSES else None
+    if base is None:
         return None
     parts = (
-        SOURCES,
         _code.cpu_target.target_context.codegen().magic_tuple(),
         tuple((name, str(getattr(config, name, None))) for name in SETTINGS),
         (
@@ -97,21 +99,32 @@ class DiskCache:
     """
 
     def __init__(self, function: Callable[..., Any], kind: str = "") -> None:
-        below = function.__module__.removeprefix(f"{PACKAGE}.")  # sub-folders may have modules of one name
-        self._name = f"{below}.{function.__qualname__}{kind}"
+        self._module = function.__module__.removeprefix(f"{PACKAGE}.")  # sub-folders may have modules of one name
+        self.name = f"{self._module}.{function.__qualname__}{kind}"
 
     @property
     def cache_path(self) -> str | None:
         folder = cache_dir()
         return None if folder is None else str(folder)
 
-    def _file(self, signature: Any) -> Path | None:
-        folder = trusted()
-        return None if folder is None else folder / f"{self._name}-{_digest(repr(signature).encode())}.bin"
+    def file_name(self, types: tuple[Any, ...]) -> str | None:
+        """Returns the name of the file for some types of arguments.
+
+        It is None where the sources are not those that this process has imported.
+        """
+        sources = _closure.digest(self._module)
+        if sources is None:
+            return None
+        return f"{self.name}-{_digest(repr((sources, *map(_code.described, types))).encode())}.bin"
+
+    def path(self, types: tuple[Any, ...]) -> Path | None:
+        """Returns the file for some types of arguments; None where there can be none."""
+        folder, name = trusted(), self.file_name(types)
+        return None if folder is None or name is None else folder / name
 
     def written(self, types: tuple[Any, ...]) -> int | None:
         """Returns when a kernel's file was written, None where there is none."""
-        path = self._file(types)
+        path = self.path(types)
         try:
             return None if path is None else path.stat().st_mtime_ns
         except OSError:
@@ -128,8 +141,9 @@ class DiskCache:
 
         bundled : whether the bundle's will do
         """
-        name = f"{self._name}-{_digest(repr(types).encode())}.bin"
-        folder = trusted()
+        folder, name = trusted(), self.file_name(types)
+        if name is None:
+            return None
         found = None if folder is None else self._of_file(folder / name)
         if found is None and bundled:
             found = sound(bundle().read(name), f"{name} of the bundle")
@@ -155,11 +169,11 @@ class DiskCache:
         """Keeps what was just compiled, if a folder can be written."""
         if compiled.library.has_dynamic_globals:
             warnings.warn(
-                f"kernel {self._name} holds an address or a large constant: it is compiled in each process",
+                f"kernel {self.name} holds an address or a large constant: it is compiled in each process",
                 stacklevel=2,
             )
             return
-        path = self._file(signature)
+        path = self.path(signature)
         if path is None:
             return
         body = _code.dumps(_code.code_of(compiled))
@@ -167,6 +181,7 @@ class DiskCache:
             _folders.make(path.parent)
             if trusted() is not None:  # others may have been quicker to make it
                 _folders.write(path, hashlib.sha256(body).digest() + body)
+                _folders.drop_old(path.parent.glob(f"{self.name}-*.bin"), FILES_KEPT)
         except OSError as error:
             _warn_unusable(path.parent, error.strerror)
 
@@ -194,19 +209,18 @@ def sound(data: bytes | None, where: object) -> _code.Code | None:
 @functools.cache
 def bundle() -> _bundle.Bundle:
     """Returns what came with the package: empty where this process cannot use it."""
-    if config.CPU_NAME or config.CPU_FEATURES or not SOURCES or _sources() != SOURCES:
-        return _bundle.Bundle()  # code for another processor is asked for, or the sources were edited
+    if config.CPU_NAME or config.CPU_FEATURES:
+        return _bundle.Bundle()  # code for another processor is asked for
     return _bundle.opened(bundle_key(), llvmlite.binding.get_host_cpu_features())
 
 
 def bundle_key() -> dict[str, Any]:
-    """Returns everything that the code of a bundle depends on, beside the processor."""
+    """Returns the versions and settings that the code of a bundle depends on."""
     return {
         "system": llvmlite.binding.get_process_triple(),
         "numba": numba.__version__,
         "llvmlite": llvmlite.__version__,
         "numpy": np.__version__.partition(".")[0],
-        "sources": SOURCES,
         # vectors of Intel's library are not used in bundles
         "settings": {name: str(getattr(config, name, None)) for name in SETTINGS if "SVML" not in name},
     }
@@ -214,34 +228,6 @@ def bundle_key() -> dict[str, Any]:
 
 def _digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()[:20]
-
-
-def _sources() -> str:
-    """Returns the hash of this package's sources, sub-folders included; empty where there are none
-    (a zip file, say).
-    """
-    root = os.path.dirname(os.path.abspath(__file__))
-    try:
-        files = sorted(
-            os.path.join(folder, name) for folder, _, names in os.walk(root) for name in names if name.endswith(".py")
-        )
-        return (
-            _hash_sources(root, tuple((file, (status := os.stat(file)).st_mtime_ns, status.st_size) for file in files))
-            if files
-            else ""
-        )
-    except OSError:
-        return ""
-
-
-@functools.lru_cache(maxsize=2)
-def _hash_sources(root: str, files: tuple[tuple[str, int, int], ...]) -> str:
-    """The times and sizes are there to be looked at again only when one of them changes."""
-    whole = hashlib.sha256()
-    for name, _, _ in files:
-        data = Path(name).read_bytes()
-        whole.update(f"{Path(name).relative_to(root).as_posix()} {len(data)}\n".encode() + data)
-    return whole.hexdigest()
 
 
 def trusted() -> Path | None:
@@ -277,6 +263,3 @@ def usable() -> Path | None:
 def is_usable() -> bool:
     """Says whether there is such a folder."""
     return usable() is not None
-
-
-SOURCES = _sources()

@@ -15,10 +15,10 @@ import shutil
 import stat
 import struct
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-FOLDERS_KEPT = 32  # of different sources, versions and settings, beside each other; an edit of a kernel makes a new one
+FOLDERS_KEPT = 32  # of different versions and settings, beside each other
 LINKS_MOST = 40  # links that are followed on the way to a folder, as in Linux
 
 # An access list of Linux: a version, then entries of a tag, permissions, and a user or group.
@@ -166,13 +166,21 @@ def make(folder: Path) -> None:
         if not place.is_dir():
             place.mkdir(mode=0o755, exist_ok=True)
     # Whoever still uses an old one has read it, or compiles it again.
-    for old in sorted(folder.parent.glob("kernels-" + "[0-9a-f]" * 20), key=_time)[:-FOLDERS_KEPT]:
-        shutil.rmtree(old, ignore_errors=True)
+    drop_old(folder.parent.glob("kernels-" + "[0-9a-f]" * 20), FOLDERS_KEPT)
 
 
-def _time(folder: Path) -> float:
+def drop_old(places: Iterable[Path], kept: int) -> None:
+    """Drops files or folders, but for some that were changed last."""
+    for old in sorted(places, key=_time)[:-kept]:
+        if old.is_dir():
+            shutil.rmtree(old, ignore_errors=True)
+        else:
+            old.unlink(missing_ok=True)
+
+
+def _time(place: Path) -> float:
     try:
-        return folder.stat().st_mtime
+        return place.stat().st_mtime
     except OSError:  # another process drops it at this moment
         return 0.0
 

@@ -87,7 +87,7 @@ def _compiled(function: F, kind: str, **policy: Any) -> F:
     if IS_OURS:
         # What numba calls where there is no machine code for the arguments.
         compiled._compile_for_args = functools.partial(_code_for, compiled, compiled._compile_for_args)
-        # A closure's cells and sources outside this package are not in the folder's name.
+        # A closure's cells and sources outside this package are not in the name of the file.
         if function.__module__.startswith(f"{_disk.PACKAGE}.") and function.__closure__ is None:
             compiled._cache = _disk.DiskCache(function, kind)
             compiled.get_call_template = functools.partial(_call_template, compiled, compiled.get_call_template)
@@ -116,24 +116,24 @@ def _kept_or_made(kernel: Any, compile: Callable[..., Any], arguments: tuple[Any
             f"kernel {kernel.py_func.__module__}.{kernel.py_func.__qualname__} is not compiled for these arguments, and "
             "COLMATCH_KERNELS=ready forbids to compile it: set it to auto, or run colmatch warm before"
         )
-    with _code.global_compiler_lock, _alone():
+    with _code.global_compiler_lock, _alone(kernel):
         if is_kept and kernel._cache.written(types) != before:  # by another process
             code = _kept_code(kernel, arguments)
         return code or compile(*arguments, **named)
 
 
 @contextmanager
-def _alone() -> Iterator[None]:
-    """Keeps other processes from compiling, which may be about to compile the same.
+def _alone(kernel: Any) -> Iterator[None]:
+    """Keeps other processes from compiling the same kernel at once.
 
-    numba's lock is held meanwhile, so that no process is forked that has the lock, too.
+    numba's lock is held meanwhile, so that no process is forked that has the file's lock, too.
     """
     with ExitStack() as stack:
         folder = _disk.usable()
-        if folder is not None:
+        if folder is not None and isinstance(kernel._cache, _disk.DiskCache):
             with suppress(OSError):  # then nothing can be kept, and no lock is needed
                 _folders.make(folder)
-                stack.enter_context(_background.locked(folder / _background.ONE_KERNEL))
+                stack.enter_context(_background.locked(folder / f"{kernel._cache.name}.lock"))
         yield
 
 
@@ -143,7 +143,7 @@ def _code_or_twin(kernel: Any, arguments: tuple[Any, ...]) -> Any:
     The result is None where the kernel should be compiled.
     """
     _compiling.check()
-    now, name = time.monotonic(), kernel._cache._name
+    now, name = time.monotonic(), kernel._cache.name
     if now - _looked.get(name, 0.0) >= LOOK_AGAIN:
         code = None if _forks.is_torn() else _compiling.loading(lambda: _kept_code(kernel, arguments, waits=False))
         if code is BUSY:
@@ -184,22 +184,29 @@ def _is_asked(kernel: Any, arguments: tuple[Any, ...]) -> bool:
     if folder is None:
         return False
     types = tuple(map(kernel.typeof_pyval, arguments))
-    request = _code.dumps((kernel.py_func.__module__, kernel._cache._name, types))
-    if not _background.compiler.ask(request, _disk.SOURCES, folder):
+    name = kernel._cache.file_name(types)
+    if name is None:
+        return False
+    request = _code.dumps((kernel.py_func.__module__, name, types))
+    if not _background.compiler.ask(request, folder):
         return False
     _compiling.say(_compiling.MEANWHILE)
     return True
 
 
-def keep(module: str, name: str, types: tuple[Any, ...]) -> None:
-    """Compiles a kernel for arguments of some types and keeps it, unless it is kept already."""
+def keep(module: str, file_name: str, types: tuple[Any, ...]) -> None:
+    """Compiles a kernel for arguments of some types and keeps it, unless it is kept already.
+
+    Nothing happens where the sources are no longer those of the file that is named.
+    """
     importlib.import_module(module)
     for kernel in _kernels:
-        if isinstance(kernel._cache, _disk.DiskCache) and kernel._cache._name == name:
-            with _code.global_compiler_lock, _alone():
+        if not isinstance(kernel._cache, _disk.DiskCache) or kernel._cache.name != file_name.rpartition("-")[0]:
+            continue
+        if kernel._cache.file_name(types) == file_name:
+            with _code.global_compiler_lock, _alone(kernel):
                 if kernel._cache.load(types, MODE != "native") is None:
                     kernel.compile(types)
-            return
 
 
 def _kept_code(kernel: Any, arguments: tuple[Any, ...], waits: bool = True) -> Any:

@@ -12,7 +12,7 @@ def mix(seed: int) -> None:
     """Lets chance say of each kernel whether this process interprets it."""
 
     def code_or_twin(kernel: Any, arguments: tuple[Any, ...]) -> Any:
-        chosen = zlib.crc32(f"{seed} {kernel._cache._name}".encode()) & 1
+        chosen = zlib.crc32(f"{seed} {kernel._cache.name}".encode()) & 1
         return _interpret.interpreted(kernel) if chosen else None
 
     _jit.MODE = "auto"

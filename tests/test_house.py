@@ -69,7 +69,7 @@ KERNEL_FLOORS = (
     ("_jit",),
     ("_background", "_disk", "_interpret"),
     ("_bundle", "_code", "_compiling"),
-    ("_folders",),
+    ("_closure", "_folders"),
     ("_forks",),
 )
 

@@ -43,11 +43,11 @@ WARM = """
     for module in walk_packages(colmatch.kernels.__path__, "colmatch.kernels."):
         import_module(module.name)
     found = cm.warm(json.loads(sys.argv[1]))
-    several = {kernel._cache._name: len(kernel.overloads) for kernel in _jit.kernels() if len(kernel.overloads) > 1}
+    several = {kernel._cache.name: len(kernel.overloads) for kernel in _jit.kernels() if len(kernel.overloads) > 1}
     print(json.dumps({
         "report": found._replace(folder=str(found.folder)),
         "kernels": len(_jit.kernels()),
-        "unused": [kernel._cache._name for kernel in _jit.kernels() if not kernel.signatures],
+        "unused": [kernel._cache.name for kernel in _jit.kernels() if not kernel.signatures],
         "several": several,
     }))
 """

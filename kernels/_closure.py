@@ -1,0 +1,91 @@
+"""Sources that the machine code of a kernel depends on: its module, and all that it imports.
+
+An edit makes stale the kernels that it can reach, and no others.
+
+Modules whose names begin with an underscore decide when kernels are compiled and where they are
+kept. That changes no instruction, so they are left out, but for two. ``_jit.py`` has the settings
+that kernels are compiled with, and ``_code.py`` says what is kept of a kernel. An ``__init__.py``
+has no code (``tests/test_house.py``) and is left out, too.
+
+The other things that machine code depends on are the types of arguments (``_code.described``), and
+versions, settings and the processor (``_disk.py``).
+"""
+
+import functools
+import hashlib
+import os
+import re
+
+ROOT = os.path.dirname(os.path.abspath(__file__))
+PACKAGE = __name__.rpartition(".")[0]
+ALWAYS = frozenset(["_code.py", "_jit.py"])
+
+Status = tuple[int, int]  # time of the last change in nanoseconds, bytes
+
+# A regular expression, since Python's parser takes half a second for all sources.
+# ``tests/kernels/test_closure.py`` compares the two.
+_IMPORT = re.compile(rf"^[ \t]*from {re.escape(PACKAGE)}([.\w]*) import (\([^)]*\)|.*)".encode(), re.MULTILINE)
+
+
+def _statuses() -> dict[str, Status]:
+    """Returns the status of each source, by its path within the package; nothing in a zip file."""
+    paths = [os.path.join(folder, name) for folder, _, names in os.walk(ROOT) for name in names if name.endswith(".py")]
+    try:
+        return {os.path.relpath(path, ROOT).replace(os.sep, "/"): _status(path) for path in paths}
+    except OSError:
+        return {}
+
+
+def _status(path: str) -> Status:
+    status = os.stat(path)
+    return status.st_mtime_ns, status.st_size
+
+
+@functools.cache
+def _read(name: str) -> tuple[str, frozenset[str]]:
+    """Returns a source's hash, and the sources that it imports."""
+    with open(os.path.join(ROOT, name), "rb") as file:
+        data = file.read()
+    found = set()
+    for package, names in _IMPORT.findall(data):
+        place = package.decode().replace(".", "/").lstrip("/")
+        inside = f"{place}/" if place else ""
+        found |= {f"{place}.py", *(f"{inside}{word.decode()}.py" for word in re.findall(rb"\w+", names))}
+    return hashlib.sha256(data).hexdigest(), frozenset(found & STATUSES.keys())
+
+
+def closure(module: str) -> frozenset[str]:
+    """Returns the sources that the kernels of a module depend on, as paths within the package.
+
+    module : its dotted name within the package, such as ``trees.match``
+    """
+    found: set[str] = set()
+    todo = {f"{module.replace('.', '/')}.py", *ALWAYS}
+    while todo:
+        name = todo.pop()
+        found.add(name)
+        if name not in ALWAYS:
+            todo |= {one for one in _read(name)[1] - found if not one.startswith("_")}
+    return frozenset(found)
+
+
+@functools.cache
+def _digest(module: str) -> tuple[str, frozenset[str]]:
+    names = closure(module)
+    return hashlib.sha256(repr(sorted((name, _read(name)[0]) for name in names)).encode()).hexdigest(), names
+
+
+def digest(module: str) -> str | None:
+    """Returns the hash of all sources that the kernels of a module depend on.
+
+    It is None where they cannot be read, or one has changed since this process imported it: that
+    would file old machine code under the new source's name.
+    """
+    try:
+        found, names = _digest(module)
+        return found if all(_status(os.path.join(ROOT, name)) == STATUSES.get(name) for name in names) else None
+    except OSError:
+        return None
+
+
+STATUSES = _statuses()  # as this process imported them
