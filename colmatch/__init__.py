@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from colmatch.options import Options as Options
     from colmatch.schema import Schema as Schema
     from colmatch.subscriptions.table import PredicateTable as PredicateTable
-    from colmatch.warming.warm import warm as warm
+    from colmatch.warming import warm as warm
 
 _NAMES = {
     "betree": ("betree",),
@@ -63,7 +63,7 @@ _NAMES = {
     "rules": ("rules",),
     "schema": ("Schema",),
     "subscriptions.table": ("PredicateTable",),
-    "warming.warm": ("warm",),
+    "warming": ("warm",),
 }  # fmt: skip
 _HOMES = {name: home for home, names in _NAMES.items() for name in names}
 

@@ -123,31 +123,39 @@ atexit.register(compiler.end)
 
 
 def begin(lock: str) -> Any:
-    """Waits in the other process until it may compile. Returns what holds the lock.
-
-    Meanwhile, and later on, the process ends as soon as the one that asks has ended.
-    """
-    parent = os.getppid()
-
-    def look() -> None:
-        while os.getppid() == parent:  # forks of the parent keep the pipe open
-            time.sleep(1)
-        os._exit(0)
-
-    threading.Thread(target=look, daemon=True).start()
+    """Waits in the other process until it may compile. Returns what holds the lock."""
+    end_with_parent()
     os.nice(5)
     return locked(Path(lock))
 
 
-def locked(path: Path) -> Any:
-    """Waits for the lock of a file, and returns the open file, which holds it until it is closed.
+def end_with_parent() -> None:
+    """Ends this process, from now on, as soon as the one that started it has ended."""
+    parent = os.getppid()
+
+    def look() -> None:
+        while os.getppid() == parent:  # forks of the parent keep a pipe open
+            time.sleep(1)
+        os._exit(0)
+
+    threading.Thread(target=look, daemon=True).start()
+
+
+def locked(path: Path, waits: bool = True) -> Any:
+    """Takes the lock of a file, and returns the open file, which holds it until it is closed.
 
     Where files have no locks, as on Windows, several processes may compile the same.
+
+    waits : for another process that holds the lock; else the result is then None
     """
     file = open(path, "ab")
     try:
         import fcntl
     except ImportError:
         return file
-    fcntl.flock(file, fcntl.LOCK_EX)
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX if waits else fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        file.close()
+        return None
     return file

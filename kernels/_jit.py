@@ -37,9 +37,10 @@ F = TypeVar("F", bound=Callable[..., Any])
 POLICY: dict[str, Any] = {"_nrt": False, "nogil": True, "error_model": "python", "no_cfunc_wrapper": True}
 
 # How kernels come to be run. "auto" takes the machine code that is there, and where there is none
-# it interprets small inputs while another process compiles. "native" compiles each kernel for this
-# very processor when it is first called. "ready" compiles and interprets none.
-MODES = ("auto", "native", "ready")
+# it interprets small inputs while another process compiles. "warm" interprets none: it is for tests
+# and measurements. "native" does not take the package's machine code, either: it compiles each
+# kernel for this very processor. "ready" compiles and interprets none.
+AUTO, WARM, NATIVE, READY = MODES = ("auto", "warm", "native", "ready")
 MODE = os.environ.get("COLMATCH_KERNELS") or "auto"
 if MODE not in MODES:
     raise OptionError(f"COLMATCH_KERNELS is {MODE!r}: it must be one of {', '.join(MODES)}")
@@ -49,8 +50,6 @@ if not _code.IS_KNOWN and not config.DISABLE_JIT:
     if MODE == "ready":
         raise KernelError(f"{_code.WHY}; COLMATCH_KERNELS=ready forbids to compile kernels: set it to auto")
     _compiling.say(f"{_code.WHY}; kernels are compiled in each process, which can take half a minute")
-
-WARM = "warm"  # like "auto", but nothing is interpreted: for benchmarks, and to compile ahead of time
 
 LOOK_AGAIN = 0.25  # seconds until an interpreted kernel is looked for on disk again
 ALONE = 1.0  # seconds that this process interprets where no other process can compile
@@ -91,7 +90,7 @@ def _compiled(function: F, kind: str, **policy: Any) -> F:
         if function.__module__.startswith(f"{_disk.PACKAGE}.") and function.__closure__ is None:
             compiled._cache = _disk.DiskCache(function, kind)
             compiled.get_call_template = functools.partial(_call_template, compiled, compiled.get_call_template)
-    return compiled  # type: ignore[no-any-return]
+    return compiled
 
 
 def _code_for(kernel: Any, compile: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
@@ -249,7 +248,7 @@ def device(function: F) -> F:
 
     It needs no file of its own: its machine code is in the kernels'.
     """
-    return numba.njit(**POLICY, no_cpython_wrapper=True)(function)  # type: ignore[no-any-return]
+    return numba.njit(**POLICY, no_cpython_wrapper=True)(function)
 
 
 def inlined(function: F) -> F:
@@ -258,7 +257,7 @@ def inlined(function: F) -> F:
     To hand over ten arrays takes longer than a few steps of work on them. Offering a subscription
     to the best 5 of a row takes 115 ns without this instead of 60.
     """
-    return numba.njit(**POLICY, no_cpython_wrapper=True, forceinline=True)(function)  # type: ignore[no-any-return]
+    return numba.njit(**POLICY, no_cpython_wrapper=True, forceinline=True)(function)
 
 
 def entry(kernel: Callable[..., Any]) -> Callable[..., Any]:

@@ -7,13 +7,13 @@ are its score where none is negative and no event gives weights.
 import numpy as np
 
 from colmatch.kernels._jit import kernel
-from colmatch.kernels.layout import ADDED, DOT, LARGEST, MAX, PRIORITY, SUM
+from colmatch.kernels.layout import ADDED, DOT, F64, LARGEST, MAX, PRIORITY, SUM, Predicates, Table, Written
 
 ROUNDED = 1.0 + 1e-9  # more than the rounding of a sum of weights can be
 
 
 @kernel
-def bound_scores(preds, stack, most):
+def bound_scores(preds: Predicates, stack: Written[F64], most: Written[Table[F64]]) -> None:
     """Writes how high each conjunction can score if all attributes weigh 1.
 
     most (C, 4) float64 : by ``DOT`` and so on. stack float64 : as long as the longest tree of a

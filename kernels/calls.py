@@ -4,7 +4,7 @@ import math
 from typing import NamedTuple
 
 from colmatch.kernels._jit import device, kernel
-from colmatch.kernels.layout import F64, I64
+from colmatch.kernels.layout import F64, I64, Written
 from colmatch.kernels.search import first_at_least
 
 EARTH = 6372.8  # km, its radius as the be-tree library takes it
@@ -45,7 +45,15 @@ def is_within(circles, i, latitude, longitude, cosine):
 
 
 @kernel
-def find_circles(circles, latitude, longitude, start, row, found, state):
+def find_circles(
+    circles: Circles,
+    latitude: F64,
+    longitude: F64,
+    start: int,
+    row: Written[I64],
+    found: Written[I64],
+    state: Written[I64],
+) -> int:
     """Finds the circles in which places are, from row ``start`` on.
 
     Returns the first row that found no room. Pairs ascend by row.
@@ -114,7 +122,16 @@ WITHIN, BEFORE, REACHED = range(3)
 
 
 @kernel
-def find_held(wanted, held, test, start, seen, row, found, state):
+def find_held(
+    wanted: Wanted,
+    held: Held,
+    test: int,
+    start: int,
+    seen: Written[I64],
+    row: Written[I64],
+    found: Written[I64],
+    state: Written[I64],
+) -> int:
     """Finds the lists of arguments that are true of what rows hold, from struct ``start`` on.
 
     Of structs with one key in a row the first counts. Returns the first struct that found no room.

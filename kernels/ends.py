@@ -3,10 +3,22 @@
 import numpy as np
 
 from colmatch.kernels._jit import kernel
+from colmatch.kernels.layout import I32, I64, U8, Batch, Written
 
 
 @kernel
-def join_ends(low, high, is_range, least, most, col, row, key, high_key, wrong):
+def join_ends(
+    low: Batch,
+    high: Batch,
+    is_range: U8,
+    least: I64,
+    most: I64,
+    col: Written[I64],
+    row: Written[I32],
+    key: Written[I64],
+    high_key: Written[I64],
+    wrong: Written[I64],
+) -> bool:
     """Puts the upper ends of ranges beside the lower ones, which stand among all other entries.
 
     Where one end is missing, there is no bound; where both are, there is no entry. Returns whether

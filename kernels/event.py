@@ -13,8 +13,9 @@ from colmatch.kernels import layout
 from colmatch.kernels._jit import brief, device
 from colmatch.kernels.arrow.memory import load_prefix
 from colmatch.kernels.arrow.values import float_key
-from colmatch.kernels.arrow.words import key_of, label
-from colmatch.kernels.hints import hinted_code
+from colmatch.kernels.arrow.words import Words, key_of, label
+from colmatch.kernels.hints import Hints, hinted_code
+from colmatch.kernels.layout import U8, Codes, Rows, Written
 
 KEY, DOUBLE, TEXT = 0, 1, 2  # what stands for the value of an attribute in ``EventValues.value``
 
@@ -22,7 +23,7 @@ KEY, DOUBLE, TEXT = 0, 1, 2  # what stands for the value of an attribute in ``Ev
 class EventValues(NamedTuple):
     """The values of one event, by attribute, ascending; of one owner."""
 
-    form: layout.U8  # (A) KEY, DOUBLE or TEXT
+    form: layout.Fixed[layout.U8]  # (A) KEY, DOUBLE or TEXT
     attr: layout.U32  # (A) attribute of each value
     value: layout.I64  # (A) key; bits of a double; number of a text
     end: layout.I64  # (A + 1) text t is ``data[end[t]:end[t + 1]]``
@@ -30,7 +31,15 @@ class EventValues(NamedTuple):
 
 
 @brief
-def code_event(values, count, literals, codes, hints, used, events):
+def code_event(
+    values: Written[EventValues],
+    count: int,
+    literals: Words,
+    codes: Codes,
+    hints: Hints,
+    used: U8,
+    events: Written[Rows],
+) -> None:
     """Fills ``layout.Rows`` of one row with the codes of a segment.
 
     count : values of the event. literals : as ``arrow.words.Words``. used (A) uint8 : whether the

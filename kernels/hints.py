@@ -22,7 +22,7 @@ import numpy as np
 
 from colmatch.kernels._jit import device, kernel
 from colmatch.kernels.bits import ask_for
-from colmatch.kernels.layout import I64, KEY_MAX, U32
+from colmatch.kernels.layout import I64, KEY_MAX, U32, Written
 from colmatch.kernels.search import first_at_least
 
 SIGN = np.uint64(1 << 63)
@@ -67,7 +67,9 @@ def cell_of(far, shift):
 
 
 @kernel
-def count_cells(code_first, bound, lowest, highest, first, shift):
+def count_cells(
+    code_first: I64, bound: I64, lowest: Written[I64], highest: Written[I64], first: Written[I64], shift: Written[I64]
+) -> None:
     """Writes all of ``Hints`` but ``below``: as many cells as boundaries, or up to
     twice as many.
     """
@@ -113,7 +115,7 @@ def _crowd(bound, begin, end, shift):
 
 
 @kernel
-def fill_cells(code_first, bound, first, shift, below):
+def fill_cells(code_first: I64, bound: I64, first: Written[I64], shift: Written[I64], below: Written[U32]) -> None:
     """Writes ``Hints.below``."""
     count_below(code_first, bound, first, shift, below)
 

@@ -22,6 +22,7 @@ import numpy as np
 
 from colmatch.kernels._jit import brief, device, kernel
 from colmatch.kernels.bits import ask_for, mix, writes_before
+from colmatch.kernels.layout import I32, I64, U8, U32, Written
 
 FREE = 0
 LOW = 2**32 - 1
@@ -71,7 +72,7 @@ def hash_id(wanted, text, start, end):
 
 
 @kernel
-def hash_texts(offset, data, hash):
+def hash_texts(offset: I32, data: U8, hash: Written[I64]) -> None:
     """Writes ``hash_id`` of strings. Files of pages have these, so they stay what they are."""
     for i in range(len(hash)):
         hash[i] = hash_id(np.int64(0), data, np.int64(offset[i]), np.int64(offset[i + 1]))
@@ -136,7 +137,19 @@ def place_of(number, offset, data, slot, earlier, base, mask, wanted, text, star
 
 
 @kernel
-def find(number, offset, data, slot, earlier, base, mask, wanted, wanted_offset, wanted_data, place):
+def find(
+    number: I64,
+    offset: I32,
+    data: U8,
+    slot: U32,
+    earlier: U32,
+    base: int,
+    mask: int,
+    wanted: I64,
+    wanted_offset: I32,
+    wanted_data: U8,
+    place: Written[I64],
+) -> None:
     """Places of all wanted ids, into ``place``; -1 where one is not there.
 
     It asks for the memory that a block of ids is compared with before it compares the first:
@@ -173,12 +186,24 @@ def find(number, offset, data, slot, earlier, base, mask, wanted, wanted_offset,
 
 
 @brief
-def find_one(number, offset, data, slot, earlier, base, mask, wanted, text):
+def find_one(
+    number: I64, offset: I32, data: U8, slot: U32, earlier: U32, base: int, mask: int, wanted: int, text: U8
+) -> int:
     """Place of the number ``wanted``, or of the string ``text``; -1 where it is not there."""
     return place_of(number, offset, data, slot, earlier, base, mask, wanted, text, 0, len(text))
 
 
-def _enter(number, offset, data, first, base, mask, hashes, slot, earlier):
+def _enter(
+    number: I64,
+    offset: I32,
+    data: U8,
+    first: int,
+    base: int,
+    mask: int,
+    hashes: Written[I64],
+    slot: Written[U32],
+    earlier: Written[U32],
+) -> None:
     """Writes the ids from ``first`` on into a table that has those before them, and room.
 
     Others may search it meanwhile. A million int64 take 30 ms, in blocks of one 110.

@@ -45,29 +45,42 @@ predicates (postings in an index, patterns of text), R intervals, S structs, seg
 strings, T tokens of trees, V distinct strings.
 """
 
-from typing import Annotated, NamedTuple
+from typing import Annotated, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 I64 = NDArray[np.int64]
 I32 = NDArray[np.int32]
+I8 = NDArray[np.int8]
 U32 = NDArray[np.uint32]
 U16 = NDArray[np.uint16]
 U8 = NDArray[np.uint8]
 U64 = NDArray[np.uint64]
 F64 = NDArray[np.float64]
-# The dtype of each: versions of numpy differ in how ``NDArray`` keeps it. An array with columns is
-# ``Annotated`` with how many they are.
+F32 = NDArray[np.float32]
+Bools = NDArray[np.bool_]
+# The dtype of each: versions of numpy differ in how ``NDArray`` keeps it. A field of a NamedTuple
+# that is an array with columns is ``Annotated`` with how many they are.
 DTYPES = {
     I64: np.dtype(np.int64),
     I32: np.dtype(np.int32),
+    I8: np.dtype(np.int8),
     U32: np.dtype(np.uint32),
     U16: np.dtype(np.uint16),
     U8: np.dtype(np.uint8),
     U64: np.dtype(np.uint64),
     F64: np.dtype(np.float64),
+    F32: np.dtype(np.float32),
+    Bools: np.dtype(np.bool_),
 }
+
+T = TypeVar("T")
+# How kernels declare their arguments (``_signatures.py``): an array is read-only unless it is
+# ``Written``. Of a NamedTuple that is written, the ``Fixed`` arrays are read-only.
+Written = Annotated[T, "written"]
+Fixed = Annotated[T, "fixed"]
+Table = Annotated[T, "table"]  # an array with two dimensions
 
 KEY_MIN = -(2**63)
 KEY_MAX = 2**63 - 1
@@ -151,7 +164,7 @@ class Codes(NamedTuple):
     multi: U8  # (A) 1 where a row may have several entries
     # (0) when codes are dense; or (B + 1) label of the code that begins at each boundary, code 1
     # has 1. The last label is LABEL_TOP, so that labels are seen where there is no boundary
-    label: U32 = _NO_CODE_LABELS
+    label: Fixed[U32] = _NO_CODE_LABELS
 
 
 class Batch(NamedTuple):
@@ -201,7 +214,7 @@ class Sink(NamedTuple):
     hits: I64  # (N) pairs of each row of the batch
     # (W) bits of the numbers of deleted subscriptions, whose pairs are left out; zeros behind its
     # end
-    deleted_bits: U64
+    deleted_bits: Fixed[U64]
     # (4) pairs written; 1 when pairs are wanted, 0 when only ``hits`` is; room that an unfinished
     # block needs, 0 if unknown; number of the index's first subscription
     state: I64
@@ -222,14 +235,14 @@ class Top(NamedTuple):
     among equal ones.
     """
 
-    score: F64  # (N, k)
-    number: U32  # (N, k) of the subscription
+    score: Table[F64]  # (N, k)
+    number: Table[U32]  # (N, k) of the subscription
     fill: I64  # (N) how many there are
-    id: I64  # (S) ids by number, or (0) where they are strings
-    offset: I64  # (S + 1) id -> bytes of ``data``, or (0)
-    data: U8  # (D)
+    id: Fixed[I64]  # (S) ids by number, or (0) where they are strings
+    offset: Fixed[I64]  # (S + 1) id -> bytes of ``data``, or (0)
+    data: Fixed[U8]  # (D)
     # (W) bits of the numbers of deleted subscriptions, which are left out; zeros behind its end
-    deleted_bits: U64
+    deleted_bits: Fixed[U64]
     # (3) number of the index's first subscription; ``DOT`` or another; 1 when a kernel may find a
     # subscription again
     state: I64

@@ -21,7 +21,24 @@ from typing import NamedTuple
 import numpy as np
 
 from colmatch.kernels._jit import device, kernel
-from colmatch.kernels.layout import ACCEPT, ATTR_MASK, CANDIDATES, CONJUNCTIONS, FLAG_NONE, FLAG_RUN, PREDICATES, U32
+from colmatch.kernels.layout import (
+    ACCEPT,
+    ATTR_MASK,
+    CANDIDATES,
+    CONJUNCTIONS,
+    FLAG_NONE,
+    FLAG_RUN,
+    I64,
+    PREDICATES,
+    U8,
+    U32,
+    U64,
+    Predicates,
+    Rows,
+    Sink,
+    Table,
+    Written,
+)
 from colmatch.kernels.predicates import Event, clear, conditions_of, flagged_holds, spread
 from colmatch.kernels.sink import FILL, emit, is_decided, is_deleted, stops
 
@@ -39,7 +56,7 @@ class Meeting(NamedTuple):
     low: U32  # (A) table of the lower ends
     high: U32  # (A) table of the upper ends
     seen: U32  # (A)
-    many: U32  # (MANY, 3) range that several predicates of a program are about: attribute, ends
+    many: Table[U32]  # (MANY, 3) range that several predicates of a program are about: attribute, ends
 
 
 @device
@@ -192,7 +209,17 @@ def conjunction_meets(conds, c, event, meeting):
 
 
 @kernel
-def meet_all(multi, preds, low, high, start, stop, meeting, sink, counters):
+def meet_all(
+    multi: U8,
+    preds: Predicates,
+    low: Written[Rows],
+    high: Written[Rows],
+    start: int,
+    stop: int,
+    meeting: Written[Meeting],
+    sink: Written[Sink],
+    counters: Written[I64],
+) -> int:
     """Matches rows ``start:stop`` with every conjunction, whatever kind of index they
     have.
 
@@ -232,7 +259,9 @@ def meet_all(multi, preds, low, high, start, stop, meeting, sink, counters):
 
 
 @kernel
-def find_hardest(preds, is_range, deleted_bits, base, points, attribute):
+def find_hardest(
+    preds: Predicates, is_range: U8, deleted_bits: U64, base: int, points: Written[I64], attribute: Written[I64]
+) -> int:
     """Finds a program that would have to be asked at more than ``MOST_POINTS`` points.
 
     Returns its conjunction, or -1.

@@ -16,7 +16,19 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from colmatch.kernels._jit import device, inlined, kernel
-from colmatch.kernels.layout import ACCEPT, ATTR_MASK, CODE_MAX, FLAG_MULTI, FLAG_NONE, FLAG_RUN, I32, I64, U32
+from colmatch.kernels.layout import (
+    ACCEPT,
+    ATTR_MASK,
+    CODE_MAX,
+    FLAG_MULTI,
+    FLAG_NONE,
+    FLAG_RUN,
+    I32,
+    I64,
+    U32,
+    Table,
+    Written,
+)
 
 
 class Conditions(NamedTuple):
@@ -41,7 +53,7 @@ class Event(NamedTuple):
 
 
 @kernel
-def count_uses(pred, uses):
+def count_uses(pred: Table[U32], uses: Written[I64]) -> None:
     """Counts the predicates (P, 3) of each attribute: ``uses`` (A) int64, zeros on entry."""
     for p in range(len(pred)):
         uses[pred[p, 0] & ATTR_MASK] += 1

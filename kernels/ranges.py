@@ -1,6 +1,11 @@
 """Ranges ``first[i]:first[i + 1]``: counts to where they begin, and back; and their members."""
 
+from typing import TypeVar
+
 from colmatch.kernels._jit import device, kernel
+from colmatch.kernels.layout import I64, U8, U32, Written
+
+Values = TypeVar("Values", U8, U32)
 
 
 @device
@@ -22,7 +27,7 @@ def rewind_ranges(first, n):
 
 
 @kernel
-def list_members(start, first, place):
+def list_members(start: I64, first: I64, place: Written[I64]) -> None:
     """Lists the members of n ranges one range after the other.
 
     start (n) int64 : where they begin. first (n + 1) int64 : where each begins in ``place``
@@ -34,7 +39,7 @@ def list_members(start, first, place):
 
 
 @kernel
-def copy_ranges(rows, width, start, size, at, out):
+def copy_ranges(rows: Values, width: int, start: I64, size: I64, at: I64, out: Written[Values]) -> None:
     """Copies n ranges of rows, each to a place of its own.
 
     rows, out : of one type, so many values a row, one row behind the other

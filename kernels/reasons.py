@@ -10,7 +10,7 @@ import numpy as np
 
 from colmatch.kernels._jit import device, kernel
 from colmatch.kernels.bits import popcount
-from colmatch.kernels.layout import ACCEPT, ATTR_MASK, FLAG_RUN
+from colmatch.kernels.layout import ACCEPT, ATTR_MASK, FLAG_RUN, I64, U8, U32, U64, Predicates, Rows, Written
 from colmatch.kernels.predicates import conditions_of
 from colmatch.kernels.tiles import TILE_ROWS, clear_tile, fill_tile, lanes_where
 
@@ -34,7 +34,15 @@ def same_predicate(pred, run_lo, run_hi, p, q):
 
 
 @kernel
-def number_slots(preds, first, members, name, slot, begin, sample):
+def number_slots(
+    preds: Predicates,
+    first: I64,
+    members: I64,
+    name: I64,
+    slot: Written[I64],
+    begin: Written[I64],
+    sample: Written[I64],
+) -> int:
     """Numbers the slots of each subscription, from 0 on. Returns how many there are in all.
 
     first (S + 1), members (C) int64 : conjunctions of each subscription. name (A) int64 : number of
@@ -92,8 +100,18 @@ def accepted(jump, at_jump, count, holds, slot, p, forced, every, target):
 
 @kernel
 def count_reasons(
-    preds, first, members, slots, multi, rows, valid, left_out, scratch, alone, several
-):  # fmt: skip
+    preds: Predicates,
+    first: I64,
+    members: I64,
+    slots: Written[tuple[I64, I64]],
+    multi: U8,
+    rows: Written[Rows],
+    valid: Written[U8],
+    left_out: Written[U8],
+    scratch: Written[tuple[U32, U64, U64, U64, U64]],
+    alone: Written[I64],
+    several: Written[I64],
+) -> None:
     """Counts the rows that each slot of a subscription alone turns away.
 
     Parameters

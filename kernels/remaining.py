@@ -5,7 +5,7 @@
 
 from colmatch.kernels._jit import device, kernel
 from colmatch.kernels.bounds import ROUNDED
-from colmatch.kernels.layout import DOT, MAX
+from colmatch.kernels.layout import DOT, I64, MAX, EventWeights, Rows, Top, Written
 from colmatch.kernels.topk import SCORING, least_score
 
 
@@ -26,7 +26,16 @@ def highest_score(best, scoring, first, value, row):
 
 
 @kernel
-def gather_remaining(rows, start, stop, best, weights, top, row, remaining):
+def gather_remaining(
+    rows: Written[Rows],
+    start: int,
+    stop: int,
+    best: float,
+    weights: EventWeights,
+    top: Written[Top],
+    row: Written[I64],
+    remaining: Written[Rows],
+) -> int:
     """Copies the rows for which a match that scores ``best`` would be among those wanted.
 
     best float64 : highest score of what follows, without event weights; row (stop - start) int64 :

@@ -14,7 +14,25 @@ import numpy as np
 
 from colmatch.kernels._jit import device, kernel
 from colmatch.kernels.bits import ask_for
-from colmatch.kernels.layout import ADDED, ATTR_MASK, DOT, F64, LARGEST, LOWEST, MAX, PRIORITY, SUM, U32
+from colmatch.kernels.layout import (
+    ADDED,
+    ATTR_MASK,
+    DOT,
+    F64,
+    I64,
+    LARGEST,
+    LOWEST,
+    MAX,
+    PRIORITY,
+    SUM,
+    U8,
+    U32,
+    EventWeights,
+    Predicates,
+    Rows,
+    Top,
+    Written,
+)
 from colmatch.kernels.predicates import Event, clear, conditions_of, conjunction_holds, predicate_holds, spread
 from colmatch.kernels.ranges import begin_ranges, rewind_ranges
 from colmatch.kernels.topk import AGAIN, BASE, SCORING, offer
@@ -122,7 +140,7 @@ def is_static(weight, scoring):
 
 
 @kernel
-def group_conjunctions(owner, conj_first, conj):
+def group_conjunctions(owner: U32, conj_first: Written[I64], conj: Written[I64]) -> None:
     """Lists the conjunctions of each subscription, in their order.
 
     owner (C) uint32 : conjunction -> subscription. conj_first (S + 1), conj (C) int64 : written
@@ -139,7 +157,7 @@ def group_conjunctions(owner, conj_first, conj):
 
 
 @kernel
-def score_each(preds, scoring, table, known, seen):
+def score_each(preds: Predicates, scoring: int, table: Written[F64], known: Written[F64], seen: Written[U8]) -> None:
     """Writes the score that each subscription has for every event that gives no weights.
 
     It is NaN where it depends on what of a subscription is true, so for programs and several
@@ -160,7 +178,7 @@ def score_each(preds, scoring, table, known, seen):
 
 
 @kernel
-def offer_known(known, place, sub, start, top):
+def offer_known(known: F64, place: Written[I64], sub: Written[U32], start: int, top: Written[Top]) -> int:
     """Offers pairs whose scores are known to the best of their rows.
 
     known (S) float64 : see ``score_each``; place (n + 1) int64, sub uint32 : row, from ``start``
@@ -182,7 +200,20 @@ def offer_known(known, place, sub, start, top):
 
 
 @kernel
-def offer_pairs(preds, multi, conj_first, conj, known, rows, place, sub, start, weights, scratch, top):
+def offer_pairs(
+    preds: Predicates,
+    multi: U8,
+    conj_first: I64,
+    conj: I64,
+    known: F64,
+    rows: Written[Rows],
+    place: Written[I64],
+    sub: Written[U32],
+    start: int,
+    weights: EventWeights,
+    scratch: Written[ScoreScratch],
+    top: Written[Top],
+) -> None:
     """Scores pairs that were found, and offers them to the best of their rows.
 
     It leaves out those that ``offer_known`` offers.

@@ -27,7 +27,7 @@ import numpy as np
 
 from colmatch.kernels._jit import device, kernel
 from colmatch.kernels.bits import ask_for
-from colmatch.kernels.layout import MATCHES
+from colmatch.kernels.layout import I64, MATCHES, U32, Sink, Written
 
 FILL = 0  # places of Sink.state
 WANTED = 1
@@ -107,7 +107,7 @@ def roll_back(sink, fill, counters):
 
 
 @kernel
-def order_by_row(sink, start, place, sub):
+def order_by_row(sink: Written[Sink], start: int, place: Written[I64], sub: Written[U32]) -> None:
     """Writes the subscriptions of the sink's pairs by row: within a row they keep their order.
 
     start : first row of the pairs
@@ -125,7 +125,7 @@ def order_by_row(sink, start, place, sub):
 
 
 @kernel
-def order_ids(sink, start, place, ids, id):
+def order_ids(sink: Written[Sink], start: int, place: Written[I64], ids: I64, id: Written[I64]) -> None:
     """Orders the pairs by row as ``order_by_row`` does, and writes the id of each.
 
     id (pairs) int64 is written, out of ids (subscriptions) int64.
@@ -142,7 +142,7 @@ def order_ids(sink, start, place, ids, id):
 
 
 @kernel
-def group_keys(sink, start, size, bits, place, key):
+def group_keys(sink: Written[Sink], start: int, size: int, bits: int, place: Written[I64], key: Written[U32]) -> None:
     """Writes a key for each pair of the sink, by groups of rows.
 
     A key is the row within its group, with the number of the subscription in its low bits.
@@ -189,7 +189,18 @@ def order_digit(source, first, count, shift, place, target):
 
 
 @kernel
-def order_groups(key, size, bits, digits, scratch, repeats, place, ids, id, sub):
+def order_groups(
+    key: Written[U32],
+    size: int,
+    bits: int,
+    digits: int,
+    scratch: Written[tuple[U32, U32, U32]],
+    repeats: bool,
+    place: Written[I64],
+    ids: I64,
+    id: Written[I64],
+    sub: Written[U32],
+) -> int:
     """Orders the pairs of each group by row and number, and writes their ids, or their numbers.
 
     Returns how many pairs there are.
@@ -245,7 +256,7 @@ def order_groups(key, size, bits, digits, scratch, repeats, place, ids, id, sub)
 
 
 @kernel
-def number_events(place, first, event):
+def number_events(place: Written[I64], first: int, event: Written[I64]) -> None:
     """Writes the event of each pair.
 
     place (rows + 1) : row -> its pairs
@@ -258,7 +269,7 @@ def number_events(place, first, event):
 
 
 @kernel
-def add_hits(sub, total):
+def add_hits(sub: Written[U32], total: Written[I64]) -> None:
     """Counts the pairs of each subscription.
 
     sub (pairs) uint32 : numbers of subscriptions

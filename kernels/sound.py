@@ -7,14 +7,14 @@ so all of these are checked once, when a file is opened.
 import numpy as np
 
 from colmatch.kernels._jit import device, kernel
-from colmatch.kernels.layout import ACCEPT, ATTR_MASK, FLAG_MULTI, FLAG_RUN, REJECT
+from colmatch.kernels.layout import ACCEPT, ATTR_MASK, FLAG_MULTI, FLAG_RUN, I64, REJECT, U8, Predicates
 
 # Results of a check: nothing is wrong, or this part of the predicates is.
 SOUND, RANGES, OWNERS, ATTRIBUTES, CODES, RUNS, PROGRAMS, TREES = range(8)
 
 
 @kernel
-def fault_of_ranges(first, end):
+def fault_of_ranges(first: I64, end: int) -> int:
     """Returns 0 for ranges that follow one another from 0 to ``end``, else 1."""
     if len(first) == 0 or first[0] != 0 or first[len(first) - 1] != end:
         return 1
@@ -25,7 +25,7 @@ def fault_of_ranges(first, end):
 
 
 @kernel
-def fault_of_order(first, value, least, most):
+def fault_of_order(first: I64, value: I64, least: int, most: int) -> int:
     """Returns 0 for numbers that ascend within each range, from ``least`` to ``most``, else 1."""
     for a in range(len(first) - 1):
         for i in range(first[a], first[a + 1]):
@@ -35,7 +35,7 @@ def fault_of_order(first, value, least, most):
 
 
 @kernel
-def fault_of_predicates(preds, top, multi, size):
+def fault_of_predicates(preds: Predicates, top: I64, multi: U8, size: int) -> int:
     """Returns what is wrong with the predicates of ``size`` subscriptions, ``SOUND`` for nothing.
 
     The caller has checked the lengths of arrays, except those that ranges give.

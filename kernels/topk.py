@@ -6,6 +6,7 @@ Each row has a heap whose first is the worst: the lowest score, and among equal 
 import numpy as np
 
 from colmatch.kernels._jit import device, inlined, kernel
+from colmatch.kernels.layout import F64, I64, U32, Top, Written
 
 BASE, SCORING, AGAIN = range(3)  # places of Top.state
 
@@ -90,7 +91,7 @@ def offer(score, number, fill, row, s, n, repeats, id, offset, data):
 
 
 @kernel
-def sort_best(top, rows, place, score, number):
+def sort_best(top: Written[Top], rows: int, place: Written[I64], score: Written[F64], number: Written[U32]) -> None:
     """Writes the best of each row, the best of all first.
 
     place (rows + 1) int64, score, number (places) : written; the heaps are spoilt

@@ -8,7 +8,8 @@ import numpy as np
 
 from colmatch.kernels._jit import device, kernel
 from colmatch.kernels.bits import ask_for
-from colmatch.kernels.hints import FEW_KEYS, ONE, TILE, cell_of, codes_together, distance, hinted_code
+from colmatch.kernels.hints import FEW_KEYS, ONE, TILE, Hints, cell_of, codes_together, distance, hinted_code
+from colmatch.kernels.layout import I32, I64, U8, U32, Batch, Codes, Written
 from colmatch.kernels.ranges import begin_ranges, rewind_ranges
 
 ROW_BLOCK = 256
@@ -16,7 +17,9 @@ COLUMNS_AHEAD = 8  # columns, of each of which so many hints are on their way fr
 
 
 @kernel
-def transpose(batch, used, next, first, attr, place):
+def transpose(
+    batch: Batch, used: U8, next: Written[I64], first: Written[I64], attr: Written[U32], place: Written[I32]
+) -> None:
     """Fills ``layout.Rows`` but for the codes.
 
     Written are first (N + 1), attr (at least E), and place (at least E) int32, where each entry of
@@ -56,7 +59,17 @@ def transpose(batch, used, next, first, attr, place):
 
 
 @kernel
-def code_rows(batch, codes, hints, used, next, first, place, found, code):
+def code_rows(
+    batch: Batch,
+    codes: Codes,
+    hints: Hints,
+    used: U8,
+    next: Written[I64],
+    first: Written[I64],
+    place: Written[I32],
+    found: Written[U32],
+    code: Written[U32],
+) -> None:
     """Fills ``Rows.code`` (at least E), of rows that ``transpose`` has placed.
 
     Apart from it, since segments that use the same attributes have the same rows but for codes.
@@ -101,7 +114,7 @@ def rows_at_once(col, attributes, rows):
 
 
 @kernel
-def count_codes(batch, codes, hints, hits, present):
+def count_codes(batch: Batch, codes: Codes, hints: Hints, hits: Written[I64], present: Written[I64]) -> None:
     """Adds to hits (codes) how many entries have each code of each attribute.
 
     Code 1 of attribute 0 comes first. To present (A) is added how many rows have each attribute.
@@ -126,7 +139,7 @@ def count_codes(batch, codes, hints, hits, present):
 
 
 @kernel
-def to_labels(codes, first, attr, code):
+def to_labels(codes: Codes, first: Written[I64], attr: Written[U32], code: Written[U32]) -> None:
     """Codes of ``layout.Rows`` -> labels, in place.
 
     A pass of its own, so that kinds without updates have nothing of it.

@@ -1,10 +1,23 @@
 """What maps of the events give to attributes, one range of weights a row."""
 
 from colmatch.kernels._jit import kernel
+from colmatch.kernels.layout import F64, I64, U8, U32, Written
 
 
 @kernel
-def join_weights(place, name, value, target_first, target, exact, slot, rank, first, attr, weight):
+def join_weights(
+    place: I64,
+    name: I64,
+    value: F64,
+    target_first: I64,
+    target: I64,
+    exact: U8,
+    slot: Written[I64],
+    rank: Written[U8],
+    first: Written[I64],
+    attr: Written[U32],
+    weight: Written[F64],
+) -> None:
     """Fills ``layout.EventWeights`` from the entries of a map, whose keys are names of attributes.
 
     Of two entries of a row for one attribute the more specific name counts, else the later entry.

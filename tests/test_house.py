@@ -39,7 +39,7 @@ FLOORS = (
     ("errors", "notebook", "progress", "version"),
 )
 KERNEL_FLOORS = (
-    ("event",),
+    ("_warm", "event"),
     (
         "scan",
         "kindex",
@@ -63,8 +63,9 @@ KERNEL_FLOORS = (
     ("meets", "remaining", "scores", "sound", "tiles", "window"),
     ("bounds", "calls", "ends", "geometry", "predicates", "room", "sink", "topk", "transpose", "weights", "widths"),
     ("hints",),
-    ("search",),
-    ("bits", "layout", "ranges"),
+    ("_signatures", "search"),
+    ("bits", "ranges"),
+    ("layout",),
     ("_requests",),
     ("_jit",),
     ("_background", "_disk", "_interpret"),
@@ -217,7 +218,7 @@ def test_kernels_import_numpy_numba_errors_and_themselves():
         others = module.tops - sys.stdlib_module_names - {"numpy", "colmatch"}
         allowed = (
             {"numba", "llvmlite"}
-            if name in ("_jit.py", "_disk.py", "_code.py", "bits.py", "arrow/memory.py")
+            if name in ("_jit.py", "_disk.py", "_code.py", "_signatures.py", "bits.py", "arrow/memory.py")
             else set()
         )
         assert others <= allowed, f"{module.path} imports {others - allowed}"

@@ -1,32 +1,27 @@
-"""``colmatch.warm``: nothing is left to be compiled, one process compiles, and what cannot be kept
-is said.
+"""``colmatch.warm``: nothing is left to be compiled, processes share the work, and what cannot be
+kept is said.
 """
 
 from __future__ import annotations
 
 import json
-import logging
 import os
 import shutil
 import signal
 import subprocess
 import sys
 import textwrap
-import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from contract import NO_JIT
 from kernel_copy import plain_environment
 
 import colmatch as cm
-from colmatch.kernels import _compiling, _disk, _folders
-from colmatch.kernels.ranges import copy_ranges, list_members
-from colmatch.warming import lock, warm
-from colmatch.warming.calls import Step
+from colmatch import warming
+from colmatch.kernels import _closure, _disk, _folders, _warm
 
 BOUNDS = os.environ.get("NUMBA_BOUNDSCHECK") == "1"
 jit = pytest.mark.skipif(NO_JIT, reason="nothing is compiled")
@@ -34,22 +29,10 @@ cold = pytest.mark.skipif(NO_JIT or BOUNDS, reason="compiles much, in processes 
 
 WARM = """
     import json, sys
-    from importlib import import_module
-    from pkgutil import walk_packages
     import colmatch as cm
-    import colmatch.kernels
-    from colmatch.kernels import _disk, _jit
 
-    for module in walk_packages(colmatch.kernels.__path__, "colmatch.kernels."):
-        import_module(module.name)
     found = cm.warm(json.loads(sys.argv[1]))
-    several = {kernel._cache.name: len(kernel.overloads) for kernel in _jit.kernels() if len(kernel.overloads) > 1}
-    print(json.dumps({
-        "report": found._replace(folder=str(found.folder)),
-        "kernels": len(_jit.kernels()),
-        "unused": [kernel._cache.name for kernel in _jit.kernels() if not kernel.signatures],
-        "several": several,
-    }))
+    print(json.dumps(found._replace(folder=str(found.folder))))
 """
 
 # Written without a look at the calls that ``warm`` makes: workloads of the literature, and whatever
@@ -148,16 +131,6 @@ OWN = """
     }))
 """
 
-# Kernels for which numba has two signatures, and why.
-SEVERAL = {
-    "ranges.copy_ranges": 2,  # bytes and numbers
-    "pstree.build.choose_all": 2,  # trees of pstbloom and of psthash, and so below
-    "pstree.build.make_cells": 2,
-    "pstree.build.make_spaces": 2,
-    "lowering.codes.code_predicates": 2,  # as ``lower_few`` calls it, and so below
-    "lowering.codes.find_repeats": 2,
-}
-
 
 def started(program: str, folder: Path, *arguments: str) -> subprocess.Popen[str]:
     command = [sys.executable, "-c", textwrap.dedent(program), *arguments]
@@ -195,46 +168,28 @@ def test_after_warming_no_kernel_is_compiled(tmp_path: Path) -> None:
     wait for it.
     """
     before = seeded(tmp_path / "cache")
-    first, _ = said(started(WARM, tmp_path / "cache", "null"))
-    kernels, compiled, loaded, _, folder = first["report"]
-    assert first["unused"] == [] and first["several"].items() <= SEVERAL.items()
-    assert kernels == first["kernels"] > 150 and loaded + compiled == kernels
-    # a kernel that was kept is compiled again where another calls it
-    assert (
-        len({name.partition("-")[0] for name in names(tmp_path) - before}) <= compiled
-        and Path(folder).parent == tmp_path / "cache"
-    )
+    (kernels, compiled, loaded, _, folder), _ = said(started(WARM, tmp_path / "cache", "null"))
+    assert kernels > 150 and loaded + compiled == kernels
+    assert {name.partition("-")[0] for name in names(tmp_path) - before} or not compiled
+    assert Path(folder).parent == tmp_path / "cache"
     second, _ = said(started(OWN, tmp_path / "cache", str(tmp_path), *cm.kinds()))
     assert second["used"] > 100
     assert second["compiled"] == []
 
 
 @cold
-def test_one_process_compiles_and_another_waits_for_it(tmp_path: Path) -> None:
-    """Of one kind; kernels of other kinds are left out."""
+def test_two_calls_at_once_share_the_work(tmp_path: Path) -> None:
+    """Of one kind; kernels of other kinds are left out, and nothing is compiled twice."""
     others = {*cm.kinds(), "trees", "pstree"} - {"scan"}
-    before = seeded(tmp_path, lambda name: name.partition(".")[0] not in others and "few" not in name)
-    both = [said(process) for process in [started(WARM, tmp_path, '"scan"'), started(WARM, tmp_path, '["scan"]')]]
-    reports = sorted((found["report"] for found, _ in both), key=lambda report: report[1])
-    (_, waited, loaded, _, _), (_, compiled, _, _, _) = reports
+    dear = ("few", "cut", "assemble", "scan.match.match")
+    before = seeded(tmp_path, lambda name: name.partition(".")[0] not in others and not any(d in name for d in dear))
+    both = [said(process)[0] for process in [started(WARM, tmp_path, '"scan"'), started(WARM, tmp_path, '["scan"]')]]
+    (kernels, _, _, _, _), (others_kernels, _, _, _, _) = both
     new = {name.partition("-")[0] for name in names(tmp_path) - before}
-    assert waited == 0 < len(new) <= compiled and loaded > 0
-    told = "".join(err for _, err in both)
-    assert told.count("another process compiles kernels into") == 1
+    assert kernels == others_kernels >= len(new) > 0
     assert not {name.partition(".")[0] for name in names(tmp_path)} & others
     found, _ = said(started(OWN, tmp_path, str(tmp_path), "scan"))
     assert found["compiled"] == []
-
-
-@pytest.fixture
-def one_step(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
-    """Has ``warm`` call one kernel alone."""
-
-    def call(folder: Path | None = None) -> None:
-        list_members(np.zeros(1, np.int64), np.array([0, 1]), np.empty(1, np.int64))
-
-    monkeypatch.setattr(warm, "steps", lambda kinds: [Step("one", call)])
-    return call
 
 
 @pytest.fixture
@@ -244,173 +199,134 @@ def usual(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "usual"
 
 
-@jit
-def test_what_is_in_memory_is_kept_in_another_folder(tmp_path: Path, usual: Path, one_step: Callable[[], None]) -> None:
-    one_step()
-    shutil.rmtree(usual, ignore_errors=True)  # another test may have had the kernel in memory
-    found = cm.warm(to=tmp_path / "other")
-    (name,) = names(tmp_path / "other")
-    assert name.startswith("ranges.list_members-")
-    assert found.folder == tmp_path / "other" / _disk.cache_dir().name  # type: ignore[union-attr]
-    assert (found.kernels, found.compiled, found.loaded) == (1, 1, 0)
-    assert os.environ["COLMATCH_CACHE_DIR"] == str(usual)
-    again = cm.warm(to=tmp_path / "other")
-    assert (again.kernels, again.compiled, again.loaded) == (1, 0, 1)  # it was in memory
+@pytest.fixture
+def one_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Has this process ask for one cheap kernel, and others compile it alone."""
+    only(monkeypatch, "ranges.list_members")
 
 
-@jit
-def test_another_folder_gets_what_is_in_the_usual_one(
-    tmp_path: Path, usual: Path, one_step: Callable[[], None]
-) -> None:
-    found = cm.warm(progress=True)
-    assert found.folder.parent == usual and found.compiled == 1
-    (file,) = usual.rglob("*.bin")
-    before = file.read_bytes()
-    found = cm.warm(to=tmp_path / "other")
-    assert found.compiled == 0 and (found.folder / file.name).read_bytes() == before
-    if os.name == "posix":
-        file.chmod(0o666)  # others could have written it
-        assert cm.warm(to=tmp_path / "third").compiled == 1
-        usual.chmod(0o777)
-        file.chmod(0o644)
-        assert cm.warm(to=tmp_path / "fourth").compiled == 1
+def only(monkeypatch: pytest.MonkeyPatch, *wanted: str) -> None:
+    def few(without: Iterable[str] = ()) -> list[_warm.Task]:
+        return [task for task in tasks(without) if task.kernel._cache.name in wanted]
+
+    tasks, start = _warm.tasks, f"_warm.compile_missing([t for t in _warm.tasks() if t.kernel._cache.name in {wanted}]"
+    monkeypatch.setattr(_warm, "tasks", few)
+    monkeypatch.setattr(_warm, "_START", _warm._START.replace("_warm.compile_missing(_warm.tasks({without!r})", start))
 
 
 @jit
 def test_each_kernel_counts_once(usual: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also one with two signatures, and one that is compiled as another kernel calls it."""
-
-    def call(_: Path) -> None:
-        start = np.zeros(1, np.int64)
-        for type in (np.int64, np.uint8):
-            copy_ranges(np.zeros(1, type), 1, start, start + 1, start, np.empty(1, type))
-
-    monkeypatch.setattr(warm, "steps", lambda kinds: [Step("two signatures", call)])
+    """Also one with two signatures."""
+    only(monkeypatch, "ranges.copy_ranges")
     for compiled in (1, 0):
         found = cm.warm()
         assert (found.kernels, found.compiled, found.loaded) == (1, compiled, 1 - compiled)
-    assert len(names(usual)) == 2
-
-
-@jit
-def test_who_warms_is_not_told_to(
-    usual: Path,
-    one_step: Callable[[Path], None],
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    monkeypatch.setattr(_compiling, "SAY_AFTER", 0.0)
-    monkeypatch.setattr(_compiling.state, "said", set())
-    monkeypatch.setattr(warm, "steps", lambda kinds: [Step("one", one_step)])
-    with caplog.at_level(logging.WARNING, "colmatch"):
-        assert cm.warm().compiled == 1
-    assert not caplog.records and not _compiling.state.said
-
-
-@jit
-def test_what_cannot_be_kept_is_an_error(
-    usual: Path, one_step: Callable[[], None], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refused(path: Path, data: bytes) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(_folders, "write", refused)
-    with pytest.raises(
-        cm.StoreError, match=r"1 of 1 kernels .* could not be kept in .*ranges\.list_members-.*disk has room"
-    ):
-        cm.warm()
+    assert len(names(usual)) == 2 and found.folder.parent == usual
 
 
 @jit
 @pytest.mark.skipif(os.name != "posix", reason="modes of POSIX")
-def test_folders_that_cannot_be_used(tmp_path: Path, usual: Path, one_step: Callable[[], None]) -> None:
+def test_what_others_could_have_written_is_compiled(usual: Path, one_kernel: None) -> None:
+    assert cm.warm().compiled == 1
+    (file,) = usual.rglob("*.bin")
+    assert file.name.startswith("ranges.list_members-")
+    before = file.stat().st_mtime_ns
+    file.chmod(0o666)
+    assert cm.warm().compiled == 1 and file.stat().st_mtime_ns > before
+    assert cm.warm().compiled == 0
+
+
+@jit
+def test_damaged_files_are_compiled(usual: Path, one_kernel: None) -> None:
+    cm.warm()
+    (file,) = usual.rglob("*.bin")
+    file.write_bytes(file.read_bytes()[:-1])
+    assert cm.warm().compiled == 1 and cm.warm().compiled == 0
+
+
+@jit
+def test_a_kernel_that_cannot_be_kept_is_an_error(
+    usual: Path, one_kernel: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refused = "def refused(path, data): raise OSError(28, 'No space left on device')\n"
+    start = f"from colmatch.kernels import _folders\n{refused}_folders.write = refused\n"
+    monkeypatch.setattr(_warm, "_START", _warm._START.replace("_background.end", f"{start}_background.end"))
+    with pytest.raises(
+        cm.StoreError, match=r"1 of 1 kernels .* could not be kept in .*ranges\.list_members: .*disk has room"
+    ):
+        cm.warm()
+
+
+@jit
+def test_a_kernel_that_cannot_be_compiled_is_an_error(
+    usual: Path, one_kernel: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_warm, "_START", _warm._START + "\nraise ValueError('no such type')")
+    with pytest.raises(cm.KernelError, match="kernels could not be compiled: ValueError: no such type"):
+        cm.warm()
+
+
+@jit
+def test_an_interrupt_ends_the_other_processes(usual: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    processes: list[subprocess.Popen[str]] = []
+
+    start = _warm.started
+    monkeypatch.setattr(warming.time, "sleep", lambda _: signal.raise_signal(signal.SIGINT))
+    monkeypatch.setattr(_warm, "started", lambda *arguments: processes.extend(start(*arguments)) or processes)
+    with pytest.raises(KeyboardInterrupt):
+        cm.warm("scan")
+    assert processes and all(process.returncode == -signal.SIGKILL for process in processes)
+
+
+@jit
+@pytest.mark.skipif(os.name != "posix", reason="modes of POSIX")
+def test_folders_that_cannot_be_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, one_kernel: None) -> None:
     (tmp_path / "file").touch()
     (tmp_path / "open").mkdir()
     (tmp_path / "open").chmod(0o777)
-    for to, why in (
-        ("", "to='': the name of a folder is needed"),
-        ("a\0b", "the name of a folder is needed"),
-        (3.5, "to=3.5: the name of a folder is needed"),
-        (tmp_path / "file" / "x", "cannot be made: .*; name a folder that you can write"),
+    for folder, why in (
+        (tmp_path / "file" / "x", "cannot be made: .*; let COLMATCH_CACHE_DIR name a folder that you can write"),
         (tmp_path / "open", r"may be written by everybody \(mode 0777\), so that others .* name a folder of your own"),
     ):
-        with pytest.raises(cm.OptionError, match=why):
-            cm.warm(to=to)  # type: ignore[arg-type]
-    assert not list((tmp_path / "open").iterdir()) and not usual.exists()
-    usual.mkdir()
-    usual.chmod(0o777)
-    with pytest.raises(cm.OptionError, match="the cache folder .* is not used: .* may be written by everybody"):
-        cm.warm()
+        monkeypatch.setenv("COLMATCH_CACHE_DIR", str(folder))
+        with pytest.raises(cm.OptionError, match=f"the cache folder .*{why}"):
+            cm.warm()
+    assert not list((tmp_path / "open").iterdir())
 
 
 @jit
 def test_without_a_folder_it_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_folders, "base", lambda: None)
-    with pytest.raises(cm.OptionError, match="no home folder: say by to=, or by COLMATCH_CACHE_DIR"):
+    with pytest.raises(cm.OptionError, match="no home folder: let COLMATCH_CACHE_DIR say"):
         cm.warm()
     monkeypatch.undo()
-    monkeypatch.setattr(_disk, "SOURCES", "")
+    monkeypatch.setattr(_closure, "STATUSES", {})
     with pytest.raises(cm.OptionError, match="sources of the kernels cannot be read"):
         cm.warm()
 
 
-def test_kinds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_kinds(usual: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Kernels of other kinds are left out, but for those of new subscriptions."""
     asked: list[list[str]] = []
-    monkeypatch.setattr(warm, "steps", lambda kinds: asked.append(list(kinds)) or [])
-    if NO_JIT:
-        with pytest.raises(cm.OptionError, match="NUMBA_DISABLE_JIT is set"):
-            cm.warm()
-        return
+
+    def noted(without: Iterable[str]) -> list[_warm.Task]:
+        asked.append(list(without))
+        return []
+
+    monkeypatch.setattr(_warm, "tasks", noted)
     settings = cm.index("betree", construction="dynamic")
-    for index in (None, "auto", ["scan", "auto"], "scan", ("scan", settings, "betree"), settings):
-        cm.warm(index, to=tmp_path)
-    assert asked == [cm.kinds()] * 3 + [["scan"], ["scan", "betree"], ["betree"]]
+    for index in (None, "auto", ["scan", "auto"], "scan", ("scan", settings, "pstbloom"), settings):
+        with pytest.raises(cm.OptionError, match="NUMBA_DISABLE_JIT is set"):
+            cm.warm(index)
+    every = ["bitslice", "kindex", "opindex", "pbtree", "propagation", "pstbloom", "psthash", "pstree", "trees"]
+    few = [name for name in every if name not in ("pstbloom", "pstree", "trees")]
+    assert asked == [[], [], [], every, few, [name for name in every if name != "trees"]]
     for index, why in (("nope", "index='nope': the kinds are"), ([], "a kind of index is needed"), (7, "index=7")):
         with pytest.raises(cm.OptionError, match=why):
             cm.warm(index)
 
 
-HOLD = """
-    import sys, time
-    from pathlib import Path
-    from colmatch.warming.lock import alone
-
-    with alone(Path(sys.argv[1])):
-        print("held", flush=True)
-        time.sleep(600)
-"""
-
-
-@pytest.mark.skipif(os.name != "posix", reason="locks of POSIX")
-def test_a_killed_process_leaves_no_lock(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    monkeypatch.setattr(lock, "SAY_AFTER", 0.2)
-    entered = threading.Event()
-
-    def wait() -> None:
-        with lock.alone(tmp_path):
-            entered.set()
-
-    thread = threading.Thread(target=wait)
-    process = started(HOLD, tmp_path, str(tmp_path))
-    try:
-        assert process.stdout is not None and process.stdout.readline() == "held\n"
-        with caplog.at_level(logging.WARNING, "colmatch"):
-            thread.start()
-            assert not entered.wait(0.6)
-        assert [record.getMessage() for record in caplog.records] == [
-            f"another process compiles kernels into {tmp_path}: waiting until it has ended"
-        ]
-        os.kill(process.pid, signal.SIGKILL)
-        assert entered.wait(30)
-    finally:
-        process.kill()
-        process.communicate()
-        thread.join()
-
-
-def test_a_folder_that_cannot_be_written_has_no_lock(tmp_path: Path) -> None:
-    with lock.alone(tmp_path / "no such folder"):
-        pass
-    assert not (tmp_path / "no such folder").exists()
+def test_the_time_that_is_left_follows_the_work() -> None:
+    assert warming._time_left(1000, 960, 3.0) == ""
+    assert warming._time_left(1000, 750, 30.0) == "90 s left"
+    assert warming._time_left(1000, 0, 30.0) == "0 s left"

@@ -140,8 +140,8 @@ def arranged(preds: Predicates, codes: Codes, arrangement: Arrangement) -> Bitsl
     code_first, access = ranges_of(top), np.where(offset < 0, -1, offset + preds.first[:-1])
     reach = np.maximum.reduceat(hi - lo, group_first[:-1]) if total else np.empty(0, np.uint32)
     count = len(strata.best)
-    starts = np.searchsorted(group // CLASSES, np.arange((attributes + 1) * count + 1))
-    attr_group = np.concatenate([starts[s : s + (attributes + 1) * count : count] for s in range(count + 1)])
+    begins = np.searchsorted(group // CLASSES, np.arange((attributes + 1) * count + 1))
+    attr_group = np.concatenate([begins[s : s + (attributes + 1) * count : count] for s in range(count + 1)])
 
     ends = np.zeros(code_first[-1], np.int64)
     count_ends(preds, access, code_first, ends)

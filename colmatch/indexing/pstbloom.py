@@ -46,7 +46,7 @@ from colmatch.indexing.statistics import Sample, window_of
 from colmatch.kernels.layout import I64, Codes, Predicates
 from colmatch.kernels.pstbloom import arrays as psb
 from colmatch.kernels.pstbloom.arrays import PSTBloom, Scratch, Work
-from colmatch.kernels.pstbloom.build import count_lists, fill_all
+from colmatch.kernels.pstbloom.build import choose_all, count_lists, fill_all
 from colmatch.kernels.pstbloom.change import enter, remove
 from colmatch.kernels.pstbloom.match import match
 from colmatch.kernels.pstbloom.sign import sign_all
@@ -97,7 +97,7 @@ def build(preds: Predicates, codes: Codes, sample: Sample | None, settings: Any)
     count = len(preds.owner)
     index = _empty(_plan(settings), codes, window_of(sample, codes))
     index = with_conjunctions(index, preds, codes, 0, count)
-    index, preds, work = ordered(index, preds, codes, _work(preds, 0, count))
+    index, preds, work = ordered(index, preds, codes, _work(preds, 0, count), choose_all)
     if settings.construction == "bulk":
         index = _built(index, preds, codes, work)
     else:

@@ -47,7 +47,7 @@ from colmatch.kernels.layout import I64, Codes, Predicates
 from colmatch.kernels.psthash import arrays as psh
 from colmatch.kernels.psthash.arrays import PSTHash, Scratch, Work
 from colmatch.kernels.psthash.buckets import note_buckets
-from colmatch.kernels.psthash.build import KEY_WORDS, begin_lists, count_buckets, count_members, fill_lists
+from colmatch.kernels.psthash.build import KEY_WORDS, begin_lists, choose_all, count_buckets, count_members, fill_lists
 from colmatch.kernels.psthash.change import enter, remove
 from colmatch.kernels.psthash.match import match
 from colmatch.kernels.pstree import arrays as ps
@@ -93,7 +93,7 @@ def build(preds: Predicates, codes: Codes, sample: Sample | None, settings: Any)
     count = len(preds.owner)
     index = _empty(_plan(settings), codes, window_of(sample, codes))
     index = with_conjunctions(index, preds, codes, 0, count)
-    index, preds, work = ordered(index, preds, codes, _work(index, preds, 0, count))
+    index, preds, work = ordered(index, preds, codes, _work(index, preds, 0, count), choose_all)
     grow = _built if settings.construction == "bulk" else _entered
     index = grow(index, preds, codes, work, count)
     return (index if len(codes.label) else _trimmed(index)), preds

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 import numpy as np
@@ -14,7 +15,6 @@ from colmatch.kernels.layout import FLAG_MULTI, U8, U32, U64, Codes, Predicates
 from colmatch.kernels.pstree import arrays as ps
 from colmatch.kernels.pstree.arrays import PSTree
 from colmatch.kernels.pstree.build import (
-    choose_all,
     count_ends,
     count_predicates,
     make_cells,
@@ -98,10 +98,14 @@ def with_conjunctions(index: Tables, preds: Predicates, codes: Codes, begin: int
     return index
 
 
-def ordered(index: Tables, preds: Predicates, codes: Codes, work: Any) -> tuple[Tables, Predicates, Any]:
+def ordered(
+    index: Tables, preds: Predicates, codes: Codes, work: Any, choose_all: Callable[..., None]
+) -> tuple[Tables, Predicates, Any]:
     """With access predicates, and conjunctions in the order of these.
 
     But those of a growing segment stand by subscription.
+
+    choose_all : the kind's kernel
     """
     key = np.empty(len(preds.owner), np.int64)
     choose_all(index, preds, codes, work, key)
@@ -113,6 +117,11 @@ def ordered(index: Tables, preds: Predicates, codes: Codes, work: Any) -> tuple[
     return index, freeze(preds), work
 
 
+def tables_of(index: Any) -> PSTree:
+    """Returns the tables that both kinds have in common, the first ones of their arrays."""
+    return PSTree(*index[: len(PSTree._fields)])
+
+
 def with_spaces(index: Tables, preds: Predicates, codes: Codes) -> tuple[Tables, U32]:
     """With the spaces and cells of all predicates that ``probe`` says are to have them.
 
@@ -122,9 +131,9 @@ def with_spaces(index: Tables, preds: Predicates, codes: Codes) -> tuple[Tables,
     uses, ends = np.zeros((attributes, 2), np.int64), np.zeros(boundaries, np.int64)
     row, progress = np.empty(boundaries, np.uint32), np.zeros(2, np.int64)
     count_ends(preds, codes, index.probe, uses, ends)
-    while not make_spaces(index, codes, uses, ends, row, progress):
+    while not make_spaces(tables_of(index), codes, uses, ends, row, progress):
         index = with_rows(index, MOST_DIGITS, 1, 2)
-    while not make_cells(index, uses):
+    while not make_cells(tables_of(index), uses):
         index = with_rows(index, 0, 0, ps.FANOUT)
     return index, row
 

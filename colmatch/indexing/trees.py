@@ -140,7 +140,8 @@ def _capped(tree: Tree, preds: Predicates) -> Tree:
     attributes, room = len(tree.multi) + 1, len(preds.pred)
     first, all = np.zeros(len(tree.node) + 1, np.uint32), np.zeros(attributes, np.uint32)
     cap, table = np.zeros((room, 2), np.uint32), np.zeros((3, attributes))
-    touched, order, tally = (np.empty(attributes, kind) for kind in (np.uint32, np.uint32, np.int64))
+    touched, order = np.empty((2, attributes), np.uint32)
+    tally = np.empty(attributes, np.int64)
     count = find_caps(tree.node, preds, table, touched, order, tally, first, cap, all)
     return tree._replace(cap_first=first, cap=cap[:count].copy(), cap_all=all)
 

@@ -12,8 +12,8 @@ from colmatch.arrays.frozen import contiguous
 from colmatch.arrays.ranges import ranges_of
 from colmatch.events.reader import Reader
 from colmatch.kernels import layout
-from colmatch.kernels.layout import I64, U8, U32, Batch
-from colmatch.kernels.pbtree.arrays import SPANS, TASK, VERIFY, WALKS
+from colmatch.kernels.layout import I64, U32, Batch
+from colmatch.kernels.pbtree.arrays import SPANS, TASK, VERIFY, WALKS, SearchScratch
 from colmatch.kernels.pbtree.match import search_rows
 from colmatch.kernels.pbtree.verify import verify_pairs
 from colmatch.matching.pieces import Piece
@@ -23,16 +23,6 @@ from colmatch.predicates.keys import to_codes
 
 OUT_LEAST = 1 << 14  # pairs of row and slot that there is room for
 VERIFIED_MOST = 4096  # records that are verified together
-
-
-class _Scratch(NamedTuple):
-    """What a search needs for so many slots and entries of a row."""
-
-    task: I64
-    left: U8
-    spans: I64
-    done: U32
-    wanted: I64
 
 
 class Found(NamedTuple):
@@ -49,7 +39,7 @@ class Searcher:
     def __init__(self, pages: PageStore) -> None:
         self.store = pages
         self.counters = np.zeros(layout.N_COUNTERS, np.int64)
-        self._scratch: _Scratch | None = None
+        self._scratch: SearchScratch | None = None
         self._out = np.empty((OUT_LEAST, 2), np.int64)
         self._reader: Reader | None = None
         self._read_for: tuple[Any, ...] = ()
@@ -109,10 +99,10 @@ class Searcher:
         cache.hits += int(self.counters[layout.NODES]) - visits - (cache.reads - reads)
         return np.concatenate(parts)
 
-    def _room(self, slots: int, entries: int) -> _Scratch:
+    def _room(self, slots: int, entries: int) -> SearchScratch:
         known, tasks = self._scratch, WALKS * (entries + 1)
         if known is None or len(known.left) != slots or len(known.wanted) < tasks:
-            self._scratch = known = _Scratch(
+            self._scratch = known = SearchScratch(
                 np.empty((tasks, TASK), np.int64),
                 np.empty(slots, np.uint8),
                 np.zeros((SPANS, 2), np.int64),

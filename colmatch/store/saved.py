@@ -214,7 +214,8 @@ def _typed(name: str, type: Any, arrays: dict[str, np.ndarray[Any, Any]]) -> np.
 
     Lengths of a file that is not trusted are checked elsewhere (``sound.py``).
     """
-    plain, *columns = get_args(type) if get_origin(type) is Annotated else (type,)
+    plain, *marks = get_args(type) if get_origin(type) is Annotated else (type,)
+    columns = [mark for mark in marks if isinstance(mark, int)]
     array, needed = arrays[name], layout.DTYPES[plain]
     if array.dtype != needed or not array.ndim or array.shape[1:] != tuple(columns):
         wanted = f"{needed} in {columns[0] if columns else 'no'} columns"

@@ -66,9 +66,9 @@ class MergedPredicates(NamedTuple):
         runs = sum(part.runs for part in self.parts)
         made = gather(placed)._replace(run_lo=np.empty(runs, np.uint32), run_hi=np.empty(runs, np.uint32))
         out, done = (made.pred, made.run_lo, made.run_hi), 0
-        for part, (preds, conjunctions, own) in zip(self.parts, placed, strict=True):
+        for part, (preds, _, own) in zip(self.parts, placed, strict=True):
             at = contiguous(made.first[own])
-            done = recode_predicates(preds, conjunctions, at, part.first, part.place, self.codes.first, done, out)
+            done = recode_predicates(preds, part.conjunctions, at, part.first, part.place, self.codes.first, done, out)
         return freeze(made)
 
 

@@ -20,7 +20,7 @@ from colmatch.kernels.arrow.select import there
 from colmatch.kernels.arrow.structs import bit, buffer, child, integer, value_slot
 from colmatch.kernels.arrow.values import text_at
 from colmatch.kernels.arrow.words import hash_text, same_long
-from colmatch.kernels.layout import I64
+from colmatch.kernels.layout import I64, Written
 
 BLOCK_BITS = 6
 BLOCK = 1 << BLOCK_BITS  # the entries of a map start at a multiple of this
@@ -43,7 +43,7 @@ class Keys(NamedTuple):
 
 
 @kernel
-def fill_tables(textual, entry_first, entry_last, number, keys, table):
+def fill_tables(textual: I64, entry_first: I64, entry_last: I64, number: I64, keys: Keys, table: Written[I64]) -> None:
     """Writes the slots of ``keys``, which are in ``table``, all free.
 
     Parameters

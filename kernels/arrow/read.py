@@ -31,6 +31,7 @@ from colmatch.kernels.arrow.select import decode, place_structs, select_elements
 from colmatch.kernels.arrow.structs import child
 from colmatch.kernels.arrow.values import dense_number_keys, is_dense, number_keys, text_keys
 from colmatch.kernels.arrow.words import Distinct, Words
+from colmatch.kernels.layout import I64, Written
 
 
 class ReadPlan(NamedTuple):
@@ -54,9 +55,9 @@ class ReadPlan(NamedTuple):
 class Columns(NamedTuple):
     """The part of a ``ReadPlan`` that all kernels read."""
 
-    struct: layout.I64
-    leaf: layout.I64
-    item: layout.I64
+    struct: layout.Table[I64]
+    leaf: layout.Table[I64]
+    item: layout.Table[I64]
 
 
 class Work(NamedTuple):
@@ -95,7 +96,7 @@ class TextWork(NamedTuple):
 
 
 @kernel
-def read_maps(plan, keys, work, maps, array, rows):
+def read_maps(plan: Columns, keys: Keys, work: Written[Work], maps: Written[MapWork], array: int, rows: int) -> None:
     """Gather the entries of map columns, for ``read`` to put in their places.
 
     ``work.state`` says what came of it, as there.
@@ -149,7 +150,7 @@ def read_maps(plan, keys, work, maps, array, rows):
 
 
 @kernel
-def read(plan, work, array, rows):
+def read(plan: Columns, work: Written[Work], array: int, rows: int) -> None:
     """Reads the batch exported at address ``array``.
 
     ``work.state[CODE]`` is OK, or what is wrong, or what must be made larger.
@@ -232,7 +233,7 @@ def read(plan, work, array, rows):
 
 
 @kernel
-def read_texts(plan, literals, entry_set, work, texts):
+def read_texts(plan: Columns, literals: Words, entry_set: I64, work: Written[Work], texts: Written[TextWork]) -> None:
     """Puts the labels of strings, or their numbers, in the place of the slots that
     ``read`` wrote.
 

@@ -14,7 +14,7 @@ import numpy as np
 from colmatch.kernels._jit import device
 from colmatch.kernels.arrow.memory import load_i64, load_prefix, load_u8
 from colmatch.kernels.bits import mix
-from colmatch.kernels.layout import I32, I64, U8
+from colmatch.kernels.layout import I32, I64, U8, Table
 
 LONG = 48  # bytes of a string whose words are hashed two at a time
 
@@ -39,7 +39,7 @@ class Distinct(NamedTuple):
     table: I32  # (power of two) open addressing: number of a string of the present group, or -1
     offset: I64  # (capacity + 1) string -> its bytes
     data: U8  # (capacity)
-    range: I64  # (G, 2) group -> first string, one past the last
+    range: Table[I64]  # (G, 2) group -> first string, one past the last
     # (4) V; strings or bytes that there must be room for when there is not; size of ``table`` in
     # use - 1; address of ``data``
     total: I64

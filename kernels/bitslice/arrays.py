@@ -8,7 +8,7 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from colmatch.kernels.layout import F64, I64, U8, U16, U32, U64
+from colmatch.kernels.layout import F64, I64, U8, U16, U32, U64, Table
 
 WORD = 64
 ALL = np.uint64(2**64 - 1)
@@ -139,9 +139,9 @@ class BitsliceScratch(NamedTuple):
     active: Active
     # (S, 3) postings to visit, begin and end; position of the first row, or code that they must
     # reach up to
-    segment: U32
+    segment: Table[U32]
     bits: U64  # (S * SEGMENTS, where S are strata) rows of the segments of a tile
-    found: U32  # (S, 4) segments of rows before they are ordered: row, and the same
+    found: Table[U32]  # (S, 4) segments of rows before they are ordered: row, and the same
     segment_first: I64  # (N + 1) row -> its segments
     code_place: I64  # (most codes + 2)
     target: U64  # (longest program + 1) zero between calls

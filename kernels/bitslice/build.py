@@ -4,7 +4,19 @@ import numpy as np
 
 from colmatch.kernels._jit import device, kernel
 from colmatch.kernels.bitslice import arrays as bs
-from colmatch.kernels.layout import ATTR_MASK, FLAG_MULTI, FLAG_NONE, FLAG_RUN, REJECT
+from colmatch.kernels.layout import (
+    ATTR_MASK,
+    FLAG_MULTI,
+    FLAG_NONE,
+    FLAG_RUN,
+    I64,
+    REJECT,
+    U8,
+    U16,
+    U32,
+    Predicates,
+    Written,
+)
 
 # of an access predicate, each a posting; one with more is posted from its lowest to its highest
 # code
@@ -14,7 +26,15 @@ CLASSES = 18  # equal, and widths up to 4^1, 4^2, ... 4^17
 
 
 @kernel
-def choose_access(preds, code_first, uses, below, open, access, postings):
+def choose_access(
+    preds: Predicates,
+    code_first: Written[I64],
+    uses: Written[I64],
+    below: Written[I64],
+    open: Written[U8],
+    access: Written[I64],
+    postings: Written[I64],
+) -> None:
     """Writes the access predicate of each conjunction (-1: none) and the number of its
     postings.
 
@@ -79,7 +99,16 @@ def _share(code_first, uses, below, a, low, high):
 
 
 @kernel
-def write_postings(preds, access, attributes, stratum, strata, key, hi, conj):
+def write_postings(
+    preds: Predicates,
+    access: Written[I64],
+    attributes: int,
+    stratum: Written[U8],
+    strata: int,
+    key: Written[I64],
+    hi: Written[U32],
+    conj: Written[U32],
+) -> int:
     """Writes postings in the order of conjunctions.
 
     Their keys are (attribute * strata + stratum) * 2^32 + lowest code. Returns how many.
@@ -113,7 +142,7 @@ def write_postings(preds, access, attributes, stratum, strata, key, hi, conj):
 
 
 @kernel
-def classify(key, hi, in_column):
+def classify(key: Written[I64], hi: Written[U32], in_column: Written[I64]) -> None:
     """Key -> (attribute, stratum, class of width, lowest code), so that sorting it makes groups.
 
     in_column ((A + 1) * S): postings of each attribute and stratum.
@@ -132,7 +161,7 @@ def classify(key, hi, in_column):
 
 
 @kernel
-def count_ends(preds, access, code_first, ends):
+def count_ends(preds: Predicates, access: Written[I64], code_first: Written[I64], ends: Written[I64]) -> None:
     """Counts how often a predicate begins or has just ended at each code.
 
     Access predicates are left out; ends (codes) int64 are added to.
@@ -164,7 +193,9 @@ def _add_ends(ends, base, top, low, high):
 
 
 @kernel
-def cut_bins(code_first, ends, bins, bin_of, starts):
+def cut_bins(
+    code_first: Written[I64], ends: Written[I64], bins: Written[I64], bin_of: Written[U8], starts: Written[U8]
+) -> None:
     """Cuts each attribute's codes into bins that as many predicates begin or end in.
 
     bins (A) int64 wanted, at most as many as codes, 0 for none; bin_of (codes) uint8: bin of each
@@ -212,7 +243,7 @@ def _bounds(word, low, high, code_first, bin_of, starts, rank):
 
 
 @kernel
-def most_entries(preds, conj):
+def most_entries(preds: Predicates, conj: Written[U32]) -> int:
     """Returns how many entries of ``rest`` the postings can need: one for each interval of their
     predicates, and entry 0.
     """
@@ -227,7 +258,7 @@ def most_entries(preds, conj):
 
 
 @kernel
-def longest_rest(rest_op):
+def longest_rest(rest_op: U8) -> int:
     """Returns the most entries of ``rest`` that a posting has."""
     longest = begin = 0
     for i in range(len(rest_op)):
@@ -238,7 +269,18 @@ def longest_rest(rest_op):
 
 
 @kernel
-def write_masks(preds, access, conj, code_first, bin_of, starts, rank, head, rest, rest_op):
+def write_masks(
+    preds: Predicates,
+    access: Written[I64],
+    conj: Written[U32],
+    code_first: Written[I64],
+    bin_of: Written[U8],
+    starts: Written[U8],
+    rank: Written[U32],
+    head: Written[U16],
+    rest: Written[U16],
+    rest_op: Written[U8],
+) -> int:
     """Ranks and bounds of every posting's predicates. Returns the number of entries of
     ``rest``.
 

@@ -37,13 +37,23 @@ Tried and lost:
 import numpy as np
 
 from colmatch.kernels._jit import device, kernel
-from colmatch.kernels.bitslice.arrays import BUFFER, FOUND, LOOKED, NOTED, TILES, WORD, GroupHints
+from colmatch.kernels.bitslice.arrays import (
+    BUFFER,
+    FOUND,
+    LOOKED,
+    NOTED,
+    TILES,
+    WORD,
+    BitsliceIndex,
+    BitsliceScratch,
+    GroupHints,
+)
 from colmatch.kernels.bitslice.columns import choose_columns, place_codes, place_columns, sort_column
 from colmatch.kernels.bitslice.masks import refine, visit, visit_active, visit_row
 from colmatch.kernels.bitslice.postings import admit, order_segments, segments_of_column, segments_of_rows
 from colmatch.kernels.bitslice.results import put, verify
 from colmatch.kernels.bitslice.tiles import bin_entries, clear_tile, fill_tile, sets_few
-from colmatch.kernels.layout import CONJUNCTIONS, MATCHES, NODES
+from colmatch.kernels.layout import CONJUNCTIONS, I64, MATCHES, NODES, Predicates, Rows, Sink, Written
 from colmatch.kernels.search import first_at_least
 from colmatch.kernels.sink import FILL, NEEDED, PAIRS, WANTED
 
@@ -165,7 +175,16 @@ def sweep_rows(index, preds, rows, start, stop, pairs, scratch, sink, counters):
 
 
 @kernel
-def match(index, preds, rows, start, stop, scratch, sink, counters):
+def match(
+    index: BitsliceIndex,
+    preds: Predicates,
+    rows: Written[Rows],
+    start: int,
+    stop: int,
+    scratch: Written[BitsliceScratch],
+    sink: Written[Sink],
+    counters: Written[I64],
+) -> int:
     """Matches rows ``start:stop``, all of them or none.
 
     Returns ``stop``, or ``start`` when the sink is too small.

@@ -3,14 +3,25 @@
 import numpy as np
 
 from colmatch.kernels._jit import device, kernel
-from colmatch.kernels.bitslice.arrays import CONJ_MASK, LAST, MORE, MOST_BINS, NO_RANK, PROGRAM, STEP, VERIFY
+from colmatch.kernels.bitslice.arrays import (
+    CONJ_MASK,
+    LAST,
+    MORE,
+    MOST_BINS,
+    NO_RANK,
+    PROGRAM,
+    STEP,
+    VERIFY,
+    BitsliceIndex,
+)
+from colmatch.kernels.layout import Predicates
 
 # Results of a check: nothing is wrong, or this part of the index is.
 SOUND, GROUPS, CODES, CONJUNCTIONS, RANKS, ENTRIES, BINS = range(7)
 
 
 @kernel
-def fault_of_bitslice(index, preds, size):
+def fault_of_bitslice(index: BitsliceIndex, preds: Predicates, size: int) -> int:
     """Returns what is wrong with an index, ``SOUND`` for nothing.
 
     The caller has checked the lengths of arrays, the predicates, and that ``group_first`` and

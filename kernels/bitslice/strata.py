@@ -6,11 +6,13 @@ The conjunctions of a *stratum* can score higher than those of the next.
 import numpy as np
 
 from colmatch.kernels._jit import device, kernel
-from colmatch.kernels.layout import ATTR_MASK, FLAG_NONE, FLAG_RUN, REJECT
+from colmatch.kernels.layout import ATTR_MASK, F64, FLAG_NONE, FLAG_RUN, I64, REJECT, Predicates, Written
 
 
 @kernel
-def expect_matches(preds, code_first, present, below, expected):
+def expect_matches(
+    preds: Predicates, code_first: Written[I64], present: Written[F64], below: Written[I64], expected: Written[F64]
+) -> None:
     """Writes for each conjunction the share of events that are thought to match it.
 
     Its predicates are taken to be independent; of a program those count that must hold in any

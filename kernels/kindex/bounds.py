@@ -9,8 +9,8 @@ A set without weights has no such bounds.
 import numpy as np
 
 from colmatch.kernels._jit import device, kernel
-from colmatch.kernels.kindex.arrays import NO_CLAUSE
-from colmatch.kernels.layout import ADDED, FLAG_NONE, LARGEST
+from colmatch.kernels.kindex.arrays import NO_CLAUSE, Numbering
+from colmatch.kernels.layout import ADDED, F32, F64, FLAG_NONE, I64, LARGEST, U32, Predicates, Written
 
 SHORTENED = 1.0 + 1e-6  # weights of entries have 24 bits
 LEAST, MOST = 1e-30, 3e38  # smaller weights would lose bits, or become 0; greater ones do not fit
@@ -32,7 +32,9 @@ def entry_score(weight, p):
 
 
 @kernel
-def weigh_segments(entry, entry_weight, segment_first, segment_weight):
+def weigh_segments(
+    entry: Written[U32], entry_weight: Written[F32], segment_first: Written[U32], segment_weight: Written[F64]
+) -> None:
     """Writes what the predicates of each segment add to the score of one conjunction, at most.
 
     A segment of the last plane may have several entries of a conjunction.
@@ -48,7 +50,9 @@ def weigh_segments(entry, entry_weight, segment_first, segment_weight):
 
 
 @kernel
-def weigh_rests(preds, numbering, part_first, part_rest):
+def weigh_rests(
+    preds: Predicates, numbering: Written[Numbering], part_first: Written[I64], part_rest: Written[F64]
+) -> None:
     """Writes what predicates without positive entries add to a score in each part, at most."""
     clause, weight = numbering.clause, preds.weight
     for part in range(len(part_rest)):

@@ -7,9 +7,22 @@ each list.
 import numpy as np
 
 from colmatch.kernels._jit import device, kernel
-from colmatch.kernels.kindex.arrays import FANOUT_BITS, NO_CLAUSE, ONCE
+from colmatch.kernels.kindex.arrays import FANOUT_BITS, NO_CLAUSE, ONCE, Domains, Numbering
 from colmatch.kernels.kindex.bounds import entry_score
-from colmatch.kernels.layout import ATTR_MASK, FLAG_MULTI, FLAG_NONE, FLAG_RUN
+from colmatch.kernels.layout import (
+    ATTR_MASK,
+    F32,
+    F64,
+    FLAG_MULTI,
+    FLAG_NONE,
+    FLAG_RUN,
+    I64,
+    U16,
+    U32,
+    Bools,
+    Predicates,
+    Written,
+)
 
 
 @device
@@ -108,7 +121,15 @@ def takes_gaps(pred, run_lo, run_hi, p, top, tree, raw, first):
 
 
 @kernel
-def measure(preds, top, raw, raw_first, spans, uses, whole):
+def measure(
+    preds: Predicates,
+    top: Written[I64],
+    raw: Written[I64],
+    raw_first: Written[I64],
+    spans: Written[F64],
+    uses: Written[I64],
+    whole: Written[Bools],
+) -> None:
     """Counts what the predicates on each attribute take if every value has its own list.
 
     To spans (A) float64 their entries are added, to uses (A) int64 their intervals; whole (A) bool
@@ -130,7 +151,17 @@ def measure(preds, top, raw, raw_first, spans, uses, whole):
 
 
 @kernel
-def post(preds, numbering, domains, filling, last, at, entry, entry_clause, entry_weight):
+def post(
+    preds: Predicates,
+    numbering: Written[Numbering],
+    domains: Written[Domains],
+    filling: bool,
+    last: Written[U32],
+    at: Written[I64],
+    entry: Written[U32],
+    entry_clause: Written[U16],
+    entry_weight: Written[F32],
+) -> None:
     """Enters every conjunction into its lists.
 
     last (lists of a plane) uint32 : scratch, 0 on entry. filling : False to count, at (planes *
@@ -213,7 +244,15 @@ def post(preds, numbering, domains, filling, last, at, entry, entry_clause, entr
 
 
 @kernel
-def cut_segments(entry, first, part_first, filling, list_first, segment_part, segment_first):
+def cut_segments(
+    entry: Written[U32],
+    first: Written[I64],
+    part_first: Written[I64],
+    filling: bool,
+    list_first: Written[U32],
+    segment_part: Written[U32],
+    segment_first: Written[U32],
+) -> int:
     """Cuts each list where a part ends. Returns the number of segments.
 
     first (lists + 1) int64 : list -> entries. part_first (parts + 1) int64 : part -> numbers.

@@ -16,7 +16,19 @@ import numpy as np
 
 from colmatch.kernels._jit import device, kernel
 from colmatch.kernels.kindex.arrays import FREE, NO_CLAUSE
-from colmatch.kernels.layout import ATTR_MASK, FLAG_MULTI, FLAG_NONE, FLAG_RUN
+from colmatch.kernels.layout import (
+    ATTR_MASK,
+    FLAG_MULTI,
+    FLAG_NONE,
+    FLAG_RUN,
+    I32,
+    I64,
+    U8,
+    U16,
+    U32,
+    Predicates,
+    Written,
+)
 
 PLAIN, CLAUSES = 0, 1
 COUNTED = 256  # predicates of a conjunction that K may count: their overlaps are looked for in pairs
@@ -143,7 +155,18 @@ def count_size(preds, clause, begin, end, counted):
 
 
 @kernel
-def classify(preds, last, starts, stack, counted, form, size, clauses, unsure, clause):
+def classify(
+    preds: Predicates,
+    last: Written[I64],
+    starts: Written[I64],
+    stack: Written[I64],
+    counted: Written[I64],
+    form: Written[U8],
+    size: Written[U32],
+    clauses: Written[U32],
+    unsure: Written[U8],
+    clause: Written[U16],
+) -> None:
     """Writes what each conjunction is.
 
     That is its form (C) uint8, its size and number of clauses (C) uint32, whether it is unsure (C)
@@ -186,7 +209,14 @@ def classify(preds, last, starts, stack, counted, form, size, clauses, unsure, c
 
 
 @kernel
-def write_starts(preds, conj, begin, clause, clause_first, clause_true):
+def write_starts(
+    preds: Predicates,
+    conj: Written[U32],
+    begin: int,
+    clause: Written[U16],
+    clause_first: Written[I64],
+    clause_true: Written[I32],
+) -> None:
     """clause_true (clauses) int32 of the numbers from ``begin``, as ``KIndex`` has it, is
     written.
     """

@@ -34,8 +34,8 @@ import numpy as np
 
 from colmatch.kernels._jit import device, inlined, kernel
 from colmatch.kernels.bits import ask_for
-from colmatch.kernels.kindex.arrays import FANOUT_BITS, NO_CLAUSE, ONCE
-from colmatch.kernels.layout import CANDIDATES, CONJUNCTIONS, NODES, PREDICATES
+from colmatch.kernels.kindex.arrays import FANOUT_BITS, NO_CLAUSE, ONCE, KIndex, KIndexScratch
+from colmatch.kernels.layout import CANDIDATES, CONJUNCTIONS, I64, NODES, PREDICATES, Predicates, Rows, Sink, Written
 from colmatch.kernels.predicates import clear, conditions_of, conjunction_holds, spread
 from colmatch.kernels.sink import FILL, emit, stops
 
@@ -319,7 +319,16 @@ def move_front(index, need, left, target, scratch):
 
 
 @kernel
-def match(index, preds, rows, start, stop, scratch, sink, counters):
+def match(
+    index: KIndex,
+    preds: Predicates,
+    rows: Written[Rows],
+    start: int,
+    stop: int,
+    scratch: Written[KIndexScratch],
+    sink: Written[Sink],
+    counters: Written[I64],
+) -> int:
     """Matches rows ``start:stop``.
 
     Returns the first row not finished: ``stop``, unless the sink became full.

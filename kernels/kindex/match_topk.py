@@ -18,10 +18,33 @@ import numpy as np
 
 from colmatch.kernels._jit import device, inlined, kernel
 from colmatch.kernels.bounds import ROUNDED
+from colmatch.kernels.kindex.arrays import KIndex, KIndexScratch
 from colmatch.kernels.kindex.match import END, lists_of, move_front, open_segments, read_number, segments_of
-from colmatch.kernels.layout import CANDIDATES, CONJUNCTIONS, MATCHES, NODES, PREDICATES, PRIORITY, SUM
+from colmatch.kernels.layout import (
+    CANDIDATES,
+    CONJUNCTIONS,
+    I64,
+    MATCHES,
+    NODES,
+    PREDICATES,
+    PRIORITY,
+    SUM,
+    EventWeights,
+    Predicates,
+    Rows,
+    Top,
+    Written,
+)
 from colmatch.kernels.predicates import Event, clear, conditions_of, conjunction_holds, spread
-from colmatch.kernels.scores import is_static, plain_score, program_score, static_score, unweigh_row, weigh_row
+from colmatch.kernels.scores import (
+    ScoreScratch,
+    is_static,
+    plain_score,
+    program_score,
+    static_score,
+    unweigh_row,
+    weigh_row,
+)
 from colmatch.kernels.sink import is_deleted
 from colmatch.kernels.topk import AGAIN, BASE, SCORING, least_score, offer
 
@@ -212,7 +235,18 @@ def match_part(index, preds, rows, row, part, size, factor, scratch, scores, top
 
 
 @kernel
-def match_topk(index, preds, rows, start, stop, scratch, weights, scores, top, counters):
+def match_topk(
+    index: KIndex,
+    preds: Predicates,
+    rows: Written[Rows],
+    start: int,
+    stop: int,
+    scratch: Written[KIndexScratch],
+    weights: EventWeights,
+    scores: Written[ScoreScratch],
+    top: Written[Top],
+    counters: Written[I64],
+) -> None:
     """Offers the matches of rows ``start:stop`` to the best of each, unless they cannot be."""
     row_first, row_attr, row_code = rows.first, rows.attr, rows.code
     low, next, whose = scratch.low, scratch.next, scratch.whose

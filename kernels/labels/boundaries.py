@@ -19,7 +19,7 @@ import numpy as np
 
 from colmatch.kernels._jit import brief, device, kernel
 from colmatch.kernels.hints import distance
-from colmatch.kernels.layout import ATTR_MASK, FLAG_RUN, LABEL_TOP
+from colmatch.kernels.layout import ATTR_MASK, FLAG_RUN, I64, LABEL_TOP, U32, Table, Written
 from colmatch.kernels.search import first_at_least
 
 LOWEST = 1 << 30  # label of an attribute's lowest boundary when they are spaced: there is room below
@@ -48,7 +48,7 @@ def _space(bound, begin, end, label):
 
 
 @kernel
-def space_codes(first, bound, label):
+def space_codes(first: I64, bound: I64, label: Written[U32]) -> None:
     """Writes the labels of all boundaries anew. first (A + 1), bound (B) as in ``layout.Codes``;
     label (B + 1) uint32: the last one stays.
     """
@@ -57,7 +57,9 @@ def space_codes(first, bound, label):
 
 
 @kernel
-def label_predicates(pred, run_lo, run_hi, first, label):
+def label_predicates(
+    pred: Written[Table[U32]], run_lo: Written[U32], run_hi: Written[U32], first: I64, label: U32
+) -> None:
     """Dense codes of predicates (``layout.Predicates``) -> labels, in place. first (A + 1),
     label (B): of the boundaries.
     """
@@ -86,7 +88,9 @@ def _highest(label, begin, end, code):
 
 
 @kernel
-def unlabel_predicates(pred, run_lo, run_hi, first, label):
+def unlabel_predicates(
+    pred: Written[Table[U32]], run_lo: Written[U32], run_hi: Written[U32], first: I64, label: U32
+) -> None:
     """Labels of predicates (``layout.Predicates``) -> dense codes, in place.
 
     This is what undoes ``label_predicates``; a kernel cannot be handed what to do with each code.
@@ -116,23 +120,23 @@ def _code(label, begin, end, value):
 
 @brief
 def append_predicates(
-    more_first,
-    more_pred,
-    more_lo,
-    more_hi,
-    more_owner,
-    code_first,
-    label,
-    conjunctions,
-    predicates,
-    runs,
-    shift,
-    first,
-    pred,
-    run_lo,
-    run_hi,
-    owner,
-):
+    more_first: I64,
+    more_pred: Table[U32],
+    more_lo: U32,
+    more_hi: U32,
+    more_owner: U32,
+    code_first: I64,
+    label: U32,
+    conjunctions: int,
+    predicates: int,
+    runs: int,
+    shift: int,
+    first: Written[I64],
+    pred: Written[Table[U32]],
+    run_lo: Written[U32],
+    run_hi: Written[U32],
+    owner: Written[U32],
+) -> None:
     """Puts predicates with dense codes behind others, with labels instead.
 
     more_first, more_pred, more_lo, more_hi, more_owner : what comes, as in ``layout.Predicates``
@@ -155,7 +159,18 @@ def append_predicates(
 
 
 @brief
-def join_boundaries(first, bound, label, new_first, new_bound, place, new_label, all_first, all_bound, all_label):
+def join_boundaries(
+    first: I64,
+    bound: I64,
+    label: U32,
+    new_first: I64,
+    new_bound: I64,
+    place: Written[I64],
+    new_label: Written[U32],
+    all_first: Written[I64],
+    all_bound: Written[I64],
+    all_label: Written[U32],
+) -> int:
     """Puts new boundaries among those that are there.
 
     first, bound, label : the known ones, as in ``layout.Codes``

@@ -11,6 +11,7 @@ import numpy as np
 
 from colmatch.kernels._jit import brief, device, kernel
 from colmatch.kernels.labels.boundaries import place_between
+from colmatch.kernels.layout import I64, U8, Literals, Written
 from colmatch.kernels.search import first_at_least, first_at_least_from
 
 LOWEST = 1 << 61  # label of the lowest literal when they are spaced: there is room below
@@ -20,7 +21,7 @@ HEAD = 6  # bytes that say how far a string is from its neighbours: as many as a
 
 
 @kernel
-def space_literals(first, which, label):
+def space_literals(first: I64, which: U8, label: Written[I64]) -> None:
     """Writes the labels of the attributes ``which`` (A) uint8 anew. first (A + 1) as in
     ``layout.Literals``; label (L) int64.
     """
@@ -43,7 +44,7 @@ def _key(first, bound, literal_first, label):
 
 
 @kernel
-def key_boundaries(first, bound, literal_first, label):
+def key_boundaries(first: I64, bound: Written[I64], literal_first: I64, label: I64) -> None:
     """Keys of boundaries by numbers of literals (``layout.Literals`` without labels) -> by their
     labels, in place.
 
@@ -67,7 +68,7 @@ def _compare(a, i, i_end, b, j, j_end):
 
 
 @kernel
-def find_literals(literals, new, place, known):
+def find_literals(literals: Literals, new: Literals, place: Written[I64], known: Written[U8]) -> int:
     """Finds where literals belong among the known ones.
 
     place (N): the first that is not below; known (N) uint8: whether that is it.
@@ -107,21 +108,21 @@ def _search(offset, data, low, high, text, begin, end):
 
 
 def _key_known(
-    first,
-    offset,
-    data,
-    label,
-    recent_first,
-    recent_offset,
-    recent_data,
-    recent_label,
-    new_first,
-    new_offset,
-    new_data,
-    new_label,
-    code_first,
-    bound,
-):
+    first: I64,
+    offset: I64,
+    data: U8,
+    label: I64,
+    recent_first: I64,
+    recent_offset: I64,
+    recent_data: U8,
+    recent_label: I64,
+    new_first: I64,
+    new_offset: I64,
+    new_data: U8,
+    new_label: Written[I64],
+    code_first: I64,
+    bound: Written[I64],
+) -> bool:
     """Keys of boundaries by numbers of new literals -> by labels, in place, if all are known.
 
     first, offset, data, label, and the same of recent ones : the known literals
@@ -169,7 +170,9 @@ def _common(a, i, i_end, b, j, j_end):
 
 
 @kernel
-def label_literals(literals, new, place, known, new_label, crowded):
+def label_literals(
+    literals: Literals, new: Literals, place: I64, known: U8, new_label: Written[I64], crowded: Written[U8]
+) -> None:
     """Labels of literals, whose places ``find_literals`` has written: new_label (N).
 
     crowded (A) uint8 : set where there was no room; the labels of these attributes are to be spaced
@@ -223,7 +226,16 @@ def label_literals(literals, new, place, known, new_label, crowded):
 
 
 @kernel
-def merge_literals(literals, new, new_label, place, known, merged, moved, new_moved):
+def merge_literals(
+    literals: Literals,
+    new: Literals,
+    new_label: I64,
+    place: I64,
+    known: U8,
+    merged: Written[Literals],
+    moved: Written[I64],
+    new_moved: Written[I64],
+) -> None:
     """Known and new literals together.
 
     merged (``layout.Literals``) is written, and where each has come to stand: moved (L), new_moved
@@ -265,7 +277,9 @@ def merge_literals(literals, new, new_label, place, known, merged, moved, new_mo
 
 
 @kernel
-def move_boundaries(first, bound, literal_first, label, moved, new_label, which):
+def move_boundaries(
+    first: I64, bound: Written[I64], literal_first: I64, label: I64, moved: I64, new_label: I64, which: U8
+) -> None:
     """Keys of boundaries of the attributes ``which`` (A) -> those by new labels, in place.
 
     literal_first (A + 1), label (L), moved (L) : of the literals before; new_label : of all
@@ -284,7 +298,7 @@ def move_boundaries(first, bound, literal_first, label, moved, new_label, which)
 
 
 @kernel
-def mark_literals(first, bound, literal_first, label, used):
+def mark_literals(first: I64, bound: I64, literal_first: I64, label: I64, used: Written[U8]) -> None:
     """Marks the literals whose labels, or the keys behind them, are keys of boundaries: used (L)
     uint8.
 
@@ -299,7 +313,7 @@ def mark_literals(first, bound, literal_first, label, used):
 
 
 @kernel
-def take_literals(literals, place, taken):
+def take_literals(literals: Literals, place: I64, taken: Written[Literals]) -> None:
     """Writes the literals at some places, which ascend.
 
     literals, taken : ``layout.Literals``; ``first`` of the latter is there already
@@ -318,7 +332,7 @@ def take_literals(literals, place, taken):
 
 
 @kernel
-def find_neighbours(first, new_first, place, near_first, near):
+def find_neighbours(first: I64, new_first: I64, place: I64, near_first: Written[I64], near: Written[I64]) -> int:
     """Writes the places of the literals before and at the places of new ones, each once.
 
     Returns how many they are.

@@ -9,8 +9,8 @@ import numpy as np
 
 from colmatch.kernels import layout
 from colmatch.kernels._jit import device, kernel
-from colmatch.kernels.hints import cell_of, distance
-from colmatch.kernels.layout import F64, U32
+from colmatch.kernels.hints import Hints, cell_of, distance
+from colmatch.kernels.layout import F64, I64, U8, U32, Codes, Table, Written
 from colmatch.kernels.search import first_at_least
 
 
@@ -18,12 +18,19 @@ class Spare(NamedTuple):
     """Room to put the predicates of the longest conjunction in order."""
 
     share: F64  # (longest) of the codes that a predicate has
-    moved: U32  # (longest, 3)
-    moved_weight: F64  # (longest, 2)
+    moved: Table[U32]  # (longest, 3)
+    moved_weight: Table[F64]  # (longest, 2)
 
 
 @kernel
-def count_boundaries(pred, lo, hi, number, least, most):
+def count_boundaries(
+    pred: Written[Table[U32]],
+    lo: Written[I64],
+    hi: Written[I64],
+    number: Written[I64],
+    least: Written[I64],
+    most: Written[I64],
+) -> None:
     """Boundaries of each attribute: where an interval begins, and where it has just ended.
 
     ``gather_boundaries`` collects them then.
@@ -47,7 +54,16 @@ def count_boundaries(pred, lo, hi, number, least, most):
 
 
 @kernel
-def gather_boundaries(pred, lo, hi, least, mark_first, mark, place, bound):
+def gather_boundaries(
+    pred: Written[Table[U32]],
+    lo: Written[I64],
+    hi: Written[I64],
+    least: Written[I64],
+    mark_first: Written[I64],
+    mark: Written[U8],
+    place: Written[I64],
+    bound: Written[I64],
+) -> None:
     """Collects the boundaries of predicates by attribute: where an interval begins, and where it
     has just ended.
 
@@ -77,7 +93,14 @@ def gather_boundaries(pred, lo, hi, least, mark_first, mark, place, bound):
 
 
 @kernel
-def close_gaps(first, least, mark_first, mark, bound, out_first):
+def close_gaps(
+    first: Written[I64],
+    least: Written[I64],
+    mark_first: Written[I64],
+    mark: Written[U8],
+    bound: Written[I64],
+    out_first: Written[I64],
+) -> int:
     """Boundaries of each attribute, marked or sorted -> distinct ones in ``bound``, without gaps.
 
     Returns how many are left.
@@ -115,7 +138,19 @@ def _number(bound, begin, least, cells, shift, below, key):
 
 
 @kernel
-def code_predicates(first, weight, lo, hi, program, codes, hints, pred, run_lo, run_hi, spare):
+def code_predicates(
+    first: Written[I64],
+    weight: Written[Table[F64]],
+    lo: Written[I64],
+    hi: Written[I64],
+    program: Written[U8],
+    codes: Written[Codes],
+    hints: Written[Hints],
+    pred: Written[Table[U32]],
+    run_lo: Written[U32],
+    run_hi: Written[U32],
+    spare: Written[Spare],
+) -> int:
     """Predicates as ``merge_conjunctions`` wrote them -> with codes, and those of a plain
     conjunction by selectivity, least share first.
 
@@ -199,7 +234,17 @@ def _order(pred, weight, start, size, share, moved, moved_weight):
 
 
 @kernel
-def find_repeats(first, pred, weight, run_lo, run_hi, owner, program, most, repeated):
+def find_repeats(
+    first: Written[I64],
+    pred: Written[Table[U32]],
+    weight: Written[Table[F64]],
+    run_lo: Written[U32],
+    run_hi: Written[U32],
+    owner: Written[U32],
+    program: Written[U8],
+    most: int,
+    repeated: Written[U8],
+) -> None:
     """Marks plain conjunctions that say the same as an earlier one of their
     subscription.
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from colmatch.kernels import layout
 from colmatch.kernels._jit import device, kernel
-from colmatch.kernels.layout import F64, I64, U8
+from colmatch.kernels.layout import F64, I64, U8, U32, Table, Written
 from colmatch.kernels.lowering.runs import complement, intersect
 
 
@@ -44,7 +44,7 @@ def _sort_by_attr(leaf, attr, first, end):
 
 
 @kernel
-def measure(first, leaf, run_first):
+def measure(first: Written[I64], leaf: Written[I64], run_first: Written[I64]) -> tuple[int, int]:
     """Bounds the intervals and complements of conjunctions.
 
     first (C + 1), leaf (P), run_first (L + 1) -> those of the longest one, those of all.
@@ -120,7 +120,20 @@ def weigh(leaf, begin, end, weight):
 
 
 @kernel
-def merge_conjunctions(first, leaf, program, leaves, multi, spare, keep, out_first, pred, out_weight, out_lo, out_hi):
+def merge_conjunctions(
+    first: Written[I64],
+    leaf: Written[I64],
+    program: Written[U8],
+    leaves: Written[Leaves],
+    multi: Written[U8],
+    spare: Written[Table[I64]],
+    keep: Written[U8],
+    out_first: Written[I64],
+    pred: Written[Table[U32]],
+    out_weight: Written[Table[F64]],
+    out_lo: Written[I64],
+    out_hi: Written[I64],
+) -> tuple[int, int]:
     """Leaves of conjunctions -> predicates: one for each attribute of a plain conjunction;
     contradictions and tautologies removed.
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from colmatch.kernels._jit import brief, device
 from colmatch.kernels.hints import Hints, count_below, cut_cells
-from colmatch.kernels.layout import KEY_MAX, KEY_MIN, Codes
+from colmatch.kernels.layout import F64, I64, KEY_MAX, KEY_MIN, U8, U32, Codes, Table, Written
 from colmatch.kernels.lowering.codes import (
     Spare,
     close_gaps,
@@ -27,7 +27,19 @@ NUMBERS, FLAGS = 14, 6  # rows of ``numbers`` and ``flags``
 
 
 @brief
-def lower_few(words, values, multi, longs, shorts, numbers, flags, below, moved, share, runs):
+def lower_few(
+    words: Written[I64],
+    values: Written[I64],
+    multi: Written[U8],
+    longs: Written[I64],
+    shorts: Written[U32],
+    numbers: Written[Table[I64]],
+    flags: Written[Table[U8]],
+    below: Written[U32],
+    moved: Written[Table[U32]],
+    share: Written[F64],
+    runs: Written[Table[I64]],
+) -> tuple[int, int, int, int]:
     """Lowers expressions without programs.
 
     words : the expressions one after the other. An expression has the numbers of its leaves, tests

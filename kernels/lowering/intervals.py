@@ -3,12 +3,12 @@
 import numpy as np
 
 from colmatch.kernels._jit import device, kernel
-from colmatch.kernels.layout import KEY_MAX, KEY_MIN
+from colmatch.kernels.layout import I8, I64, KEY_MAX, KEY_MIN, Written
 from colmatch.kernels.lowering.operators import ABOVE, BELOW, BETWEEN, EQ, EXACT, GE, GT, IN, LE, LT, PREFIX
 
 
 @kernel
-def key_intervals(op, floor, place, end, end_place, lo, hi):
+def key_intervals(op: int, floor: I64, place: I8, end: I64, end_place: I8, lo: Written[I64], hi: Written[I64]) -> None:
     """Writes the closed interval of each literal, or of each pair of them.
 
     floor, end (n) int64, place, end_place (n) int8 : of both literals of a pair, else any. lo, hi

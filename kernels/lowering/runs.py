@@ -5,12 +5,20 @@ A *run* is a list of closed key intervals ``lo, hi`` that ascend and neither ove
 """
 
 from colmatch.kernels._jit import device, kernel
-from colmatch.kernels.layout import KEY_MAX, KEY_MIN
+from colmatch.kernels.layout import I64, KEY_MAX, KEY_MIN, U8, Written
 from colmatch.kernels.ranges import begin_ranges, rewind_ranges
 
 
 @kernel
-def merge_runs(first, lo, hi, outside, out_first, out_lo, out_hi):
+def merge_runs(
+    first: Written[I64],
+    lo: Written[I64],
+    hi: Written[I64],
+    outside: Written[U8],
+    out_first: Written[I64],
+    out_lo: Written[I64],
+    out_hi: Written[I64],
+) -> None:
     """Intervals that ascend by ``lo`` but may overlap, touch or be empty (lo > hi) -> runs,
     complemented where ``outside``.
 
@@ -40,7 +48,14 @@ def merge_runs(first, lo, hi, outside, out_first, out_lo, out_hi):
 
 
 @kernel
-def group_intervals(owner, lo, hi, first, out_lo, out_hi):
+def group_intervals(
+    owner: Written[I64],
+    lo: Written[I64],
+    hi: Written[I64],
+    first: Written[I64],
+    out_lo: Written[I64],
+    out_hi: Written[I64],
+) -> None:
     """Intervals in any order -> by owner, ascending by ``lo`` within one. first (n + 1) is
     written; all others are (m).
     """

@@ -28,7 +28,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from colmatch.kernels._jit import device
-from colmatch.kernels.layout import I64, U8, U16, U32, U64
+from colmatch.kernels.layout import I64, U8, U16, U32, U64, Fixed, Table
 from colmatch.kernels.widths import width_class
 
 EQUAL, AT_MOST, AT_LEAST, BETWEEN = 0, 1, 2, 3  # shapes
@@ -90,7 +90,7 @@ class OpIndexScratch(NamedTuple):
     chain: U32  # (E) entry -> 1 + the one before it with the same attribute, of another row
     row: U32  # (E) row of an entry
     key: U64  # (E) hash of the attribute in the high half, code in the low one
-    bit: U8  # (2, E) bits of the signatures that an entry needs: for = and for the other shapes
+    bit: Table[U8]  # (2, E) bits of the signatures that an entry needs: for = and for the other shapes
     found: U32  # (A + 1) pivots that rows of the block have
     counter: U32  # (slots of the largest partition) stamp, STOPPED, and what has been counted
     mask: U64  # (the same) clauses that have been counted
@@ -98,7 +98,7 @@ class OpIndexScratch(NamedTuple):
     buffer: U32  # (CHUNK)
     stamp: I64  # (1)
     table: U32  # (A) zero between calls; for verification
-    multi: U8  # (A)
+    multi: Fixed[U8]  # (A)
 
 
 @device

@@ -7,9 +7,9 @@ from typing import NamedTuple
 import numpy as np
 
 from colmatch.kernels._jit import device, kernel
-from colmatch.kernels.layout import U8, U32
+from colmatch.kernels.layout import I64, U8, U16, U32, U64, Predicates, Table, Written
 from colmatch.kernels.opindex import arrays as oi
-from colmatch.kernels.opindex.arrays import class_of, hash_of, signature_bit
+from colmatch.kernels.opindex.arrays import OpIndex, class_of, hash_of, signature_bit
 from colmatch.kernels.opindex.entries import (
     ATTR,
     ENTRIES,
@@ -19,6 +19,7 @@ from colmatch.kernels.opindex.entries import (
     OP,
     PIVOTS,
     UPPER,
+    Expansion,
     expand,
     slot_word,
     stands_in,
@@ -38,7 +39,9 @@ class OperatorEntries(NamedTuple):
 
 
 @kernel
-def count_entries(preds, frequency, top, expansion, slots):
+def count_entries(
+    preds: Predicates, frequency: Written[I64], top: Written[I64], expansion: Written[Expansion], slots: Written[I64]
+) -> tuple[int, int, int]:
     """Adds to slots (A) int64 the slots of each partition.
 
     Returns entries, conjunctions that are always verified, and those with several pivots.
@@ -57,7 +60,20 @@ def count_entries(preds, frequency, top, expansion, slots):
 
 
 @kernel
-def write_entries(preds, frequency, top, place, bits, expansion, next, key, entries, conj, needed, always):
+def write_entries(
+    preds: Predicates,
+    frequency: Written[I64],
+    top: Written[I64],
+    place: Written[I64],
+    bits: int,
+    expansion: Written[Expansion],
+    next: Written[I64],
+    key: Written[U64],
+    entries: Written[OperatorEntries],
+    conj: Written[U32],
+    needed: Written[U16],
+    always: Written[U32],
+) -> None:
     """Writes all entries in the order of conjunctions, and the slots.
 
     place (A) int64 : rank of each attribute by hash. bits : of such a rank. next (A) int64 : first
@@ -90,7 +106,14 @@ def write_entries(preds, frequency, top, place, bits, expansion, next, key, entr
 
 
 @kernel
-def sort_entries(key, order, spare_key, spare_order, bits, begins):
+def sort_entries(
+    key: Written[U64],
+    order: Written[U32],
+    spare_key: Written[U64],
+    spare_order: Written[U32],
+    bits: int,
+    begins: Written[I64],
+) -> bool:
     """Sorts keys by their lowest ``bits`` bits, what is equal stays in order; order (E) uint32 goes
     with them.
 
@@ -123,7 +146,20 @@ def sort_entries(key, order, spare_key, spare_order, bits, begins):
 
 
 @kernel
-def number_slots(key, order, slot, bits, place, first, next, conj, needed, number, new_conj, new_needed):
+def number_slots(
+    key: Written[U64],
+    order: Written[U32],
+    slot: Written[U32],
+    bits: int,
+    place: Written[I64],
+    first: Written[I64],
+    next: Written[I64],
+    conj: Written[U32],
+    needed: Written[U16],
+    number: Written[U32],
+    new_conj: Written[U32],
+    new_needed: Written[U16],
+) -> None:
     """Numbers the slots of each partition in the order of the entries on its pivot.
 
     A good part of all counting then goes through them in order.
@@ -168,7 +204,16 @@ def divide(order, operand, upper, i, end, op, sizes):
 
 
 @kernel
-def count_runs(key, order, operand, upper, bits, attributes, shapes, sizes):
+def count_runs(
+    key: Written[U64],
+    order: Written[U32],
+    operand: Written[U32],
+    upper: Written[U32],
+    bits: int,
+    attributes: Written[Table[U32]],
+    shapes: Written[I64],
+    sizes: Written[I64],
+) -> tuple[int, int, int]:
     """Counts runs, lists and words of the sorted entries.
 
     attributes (A, OPERATORS) uint32 : of each list; is added to
@@ -190,7 +235,16 @@ def count_runs(key, order, operand, upper, bits, attributes, shapes, sizes):
 
 
 @kernel
-def cut_runs(key, order, entries, number_of, bits, attr_of, sizes, index):
+def cut_runs(
+    key: Written[U64],
+    order: Written[U32],
+    entries: Written[OperatorEntries],
+    number_of: Written[U32],
+    bits: int,
+    attr_of: Written[I64],
+    sizes: Written[I64],
+    index: Written[OpIndex],
+) -> None:
     """Writes runs, segments and words of the sorted entries into the arrays of an ``OpIndex``,
     whose lists are there.
 

@@ -5,7 +5,18 @@ from typing import NamedTuple
 import numpy as np
 
 from colmatch.kernels._jit import device, kernel
-from colmatch.kernels.layout import ATTR_MASK, CODE_MAX, FLAG_MULTI, FLAG_NONE, FLAG_RUN, I64, U32
+from colmatch.kernels.layout import (
+    ATTR_MASK,
+    CODE_MAX,
+    FLAG_MULTI,
+    FLAG_NONE,
+    FLAG_RUN,
+    I64,
+    U32,
+    Predicates,
+    Table,
+    Written,
+)
 from colmatch.kernels.opindex import arrays as oi
 
 # columns of ``entry``; for AT_MOST the operand, which is the upper one, is LOWER
@@ -16,13 +27,13 @@ ENTRIES, PIVOTS, NEEDED, RESULTS = range(4)  # places of ``result``
 class Expansion(NamedTuple):
     """What stands for one conjunction in an index."""
 
-    entry: U32  # (most entries, ENTRY_WORDS)
+    entry: Table[U32]  # (most entries, ENTRY_WORDS)
     pivot: U32  # (most entries) attributes; none: it is always verified
     result: I64  # (RESULTS) entries, pivots, what its slots count
 
 
 @kernel
-def most_entries(preds, conjunctions):
+def most_entries(preds: Predicates, conjunctions: Written[I64]) -> int:
     """An upper bound of the entries of any of the conjunctions (any number of them, int64), and
     of its predicates.
     """

@@ -16,9 +16,9 @@ searched. Tried and lost: asking for the lists of the next pivots ahead, no gain
 import numpy as np
 
 from colmatch.kernels._jit import device, inlined, kernel
-from colmatch.kernels.layout import CANDIDATES, CONJUNCTIONS, NODES, PREDICATES
+from colmatch.kernels.layout import CANDIDATES, CONJUNCTIONS, I64, NODES, PREDICATES, Predicates, Rows, Sink, Written
 from colmatch.kernels.opindex import arrays as oi
-from colmatch.kernels.opindex.arrays import below, find_run, hash_of, signature_bit
+from colmatch.kernels.opindex.arrays import OpIndex, OpIndexScratch, below, find_run, hash_of, signature_bit
 from colmatch.kernels.predicates import Event, clear, conditions_of, conjunction_holds, spread
 from colmatch.kernels.sink import FILL, emit, is_decided, roll_back
 
@@ -212,7 +212,16 @@ def emit_finished(index, preds, rows, row, slot_first, finished, scratch, sink, 
 
 
 @kernel
-def match(index, preds, rows, start, stop, scratch, sink, counters):
+def match(
+    index: OpIndex,
+    preds: Predicates,
+    rows: Written[Rows],
+    start: int,
+    stop: int,
+    scratch: Written[OpIndexScratch],
+    sink: Written[Sink],
+    counters: Written[I64],
+) -> int:
     """Matches rows ``start:stop``.
 
     Returns the first row not finished: ``stop``, unless the sink became full.

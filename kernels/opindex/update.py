@@ -9,8 +9,9 @@ inserts as there are subscriptions, up to a constant, an insert costs a constant
 import numpy as np
 
 from colmatch.kernels._jit import device, kernel
+from colmatch.kernels.layout import I64, Predicates, Written
 from colmatch.kernels.opindex import arrays as oi
-from colmatch.kernels.opindex.arrays import class_of, find_run, hash_of, signature_bit
+from colmatch.kernels.opindex.arrays import OpIndex, class_of, find_run, hash_of, signature_bit
 from colmatch.kernels.opindex.entries import (
     ATTR,
     ENTRIES,
@@ -20,6 +21,7 @@ from colmatch.kernels.opindex.entries import (
     OP,
     PIVOTS,
     UPPER,
+    Expansion,
     expand,
     slot_word,
     stands_in,
@@ -31,7 +33,9 @@ NEXT, AT_PIVOT, AT_ENTRY, SLOT, WANTED = range(5)  # places of ``progress``
 
 
 @kernel
-def insert(index, preds, end, progress, expansion):
+def insert(
+    index: Written[OpIndex], preds: Predicates, end: int, progress: Written[I64], expansion: Written[Expansion]
+) -> bool:
     """Enters conjunctions up to ``end``.
 
     Returns whether all are entered: if not, an array is too small, by progress[WANTED] at least.
@@ -192,7 +196,9 @@ def halve_segments(list_, segment, segment_room, run, word, state, number, op):
 
 
 @kernel
-def delete(index, preds, conjunctions, expansion):
+def delete(
+    index: Written[OpIndex], preds: Predicates, conjunctions: Written[I64], expansion: Written[Expansion]
+) -> None:
     """Takes conjunctions out. Signatures keep their bits until their list is copied or cut."""
     entry, pivot, result = expansion.entry, expansion.pivot, expansion.result
     state, always, partition, conj, needed = index.state, index.always, index.partition, index.conj, index.needed
@@ -230,7 +236,7 @@ def delete(index, preds, conjunctions, expansion):
 
 
 @kernel
-def measure(index, sizes):
+def measure(index: Written[OpIndex], sizes: Written[I64]) -> None:
     """Writes what ``copy`` needs: sizes (STATES) int64, at the places of ``state``, is written."""
     state, list_, segment, run, lists, partition = (
         index.state,
@@ -266,7 +272,7 @@ def _pack(size):
 
 
 @kernel
-def copy(index, fresh):
+def copy(index: Written[OpIndex], fresh: Written[OpIndex]) -> None:
     """Copies everything into larger arrays.
 
     Those of ``fresh`` are as long as ``measure`` says at least; ``lists`` and all that is as long

@@ -16,7 +16,7 @@ table      level 2 and 1: pages of the next level; level 0: entries of a fixed s
 
 from typing import Annotated, NamedTuple
 
-from colmatch.kernels.layout import I32, I64, U8, U32
+from colmatch.kernels.layout import I32, I64, U8, U32, Fixed, Table
 
 WORDS = 1024
 HEAD = 12
@@ -97,4 +97,14 @@ class PbtreeScratch(NamedTuple):
     wanted: I64  # (as many) pages that are not there
     used: U8  # (frames) 1 where a page was read
     table: U32  # (A) zero between calls
-    multi: U8  # (A) the attribute may have several entries in a row
+    multi: Fixed[U8]  # (A) the attribute may have several entries in a row
+
+
+class SearchScratch(NamedTuple):
+    """What a search needs for so many slots and entries of a row (``search_rows``)."""
+
+    task: Table[I64]  # (T, TASK)
+    left: U8  # (slots)
+    spans: Table[I64]  # (SPANS, 2)
+    done: U32  # (slots + 1)
+    wanted: I64  # (T)

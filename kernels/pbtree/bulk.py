@@ -3,6 +3,7 @@
 import numpy as np
 
 from colmatch.kernels._jit import device, kernel
+from colmatch.kernels.layout import I64, U32, Table, Written
 from colmatch.kernels.pbtree import arrays as pb
 from colmatch.kernels.pbtree.blocks import add_count, block_words, blocks_of, class_for, put_entry
 from colmatch.kernels.pbtree.pages import item_at, put_key
@@ -149,7 +150,17 @@ def fill_inner(mem, n, base_page, count, fill, level_key, level_page):
 
 
 @kernel
-def fill_trees(mem, base_page, list_first, key, slot, fills, keys, levels_of, entry):
+def fill_trees(
+    mem: Written[U32],
+    base_page: int,
+    list_first: I64,
+    key: I64,
+    slot: U32,
+    fills: I64,
+    keys: Written[tuple[Table[I64], Table[I64], I64, I64]],
+    levels_of: Written[tuple[I64, I64]],
+    entry: Written[Table[U32]],
+) -> int:
     """Writes the trees of sorted entries. Returns how many pages they take.
 
     Parameters
@@ -190,7 +201,7 @@ def fill_trees(mem, base_page, list_first, key, slot, fills, keys, levels_of, en
 
 
 @kernel
-def fill_table(mem, base_page, entry, each):
+def fill_table(mem: Written[U32], base_page: int, entry: Table[U32], each: int) -> tuple[int, int]:
     """Writes a table of entries (E, W), ``each`` of them to a page. Returns pages, and the top."""
     words = entry.shape[1]
     n = np.int64(0)
@@ -217,7 +228,7 @@ def fill_table(mem, base_page, entry, each):
 
 
 @kernel
-def place_records(length, page, word, first_page):
+def place_records(length: Written[I64], page: Written[I64], word: Written[I64], first_page: int) -> int:
     """Writes the page and the word of each record, one after the other. Returns how many pages.
 
     Records that no page can hold have 0 for a page.

@@ -17,8 +17,22 @@ cache of 8 pages is enough for any event, and no page is pinned between two call
 import numpy as np
 
 from colmatch.kernels._jit import device, kernel
-from colmatch.kernels.layout import CANDIDATES, NODES, PREDICATES
+from colmatch.kernels.layout import (
+    CANDIDATES,
+    I32,
+    I64,
+    NODES,
+    PREDICATES,
+    U8,
+    U32,
+    Predicates,
+    Rows,
+    Sink,
+    Table,
+    Written,
+)
 from colmatch.kernels.pbtree import arrays as pb
+from colmatch.kernels.pbtree.arrays import PbtreeIndex, PbtreeScratch, SearchScratch
 from colmatch.kernels.pbtree.blocks import visit_block
 from colmatch.kernels.pbtree.counts import begin_count, count_slots, miss_slots, note_span
 from colmatch.kernels.pbtree.pages import begin_of, child_of, first_key, item_at, items_below, key_at, last_item
@@ -213,7 +227,16 @@ def begin_row(attr, key, begin, end, top, task):
 
 
 @kernel
-def search_rows(cache, top, needed, rows, state, scratch, out, counters):
+def search_rows(
+    cache: Written[tuple[U32, I32, U8]],
+    top: int,
+    needed: U8,
+    rows: tuple[I64, I64, I64],
+    state: Written[I64],
+    scratch: Written[SearchScratch],
+    out: Written[Table[I64]],
+    counters: Written[I64],
+) -> None:
     """Searches and counts for rows of a batch, until a page is missing or ``out`` is full.
 
     Parameters
@@ -256,7 +279,16 @@ def search_rows(cache, top, needed, rows, state, scratch, out, counters):
 
 
 @kernel
-def match(index, preds, rows, start, stop, scratch, sink, counters):
+def match(
+    index: PbtreeIndex,
+    preds: Predicates,
+    rows: Written[Rows],
+    start: int,
+    stop: int,
+    scratch: Written[PbtreeScratch],
+    sink: Written[Sink],
+    counters: Written[I64],
+) -> int:
     """Matches rows ``start:stop``.
 
     Returns the first row not finished: ``stop``, unless the sink became full.

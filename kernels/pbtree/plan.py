@@ -8,7 +8,21 @@ lists of their own, IN several keys on one slot, of which an event meets one, NO
 import numpy as np
 
 from colmatch.kernels._jit import device, kernel
-from colmatch.kernels.layout import ATTR_MASK, FLAG_MULTI, FLAG_NONE, FLAG_RUN, KEY_MAX, KEY_MIN, REJECT
+from colmatch.kernels.layout import (
+    ATTR_MASK,
+    FLAG_MULTI,
+    FLAG_NONE,
+    FLAG_RUN,
+    I32,
+    I64,
+    KEY_MAX,
+    KEY_MIN,
+    REJECT,
+    U8,
+    U32,
+    Table,
+    Written,
+)
 from colmatch.kernels.pbtree import arrays as pb
 
 UNEQUAL_MOST = 8  # keys of a NOT IN that are counted; of more, it is verified
@@ -88,7 +102,18 @@ def enter_any(word, begin, end, low, high, out_tree, out_key, out_slot, n, slot)
 
 
 @kernel
-def plan_conjunctions(first, pred, jump_first, jump, interval, low, high, slot_of, needed, entries):
+def plan_conjunctions(
+    first: I64,
+    pred: Table[U32],
+    jump_first: I64,
+    jump: Table[I32],
+    interval: I64,
+    low: I64,
+    high: I64,
+    slot_of: U32,
+    needed: Written[U8],
+    entries: Written[tuple[I64, I64, U32]],
+) -> int:
     """Enters conjunctions into the lists. Returns how many entries that are.
 
     interval (P + 1), low, high : of ``predicates/keys.py``

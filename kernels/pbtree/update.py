@@ -8,6 +8,7 @@ for.
 import numpy as np
 
 from colmatch.kernels._jit import device, kernel
+from colmatch.kernels.layout import I64, U8, U32, Table, Written
 from colmatch.kernels.pbtree import arrays as pb
 from colmatch.kernels.pbtree.blocks import (
     class_for,
@@ -17,7 +18,7 @@ from colmatch.kernels.pbtree.blocks import (
     remove_from_block,
     total_of,
 )
-from colmatch.kernels.pbtree.editing import FREED, FRESH, WRONG, at, edit, end_operation, failed, take_page
+from colmatch.kernels.pbtree.editing import FREED, FRESH, WRONG, Pages, at, edit, end_operation, failed, take_page
 from colmatch.kernels.pbtree.large import delete_large, drain, insert_large
 from colmatch.kernels.pbtree.pages import key_at
 from colmatch.kernels.pbtree.small import entry_of, give_block, lead_to, take_block
@@ -140,7 +141,16 @@ def delete_small(pages, top, tree, which, key, slot):
 
 
 @kernel
-def apply(pages, top, inserts, tree, key, slot, begin, path):
+def apply(
+    pages: Written[Pages],
+    top: int,
+    inserts: Written[U8],
+    tree: Written[I64],
+    key: Written[I64],
+    slot: Written[U32],
+    begin: int,
+    path: Written[Table[I64]],
+) -> int:
     """Does operations from ``begin`` on: each inserts a slot into a list, or deletes it there.
 
     Returns the first that is not done: ``pages.state`` says what it missed.

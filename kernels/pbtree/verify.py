@@ -3,12 +3,20 @@
 import numpy as np
 
 from colmatch.kernels._jit import kernel
-from colmatch.kernels.layout import PREDICATES
+from colmatch.kernels.layout import I64, PREDICATES, U8, U32, Codes, Predicates, Written
 from colmatch.kernels.predicates import Event, conditions_of, conjunction_holds
 
 
 @kernel
-def verify_pairs(preds, codes, rows, pairs, scratch, held, counters):
+def verify_pairs(
+    preds: Predicates,
+    codes: Codes,
+    rows: tuple[I64, I64, I64],
+    pairs: tuple[I64, I64],
+    scratch: Written[tuple[U32, U32, U32]],
+    held: Written[U8],
+    counters: Written[I64],
+) -> None:
     """Writes 1 for each pair of row and conjunction that is true, 0 for others.
 
     Parameters

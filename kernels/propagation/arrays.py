@@ -16,7 +16,7 @@ are those of conjunctions without access predicate, which are always checked.
 
 from typing import Annotated, NamedTuple
 
-from colmatch.kernels.layout import F64, I64, U8, U32, U64
+from colmatch.kernels.layout import F64, I64, U8, U32, U64, Fixed
 
 # A slab of ``pool``
 NEXT, COLUMNS, SIZE = range(3)
@@ -66,12 +66,12 @@ class Estimates(NamedTuple):
     codes: F64  # (A) how many elementary intervals it has
     top: F64  # (A) highest code that a predicate has
     # Values of a sample of events, as ``kernels/window.py`` reads them; (0) without a sample
-    window: I64  # (W + 1)
-    window_first: I64  # (A + 1)
-    window_key: I64  # (W)
-    code_first: I64  # this and the next two as in ``layout.Codes``
-    bound: I64
-    label: U32
+    window: Fixed[I64]  # (W + 1)
+    window_first: Fixed[I64]  # (A + 1)
+    window_key: Fixed[I64]  # (W)
+    code_first: Fixed[I64]  # this and the next two as in ``layout.Codes``
+    bound: Fixed[I64]
+    label: Fixed[U32]
 
 
 class PropagationScratch(NamedTuple):

@@ -4,8 +4,20 @@ import numpy as np
 
 from colmatch.kernels._jit import kernel
 from colmatch.kernels.bits import ask_for
-from colmatch.kernels.layout import ATTR_MASK, CODE_MAX, FLAG_NONE, FLAG_RUN
-from colmatch.kernels.propagation.arrays import COLUMNS, HEADER, NEGATED, NEXT, PROGRAM, SIZE
+from colmatch.kernels.layout import (
+    ATTR_MASK,
+    CODE_MAX,
+    F64,
+    FLAG_NONE,
+    FLAG_RUN,
+    I64,
+    U32,
+    U64,
+    Predicates,
+    Table,
+    Written,
+)
+from colmatch.kernels.propagation.arrays import COLUMNS, HEADER, NEGATED, NEXT, PROGRAM, SIZE, Estimates
 from colmatch.kernels.propagation.predicates import (
     CLASS_OF_SEVERAL,
     WHAT,
@@ -22,7 +34,7 @@ NO_BIT = CODE_MAX  # of a program's predicate that is not indexed
 
 
 @kernel
-def highest_codes(preds, top):
+def highest_codes(preds: Predicates, top: Written[F64]) -> None:
     """Writes the highest code that predicates have, of each attribute: top (A) float64 is raised
     to it.
     """
@@ -36,7 +48,15 @@ def highest_codes(preds, top):
 
 
 @kernel
-def number_predicates(preds, start, estimates, key, slot, used, number):
+def number_predicates(
+    preds: Predicates,
+    start: int,
+    estimates: Written[Estimates],
+    key: Written[Table[U32]],
+    slot: Written[U32],
+    used: Written[I64],
+    number: Written[U32],
+) -> int:
     """Enters the predicates of conjunctions ``start`` onwards into ``key`` and the hash table
     ``slot``, and notes their bits.
 
@@ -85,7 +105,7 @@ def number_predicates(preds, start, estimates, key, slot, used, number):
 
 
 @kernel
-def fill_slots(preds, key, old, slot):
+def fill_slots(preds: Predicates, key: Written[Table[U32]], old: Written[U32], slot: Written[U32]) -> None:
     """Writes the hash table of the predicates that are in another one, or in a list of bits + 1.
     slot is written; it must be zero.
     """
@@ -103,7 +123,7 @@ def fill_slots(preds, key, old, slot):
 
 
 @kernel
-def classify(key, order):
+def classify(key: Written[Table[U32]], order: Written[I64]) -> None:
     """Attribute, class of width and lowest code of each predicate as one number: order (D) int64 is
     written.
 
@@ -119,7 +139,7 @@ def classify(key, order):
 
 
 @kernel
-def renumber(number, key, rank, out_key):
+def renumber(number: Written[U32], key: Written[Table[U32]], rank: Written[U32], out_key: Written[Table[U32]]) -> None:
     """Other bits for the same predicates: rank (D) bit -> its new one. number is rewritten,
     out_key (D, 3) written.
     """
@@ -133,7 +153,7 @@ def renumber(number, key, rank, out_key):
 
 
 @kernel
-def describe(preds, key, estimates, ranks):
+def describe(preds: Predicates, key: Written[Table[U32]], estimates: Written[Estimates], ranks: Written[F64]) -> int:
     """Writes the rank of each predicate: ranks (D).
 
     Returns how many intervals are entries of groups.
@@ -150,7 +170,15 @@ def describe(preds, key, estimates, ranks):
 
 
 @kernel
-def list_entries(preds, key, used, attr_class, lo, hi, bit):
+def list_entries(
+    preds: Predicates,
+    key: Written[Table[U32]],
+    used: int,
+    attr_class: Written[I64],
+    lo: Written[U32],
+    hi: Written[U32],
+    bit: Written[U32],
+) -> None:
     """Lists the intervals that are found by groups.
 
     attr_class (E) int64 = attribute * 64 + class, lo, hi and bit are written.
@@ -171,7 +199,7 @@ def list_entries(preds, key, used, attr_class, lo, hi, bit):
 
 
 @kernel
-def choose(preds, number, ranks, access):
+def choose(preds: Predicates, number: Written[U32], ranks: Written[F64], access: Written[I64]) -> None:
     """Chooses what each conjunction stands under.
 
     access (C) int64 = 2^32 * (bit of its access predicate + 1, or 0) + number of its remaining
@@ -198,7 +226,15 @@ def choose(preds, number, ranks, access):
 
 
 @kernel
-def fill_pool(preds, number, access, order, pool, slab, bits):
+def fill_pool(
+    preds: Predicates,
+    number: Written[U32],
+    access: Written[I64],
+    order: Written[I64],
+    pool: Written[U32],
+    slab: Written[U32],
+    bits: Written[U64],
+) -> int:
     """Writes slabs, those of one access predicate one behind the other. pool, slab (D),
     bits are written; they must be zero.
 

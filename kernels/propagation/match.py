@@ -14,9 +14,10 @@ import numpy as np
 
 from colmatch.kernels._jit import device, kernel
 from colmatch.kernels.bits import ask_for, ctz, popcount, without_lowest
-from colmatch.kernels.layout import CANDIDATES, CONJUNCTIONS, NODES, PREDICATES
+from colmatch.kernels.layout import CANDIDATES, CONJUNCTIONS, I64, NODES, PREDICATES, Predicates, Rows, Sink, Written
 from colmatch.kernels.predicates import Event, clear, conditions_of, program_accepts, spread
 from colmatch.kernels.propagation import arrays as pr
+from colmatch.kernels.propagation.arrays import PropagationIndex, PropagationScratch
 from colmatch.kernels.propagation.predicates import plain_home
 from colmatch.kernels.search import first_at_least
 from colmatch.kernels.sink import FILL, emit, stops
@@ -213,7 +214,16 @@ def check_slabs(index, preds, event, row, words, scratch, sink, counters):
 
 
 @kernel
-def match(index, preds, rows, start, stop, scratch, sink, counters):
+def match(
+    index: PropagationIndex,
+    preds: Predicates,
+    rows: Written[Rows],
+    start: int,
+    stop: int,
+    scratch: Written[PropagationScratch],
+    sink: Written[Sink],
+    counters: Written[I64],
+) -> int:
     """Matches rows ``start:stop``.
 
     Returns the first row not finished: ``stop``, unless the sink became full.

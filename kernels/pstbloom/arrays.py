@@ -16,7 +16,7 @@ the signature of nobody.
 
 from typing import Annotated, NamedTuple
 
-from colmatch.kernels.layout import F64, I64, U8, U32, U64
+from colmatch.kernels.layout import F64, I64, U8, U32, U64, Fixed
 from colmatch.kernels.pstree.arrays import CUT_WORDS, INNER_WORDS, OWN, SPACE_WORDS, TREE_WORDS, WALK_WORDS
 
 # ``state``
@@ -61,9 +61,9 @@ class PSTBloom(NamedTuple):
     common: U32  # (A) predicates that an attribute has had, deleted ones included
     # Values of a sample of events, as ``kernels/window.py`` reads them, while access predicates are
     # chosen by these; else (0)
-    window: I64  # (W + 1)
-    window_first: I64  # (A + 1)
-    window_key: I64  # (W)
+    window: Fixed[I64]  # (W + 1)
+    window_first: Fixed[I64]  # (A + 1)
+    window_key: Fixed[I64]  # (W)
 
 
 class Work(NamedTuple):

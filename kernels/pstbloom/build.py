@@ -3,17 +3,32 @@
 import numpy as np
 
 from colmatch.kernels._jit import device, kernel
-from colmatch.kernels.layout import ATTR_MASK
-from colmatch.kernels.pstbloom.arrays import CELL_SIGNED, EVERYBODY, SIGNED, STRIDE, WORDS
+from colmatch.kernels.layout import ATTR_MASK, I64, U32, Codes, Predicates, Table, Written
+from colmatch.kernels.pstbloom.arrays import CELL_SIGNED, EVERYBODY, SIGNED, STRIDE, WORDS, PSTBloom, Work
 from colmatch.kernels.pstbloom.sign import sign_cells, sign_rows
 from colmatch.kernels.pstree.arrays import ALWAYS, CELLS, COUNT, FANOUT, LIST, NONE, PREDS, RESERVED, SPACES
-from colmatch.kernels.pstree.build import count_run, rows_of
+from colmatch.kernels.pstree.build import choose_each, count_run, rows_of
 from colmatch.kernels.pstree.choose import ACCESS, BY_CELL, BY_SPACE, PRESENT, is_placed
 from colmatch.kernels.pstree.intervals import cells_within, interval_of, intervals_of
 
 
 @kernel
-def count_lists(tree, preds, codes, row, covers, lists):
+def choose_all(
+    tree: Written[PSTBloom], preds: Predicates, codes: Codes, work: Written[Work], key: Written[I64]
+) -> None:
+    """Chooses the access predicates, and writes keys by which conjunctions are to be ordered."""
+    choose_each(tree, preds, codes, work, key)
+
+
+@kernel
+def count_lists(
+    tree: Written[PSTBloom],
+    preds: Predicates,
+    codes: Codes,
+    row: Written[U32],
+    covers: Written[I64],
+    lists: Written[I64],
+) -> int:
     """Counts the predicates of each space, and what its list is to have.
 
     Writes ``PREDS`` and ``LIST``, where it begins. covers, lists (S + 1) int64 : zeros on entry.
@@ -57,7 +72,9 @@ def count_lists(tree, preds, codes, row, covers, lists):
 
 
 @kernel
-def fill_all(tree, preds, codes, next, row):
+def fill_all(
+    tree: Written[PSTBloom], preds: Predicates, codes: Codes, next: Written[Table[U32]], row: Written[U32]
+) -> None:
     """Writes the lists that were counted, and the signatures, which are all zero.
 
     next (C, 2) uint32 : what an entry has of each conjunction

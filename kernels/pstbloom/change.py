@@ -11,8 +11,9 @@ import numpy as np
 
 from colmatch.kernels._jit import device, kernel
 from colmatch.kernels.geometry import required_end
-from colmatch.kernels.layout import ATTR_MASK
+from colmatch.kernels.layout import ATTR_MASK, I64, Codes, Predicates, Written
 from colmatch.kernels.pstbloom import arrays as psb
+from colmatch.kernels.pstbloom.arrays import PSTBloom, Work
 from colmatch.kernels.pstbloom.sign import clear_cell, clear_space, sign_cells, sign_spaces
 from colmatch.kernels.pstree import arrays as ps
 from colmatch.kernels.pstree.change import (
@@ -152,7 +153,7 @@ def _enter_cells(tree, preds, work, c, p):
 
 
 @kernel
-def enter(tree, preds, codes, work, end):
+def enter(tree: Written[PSTBloom], preds: Predicates, codes: Codes, work: Written[Work], end: int) -> bool:
     """Enters conjunctions up to ``end``, from ``work.left`` on. Says whether there was room."""
     left = work.left  # how this goes on stands in psthash/change.py as well
     while left[psb.GOES_NEXT] < end:
@@ -244,7 +245,7 @@ def _leave_cells(tree, preds, c, p):
 
 
 @kernel
-def remove(tree, preds, conjunctions):
+def remove(tree: Written[PSTBloom], preds: Predicates, conjunctions: Written[I64]) -> None:
     """Takes conjunctions out; those that are not there are passed over."""
     for c in conjunctions:
         if not tree.at[c]:

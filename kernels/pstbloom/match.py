@@ -8,9 +8,9 @@ import numpy as np
 
 from colmatch.kernels._jit import device, kernel
 from colmatch.kernels.bits import ask_for
-from colmatch.kernels.layout import ATTR_MASK, CONJUNCTIONS, NODES
+from colmatch.kernels.layout import ATTR_MASK, CONJUNCTIONS, I64, NODES, Predicates, Rows, Sink, Written
 from colmatch.kernels.predicates import clear, spread
-from colmatch.kernels.pstbloom.arrays import CELL_WORDS, EVERYBODY, SPACES_FROM, STRIDE, WORDS
+from colmatch.kernels.pstbloom.arrays import CELL_WORDS, EVERYBODY, SPACES_FROM, STRIDE, WORDS, PSTBloom, Scratch
 from colmatch.kernels.pstbloom.sign import first_of_cell
 from colmatch.kernels.pstree.arrays import ALWAYS, CELLS, COUNT, FOUND, LIST, NONE
 from colmatch.kernels.pstree.choose import ACCESS
@@ -114,7 +114,16 @@ def _that_can(conj, one, two, n, place, signature, mask, first, probe):
 
 
 @kernel
-def match(index, preds, rows, start, stop, scratch, sink, counters):
+def match(
+    index: PSTBloom,
+    preds: Predicates,
+    rows: Written[Rows],
+    start: int,
+    stop: int,
+    scratch: Written[Scratch],
+    sink: Written[Sink],
+    counters: Written[I64],
+) -> int:
     """Matches rows ``start:stop``.
 
     Returns the first row not finished: ``stop``, unless the sink became full.

@@ -3,8 +3,9 @@
 import numpy as np
 
 from colmatch.kernels._jit import device, kernel
-from colmatch.kernels.layout import ATTR_MASK
+from colmatch.kernels.layout import ATTR_MASK, Predicates, Written
 from colmatch.kernels.pstbloom import arrays as psb
+from colmatch.kernels.pstbloom.arrays import PSTBloom
 from colmatch.kernels.pstree.arrays import FANOUT, NEXT
 from colmatch.kernels.pstree.change import run_of
 from colmatch.kernels.pstree.choose import ACCESS, BY_CELL, BY_SPACE, PRESENT
@@ -71,7 +72,7 @@ def clear_cell(signature, state, a, i):
 
 
 @kernel
-def sign_all(tree, preds):
+def sign_all(tree: Written[PSTBloom], preds: Predicates) -> None:
     """Makes the signatures anew, which are all zero, of the conjunctions that are there."""
     tree.sign[psb.EVERYBODY] = ~np.uint64(0)
     words, stride = np.uint64(tree.state[psb.WORDS]), np.uint64(tree.state[psb.STRIDE])

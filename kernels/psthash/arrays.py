@@ -11,7 +11,7 @@ from it is theirs, too. Cells are never cut and have none.
 
 from typing import Annotated, NamedTuple
 
-from colmatch.kernels.layout import F64, I64, U8, U32, U64
+from colmatch.kernels.layout import F64, I64, U8, U32, U64, Fixed
 from colmatch.kernels.pstree import arrays as ps
 
 DIMENSIONS_MOST = 4
@@ -61,9 +61,9 @@ class PSTHash(NamedTuple):
     common: U32  # (A) predicates that an attribute has had, deleted ones included
     # Values of a sample of events, as ``kernels/window.py`` reads them, while access predicates are
     # chosen by these; else (0)
-    window: I64  # (W + 1)
-    window_first: I64  # (A + 1)
-    window_key: I64  # (W)
+    window: Fixed[I64]  # (W + 1)
+    window_first: Fixed[I64]  # (A + 1)
+    window_key: Fixed[I64]  # (W)
 
 
 class Work(NamedTuple):

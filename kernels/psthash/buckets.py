@@ -4,8 +4,9 @@ import numpy as np
 
 from colmatch.kernels._jit import device, kernel
 from colmatch.kernels.bits import mix
-from colmatch.kernels.layout import ATTR_MASK
+from colmatch.kernels.layout import ATTR_MASK, Written
 from colmatch.kernels.psthash import arrays as psh
+from colmatch.kernels.psthash.arrays import PSTHash
 from colmatch.kernels.pstree.arrays import CELLS, FANOUT, NEXT, NONE
 from colmatch.kernels.pstree.change import run_of
 from colmatch.kernels.pstree.choose import ACCESS, BY_CELL
@@ -38,7 +39,7 @@ def _note(bucket, slot, b):
 
 
 @kernel
-def note_buckets(tree):
+def note_buckets(tree: Written[PSTHash]) -> None:
     """Enters all buckets into the hash table anew, which is empty."""
     tree.state[psh.SLOTS] = 0
     for b in range(tree.state[psh.BUCKETS]):

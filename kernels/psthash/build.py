@@ -4,10 +4,20 @@ import numpy as np
 
 from colmatch.kernels._jit import device, kernel
 from colmatch.kernels.bits import ask_for
-from colmatch.kernels.layout import ATTR_MASK
-from colmatch.kernels.psthash.arrays import BUCKET, BUCKET_COUNT, BUCKET_LIST, BUCKET_WORDS, BUCKETS, DIMENSIONS_MOST
+from colmatch.kernels.layout import ATTR_MASK, I64, U32, Codes, Predicates, Table, Written
+from colmatch.kernels.psthash.arrays import (
+    BUCKET,
+    BUCKET_COUNT,
+    BUCKET_LIST,
+    BUCKET_WORDS,
+    BUCKETS,
+    DIMENSIONS_MOST,
+    PSTHash,
+    Work,
+)
 from colmatch.kernels.psthash.buckets import collect, lacks_buckets, make_bucket, place_of
 from colmatch.kernels.pstree.arrays import ALWAYS, CELLS, COUNT, FANOUT, LIST, NONE, PREDS, SPACES
+from colmatch.kernels.pstree.build import choose_each
 from colmatch.kernels.pstree.change import run_of
 from colmatch.kernels.pstree.choose import ACCESS, BY_CELL, DIMENSIONS, is_placed
 from colmatch.kernels.pstree.intervals import cells_within, interval_of, intervals_of
@@ -19,7 +29,13 @@ ALONE, DONE = -1, -2
 
 
 @kernel
-def count_members(tree, preds, buckets):
+def choose_all(tree: Written[PSTHash], preds: Predicates, codes: Codes, work: Written[Work], key: Written[I64]) -> None:
+    """Chooses the access predicates, and writes keys by which conjunctions are to be ordered."""
+    choose_each(tree, preds, codes, work, key)
+
+
+@kernel
+def count_members(tree: Written[PSTHash], preds: Predicates, buckets: Written[I64]) -> None:
     """Counts the predicates of each space and cell, and its members.
 
     buckets (C + 1) int64 : written, in how many buckets all conjunctions before each are.
@@ -97,7 +113,15 @@ def _make_listed(tree, bucket, key, n):
 
 
 @kernel
-def count_buckets(tree, preds, work, first, bucket, key, begin):
+def count_buckets(
+    tree: Written[PSTHash],
+    preds: Predicates,
+    work: Written[Work],
+    first: Written[I64],
+    bucket: Written[U32],
+    key: Written[Table[I64]],
+    begin: int,
+) -> int:
     """Makes the buckets of conjunctions from ``begin`` on, and counts what they are to have.
 
     first (C + 1) : as ``count_members`` left it; bucket (first[C]) uint32 : written. key (N, 3)
@@ -126,7 +150,7 @@ def count_buckets(tree, preds, work, first, bucket, key, begin):
 
 
 @kernel
-def begin_lists(tree):
+def begin_lists(tree: Written[PSTHash]) -> int:
     """Writes where the lists that were counted begin. Returns how many entries there are."""
     n = np.int64(0)
     for s in range(tree.state[SPACES]):
@@ -143,7 +167,9 @@ def begin_lists(tree):
 
 
 @kernel
-def fill_lists(tree, preds, next, first, bucket):
+def fill_lists(
+    tree: Written[PSTHash], preds: Predicates, next: Written[Table[U32]], first: Written[I64], bucket: Written[U32]
+) -> None:
     """Writes the lists, whose room is there.
 
     next (C, 2) uint32 : what an entry has of each conjunction. first, bucket : as ``count_buckets``

@@ -10,8 +10,9 @@ Dense Workloads", and its section 6.2 for what a split copies.
 import numpy as np
 
 from colmatch.kernels._jit import device, kernel
-from colmatch.kernels.layout import ATTR_MASK
+from colmatch.kernels.layout import ATTR_MASK, I64, Codes, Predicates, Written
 from colmatch.kernels.psthash import arrays as psh
+from colmatch.kernels.psthash.arrays import PSTHash, Work
 from colmatch.kernels.psthash.buckets import collect, find_nth, free_empty, lacks_buckets, make_nth
 from colmatch.kernels.pstree import arrays as ps
 from colmatch.kernels.pstree.change import (
@@ -166,7 +167,7 @@ def _enter_cells(tree, preds, work, p):
 
 
 @kernel
-def enter(tree, preds, codes, work, end):
+def enter(tree: Written[PSTHash], preds: Predicates, codes: Codes, work: Written[Work], end: int) -> bool:
     """Enters conjunctions up to ``end``, from ``work.left`` on. Says whether there was room."""
     left = work.left  # how this goes on stands in pstbloom/change.py as well
     while left[psh.GOES_NEXT] < end:
@@ -250,7 +251,7 @@ def _leave_cells(tree, preds, p):
 
 
 @kernel
-def remove(tree, preds, work, conjunctions):
+def remove(tree: Written[PSTHash], preds: Predicates, work: Written[Work], conjunctions: Written[I64]) -> None:
     """Takes conjunctions out; those that are not there are passed over."""
     for c in conjunctions:
         if not tree.at[c]:

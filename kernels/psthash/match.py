@@ -9,9 +9,10 @@ import numpy as np
 from colmatch.kernels._jit import device, inlined, kernel
 from colmatch.kernels.bits import ask_for
 from colmatch.kernels.geometry import attribute_bit
-from colmatch.kernels.layout import ATTR_MASK, CONJUNCTIONS, NODES
+from colmatch.kernels.layout import ATTR_MASK, CONJUNCTIONS, I64, NODES, Predicates, Rows, Sink, Written
 from colmatch.kernels.predicates import clear, spread
 from colmatch.kernels.psthash import arrays as psh
+from colmatch.kernels.psthash.arrays import PSTHash, Scratch
 from colmatch.kernels.psthash.buckets import place_of
 from colmatch.kernels.pstree.arrays import ALWAYS, CELLS, COUNT, FOUND, LIST, NONE
 from colmatch.kernels.pstree.intervals import cell_of
@@ -126,7 +127,16 @@ def _that_can(entry, begin, end, table, conj, n, first):
 
 
 @kernel
-def match(index, preds, rows, start, stop, scratch, sink, counters):
+def match(
+    index: PSTHash,
+    preds: Predicates,
+    rows: Written[Rows],
+    start: int,
+    stop: int,
+    scratch: Written[Scratch],
+    sink: Written[Sink],
+    counters: Written[I64],
+) -> int:
     """Matches rows ``start:stop``.
 
     Returns the first row not finished: ``stop``, unless the sink became full.

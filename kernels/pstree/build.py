@@ -8,8 +8,21 @@ import numpy as np
 
 from colmatch.kernels._jit import device, kernel
 from colmatch.kernels.geometry import boundaries_below, code_from
-from colmatch.kernels.layout import ATTR_MASK
-from colmatch.kernels.pstree.arrays import BASE, CELL_USES, CELLS, ENDS, FANOUT, FIRST, LAST, NONE, SHIFT, START, USES
+from colmatch.kernels.layout import ATTR_MASK, I64, U32, Codes, Predicates, Table, Written
+from colmatch.kernels.pstree.arrays import (
+    BASE,
+    CELL_USES,
+    CELLS,
+    ENDS,
+    FANOUT,
+    FIRST,
+    LAST,
+    NONE,
+    SHIFT,
+    START,
+    USES,
+    PSTree,
+)
 from colmatch.kernels.pstree.change import begin_attribute, cut_at
 from colmatch.kernels.pstree.choose import ACCESS, BY_CELL, BY_SPACE, PRESENT, choose
 from colmatch.kernels.pstree.intervals import interval_of, intervals_of
@@ -19,7 +32,7 @@ LAST_KEY = 2**63 - 1
 
 
 @kernel
-def place_cells(tree, code_first, label):
+def place_cells(tree: Written[Table[U32]], code_first: I64, label: U32) -> None:
     """Places the cells of attributes that have none, from the lowest code to the highest.
 
     tree (A, 8) : BASE and SHIFT are written
@@ -39,7 +52,7 @@ def place_cells(tree, code_first, label):
 
 
 @kernel
-def count_predicates(pred, begin, end, common):
+def count_predicates(pred: Table[U32], begin: int, end: int, common: Written[U32]) -> None:
     """Counts the predicates ``begin:end`` by attribute.
 
     common (A) uint32 : added to
@@ -48,9 +61,11 @@ def count_predicates(pred, begin, end, common):
         common[np.int64(pred[p, 0]) & ATTR_MASK] += np.uint32(1)
 
 
-@kernel
-def choose_all(tree, preds, codes, work, key):
+@device
+def choose_each(tree, preds, codes, work, key):
     """Chooses the access predicates, and writes keys by which conjunctions are to be ordered.
+
+    Each kind has a kernel of it, for its own tables.
 
     A key is the first access attribute, and where its predicate begins. So the conjunctions of one
     space are neighbours.
@@ -70,7 +85,7 @@ def choose_all(tree, preds, codes, work, key):
 
 
 @kernel
-def reorder_probes(first, order, probe, to):
+def reorder_probes(first: I64, order: Written[U32], probe: Written[U32], to: Written[U32]) -> None:
     """Writes ``probe`` (P) of conjunctions in another order, (C) uint32, to an array of its own."""
     n = 0
     for c in order:
@@ -80,7 +95,9 @@ def reorder_probes(first, order, probe, to):
 
 
 @kernel
-def count_ends(preds, codes, probe, uses, ends):
+def count_ends(
+    preds: Predicates, codes: Codes, probe: Written[U32], uses: Written[Table[I64]], ends: Written[I64]
+) -> None:
     """Counts the predicates that are to have spaces, those with cells, and where the former end.
 
     uses (A, 2), ends (B) int64 : zeros on entry; of attributes, and of boundaries
@@ -106,7 +123,14 @@ def count_ends(preds, codes, probe, uses, ends):
 
 
 @kernel
-def make_spaces(tree, codes, uses, ends, row, progress):
+def make_spaces(
+    tree: Written[PSTree],
+    codes: Codes,
+    uses: Written[Table[I64]],
+    ends: Written[I64],
+    row: Written[U32],
+    progress: Written[I64],
+) -> bool:
     """Makes the spaces and cells that predicates have. Says whether there was room.
 
     uses, ends : as ``count_ends`` left them. row (B) uint32 : written, the space that has each
@@ -135,7 +159,7 @@ def make_spaces(tree, codes, uses, ends, row, progress):
 
 
 @kernel
-def make_cells(tree, uses):
+def make_cells(tree: Written[PSTree], uses: Written[Table[I64]]) -> bool:
     """Makes the cells of attributes. Says whether there was room."""
     for a in range(len(uses)):
         if uses[a, 1] > 0 and tree.tree[a, CELLS] == NONE:

@@ -21,17 +21,44 @@ about one nanosecond a subscription.
 import numpy as np
 
 from colmatch.kernels._jit import brief, device, kernel
-from colmatch.kernels.layout import ATTR_MASK, CANDIDATES, CODE_MAX, CONJUNCTIONS, PREDICATES, REJECT
+from colmatch.kernels.layout import (
+    ATTR_MASK,
+    CANDIDATES,
+    CODE_MAX,
+    CONJUNCTIONS,
+    I32,
+    I64,
+    PREDICATES,
+    REJECT,
+    U32,
+    Predicates,
+    Rows,
+    Sink,
+    Table,
+    Written,
+)
 from colmatch.kernels.predicates import clear, conditions_of, conjunction_holds, hull, spread
-from colmatch.kernels.scan.arrays import HEAD_BLOCK, HEADS, ROW_BLOCK
+from colmatch.kernels.scan.arrays import HEAD_BLOCK, HEADS, ROW_BLOCK, ScanIndex, ScanScratch
 from colmatch.kernels.scan.tiles import match_tile
 from colmatch.kernels.sink import FILL, emit, is_decided, roll_back, stops
 from colmatch.kernels.tiles import TILE_LEAST, TILE_ROWS
 
 
 def _enter_heads(
-    known_head, known_second, first, pred, run_lo, run_hi, jump_first, jump, labelled, begin, end, head, second
-):
+    known_head: Table[U32],
+    known_second: Table[U32],
+    first: I64,
+    pred: Table[U32],
+    run_lo: U32,
+    run_hi: U32,
+    jump_first: I64,
+    jump: Table[I32],
+    labelled: bool,
+    begin: int,
+    end: int,
+    head: Written[Table[U32]],
+    second: Written[Table[U32]],
+) -> None:
     """Writes what is tested first of the conjunctions up to ``end``; of the first ``begin`` it is
     known. The arrays between are those of ``layout.Predicates``.
 
@@ -105,7 +132,16 @@ def survivors(head, second, begin, end, table, survivor):
 
 
 @kernel
-def match(index, preds, rows, start, stop, scratch, sink, counters):
+def match(
+    index: ScanIndex,
+    preds: Predicates,
+    rows: Written[Rows],
+    start: int,
+    stop: int,
+    scratch: Written[ScanScratch],
+    sink: Written[Sink],
+    counters: Written[I64],
+) -> int:
     """Matches rows ``start:stop``.
 
     Returns the first row not finished: ``stop``, unless the sink became full.

@@ -3,10 +3,10 @@
 import numpy as np
 
 from colmatch.kernels._jit import device, kernel
-from colmatch.kernels.layout import CANDIDATES, CONJUNCTIONS, PREDICATES
-from colmatch.kernels.meets import clear_ends, conjunction_meets, spread_ends
+from colmatch.kernels.layout import CANDIDATES, CONJUNCTIONS, I64, PREDICATES, Predicates, Rows, Sink, Written
+from colmatch.kernels.meets import Meeting, clear_ends, conjunction_meets, spread_ends
 from colmatch.kernels.predicates import conditions_of
-from colmatch.kernels.scan.arrays import HEAD_BLOCK, HEADS, ROW_BLOCK
+from colmatch.kernels.scan.arrays import HEAD_BLOCK, HEADS, ROW_BLOCK, ScanIndex, ScanScratch
 from colmatch.kernels.sink import FILL, emit, is_decided, stops
 
 
@@ -31,7 +31,18 @@ def _that_meet(head, second, begin, end, low, high, survivor):
 
 
 @kernel
-def match_ranges(index, preds, low, high, start, stop, scratch, meeting, sink, counters):
+def match_ranges(
+    index: ScanIndex,
+    preds: Predicates,
+    low: Written[Rows],
+    high: Written[Rows],
+    start: int,
+    stop: int,
+    scratch: Written[ScanScratch],
+    meeting: Written[Meeting],
+    sink: Written[Sink],
+    counters: Written[I64],
+) -> int:
     """Matches rows ``start:stop``.
 
     Returns the first row not finished: ``stop``, unless the sink became full.

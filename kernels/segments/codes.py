@@ -4,10 +4,21 @@ A boundary that no predicate has any more is left out, so the codes are those of
 """
 
 from colmatch.kernels._jit import kernel
+from colmatch.kernels.layout import I64, U8, Written
 
 
 @kernel
-def merge_boundaries(first, bound, new_first, new_bound, used, out_first, out, moved, place):
+def merge_boundaries(
+    first: I64,
+    bound: I64,
+    new_first: I64,
+    new_bound: I64,
+    used: U8,
+    out_first: Written[I64],
+    out: Written[I64],
+    moved: Written[I64],
+    place: Written[I64],
+) -> int:
     """Merges the boundaries of A attributes with those of others that are used.
 
     Returns how many there are: out and out_first (A + 1) are written, and where each has come to

@@ -3,11 +3,12 @@
 import numpy as np
 
 from colmatch.kernels._jit import brief, kernel
+from colmatch.kernels.layout import I64, U64, Written
 from colmatch.kernels.sink import is_deleted
 
 
 @brief
-def drop_deleted(deleted_bits, few, numbers):
+def drop_deleted(deleted_bits: U64, few: I64, numbers: Written[I64]) -> int:
     """Writes -1 for each number whose bit is set, or that is one of a few.
 
     Returns how many others are left.
@@ -27,7 +28,7 @@ def drop_deleted(deleted_bits, few, numbers):
 
 
 @kernel
-def mark_deleted(deleted_bits, numbers, bits):
+def mark_deleted(deleted_bits: U64, numbers: I64, bits: Written[U64]) -> None:
     """Writes the bits of ``deleted_bits`` and those of some numbers to ``bits`` (at least W)."""
     for w in range(len(bits)):
         bits[w] = deleted_bits[w] if w < len(deleted_bits) else np.uint64(0)
@@ -36,7 +37,7 @@ def mark_deleted(deleted_bits, numbers, bits):
 
 
 @kernel
-def spare(numbers, bits):
+def spare(numbers: I64, bits: Written[U64]) -> None:
     """Clears the bits of some numbers (N) int64 among ``bits`` (W) uint64."""
     for i in range(len(numbers)):
         bits[numbers[i] >> 6] &= ~(np.uint64(1) << np.uint64(numbers[i] & 63))

@@ -3,11 +3,13 @@
 import numpy as np
 
 from colmatch.kernels._jit import device, kernel
-from colmatch.kernels.layout import ATTR_MASK, FLAG_RUN, KEY_MAX, KEY_MIN
+from colmatch.kernels.layout import ATTR_MASK, FLAG_RUN, I64, KEY_MAX, KEY_MIN, Predicates, Written
 
 
 @kernel
-def write_intervals(first, bound, is_code, preds, begin, low, high):
+def write_intervals(
+    first: I64, bound: I64, is_code: bool, preds: Predicates, begin: I64, low: Written[I64], high: Written[I64]
+) -> None:
     """Writes the closed intervals of predicates, those of each behind the others.
 
     first (A + 1), bound (B) : boundaries that codes are of, as in ``layout.Codes``

@@ -3,7 +3,7 @@
 import numpy as np
 
 from colmatch.kernels._jit import device, kernel
-from colmatch.kernels.layout import ATTR_MASK, FLAG_RUN
+from colmatch.kernels.layout import ATTR_MASK, FLAG_RUN, I64, U8, U32, Predicates, Table, Written
 
 
 @device
@@ -18,7 +18,7 @@ def _mark(low, high, begin, end, used):
 
 
 @kernel
-def mark_boundaries(preds, conjunctions, first, used):
+def mark_boundaries(preds: Predicates, conjunctions: U32, first: I64, used: Written[U8]) -> tuple[int, int]:
     """Marks the boundaries that some conjunctions have: used (B) uint8, zero before.
 
     Returns one more than the highest attribute that they have, and how many intervals of predicates
@@ -56,7 +56,16 @@ def _highest(high, begin, end, out_begin, out_end, place):
 
 
 @kernel
-def recode_predicates(preds, conjunctions, at, first, place, code_first, runs, out):
+def recode_predicates(
+    preds: Predicates,
+    conjunctions: U32,
+    at: I64,
+    first: I64,
+    place: I64,
+    code_first: I64,
+    runs: int,
+    out: Written[tuple[Table[U32], U32, U32]],
+) -> int:
     """Gives predicates of a segment dense codes among all boundaries for those among its own.
 
     Returns how far intervals are written.

@@ -7,12 +7,15 @@ of each of these. A section begins with a word of its own.
 import numpy as np
 
 from colmatch.kernels._jit import kernel
+from colmatch.kernels.layout import I64, U8, U32, Table, Written
 
 HEAD = 3  # words before the sizes of sections: length, low and high half of the bits
 
 
 @kernel
-def write_records(data, begin, places, sizes, first, words, out):
+def write_records(
+    data: U8, begin: Written[I64], places: I64, sizes: Table[I64], first: I64, words: Written[U32], out: Written[U8]
+) -> None:
     """Writes records out of their sections.
 
     data (D) uint8 : the first section of all records, then the second, and so on
@@ -43,7 +46,7 @@ def write_records(data, begin, places, sizes, first, words, out):
 
 
 @kernel
-def check_records(words, first, sections):
+def check_records(words: U32, first: I64, sections: int) -> int:
     """Checks that records are as long as their heads say, and have none but the known sections.
 
     Returns a bit for each section that some record has, or -1 where one is not so.
@@ -72,7 +75,7 @@ def check_records(words, first, sections):
 
 
 @kernel
-def find_section(words, first, place, start, size):
+def find_section(words: U32, first: I64, place: int, start: Written[I64], size: Written[I64]) -> None:
     """Writes the byte where a section begins in each record, and its bytes: 0 where it has none.
 
     words, first : as for ``check_records``; place : bit of the section

@@ -12,8 +12,9 @@ from typing import NamedTuple
 import numpy as np
 
 from colmatch.kernels._jit import device, kernel
-from colmatch.kernels.layout import ACCEPT, I64, REJECT
+from colmatch.kernels.layout import ACCEPT, I64, REJECT, Written
 from colmatch.kernels.sql import arrays as sq
+from colmatch.kernels.sql.arrays import Cut, Made, Meanings, Phrases
 
 LEAF, TRUE, FALSE = 2, 3, 4  # kinds of nodes beside EVERY and EITHER
 COUNTLESS = 1 << 40
@@ -472,7 +473,16 @@ def make_parts(nodes, root, text, meanings, limits, made, filled):
 
 
 @kernel
-def assemble_texts(cut, start, phrases, meanings, limits, nodes, made, filled):
+def assemble_texts(
+    cut: Written[Cut],
+    start: int,
+    phrases: Written[Phrases],
+    meanings: Written[Meanings],
+    limits: Written[I64],
+    nodes: Written[Nodes],
+    made: Written[Made],
+    filled: Written[I64],
+) -> int:
     """Makes conjunctions of texts from ``start`` on.
 
     Parameters

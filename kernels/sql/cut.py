@@ -10,7 +10,9 @@ import numpy as np
 
 from colmatch.kernels._jit import device, kernel
 from colmatch.kernels.bits import mix
+from colmatch.kernels.layout import I32, I64, U8, Written
 from colmatch.kernels.sql import arrays as sq
+from colmatch.kernels.sql.arrays import Cut, Phrases
 
 LINK = -16
 QUOTE, DOUBLE_QUOTE, BACKTICK, BACKSLASH = 39, 34, 96, 92
@@ -261,7 +263,7 @@ def hash_shape(shape, w, end):
 
 
 @kernel
-def enter_phrases(phrases, count):
+def enter_phrases(phrases: Written[Phrases], count: int) -> None:
     """Enters all phrases into a table that is empty."""
     mask = len(phrases.slot) - 1
     for phrase in range(count):
@@ -419,7 +421,15 @@ def cut_text(data, i, end, kinds, phrases, count, cut, t, n):
 
 
 @kernel
-def cut_texts(data, offset, start, kinds, phrases, cut, filled):
+def cut_texts(
+    data: U8,
+    offset: I32,
+    start: int,
+    kinds: Written[U8],
+    phrases: Written[Phrases],
+    cut: Written[Cut],
+    filled: Written[I64],
+) -> int:
     """Cuts the texts ``data[offset[i]:offset[i + 1]]`` from ``start`` on.
 
     Parameters

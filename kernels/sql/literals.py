@@ -1,6 +1,7 @@
 """Literals that were cut -> columns of texts."""
 
 from colmatch.kernels._jit import device, kernel
+from colmatch.kernels.layout import I64, U8, Written
 from colmatch.kernels.sql.arrays import ESCAPED, STRINGS
 
 COMMA, QUOTE, BACKSLASH = 44, 39, 92
@@ -40,7 +41,15 @@ def copy_string(data, at, end, escaped, out, size):
 
 
 @kernel
-def copy_literals(data, begin, end, mark, which, offset, out):
+def copy_literals(
+    data: U8,
+    begin: Written[I64],
+    end: Written[I64],
+    mark: Written[U8],
+    which: Written[I64],
+    offset: Written[I64],
+    out: Written[U8],
+) -> None:
     """Copies what some literals stand for, one after the other.
 
     which (n) : their numbers; offset (n + 1) : written
@@ -80,7 +89,9 @@ def next_member(data, at, end, strings):
 
 
 @kernel
-def count_members(data, begin, end, mark, which, members):
+def count_members(
+    data: U8, begin: Written[I64], end: Written[I64], mark: Written[U8], which: Written[I64], members: Written[I64]
+) -> int:
     """Writes how many members each of some lists has. Returns the bytes of all."""
     size = 0
     for i in range(len(which)):
@@ -95,7 +106,15 @@ def count_members(data, begin, end, mark, which, members):
 
 
 @kernel
-def copy_members(data, begin, end, mark, which, offset, out):
+def copy_members(
+    data: U8,
+    begin: Written[I64],
+    end: Written[I64],
+    mark: Written[U8],
+    which: Written[I64],
+    offset: Written[I64],
+    out: Written[U8],
+) -> None:
     """Copies what the members of some lists stand for, one after the other; ``offset`` (members +
     1) is written.
     """

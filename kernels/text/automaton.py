@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from colmatch.kernels._jit import device, kernel
-from colmatch.kernels.layout import I32, I64, U8
+from colmatch.kernels.layout import I32, I64, U8, Fixed, Written
 
 CLASSES, LONGEST = 0, 1
 
@@ -33,13 +33,13 @@ class Links(NamedTuple):
 
     fail: I32  # (N) node of the longest proper suffix of the node's text
     hit: I32  # (N) first node, from this one along ``fail``, whose text is a literal; -1 when there is none
-    kind: U8  # (256) byte -> its class; those that no literal has share class 0
-    sizes: I64  # (2) CLASSES: C; LONGEST: how long the longest literal is
+    kind: Fixed[U8]  # (256) byte -> its class; those that no literal has share class 0
+    sizes: Fixed[I64]  # (2) CLASSES: C; LONGEST: how long the longest literal is
     dense: I32  # (K * C), K > 0: node and class -> next state
 
 
 @kernel
-def share(offset, data, shared):
+def share(offset: I64, data: U8, shared: Written[I32]) -> None:
     """Writes how many bytes each of L sorted literals has in common with the one before:
     ``shared``, int32. offset int64 (L + 1), data uint8.
     """
@@ -54,7 +54,9 @@ def share(offset, data, shared):
 
 
 @kernel
-def fill_trie(offset, data, shared, next, path, trie):
+def fill_trie(
+    offset: I64, data: U8, shared: Written[I32], next: Written[I64], path: Written[I64], trie: Written[Trie]
+) -> None:
     """Writes the trie of sorted, distinct literals.
 
     Parameters
@@ -119,7 +121,7 @@ def state_of(node, hit):
 
 
 @kernel
-def fill_links(trie, classes, links):
+def fill_links(trie: Trie, classes: int, links: Written[Links]) -> None:
     """Failure links, and rows of the first nodes.
 
     A node's link has a smaller number than the node: one pass in the order of numbers.

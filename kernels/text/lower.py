@@ -3,10 +3,11 @@
 import numpy as np
 
 from colmatch.kernels._jit import kernel
+from colmatch.kernels.layout import I64, U8, Bools, Written
 
 
 @kernel
-def lower(data, out):
+def lower(data: U8, out: Written[U8]) -> bool:
     """Writes bytes with a to z in place of A to Z. data and out: uint8, of one length.
 
     Returns whether all of them are ASCII.
@@ -20,7 +21,7 @@ def lower(data, out):
 
 
 @kernel
-def ascii_only(offset, data, begin, end, but, which):
+def ascii_only(offset: I64, data: U8, begin: int, end: int, but: int, which: Written[Bools]) -> None:
     """Writes which of the strings ``begin:end`` (offset int64, data uint8) are ASCII.
 
     but : a byte that they must not have, or 0x80

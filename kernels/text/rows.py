@@ -1,11 +1,14 @@
 """From the distinct strings that a text pattern is true of, to the rows where it is."""
 
 from colmatch.kernels._jit import kernel
+from colmatch.kernels.layout import I32, I64, Table, Written
 from colmatch.kernels.ranges import begin_ranges, rewind_ranges
 
 
 @kernel
-def by_value(value, pattern, value_first, value_pattern):
+def by_value(
+    value: Written[I32], pattern: Written[I32], value_first: Written[I64], value_pattern: Written[I32]
+) -> None:
     """Orders pairs (int32) of strings and patterns by string, in two passes.
 
     Parameters
@@ -25,7 +28,15 @@ def by_value(value, pattern, value_first, value_pattern):
 
 
 @kernel
-def expand(base, row, value, value_first, value_pattern, first, out_row):
+def expand(
+    base: Written[Table[I64]],
+    row: Written[I32],
+    value: Written[I64],
+    value_first: Written[I64],
+    value_pattern: Written[I32],
+    first: Written[I64],
+    out_row: Written[I32],
+) -> None:
     """Rows where each pattern is true, from the distinct strings where it is.
 
     Parameters

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from colmatch.kernels._jit import device, inlined, kernel
-from colmatch.kernels.layout import I32, I64
+from colmatch.kernels.layout import I32, I64, U8, Table, Written
 from colmatch.kernels.text.automaton import CLASSES, LONGEST, Links, Trie, descend, state_of, step
 
 FILL, MARK = 0, 1
@@ -43,7 +43,7 @@ class Filters(NamedTuple):
     links: Links
     within: Posted
     # (M, 4) where these are few: SIZE, FIRST, MIDDLE and LAST byte of each; else M is 0
-    few: I64
+    few: Table[I64]
     also: I32  # (P) a literal that must be somewhere as well, or -1
 
 
@@ -201,7 +201,7 @@ def may_have(text, few):
 
 
 @kernel
-def find(offset, data, begin, end, shift, filters, found):
+def find(offset: I64, data: U8, begin: int, end: int, shift: int, filters: Filters, found: Written[TextHits]) -> int:
     """Writes pairs for the strings ``begin:end`` (offset int64, data uint8), until there is no
     room.
 

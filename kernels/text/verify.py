@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from colmatch.kernels._jit import device, kernel
-from colmatch.kernels.layout import I32, I64, U8
+from colmatch.kernels.layout import I32, I64, U8, Written
 
 ONE = 0xFF
 OPEN_START, OPEN_END, CHARACTERS = 1, 2, 4
@@ -55,7 +55,16 @@ def width(data, at, end):
 
 
 @kernel
-def verify(offset, data, shift, programs, begin, end, value, pattern):
+def verify(
+    offset: I64,
+    data: U8,
+    shift: int,
+    programs: Programs,
+    begin: int,
+    end: int,
+    value: Written[I32],
+    pattern: Written[I32],
+) -> int:
     """Keeps the true ones of pairs ``begin:end``, with the numbers of their patterns.
 
     Returns the end of what is kept.

@@ -16,7 +16,7 @@ as long as before, empty, and used again.
 
 from typing import Annotated, NamedTuple
 
-from colmatch.kernels.layout import F64, I64, U8, U32, U64
+from colmatch.kernels.layout import F64, I64, U8, U32, U64, Fixed
 
 NONE = 2**32 - 1
 ROOT, ALWAYS = 0, 1
@@ -109,10 +109,10 @@ class Tree(NamedTuple):
     by_attr: U32  # (A + 1) attribute -> its plain predicates in ``some``; or (0)
     # What a window of events had, where changes are to go by that; else and in an index that takes
     # no more all are (0).
-    window: I64  # (W + 1) values with the codes, or keys, before each
-    window_first: I64  # (A + 1) attribute -> its codes, from code 1 on, or its keys; of those that were known
-    window_key: I64  # (W) key, ascending within an attribute; (0) where values are counted by code
-    window_rows: I64  # (A + 1) events with each attribute, all events
+    window: Fixed[I64]  # (W + 1) values with the codes, or keys, before each
+    window_first: Fixed[I64]  # (A + 1) attribute -> its codes, from code 1 on, or its keys; of those that were known
+    window_key: Fixed[I64]  # (W) key, ascending within an attribute; (0) where values are counted by code
+    window_rows: Fixed[I64]  # (A + 1) events with each attribute, all events
 
 
 class TreeWork(NamedTuple):

@@ -6,6 +6,7 @@ Source: "Relevance Matters", III.C and VI. ``match_topk.py`` says how they diffe
 import numpy as np
 
 from colmatch.kernels._jit import device, kernel
+from colmatch.kernels.layout import F64, U32, Table, Written
 from colmatch.kernels.trees import arrays as bt
 
 MARGIN = 1e-6  # by which bounds are larger than they need be: they are rounded, and sums are
@@ -18,14 +19,14 @@ def code_of_bound(bound):
 
 
 @kernel
-def code_bounds(bound, code):
+def code_bounds(bound: Written[F64], code: Written[U32]) -> None:
     """Writes the number of each bound: (L) float64, (L) uint32."""
     for i in range(len(bound)):
         code[i] = code_of_bound(bound[i])
 
 
 @kernel
-def order_nodes(node, part, stack, order):
+def order_nodes(node: Written[Table[U32]], part: Written[Table[U32]], stack: Written[U32], order: Written[U32]) -> int:
     """Writes the buckets, each before what is below it. Returns how many there are.
 
     stack, order (N) : written
@@ -50,7 +51,9 @@ def order_nodes(node, part, stack, order):
 
 
 @kernel
-def bound_nodes(node, part, bound, order, below):
+def bound_nodes(
+    node: Written[Table[U32]], part: Written[Table[U32]], bound: Written[U32], order: Written[U32], below: Written[U32]
+) -> None:
     """Writes the largest bound at and below each bucket.
 
     bound (L) : of the entries, falling within a leaf. order : buckets, each before what is below

@@ -33,7 +33,19 @@ largest weight leaves out nothing as soon as one attribute is heavy.
 import numpy as np
 
 from colmatch.kernels._jit import device, kernel
-from colmatch.kernels.layout import ADDED, ATTR_MASK, FLAG_NONE, LARGEST, PRIORITY
+from colmatch.kernels.layout import (
+    ADDED,
+    ATTR_MASK,
+    F64,
+    FLAG_NONE,
+    I64,
+    LARGEST,
+    PRIORITY,
+    U32,
+    Predicates,
+    Table,
+    Written,
+)
 from colmatch.kernels.trees.arrays import BY_PRIORITY, BY_WEIGHTS, COUNT, HEAVIEST, LEAF, NONE
 from colmatch.kernels.trees.bounds import MARGIN, code_of_bound
 from colmatch.kernels.trees.buckets import order_by
@@ -214,7 +226,17 @@ def _cap_of_conjunction(preds, c, negated, own, largest, highest, touched, count
 
 
 @kernel
-def find_caps(node, preds, table, touched, order, tally, first, cap, all):
+def find_caps(
+    node: Written[Table[U32]],
+    preds: Predicates,
+    table: Written[Table[F64]],
+    touched: Written[U32],
+    order: Written[U32],
+    tally: Written[I64],
+    first: Written[U32],
+    cap: Written[Table[U32]],
+    all: Written[U32],
+) -> int:
     """Writes the caps of each leaf, and of the whole tree. Returns how many there are.
 
     Parameters

@@ -11,7 +11,9 @@ function calls once more for each function above it.
 import numpy as np
 
 from colmatch.kernels._jit import device, kernel
+from colmatch.kernels.layout import I64, U32, U64, Codes, Predicates, Table, Written
 from colmatch.kernels.trees import arrays as bt
+from colmatch.kernels.trees.arrays import Tree, TreeWork
 from colmatch.kernels.trees.boxes import tighten, tighten_path, widen_path
 from colmatch.kernels.trees.place import can_be_placed, count_path, place
 from colmatch.kernels.trees.split import can_be_halved, divide, halve, is_full, look_at
@@ -35,7 +37,7 @@ def _lacks(tree, work, nodes, parts, entries, boxes):
 
 
 @kernel
-def halve_all(tree, preds, codes, work):
+def halve_all(tree: Written[Tree], preds: Predicates, codes: Codes, work: Written[TreeWork]) -> bool:
     """Halves what is too full and can be halved; the rest waits for ``divide_all``.
 
     Says whether there was room for it.
@@ -53,7 +55,7 @@ def halve_all(tree, preds, codes, work):
 
 
 @kernel
-def divide_all(tree, preds, codes, work):
+def divide_all(tree: Written[Tree], preds: Predicates, codes: Codes, work: Written[TreeWork]) -> bool:
     """Divides what could not be halved, by attributes. What cannot be divided either has more room.
 
     Says whether there was room for it. New leaves may be too full, and are to be halved.
@@ -72,7 +74,7 @@ def divide_all(tree, preds, codes, work):
 
 
 @kernel
-def enter(tree, preds, codes, work, end):
+def enter(tree: Written[Tree], preds: Predicates, codes: Codes, work: Written[TreeWork], end: int) -> bool:
     """Enters conjunctions up to ``end``, from ``work.left`` on, until a leaf is too full.
 
     Says whether there was room.
@@ -96,7 +98,7 @@ def enter(tree, preds, codes, work, end):
 
 
 @kernel
-def fill_root(tree, preds, work, end):
+def fill_root(tree: Written[Tree], preds: Predicates, work: Written[TreeWork], end: int) -> None:
     """Puts all conjunctions into the leaf of the root, which is to be divided then.
 
     There must be room for two blocks.
@@ -117,7 +119,14 @@ def fill_root(tree, preds, work, end):
 
 
 @kernel
-def remove(tree, preds, codes, work, conjunctions, begin):
+def remove(
+    tree: Written[Tree],
+    preds: Predicates,
+    codes: Codes,
+    work: Written[TreeWork],
+    conjunctions: Written[I64],
+    begin: int,
+) -> int:
     """Takes conjunctions out, those from place ``begin`` on, until there is no room, or a leaf is
     too full. Returns how many are done.
 
@@ -235,7 +244,7 @@ def _recycle(tree, preds, codes, work, part):
 
 
 @kernel
-def note_parts(tree):
+def note_parts(tree: Written[Tree]) -> None:
     """Enters all parts into the hash table anew, which is empty."""
     tree.state[bt.SLOTS] = 0
     for part in range(tree.state[bt.N_PARTS]):
@@ -244,7 +253,9 @@ def note_parts(tree):
 
 
 @kernel
-def pack(tree, work, order, need, reach):
+def pack(
+    tree: Written[Tree], work: Written[TreeWork], order: Written[U32], need: Written[U64], reach: Written[Table[U32]]
+) -> None:
     """Puts the leaves side by side, depth first, and numbers the conjunctions as they stand there.
 
     order (C), need (C), reach (C, 2) : the conjunctions by their new number, and the columns of

@@ -8,17 +8,27 @@ import numpy as np
 
 from colmatch.kernels._jit import kernel
 from colmatch.kernels.bits import ask_for
-from colmatch.kernels.layout import CANDIDATES, CONJUNCTIONS, NODES, PREDICATES
+from colmatch.kernels.layout import CANDIDATES, CONJUNCTIONS, I64, NODES, PREDICATES, Predicates, Rows, Sink, Written
 from colmatch.kernels.predicates import clear, conditions_of, conjunction_holds, spread
 from colmatch.kernels.sink import FILL, emit, roll_back, stops
 from colmatch.kernels.tiles import TILE_LEAST, TILE_ROWS
 from colmatch.kernels.trees import arrays as bt
+from colmatch.kernels.trees.arrays import Tree, TreeScratch
 from colmatch.kernels.trees.tiles import match_tile
 from colmatch.kernels.trees.values import attributes_there, enter_halves, enter_parts, leads_on
 
 
 @kernel
-def match(index, preds, rows, start, stop, scratch, sink, counters):
+def match(
+    index: Tree,
+    preds: Predicates,
+    rows: Written[Rows],
+    start: int,
+    stop: int,
+    scratch: Written[TreeScratch],
+    sink: Written[Sink],
+    counters: Written[I64],
+) -> int:
     """Matches rows ``start:stop``.
 
     Returns the first row not finished: ``stop``, unless the sink became full.

@@ -12,13 +12,35 @@ times as long.
 import numpy as np
 
 from colmatch.kernels._jit import device, kernel
-from colmatch.kernels.layout import CANDIDATES, CONJUNCTIONS, MATCHES, NODES, PREDICATES, PRIORITY
+from colmatch.kernels.layout import (
+    CANDIDATES,
+    CONJUNCTIONS,
+    I64,
+    MATCHES,
+    NODES,
+    PREDICATES,
+    PRIORITY,
+    EventWeights,
+    Predicates,
+    Rows,
+    Top,
+    Written,
+)
 from colmatch.kernels.predicates import clear, conditions_of, conjunction_holds, spread
-from colmatch.kernels.scores import is_static, plain_score, program_score, static_score, unweigh_row, weigh_row
+from colmatch.kernels.scores import (
+    ScoreScratch,
+    is_static,
+    plain_score,
+    program_score,
+    static_score,
+    unweigh_row,
+    weigh_row,
+)
 from colmatch.kernels.sink import is_deleted
 from colmatch.kernels.tiles import TILE_LEAST, TILE_ROWS
 from colmatch.kernels.topk import AGAIN, BASE, SCORING, least_score, offer
 from colmatch.kernels.trees import arrays as bt
+from colmatch.kernels.trees.arrays import Tree, TreeScratch
 from colmatch.kernels.trees.caps import ASKS, floor_in, floor_in_leaf, weigh_attributes
 from colmatch.kernels.trees.heap import pop, push
 from colmatch.kernels.trees.topk_tiles import best_of_tile
@@ -100,7 +122,18 @@ def best_of_row(index, preds, event, row, scratch, scores, top, counters):
 
 
 @kernel
-def match_topk(index, preds, rows, start, stop, scratch, weights, scores, top, counters):
+def match_topk(
+    index: Tree,
+    preds: Predicates,
+    rows: Written[Rows],
+    start: int,
+    stop: int,
+    scratch: Written[TreeScratch],
+    weights: EventWeights,
+    scores: Written[ScoreScratch],
+    top: Written[Top],
+    counters: Written[I64],
+) -> None:
     """Offers the matches of rows ``start:stop`` to the best of each, unless they cannot be."""
     row, scratch.asks[0] = start, ASKS
     while row < stop:

@@ -8,11 +8,12 @@ with a place for each bucket never overflows.
 import numpy as np
 
 from colmatch.kernels._jit import device, kernel
-from colmatch.kernels.layout import CANDIDATES, CONJUNCTIONS, NODES, PREDICATES
-from colmatch.kernels.meets import clear_ends, conjunction_meets, spread_ends
+from colmatch.kernels.layout import CANDIDATES, CONJUNCTIONS, I64, NODES, PREDICATES, Predicates, Rows, Sink, Written
+from colmatch.kernels.meets import Meeting, clear_ends, conjunction_meets, spread_ends
 from colmatch.kernels.predicates import conditions_of
 from colmatch.kernels.sink import FILL, emit, stops
 from colmatch.kernels.trees import arrays as bt
+from colmatch.kernels.trees.arrays import Tree, TreeScratch
 from colmatch.kernels.trees.values import attributes_there, enter_parts, leads_on, meets
 
 
@@ -65,7 +66,18 @@ def _leaf_fits(index, preds, n, row, absent, event, meeting, sink, counters):
 
 
 @kernel
-def match_ranges(index, preds, low, high, start, stop, scratch, meeting, sink, counters):
+def match_ranges(
+    index: Tree,
+    preds: Predicates,
+    low: Written[Rows],
+    high: Written[Rows],
+    start: int,
+    stop: int,
+    scratch: Written[TreeScratch],
+    meeting: Written[Meeting],
+    sink: Written[Sink],
+    counters: Written[I64],
+) -> int:
     """Matches rows ``start:stop``.
 
     Returns the first row not finished: ``stop``, unless the sink became full.

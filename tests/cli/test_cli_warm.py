@@ -6,73 +6,91 @@ import os
 import re
 import subprocess
 import sys
-import time
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
-import numpy as np
 import pytest
 from contract import NO_JIT
 from shell import fails, invoke, run
 
-from colmatch import progress
-from colmatch.kernels.ranges import list_members
-from colmatch.warming import warm
-from colmatch.warming.calls import Step, steps
+from colmatch import progress, warming
+from colmatch.kernels import _warm
 
 pytestmark = pytest.mark.skipif(NO_JIT, reason="nothing is compiled")
 
 
+class FakeProcess:
+    """A process that has written a kernel after each look at it, of two in all."""
+
+    stderr, returncode = None, 0
+
+    def __init__(self, written: Iterator[int]) -> None:
+        self._written, self.looks = written, 0
+
+    def poll(self) -> int | None:
+        self.looks = next(self._written)
+        return None if self.looks < 2 else 0
+
+    def wait(self) -> None: ...
+    def kill(self) -> None: ...
+    def communicate(self) -> None: ...
+
+
 @pytest.fixture(autouse=True)
 def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
-    """The kinds that the command asks for; one kernel is called, in a folder of the test."""
+    """The folders that are left out; two kernels are asked for, and written by a fake."""
     monkeypatch.setenv("COLMATCH_CACHE_DIR", str(tmp_path / "usual"))
+    monkeypatch.setattr(warming, "LOOK_EVERY", 0.3)
     found: list[list[str]] = []
+    processes: list[FakeProcess] = []
+    tasks = _warm.tasks
 
-    def one_step(kinds: list[str]) -> list[Step]:
-        found.append(kinds)
-        return [Step("a step", lambda _: list_members(np.zeros(1, np.int64), np.array([0, 1]), np.empty(1, np.int64)))]
+    class Task(_warm.Task):
+        def is_there(self, bundled: bool) -> bool:
+            return False
 
-    monkeypatch.setattr(warm, "steps", one_step)
+        def is_written(self) -> bool:
+            return processes[0].looks > names.index(self.kernel._cache.name)
+
+    names = ["ranges.list_members", "sink.number_events"]
+
+    def two(without: Any = ()) -> list[_warm.Task]:
+        found.append(without)
+        return [Task(*task) for task in tasks() if task.kernel._cache.name in names]
+
+    def started(count: int, without: Any, bundled: bool) -> Any:
+        processes[:] = [FakeProcess(iter([0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 2, 2]))]
+        return processes
+
+    monkeypatch.setattr(_warm, "tasks", two)
+    monkeypatch.setattr(_warm, "started", started)
     return found
 
 
 def test_the_last_line_says_how_many_kernels_are_where(tmp_path: Path, asked: list[list[str]]) -> None:
-    for arguments, folder, kinds in (
-        (["--index", "scan", "--index", "bitslice"], tmp_path / "usual", ["scan", "bitslice"]),
-        (["--to", tmp_path / "other"], tmp_path / "other", warm._kinds(None)),
-    ):
-        result = run("warm", *arguments)
-        assert result.stdout == "" and asked.pop() == kinds
-        (place,) = folder.iterdir()
-        assert re.fullmatch(
-            rf"colmatch: \d+ kernels are ready: \d compiled into {re.escape(str(place))}, and \d loaded, in \d+ s\n",
-            result.stderr,
-        )
-        assert [file.suffix for file in place.iterdir()].count(".bin") == 1
+    result = run("warm", "--index", "scan", "--index", "bitslice")
+    assert result.stdout == "" and "trees" in asked[0] and "bitslice" not in asked[0]
+    (place,) = (tmp_path / "usual").iterdir()
+    assert re.fullmatch(
+        rf"colmatch: 2 kernels are ready: 2 compiled into {re.escape(str(place))}, and 0 were there, in \d s\n",
+        result.stderr,
+    )
+
+
+def test_lines_say_how_many_kernels_there_are_and_how_long_it_will_take(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "LINE_EVERY", 0.1)
+    lines = invoke("warm").stderr.splitlines()
+    assert len(lines) > 2
+    assert re.fullmatch(r"colmatch: [01] of 2 kernels(, \d+ s left)?", lines[0]) and " s left" in "".join(lines)
+    assert lines[-1].startswith("colmatch: 2 kernels are ready")
 
 
 def test_a_bar_is_shown_at_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert "a step" not in invoke("warm").stderr
+    assert "|" not in invoke("warm").stderr
     monkeypatch.setattr("click.testing._NamedTextIOWrapper.isatty", lambda self: True, raising=False)
     shown = invoke("warm").stderr
-    assert "a step: " in shown and "/" in shown and "kernels" in shown
-
-
-def test_a_bar_moves_while_a_step_takes_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(warm, "LOOK_EVERY", 0.01)
-
-    def long_step(_: Path) -> None:
-        list_members(np.zeros(1, np.int64), np.array([0, 1]), np.empty(1, np.int64))
-        time.sleep(0.5)
-
-    monkeypatch.setattr(warm, "steps", lambda kinds: [Step("a step", long_step)])
-    monkeypatch.setattr(progress, "LINE_EVERY", 0.1)
-    lines = invoke("warm").stderr.splitlines()
-    assert len(lines) > 3 and all(re.fullmatch(r"colmatch: [01] of \d+ kernels", line) for line in lines[:-1])
-    assert lines[-2].startswith("colmatch: 1 of ")
-    monkeypatch.setattr("click.testing._NamedTextIOWrapper.isatty", lambda self: True, raising=False)
-    shown = invoke("warm").stderr
-    assert re.search(r"a step: .* 1\.00/\d+ ", shown) and "colmatch: 1 of" not in shown
+    assert re.search(r"\d+ s left: +50%\|.*\| 1\.00/2\.00 kernels", shown) and "colmatch: 1 of" not in shown
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no such terminals")
@@ -94,23 +112,15 @@ def test_a_terminal_without_a_size_gets_lines(size: tuple[int, int], shown: str)
     assert said.stdout == f"{shown}\n"
 
 
-def test_what_cannot_be_done_is_one_line(tmp_path: Path) -> None:
+def test_what_cannot_be_done_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "index='nope': the kinds are" in fails("warm", "--index", "nope")
     (tmp_path / "file").touch()
-    assert "name a folder that you can write" in fails("warm", "--to", tmp_path / "file" / "x")
-    assert "name of a folder is needed" in fails("warm", "--to", "")
-
-
-def test_each_kind_has_its_steps() -> None:
-    """Those of every matcher come first, and pages only where a kind has them."""
-    names = {kind: [step.name for step in steps([kind])] for kind in ("scan", "pbtree")}
-    assert names["scan"][:4] == names["pbtree"][:4]
-    assert not [name for name in names["scan"][4:] if not name.startswith("scan")]
-    assert "pbtree: pages" in names["pbtree"] and "scan (tiles=False)" in names["scan"]
+    monkeypatch.setenv("COLMATCH_CACHE_DIR", str(tmp_path / "file" / "x"))
+    assert "name a folder that you can write" in fails("warm")
 
 
 def test_a_wrong_mode_is_no_fault_of_colmatch() -> None:
     command = [sys.executable, "-m", "colmatch", "kinds"]
     ran = subprocess.run(command, env={**os.environ, "COLMATCH_KERNELS": "fast"}, capture_output=True, text=True)
-    line = "colmatch: error: COLMATCH_KERNELS is 'fast': it must be one of auto, native, ready\n"
+    line = "colmatch: error: COLMATCH_KERNELS is 'fast': it must be one of auto, warm, native, ready\n"
     assert (ran.returncode, ran.stderr) == (1, line)

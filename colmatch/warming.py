@@ -1,0 +1,188 @@
+"""Compiles kernels before anybody waits for them."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NamedTuple, cast
+
+from colmatch.arguments import checked_flag, members
+from colmatch.errors import KernelError, OptionError, StoreError, shown
+from colmatch.indexing.base import IndexKind
+from colmatch.indexing.plan import AutoSettings, asked_for
+from colmatch.indexing.registry import FEWEST, KINDS, IndexName
+from colmatch.kernels import _closure, _code, _disk, _folders, _jit, _warm
+from colmatch.matching.threads import cores
+from colmatch.progress import bar
+
+LOOK_EVERY = 0.2  # seconds between looks at how many kernels are ready
+SURE_AFTER = 0.05  # of all work; before that, nothing is said of the time that is left
+
+
+class Warmed(NamedTuple):
+    """What ``warm`` has done.
+
+    Attributes
+    ----------
+    kernels : kernels whose machine code is there now
+    compiled : how many of them were compiled meanwhile, by this call or by others
+    loaded : how many were there before, on the disk or in the package
+    seconds : how long it took
+    folder : where the machine code is
+    """
+
+    kernels: int
+    compiled: int
+    loaded: int
+    seconds: float
+    folder: Path
+
+
+def warm(index: Any = None, *, progress: bool = False) -> Warmed:
+    """Compiles all kernels that matchers may need, and keeps their machine code on the disk.
+
+    There is a process for each processor. Machine code that is on the disk, or came with the
+    package, is kept as it is. Several calls at once, on one folder, share the work.
+
+    ``COLMATCH_CACHE_DIR`` names another folder. With ``COLMATCH_KERNELS=native``, the machine code
+    of the package does not count: it is made for many processors, and compiled once more for this
+    one. Later processes prefer such code.
+
+    Parameters
+    ----------
+    index : one index kind or several, as names or as settings from ``colmatch.index``, whose values
+        are ignored. The call compiles the code of these kinds with any settings, and the code that
+        every matcher needs. The default, and ``"auto"``, which may choose any kind, compile the
+        code of all kinds
+    progress : show a bar on standard error, or a line each ten seconds where it is no terminal
+
+    Raises
+    ------
+    OptionError : a kind is unknown; or the cache folder cannot be used: it is absent and cannot be
+        made, or others could write to it. Or ``NUMBA_DISABLE_JIT`` is set, so nothing is compiled.
+        Or machine code of this version of numba cannot be kept
+    KernelError : a kernel could not be compiled
+    StoreError : the machine code could not be written to the folder
+    """
+    kinds, progress = _kinds(index), checked_flag("progress={}", progress)
+    if not _code.IS_KNOWN:
+        raise OptionError(f"nothing can be kept in a folder: {_code.WHY}")
+    began, folder, without = time.monotonic(), _made(), _folders_of_others(kinds)
+    all_of_them = _warm.tasks(without)
+    if not all_of_them:
+        raise OptionError("NUMBA_DISABLE_JIT is set, so that no kernel is compiled: unset it to warm a folder")
+    bundled = _jit.MODE != "native"
+    missing = [task for task in all_of_them if not task.is_there(bundled)]
+    _compile(missing, without, bundled, progress)
+    if lost := [task for task in missing if not task.is_written()]:
+        raise StoreError(
+            f"{len(lost)} of {len(missing)} kernels that were compiled could not be kept in {folder}, the first is "
+            f"{lost[0].kernel._cache.name}: see that it can be written and that its disk has room, or let "
+            "COLMATCH_CACHE_DIR name another folder"
+        )
+    kernels, compiled = (len({task.kernel for task in some}) for some in (all_of_them, missing))
+    return Warmed(kernels, compiled, kernels - compiled, time.monotonic() - began, folder)
+
+
+def _kinds(index: Any) -> list[IndexName]:
+    """Returns the names of the kinds that are asked for, each once."""
+    several = members(index)
+    if several is None:
+        several = [] if index is None else [index]
+    elif not several:
+        raise OptionError(f"index={shown(index)}: a kind of index is needed, or several of them")
+    names = [asked_for(one).kind for one in several]
+    found = KINDS if not names or AutoSettings.kind in names else dict.fromkeys(names)
+    return cast(list[IndexName], list(found))
+
+
+def _folders_of(kind: IndexKind) -> set[str]:
+    """Returns the folders of kernels that a kind's match kernel imports from, its own included."""
+    module = kind.match.__module__.removeprefix(f"{_disk.PACKAGE}.")
+    return {name.partition("/")[0] for name in _closure.closure(module) if "/" in name}
+
+
+def _folders_of_others(kinds: list[IndexName]) -> list[str]:
+    """Returns the folders of kernels that none of some kinds needs.
+
+    Those of ``FEWEST`` are always needed: it indexes new subscriptions.
+    """
+    every = set().union(*map(_folders_of, KINDS.values()))
+    return sorted(every.difference(*map(_folders_of, [FEWEST, *(KINDS[kind] for kind in kinds)])))
+
+
+def _made() -> Path:
+    """Makes the folder of this process's compiled kernels.
+
+    Raises
+    ------
+    OptionError : there can be none, or it cannot be used
+    """
+    folder = _disk.cache_dir()
+    if folder is None and _folders.base() is None:
+        raise OptionError("this user has no home folder: let COLMATCH_CACHE_DIR say where kernels are kept")
+    if folder is None:
+        raise OptionError(
+            "the sources of the kernels cannot be read, so no kernel is kept: install colmatch in a folder, not in a zip file"
+        )
+    why = _folders.distrust(folder)
+    if why is None:
+        try:
+            _folders.make(folder)
+        except OSError as error:
+            raise OptionError(
+                f"the cache folder {folder} cannot be made: {error.strerror}; let COLMATCH_CACHE_DIR name a folder that "
+                "you can write"
+            ) from error
+        why = _folders.distrust(folder)  # others may have been quicker to make it
+    if why is not None:
+        raise OptionError(
+            f"the cache folder {folder} is not used: {why}, so that others could exchange the code in it; let "
+            "COLMATCH_CACHE_DIR name a folder of your own that nobody else can write"
+        )
+    return folder
+
+
+def _compile(missing: list[_warm.Task], without: list[str], bundled: bool, progress: bool) -> None:
+    """Has other processes compile what is missing, and shows how far they are."""
+    if not missing:
+        return
+    all_work, began = sum(task.cost for task in missing), time.monotonic()
+    shape = "{desc}{percentage:3.0f}%|{bar}| {n_fmt}/{total_fmt} kernels"
+    processes = _warm.started(min(cores(0), len(missing)), without, bundled)
+    try:
+        with bar(len(missing), "kernels", progress, lines=True, shape=shape) as made:
+            while missing and any(process.poll() is None for process in processes):
+                time.sleep(LOOK_EVERY)
+                left = [task for task in missing if not task.is_written()]
+                made.update(len(missing) - len(left))
+                made.set_description(_time_left(all_work, sum(task.cost for task in left), time.monotonic() - began))
+                made.refresh()
+                missing = left
+                _check(processes)
+        for process in processes:
+            process.wait()
+        _check(processes)
+    finally:
+        for process in processes:
+            with suppress(OSError):
+                process.kill()
+            process.communicate()
+
+
+def _time_left(all_work: float, left: float, seconds: float) -> str:
+    """Returns how long it will take still, in words; nothing while that cannot be known."""
+    done = all_work - left
+    return "" if done < SURE_AFTER * all_work else f"{seconds * left / done:.0f} s left"
+
+
+def _check(processes: list[subprocess.Popen[str]]) -> None:
+    """Raises KernelError where a process has failed."""
+    for process in processes:
+        if process.poll():
+            assert process.stderr is not None
+            lines = process.stderr.read().strip().splitlines()
+            why = lines[-1] if lines else f"a process that compiles ended with code {process.returncode}"
+            raise KernelError(f"kernels could not be compiled: {why}")

@@ -1,0 +1,121 @@
+"""Compiles kernels ahead of time, from the types that they declare.
+
+Several processes take kernels from one list, the dearest first. A kernel whose lock another process
+holds is left for later. So processes share the work without a word between them, also those that
+were started apart.
+"""
+
+import importlib
+import os
+import pkgutil
+import subprocess
+import sys
+import types
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import colmatch.kernels
+from colmatch.kernels import _background, _code, _disk, _jit
+from colmatch.kernels._signatures import signatures
+
+_START = """
+import sys
+sys.path[:] = {path!r}
+from colmatch.kernels import _background, _warm
+_background.end_with_parent()
+_warm.compile_missing(_warm.tasks({without!r}), {bundled!r})
+"""
+
+
+class Task(NamedTuple):
+    """A kernel that is to be there for some types.
+
+    Attributes
+    ----------
+    kernel : numba's dispatcher
+    types : of its arguments
+    cost : estimated from the bytes of Python's code that are compiled, to the power of 1.5; its
+        correlation with seconds is 0.91 over 183 kernels (2026-11-27)
+    """
+
+    kernel: Any
+    types: tuple[Any, ...]
+    cost: float
+
+    def is_there(self, bundled: bool) -> bool:
+        """Says whether the machine code is there, and sound.
+
+        bundled : whether the bundle's will do
+        """
+        return self.kernel._cache.load(self.types, bundled) is not None
+
+    def is_written(self) -> bool:
+        """Says whether the machine code has a file, which may have been written just now."""
+        return self.kernel._cache.written(self.types) is not None
+
+
+def tasks(without: Iterable[str] = ()) -> list[Task]:
+    """Returns what there is to compile, the dearest first.
+
+    without : folders whose kernels are left out
+    """
+    for module in pkgutil.walk_packages(colmatch.kernels.__path__, f"{_disk.PACKAGE}."):
+        importlib.import_module(module.name)
+    left_out = tuple(f"{_disk.PACKAGE}.{folder}." for folder in without)
+    found = [
+        Task(kernel, types, _bytes_of(kernel, set()) ** 1.5)
+        for kernel in _jit.kernels()
+        if isinstance(kernel._cache, _disk.DiskCache) and not kernel.py_func.__module__.startswith(left_out)
+        for types in signatures(kernel.py_func)
+    ]
+    return sorted(found, key=lambda task: -task.cost)
+
+
+def _bytes_of(function: Any, seen: set[Any]) -> int:
+    """Returns the bytes of code that are compiled with a function, but for what was seen."""
+    function = getattr(function, "py_func", function)
+    if function in seen:
+        return 0
+    seen.add(function)
+    called = map(function.__globals__.get, function.__code__.co_names)
+    below = (_bytes_of(one, seen) for one in called if isinstance(getattr(one, "py_func", None), types.FunctionType))
+    return len(function.__code__.co_code) + sum(below)
+
+
+def compile_missing(todo: list[Task], bundled: bool) -> None:
+    """Compiles what is not there into the folder of compiled kernels, which must exist.
+
+    bundled : whether the bundle's machine code will do
+    """
+    folder, waits = _disk.cache_dir(), False
+    assert folder is not None
+    while todo:
+        later = []
+        for task in todo:
+            if task.is_there(bundled):
+                continue
+            held = _background.locked(folder / f"{task.kernel._cache.name}.lock", waits)
+            if held is None:
+                later.append(task)
+                continue
+            with held, _code.global_compiler_lock:
+                if not task.is_there(bundled):
+                    task.kernel.compile(task.types)
+        todo, waits = later, True
+
+
+def started(count: int, without: Iterable[str], bundled: bool) -> list["subprocess.Popen[str]"]:
+    """Starts processes that compile what is missing, and end when it is there, or with this one."""
+    path = [place or os.getcwd() for place in sys.path if isinstance(place, str)]
+    program = _START.format(path=path, without=list(without), bundled=bundled)
+    return [
+        subprocess.Popen(
+            [sys.executable, "-c", program],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,  # Ctrl-C is for the process that waits for them
+        )
+        for _ in range(count)
+    ]
