@@ -20,9 +20,9 @@ nox.options.default_venv_backend = "venv"
 nox.options.reuse_existing_virtualenvs = True
 
 PROJECT = nox.project.load_toml("pyproject.toml")
-PARALLEL = ("-q", "-n", "4")
+PARALLEL = ("-q", "-n", "2")
 
-# The tests that run kernels. The whole suite runs with the JIT and without checks of bounds.
+# The tests that run kernels, for runs with bounds checked and without the JIT.
 KERNELS = (
     "tests/kernels", "tests/indexing", "tests/events", "tests/text", "tests/lowering", "tests/updates", "tests/matching",
     "tests/paged", "tests/test_contract.py", "tests/test_contract_cases.py", "tests/test_contract_updates.py",
@@ -57,11 +57,25 @@ def types(session: nox.Session) -> None:
     session.run("pytest", "-q", "tests/test_types.py", *session.posargs)
 
 
+@nox.session(default=False)
+def quick(session: nox.Session) -> None:
+    """The tests of a minute."""
+    ready(session, "test")
+    session.run("pytest", *PARALLEL, "-m", "quick", *session.posargs)
+
+
 @nox.session
 def tests(session: nox.Session) -> None:
-    """All tests; arguments behind ``--`` replace the choice."""
+    """All tests but slow ones; arguments behind ``--`` replace the choice."""
     ready(session, "test")
     session.run("pytest", *(session.posargs or PARALLEL))
+
+
+@nox.session(default=False)
+def all(session: nox.Session) -> None:
+    """All tests."""
+    ready(session, "test")
+    session.run("pytest", *PARALLEL, "-m", "", *session.posargs)
 
 
 @nox.session(default=False)
@@ -126,11 +140,10 @@ def sdist(session: nox.Session) -> None:
 
 @nox.session(default=False)
 def wheel(session: nox.Session) -> None:
-    """A wheel with machine code, in dist/, and its use where nothing can be compiled."""
+    """Uses the wheel in dist/ where nothing can be compiled; makes one if there is none."""
     ready(session, "dev")
-    for old in Path("dist").glob("*.whl"):
-        old.unlink()
-    session.run(".ci/wheel", env={"PYTHON": "python"}, external=True)
+    if not any(Path("dist").glob("*.whl")):
+        session.run(".ci/wheel", env={"PYTHON": "python"}, external=True)
     (made,) = Path("dist").resolve().glob("*.whl")
     folder = Path(session.create_tmp()).resolve() / "installed"
     session.run("python", "-m", "venv", "--clear", str(folder))

@@ -21,6 +21,25 @@ if "COLMATCH_MIXED" in os.environ:
 
     mix(int(os.environ["COLMATCH_MIXED"]))
 
+from colmatch.kernels import _jit
+from colmatch.kernels._signatures import signatures
+
+_kept_or_made = _jit._kept_or_made
+
+
+def _only_declared_types(kernel: Any, compile: Callable[..., Any], arguments: tuple[Any, ...], named: Any) -> Any:
+    """Fails where a kernel is called with other types than it declares: an array that is not
+    read-only, say. ``colmatch warm`` would not have compiled it.
+    """
+    found, declared = tuple(map(kernel.typeof_pyval, arguments)), signatures(kernel.py_func)
+    names = kernel.py_func.__code__.co_varnames
+    wrong = [f"{name}: {one}" for name, one, *wanted in zip(names, found, *declared) if one not in wanted]
+    assert not declared or found in declared, f"kernel {kernel.py_func.__qualname__} is called with {', '.join(wrong)}"
+    return _kept_or_made(kernel, compile, arguments, named)
+
+
+_jit._kept_or_made = _only_declared_types
+
 # The locators stand beside the benchmarks, and are imported as the benchmarks import them.
 BENCHMARKS = Path(__file__).parents[1] / "asv_benchmarks"
 sys.path.append(str(BENCHMARKS))

@@ -387,7 +387,7 @@ def test_versions_agree():
 def test_readme_has_exactly_two_commands_and_ci_runs_them():
     fences = re.findall(r"^```bash\n(.*?)^```", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL)
     commands = [line for fence in fences for line in fence.splitlines() if "venv" in line or "pip install" in line]
-    ci = (ROOT / ".ci" / "run").read_text()
+    ci = (ROOT / ".ci" / "run").read_text() + (ROOT / ".ci" / "common").read_text()
     assert len(commands) == 2 and all(line.startswith("python3 -m venv ") for line in commands), commands
     assert "grep -E '^python3 -m venv ' README.md" in ci
     assert "colmatch demo" in commands[0] and "pytest" in commands[1]
