@@ -14,8 +14,7 @@ import types
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-import colmatch.kernels
-from colmatch.kernels import _background, _code, _disk, _jit
+from colmatch.kernels import _background, _closure, _code, _disk, _jit
 from colmatch.kernels._signatures import signatures
 
 _START = """
@@ -59,7 +58,7 @@ def tasks(without: Iterable[str] = ()) -> list[Task]:
 
     without : folders whose kernels are left out
     """
-    for module in pkgutil.walk_packages(colmatch.kernels.__path__, f"{_disk.PACKAGE}."):
+    for module in pkgutil.walk_packages([_closure.ROOT], f"{_disk.PACKAGE}."):
         importlib.import_module(module.name)
     left_out = tuple(f"{_disk.PACKAGE}.{folder}." for folder in without)
     found = [

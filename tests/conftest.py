@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import marks
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 # Tests run machine code, unless they say otherwise. This is read when colmatch is imported.
-os.environ.setdefault("COLMATCH_KERNELS", "native")
+os.environ.setdefault("COLMATCH_KERNELS", "warm")
 if "COLMATCH_MIXED" in os.environ:
     from mixed import mix
 
@@ -44,6 +45,17 @@ _jit._kept_or_made = _only_declared_types
 BENCHMARKS = Path(__file__).parents[1] / "asv_benchmarks"
 sys.path.append(str(BENCHMARKS))
 collect_ignore = [] if BENCHMARKS.is_dir() else ["locators", "indexing/test_pstree_machine.py"]
+
+
+@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        marks.mark(item)
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    return marks.is_left_out(collection_path, config.getoption("-m")) or None
+
 
 # Deterministic, so that a red run is red again; "thorough" looks for what no run has seen yet.
 _common = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large]}

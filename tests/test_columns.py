@@ -1,8 +1,8 @@
-"""A rule of the house: how files import the numbers of columns."""
+"""A rule of the house: how files name the numbers of columns."""
 
 import ast
 
-from test_house import everywhere, modules
+from test_house import everywhere
 
 # What ``arrays.py`` of each folder of the kernels is called where it is imported whole.
 ARRAYS = {
@@ -16,21 +16,6 @@ ARRAYS = {
     "sql": "sq",
     "trees": "bt",
 }
-
-
-def test_many_columns_are_imported_as_one_module():
-    """Column numbers stand in one line of an import, or come as ``bt.LEFT``."""
-    wrong = [
-        f"{module.path}, line {node.lineno}"
-        for folder in ("colmatch", "kernels")
-        for module in modules(folder).values()
-        for node in module.tree.body
-        if isinstance(node, ast.ImportFrom)
-        and node.module.endswith((".arrays", ".layout", ".structs", ".select"))
-        and node.end_lineno > node.lineno
-        and sum(alias.name.isupper() for alias in node.names) > 4
-    ]
-    assert not wrong
 
 
 def test_arrays_of_a_folder_have_one_short_name():

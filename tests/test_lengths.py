@@ -26,9 +26,10 @@ def functions(*folders):
 
 
 def test_functions_are_short():
-    """They have at most 80 lines, docstring included."""
+    """They have at most 80 lines, docstring included and arguments left out."""
     found = [
-        (name, node.end_lineno - node.lineno + 1) for name, node in functions("colmatch", "kernels", "asv_benchmarks")
+        (name, node.end_lineno - node.body[0].lineno + 1)
+        for name, node in functions("colmatch", "kernels", "asv_benchmarks")
     ]
     assert len(found) > 3000
     assert not [(name, lines) for name, lines in found if lines > MOST_LINES]

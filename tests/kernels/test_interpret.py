@@ -99,7 +99,7 @@ def test_one_may_wish_for_machine_code_always(copy, mode):
 
 def test_other_modes_are_refused(copy):
     process = copy.start(program=SHORT, COLMATCH_KERNELS="fast")
-    assert "COLMATCH_KERNELS is 'fast': it must be one of auto, native, ready" in process.communicate()[1]
+    assert "COLMATCH_KERNELS is 'fast': it must be one of auto, warm, native, ready" in process.communicate()[1]
 
 
 def test_another_process_compiles_meanwhile(copy):
