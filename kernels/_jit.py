@@ -115,24 +115,24 @@ def _kept_or_made(kernel: Any, compile: Callable[..., Any], arguments: tuple[Any
             f"kernel {kernel.py_func.__module__}.{kernel.py_func.__qualname__} is not compiled for these arguments, and "
             "COLMATCH_KERNELS=ready forbids to compile it: set it to auto, or run colmatch warm before"
         )
-    with _code.global_compiler_lock, _alone(kernel):
+    with _code.global_compiler_lock, _alone(kernel, types):
         if is_kept and kernel._cache.written(types) != before:  # by another process
             code = _kept_code(kernel, arguments)
         return code or compile(*arguments, **named)
 
 
 @contextmanager
-def _alone(kernel: Any) -> Iterator[None]:
+def _alone(kernel: Any, types: tuple[Any, ...]) -> Iterator[None]:
     """Keeps other processes from compiling the same kernel at once.
 
     numba's lock is held meanwhile, so that no process is forked that has the file's lock, too.
     """
     with ExitStack() as stack:
-        folder = _disk.usable()
-        if folder is not None and isinstance(kernel._cache, _disk.DiskCache):
+        path = kernel._cache.path(types) if _disk.is_usable() and isinstance(kernel._cache, _disk.DiskCache) else None
+        if path is not None:
             with suppress(OSError):  # then nothing can be kept, and no lock is needed
-                _folders.make(folder)
-                stack.enter_context(_background.locked(folder / f"{kernel._cache.name}.lock"))
+                _folders.make(path.parent)
+                stack.enter_context(_background.locked(path.with_name(f"{kernel._cache.name}.lock")))
         yield
 
 
@@ -203,7 +203,7 @@ def keep(module: str, file_name: str, types: tuple[Any, ...]) -> None:
         if not isinstance(kernel._cache, _disk.DiskCache) or kernel._cache.name != file_name.rpartition("-")[0]:
             continue
         if kernel._cache.file_name(types) == file_name:
-            with _code.global_compiler_lock, _alone(kernel):
+            with _code.global_compiler_lock, _alone(kernel, types):
                 if kernel._cache.load(types, MODE != "native") is None:
                     kernel.compile(types)
 

@@ -22,7 +22,7 @@ if "COLMATCH_MIXED" in os.environ:
 
     mix(int(os.environ["COLMATCH_MIXED"]))
 
-from colmatch.kernels import _jit
+from colmatch.kernels import _disk, _jit
 from colmatch.kernels._signatures import signatures
 
 _kept_or_made = _jit._kept_or_made
@@ -32,7 +32,8 @@ def _only_declared_types(kernel: Any, compile: Callable[..., Any], arguments: tu
     """Fails where a kernel is called with other types than it declares: an array that is not
     read-only, say. ``colmatch warm`` would not have compiled it.
     """
-    found, declared = tuple(map(kernel.typeof_pyval, arguments)), signatures(kernel.py_func)
+    found = tuple(map(kernel.typeof_pyval, arguments))
+    declared = signatures(kernel.py_func) if isinstance(kernel._cache, _disk.DiskCache) else []
     names = kernel.py_func.__code__.co_varnames
     wrong = [f"{name}: {one}" for name, one, *wanted in zip(names, found, *declared) if one not in wanted]
     assert not declared or found in declared, f"kernel {kernel.py_func.__qualname__} is called with {', '.join(wrong)}"

@@ -13,6 +13,7 @@ TESTS = Path(__file__).parent
 
 # Files and folders of the quick tests; of the contract's cases only those for three kinds.
 QUICK = ("expr", "lowering", "test_house.py", "test_contract_cases.py")
+NOT_QUICK = ("expr/test_fuzz.py", "expr/test_fuzz_calls.py", "expr/test_dialects.py", "expr/test_text_size.py")
 QUICK_KINDS = ("scan", "bitslice", "bestar")
 
 # Files whose tests start processes that compile. One worker runs them all: two would share a core
@@ -23,7 +24,26 @@ COLD = (
 )  # fmt: skip
 
 # Files, or tests of a file, that are kept for the night.
-SLOW: tuple[str, ...] = ()
+SLOW = (
+    # state machines
+    "indexing/test_pstkinds_machine.py", "indexing/test_pstree_machine.py", "indexing/test_tree_machine.py",
+    "updates/test_state_machine.py",
+    # comparisons with other engines at full size
+    "test_differential_computed.py", "test_differential_duckdb.py", "test_differential_spark.py",
+    # kills, forks, interrupts, threads that go on for long
+    "store/test_journal_killed.py", "store/test_forked_writers.py", "updates/test_forks.py", "updates/test_interrupted.py",
+    "updates/test_stress.py",
+    # crafted files
+    "store/test_crafted.py", "paged/test_paged_crafted.py",
+    # Spark through Connect, its streams and all ways at once, shards of many rows
+    "spark/test_all_ways.py", "spark/test_connect.py", "spark/test_match_stream.py", "spark/test_sail.py",
+    "spark/test_shards.py", "spark/test_stream_killed.py", "spark/test_streams_and_saves.py",
+    # cold starts
+    "kernels/test_interpret.py::test_interpreted_and_compiled_kernels_find_the_same", "kernels/test_unknown_numba.py",
+    "test_warming.py::test_after_warming_no_kernel_is_compiled",
+    # types over all pages, pictures, the papers' experiments
+    "test_types.py", "test_pictures.py", "bench/test_experiments.py",
+)  # fmt: skip
 
 
 def place(path: Path) -> str:
@@ -40,8 +60,10 @@ def mark(item: pytest.Item) -> None:
     """Gives a test its marks."""
     file = place(item.path)
     name = f"{file}::{item.nodeid.partition('::')[2]}"
-    if is_among(file, QUICK) and (
-        file != "test_contract_cases.py" or any(f"[{kind}" in name or f"-{kind}" in name for kind in QUICK_KINDS)
+    if (
+        is_among(file, QUICK)
+        and not is_among(file, NOT_QUICK)
+        and (file != "test_contract_cases.py" or any(f"[{kind}" in name or f"-{kind}" in name for kind in QUICK_KINDS))
     ):
         item.add_marker(pytest.mark.quick)
     if is_among(name, SLOW):

@@ -39,7 +39,7 @@ from typing import Self
 
 import numpy as np
 
-from colmatch.arrays.frozen import freeze
+from colmatch.arrays.frozen import contiguous, freeze
 from colmatch.arrays.growing import with_room
 from colmatch.arrays.ranges import ranges_of
 from colmatch.errors import OptionError
@@ -260,7 +260,7 @@ def delete(index: OpIndex, preds: Predicates, codes: Codes, conjunctions: I64) -
     Returns arrays that can be written: the same ones, if they could.
     """
     index = _writable(index, 0)
-    conjunctions = np.array(conjunctions, np.int64)
+    conjunctions = contiguous(conjunctions)
     update.delete(index, preds, conjunctions, _expansion(preds, conjunctions))
     return index
 

@@ -38,6 +38,7 @@ from typing import Any
 
 import numpy as np
 
+from colmatch.arrays.frozen import contiguous
 from colmatch.arrays.growing import extended
 from colmatch.indexing.base import IndexKind, highest_codes, writable
 from colmatch.indexing.pstrees import empty_tables, ordered, trimmed, with_conjunctions, with_rows, with_spaces
@@ -227,7 +228,7 @@ def insert(index: PSTBloom, preds: Predicates, codes: Codes, begin: int, end: in
 
 def delete(index: PSTBloom, preds: Predicates, codes: Codes, conjunctions: I64) -> PSTBloom:
     index = writable(index)
-    remove(index, preds, conjunctions)
+    remove(index, preds, contiguous(conjunctions))
     return index
 
 

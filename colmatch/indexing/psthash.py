@@ -38,6 +38,7 @@ from typing import Any
 
 import numpy as np
 
+from colmatch.arrays.frozen import contiguous
 from colmatch.arrays.growing import extended
 from colmatch.indexing.base import IndexKind, highest_codes, writable
 from colmatch.indexing.pstrees import empty_tables, ordered, trimmed, with_conjunctions, with_rows, with_spaces
@@ -183,7 +184,7 @@ def insert(index: PSTHash, preds: Predicates, codes: Codes, begin: int, end: int
 
 def delete(index: PSTHash, preds: Predicates, codes: Codes, conjunctions: I64) -> PSTHash:
     index = writable(index)
-    remove(index, preds, _work(index, preds, 0, 0), conjunctions)
+    remove(index, preds, _work(index, preds, 0, 0), contiguous(conjunctions))
     return index
 
 

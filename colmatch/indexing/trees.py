@@ -176,7 +176,7 @@ def removed(tree: Tree, preds: Predicates, codes: Codes, conjunctions: I64) -> T
     work = _work(tree, len(tree.at), len(codes.multi))
     done = 0
     while done < len(conjunctions):
-        done = change.remove(tree, preds, codes, work, conjunctions, done)
+        done = change.remove(tree, preds, codes, work, contiguous(conjunctions), done)
         if done < len(conjunctions) and not work.left[change.TODO]:
             tree, work = _with_room(tree, work)
         tree, work = _relieved(tree, preds, codes, work)

@@ -196,9 +196,7 @@ def halve_segments(list_, segment, segment_room, run, word, state, number, op):
 
 
 @kernel
-def delete(
-    index: Written[OpIndex], preds: Predicates, conjunctions: Written[I64], expansion: Written[Expansion]
-) -> None:
+def delete(index: Written[OpIndex], preds: Predicates, conjunctions: I64, expansion: Written[Expansion]) -> None:
     """Takes conjunctions out. Signatures keep their bits until their list is copied or cut."""
     entry, pivot, result = expansion.entry, expansion.pivot, expansion.result
     state, always, partition, conj, needed = index.state, index.always, index.partition, index.conj, index.needed

@@ -245,7 +245,7 @@ def _leave_cells(tree, preds, c, p):
 
 
 @kernel
-def remove(tree: Written[PSTBloom], preds: Predicates, conjunctions: Written[I64]) -> None:
+def remove(tree: Written[PSTBloom], preds: Predicates, conjunctions: I64) -> None:
     """Takes conjunctions out; those that are not there are passed over."""
     for c in conjunctions:
         if not tree.at[c]:

@@ -251,7 +251,7 @@ def _leave_cells(tree, preds, p):
 
 
 @kernel
-def remove(tree: Written[PSTHash], preds: Predicates, work: Written[Work], conjunctions: Written[I64]) -> None:
+def remove(tree: Written[PSTHash], preds: Predicates, work: Written[Work], conjunctions: I64) -> None:
     """Takes conjunctions out; those that are not there are passed over."""
     for c in conjunctions:
         if not tree.at[c]:

@@ -124,7 +124,7 @@ def remove(
     preds: Predicates,
     codes: Codes,
     work: Written[TreeWork],
-    conjunctions: Written[I64],
+    conjunctions: I64,
     begin: int,
 ) -> int:
     """Takes conjunctions out, those from place ``begin`` on, until there is no room, or a leaf is

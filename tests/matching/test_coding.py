@@ -41,7 +41,7 @@ def test_the_code_of_a_key_is_how_many_boundaries_are_at_or_below_it(rows: int, 
     transpose(batch, used, next, begin, attr, place)
     code, found = np.zeros(col[-1], np.uint32), np.empty(TILE, np.uint32)
     hints = freeze(hints_of(codes.first, codes.bound))
-    code_rows(batch, codes, hints, used, next, frozen(begin), place, found, code)
+    code_rows(batch, codes, hints, used, next, begin.copy(), place, found, code)
     wanted = [np.searchsorted(bound, some, "right") + 1 for bound, some in zip(bounds, keys, strict=True)]
     assert code[place].tolist() == np.concatenate(wanted).tolist()
 
