@@ -1,0 +1,32 @@
+"""The table of marks names what is there, and the scripts of CI run every test between them."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import marks
+import pytest
+
+ROOT = Path(__file__).parent.parent
+
+
+@pytest.mark.parametrize("name", [*marks.QUICK, *marks.NOT_QUICK, *marks.COLD, *marks.SLOW])
+def test_every_name_is_there(name: str) -> None:
+    file, _, test = name.partition("::")
+    assert (marks.TESTS / file).exists()
+    assert not test or f"\ndef {test}(" in (marks.TESTS / file).read_text()
+
+
+def test_names_are_files_tests_and_folders() -> None:
+    some = ("expr", "test_a.py", "b/test_c.py::test_d")
+    for name in ("expr/test_x.py", "test_a.py", "test_a.py::test_y", "b/test_c.py::test_d", "b/test_c.py::test_d[1]"):
+        assert marks.is_among(name, some)
+    for name in ("expression/test_x.py", "test_ab.py", "b/test_c.py", "b/test_c.py::test_dd"):
+        assert not marks.is_among(name, some)
+
+
+def test_what_ci_leaves_out_runs_at_night() -> None:
+    run, nightly = ((ROOT / ".ci" / name).read_text() for name in ("run", "nightly"))
+    assert "-m" not in re.findall(r"^section.*", run, re.MULTILINE)
+    assert ".venv/bin/pytest -q -n 2 -m slow" in nightly and 'check bounds -- -m ""' in nightly
