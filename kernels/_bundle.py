@@ -32,7 +32,7 @@ class Level(NamedTuple):
 
     Attributes
     ----------
-    machine : as ``platform.machine()`` names it
+    machine : as ``platform.machine()`` of Linux names it
     cpu : LLVM's name
     features : that a processor must have, by LLVM's names
     """
@@ -75,7 +75,9 @@ class Bundle:
 
 def level_here() -> str | None:
     """Returns the level of code for this machine, None where there is none."""
-    return next((name for name, level in LEVELS.items() if level.machine == platform.machine().lower()), None)
+    machine = platform.machine().lower()
+    machine = "aarch64" if machine == "arm64" else machine  # as macOS calls it
+    return next((name for name, level in LEVELS.items() if level.machine == machine), None)
 
 
 def is_usual_python() -> bool:

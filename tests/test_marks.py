@@ -11,7 +11,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 
 
-@pytest.mark.parametrize("name", [*marks.QUICK, *marks.NOT_QUICK, *marks.COLD, *marks.SLOW])
+@pytest.mark.parametrize("name", sorted({*marks.QUICK, *marks.NOT_QUICK, *marks.COLD, *marks.SLOW}))
 def test_every_name_is_there(name: str) -> None:
     file, _, test = name.partition("::")
     assert (marks.TESTS / file).exists()

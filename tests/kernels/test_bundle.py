@@ -51,6 +51,14 @@ def path_of(copy) -> Any:
     return copy.sources / _bundle.path_of(_bundle.level_here()).name
 
 
+@pytest.mark.parametrize(
+    ("machine", "level"), [("x86_64", "x86-64-v3"), ("aarch64", "arm64"), ("arm64", "arm64"), ("riscv64", None)]
+)
+def test_machines_have_a_level(monkeypatch, machine, level):
+    monkeypatch.setattr(_bundle.platform, "machine", lambda: machine)
+    assert _bundle.level_here() == level
+
+
 def test_nothing_is_compiled(bundled):
     said = run(bundled, "get", COLMATCH_KERNELS="ready")
     assert (said["total"], said["one"], said["compiled"], said["loaded"], said["logs"]) == (15, 1, 0, 2, [])
