@@ -213,7 +213,7 @@ def _sorted(key: U64, operand: U32, bits: int) -> tuple[U64, U32]:
 
 def _expansion(preds: Predicates, conjunctions: I64) -> Expansion:
     """Room for any one of these conjunctions."""
-    room = most_entries(preds, conjunctions)
+    room = most_entries(preds, contiguous(conjunctions))
     return Expansion(np.empty((room, ENTRY_WORDS), np.uint32), np.empty(room, np.uint32), np.empty(RESULTS, np.int64))
 
 

@@ -15,7 +15,6 @@ from colmatch.kernels.layout import (
     U32,
     Predicates,
     Table,
-    Written,
 )
 from colmatch.kernels.opindex import arrays as oi
 
@@ -33,7 +32,7 @@ class Expansion(NamedTuple):
 
 
 @kernel
-def most_entries(preds: Predicates, conjunctions: Written[I64]) -> int:
+def most_entries(preds: Predicates, conjunctions: I64) -> int:
     """An upper bound of the entries of any of the conjunctions (any number of them, int64), and
     of its predicates.
     """

@@ -113,7 +113,9 @@ def test_control_c_while_kernels_are_compiled(tmp_path: Path, command: str) -> N
         "match": (index, many, "-o", tmp_path / "o.csv"),
     }
     cache = tmp_path / "cache"
-    process = start(command, *arguments[command], env={**os.environ, "COLMATCH_CACHE_DIR": str(cache)})
+    process = start(
+        command, *arguments[command], env={**os.environ, "COLMATCH_CACHE_DIR": str(cache), "COLMATCH_KERNELS": "native"}
+    )
 
     def kept() -> int:
         return len(list(cache.rglob("*.bin")))
