@@ -21,7 +21,7 @@ from kernel_copy import plain_environment
 
 import colmatch as cm
 from colmatch import warming
-from colmatch.kernels import _closure, _disk, _folders, _warm
+from colmatch.kernels import _closure, _disk, _folders, _jit, _warm
 
 BOUNDS = os.environ.get("NUMBA_BOUNDSCHECK") == "1"
 jit = pytest.mark.skipif(NO_JIT, reason="nothing is compiled")
@@ -200,8 +200,9 @@ def test_processes_share_the_work(tmp_path: Path) -> None:
 
 @pytest.fixture
 def usual(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The usual folder of compiled kernels."""
+    """An empty folder of compiled kernels, which those of the package do not stand in for."""
     monkeypatch.setenv("COLMATCH_CACHE_DIR", str(tmp_path / "usual"))
+    monkeypatch.setattr(_jit, "MODE", "native")
     return tmp_path / "usual"
 
 
