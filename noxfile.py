@@ -22,10 +22,13 @@ nox.options.reuse_existing_virtualenvs = True
 PROJECT = nox.project.load_toml("pyproject.toml")
 PARALLEL = ("-q", "-n", "2")
 
-# The tests that run kernels, for runs with bounds checked and without the JIT.
+# Tests that reach every line and branch of the kernels: .ci/reaching.py chooses them. They run with
+# bounds checked and without the JIT, and all that run kernels where arguments are given.
+REACHING = "@tests/kernels/reaching.txt"
 KERNELS = (
     "tests/kernels", "tests/indexing", "tests/events", "tests/text", "tests/lowering", "tests/updates", "tests/matching",
-    "tests/paged", "tests/test_contract.py", "tests/test_contract_cases.py", "tests/test_contract_updates.py",
+    "tests/paged", "tests/test_contract.py", "tests/test_contract_best.py", "tests/test_contract_cases.py",
+    "tests/test_contract_order.py", "tests/test_contract_ranges.py", "tests/test_contract_updates.py",
     "--ignore=tests/indexing/test_settings.py",
 )  # fmt: skip
 
@@ -39,6 +42,11 @@ def ready(session: nox.Session, group: str) -> None:
     """Installs colmatch and a group of dependencies, unless the session has no environment."""
     if session.venv_backend != "none":
         session.install("-e", ".", *nox.project.dependency_groups(PROJECT, group))
+
+
+def all_of(*arguments: str) -> tuple[str, ...]:
+    """Returns arguments for pytest that run slow tests, too."""
+    return ("-m", "", *arguments)
 
 
 @nox.session
@@ -79,18 +87,42 @@ def all(session: nox.Session) -> None:
 
 
 @nox.session(default=False)
+def engines(session: nox.Session) -> None:
+    """The tests that need Spark, DuckDB or another engine."""
+    ready(session, "engines")
+    session.run("pytest", *PARALLEL, "-m", "engines and not slow", *session.posargs)
+
+
+@nox.session(default=False)
 def bounds(session: nox.Session) -> None:
-    """The tests of kernels with every index checked."""
+    """Tests of kernels with every index checked; all of them with arguments, such as -m ""."""
     ready(session, "test")
-    checked = {"NUMBA_BOUNDSCHECK": "1", "COLMATCH_HYPOTHESIS": "nojit"}
-    session.run("pytest", *PARALLEL, *KERNELS, *session.posargs, env=checked)
+    checked = {"NUMBA_BOUNDSCHECK": "1", "COLMATCH_TESTS": "least"}
+    session.run(
+        "pytest", *PARALLEL, *((*KERNELS, *session.posargs) if session.posargs else all_of(REACHING)), env=checked
+    )
 
 
 @nox.session(default=False)
 def nojit(session: nox.Session) -> None:
-    """The tests of kernels as plain Python."""
+    """Tests of kernels as plain Python, and whether they reach all; all of them with arguments."""
     ready(session, "test")
-    session.run("pytest", *PARALLEL, *KERNELS, *session.posargs, env={"NUMBA_DISABLE_JIT": "1"})
+    plain = {"NUMBA_DISABLE_JIT": "1"}
+    if session.posargs:
+        session.run("pytest", *PARALLEL, *KERNELS, *session.posargs, env=plain)
+    else:
+        session.run("pytest", *PARALLEL, *all_of(REACHING), "--cov", "--cov-report=", env=plain)
+        session.run("python", ".ci/reaching.py", "check")
+
+
+@nox.session(default=False)
+def reaching(session: nox.Session) -> None:
+    """Chooses the tests of kernels for bounds and nojit anew; takes half an hour."""
+    ready(session, "test")
+    report = Path(session.create_tmp()).resolve() / "junit.xml"
+    traced = ("--cov", "--cov-report=", "--cov-context=test", f"--junitxml={report}")
+    session.run("pytest", *PARALLEL, *KERNELS, *all_of(*traced), env={"NUMBA_DISABLE_JIT": "1"})
+    session.run("python", ".ci/reaching.py", "choose", str(report))
 
 
 @nox.session(default=False)

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from colmatch.betree.events import event_batches
-from colmatch.calls import UNKNOWN
+from colmatch.calls import CAP, UNKNOWN, Call
 from colmatch.errors import EventError, SubscriptionError, shown
 from colmatch.events.binding import require
 from colmatch.events.clock import Clock
@@ -291,7 +291,10 @@ def _leaf(told: _Told, p: int) -> _Leaf:
     text = predicate_text(attribute, texts, runs, none)
     if attribute.role is Role.CALL:
         asks_unknown = any(texts[key] == UNKNOWN for key, _ in texts.dense(runs))
-        return _Leaf(_called(told, text, asks_unknown, value, found, none))
+        is_unknown = any(part is None or part != part for part in value.values())
+        if Call.of(str(attribute.key)).function == CAP and [] in value.values():
+            is_unknown = False  # where no cap is given, the time does not matter
+        return _Leaf(_called(told, text, asks_unknown, is_unknown, value, found, none))
     subject = attribute.path, attribute.key if attribute.role is Role.ENTRY else None
     lacks = not found and _lacks(attribute, value)
     if asks_presence(attribute, runs):
@@ -307,12 +310,11 @@ def _leaf(told: _Told, p: int) -> _Leaf:
 
 
 def _called(
-    told: _Told, text: str, asks_unknown: bool, values: dict[str, Any], found: bool, none: bool
+    told: _Told, text: str, asks_unknown: bool, is_unknown: bool, values: dict[str, Any], found: bool, none: bool
 ) -> ExplainedNode:
     """Tells of a special function; ``none`` that asks for Unknown is a NOT, else IS NOT TRUE."""
     if told.two_valued:
         return ExplainedNode(text, found is not none, values)
-    is_unknown = any(part is None or part != part for part in values.values())
     is_plain = asks_unknown is none
     if none and not is_plain:
         text = f"({text}) IS NOT FALSE"

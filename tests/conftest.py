@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import marks
 import pytest
 from hypothesis import HealthCheck, settings
+from installed import ENGINES
+from sizes import EXAMPLES, SIZE, THOROUGH
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -58,14 +61,25 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return marks.is_left_out(collection_path, config.getoption("-m")) or None
 
 
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    absent = [engine for engine in ENGINES if find_spec(engine) is None]
+    if absent:
+        what = (
+            f"not installed: {', '.join(absent)}; --group dev has them, pytest -m engines runs the tests that need them"
+        )
+        terminalreporter.write_line(what)
+
+
 # Deterministic, so that a red run is red again; "thorough" looks for what no run has seen yet.
-_common = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large]}
-settings.register_profile("default", max_examples=100, derandomize=True, database=None, print_blob=True, **_common)
-settings.register_profile("nojit", max_examples=6, derandomize=True, database=None, **_common)
-settings.register_profile("thorough", max_examples=1000, print_blob=True, **_common)
-settings.load_profile(
-    os.environ.get("COLMATCH_HYPOTHESIS") or ("nojit" if os.environ.get("NUMBA_DISABLE_JIT") == "1" else "default")
+settings.register_profile(
+    SIZE,
+    max_examples=EXAMPLES[SIZE],
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+    print_blob=True,
+    **({} if THOROUGH else {"derandomize": True, "database": None}),
 )
+settings.load_profile(SIZE)
 
 
 @pytest.fixture(scope="session")

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import settings
 from oracle import Expr, Row, matches, score
+from sizes import THOROUGH
 
 import colmatch as cm
 from colmatch.indexing.plan import settings_of
@@ -24,7 +25,6 @@ growing_kind = pytest.mark.parametrize("kind", [name for name, kind in KINDS.ite
 ALL = [*cm.kinds(), "auto"]
 every_kind = pytest.mark.parametrize("kind", ALL)
 NO_JIT = os.environ.get("NUMBA_DISABLE_JIT") == "1"
-THOROUGH = os.environ.get("COLMATCH_HYPOTHESIS") == "thorough"
 # Hypothesis tries as many examples for all kinds together, however many kinds there are.
 share_of_examples = settings(max_examples=max(3, 4 * settings().max_examples // len(ALL)))
 Ids = list[int] | list[str]

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -16,11 +17,20 @@ QUICK = ("expr", "lowering", "test_house.py", "test_contract_cases.py")
 NOT_QUICK = ("expr/test_fuzz.py", "expr/test_fuzz_calls.py", "expr/test_dialects.py", "expr/test_text_size.py")
 QUICK_KINDS = ("scan", "bitslice", "bestar")
 
-# Files whose tests start processes that compile. One worker runs them all: two would share a core
-# with the compilers that they wait for.
+# Files, or tests of a file, that start many processes, each of which imports colmatch or compiles.
+# They are slow, but .ci/run runs them.
 COLD = (
-    "test_warming.py", "kernels/test_bundle.py", "kernels/test_closure.py", "kernels/test_compiling.py",
+    "cli/test_cli_process.py", "kernels/test_bundle.py", "kernels/test_closure.py", "kernels/test_compiling.py",
     "kernels/test_interpret.py", "kernels/test_jit.py", "kernels/test_jit_folder.py", "kernels/test_unknown_numba.py",
+    "test_documents.py::test_programs_that_documents_run_begin",
+    "test_guide.py::test_a_page_does_what_it_says[docs/command-line.md]", "test_warming.py",
+)  # fmt: skip
+
+# Files and folders whose tests all need Spark or another engine that the README's second command
+# does not install. Single tests say so themselves (engines.py).
+ENGINES = (
+    "spark", "tables/test_datafusion_function.py", "tables/test_duckdb_function.py", "tables/test_ibis_function.py",
+    "tables/test_polars_frames.py", "test_differential_duckdb.py", "test_differential_spark.py", "test_site.py", "test_types.py",
 )  # fmt: skip
 
 # Files, or tests of a file, that are kept for the night.
@@ -30,7 +40,8 @@ SLOW = (
     "updates/test_state_machine.py",
     # comparisons with other engines at full size
     "test_differential_computed.py", "test_differential_duckdb.py", "test_differential_spark.py",
-    # kills, forks, interrupts, threads that go on for long
+    # kills, forks, interrupts, threads that go on for long, flips of every byte
+    "paged/test_paged_log.py::test_a_byte_of_the_log_that_is_flipped", "paged/test_paged_safety.py",
     "store/test_journal_killed.py", "store/test_forked_writers.py", "updates/test_forks.py", "updates/test_interrupted.py",
     "updates/test_stress.py",
     # crafted files
@@ -41,6 +52,22 @@ SLOW = (
     # cold starts
     "kernels/test_interpret.py::test_interpreted_and_compiled_kernels_find_the_same", "kernels/test_unknown_numba.py",
     "test_warming.py::test_after_warming_no_kernel_is_compiled",
+    # files and texts of many megabytes, sizes of memory
+    "cli/test_places.py::test_a_wrong_line_of_json[many]", "expr/test_fuzz.py::test_a_hundred_thousand_strings_with_escapes",
+    "expr/test_fuzz.py::test_a_hundred_thousand_times", "expr/test_fuzz.py::test_deep_nesting",
+    "expr/test_fuzz.py::test_long_expressions", "expr/test_parse.py::test_huge_expressions",
+    "expr/test_parse.py::test_huge_nonsense_is_refused", "expr/test_text_size.py::test_work_grows_as_the_text_does",
+    "indexing/test_bitslice.py::test_columns_of_many_attributes_stay_open",
+    "indexing/test_opindex.py::test_memory_follows_the_predicates_and_not_the_square_of_the_attributes",
+    "paged/test_paged_trees.py::test_inner_pages_divide_and_merge",
+    # the data structures and the rivals of benchmarks
+    "bench/test_bench.py::test_a_rival_finds_what_colmatch_finds", "bench/test_bench.py::test_figures_of_every_system",
+    "locators",
+    # Spark in further ways
+    "spark/test_among_in_spark.py", "spark/test_functions.py::test_a_column_of_lists[long]",
+    "spark/test_functions.py::test_a_table_function[long]", "spark/test_functions.py::test_what_a_worker_is_given_is_told_in_words",
+    "spark/test_source.py::test_files_give_what_their_rows_give[300]", "spark/test_source.py::test_filters_mean_what_spark_means",
+    "spark/test_source.py::test_timestamps_as_spark_writes_them", "spark/test_task_log.py::test_spark_collects_the_lines_of_workers",
     # types over all pages, pictures, the papers' experiments
     "test_types.py", "test_pictures.py", "bench/test_experiments.py",
 )  # fmt: skip
@@ -66,17 +93,22 @@ def mark(item: pytest.Item) -> None:
         and (file != "test_contract_cases.py" or any(f"[{kind}" in name or f"-{kind}" in name for kind in QUICK_KINDS))
     ):
         item.add_marker(pytest.mark.quick)
+    if is_among(file, ENGINES):
+        item.add_marker(pytest.mark.engines)
     if is_among(name, SLOW):
         item.add_marker(pytest.mark.slow)
+    elif is_among(name, COLD):
+        item.add_marker(pytest.mark.slow)
+        item.add_marker(pytest.mark.cold)
     if "spark" in getattr(item, "fixturenames", ()):  # one JVM for all workers
         item.add_marker(pytest.mark.spark)
+        item.add_marker(pytest.mark.engines)
         item.add_marker(pytest.mark.xdist_group("spark"))
-    elif is_among(file, COLD):
-        item.add_marker(pytest.mark.cold)
-        item.add_marker(pytest.mark.xdist_group("cold"))
 
 
 def is_left_out(path: Path, wanted: str) -> bool:
     """Says whether a file need not be imported, by the marks that are asked for."""
     file = place(path)
+    if file == "spark" and find_spec("pyspark") is None:  # conftest.py says so at the end of a run
+        return True
     return wanted == "quick" and path.is_file() and file.partition("/")[0] not in QUICK

@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
+from sizes import share
 
 from colmatch.events.reader import Reader
 from colmatch.kernels.layout import Batch, Literals
@@ -26,7 +27,7 @@ STRING = Type(Family.STRING, name="string")
 BINARY = Type(Family.BINARY, name="binary")
 FLOAT = Type(Family.FLOAT, name="double")
 
-few = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+few = settings(max_examples=share(150), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 # ---- the naive reading

@@ -13,7 +13,6 @@ from unittest.mock import patch
 import numpy as np
 import pyarrow as pa
 from contract import (
-    NO_JIT,
     Ids,
     built,
     every_kind,
@@ -27,6 +26,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from layouts import plain_table, some_events
 from oracle import Expr, Row, matches, to_sql
+from sizes import SMALL
 from strategies import COLUMNS, a_schema, an_expression, some_rows, terms
 from ways_in import condition, predicate_tables, table_rows, to_builder
 
@@ -124,13 +124,13 @@ def test_every_way_in_and_out(kind: str, seed: int, rng: Random, n: int, m: int,
             assert str(explanation)
 
 
-@share_of_cases(36 if NO_JIT else 120)
+@share_of_cases(36 if SMALL else 120)
 def test_hundreds_of_expressions(kind: str, seed: int) -> None:
     """All columns, deep expressions and odd layouts, in numbers that hypothesis does not reach."""
     rng = Random(seed)
     schema = pa.schema(rng.sample(list(COLUMNS.items()), rng.choice([3, 10, len(COLUMNS)])))
     leaves = terms(schema)
-    expressions = [an_expression(rng, leaves, depth=rng.choice([0, 1, 2, 3])) for _ in range(20 if NO_JIT else 150)]
+    expressions = [an_expression(rng, leaves, depth=rng.choice([0, 1, 2, 3])) for _ in range(20 if SMALL else 150)]
     events, rows = some_events(rng, schema, some_rows(rng, schema, rng.choice([1, 20, 70])))
     options = cm.Options(missing_columns="null", batch_rows=rng.choice([1, 7, 64, 8192]))
     two_valued = to_builder(("is null", leaves[0][0]), None)

@@ -11,9 +11,10 @@ from unittest.mock import patch
 
 import inside
 import pyarrow as pa
-from contract import NO_JIT, built, expected_best, share_of_cases, some_settings
+from contract import built, expected_best, share_of_cases, some_settings
 from layouts import plain_table, some_events
 from oracle import Expr, Row
+from sizes import SMALL
 from strategies import COLUMNS, Leaf, a_predicate, an_expression, some_rows, terms
 from ways_in import attribute_name, condition, predicate_tables, table_rows, to_builder
 
@@ -103,7 +104,7 @@ def some_conjunctions(rng: Random, leaves: list[Leaf]) -> Expr:
             return e
 
 
-@share_of_cases(36 if NO_JIT else 90)
+@share_of_cases(36 if SMALL else 90)
 def test_best_of_tables(kind: str, seed: int) -> None:
     """Weights and priorities of tables, whatever is inserted, deleted, merged and saved."""
     rng = Random(seed)
@@ -149,7 +150,7 @@ def test_best_of_tables(kind: str, seed: int) -> None:
         check(pickle.loads(pickle.dumps(matcher)), there, rows, events, rng, priority)
 
 
-@share_of_cases(36 if NO_JIT else 108)
+@share_of_cases(36 if SMALL else 108)
 def test_best_of_expressions(kind: str, seed: int) -> None:
     """Trees with weights anywhere: conjunctions, and programs where these would be too many."""
     rng = Random(seed)

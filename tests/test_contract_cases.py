@@ -12,8 +12,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from contract import NO_JIT, every_kind, expected_pairs, lists, pairs
+from installed import needs
 from layouts import plain_table
 from oracle import Expr, Row, lit, to_sql
+from sizes import SMALL
 from strategies import NAN, UTC
 
 import colmatch as cm
@@ -104,7 +106,7 @@ def test_several_true_conjunctions_are_one_match(kind: str) -> None:
 
 
 @every_kind
-@pytest.mark.parametrize("budget", [2, 64] if NO_JIT else [1, 2, 64, 4096])
+@pytest.mark.parametrize("budget", [2, 64] if SMALL else [1, 2, 64, 4096])
 def test_programs_beyond_the_budget(kind: str, budget: int) -> None:
     """An AND of ORs, whose DNF has 2**12 conjunctions."""
     columns = [f"c{i}" for i in range(24)]
@@ -114,7 +116,7 @@ def test_programs_beyond_the_budget(kind: str, budget: int) -> None:
     ]
     e: Expr = ("and", *ors)
     rng = Random(3)
-    rows = [{name: rng.choice([1, 1, 2, 5, None]) for name in columns} for _ in range(50 if NO_JIT else 300)] + [
+    rows = [{name: rng.choice([1, 1, 2, 5, None]) for name in columns} for _ in range(50 if SMALL else 300)] + [
         dict.fromkeys(columns, 1)
     ]
     schema = pa.schema([(name, pa.int8()) for name in columns])
@@ -234,10 +236,14 @@ def test_session_time_zone(kind: str) -> None:
         assert lists(matcher.match_lists(events)) == [wanted]
 
 
+@needs("polars", "duckdb", "pandas")
 @every_kind
 def test_any_arrow_producer(kind: str) -> None:
     matcher = cm.Matcher.build(SUBS, SCHEMA, index=kind)
-    polars, duckdb, pandas = pytest.importorskip("polars"), pytest.importorskip("duckdb"), pytest.importorskip("pandas")
+    import duckdb
+    import pandas
+    import polars
+
     frame = polars.from_arrow(EVENTS)
     assert pairs(matcher.match(frame)) == PAIRS
     assert pairs(matcher.match(duckdb.sql("SELECT * FROM EVENTS"))) == PAIRS

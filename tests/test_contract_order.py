@@ -9,14 +9,15 @@ from unittest.mock import patch
 import inside
 import pyarrow as pa
 import pytest
-from contract import NO_JIT, every_kind
+from contract import every_kind
+from sizes import SMALL
 
 import colmatch as cm
 import colmatch.matching.worker
 from colmatch.kernels.sink import PAIRS
 
 SCHEMA = {"a": "int64", "b": "int64", "s": "string"}
-COUNT = 40 if NO_JIT else 120
+COUNT = 40 if SMALL else 120
 EVENTS = pa.table(
     {
         "a": [1, 2, None, 9, 5, 3, 7] * 20,

@@ -9,10 +9,11 @@ from typing import Any
 from unittest.mock import patch
 
 import pyarrow as pa
-from contract import NO_JIT, built, every_kind, lists, pairs, share_of_cases, share_of_examples, some_settings
+from contract import built, every_kind, lists, pairs, share_of_cases, share_of_examples, some_settings
 from hypothesis import given
 from hypothesis import strategies as st
 from oracle import Expr, Row, lit, meets, to_sql
+from sizes import SMALL
 
 import colmatch as cm
 import colmatch.matching.worker
@@ -173,18 +174,18 @@ def test_what_some_value_of_each_range_would_match(kind: str, seed: int, rng: Ra
         check(pickle.loads(pickle.dumps(matcher)), there, events, ranged, tried, known)
 
 
-@share_of_cases(18 if NO_JIT else 54)
+@share_of_cases(18 if SMALL else 54)
 def test_hundreds_of_expressions_and_updates(kind: str, seed: int) -> None:
     """Deep expressions, programs of every budget, segments that grow and those that were merged."""
     rng = Random(seed)
     ranged = rng.sample(["i", "f", "s", "flag", "j"], rng.choice([1, 2]))
-    events, tried = some_events(rng, ranged, 20 if NO_JIT else 70)
+    events, tried = some_events(rng, ranged, 20 if SMALL else 70)
     columns = rng.sample(list(LITERALS), 4)
 
     def some(first: int, count: int) -> dict[int, Expr]:
         return {id: an_expression(rng, columns, rng.choice([0, 1, 2, 3])) for id in range(first, first + count)}
 
-    there = some(0, 20 if NO_JIT else 100)
+    there = some(0, 20 if SMALL else 100)
     known: Known = {}
     options = cm.Options(batch_rows=rng.choice([7, 8192]), threads=rng.choice([1, 2]))
     with patch.multiple(policy, GROWING_MOST=rng.choice([2, 1024]), SEGMENTS_MOST=rng.choice([1, 16])):

@@ -14,7 +14,6 @@ from unittest.mock import patch
 import pyarrow as pa
 import pytest
 from contract import (
-    NO_JIT,
     built,
     every_kind,
     expected_pairs,
@@ -26,6 +25,7 @@ from contract import (
 )
 from layouts import plain_table, some_events
 from oracle import Expr, Row, matches, to_sql
+from sizes import SMALL
 from strategies import COLUMNS, a_schema, an_expression, some_rows, terms
 from ways_in import condition, predicate_tables, table_rows, to_builder
 
@@ -85,7 +85,7 @@ def an_update(rng: Random, seed: int, matcher: cm.Matcher, there: dict[int, Expr
     there.update(new)
 
 
-@share_of_cases(90 if NO_JIT else 360)
+@share_of_cases(90 if SMALL else 360)
 def test_updates_in_any_order(kind: str, seed: int) -> None:
     rng = Random(seed)
     n, changes = rng.randrange(6), rng.randint(1, 8)
@@ -118,7 +118,7 @@ def test_updates_in_any_order(kind: str, seed: int) -> None:
             assert matcher.explain(rows[row], id).matched == matches(e, rows[row]), to_sql(e)
 
 
-@share_of_cases(18 if NO_JIT else 63)
+@share_of_cases(18 if SMALL else 63)
 def test_many_updates_of_many(kind: str, seed: int) -> None:
     """All columns, with a sink that is always full."""
     rng = Random(seed)
@@ -132,7 +132,7 @@ def test_many_updates_of_many(kind: str, seed: int) -> None:
         patch.multiple(colmatch.matching.worker, FIRST_CAPACITY=1, LARGE_CAPACITY=rng.choice([1, 60, 1 << 25])),
         some_policy(rng),
     ):
-        for _ in range(5 if NO_JIT else 25):
+        for _ in range(5 if SMALL else 25):
             an_update(rng, seed, matcher, there, leaves, 30)
             check(matcher, there, rows, events)
     fresh = cm.Matcher.build({id: to_sql(e) for id, e in there.items()}, schema, index=kind)
@@ -213,7 +213,7 @@ ROWS = [{"a": 1, "b": "x"}, {"a": 1, "b": None}, {"a": None, "b": "x"}, {"a": No
 def test_what_has_no_boundary_comes_and_goes(kind: str, tmp_path: Path) -> None:
     """Segments grow though no attribute has a boundary, are full and saved before a merge."""
     events = pa.Table.from_pylist(ROWS, pa.schema({"a": pa.int64(), "b": pa.string()}))
-    for seed in range(4 if NO_JIT else 30):
+    for seed in range(4 if SMALL else 30):
         rng, there = Random(seed), dict[int, str]()
         matcher = cm.Matcher.build({}, events.schema, index=own_inserts(kind))
         with patch.multiple(policy, GROWING_MOST=rng.choice([3, 100]), due=lambda version: None):
@@ -267,7 +267,7 @@ def test_labels_last(kind: str, type: str, way: str) -> None:
 
     They halve one interval again and again, or go up or down in it.
     """
-    count = 100 if NO_JIT else 400
+    count = 100 if SMALL else 400
 
     def value(i: int) -> str:
         if type == "string":

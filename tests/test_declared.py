@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.dataset as ds
 import pytest
+from installed import needs
 
 import colmatch as cm
 
@@ -73,8 +74,10 @@ def test_a_reader_is_still_there() -> None:
     assert reader.read_all() == TABLE
 
 
+@needs("polars")
 def test_polars() -> None:
-    pl = pytest.importorskip("polars")
+    import polars as pl
+
     frame = pl.DataFrame({"age": [36], "city": ["Nice"], "tags": [["a"]]})
     for declared in (frame, frame.lazy(), frame.schema, frame.lazy().filter(pl.col("age") > 3)):
         schema = cm.Schema(declared).arrow
@@ -88,16 +91,20 @@ def test_polars() -> None:
     assert cm.Matcher.build(RULES, by_name).match_lists(frame.with_columns(at=None)).to_pylist() == [[1]]
 
 
+@needs("pandas")
 def test_pandas() -> None:
-    pd = pytest.importorskip("pandas")
+    import pandas as pd
+
     frame = pd.DataFrame({"age": [36], "city": ["Nice"], "tags": [["a"]]}, index=["row"])
     own = pa.Schema.from_pandas(frame).field("city").type  # of pandas 3 a large string
     agrees(frame, own, pa.string())
     assert cm.Schema(frame.set_index("age")).arrow.names == ["city", "tags"]
 
 
+@needs("duckdb")
 def test_duckdb() -> None:
-    duckdb = pytest.importorskip("duckdb")
+    import duckdb
+
     con = duckdb.connect()
     con.execute("CREATE TABLE events (age BIGINT, city VARCHAR, tags VARCHAR[])")
     for declared in (con.table("events"), con.sql("SELECT * FROM events WHERE age > 3")):
@@ -109,8 +116,8 @@ def test_duckdb() -> None:
         assert not read  # nothing of the query was computed
 
 
+@needs("pyspark")
 def test_spark() -> None:
-    pytest.importorskip("pyspark")
     from pyspark.sql import types
 
     declared = types.StructType(
@@ -228,8 +235,10 @@ def test_texts_over_several_lines() -> None:
     assert cm.Schema(body.strip()[1:-1].replace("\n", "\r\n")).arrow == schema
 
 
+@needs("pyspark")
 def test_types_that_spark_has_for_schemas_alone() -> None:
-    types = pytest.importorskip("pyspark.sql.types")
+    from pyspark.sql import types
+
     declared = {"a": types.VarcharType(5), "b": types.CharType(5), "c": types.ArrayType(types.VarcharType(3))}
     assert cm.Schema(declared).arrow.types == [pa.string(), pa.string(), pa.list_(pa.string())]
     struct = types.StructType([types.StructField("a", types.VarcharType(5), nullable=False)])
@@ -308,8 +317,10 @@ def test_classes_of_events() -> None:
     assert matcher.match_one(Person(36, Home("Nice", 2), ["a"])) == [1]
 
 
+@needs("pandas")
 def test_types_of_columns_of_pandas() -> None:
-    pd = pytest.importorskip("pandas")
+    import pandas as pd
+
     columns = {
         "a": pd.Series([1, None], dtype="Int64"),
         "b": pd.Series(["x"], dtype="string"),
@@ -427,21 +438,27 @@ def test_types_that_are_nowhere() -> None:
         cm.Schema(Parcel)
 
 
+@needs("pandas")
 def test_values_are_no_types() -> None:
-    pd = pytest.importorskip("pandas")
+    import pandas as pd
+
     with pytest.raises(cm.SchemaError, match="column '0': a pyarrow.DataType, .* is needed, not 7"):
         cm.Schema(pd.Series([7]))
     assert cm.Schema(pd.Series({"x": "bigint"})).arrow == pa.schema({"x": pa.int64()})
 
 
+@needs("polars")
 def test_types_that_polars_has_not() -> None:
-    pl = pytest.importorskip("polars")
+    import polars as pl
+
     with pytest.raises(cm.SchemaError, match=r"column 'x': Decimal\(precision=40, scale=2\) is no type that Arrow has"):
         cm.Schema({"x": pl.Decimal(40, 2)})
 
 
+@needs("pyspark")
 def test_types_of_spark_are_no_schemas() -> None:
-    types = pytest.importorskip("pyspark.sql.types")
+    from pyspark.sql import types
+
     for declared in (types.LongType(), types.StructField("x", types.LongType()), types.Row(x=1)):
         with pytest.raises(cm.SchemaError, match="a schema is a pyarrow.Schema, .* not (LongType|StructField|Row)"):
             cm.Schema(declared)
@@ -460,8 +477,10 @@ def test_spaces_take_no_time() -> None:
     assert field.type == pa.int32() and not field.nullable
 
 
+@needs("datafusion")
 def test_datafusion() -> None:
-    datafusion = pytest.importorskip("datafusion", reason="DataFusion is not installed")
+    import datafusion
+
     ctx = datafusion.SessionContext()
     ctx.register_record_batches("t", [pa.table({"a": [1] * 100}).to_batches(10)] * 4)
     batches: list[int] = []
@@ -474,9 +493,11 @@ def test_datafusion() -> None:
     assert not batches
 
 
+@needs("ibis")
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")  # of ibis itself
 def test_ibis() -> None:
-    ibis = pytest.importorskip("ibis", reason="ibis is not installed")
+    import ibis
+
     nowhere = ibis.table({"a": "int64", "b": "string"}, name="nowhere")
     wanted = pa.schema({"a": pa.int64(), "b": pa.string()})
     assert cm.Schema(nowhere).arrow == cm.Schema(nowhere.schema()).arrow == wanted

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.parquet as parquet
 import pytest
+from installed import needs
 
 import colmatch as cm
 
@@ -253,8 +254,10 @@ def test_spark_agrees_in_ansi_mode(zoned: SparkSession) -> None:
     assert 0 < erred < len(texts) // 2
 
 
+@needs("duckdb")
 def test_duckdb_agrees() -> None:
-    duckdb = pytest.importorskip("duckdb")
+    import duckdb
+
     events = some_events(80).drop_columns(["at"])
     names = {"number": ["i8", "i16", "i32", "i64"], "text": ["s", "t"], "truth": ["b", "c"], "instant": ["day"]}
     texts = conditions(Writer(Random(6), names, plain=True), events.schema, COUNT)

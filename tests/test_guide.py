@@ -33,7 +33,7 @@ SMALLER = {
     "warm --index bitslice": "warm --index scan",
 }
 
-# Modules that some snippets need and a plain installation has not.
+# Modules that some snippets need: without them, these snippets are left out.
 NEEDS = {
     "colmatch.spark": "pyspark",
     "colmatch.polars": "polars",
@@ -47,6 +47,10 @@ NEEDS = {
 
 def named(page):
     return page.relative_to(ROOT).as_posix()
+
+
+def needed(page):
+    return pytest.mark.engines if any(word in page.read_text() for word in NEEDS) else ()
 
 
 @pytest.fixture(scope="session")
@@ -78,7 +82,7 @@ def ran_commands(block, path):
 
 
 @pytest.mark.filterwarnings("ignore:fetch_arrow_table:DeprecationWarning")  # which ibis calls
-@pytest.mark.parametrize("page", PAGES, ids=named)
+@pytest.mark.parametrize("page", [pytest.param(page, id=named(page), marks=needed(page)) for page in PAGES])
 def test_a_page_does_what_it_says(page, path, tmp_path, monkeypatch, request):
     text = page.read_text()
     if "colmatch.spark" in text and find_spec("pyspark"):

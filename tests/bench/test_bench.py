@@ -14,6 +14,7 @@ from unittest.mock import patch
 import numpy as np
 import pyarrow as pa
 import pytest
+from installed import needs
 from shell import EVENTS, SUBS, fails, run, subscriptions, write
 
 import colmatch as cm
@@ -77,10 +78,11 @@ def a_workload(name: str) -> Any:
     return workloads.shape(name, 400, 130)
 
 
-@pytest.mark.parametrize(("rival", "name"), ABLE)
+@pytest.mark.parametrize(
+    ("rival", "name"),
+    [pytest.param(*pair, marks=needs(WANTED[pair[0]]).marks if pair[0] in WANTED else ()) for pair in ABLE],
+)
 def test_a_rival_finds_what_colmatch_finds(benchmarks: Any, rival: str, name: str) -> None:
-    if rival in WANTED:
-        pytest.importorskip(WANTED[rival], reason=f"{WANTED[rival]} is not installed")
     workload = a_workload(name)
     try:
         prepared = benchmarks.RIVALS[rival](workload)

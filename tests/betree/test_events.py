@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from naive import DOMAINS
+from sizes import share
 
 import colmatch as cm
 from colmatch.betree.domains import domains_of
@@ -78,7 +79,7 @@ ODD = st.recursive(
 
 
 @given(st.text(alphabet="ab|#-1 .tfrueinglso\n\ud800", max_size=40) | ODD)
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=share(500), deadline=None)
 def test_malformed_domains_give_our_errors_alone(domains: Any) -> None:
     with suppress(cm.SchemaError):
         cm.betree.Domains(domains)
@@ -152,7 +153,7 @@ VALUES = st.recursive(
 
 
 @given(st.dictionaries(NAMES, VALUES, max_size=3).map(json.dumps) | st.text(max_size=20) | st.binary(max_size=20))
-@settings(max_examples=800, deadline=None)
+@settings(max_examples=share(800), deadline=None)
 def test_malformed_lines_give_our_errors_alone(line: str | bytes) -> None:
     with suppress(cm.EventError):
         cm.betree.events([line], DOMAINS)

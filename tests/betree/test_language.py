@@ -15,6 +15,7 @@ from contract import pairs
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from naive import CONSTANTS, DOMAINS
+from sizes import share
 
 import colmatch as cm
 from colmatch.betree.parse import EPSILON, like
@@ -131,7 +132,7 @@ WORDS = st.sampled_from(PIECES.split(" "))
 
 
 @given(st.lists(WORDS, max_size=14).map(" ".join) | st.text(max_size=20) | st.lists(WORDS, max_size=9).map("".join))
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=share(1500), deadline=None)
 def test_malformed_texts_give_our_errors_alone(text: str) -> None:
     compiler = MATCHER  # a matcher without subscriptions, which takes in one text after the other
     compiler.replace({1: text}, errors="collect", constants={1: CONSTANTS})

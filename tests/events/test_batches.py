@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pytest
 from cut_off import cut_off
+from installed import needs
 from reading import STRING, entries, literals, value
 
 import colmatch as cm
@@ -143,10 +144,12 @@ def test_columns_without_names_are_not_events(events: object) -> None:
         batches(events, 10)
 
 
+@needs("duckdb", "pandas", "polars")
 def test_other_libraries() -> None:
-    duckdb = pytest.importorskip("duckdb")
-    pd = pytest.importorskip("pandas")
-    pl = pytest.importorskip("polars")
+    import duckdb
+    import pandas as pd
+    import polars as pl
+
     columns = {"n": [1, None, 3], "s": ["a", "b", None], "c": ["x", "y", "x"]}
     frame = pl.DataFrame(columns).with_columns(pl.col("c").cast(pl.Categorical), t=pl.Series([[1, 2], None, []]))
     attributes = [value("n"), value("s", STRING), value("c", STRING), Attribute(("t",), Role.ELEMENT, INT)]
@@ -199,17 +202,13 @@ def test_datasets_and_scanners(tmp_path: Path) -> None:
     assert cm.Matcher.build({}, files).count(files).tolist() == [0] * 4
 
 
-def test_results_are_read_by_others() -> None:
+def test_results_are_read_in_batches() -> None:
     matcher = cm.Matcher.build({1: "a > 1", 2: "a > 2"}, {"a": "int64"})
     events = pa.table({"a": [1, 2, 3]})
     reader = matcher.match_batches(events)
     assert isinstance(reader, pa.RecordBatchReader) and reader.read_all() == matcher.match(events)
     best = matcher.match_topk_batches(events, 1)
     assert best.schema == matcher.match_topk(events, 1).schema and len(best.read_all()) == 2
-    duckdb = pytest.importorskip("duckdb")
-    fired = matcher.match_batches(events)
-    counted = duckdb.connect().execute("SELECT subscription, count(*) FROM fired GROUP BY 1 ORDER BY 1").fetchall()
-    assert fired is not None and counted == [(1, 2), (2, 1)]
 
     def broken() -> Any:
         yield events.to_batches()[0]
@@ -218,6 +217,16 @@ def test_results_are_read_by_others() -> None:
     failing = matcher.match_batches(pa.RecordBatchReader.from_batches(events.schema, broken()))
     with pytest.raises(OSError, match="the disk is gone"):
         failing.read_all()
+
+
+@needs("duckdb")
+def test_results_are_read_by_others() -> None:
+    import duckdb
+
+    matcher = cm.Matcher.build({1: "a > 1", 2: "a > 2"}, {"a": "int64"})
+    fired = matcher.match_batches(pa.table({"a": [1, 2, 3]}))
+    counted = duckdb.connect().execute("SELECT subscription, count(*) FROM fired GROUP BY 1 ORDER BY 1").fetchall()
+    assert fired is not None and counted == [(1, 2), (2, 1)]
 
 
 def test_structs_that_are_cut_off_are_an_error() -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import datetime as dt
 from dataclasses import dataclass
 
-import polars as pl
 import pyarrow as pa
 import pytest
+from installed import needs
 
 import colmatch as cm
 
@@ -34,7 +34,10 @@ def test_elements_of_lists(layout: pa.DataType) -> None:
     assert matcher.match_lists(events.slice(1)).to_pylist() == WANTED[1:]
 
 
+@needs("polars")
 def test_lists_of_polars() -> None:
+    import polars as pl
+
     frame = pl.DataFrame({"tags": LISTS})
     matcher = cm.Matcher.build(RULES, frame)
     assert matcher.match_lists(frame).to_pylist() == WANTED

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from installed import needs
 from reading import STRING, check, entries, few, literals
 
 from colmatch.errors import EventError
@@ -85,12 +86,21 @@ def test_nothing_is_copied() -> None:
     assert batch.slice(0, 2).to_pylist() == [{"attrs": [("b", 1), ("c", 2)]}, {"attrs": [("d", 3), ("e", 4), ("f", 5)]}]
 
 
+SOURCE = {"event": [1], "attribute": ["a"], "value": ["x"], "more": [0]}
+
+
 def test_sources() -> None:
-    columns = {"event": [1], "attribute": ["a"], "value": ["x"], "more": [0]}
-    expected = [{"attrs": []}, {"attrs": [("a", "x")]}]
+    columns, expected = SOURCE, [{"attrs": []}, {"attrs": [("a", "x")]}]
     for pairs in (columns, pa.table(columns), pa.record_batch(columns), pa.table(columns).to_reader()):
         assert from_pairs(pairs).to_pylist() == expected
-    pd, pl = pytest.importorskip("pandas"), pytest.importorskip("polars")
+
+
+@needs("pandas", "polars")
+def test_data_frames() -> None:
+    import pandas as pd
+    import polars as pl
+
+    columns, expected = SOURCE, [{"attrs": []}, {"attrs": [("a", "x")]}]
     assert from_pairs(pd.DataFrame(columns)).to_pylist() == expected
     frame = pl.DataFrame(columns).with_columns(pl.col("attribute").cast(pl.Categorical))
     batch = from_pairs(frame)

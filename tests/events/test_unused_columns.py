@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from click.testing import CliRunner
+from installed import needs
 
 import colmatch as cm
 from colmatch.cli.commands import cli
@@ -136,8 +137,10 @@ def test_the_command_takes_files_with_it(events: pa.Table, tmp_path: Path) -> No
     assert matched.output.count("\n") == sum(map(len, FOUND))
 
 
+@needs("pandas")
 def test_a_data_frame_of_pandas_has_what_arrow_has_not() -> None:
-    pd = pytest.importorskip("pandas")
+    import pandas as pd
+
     odd = {"mixed": [1, "x", object()], "complex": [1j, 2j, 3j], "sparse": pd.arrays.SparseArray([0, 0, 1])}
     frame = pd.DataFrame({"a": [1, 2, 3], **odd})
     matcher = cm.Matcher.build({1: "a > 1"}, frame)
@@ -147,8 +150,10 @@ def test_a_data_frame_of_pandas_has_what_arrow_has_not() -> None:
         cm.Matcher.build({1: "mixed = 1"}, frame)
 
 
+@needs("polars")
 def test_a_data_frame_of_polars_has_what_arrow_has_not() -> None:
-    pl = pytest.importorskip("polars")
+    import polars as pl
+
     frame = pl.DataFrame({"a": [1, 2, 3], "large": [1, 2, 3]}, schema_overrides={"large": pl.Int128})
     for declared in (frame, frame.schema, frame.lazy()):
         matcher = cm.Matcher.build({1: "a > 1"}, declared)
@@ -157,8 +162,10 @@ def test_a_data_frame_of_polars_has_what_arrow_has_not() -> None:
         cm.Matcher.build({1: "large = 1"}, frame)
 
 
+@needs("pyspark")
 def test_a_schema_of_spark_has_what_arrow_has_not() -> None:
-    types = pytest.importorskip("pyspark.sql.types")
+    from pyspark.sql import types
+
     odd = [types.CalendarIntervalType(), types.YearMonthIntervalType()]
     fields = [types.StructField(f"odd{i}", type) for i, type in enumerate(odd)]
     declared = types.StructType([types.StructField("a", types.LongType()), *fields])
@@ -179,8 +186,10 @@ def test_a_data_frame_of_spark_is_matched_beside_it(spark: Any) -> None:
     assert [row.subscription for row in match(frame, matcher).collect()] == [1]
 
 
+@needs("duckdb")
 def test_duckdb_hands_over_what_no_rule_uses() -> None:
-    duckdb = pytest.importorskip("duckdb")
+    import duckdb
+
     kinds = ["UNION(i INT, s VARCHAR)", "INTERVAL", "BIT", "TIMETZ", "UUID", "MAP(INT, INT[])", "INT[3]"]
     some = ", ".join(f"NULL::{kind} AS c{i}" for i, kind in enumerate(kinds))
     events = duckdb.sql(f"SELECT 2::BIGINT AS a, {some}")

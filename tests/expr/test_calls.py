@@ -11,6 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from sizes import SMALL
 
 import colmatch as cm
 
@@ -130,16 +131,17 @@ def random_event(rng: Random) -> dict[str, Any]:
 @pytest.mark.parametrize("kind", ["scan", "bitslice", "opindex", "betree", "psthash"])
 def test_what_matches(kind: str, missing: str, tmp_path: Path) -> None:
     rng = Random(f"{kind} {missing}")
-    conditions = {id: random_condition(rng, 3) for id in range(150)}
-    events = [random_event(rng) for _ in range(120)]
+    count = 50 if SMALL else 150
+    conditions = {id: random_condition(rng, 3) for id in range(count)}
+    events = [random_event(rng) for _ in range(40 if SMALL else 120)]
     table = pa.Table.from_pylist(events, SCHEMA)
 
     def truths(event: dict[str, Any]) -> list[int]:
         return [id for id, (_, of) in conditions.items() if of(event) is True]
 
     texts = {id: text for id, (text, _) in conditions.items()}
-    matcher = cm.Matcher.build(dict(list(texts.items())[:100]), SCHEMA, kind, missing=missing)
-    matcher.insert({id: text for id, text in texts.items() if id >= 100})
+    matcher = cm.Matcher.build(dict(list(texts.items())[: count // 2]), SCHEMA, kind, missing=missing)
+    matcher.insert({id: text for id, text in texts.items() if id >= count // 2})
     found = [sorted(ids) for ids in matcher.match_lists(table).to_pylist()]
     if missing == "unknown":
         assert found == [truths(event) for event in events]
@@ -148,15 +150,29 @@ def test_what_matches(kind: str, missing: str, tmp_path: Path) -> None:
             expected = [id for id, text in texts.items() if two_valued(text, event)]
             assert ids == expected
     for _ in range(20):
-        event, id = rng.randrange(len(events)), rng.randrange(150)
+        event, id = rng.randrange(len(events)), rng.randrange(count)
         assert matcher.explain(table.slice(event, 1), id).matched is (id in found[event])
     matcher.save(tmp_path / "m.cm")
     for other in (cm.Matcher.open(tmp_path / "m.cm"), pickle.loads(pickle.dumps(matcher))):
         assert [sorted(ids) for ids in other.match_lists(table).to_pylist()] == found
-    matcher.delete(range(0, 150, 2))
+    matcher.delete(range(0, count, 2))
     matcher.compact()
     odd = [[id for id in ids if id % 2] for ids in found]
     assert [sorted(ids) for ids in matcher.match_lists(table).to_pylist()] == odd
+
+
+def test_caps_of_which_there_are_none_are_known_at_any_time() -> None:
+    """An explanation said Unknown where the matcher said True."""
+    text = "within_frequency_cap(caps, t, 'f', 2, 'n', 1, 60)"
+    matcher = cm.Matcher.build({1: text, 2: f"NOT {text}", 3: f"({text}) IS UNKNOWN"}, SCHEMA)
+    for caps, t, truths in (
+        ([], None, (True, False, False)),
+        ([], T, (True, False, False)),
+        (None, T, (None, None, True)),
+    ):
+        event = {"caps": caps, "t": t}
+        assert [matcher.explain(event, id).tree.truth for id in (1, 2, 3)] == list(truths)
+        assert matcher.match_one(event) == [id for id in (1, 2, 3) if truths[id - 1]]
 
 
 def two_valued(text: str, event: dict[str, Any]) -> bool:

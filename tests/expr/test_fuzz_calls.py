@@ -13,10 +13,10 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from contract import THOROUGH
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from odd import NAMES, SCHEMA, array, lists, odd, table
+from sizes import THOROUGH
 from test_fuzz import WORDS
 
 import colmatch as cm

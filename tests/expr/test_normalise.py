@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sizes import share
 from trees import EVENTS, TREES, meaning, random_event, random_tree
 
 from colmatch.errors import ExpressionError
@@ -122,7 +123,7 @@ def matches(form: Form, attributes: Attributes, event: dict[str, Any], literals:
 
 
 @given(TREES, st.lists(EVENTS, min_size=1, max_size=6), st.sampled_from([1, 2, 8, 64]))
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=share(250), deadline=None)
 def test_form_means_what_the_tree_means(tree: Expr, events: list[dict[str, Any]], budget: int) -> None:
     attributes = Attributes()
     c = Compiler(SCHEMA, attributes, Options(), Budget(budget, min(budget, 4), 4))
@@ -144,7 +145,7 @@ def test_larger_trees_mean_what_they_say(budget: int) -> None:
     attributes = Attributes()
     c = Compiler(SCHEMA, attributes, Options(), Budget(budget, min(budget, 4), 4))
     programs = several = 0
-    for _ in range(400):
+    for _ in range(share(400)):
         tree = random_tree(rng, 4)
         form, literals = c.form(tree)
         programs += any(conjunction.jumps for conjunction in form.conjunctions)
@@ -156,8 +157,8 @@ def test_larger_trees_mean_what_they_say(budget: int) -> None:
                 event,
                 form,
             )
-    assert several > 100
-    assert programs > 10
+    assert several > share(100)
+    assert programs > share(10)
 
 
 # Shape of forms

@@ -9,6 +9,7 @@ import pytest
 from compiling import compiler
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sizes import share
 
 from colmatch.errors import ExpressionError
 from colmatch.sql.split import fill, raw_literals, split
@@ -153,7 +154,7 @@ WORDS = st.sampled_from(
 
 
 @given(st.lists(WORDS, max_size=14), st.sampled_from(["", " "]))
-@settings(max_examples=400)
+@settings(max_examples=share(400))
 def test_split_agrees_with_the_reader_or_is_not_used(words: list[str], gap: str) -> None:
     """Two texts that ``split`` takes for one shape, with other literals: the reader agrees with
     it on both, or on neither.
@@ -177,7 +178,7 @@ def test_split_agrees_with_the_reader_or_is_not_used(words: list[str], gap: str)
 
 
 @given(st.lists(WORDS, max_size=14).map(" ".join) | st.text(string.printable, max_size=40) | st.text(max_size=20))
-@settings(max_examples=400)
+@settings(max_examples=share(400))
 def test_nothing_but_our_errors(text: str) -> None:
     try:
         compiler().form(text)
@@ -213,7 +214,7 @@ PHRASES = [
 @given(
     st.lists(st.tuples(st.sampled_from(PHRASES), st.sampled_from([" AND ", " OR ", "\n and  ", "\tOr "])), min_size=1)
 )
-@settings(max_examples=200)
+@settings(max_examples=share(200))
 def test_phrases_mean_what_the_whole_does(pairs: list[tuple[str, str]]) -> None:
     text = "".join(phrase + join for phrase, join in pairs) + "v"
     c = compiler()

@@ -12,8 +12,9 @@ import inside
 import numpy as np
 import pyarrow as pa
 import pytest
-from contract import NO_JIT, pairs
+from contract import pairs
 from numpy.typing import NDArray
+from sizes import SMALL
 
 import colmatch as cm
 import colmatch.indexing.bitslice
@@ -26,7 +27,7 @@ from colmatch.matching.worker import Worker
 from colmatch.updates.memory_set import MemorySet
 from colmatch.workload import named
 
-SIZE, ROWS = (300, 150) if NO_JIT else (20_000, 1500)
+SIZE, ROWS = (300, 150) if SMALL else (20_000, 1500)
 
 
 # All columns are sorted, as they are for large sets.
@@ -53,7 +54,7 @@ def test_columns_with_few_subscriptions_are_not_sorted() -> None:
         table, schema, events = workload.predicate_table(), workload.schema(), workload.events(ROWS)
         closed, open = (cm.Matcher.build(table, schema, index=index) for index in ("bitslice", OPEN))
         assert pairs(closed.match(events)) == pairs(open.match(events))
-        if not NO_JIT:
+        if not SMALL:
             assert closed.counters(events)["nodes"] < most * open.counters(events)["nodes"]
 
 
@@ -109,7 +110,7 @@ def test_columns_longer_than_a_tile() -> None:
     with patch.object(colmatch.indexing.bitslice, "TILE", 1):
         assert pairs(fresh(whole).match(events)) == wanted
         # columns have 45 rows without the JIT, 450 with it
-        assert NO_JIT or whole.counters(events)["nodes"] > 3 * tiles_made
+        assert SMALL or whole.counters(events)["nodes"] > 3 * tiles_made
 
 
 def test_more_segments_than_there_is_room_for() -> None:

@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from contract import NO_JIT, pairs
+from sizes import SMALL
 
 import colmatch as cm
 import colmatch.indexing.kindex
@@ -25,7 +26,7 @@ from colmatch.updates import policy
 from colmatch.workload import named
 
 MODULE = colmatch.indexing.kindex
-SIZE, ROWS = (300, 40) if NO_JIT else (20_000, 300)
+SIZE, ROWS = (300, 40) if SMALL else (20_000, 300)
 
 
 def built(
@@ -91,7 +92,7 @@ def some_texts(rng: Random, count: int) -> dict[int, str]:
 def test_all_forms_of_conjunctions_stand_in_one_index(budget: int, flat: int, enumerate: str) -> None:
     """Some subscriptions have several conjunctions, some conjunctions clauses, some are unsure."""
     rng = Random(budget)
-    texts = some_texts(rng, 60 if NO_JIT else 300)
+    texts = some_texts(rng, 60 if SMALL else 300)
     with patch.object(MODULE, "FLAT", flat):
         matcher = of(texts, dnf_budget=budget, enumerate=enumerate)
     index = arrays(matcher)
@@ -357,7 +358,7 @@ def test_more_clauses_than_are_posted() -> None:
         if NO_JIT:  # compiled kernels have the constants in them
             assert pairs(of(texts, dnf_budget=1).match(events)) == pairs(of(texts, "scan").match(events))
     many = " AND ".join(
-        f"(a = {i % 7} OR b = {i} OR c <> {i})" for i in range(0 if NO_JIT else clauses.MOST_CLAUSES + 9)
+        f"(a = {i % 7} OR b = {i} OR c <> {i})" for i in range(0 if SMALL else clauses.MOST_CLAUSES + 9)
     )
     if many:
         matcher = of({1: many}, dnf_budget=1)

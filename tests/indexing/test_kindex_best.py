@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from contract import NO_JIT
+from sizes import SMALL
 
 import colmatch as cm
 from colmatch.workload import named
@@ -118,8 +118,8 @@ def test_a_weight_too_large_for_an_entry() -> None:
 
 def test_the_best_of_a_workload_are_those_that_scan_finds() -> None:
     """With fewer entries read."""
-    workload = named("dense", subscriptions=300 if NO_JIT else 20_000, weights=True)
-    events = workload.events(10 if NO_JIT else 100)
+    workload = named("dense", subscriptions=300 if SMALL else 20_000, weights=True)
+    events = workload.events(10 if SMALL else 100)
     found, wanted = (
         cm.Matcher.build(workload.predicate_table(), workload.schema(), index=kind) for kind in ("kindex", "scan")
     )
@@ -130,5 +130,5 @@ def test_the_best_of_a_workload_are_those_that_scan_finds() -> None:
         )
         assert one["event"].equals(other["event"])
         assert all(abs(a - b) < 1e-9 for a, b in zip(one["score"].to_pylist(), other["score"].to_pylist(), strict=True))
-    if not NO_JIT:
+    if not SMALL:
         assert found.counters(events, 1)["nodes"] < 0.9 * found.counters(events)["nodes"]

@@ -11,7 +11,8 @@ from unittest.mock import patch
 import numpy as np
 import pyarrow as pa
 import pytest
-from contract import NO_JIT, pairs
+from contract import pairs
+from sizes import SMALL
 from test_kindex import MODULE, arrays, of
 
 import colmatch as cm
@@ -66,7 +67,7 @@ def test_ranges_with_gaps_of_every_width(flat: int, enumerate: str) -> None:
     in its list.
     """
     rng, texts = Random(flat), {}
-    for i in range(200 if NO_JIT else 1000):
+    for i in range(200 if SMALL else 1000):
         gaps = [
             (low, low + rng.choice([0, 0, 1, 3, 7, 15]))
             for low in (rng.randrange(64) for _ in range(rng.randrange(1, 6)))

@@ -10,7 +10,8 @@ import inside
 import numpy as np
 import pyarrow as pa
 import pytest
-from contract import NO_JIT, pairs
+from contract import pairs
+from sizes import SMALL
 
 import colmatch as cm
 import colmatch.indexing.opindex
@@ -22,8 +23,8 @@ from colmatch.workload import Workload, named
 
 MODULE = colmatch.indexing.opindex
 
-SIZE, ROWS = (300, 60) if NO_JIT else (20_000, 600)
-ATTRIBUTES = 100 if NO_JIT else 400
+SIZE, ROWS = (300, 60) if SMALL else (20_000, 600)
+ATTRIBUTES = 100 if SMALL else 400
 
 LEMMAS = Workload(  # section 4.4: sizes uniform, attributes and operands uniform, three operators alike
     subscriptions=SIZE,
@@ -121,7 +122,7 @@ def test_a_sample_of_events_finds_better_pivots() -> None:
 
 
 def test_memory_follows_the_predicates_and_not_the_square_of_the_attributes() -> None:
-    attributes = 3000 if NO_JIT else 30_000
+    attributes = 3000 if SMALL else 30_000
     texts = {i: f"attrs['a{i}'] = 1 AND attrs['a{(i * 7 + 1) % attributes}'] >= 2" for i in range(attributes)}
     matcher = cm.Matcher.build(texts, {"attrs": pa.map_(pa.string(), pa.int64())}, index="opindex")
     own = sum(size for name, size in matcher.stats()["arrays"].items() if name.startswith("index."))
@@ -211,7 +212,7 @@ def test_no_more_room_is_needed_than_the_largest_partition_has_slots() -> None:
 
 def test_many_values_of_one_attribute_and_long_runs() -> None:
     """A run longer than what is gathered at a time."""
-    count = 200 if NO_JIT else 3 * CHUNK
+    count = 200 if SMALL else 3 * CHUNK
     low = np.arange(count) % 90
     texts = {i: f"a BETWEEN {low[i]} AND {low[i] + 30}" for i in range(count)}
     matcher = cm.Matcher.build(texts, {"a": "int64"}, index="opindex")

@@ -8,8 +8,9 @@ import inside
 import numpy as np
 import pyarrow as pa
 import pytest
-from contract import NO_JIT, pairs
+from contract import pairs
 from numpy.typing import NDArray
+from sizes import SMALL
 from test_opindex import with_arrays
 from test_opindex_updates import start_with
 
@@ -54,7 +55,7 @@ def check_runs(index: OpIndex) -> None:
 
 
 def test_few_ranges_are_read_that_do_not_hold() -> None:
-    count = 400 if NO_JIT else 4000
+    count = 400 if SMALL else 4000
     low, width = ranges(count, 5)
     matcher = built_of_ranges(low, width)
     assert len(inside.arrays(matcher).run) > 5
@@ -81,7 +82,7 @@ def built_of_ranges(low: NDArray[np.int64], width: NDArray[np.int64], index: str
 
 @pytest.mark.parametrize("start", [0, 200, 300])
 def test_ranges_that_come_and_go_are_divided_by_width(start: int) -> None:
-    count = 700 if NO_JIT else 3000
+    count = 700 if SMALL else 3000
     low, width = ranges(count, 7)
     scan = built_of_ranges(low, width, "scan")
     preds, codes, events = (
@@ -112,7 +113,7 @@ def test_ranges_that_come_and_go_are_divided_by_width(start: int) -> None:
 
 def test_prefixes_are_narrow_ranges() -> None:
     """A prefix is a range of literals: of thousands, an event reads the few around its value."""
-    count = 300 if NO_JIT else 3000
+    count = 300 if SMALL else 3000
     rng = Random(10)
     words = {"".join(rng.choice("abcdefgh") for _ in range(rng.randrange(4, 8))) for _ in range(count)}
     matcher = cm.Matcher.build(

@@ -9,9 +9,10 @@ import inside
 import numpy as np
 import pyarrow as pa
 import pytest
-from contract import NO_JIT, pairs
+from contract import pairs
 from layouts import plain_table
 from numpy.typing import NDArray
+from sizes import SMALL
 from strategies import a_schema, an_expression, some_rows, terms
 from test_opindex import ROWS, SIZE, built, with_arrays
 from ways_in import condition, to_builder
@@ -43,13 +44,13 @@ def conjunctions_of(matcher: cm.Matcher, subscriptions: list[int]) -> NDArray[np
     return np.flatnonzero(np.isin(inside.predicates(matcher).owner, subscriptions))
 
 
-@pytest.mark.parametrize("seed", range(3 if NO_JIT else 12))
+@pytest.mark.parametrize("seed", range(3 if SMALL else 12))
 def test_inserts_and_deletes_in_random_order(seed: int) -> None:
     rng = Random(seed)
     schema = a_schema(rng)
     leaves = terms(schema)
     two_valued = to_builder(("is null", leaves[0][0]), None)
-    count = 12 if NO_JIT else 60
+    count = 12 if SMALL else 60
     expressions = [an_expression(rng, leaves, depth=rng.choice([0, 1, 2])) for _ in range(count)]
     some = [(i, condition(e, two_valued)) for i, e in enumerate(expressions)]
     scan = cm.Matcher.build(some, schema, index=cm.index("scan", dnf_budget=rng.choice([1, 3, 64])))
@@ -125,7 +126,7 @@ def test_an_insert_does_not_copy_the_index() -> None:
         arrays = MODULE.insert(arrays, preds, codes, c, c + 1)
         copies += arrays.word is not before.word
         before = arrays
-    assert 1 <= copies <= (40 if NO_JIT else 12)
+    assert 1 <= copies <= (40 if SMALL else 12)
     assert sum(array.nbytes for array in arrays) < 3 * sum(
         array.nbytes for array in MODULE.build(preds, inside.codes(scan), None, cm.index("opindex"))[0]
     )

@@ -12,14 +12,14 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from contract import NO_JIT
+from sizes import SMALL
 
 import colmatch as cm
 from colmatch.indexing.registry import KINDS
 
 BY_PREDICATE = [kind for kind in KINDS if kind not in ("scan", "bitslice", "kindex", "opindex")]
 EACH = pytest.mark.parametrize("kind", BY_PREDICATE)
-COUNT, EVENTS, VALUES = (1000, 3, 100) if NO_JIT else (2000, 50, 100)
+COUNT, EVENTS, VALUES = (1000, 3, 100) if SMALL else (2000, 50, 100)
 NAMES = [f"a{i}" for i in range(14)]
 SCHEMA = pa.schema([(name, pa.int64()) for name in NAMES])
 ORDERS = [Random(seed).sample(NAMES, 14) for seed in range(20)]  # few, so that there are few forms

@@ -8,7 +8,8 @@ import inside
 import numpy as np
 import pyarrow as pa
 import pytest
-from contract import NO_JIT, pairs
+from contract import pairs
+from sizes import SMALL
 
 import colmatch as cm
 from colmatch.kernels.propagation.arrays import (
@@ -21,7 +22,7 @@ from colmatch.kernels.propagation.arrays import (
 from colmatch.matching.worker import Worker
 from colmatch.workload import named
 
-SUBSCRIPTIONS, ROWS = (300, 100) if NO_JIT else (20_000, 1000)
+SUBSCRIPTIONS, ROWS = (300, 100) if SMALL else (20_000, 1000)
 NUMBERS = dict.fromkeys("abcd", "int64")
 
 

@@ -10,8 +10,8 @@ import inside
 import numpy as np
 import pyarrow as pa
 import pytest
-from contract import NO_JIT
 from pstree_walk import check_pstbloom, check_psthash
+from sizes import SMALL
 from tree_walk import empty_tree
 
 import colmatch as cm
@@ -87,7 +87,7 @@ def test_operators_rank_first_if_that_is_asked_for(kind: str, texts: list[str], 
 
 
 def test_signatures_leave_out_what_would_fail() -> None:
-    workload = named("dense", subscriptions=2000 if NO_JIT else 20_000)
+    workload = named("dense", subscriptions=2000 if SMALL else 20_000)
     events = workload.events(100)
     few, all_ = (
         cm.Matcher.build(
@@ -100,14 +100,14 @@ def test_signatures_leave_out_what_would_fail() -> None:
     assert few["candidates"] - few["matches"] < 0.2 * (few["conjunctions"] - few["matches"])
 
 
-CARDINALITIES = (3, 10, 100, 1000) if NO_JIT else (3, 10, 100, 1000, 10_000)
+CARDINALITIES = (3, 10, 100, 1000) if SMALL else (3, 10, 100, 1000, 10_000)
 
 
 @pytest.mark.parametrize("cardinality", CARDINALITIES)
 def test_signatures_are_not_full_whatever_the_cardinality(cardinality: int) -> None:
     """Signatures of cells have a length of their own, since cells have many more conjunctions."""
-    workload = named("dense", subscriptions=1000 if NO_JIT else 10_000, cardinality=cardinality)
-    events = workload.events(10 if NO_JIT else 100)
+    workload = named("dense", subscriptions=1000 if SMALL else 10_000, cardinality=cardinality)
+    events = workload.events(10 if SMALL else 100)
     with_, without = (
         cm.Matcher.build(
             workload.predicate_table(), workload.schema(), index=cm.index("pstbloom", signatures=signatures)
@@ -280,7 +280,7 @@ def test_cells_are_used_while_a_segment_grows(kind: str) -> None:
 
 def test_a_growing_segment_reads_as_little_as_one_that_was_built() -> None:
     workload = named("dense", subscriptions=512, attributes=10, event_size=(6, 6))
-    events = workload.events(10 if NO_JIT else 200)
+    events = workload.events(10 if SMALL else 200)
     matcher = cm.Matcher.build({}, workload.schema(), index=cm.index("psthash", construction="dynamic"))
     matcher.insert(workload.predicate_table())
     growing = matcher.counters(events)

@@ -8,11 +8,12 @@ from typing import Any
 import inside
 import numpy as np
 import pytest
-from contract import NO_JIT, pairs
+from contract import pairs
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from pstree_walk import KindWalker, check_pstbloom, check_psthash, rows_used
+from sizes import SMALL
 from test_tree_machine import PHASES, SEEDS, SUBSCRIPTIONS, pool
 from tree_walk import empty_tree
 
@@ -104,7 +105,7 @@ class Changes(RuleBasedStateMachine):
 def test_any_changes(kind: str) -> None:
     case = type(f"Changes of {kind}", (Changes,), {"kind": kind}).TestCase
     case.settings = settings(
-        case.settings, max_examples=3 if NO_JIT else 20, stateful_step_count=8 if NO_JIT else 15, phases=PHASES
+        case.settings, max_examples=3 if SMALL else 20, stateful_step_count=8 if SMALL else 15, phases=PHASES
     )
     case("runTest").debug()
 
@@ -113,7 +114,7 @@ def test_any_changes(kind: str) -> None:
 @pytest.mark.parametrize("construction", ["bulk", "dynamic"])
 @pytest.mark.parametrize("number", range(3))
 def test_an_index_of_all_is_whole(kind: str, construction: str, number: int) -> None:
-    workload = named("dense", subscriptions=100 if NO_JIT else 1500, attributes=20, event_size=(5, 20))
+    workload = named("dense", subscriptions=100 if SMALL else 1500, attributes=20, event_size=(5, 20))
     given = {name: values[number % len(values)] for name, values in SETTINGS[kind].items()}
     matcher = cm.Matcher.build(
         workload.predicate_table(), workload.schema(), index=cm.index(kind, construction=construction, **given)

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from contract import NO_JIT
 from hypothesis import Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 from locators.kernels import ps_tree
 from pstree_walk import Range, Walker, rows_used
+from sizes import SMALL
 
 from colmatch.indexing.pstrees import empty_tables, with_rows
 from colmatch.kernels._jit import kernel
@@ -151,7 +151,7 @@ class Changes(RuleBasedStateMachine):
 def test_any_changes() -> None:
     case = Changes.TestCase
     case.settings = settings(
-        case.settings, max_examples=10 if NO_JIT else 60, stateful_step_count=10 if NO_JIT else 25, phases=PHASES
+        case.settings, max_examples=10 if SMALL else 60, stateful_step_count=10 if SMALL else 25, phases=PHASES
     )
     case("runTest").debug()
 

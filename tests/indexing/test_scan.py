@@ -7,8 +7,9 @@ from random import Random
 import numpy as np
 import pyarrow as pa
 import pytest
-from contract import NO_JIT, expected_pairs, pairs
+from contract import expected_pairs, pairs
 from layouts import plain_table
+from sizes import SMALL
 from strategies import a_schema, an_expression, some_rows, terms
 from ways_in import condition, to_builder
 
@@ -20,7 +21,7 @@ from colmatch.matching import worker
 BY_TILES, BY_ROWS = cm.index("scan", dnf_budget=3), cm.index("scan", dnf_budget=3, tiles=False)
 
 
-@pytest.mark.parametrize("seed", range(4 if NO_JIT else 30))
+@pytest.mark.parametrize("seed", range(4 if SMALL else 30))
 @pytest.mark.parametrize("room", [1, 1 << 16])
 def test_tiles_find_what_is_found_event_by_event(seed: int, room: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Lists, negations and programs too, with a tile that is not full, events beyond the last tile,

@@ -10,12 +10,13 @@ import inside
 import numpy as np
 import pyarrow as pa
 import pytest
-from contract import NO_JIT, expected_pairs, pairs
+from contract import expected_pairs, pairs
 from hypothesis import Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from layouts import plain_table
 from oracle import Expr, lit, to_sql
+from sizes import SMALL
 from strategies import an_expression, some_rows, terms
 from tree_walk import Walker, empty_tree
 
@@ -26,7 +27,7 @@ from colmatch.kernels.trees import arrays as bt
 
 SEEDS = st.integers(0, 2**32)
 PHASES = [phase for phase in Phase if phase is not Phase.shrink]  # which would take minutes
-SUBSCRIPTIONS = 40 if NO_JIT else 150
+SUBSCRIPTIONS = 40 if SMALL else 150
 SCHEMA = pa.schema([*((name, pa.int64()) for name in "abcd"), ("s", pa.string()), ("l", pa.list_(pa.int64()))])
 SETTINGS: dict[str, dict[str, list[Any]]] = {
     "betree": {"halves": ["keys", "codes"]},
@@ -153,6 +154,6 @@ class Changes(RuleBasedStateMachine):
 def test_any_changes(kind: str) -> None:
     case = type(f"Changes of {kind}", (Changes,), {"kind": kind}).TestCase
     case.settings = settings(
-        case.settings, max_examples=3 if NO_JIT else 25, stateful_step_count=8 if NO_JIT else 20, phases=PHASES
+        case.settings, max_examples=3 if SMALL else 25, stateful_step_count=8 if SMALL else 20, phases=PHASES
     )
     case("runTest").debug()

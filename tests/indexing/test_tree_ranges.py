@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pytest
-from contract import NO_JIT, pairs
+from contract import pairs
+from sizes import SMALL
 
 import colmatch as cm
 
 TREES = pytest.mark.parametrize("kind", ["betree", "bestar"])
-COUNT = 200 if NO_JIT else 2000
+COUNT = 200 if SMALL else 2000
 PRICE = {"price": ("low", "high")}
 
 

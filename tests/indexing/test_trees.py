@@ -8,7 +8,8 @@ from typing import Any
 import inside
 import numpy as np
 import pytest
-from contract import NO_JIT, pairs
+from contract import pairs
+from sizes import SMALL
 from tree_walk import Walker, empty_tree
 
 import colmatch as cm
@@ -29,11 +30,11 @@ SETTINGS: dict[str, list[dict[str, Any]]] = {
 
 
 @TREES
-@pytest.mark.parametrize("seed", range(2 if NO_JIT else 8))
+@pytest.mark.parametrize("seed", range(2 if SMALL else 8))
 def test_conjunctions_come_and_go(kind: str, seed: int) -> None:
     """The tables are whole after each step; in the end they are empty, and used again."""
     rng = Random(seed)
-    count = 60 if NO_JIT else 400
+    count = 60 if SMALL else 400
     attributes = rng.choice([4, 10])
     workload = named(
         "dense", subscriptions=count, attributes=attributes, cardinality=rng.choice([5, 1000]),
@@ -45,7 +46,7 @@ def test_conjunctions_come_and_go(kind: str, seed: int) -> None:
     tree = trees.inserted(empty_tree(scan, kind, **settings), preds, codes, 0, count)
     Walker(tree, preds, codes).check(set(range(count)))
     there = set(range(count))
-    for _ in range(6 if NO_JIT else 25):
+    for _ in range(6 if SMALL else 25):
         some = rng.sample(sorted(there), rng.randint(0, len(there)) // rng.choice([1, 5, 30]))
         tree = trees.removed(tree, preds, codes, np.array(some, np.int64))
         there -= set(some)
@@ -71,7 +72,7 @@ def test_conjunctions_come_and_go(kind: str, seed: int) -> None:
 @pytest.mark.parametrize("construction", ["bulk", "dynamic"])
 @pytest.mark.parametrize("number", range(4))
 def test_a_tree_of_all_is_whole(kind: str, construction: str, number: int) -> None:
-    workload = named("dense", subscriptions=200 if NO_JIT else 5000, attributes=20, event_size=(5, 20))
+    workload = named("dense", subscriptions=200 if SMALL else 5000, attributes=20, event_size=(5, 20))
     settings = SETTINGS[kind][number]
     index = cm.index(kind, capacity=5, construction=construction, **settings)
     matcher = cm.Matcher.build(workload.predicate_table(), workload.schema(), index=index, sample=workload.events(50))

@@ -6,7 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from contract import NO_JIT
+from sizes import SMALL
 
 import colmatch as cm
 from colmatch.workload import named
@@ -278,13 +278,13 @@ def test_the_smallest_of_weights_have_caps(kind: str) -> None:
 @TREES
 def test_the_best_one_costs_half(kind: str) -> None:
     """On the workload of the document, k = 1 reads at most half of what all matches need."""
-    count = 3_000 if NO_JIT else 100_000
+    count = 3_000 if SMALL else 100_000
     workload = named("bestar", subscriptions=count, weights=True)
     matcher = cm.Matcher.build(workload.predicate_table(), workload.schema(), index=kind)
-    events = workload.events(16 if NO_JIT else 200)
+    events = workload.events(16 if SMALL else 200)
     all, best = matcher.counters(events), matcher.counters(events, k=1)
-    assert best["conjunctions"] <= (0.9 if NO_JIT else 0.6) * all["conjunctions"]
-    assert best["candidates"] <= (0.6 if NO_JIT else 0.1) * all["candidates"]
+    assert best["conjunctions"] <= (0.9 if SMALL else 0.6) * all["conjunctions"]
+    assert best["candidates"] <= (0.6 if SMALL else 0.1) * all["candidates"]
 
 
 @TREES

@@ -296,6 +296,6 @@ def test_interpreted_and_compiled_kernels_find_the_same(seed, kinds):
         kinds,
         "test_contract_cases.py",
     ]
-    environment = plain_environment(COLMATCH_MIXED=str(seed), COLMATCH_HYPOTHESIS="nojit")
+    environment = plain_environment(COLMATCH_MIXED=str(seed), COLMATCH_TESTS="least")
     said = subprocess.run(command, cwd=tests, env=environment, capture_output=True, text=True)
     assert said.returncode == 0, said.stdout[-3000:] + said.stderr[-1000:]

@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from installed import needs
 from shell import run
 
 import colmatch as cm
@@ -18,9 +19,11 @@ TIMES = [dt.time(0), dt.time(9, 59, 59), dt.time(10, 30), dt.time(10, 30, 1), dt
 LITERALS = ["00:00:00", "10:30:00", "10:30:00.5", "10:29:59.999999", "10:30", "23:59:59", "23:59:59.000001"]
 
 
+@needs("duckdb")
 @pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
 def test_duckdb_agrees(unit: str) -> None:
-    duckdb = pytest.importorskip("duckdb")
+    import duckdb
+
     rng = Random(unit)
     rules = [f"t {op} '{text}'" for op in ("=", "<>", "<", "<=", ">", ">=") for text in LITERALS]
     for _ in range(20):

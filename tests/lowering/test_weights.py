@@ -10,8 +10,8 @@ from typing import Any
 import inside
 import pyarrow as pa
 import pytest
-from contract import NO_JIT
 from scored import Held, Score, Written
+from sizes import SMALL
 from trees import random_event, random_tree
 
 import colmatch as cm
@@ -78,7 +78,7 @@ def check(matcher: cm.Matcher, wanted: Any, rng: random.Random, events: int) -> 
 
 
 @pytest.mark.parametrize("budget", [1, 4, 64])
-@pytest.mark.parametrize("seed", range(1 if NO_JIT else 4))
+@pytest.mark.parametrize("seed", range(1 if SMALL else 4))
 def test_a_score_is_that_of_the_tree_as_written(seed: int, budget: int) -> None:
     rng = random.Random(f"{seed} {budget}")
     some = dict(enumerate(trees(rng, 60)))
@@ -93,7 +93,7 @@ def test_a_score_is_that_of_the_tree_as_written(seed: int, budget: int) -> None:
 
 
 @pytest.mark.parametrize("budget", [1, 64])
-@pytest.mark.parametrize("seed", range(1 if NO_JIT else 4))
+@pytest.mark.parametrize("seed", range(1 if SMALL else 4))
 def test_weights_of_attributes_are_those_of_positive_predicates(seed: int, budget: int) -> None:
     rng = random.Random(f"by attribute {seed} {budget}")
     some = dict(enumerate(random_tree(rng, rng.choice([1, 2, 3, 4])) for _ in range(60)))

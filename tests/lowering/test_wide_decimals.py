@@ -14,6 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from installed import needs
 
 import colmatch as cm
 from colmatch.events.exact import ordered_bytes
@@ -96,8 +97,10 @@ def test_literals_that_come_with_updates() -> None:
     assert found(matcher, events) == expected
 
 
+@needs("duckdb")
 def test_duckdb_agrees() -> None:
-    duckdb = pytest.importorskip("duckdb")
+    import duckdb
+
     for precision, scale in TYPES[1:4]:
         values = limits(precision, scale)
         texts = [f"{value:f}" for value in values]

@@ -8,6 +8,7 @@ from typing import Any
 
 import oracle
 import pytest
+from sizes import SMALL, share
 from strategies import a_predicate, a_schema, some_rows, terms
 
 import colmatch as cm
@@ -16,7 +17,7 @@ import colmatch as cm
 def test_a_predicate_and_its_not_have_the_truth_of_sql() -> None:
     """But for ``<=>`` and IS: kept is when a predicate is true, and these are false of NULL."""
     said = set()
-    for seed in range(60):
+    for seed in range(share(60)):
         rng = Random(seed)
         schema = a_schema(rng)
         some = [a_predicate(rng, rng.choice(terms(schema)), nulls=0) for _ in range(10)]
@@ -71,9 +72,9 @@ def an_event(rng: Random) -> dict[str, Any]:
 def test_an_explanation_matches_where_the_matcher_does(missing: Any, index: Any) -> None:
     """A condition on NULL beside a NOT is a part of it, or was written by hand."""
     rng = Random(f"{missing} {index}")
-    rules = {i: a_rule(rng) for i in range(250)}
+    rules = {i: a_rule(rng) for i in range(50 if SMALL else 250)}
     matcher = cm.Matcher.build(rules, SCHEMA, index, missing=missing)
-    for _ in range(12):
+    for _ in range(6 if SMALL else 12):
         event = an_event(rng)
         found = matcher.match_one(event)
         told = [matcher.explain(event, id) for id in rules]

@@ -7,13 +7,12 @@ from random import Random
 from typing import Any
 
 import numpy as np
-import pandas as pd
-import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pytest
 from contract import every_kind
+from installed import needs
 
 import colmatch as cm
 import colmatch.matching.pieces
@@ -88,11 +87,17 @@ def test_events_that_lack_a_column_keep_nothing() -> None:
     assert matches["user"].to_pylist() == ["u", "w"] and lacks["event"].to_pylist() == [1]
 
 
-def test_columns_of_data_sets_and_frames(matcher: cm.Matcher, tmp_path: Path) -> None:
+def test_columns_of_data_sets(matcher: cm.Matcher, tmp_path: Path) -> None:
     parts = ds.partitioning(pa.schema([("User", pa.string())]), flavor="hive")
     ds.write_dataset(EVENTS.drop_columns(["kind"]).slice(0, 2), tmp_path, format="parquet", partitioning=parts)
     found = matcher.match(ds.dataset(tmp_path, partitioning=parts), keep="User")
     assert sorted(found["User"].to_pylist()) == ["u0", "u1", "u1"]
+
+
+@needs("pandas")
+def test_columns_of_frames(matcher: cm.Matcher) -> None:
+    import pandas as pd
+
     frame = pd.DataFrame({"a": [5, 0], "b": ["x", "y"]}, index=pd.Index(["first", "second"], name="order"))
     frame["odd"] = [{1}, 2]
     assert matcher.match(frame, keep="order")["order"].to_pylist() == ["first", "first", "second"]
@@ -161,8 +166,11 @@ def test_columns_of_which_no_rows_can_be_taken(matcher: cm.Matcher) -> None:
         matcher.match(events, keep="odd")
 
 
+@needs("polars")
 def test_columns_of_lazy_frames(matcher: cm.Matcher, tmp_path: Path) -> None:
     """Only what is needed is computed, and a LazyFrame gives what its data frame gives."""
+    import polars as pl
+
     pl.DataFrame(EVENTS.select(["a", "b", "User"])).write_parquet(tmp_path / "events.parquet")
     lazy = pl.scan_parquet(tmp_path / "events.parquet")
     unused = lazy.with_columns(fails=pl.col("b").str.to_date(strict=True))

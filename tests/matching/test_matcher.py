@@ -9,7 +9,7 @@ import inside
 import numpy as np
 import pyarrow as pa
 import pytest
-from contract import NO_JIT
+from sizes import SMALL
 
 import colmatch as cm
 from colmatch.events import work
@@ -127,7 +127,7 @@ def test_a_generator_left_early_does_not_disturb_the_next() -> None:
 
 def test_threads_share_a_matcher() -> None:
     matcher = cm.Matcher.build({i: f"age >= {i} AND age < {i + 3}" for i in range(200)}, SCHEMA)
-    events = pa.table({"age": [i % 210 for i in range(500 if NO_JIT else 5000)]})
+    events = pa.table({"age": [i % 210 for i in range(500 if SMALL else 5000)]})
     expected = matcher.match(events)
     found: list[bool] = []
     threads = [threading.Thread(target=lambda: found.append(matcher.match(events).equals(expected))) for _ in range(8)]

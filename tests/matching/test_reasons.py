@@ -12,7 +12,8 @@ import inside
 import numpy as np
 import pyarrow as pa
 import pytest
-from contract import NO_JIT, every_kind
+from contract import every_kind
+from sizes import SMALL
 
 import colmatch as cm
 import colmatch.explain
@@ -112,18 +113,18 @@ def told(table: pa.Table, by: str) -> dict[Any, Counter[str | None]]:
 @pytest.mark.parametrize("by", ["attribute", "predicate"])
 def test_what_explanations_say(kind: str, by: str) -> None:
     rng = Random(f"{kind} {by}")
-    count = 40 if NO_JIT else 60
+    count = 40 if SMALL else 60
     texts = {i: an_expression(rng, 2) for i in range(count)}
     of = cm.Matcher.build(texts, SCHEMA, index=kind, options=cm.Options(batch_rows=7))
     events = some_events(rng, 9)
     of.delete(range(0, count, 7))
     of.insert({count + i: an_expression(rng, 2) for i in range(5)})
     everything = told(of.reasons(events, by), by)
-    assert len(everything) > (3 if NO_JIT else 10) and list(everything) == [
+    assert len(everything) > (3 if SMALL else 10) and list(everything) == [
         id for id in of.ids.to_pylist() if id in everything
     ]
     assert everything == wanted(of, events, by, of.ids.to_pylist())
-    assert NO_JIT or any(None in counts for counts in everything.values())
+    assert SMALL or any(None in counts for counts in everything.values())
     few = [1, 2, 3, 4, 5, 8, 9, 12, 15, count, 999]
     assert told(of.reasons(events, by, ids=few), by) == {id: everything[id] for id in few if id in everything}
 

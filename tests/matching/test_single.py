@@ -16,13 +16,14 @@ from types import MappingProxyType, SimpleNamespace
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pytest
-from contract import NO_JIT, every_kind, own_inserts
+from contract import every_kind, own_inserts
 from forking import in_child
 from hostile import unitless
 from inside import idle_event_workers, segment
+from installed import needs
+from sizes import SMALL
 
 import colmatch as cm
 from colmatch.events import row as event_row
@@ -69,7 +70,10 @@ def some_events(rng: Random, count: int) -> list[dict[str, Any]]:
     ]
 
 
+@needs("pandas")
 def test_times_that_pandas_has_not() -> None:
+    import pandas as pd
+
     matcher = cm.Matcher.build(
         {1: "at IS NULL", 2: "d IS NULL", 3: "i > 1"}, {"at": "timestamp", "d": "date", "i": "int"}
     )
@@ -103,7 +107,7 @@ def direct(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
 def test_single_events_match_as_batches_do(kind: str, direct: list[bool]) -> None:
     rng = Random(1)
     matcher = cm.Matcher.build(some_rules(rng, 150), SCHEMA, index=kind)
-    events = some_events(rng, 12 if NO_JIT else 60)
+    events = some_events(rng, 12 if SMALL else 60)
     agree(matcher, events)
     assert direct and all(direct)
     matcher.insert(some_rules(rng, 40, 1000))
@@ -124,7 +128,7 @@ def test_own_inserts_and_ids_that_are_strings(kind: str, direct: list[bool]) -> 
     for i, text in some_rules(rng, 30).items():
         matcher.insert({f"id {i}": text})
     matcher.delete(["id 3", "id 4"])
-    agree(matcher, some_events(rng, 8 if NO_JIT else 30))
+    agree(matcher, some_events(rng, 8 if SMALL else 30))
     assert all(direct)
 
 
@@ -378,17 +382,26 @@ def test_times_need_the_zone_that_their_column_needs() -> None:
     assert matcher.match_one({"local": dt.date(2020, 1, 1)}) == [2]
 
 
+@needs("pandas")
 def test_what_pandas_has_for_nothing_is_null() -> None:
-    pd = pytest.importorskip("pandas")
+    import pandas as pd
+
     matcher = cm.Matcher.build({1: "i IS NULL", 2: "s IS NULL"}, SCHEMA)
     row = pd.DataFrame({"i": pd.array([None], "Int64"), "s": pd.array([None], "string")}).iloc[0].to_dict()
     assert matcher.match_one(row) == [1, 2]
 
 
+def test_named_tuples_within_events() -> None:
+    matcher = cm.Matcher.build({1: "user.age = 5"}, RICH)
+    assert matcher.match_one({"user": namedtuple("user", "age")(5)}) == [1]
+
+
+@needs("pyspark")
 def test_objects_within_events() -> None:
     """Rows of Spark have Rows in them, as dataclasses and named tuples have others."""
     matcher = cm.Matcher.build({1: "user.age = 5"}, RICH)
-    sql = pytest.importorskip("pyspark.sql")
+    from pyspark import sql
+
     for user in (namedtuple("user", "age")(5), sql.Row(age=5), sql.Row(AGE=5)):
         assert matcher.match_one({"user": user}) == [1]
         assert matcher.match_one(sql.Row(user=user)) == [1]
@@ -529,7 +542,7 @@ def test_threads_that_match_while_others_update() -> None:
     threads = [threading.Thread(target=ask, args=(i,)) for i in range(3)]
     for thread in threads:
         thread.start()
-    for j in range(60 if NO_JIT else 600):
+    for j in range(60 if SMALL else 600):
         matcher.insert({j: f"i = {j % 7} AND (s = 'word {j % 7}' OR s = 'other {j}')"})
         if j % 3 == 0:
             matcher.delete([j])

@@ -12,14 +12,15 @@ import inside
 import numpy as np
 import pyarrow as pa
 import pytest
-from contract import NO_JIT, pairs
+from contract import pairs
+from sizes import SMALL
 
 import colmatch as cm
 import colmatch.indexing.strata
 from colmatch.kernels.layout import DOT, MAX
 from colmatch.workload import named
 
-SIZE, ROWS = (300, 60) if NO_JIT else (20_000, 1024)
+SIZE, ROWS = (300, 60) if SMALL else (20_000, 1024)
 SCHEMA = pa.schema(
     {"a": pa.int64(), "b": pa.int64(), "c": pa.int64(), "tags": pa.list_(pa.string()), "w": pa.map_("string", "double")}
 )
@@ -78,12 +79,12 @@ def strata(matcher: cm.Matcher) -> Any:
     return inside.version(matcher).segments[0].strata
 
 
-@pytest.mark.parametrize("seed", range(2 if NO_JIT else 6))
+@pytest.mark.parametrize("seed", range(2 if SMALL else 6))
 def test_the_best_are_those_that_scan_finds(seed: int) -> None:
     """Also of what was inserted later, and without what was deleted."""
     rng = Random(seed)
     given, more = texts(rng, range(150)), texts(rng, range(150, 180))
-    events = some_events(rng, 20 if NO_JIT else 150)
+    events = some_events(rng, 20 if SMALL else 150)
     made = {}
     for kind in ("bitslice", "scan"):
         matcher = cm.Matcher.build(given, SCHEMA, index=kind, options=cm.Options(batch_rows=rng.choice([1, 40, 4096])))
@@ -112,7 +113,7 @@ def test_full_matching_finds_all_of_all_strata(batch_rows: int) -> None:
 
 def ranked(size: int = SIZE) -> tuple[cm.Matcher, pa.Table]:
     """Some 100 matches an event, of subscriptions with one weight each, and any priority."""
-    workload = named("dense", subscriptions=size, subscription_size=(2, 4) if not NO_JIT else (1, 2))
+    workload = named("dense", subscriptions=size, subscription_size=(2, 4) if not SMALL else (1, 2))
     rng = np.random.default_rng(5)
     table = workload.predicates()
     id = table["id"].to_numpy()
@@ -125,7 +126,7 @@ def ranked(size: int = SIZE) -> tuple[cm.Matcher, pa.Table]:
 def test_the_best_one_is_found_by_looking_at_few(score: str) -> None:
     matcher, events = ranked()
     looked, all = matcher.counters(events, k=1, score=score), matcher.counters(events)
-    assert NO_JIT or looked["conjunctions"] < 0.7 * all["conjunctions"]
+    assert SMALL or looked["conjunctions"] < 0.7 * all["conjunctions"]
     assert looked["matches"] < 0.5 * all["matches"]
 
 

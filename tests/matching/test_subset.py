@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from contract import NO_JIT, every_kind, lists, pairs
+from contract import every_kind, lists, pairs
+from sizes import SMALL
 
 import colmatch as cm
 
@@ -147,7 +148,7 @@ def test_an_event_is_left_at_its_first_match(kind: str, batch: int) -> None:
     """Events that all meet hundreds, of which one is enough."""
     texts = {i: f"a >= {i % 50}" + (f" AND a <= {1000 + i}" if i % 2 else "") for i in range(1200)}
     of = cm.Matcher.build(texts, SCHEMA, index=kind, options=cm.Options(batch_rows=batch))
-    rows = 8 if NO_JIT else 64
+    rows = 8 if SMALL else 64
     events = pa.table({"a": [60] * rows, "s": ["x"] * rows})
     some, all_ = of.counters(events, exists=True), of.counters(events)
     assert of.exists(events).all()

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 import pytest
-from contract import NO_JIT, every_kind, pairs
+from contract import every_kind, pairs
+from sizes import SMALL
 
 import colmatch as cm
 from colmatch.matching import threads
@@ -23,7 +24,7 @@ EVENTS = pa.table({"age": [i % 200 for i in range(5000)]})
 def test_threads_find_the_same_in_order(kind: str, threads: int, batch_rows: int) -> None:
     one = cm.Matcher.build(TEXTS, SCHEMA, index=kind, options=cm.Options(threads=1))
     many = cm.Matcher.build(TEXTS, SCHEMA, index=kind, options=cm.Options(threads=threads, batch_rows=batch_rows))
-    events = EVENTS.slice(0, 250 if NO_JIT else 5000)
+    events = EVENTS.slice(0, 250 if SMALL else 5000)
     assert pairs(many.match(events)) == pairs(one.match(events))
     assert many.count(events).tolist() == one.count(events).tolist()
     assert [sorted(some) for some in many.match_lists(events).to_pylist()] == [

@@ -12,12 +12,13 @@ import inside
 import numpy as np
 import pyarrow as pa
 import pytest
-from contract import NO_JIT, expected_pairs, pairs
+from contract import expected_pairs, pairs
 from hypothesis import Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 from layouts import plain_table, some_events
 from oracle import Expr, matches, to_sql
+from sizes import SMALL
 from strategies import COLUMNS, a_schema, an_expression, some_rows, terms
 from test_contract import check as check_ways
 from ways_in import predicate_tables, table_rows
@@ -35,12 +36,12 @@ def paged(subscriptions: Any, schema: Any, path: Path, cache: int = FEW, **given
     return cm.Matcher.build(subscriptions, schema, index=cm.index("pbtree", path=str(path), cache_bytes=cache), **given)
 
 
-@pytest.mark.parametrize("seed", range(4 if NO_JIT else 14))
+@pytest.mark.parametrize("seed", range(4 if SMALL else 14))
 def test_every_way_in_and_out(seed: int, tmp_path: Path) -> None:
     rng = Random(seed)
     schema = pa.schema(rng.sample(list(COLUMNS.items()), rng.choice([3, 10, len(COLUMNS)])))
     leaves = terms(schema)
-    expressions = [an_expression(rng, leaves, depth=rng.choice([0, 1, 2, 3])) for _ in range(20 if NO_JIT else 80)]
+    expressions = [an_expression(rng, leaves, depth=rng.choice([0, 1, 2, 3])) for _ in range(20 if SMALL else 80)]
     events, rows = some_events(rng, schema, some_rows(rng, schema, rng.choice([1, 20])))
     events = events.read_all() if isinstance(events, pa.RecordBatchReader) else events
     ids: Any = [f"id {i}" for i in range(len(expressions))] if seed % 2 else list(range(len(expressions)))
@@ -299,15 +300,15 @@ def test_updates_in_any_order() -> None:
     phases = [phase for phase in Phase if phase is not Phase.shrink]
     case.settings = settings(
         case.settings,
-        max_examples=2 if NO_JIT else 8,
-        stateful_step_count=8 if NO_JIT else 20,
+        max_examples=2 if SMALL else 8,
+        stateful_step_count=8 if SMALL else 20,
         deadline=None,
         phases=phases,
     )
     case("runTest").debug()
 
 
-@pytest.mark.parametrize("seed", range(2 if NO_JIT else 6))
+@pytest.mark.parametrize("seed", range(2 if SMALL else 6))
 def test_trees_that_grow_and_shrink(seed: int, tmp_path: Path) -> None:
     """Deep enough that leaves and nodes of lists split and merge, with SidSets of several nodes."""
     rng = Random(seed)
@@ -324,7 +325,7 @@ def test_trees_that_grow_and_shrink(seed: int, tmp_path: Path) -> None:
     schema = dict.fromkeys("abc", "int64")
     matcher, deep = paged(there, schema, tmp_path / "a"), 0
     events = pa.table({name: rng.choices(range(-spread, spread), k=12) for name in "abc"})
-    count = 400 if NO_JIT else 1500
+    count = 400 if SMALL else 1500
     for step, size in enumerate([count, -count // 2, count, -2 * count, 50]):
         if size > 0:
             new = {1000 * (step + 1) + i: text() for i in range(size)}

@@ -14,8 +14,8 @@ import crafted_pages
 import inside
 import numpy as np
 import pytest
-from contract import THOROUGH
 from crafted_pages import crafted
+from sizes import THOROUGH
 from some_pages import built
 
 import colmatch as cm

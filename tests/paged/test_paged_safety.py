@@ -20,7 +20,8 @@ from unittest.mock import patch
 
 import inside
 import pytest
-from contract import NO_JIT, pairs
+from contract import pairs
+from sizes import SMALL
 from some_pages import EVENTS, SCHEMA, as_said, built, reopened
 from writer import changes, text
 
@@ -29,7 +30,7 @@ from colmatch.paged import file as paged_file
 from colmatch.paged.check import check
 from colmatch.paged.workers import PagedWorkers
 
-KILLS = int(os.environ.get("COLMATCH_KILLS", "2" if NO_JIT else "6"))
+KILLS = int(os.environ.get("COLMATCH_KILLS", "2" if SMALL else "6"))
 WRITER = Path(__file__).with_name("writer.py")
 
 
@@ -141,7 +142,7 @@ def test_a_write_that_fails_leaves_the_old_state_or_the_new(number: int, tmp_pat
     matcher = built(path)
     ids, told = set(range(60)), []
     with patch.object(paged_file, "LOG_MOST", 200_000):
-        for turn in range(12 if NO_JIT else 40):
+        for turn in range(12 if SMALL else 40):
             id, before = 1000 + turn, matcher.version
             with failing(turn % 8, number):
                 try:
@@ -157,7 +158,7 @@ def test_a_write_that_fails_leaves_the_old_state_or_the_new(number: int, tmp_pat
                 matcher = reopened(matcher, path)
                 as_said(matcher, ids)
             check(str(path))
-    assert len(told) > (2 if NO_JIT else 3)
+    assert len(told) > (2 if SMALL else 3)
     assert all(os.strerror(number) in said for said in told)
 
 
@@ -199,7 +200,7 @@ def test_any_flipped_byte_is_detected_or_harmless(tmp_path: Path) -> None:
     rng = Random(1)
     detected: list[str] = []
     told: list[str] = []
-    places = rng.sample(range(2 * 4096, len(whole)), 40 if NO_JIT else 300)
+    places = rng.sample(range(2 * 4096, len(whole)), 40 if SMALL else 300)
     for place in [*range(40), *range(4092, 4136), *places]:
         data = bytearray(whole)
         data[place] ^= 1 << rng.randrange(8)

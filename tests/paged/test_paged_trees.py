@@ -9,6 +9,7 @@ import inside
 import pyarrow as pa
 import pytest
 from contract import NO_JIT, pairs
+from sizes import SMALL
 
 import colmatch as cm
 from colmatch.kernels.pbtree.arrays import LIST_ROOM, ROOMS, SHRUNK
@@ -125,7 +126,7 @@ def test_a_tree_moves_to_larger_blocks_and_back(tmp_path: Path) -> None:
 
 def test_small_trees_share_pages_whatever_is_deleted(tmp_path: Path) -> None:
     """One page of each size is not full, at most: blocks of others fill it up."""
-    rng, path, count = Random(2), tmp_path / "pages", 200 if NO_JIT else 600
+    rng, path, count = Random(2), tmp_path / "pages", 200 if SMALL else 600
     names = [f"a{i}" for i in range(count)]
     texts = {i: f"{names[i]} > 3 and {names[i]} <> {i}" for i in range(count)}
     matcher = paged(texts, names, path)
@@ -157,7 +158,7 @@ def test_a_value_of_a_small_tree_is_looked_up_in_one_page(tmp_path: Path) -> Non
 def test_pages_of_the_first_predicate_of_a_list(tmp_path: Path) -> None:
     """The leaves of other keys do not change, however many there are; nor when it goes."""
     path, changed = tmp_path / "pages", []
-    for count in (500, 1000 if NO_JIT else 4000):
+    for count in (500, 1000 if SMALL else 4000):
         matcher = paged({i: f"a = {i}" for i in range(count)}, ["a"], path, 1 << 22)
         for step in (lambda: matcher.insert({10**6: "a > -5"}), lambda: matcher.delete([10**6])):  # noqa: B023
             before = matcher.stats()["cache"]["writes"]
@@ -169,7 +170,7 @@ def test_pages_of_the_first_predicate_of_a_list(tmp_path: Path) -> None:
 
 
 def test_an_update_that_is_larger_than_a_log_may_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path, count = tmp_path / "pages", 500 if NO_JIT else 1500
+    path, count = tmp_path / "pages", 500 if SMALL else 1500
     monkeypatch.setattr(paged_file, "LOG_MOST", 1 << 14)  # four pages
     matcher = paged({1: "a > 3"}, ["a", "b"], path)
     texts = {i: f"a = {i} and b > {i % 100}" for i in range(2, count)}

@@ -15,7 +15,8 @@ import inside
 import numpy as np
 import pyarrow as pa
 import pytest
-from contract import THOROUGH, pairs
+from contract import pairs
+from sizes import THOROUGH
 
 import colmatch as cm
 from colmatch.indexing.registry import KINDS

@@ -13,8 +13,8 @@ from typing import Any
 
 import inside
 import pytest
-from contract import THOROUGH
 from journals import closed_state, log_of, opened, saved_in, state, update
+from sizes import THOROUGH
 
 import colmatch as cm
 from colmatch.store import file, journal, journal_file

@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sizes import THOROUGH
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="kills children that it forks")
-TIMES = 200 if os.environ.get("COLMATCH_HYPOTHESIS") == "thorough" else 20
+TIMES = 200 if THOROUGH else 20
 
 # A process that forks writers, one after the other, kills each, and opens what is left. A writer
 # makes updates and saves that follow from a number, and writes that number into a pipe when one is

@@ -10,6 +10,7 @@ import pyarrow.dataset as ds
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from installed import needs
 
 import colmatch as cm
 from colmatch.arguments import python_value
@@ -152,9 +153,12 @@ def test_ids_stay_when_the_caller_writes_into_his_memory() -> None:
         assert sorted(matcher.match_lists(pa.table({"a": [1]}))[0].as_py()) == [0, 1, 2, 3, 4]
 
 
+@needs("polars", "pandas")
 def test_subscriptions_of_other_libraries() -> None:
     rules = pa.table({"id": [7, 8], "expression": ["a > 5", "a > 6"]})
-    pl, pd = pytest.importorskip("polars"), pytest.importorskip("pandas")
+    import pandas as pd
+    import polars as pl
+
     given = (pl.from_arrow(rules).lazy(), ds.dataset(rules), pd.Series({7: "a > 5", 8: "a > 6"}), rules.to_pandas())
     for some in given:
         assert cm.Matcher.build(some, {"a": "bigint"}).match_one({"a": 6}) == [7]

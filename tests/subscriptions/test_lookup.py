@@ -14,12 +14,13 @@ import pytest
 from contract import NO_JIT
 from hypothesis import given
 from hypothesis import strategies as st
+from sizes import SMALL
 
 from colmatch.kernels import ids as kernels
 from colmatch.subscriptions import lookup as module
 from colmatch.subscriptions.lookup import IdLookup
 
-MANY = 300 if NO_JIT else 3000
+MANY = 300 if SMALL else 3000
 INT64 = st.integers(-(2**63), 2**63 - 1)
 LOW = 2**32 - 1
 UNMIXED = pow(0x9E3779B97F4A7C15, -1, 2**64)  # its multiples have neighbouring products in bits.mix
@@ -250,12 +251,12 @@ def test_an_id_that_is_exchanged_again_and_again_has_one_slot() -> None:
 
 
 def test_a_table_has_ten_bytes_an_id() -> None:
-    table = IdLookup(typed(list(range(100_000 if not NO_JIT else 5000))))._table
+    table = IdLookup(typed(list(range(5000 if SMALL else 100_000))))._table
     assert table.slot.nbytes + table.earlier.nbytes < 10 * table.used
 
 
 def test_others_search_while_one_extends() -> None:
-    values = texts_of(3, 400 if NO_JIT else 20_000)
+    values = texts_of(3, 400 if SMALL else 20_000)
     ids = typed(values)
     old = IdLookup(ids.slice(0, len(ids) * 4 // 5))
     expected = old.find(ids).tolist()

@@ -13,6 +13,7 @@ import pytest
 from clauses import EVENTS, REFUSED, SCHEMA, TAKEN
 from numba.core import config
 from oracle import to_sql
+from sizes import SMALL
 from strategies import COLUMNS, an_expression, some_rows, terms
 
 import colmatch as cm
@@ -23,7 +24,7 @@ from colmatch.subscriptions import intake
 from colmatch.subscriptions.texts import TextReader
 
 NO_JIT = bool(config.DISABLE_JIT)
-SOME = 100 if NO_JIT else 1000  # texts of a test
+SOME = 100 if SMALL else 1000  # texts of a test
 
 
 class Counted(NamedTuple):
@@ -248,8 +249,8 @@ def test_too_many_literals(counted: Counted) -> None:
 
 def test_long_texts(counted: Counted) -> None:
     """More phrases and literals than there is room for at first, programs among them."""
-    each = [f"a = {i} AND name <> 'x{'y' * (i % 50)}'" for i in range(300 if NO_JIT else 3000)]
-    names = [f"m['k{i}'] = {i}" for i in range(1, 300 if NO_JIT else 3000)]
+    each = [f"a = {i} AND name <> 'x{'y' * (i % 50)}'" for i in range(300 if SMALL else 3000)]
+    names = [f"m['k{i}'] = {i}" for i in range(1, 300 if SMALL else 3000)]
     wide = " OR ".join(
         f"(a > {i} OR b > {i}) AND (a < {i} OR big = 1) AND (flag OR price > {i}) AND name = '{i}'" for i in range(200)
     )

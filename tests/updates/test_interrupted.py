@@ -16,7 +16,8 @@ from unittest.mock import patch
 import inside
 import pyarrow as pa
 import pytest
-from contract import ALL, NO_JIT, THOROUGH, every_kind, pairs
+from contract import ALL, every_kind, pairs
+from sizes import SMALL, THOROUGH
 
 import colmatch as cm
 from colmatch.kernels import _forks
@@ -24,7 +25,7 @@ from colmatch.updates import policy
 
 OURS = str(Path(cm.__file__).parent)
 KERNELS = str(Path(OURS, "kernels"))
-STEP = 1 if THOROUGH else 101 if NO_JIT else 4 * len(ALL)  # of so many lines that are passed, one raises
+STEP = 1 if THOROUGH else 101 if SMALL else 4 * len(ALL)  # of so many lines that are passed, one raises
 FIRST = {kind: 1 + 7 * i % STEP for i, kind in enumerate(ALL)}  # not the same lines for all kinds
 EVENTS = pa.table({"a": [1, 5, 9, 30], "s": ["x", "yy", None, "zz"]})
 SCHEMA = {"a": "int64", "s": "string"}

@@ -11,9 +11,10 @@ from unittest.mock import patch
 import inside
 import pyarrow as pa
 import pytest
-from contract import NO_JIT, built, every_kind, pairs, share_of_cases, some_settings
+from contract import built, every_kind, pairs, share_of_cases, some_settings
 from layouts import plain_table, some_events
 from oracle import Expr, to_sql
+from sizes import SMALL
 from strategies import COLUMNS, a_schema, an_expression, some_rows, terms
 from test_contract_updates import an_update, check, some_policy
 
@@ -41,7 +42,7 @@ def state(matcher: cm.Matcher) -> Any:
     return found, sorted(matcher.ids.to_pylist()), matcher.rejected, matcher.version
 
 
-@share_of_cases(18 if NO_JIT else 63)
+@share_of_cases(18 if SMALL else 63)
 def test_updates_in_any_order(kind: str, seed: int, tmp_path: Path) -> None:
     rng = Random(seed)
     schema = a_schema(rng) if rng.random() < 0.5 else pa.schema(rng.sample(list(COLUMNS.items()), 8))
@@ -82,7 +83,7 @@ def test_updates_in_any_order(kind: str, seed: int, tmp_path: Path) -> None:
 @every_kind
 def test_single_updates_are_taken_together(kind: str, tmp_path: Path) -> None:
     """Many records become one segment, or go to the growing one where they are few."""
-    count = 100 if NO_JIT else 1500
+    count = 100 if SMALL else 1500
     path = tmp_path / "index"
     matcher = journalled(path, {-1: "a > 3", -2: "s LIKE '%x'"}, index=kind)
     texts = {i: f"a > {i % 40} AND (s <> 'x{i % 3}' OR a IN ({i}, 5)) OR s LIKE '{i}%z'" for i in range(count)}

@@ -10,7 +10,8 @@ import inside
 import numpy as np
 import pyarrow as pa
 import pytest
-from contract import NO_JIT, pairs
+from contract import pairs
+from sizes import SMALL
 
 import colmatch as cm
 from colmatch.arrays.frozen import freeze
@@ -19,7 +20,7 @@ from colmatch.kernels.layout import FLAG_RUN, LABEL_TOP, Codes, Literals, Predic
 from colmatch.predicates.columns import EMPTY
 from colmatch.updates import labels, literals
 
-SEEDS = range(60 if NO_JIT else 200)
+SEEDS = range(60 if SMALL else 200)
 KEYS = [-(2**63), -(2**63) + 1, -(2**40), -5, 0, 1, 2, 3, 10**6, 2**40, 2**62, 2**63 - 2, 2**63 - 1]
 
 
@@ -221,6 +222,6 @@ def test_there_is_room_between_what_ascended() -> None:
     """Some of each gap is left on either side, wherever the new boundary lies."""
     _, codes = labels.with_labels(predicates_of([]), codes_of([[0, 2**40]]))
     for first in (1000, 1500):
-        for key in range(first, 50_000 if NO_JIT else 500_000, 1000):
+        for key in range(first, 50_000 if SMALL else 500_000, 1000):
             codes, _ = labels.join(codes, codes_of([[key]]))
     check_codes(codes)

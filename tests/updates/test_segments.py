@@ -12,9 +12,10 @@ import inside
 import numpy as np
 import pyarrow as pa
 import pytest
-from contract import NO_JIT, expected_pairs, lists, pairs, share_of_cases
+from contract import expected_pairs, lists, pairs, share_of_cases
 from layouts import plain_table
 from oracle import Expr, to_sql
+from sizes import SMALL
 from strategies import a_schema, an_expression, some_rows, terms
 
 import colmatch as cm
@@ -108,7 +109,7 @@ def spelled(version: Version, predicates: Predicates, codes: Codes, base: int) -
     return boundaries, conjunctions
 
 
-@share_of_cases(90 if NO_JIT else 270)
+@share_of_cases(90 if SMALL else 270)
 def test_what_is_merged_is_what_a_fresh_build_has(kind: str, seed: int) -> None:
     rng = Random(seed)
     schema, budget = a_schema(rng), rng.choice([1, 4, 64])
@@ -356,7 +357,7 @@ def test_a_stream_sees_an_update_from_its_next_batch_on() -> None:
 # Pieces
 
 
-@share_of_cases(27 if NO_JIT else 72)
+@share_of_cases(27 if SMALL else 72)
 def test_pieces_of_several_segments(kind: str, seed: int) -> None:
     """Full sinks, several segments, deleted ones that an index still finds, and repeats."""
     rng = Random(seed)

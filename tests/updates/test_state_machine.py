@@ -12,12 +12,13 @@ from unittest.mock import patch
 
 import inside
 import pytest
-from contract import NO_JIT, expected_pairs, pairs, some_settings
+from contract import expected_pairs, pairs, some_settings
 from hypothesis import Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 from layouts import plain_table
 from oracle import Expr, to_sql
+from sizes import SMALL
 from strategies import a_schema, an_expression, some_rows, terms
 
 import colmatch as cm
@@ -25,7 +26,7 @@ from colmatch.updates import labels, policy
 from colmatch.updates.vacuum import Use, in_segments
 
 SEEDS = st.integers(0, 2**32)
-STEPS = 15 if NO_JIT else 30
+STEPS = 15 if SMALL else 30
 PHASES = [phase for phase in Phase if phase is not Phase.shrink]  # which would take minutes
 
 
@@ -155,6 +156,6 @@ def test_updates_merges_saves(kind: str) -> None:
     machine = type(f"Updates of {kind}", (Updates,), {"kind": kind})
     case = machine.TestCase
     case.settings = settings(
-        case.settings, max_examples=2 if NO_JIT else 8, stateful_step_count=STEPS, deadline=None, phases=PHASES
+        case.settings, max_examples=2 if SMALL else 8, stateful_step_count=STEPS, deadline=None, phases=PHASES
     )
     case("runTest").debug()

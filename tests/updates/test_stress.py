@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from contract import NO_JIT
+from sizes import SMALL
 from stress import COUNTERS, stress, wrong
 
 
@@ -12,7 +12,7 @@ from stress import COUNTERS, stress, wrong
 @pytest.mark.parametrize("threads", [1, 2])
 def test_what_is_seen_is_of_one_version(kind: str, threads: int) -> None:
     """Beside single updates, many at once, merges that are due and merges that are forced."""
-    outcome = stress(kind, threads, 60, updates=1 if NO_JIT else 20, rows=30 if NO_JIT else 400)
+    outcome = stress(kind, threads, 60, updates=1 if SMALL else 20, rows=30 if SMALL else 400)
     assert not outcome.violations
     assert outcome.tables and outcome.matches and outcome.updates
 

@@ -16,7 +16,9 @@ import inside
 import numpy as np
 import pyarrow as pa
 import pytest
-from contract import NO_JIT, every_kind, growing_kind, own_inserts, pairs
+from contract import every_kind, growing_kind, own_inserts, pairs
+from installed import needs
+from sizes import SMALL
 
 import colmatch as cm
 from colmatch.events import sample
@@ -38,7 +40,7 @@ def test_a_batch_sees_all_of_an_update_or_nothing(kind: str, most: int, monkeypa
     """
     monkeypatch.setattr(policy, "GROWING_MOST", most)
     monkeypatch.setattr(policy, "DELETED_LEAST", 10)
-    rounds, size = (5, 20) if NO_JIT else (60, 400)
+    rounds, size = (5, 20) if SMALL else (60, 400)
     matcher = cm.Matcher.build(
         dict.fromkeys(range(10), "a >= 0"), SCHEMA, index=kind, options=cm.Options(batch_rows=50, threads=2)
     )
@@ -219,7 +221,7 @@ def test_nothing_is_read_anew_where_nothing_is_new(kind: str) -> None:
 def test_labels_last_for_times_that_ascend_below_a_far_end(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Everybody's offers end some day soon, one's never ends."""
     monkeypatch.setattr(policy, "GROWING_MOST", 10**9)
-    count = 200 if NO_JIT else 2000
+    count = 200 if SMALL else 2000
     index = own_inserts(kind)
     matcher = cm.Matcher.build({}, {"x": "double"}, index=index)
     matcher.insert({-1: "x <= 4e9"})
@@ -237,9 +239,9 @@ def test_labels_last_for_times_that_ascend_below_a_far_end(kind: str, monkeypatc
     ]
 
 
+@needs("pyspark")
 @every_kind
 def test_what_spark_was_sent_is_saved_again_after_an_update(kind: str) -> None:
-    pytest.importorskip("pyspark.sql", reason="pyspark is not installed", exc_type=ImportError)
     from colmatch.spark.shipping import _saved
 
     matcher = cm.Matcher.build({1: "a = 1"}, SCHEMA, index=kind)
@@ -258,8 +260,8 @@ def test_what_spark_was_sent_is_saved_again_after_an_update(kind: str) -> None:
 
 
 ZIPF = Workload(  # values and attributes of which few are frequent
-    subscriptions=400 if NO_JIT else 8000,
-    attributes=60 if NO_JIT else 400,
+    subscriptions=400 if SMALL else 8000,
+    attributes=60 if SMALL else 400,
     subscription_size=(3, 7),
     event_size=(15, 15),
     attribute_zipf=1.0,
@@ -293,7 +295,7 @@ def test_grown_from_empty_is_as_good_as_built_at_once(kind: str, early: None) ->
     inside.settled(grown)
     assert grown.stats()["merges"] >= 1 and len(grown.stats()["segments"]) < 8
     assert pairs(grown.match(events)) == pairs(once.match(events))
-    if not NO_JIT and kind != "auto":
+    if not SMALL and kind != "auto":
         assert looked_at(grown, events) <= 2 * looked_at(once, events)
     grown.compact()
     assert grown.kind == once.kind and looked_at(grown, events) <= 1.1 * looked_at(once, events)

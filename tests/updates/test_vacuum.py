@@ -13,8 +13,9 @@ import inside
 import numpy as np
 import pyarrow as pa
 import pytest
-from contract import NO_JIT, every_kind, pairs
+from contract import every_kind, pairs
 from numpy.typing import NDArray
+from sizes import SMALL
 
 import colmatch as cm
 from colmatch.arrays.frozen import contiguous, freeze
@@ -66,7 +67,7 @@ def test_what_is_kept_follows_what_is_there(kind: str, tmp_path: Path, monkeypat
         "RECENT_MOST": 20,
     }.items():
         monkeypatch.setattr(policy, name, value)
-    rng, rounds = Random(5), 60 if NO_JIT else 400
+    rng, rounds = Random(5), 60 if SMALL else 400
     matcher = cm.Matcher.build({i: text(i) for i in range(LIVE)}, SCHEMA, index=kind)
     most = 0
     for i in range(LIVE, LIVE + rounds):
