@@ -24,7 +24,7 @@ PARALLEL = ("-q", "-n", "2")
 
 # Tests that reach every line and branch of the kernels: .ci/reaching.py chooses them. They run with
 # bounds checked and without the JIT, and all that run kernels where arguments are given.
-REACHING = "@tests/kernels/reaching.txt"
+REACHING = ("-m", "", "@tests/kernels/reaching.txt")
 KERNELS = (
     "tests/kernels", "tests/indexing", "tests/events", "tests/text", "tests/lowering", "tests/updates", "tests/matching",
     "tests/paged", "tests/test_contract.py", "tests/test_contract_best.py", "tests/test_contract_cases.py",
@@ -34,7 +34,6 @@ KERNELS = (
 
 FROM_SDIST = (
     "tests/test_contract_cases.py", "tests/test_house.py", "tests/test_documents.py", "tests/test_packaging.py",
-    "tests/test_site.py",
 )  # fmt: skip
 
 
@@ -42,11 +41,6 @@ def ready(session: nox.Session, group: str) -> None:
     """Installs colmatch and a group of dependencies, unless the session has no environment."""
     if session.venv_backend != "none":
         session.install("-e", ".", *nox.project.dependency_groups(PROJECT, group))
-
-
-def all_of(*arguments: str) -> tuple[str, ...]:
-    """Returns arguments for pytest that run slow tests, too."""
-    return ("-m", "", *arguments)
 
 
 @nox.session
@@ -94,24 +88,29 @@ def engines(session: nox.Session) -> None:
 
 
 @nox.session(default=False)
-def bounds(session: nox.Session) -> None:
-    """Tests of kernels with every index checked; all of them with arguments, such as -m ""."""
+def cold(session: nox.Session) -> None:
+    """The tests that start many processes, each of which imports or compiles."""
     ready(session, "test")
-    checked = {"NUMBA_BOUNDSCHECK": "1", "COLMATCH_TESTS": "least"}
-    session.run(
-        "pytest", *PARALLEL, *((*KERNELS, *session.posargs) if session.posargs else all_of(REACHING)), env=checked
-    )
+    session.run("pytest", *PARALLEL, "-m", "cold", *session.posargs)
+
+
+@nox.session(default=False)
+def bounds(session: nox.Session) -> None:
+    """Tests of kernels with every index checked; with arguments, such as -m "", all of them."""
+    ready(session, "test")
+    checked = {"NUMBA_BOUNDSCHECK": "1"} | ({} if session.posargs else {"COLMATCH_TESTS": "least"})
+    session.run("pytest", *PARALLEL, *((*KERNELS, *session.posargs) if session.posargs else REACHING), env=checked)
 
 
 @nox.session(default=False)
 def nojit(session: nox.Session) -> None:
-    """Tests of kernels as plain Python, and whether they reach all; all of them with arguments."""
+    """Tests of kernels as plain Python, and whether they reach all; with arguments all of them."""
     ready(session, "test")
     plain = {"NUMBA_DISABLE_JIT": "1"}
     if session.posargs:
         session.run("pytest", *PARALLEL, *KERNELS, *session.posargs, env=plain)
     else:
-        session.run("pytest", *PARALLEL, *all_of(REACHING), "--cov", "--cov-report=", env=plain)
+        session.run("pytest", *PARALLEL, *REACHING, "--cov", "--cov-report=", env=plain)
         session.run("python", ".ci/reaching.py", "check")
 
 
@@ -121,8 +120,11 @@ def reaching(session: nox.Session) -> None:
     ready(session, "test")
     report = Path(session.create_tmp()).resolve() / "junit.xml"
     traced = ("--cov", "--cov-report=", "--cov-context=test", f"--junitxml={report}")
-    session.run("pytest", *PARALLEL, *KERNELS, *all_of(*traced), env={"NUMBA_DISABLE_JIT": "1"})
+    plain = {"NUMBA_DISABLE_JIT": "1"}
+    session.run("pytest", *PARALLEL, *KERNELS, *traced, env=plain)
     session.run("python", ".ci/reaching.py", "choose", str(report))
+    session.run("pytest", *PARALLEL, *REACHING, "--cov", "--cov-report=", env=plain)
+    session.run("python", ".ci/reaching.py", "write")
 
 
 @nox.session(default=False)
@@ -135,7 +137,7 @@ def docs(session: nox.Session) -> None:
 @nox.session(default=False)
 def benchmarks(session: nox.Session) -> None:
     """Whether the benchmarks can be run; a quick look at some of them."""
-    ready(session, "test")
+    ready(session, "engines")
     session.chdir("asv_benchmarks")
     session.run("asv", "machine", "--yes")
     session.run("asv", "check")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import subprocess
+import os
+import sys
 import time
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
@@ -13,11 +13,11 @@ from colmatch.errors import KernelError, OptionError, StoreError, shown
 from colmatch.indexing.base import IndexKind
 from colmatch.indexing.plan import AutoSettings, asked_for
 from colmatch.indexing.registry import FEWEST, KINDS, IndexName
-from colmatch.kernels import _closure, _code, _disk, _folders, _jit, _warm
+from colmatch.kernels import _background, _closure, _code, _disk, _folders, _jit, _warm
 from colmatch.matching.threads import cores
 from colmatch.progress import bar
 
-LOOK_EVERY = 0.2  # seconds between looks at how many kernels are ready
+LOOK_EVERY = 0.5  # seconds between looks at how many kernels are ready
 SURE_AFTER = 0.05  # of all work; before that, nothing is said of the time that is left
 
 
@@ -63,7 +63,8 @@ def warm(index: Any = None, *, progress: bool = False) -> Warmed:
     OptionError : a kind is unknown; or the cache folder cannot be used: it is absent and cannot be
         made, or others could write to it. Or ``NUMBA_DISABLE_JIT`` is set, so nothing is compiled.
         Or machine code of this version of numba cannot be kept
-    KernelError : a kernel could not be compiled
+    KernelError : a kernel could not be compiled, or this program has Python inside and cannot start
+        another process
     StoreError : the machine code could not be written to the folder
     """
     kinds, progress = _kinds(index), checked_flag("progress={}", progress)
@@ -75,8 +76,8 @@ def warm(index: Any = None, *, progress: bool = False) -> Warmed:
         raise OptionError("NUMBA_DISABLE_JIT is set, so that no kernel is compiled: unset it to warm a folder")
     bundled = _jit.MODE != "native"
     missing = [task for task in all_of_them if not task.is_there(bundled)]
-    _compile(missing, without, bundled, progress)
-    if lost := [task for task in missing if not task.is_written()]:
+    _compile(missing, folder, without, bundled, progress)
+    if lost := [task for task in missing if not task.is_there(bundled)]:
         raise StoreError(
             f"{len(lost)} of {len(missing)} kernels that were compiled could not be kept in {folder}, the first is "
             f"{lost[0].kernel._cache.name}: see that it can be written and that its disk has room, or let "
@@ -145,31 +146,36 @@ def _made() -> Path:
     return folder
 
 
-def _compile(missing: list[_warm.Task], without: list[str], bundled: bool, progress: bool) -> None:
+def _compile(missing: list[_warm.Task], folder: Path, without: list[str], bundled: bool, progress: bool) -> None:
     """Has other processes compile what is missing, and shows how far they are."""
     if not missing:
         return
+    if not _background.can_start():
+        raise KernelError(
+            f"other processes of Python compile the kernels, and {sys.executable!r} is no Python: run colmatch warm beforehand"
+        )
     all_work, began = sum(task.cost for task in missing), time.monotonic()
+    left = {task.kernel._cache.file_name(task.types): task for task in missing}
     shape = "{desc}{percentage:3.0f}%|{bar}| {n_fmt}/{total_fmt} kernels"
     processes = _warm.started(min(cores(0), len(missing)), without, bundled)
     try:
         with bar(len(missing), "kernels", progress, lines=True, shape=shape) as made:
-            while missing and any(process.poll() is None for process in processes):
+            while left and any(process.poll() is None for process in processes):
                 time.sleep(LOOK_EVERY)
-                left = [task for task in missing if not task.is_written()]
-                made.update(len(missing) - len(left))
-                made.set_description(_time_left(all_work, sum(task.cost for task in left), time.monotonic() - began))
+                ready = left.keys() & os.listdir(folder)
+                for name in ready:
+                    del left[name]
+                made.update(len(ready))
+                rest = sum(task.cost for task in left.values())
+                made.set_description(_time_left(all_work, rest, time.monotonic() - began))
                 made.refresh()
-                missing = left
                 _check(processes)
         for process in processes:
             process.wait()
         _check(processes)
     finally:
         for process in processes:
-            with suppress(OSError):
-                process.kill()
-            process.communicate()
+            process.end()
 
 
 def _time_left(all_work: float, left: float, seconds: float) -> str:
@@ -178,11 +184,10 @@ def _time_left(all_work: float, left: float, seconds: float) -> str:
     return "" if done < SURE_AFTER * all_work else f"{seconds * left / done:.0f} s left"
 
 
-def _check(processes: list[subprocess.Popen[str]]) -> None:
+def _check(processes: list[_warm.Process]) -> None:
     """Raises KernelError where a process has failed."""
     for process in processes:
         if process.poll():
-            assert process.stderr is not None
-            lines = process.stderr.read().strip().splitlines()
+            lines = process.said().strip().splitlines()
             why = lines[-1] if lines else f"a process that compiles ended with code {process.returncode}"
             raise KernelError(f"kernels could not be compiled: {why}")

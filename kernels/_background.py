@@ -39,6 +39,11 @@ _requests.compile_all(held)
 """
 
 
+def can_start() -> bool:
+    """Says whether another process can be started: not from a program that has Python inside."""
+    return os.path.basename(sys.executable or "").startswith("python")
+
+
 class Compiler:
     """This process's end: what it has asked for."""
 
@@ -72,8 +77,8 @@ class Compiler:
     def _start(self, folder: Path) -> bool:
         if self._process is not None and self._process.poll():  # it failed: it would fail again
             return False
-        if os.name != "posix" or not os.path.basename(sys.executable or "").startswith("python"):
-            return False  # no such pipes, or a program that has Python inside
+        if os.name != "posix" or not can_start():
+            return False  # no such pipes
         try:
             path = [place or os.getcwd() for place in sys.path if isinstance(place, str)]
             command = _START.format(path=path, lock=str(folder / BACKGROUND))

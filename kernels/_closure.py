@@ -3,9 +3,9 @@
 An edit makes stale the kernels that it can reach, and no others.
 
 Modules whose names begin with an underscore decide when kernels are compiled and where they are
-kept. That changes no instruction, so they are left out, but for two. ``_jit.py`` has the settings
-that kernels are compiled with, and ``_code.py`` says what is kept of a kernel. An ``__init__.py``
-has no code (``tests/test_house.py``) and is left out, too.
+kept. They change no machine code, so they are left out, except two. ``_jit.py`` has the settings of
+the compiler, and ``_code.py`` says what is kept of a kernel. An ``__init__.py`` has no code
+(``tests/test_house.py``) and is left out, too.
 
 The other things that machine code depends on are the types of arguments (``_code.described``), and
 versions, settings and the processor (``_disk.py``).
@@ -29,7 +29,8 @@ _IMPORT = re.compile(rf"^[ \t]*from {re.escape(PACKAGE)}([.\w]*) import (\([^)]*
 
 def _statuses() -> dict[str, Status]:
     """Returns the status of each source, by its path within the package; nothing in a zip file."""
-    paths = [os.path.join(folder, name) for folder, _, names in os.walk(ROOT) for name in names if name.endswith(".py")]
+    names = ((folder, name) for folder, _, names in os.walk(ROOT) for name in names)
+    paths = [os.path.join(*one) for one in names if re.fullmatch(r"\w+\.py", one[1])]  # not links of editors
     try:
         return {os.path.relpath(path, ROOT).replace(os.sep, "/"): _status(path) for path in paths}
     except OSError:

@@ -18,10 +18,10 @@ SCALARS = {int: types.int64, float: types.float64, bool: types.boolean}
 
 @functools.cache
 def signatures(function: Callable[..., Any]) -> list[tuple[types.Type, ...]]:
-    """Returns the types of a kernel's arguments: a list of one signature.
+    """Returns the signatures that a kernel declares, each the types of its arguments.
 
-    There is a signature for each constraint of a ``TypeVar``, if an annotation has one. There is
-    none where an argument has no annotation.
+    There is one, or one for each constraint of a ``TypeVar``. The list is empty if an argument has
+    no annotation.
     """
     hints = get_type_hints(function, include_extras=True)
     names = function.__code__.co_varnames[: function.__code__.co_argcount]
@@ -29,6 +29,7 @@ def signatures(function: Callable[..., Any]) -> list[tuple[types.Type, ...]]:
         return []
     given = [hints[name] for name in names]
     variables = {hint for hint in map(_without_marks, given) if isinstance(hint, TypeVar)}
+    assert len(variables) < 2, f"{function.__qualname__}: two TypeVars could be combined in several ways"
     choices = next(iter(variables)).__constraints__ if variables else (None,)
     return [tuple(numba_type(hint, False, choice) for hint in given) for choice in choices]
 

@@ -1,8 +1,9 @@
 """Compiles kernels ahead of time, from the types that they declare.
 
-Several processes take kernels from one list, the dearest first. A kernel whose lock another process
-holds is left for later. So processes share the work without a word between them, also those that
-were started apart.
+Several processes take kernels from the same list, the most expensive first. A process skips a
+kernel that another one has locked, and returns to it later. So processes share the work without
+messages, even if they were started separately. A kernel that another kernel calls may be compiled
+twice.
 """
 
 import importlib
@@ -10,6 +11,7 @@ import os
 import pkgutil
 import subprocess
 import sys
+import tempfile
 import types
 from collections.abc import Iterable
 from typing import Any, NamedTuple
@@ -47,10 +49,6 @@ class Task(NamedTuple):
         bundled : whether the bundle's will do
         """
         return self.kernel._cache.load(self.types, bundled) is not None
-
-    def is_written(self) -> bool:
-        """Says whether the machine code has a file, which may have been written just now."""
-        return self.kernel._cache.written(self.types) is not None
 
 
 def tasks(without: Iterable[str] = ()) -> list[Task]:
@@ -103,18 +101,45 @@ def compile_missing(todo: list[Task], bundled: bool) -> None:
         todo, waits = later, True
 
 
-def started(count: int, without: Iterable[str], bundled: bool) -> list["subprocess.Popen[str]"]:
-    """Starts processes that compile what is missing, and end when it is there, or with this one."""
-    path = [place or os.getcwd() for place in sys.path if isinstance(place, str)]
-    program = _START.format(path=path, without=list(without), bundled=bundled)
-    return [
-        subprocess.Popen(
+class Process:
+    """Another process of Python, whose errors go to a file: nobody reads them while it runs."""
+
+    def __init__(self, program: str) -> None:
+        self._errors = tempfile.TemporaryFile("w+")
+        self._process = subprocess.Popen(
             [sys.executable, "-c", program],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            text=True,
-            start_new_session=True,  # Ctrl-C is for the process that waits for them
+            stderr=self._errors,
+            start_new_session=True,  # Ctrl-C is for the process that waits for it
         )
-        for _ in range(count)
-    ]
+
+    @property
+    def returncode(self) -> int | None:
+        return self._process.returncode
+
+    def poll(self) -> int | None:
+        """Returns its exit code; None while it runs."""
+        return self._process.poll()
+
+    def wait(self) -> None:
+        """Waits until it has ended."""
+        self._process.wait()
+
+    def said(self) -> str:
+        """Returns what it has written to standard error."""
+        self._errors.seek(0)
+        return self._errors.read()
+
+    def end(self) -> None:
+        """Kills it if it still runs."""
+        self._process.kill()
+        self._process.wait()
+        self._errors.close()
+
+
+def started(count: int, without: Iterable[str], bundled: bool) -> list[Process]:
+    """Starts processes that compile what is missing, and end when it is there, or with this one."""
+    path = [place or os.getcwd() for place in sys.path if isinstance(place, str)]
+    program = _START.format(path=path, without=list(without), bundled=bundled)
+    return [Process(program) for _ in range(count)]

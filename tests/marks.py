@@ -50,7 +50,7 @@ SLOW = (
     "spark/test_all_ways.py", "spark/test_connect.py", "spark/test_match_stream.py", "spark/test_sail.py",
     "spark/test_shards.py", "spark/test_stream_killed.py", "spark/test_streams_and_saves.py",
     # cold starts
-    "kernels/test_interpret.py::test_interpreted_and_compiled_kernels_find_the_same", "kernels/test_unknown_numba.py",
+    "kernels/test_interpret.py::test_interpreted_and_compiled_kernels_find_the_same",
     "test_warming.py::test_after_warming_no_kernel_is_compiled",
     # files and texts of many megabytes, sizes of memory
     "cli/test_places.py::test_a_wrong_line_of_json[many]", "expr/test_fuzz.py::test_a_hundred_thousand_strings_with_escapes",
@@ -78,6 +78,13 @@ def place(path: Path) -> str:
     return path.relative_to(TESTS).as_posix() if path.is_relative_to(TESTS) else ""
 
 
+def section(test: str) -> str:
+    """Returns the part of the tests that a test belongs to: its folder, or its file."""
+    file = test.partition("::")[0].removeprefix("tests/")
+    folder, _, name = file.partition("/")
+    return f"tests/{folder}" if name else f"tests/{file}"
+
+
 def is_among(name: str, some: tuple[str, ...]) -> bool:
     """Says whether a file, or a test of it, is one of some or stands below one."""
     return any(name == one or name.startswith((f"{one}/", f"{one}::", f"{one}[")) for one in some)
@@ -87,20 +94,21 @@ def mark(item: pytest.Item) -> None:
     """Gives a test its marks."""
     file = place(item.path)
     name = f"{file}::{item.nodeid.partition('::')[2]}"
+    is_slow = is_among(name, SLOW) or is_among(name, COLD)
     if (
-        is_among(file, QUICK)
+        not is_slow
+        and is_among(file, QUICK)
         and not is_among(file, NOT_QUICK)
         and (file != "test_contract_cases.py" or any(f"[{kind}" in name or f"-{kind}" in name for kind in QUICK_KINDS))
     ):
         item.add_marker(pytest.mark.quick)
     if is_among(file, ENGINES):
         item.add_marker(pytest.mark.engines)
-    if is_among(name, SLOW):
+    if is_slow:
         item.add_marker(pytest.mark.slow)
-    elif is_among(name, COLD):
-        item.add_marker(pytest.mark.slow)
+    if is_among(name, COLD) and not is_among(name, SLOW):
         item.add_marker(pytest.mark.cold)
-    if "spark" in getattr(item, "fixturenames", ()):  # one JVM for all workers
+    if "spark" in getattr(item, "fixturenames", ()) or item.get_closest_marker("spark"):  # one JVM for all workers
         item.add_marker(pytest.mark.spark)
         item.add_marker(pytest.mark.engines)
         item.add_marker(pytest.mark.xdist_group("spark"))

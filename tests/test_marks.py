@@ -1,4 +1,4 @@
-"""The table of marks names what is there, and the scripts of CI run every test between them."""
+"""The table of marks names what is there, and the scripts of CI leave out no mark."""
 
 from __future__ import annotations
 
@@ -26,7 +26,15 @@ def test_names_are_files_tests_and_folders() -> None:
         assert not marks.is_among(name, some)
 
 
+def test_no_name_is_both_slow_and_cold() -> None:
+    assert not {*marks.SLOW} & {*marks.COLD}
+
+
 def test_what_ci_leaves_out_runs_at_night() -> None:
-    run, nightly = ((ROOT / ".ci" / name).read_text() for name in ("run", "nightly"))
-    assert "-m" not in re.findall(r"^section.*", run, re.MULTILINE)
-    assert ".venv/bin/pytest -q -n 2 -m slow" in nightly and 'check bounds -- -m ""' in nightly
+    run, nightly, common = ((ROOT / ".ci" / name).read_text() for name in ("run", "nightly", "common"))
+    assert re.search(r'/bin/pytest" -q -m "" .*tests/spark/test_sail.py', common.replace("\\\n", " "))
+    assert not [line for line in re.findall(r"^section.*", run, re.MULTILINE) if " -m" in line]
+    assert (
+        'COLMATCH_TESTS=all .venv/bin/pytest -q -n 2 -m ""' in nightly
+        and 'COLMATCH_TESTS=all check bounds -- -m ""' in nightly
+    )

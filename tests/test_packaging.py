@@ -31,7 +31,7 @@ def test_what_development_needs_is_no_extra():
     assert {"dev", "test"} <= set(groups) and "dev" not in PROJECT["project"]["optional-dependencies"]
     second = re.findall(r"^python3 -m venv .*", (ROOT / "README.md").read_text(), re.MULTILINE)[1]
     # pip knows groups since 25.1, and Python 3.11 to 3.13 may bring an older one.
-    assert "pip install -q -U pip &&" in second and "--group dev" in second
+    assert "pip install -q -U pip &&" in second and "--group test" in second
 
 
 def test_the_citation_has_the_version_and_each_kind():
@@ -51,7 +51,7 @@ def test_pre_commit_has_the_ruff_of_the_group():
 def test_ci_takes_its_commands_from_nox():
     sessions = set(re.findall(r"@nox\.session.*\ndef (\w+)\(", (ROOT / "noxfile.py").read_text()))
     assert sessions == {
-        "lint", "types", "quick", "tests", "all", "engines", "bounds", "nojit", "reaching", "docs", "benchmarks", "sdist",
+        "lint", "types", "quick", "tests", "all", "engines", "cold", "bounds", "nojit", "reaching", "docs", "benchmarks", "sdist",
         "wheel",
     }  # fmt: skip
     scripts = (ROOT / ".ci" / "run").read_text() + (ROOT / ".ci" / "nightly").read_text()

@@ -11,7 +11,7 @@ from colmatch.cli.commands import cli
 from colmatch.indexing.plan import AutoSettings
 
 
-@pytest.mark.parametrize("name", ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "BENCHMARKS.md"])
+@pytest.mark.parametrize("name", ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "RELEASE.md", "BENCHMARKS.md"])
 def test_files_that_documents_name_are_there(name):
     text = (ROOT / name).read_text()
     paths = {path for path in re.findall(r"`([\w/.]+)`", text) if path.endswith(("/", ".py")) and "/" in path}

@@ -274,6 +274,22 @@ def test_a_kernel_that_cannot_be_compiled_is_an_error(
 
 
 @jit
+def test_a_program_with_python_inside_compiles_nothing(
+    usual: Path, one_kernel: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "executable", "/usr/bin/editor")
+    with pytest.raises(cm.KernelError, match="'/usr/bin/editor' is no Python: run colmatch warm beforehand"):
+        cm.warm()
+
+
+@jit
+def test_what_a_process_says_does_not_stop_it(usual: Path, one_kernel: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """More than a pipe holds."""
+    monkeypatch.setattr(_warm, "_START", "import sys\nsys.stderr.write('x' * 1_000_000)\n" + _warm._START)
+    assert cm.warm().compiled == 1
+
+
+@jit
 def test_an_interrupt_ends_the_other_processes(usual: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     processes: list[subprocess.Popen[str]] = []
 
