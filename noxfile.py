@@ -28,7 +28,8 @@ REACHING = ("-m", "", "@tests/kernels/reaching.txt")
 KERNELS = (
     "tests/kernels", "tests/indexing", "tests/events", "tests/text", "tests/lowering", "tests/updates", "tests/matching",
     "tests/paged", "tests/test_contract.py", "tests/test_contract_best.py", "tests/test_contract_cases.py",
-    "tests/test_contract_order.py", "tests/test_contract_ranges.py", "tests/test_contract_updates.py",
+    "tests/test_contract_order.py", "tests/test_contract_ranges.py", "tests/test_contract_updates.py", "tests/subscriptions",
+    "tests/store/test_saved.py", "tests/store/test_crafted.py",
     "--ignore=tests/indexing/test_settings.py",
 )  # fmt: skip
 

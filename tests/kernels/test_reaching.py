@@ -11,7 +11,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 LISTS = Path(__file__).parent
-MOST_UNREACHED = 9999  # lines and branches
+MOST_UNREACHED = 400  # lines and branches, of some 9,000
 
 
 @pytest.mark.skipif(not (ROOT / "kernels").is_dir(), reason="kernels are not beside the tests")
