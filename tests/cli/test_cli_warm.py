@@ -21,20 +21,21 @@ pytestmark = pytest.mark.skipif(NO_JIT, reason="nothing is compiled")
 
 
 class FakeProcess:
-    """A process that has written a kernel after each look at it, of two in all."""
+    """A process that writes two kernels, while it is looked at."""
 
-    stderr, returncode = None, 0
+    returncode = 0
 
-    def __init__(self, written: Iterator[int]) -> None:
-        self._written, self.looks = written, 0
+    def __init__(self, files: list[Path], written: Iterator[int]) -> None:
+        self._files, self._written = files, written
 
     def poll(self) -> int | None:
-        self.looks = next(self._written)
-        return None if self.looks < 2 else 0
+        ready = next(self._written)
+        for file in self._files[:ready]:
+            file.touch()
+        return None if ready < 2 else 0
 
     def wait(self) -> None: ...
-    def kill(self) -> None: ...
-    def communicate(self) -> None: ...
+    def end(self) -> None: ...
 
 
 @pytest.fixture(autouse=True)
@@ -43,15 +44,15 @@ def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     monkeypatch.setenv("COLMATCH_CACHE_DIR", str(tmp_path / "usual"))
     monkeypatch.setattr(warming, "LOOK_EVERY", 0.3)
     found: list[list[str]] = []
-    processes: list[FakeProcess] = []
     tasks = _warm.tasks
 
     class Task(_warm.Task):
-        def is_there(self, bundled: bool) -> bool:
-            return False
+        @property
+        def file(self) -> Path:
+            return self.kernel._cache.path(self.types)
 
-        def is_written(self) -> bool:
-            return processes[0].looks > names.index(self.kernel._cache.name)
+        def is_there(self, bundled: bool) -> bool:
+            return self.file.exists()
 
     names = ["ranges.list_members", "sink.number_events"]
 
@@ -60,8 +61,7 @@ def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
         return [Task(*task) for task in tasks() if task.kernel._cache.name in names]
 
     def started(count: int, without: Any, bundled: bool) -> Any:
-        processes[:] = [FakeProcess(iter([0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 2, 2]))]
-        return processes
+        return [FakeProcess([task.file for task in two()], iter([0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 2, 2]))]
 
     monkeypatch.setattr(_warm, "tasks", two)
     monkeypatch.setattr(_warm, "started", started)
@@ -83,11 +83,10 @@ def test_lines_say_how_many_kernels_there_are_and_how_long_it_will_take(monkeypa
     lines = invoke("warm").stderr.splitlines()
     assert len(lines) > 2
     assert re.fullmatch(r"colmatch: [01] of 2 kernels(, \d+ s left)?", lines[0]) and " s left" in "".join(lines)
-    assert lines[-1].startswith("colmatch: 2 kernels are ready")
+    assert lines[-1].startswith("colmatch: 2 kernels are ready") and "|" not in "".join(lines)
 
 
 def test_a_bar_is_shown_at_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert "|" not in invoke("warm").stderr
     monkeypatch.setattr("click.testing._NamedTextIOWrapper.isatty", lambda self: True, raising=False)
     shown = invoke("warm").stderr
     assert re.search(r"\d+ s left: +50%\|.*\| 1\.00/2\.00 kernels", shown) and "colmatch: 1 of" not in shown
