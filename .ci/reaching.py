@@ -93,10 +93,13 @@ def lines_of(path: Path) -> list[str]:
 
 
 @cache
+def functions_of(path: Path) -> list[ast.FunctionDef]:
+    return [one for one in ast.walk(ast.parse(path.read_text())) if isinstance(one, ast.FunctionDef)]
+
+
 def function_at(path: Path, line: int) -> str:
     """Returns the function that a line belongs to."""
-    functions = [one for one in ast.walk(ast.parse(path.read_text())) if isinstance(one, ast.FunctionDef)]
-    around = [one for one in functions if one.lineno <= line <= (one.end_lineno or 0)]
+    around = [one for one in functions_of(path) if one.lineno <= line <= (one.end_lineno or 0)]
     return around[-1].name if around else "the module"
 
 
