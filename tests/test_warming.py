@@ -289,12 +289,16 @@ def test_what_a_process_says_does_not_stop_it(usual: Path, one_kernel: None, mon
     assert cm.warm().compiled == 1
 
 
+def interrupted(_: float) -> None:
+    raise KeyboardInterrupt  # workers of pytest-xdist ignore the signal
+
+
 @jit
 def test_an_interrupt_ends_the_other_processes(usual: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     processes: list[subprocess.Popen[str]] = []
 
     start = _warm.started
-    monkeypatch.setattr(warming.time, "sleep", lambda _: signal.raise_signal(signal.SIGINT))
+    monkeypatch.setattr(warming.time, "sleep", interrupted)
     monkeypatch.setattr(_warm, "started", lambda *arguments: processes.extend(start(*arguments)) or processes)
     with pytest.raises(KeyboardInterrupt):
         cm.warm("scan")
