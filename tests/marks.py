@@ -21,7 +21,7 @@ QUICK_KINDS = ("scan", "bitslice", "bestar")
 # They are slow, but .ci/run runs them.
 COLD = (
     "cli/test_cli_process.py", "kernels/test_bundle.py", "kernels/test_closure.py", "kernels/test_compiling.py",
-    "kernels/test_interpret.py", "kernels/test_jit.py", "kernels/test_jit_folder.py", "kernels/test_unknown_numba.py",
+    "kernels/test_interpret.py", "kernels/test_jit.py", "kernels/test_jit_folder.py",
     "test_documents.py::test_programs_that_documents_run_begin",
     "test_guide.py::test_a_page_does_what_it_says[docs/command-line.md]", "test_warming.py",
 )  # fmt: skip
@@ -50,7 +50,7 @@ SLOW = (
     "spark/test_all_ways.py", "spark/test_connect.py", "spark/test_match_stream.py", "spark/test_sail.py",
     "spark/test_shards.py", "spark/test_stream_killed.py", "spark/test_streams_and_saves.py",
     # cold starts
-    "kernels/test_interpret.py::test_interpreted_and_compiled_kernels_find_the_same",
+    "kernels/test_interpret.py::test_interpreted_and_compiled_kernels_find_the_same", "kernels/test_unknown_numba.py",
     "test_warming.py::test_after_warming_no_kernel_is_compiled",
     # files and texts of many megabytes, sizes of memory
     "cli/test_places.py::test_a_wrong_line_of_json[many]", "expr/test_fuzz.py::test_a_hundred_thousand_strings_with_escapes",
