@@ -81,8 +81,9 @@ def _way_to(folder: Path) -> Iterator[tuple[Path, bool]]:
             place = place.parent
             continue
         entry = place / name
-        yield entry, not todo and not entry.is_symlink()
-        if links < LINKS_MOST and entry.is_symlink():
+        is_link = os.path.islink(entry)  # Path.is_symlink raises where a folder may not be looked at
+        yield entry, not todo and not is_link
+        if links < LINKS_MOST and is_link:
             target = Path(os.readlink(entry))
             links += 1
             if target.is_absolute():

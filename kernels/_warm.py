@@ -14,6 +14,7 @@ import sys
 import tempfile
 import types
 from collections.abc import Iterable
+from contextlib import nullcontext
 from typing import Any, NamedTuple
 
 from colmatch.kernels import _background, _closure, _code, _disk, _jit
@@ -91,7 +92,10 @@ def compile_missing(todo: list[Task], bundled: bool) -> None:
         for task in todo:
             if task.is_there(bundled):
                 continue
-            held = _background.locked(folder / f"{task.kernel._cache.name}.lock", waits)
+            try:
+                held = _background.locked(folder / f"{task.kernel._cache.name}.lock", waits)
+            except OSError:  # then the kernel cannot be kept either, which the caller finds
+                held = nullcontext()
             if held is None:
                 later.append(task)
                 continue

@@ -84,9 +84,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 def pytest_terminal_summary(terminalreporter: Any) -> None:
     absent = [engine for engine in ENGINES if find_spec(engine) is None]
     if absent:
-        what = (
-            f"not installed: {', '.join(absent)}; --group dev has them, pytest -m engines runs the tests that need them"
-        )
+        what = f"not installed: {', '.join(absent)}; --group engines has them, pytest -m engines runs the tests that need them"
         terminalreporter.write_line(what)
 
 

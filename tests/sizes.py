@@ -14,6 +14,8 @@ import os
 
 EXAMPLES = {"least": 6, "some": 25, "all": 100, "thorough": 1000}
 SIZE = os.environ.get("COLMATCH_TESTS") or ("least" if os.environ.get("NUMBA_DISABLE_JIT") == "1" else "some")
+if SIZE not in EXAMPLES:
+    raise ValueError(f"COLMATCH_TESTS is {SIZE!r}: it must be one of {', '.join(EXAMPLES)}")
 SMALL = SIZE in ("least", "some")
 THOROUGH = SIZE == "thorough"
 

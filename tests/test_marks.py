@@ -38,3 +38,14 @@ def test_what_ci_leaves_out_runs_at_night() -> None:
         'COLMATCH_TESTS=all .venv/bin/pytest -q -n 2 -m ""' in nightly
         and 'COLMATCH_TESTS=all check bounds -- -m ""' in nightly
     )
+
+
+def test_marks_are_given(request: pytest.FixtureRequest) -> None:
+    """Of those that were collected with this test: slow ones only with -m ""."""
+    items = request.session.items
+    spark = [item for item in items if item.get_closest_marker("spark")]
+    assert all(item.get_closest_marker("xdist_group") and item.get_closest_marker("engines") for item in spark)
+    assert not [item for item in items if item.get_closest_marker("quick") and item.get_closest_marker("slow")]
+    for mark, some in (("quick", "expr/test_parse.py"), ("slow", "store/test_crafted.py"), ("cold", "test_warming.py")):
+        mine = [item for item in items if marks.place(item.path) == some]
+        assert not mine or any(item.get_closest_marker(mark) for item in mine)

@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ from kernel_copy import plain_environment
 
 import colmatch as cm
 from colmatch import warming
-from colmatch.kernels import _closure, _disk, _folders, _jit, _warm
+from colmatch.kernels import _background, _closure, _disk, _folders, _jit, _warm
 
 BOUNDS = os.environ.get("NUMBA_BOUNDSCHECK") == "1"
 jit = pytest.mark.skipif(NO_JIT, reason="nothing is compiled")
@@ -289,6 +290,55 @@ def test_what_a_process_says_does_not_stop_it(usual: Path, one_kernel: None, mon
     assert cm.warm().compiled == 1
 
 
+ALL_BUT_LOCKED = """
+    import json
+    from colmatch.kernels import _disk, _warm
+
+    some = [task for task in _warm.tasks() if task.kernel._cache.name in ("ranges.list_members", "sink.number_events")]
+    _warm.compile_missing(some, False)
+"""
+
+
+@cold
+def test_a_kernel_that_another_process_compiles_keeps_nobody_from_others(usual: Path) -> None:
+    """Each kernel has a lock of its own."""
+    folder = _disk.cache_dir()
+    assert folder is not None
+    _folders.make(folder)
+    with _background.locked(folder / "ranges.list_members.lock"):
+        process = started(ALL_BUT_LOCKED, usual)
+        end = time.monotonic() + 100
+        while not names(usual) and time.monotonic() < end:
+            time.sleep(0.05)
+        assert [name.partition("-")[0] for name in names(usual)] == ["sink.number_events"]
+        assert process.poll() is None  # it waits
+    process.communicate(timeout=100)
+    assert not process.returncode and len(names(usual)) == 2
+
+
+@jit
+def test_a_folder_where_no_lock_can_be_made(usual: Path, one_kernel: None) -> None:
+    """It is compiled all the same, and kept where only the lock's name is taken."""
+    folder = _disk.cache_dir()
+    assert folder is not None
+    (folder / "ranges.list_members.lock").mkdir(parents=True)
+    folder.chmod(0o755)
+    assert cm.warm().compiled == 1 and len(names(usual)) == 1
+
+
+@jit
+def test_there_is_a_process_for_each_processor(usual: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+    monkeypatch.setattr(_warm, "started", lambda count, *rest: asked.append(count) or [])
+    monkeypatch.setattr(warming, "cores", lambda _: 3)
+    only(monkeypatch, "ranges.list_members", "ranges.copy_ranges", "sink.number_events")
+    for wanted in (3, 1):
+        with pytest.raises(cm.StoreError, match="could not be kept"):
+            cm.warm()
+        assert asked.pop() == wanted
+        only(monkeypatch, "ranges.list_members")
+
+
 def interrupted(_: float) -> None:
     raise KeyboardInterrupt  # workers of pytest-xdist ignore the signal
 
@@ -313,6 +363,7 @@ def test_folders_that_cannot_be_used(tmp_path: Path, monkeypatch: pytest.MonkeyP
     (tmp_path / "open").chmod(0o777)
     for folder, why in (
         (tmp_path / "file" / "x", "cannot be made: .*; let COLMATCH_CACHE_DIR name a folder that you can write"),
+        (tmp_path / ("x" * 300), "cannot be made: File name too long; let COLMATCH_CACHE_DIR name a folder"),
         (tmp_path / "open", r"may be written by everybody \(mode 0777\), so that others .* name a folder of your own"),
     ):
         monkeypatch.setenv("COLMATCH_CACHE_DIR", str(folder))

@@ -8,13 +8,16 @@ import pkgutil
 from collections import defaultdict
 from typing import Annotated, NamedTuple, TypeVar
 
+import numpy as np
 import pytest
+from contract import NO_JIT
 from numba import types
 
 import colmatch.kernels
 from colmatch.kernels import _disk, _jit
 from colmatch.kernels._signatures import numba_type, signatures
 from colmatch.kernels.layout import F64, I64, U8, U32, Bools, Fixed, Table, Written
+from colmatch.kernels.ranges import list_members
 
 MODULES = [
     importlib.import_module(module.name)
@@ -107,3 +110,11 @@ def test_tuples_of_one_name_have_other_fields() -> None:
                     continue
     assert len(found) > 50
     assert not [some for some in found.values() if len(some) > 1]
+
+
+@pytest.mark.skipif(NO_JIT, reason="nothing is compiled")
+def test_a_call_with_other_types_than_declared_fails_in_tests() -> None:
+    """``colmatch warm`` would not have compiled it; conftest.py looks at each call."""
+    start, first, place = np.zeros(1, np.int64), np.array([0, 1]), np.empty(1, np.int64)
+    with pytest.raises(AssertionError, match=r"kernel list_members is called with start: .*, first: "):
+        list_members(start, first, place)
