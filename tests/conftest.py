@@ -51,10 +51,8 @@ sys.path.append(str(BENCHMARKS))
 collect_ignore = [] if BENCHMARKS.is_dir() else ["locators", "indexing/test_pstree_machine.py"]
 
 
-@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        marks.mark(item)
+def pytest_itemcollected(item: pytest.Item) -> None:
+    marks.mark(item)
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:

@@ -108,10 +108,9 @@ def mark(item: pytest.Item) -> None:
         item.add_marker(pytest.mark.slow)
     if is_among(name, COLD) and not is_among(name, SLOW):
         item.add_marker(pytest.mark.cold)
-    if "spark" in getattr(item, "fixturenames", ()) or item.get_closest_marker("spark"):  # one JVM for all workers
+    if "spark" in getattr(item, "fixturenames", ()):
         item.add_marker(pytest.mark.spark)
         item.add_marker(pytest.mark.engines)
-        item.add_marker(pytest.mark.xdist_group("spark"))
 
 
 def is_left_out(path: Path, wanted: str) -> bool:
