@@ -33,7 +33,7 @@ def test_a_pipe(tmp_path: Path, format: str) -> None:
     index = an_index(tmp_path)
     given = Path(write(tmp_path / f"e.{format}", EVENTS.select(["age", "city"]))).read_bytes()
     code, out, err = finish(start("match", index, "-", "--format", format, "--out-format", format), given)
-    assert (code, err) == (0, b"")
+    assert not code and not [line for line in err.splitlines() if b"compiling kernels" not in line]
     (tmp_path / f"out.{format}").write_bytes(out)
     assert pairs(tmp_path / f"out.{format}") == PAIRS
 
