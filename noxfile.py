@@ -117,7 +117,7 @@ def nojit(session: nox.Session) -> None:
 
 @nox.session(default=False)
 def reaching(session: nox.Session) -> None:
-    """Chooses the tests of kernels for bounds and nojit anew; takes half an hour."""
+    """Chooses the tests of kernels for bounds and nojit anew; takes forty minutes."""
     ready(session, "test")
     report = Path(session.create_tmp()).resolve() / "junit.xml"
     traced = ("--cov", "--cov-report=", "--cov-context=test", f"--junitxml={report}")

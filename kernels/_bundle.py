@@ -9,7 +9,7 @@ the code depends on, and ``entries`` says where the file of each signature begin
 is. The name of a file depends on its sources. A file has a digest of its own.
 
 Objects call Python by exported names alone, and numba's structures are those of its version. So one
-bundle serves all minor versions of Python: the tests of the contract run with 3.11 to 3.14.
+bundle serves all minor versions of Python: the tests of the contract run with 3.11, 3.12 and 3.13.
 """
 
 import hashlib

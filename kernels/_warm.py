@@ -105,30 +105,18 @@ def compile_missing(todo: list[Task], bundled: bool) -> None:
         todo, waits = later, True
 
 
-class Process:
+class Process(subprocess.Popen[bytes]):
     """Another process of Python, whose errors go to a file: nobody reads them while it runs."""
 
     def __init__(self, program: str) -> None:
         self._errors = tempfile.TemporaryFile("w+")
-        self._process = subprocess.Popen(
+        super().__init__(
             [sys.executable, "-c", program],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=self._errors,
             start_new_session=True,  # Ctrl-C is for the process that waits for it
         )
-
-    @property
-    def returncode(self) -> int | None:
-        return self._process.returncode
-
-    def poll(self) -> int | None:
-        """Returns its exit code; None while it runs."""
-        return self._process.poll()
-
-    def wait(self) -> None:
-        """Waits until it has ended."""
-        self._process.wait()
 
     def said(self) -> str:
         """Returns what it has written to standard error."""
@@ -137,8 +125,8 @@ class Process:
 
     def end(self) -> None:
         """Kills it if it still runs."""
-        self._process.kill()
-        self._process.wait()
+        self.kill()
+        self.wait()
         self._errors.close()
 
 

@@ -27,7 +27,7 @@ COLD = (
 )  # fmt: skip
 
 # Files and folders whose tests all need Spark or another engine that the README's second command
-# does not install. Single tests say so themselves (engines.py).
+# does not install. Single tests say so themselves (installed.py).
 ENGINES = (
     "spark", "tables/test_datafusion_function.py", "tables/test_duckdb_function.py", "tables/test_ibis_function.py",
     "tables/test_polars_frames.py", "test_differential_duckdb.py", "test_differential_spark.py", "test_site.py", "test_types.py",

@@ -339,19 +339,19 @@ def test_there_is_a_process_for_each_processor(usual: Path, monkeypatch: pytest.
         only(monkeypatch, "ranges.list_members")
 
 
-def interrupted(_: float) -> None:
-    raise KeyboardInterrupt  # workers of pytest-xdist ignore the signal
-
-
 @jit
 def test_an_interrupt_ends_the_other_processes(usual: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     processes: list[subprocess.Popen[str]] = []
 
     start = _warm.started
-    monkeypatch.setattr(warming.time, "sleep", interrupted)
+    monkeypatch.setattr(warming.time, "sleep", lambda _: signal.raise_signal(signal.SIGINT))
     monkeypatch.setattr(_warm, "started", lambda *arguments: processes.extend(start(*arguments)) or processes)
-    with pytest.raises(KeyboardInterrupt):
-        cm.warm("scan")
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # workers of pytest-xdist ignore it
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            cm.warm("scan")
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert processes and all(process.returncode == -signal.SIGKILL for process in processes)
 
 

@@ -32,8 +32,9 @@ def finish(process: subprocess.Popen[bytes], input: bytes = b"") -> tuple[int, b
 def test_a_pipe(tmp_path: Path, format: str) -> None:
     index = an_index(tmp_path)
     given = Path(write(tmp_path / f"e.{format}", EVENTS.select(["age", "city"]))).read_bytes()
-    code, out, err = finish(start("match", index, "-", "--format", format, "--out-format", format), given)
-    assert not code and not [line for line in err.splitlines() if b"compiling kernels" not in line]
+    for _ in range(2):  # the first may tell that it compiles
+        code, out, err = finish(start("match", index, "-", "--format", format, "--out-format", format), given)
+    assert (code, err) == (0, b"")
     (tmp_path / f"out.{format}").write_bytes(out)
     assert pairs(tmp_path / f"out.{format}") == PAIRS
 
