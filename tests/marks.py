@@ -10,12 +10,15 @@ from pathlib import Path
 
 import pytest
 
+from colmatch.indexing.registry import KINDS
+
 TESTS = Path(__file__).parent
 
-# Files and folders of the quick tests; of the contract's cases only those for three kinds.
+# Files and folders of the quick tests: of those for each kind only the ones for three kinds, and
+# none that needs Spark.
 QUICK = ("expr", "lowering", "test_house.py", "test_contract_cases.py")
 NOT_QUICK = ("expr/test_fuzz.py", "expr/test_fuzz_calls.py", "expr/test_dialects.py", "expr/test_text_size.py")
-QUICK_KINDS = ("scan", "bitslice", "bestar")
+NOT_QUICK_KINDS = {"auto", *KINDS} - {"scan", "bitslice", "bestar"}
 
 # Files, or tests of a file, that start many processes, each of which imports colmatch or compiles.
 # They are slow, but .ci/run runs them.
@@ -99,7 +102,8 @@ def mark(item: pytest.Item) -> None:
         not is_slow
         and is_among(file, QUICK)
         and not is_among(file, NOT_QUICK)
-        and (file != "test_contract_cases.py" or any(f"[{kind}" in name or f"-{kind}" in name for kind in QUICK_KINDS))
+        and NOT_QUICK_KINDS.isdisjoint(name.partition("[")[2].removesuffix("]").split("-"))
+        and "spark" not in getattr(item, "fixturenames", ())
     ):
         item.add_marker(pytest.mark.quick)
     if is_among(file, ENGINES):
