@@ -14,6 +14,7 @@ from colmatch.expr.computed import CAST, CHOICES, DEEPEST, FUNCTIONS, PREFIX, SY
 from colmatch.lowering.forms import Kind
 from colmatch.sql.instead import of_word
 from colmatch.sql.literals import Reading
+from colmatch.sql.nots import RANGES, counted
 
 _OPERATORS: dict[type[exp.Expr], str] = {
     exp.IntDiv: "div", exp.BitwiseAnd: "&", exp.BitwiseOr: "|", exp.BitwiseXor: "^",
@@ -122,12 +123,20 @@ class ComputedReader:
 
     begin : returns where the text of a node begins
     two_valued : conditions on an absent value are False; else they are Unknown
+    is_doubled : each NOT before its operand is there twice (``nots.py``)
     """
 
-    def __init__(self, reading: Reading, begin: Callable[[exp.Expr], int], two_valued: bool = False) -> None:
+    def __init__(
+        self,
+        reading: Reading,
+        begin: Callable[[exp.Expr], int],
+        two_valued: bool = False,
+        is_doubled: bool = False,
+    ) -> None:
         self._reading = reading
         self._begin = begin
         self._two_valued = two_valued
+        self._is_doubled = is_doubled
 
     def read(self, node: exp.Expr, depth: int = 0) -> Computed:
         """Returns what a node computes.
@@ -136,8 +145,7 @@ class ComputedReader:
         """
         node = bare(node)
         if depth > DEEPEST:
-            said = f"a computed value nests deeper than {DEEPEST} levels: split a long sum by parentheses"
-            raise Refusal(said, self._begin(node))
+            raise self._too_deep(node)
         kind, args = type(node), node.args
         if kind is exp.Literal:
             return self._literal(int(args["this"]))
@@ -189,7 +197,18 @@ class ComputedReader:
             found = [self.read(part, deeper) for part in (node, *reversed(parts))]
             return Computed("and" if kind is exp.And else "or", tuple(found))
         if kind is exp.Not:
-            return Computed("not", (self.read(args["this"], deeper),))
+            before, behind, part = counted(node, self._is_doubled)
+            deeper += before + behind
+            if deeper > DEEPEST:
+                raise self._too_deep(node)
+            if behind and type(part) in RANGES:
+                value = self._known(Computed("not", (self._range(part, deeper),)))
+            else:
+                value = self.read(part, deeper)
+                before += behind
+            for _ in range(before):
+                value = Computed("not", (value,))
+            return value
         if kind is exp.NullSafeNEQ:
             return Computed(
                 "not", (Computed("<=>", tuple([self.read(args[side], deeper) for side in ("this", "expression")])),)
@@ -199,29 +218,42 @@ class ComputedReader:
             if type(what) is exp.Null:
                 return Computed("isnull", (inner,))
             return Computed("istrue" if what.args["this"] else "isfalse", (inner,))
-        if kind is exp.Between:
-            value, low, high = [self._repeated(args[part], deeper) for part in ("this", "low", "high")]
-            ends = [(low, high), (high, low)] if args.get("symmetric") else [(low, high)]
-            within = [Computed("and", (Computed(">=", (value, a)), Computed("<=", (value, b)))) for a, b in ends]
-            return self._known(within[0] if len(within) == 1 else Computed("or", tuple(within)))
-        if kind is exp.In and args.get("expressions"):
-            members = self._members(args["expressions"], deeper)
-            value = self._repeated(args["this"], deeper, len(members))
-            same = [Computed("=", (value, member)) for member in members]
-            return self._known(same[0] if len(same) == 1 else Computed("or", tuple(same)))
-        if kind in _PATTERNS and not args.get("negate"):
-            return self._known(
-                Computed(_PATTERNS[kind], tuple([self.read(args[side], deeper) for side in ("this", "expression")]))
-            )
+        if kind in RANGES or kind in _PATTERNS:
+            return self._known(self._range(node, deeper))
         if is_condition(node) or kind in (exp.ArrayContains, exp.ArrayOverlaps, exp.Anonymous):
-            said = "this condition cannot be a part of a value: write the whole as a condition, with AND, OR and NOT"
-            raise Refusal(said, self._begin(node))
+            raise self._no_part(node)
         if kind is exp.Array:
             said = (
                 "lists are not compared as a whole: write array_contains(tags, 'x') or arrays_overlap(tags, array('x'))"
             )
             raise Refusal(said, self._begin(node))
         raise Refusal("a column, a literal or a function of them is needed here", self._begin(node))
+
+    def _range(self, node: exp.Expr, depth: int) -> Computed:
+        """Reads BETWEEN, IN or a pattern; the result is Unknown where a value is absent."""
+        kind, args = type(node), node.args
+        if kind is exp.Between:
+            value, low, high = [self._repeated(args[part], depth) for part in ("this", "low", "high")]
+            ends = [(low, high), (high, low)] if args.get("symmetric") else [(low, high)]
+            within = [Computed("and", (Computed(">=", (value, a)), Computed("<=", (value, b)))) for a, b in ends]
+            return within[0] if len(within) == 1 else Computed("or", tuple(within))
+        if kind is exp.In and args.get("expressions"):
+            members = self._members(args["expressions"], depth)
+            value = self._repeated(args["this"], depth, len(members))
+            same = [Computed("=", (value, member)) for member in members]
+            return same[0] if len(same) == 1 else Computed("or", tuple(same))
+        if kind not in _PATTERNS:
+            raise self._no_part(node)
+        found = Computed(_PATTERNS[kind], tuple([self.read(args[side], depth) for side in ("this", "expression")]))
+        return Computed("not", (found,)) if args.get("negate") else found
+
+    def _too_deep(self, node: exp.Expr) -> Refusal:
+        said = f"a computed value nests deeper than {DEEPEST} levels: split a long sum by parentheses"
+        return Refusal(said, self._begin(node))
+
+    def _no_part(self, node: exp.Expr) -> Refusal:
+        said = "this condition cannot be a part of a value: write the whole as a condition, with AND, OR and NOT"
+        return Refusal(said, self._begin(node))
 
     def _repeated(self, node: exp.Expr, depth: int, times: int = 2) -> Computed:
         """Returns what a node computes, which is so often a part of what is made of it."""

@@ -56,6 +56,7 @@ class Reading:
     # a word that begins something that is not supported, if the parser finds fault
     start: tuple[str, int] | None = None
     depth: int = 0
+    negated: bool = False  # a NOT stands behind a subject, as in a NOT IN (1)
     computed: bool = False  # it may have computed values, which literals are a part of
     checked: bool = False  # a literal was checked, or changed: texts that differ in it are read one by one
     baked: dict[int, None] = field(default_factory=dict)  # their slots, once it is parsed

@@ -24,7 +24,8 @@ from colmatch.lowering.forms import Kind, Operand
 from colmatch.sql.calls import parsed_call
 from colmatch.sql.computed import ComputedReader, bare, choice_of, chosen, function_of, is_computed, is_condition
 from colmatch.sql.literals import ALLOWED, Reading
-from colmatch.sql.refused import LITERALS, begin_of, is_inside, said, syntax_refusal
+from colmatch.sql.nots import RANGES, counted, doubled
+from colmatch.sql.refused import LITERALS, begin_of, said, syntax_refusal
 from colmatch.sql.stack import room
 from colmatch.sql.tokens import SPARK, read_text
 
@@ -37,7 +38,6 @@ _PATTERNS = {
     exp.Like: Verb.LIKE, exp.ILike: Verb.ILIKE, exp.RegexpLike: Verb.RLIKE,
     exp.StartsWith: Verb.STARTSWITH, exp.EndsWith: Verb.ENDSWITH, exp.Contains: Verb.CONTAINS,
 }  # fmt: skip
-_WITH_NOT = (exp.In, exp.Between, exp.Like, exp.ILike, exp.RegexpLike)
 
 MOST_CHOICES = 50_000  # conditions of CASE, if and coalesce that are written out, beyond a few for each word
 SHALLOW = 8  # levels of nesting that any stack has room for
@@ -128,12 +128,15 @@ class Parser:
     # sqlglot
 
     def _skeleton(self, reading: Reading) -> exp.Expr:
+        tokens, depth = reading.tokens, reading.depth
+        if self._is_doubled(reading):
+            tokens, depth = doubled(tokens), 2 * depth
         try:
-            if reading.depth <= SHALLOW:
-                found = self._sqlglot.parse_into(exp.Condition, reading.tokens, reading.text)
+            if depth <= SHALLOW:
+                found = self._sqlglot.parse_into(exp.Condition, tokens, reading.text)
             else:
-                with room(FRAMES * reading.depth):
-                    found = self._sqlglot.parse_into(exp.Condition, reading.tokens, reading.text)
+                with room(FRAMES * depth):
+                    found = self._sqlglot.parse_into(exp.Condition, tokens, reading.text)
         except ParseError as error:
             raise syntax_refusal(error, reading) from None
         except RecursionError:
@@ -144,6 +147,10 @@ class Parser:
         if len(found) != 1 or found[0] is None:
             raise Refusal(f"this is not a condition; {ALLOWED}", 0)
         return found[0]
+
+    def _is_doubled(self, reading: Reading) -> bool:
+        """Says whether each NOT before its operand is there twice, in the tree of a text."""
+        return self._two_valued and reading.negated
 
     # sqlglot's tree to ours
 
@@ -179,9 +186,10 @@ class Parser:
             elif kind is exp.Paren:
                 stack.append(node.args["this"])
             elif kind is exp.Not:
-                part = node.args["this"]
-                inside = self._two_valued and type(part) in _WITH_NOT and is_inside(part, reading)
-                stack.append((self._negated if inside else Not, 1))
+                before, behind, part = counted(node, self._is_doubled(reading))
+                stack.extend([(Not, 1)] * before)
+                if behind:
+                    stack.append((self._negated if type(part) in RANGES else Not, 1))
                 stack.append(part)
             elif kind is exp.Is:
                 part, value = bare(node.args["this"]), node.args["expression"]
@@ -223,7 +231,9 @@ class Parser:
         return Subject((), computed=self._reader(reading).read(node))
 
     def _reader(self, reading: Reading) -> ComputedReader:
-        return ComputedReader(reading, lambda part: begin_of(part, reading), self._two_valued)
+        return ComputedReader(
+            reading, lambda part: begin_of(part, reading), self._two_valued, self._is_doubled(reading)
+        )
 
     def _operand(self, node: exp.Expr, reading: Reading) -> Operand | None:
         kind = type(node)

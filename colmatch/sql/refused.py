@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
 from datetime import datetime
 from itertools import pairwise
 from typing import Any
@@ -24,9 +23,6 @@ _DATE = [TokenType.NUMBER, TokenType.DASH, TokenType.NUMBER, TokenType.DASH, Tok
 _CONNECTIVES = (TokenType.AND, TokenType.OR, TokenType.NOT)
 LITERALS = (exp.Literal, exp.Boolean, exp.Null)
 _OPERANDS = (TokenType.VAR, TokenType.NUMBER)
-_BEHIND_SUBJECTS = frozenset(
-    {TokenType.NOT, TokenType.IN, TokenType.BETWEEN, TokenType.LIKE, TokenType.ILIKE, TokenType.RLIKE}
-)
 
 
 def said(node: exp.Expr) -> str:
@@ -59,15 +55,6 @@ def begin_of(node: exp.Expr, reading: Reading) -> int:
         if isinstance(part, (exp.Expr, list)):
             stack.extend(reversed(part if isinstance(part, list) else list(part.args.values())))
     return reading.tokens[0].start
-
-
-def is_inside(node: exp.Expr, reading: Reading) -> bool:
-    """Says whether the NOT of a predicate stands behind its subject, as in NOT IN."""
-    tokens = reading.tokens
-    i = bisect_left(tokens, begin_of(node, reading), key=lambda token: token.start) + 1
-    while i < len(tokens) and tokens[i].token_type not in _BEHIND_SUBJECTS:
-        i += 1
-    return i < len(tokens) and tokens[i].token_type is TokenType.NOT
 
 
 def syntax_refusal(error: ParseError, reading: Reading) -> Refusal:

@@ -179,6 +179,8 @@ class _TokenReader(LiteralReader):
                     depth += 1
                     if depth > reading.depth:
                         reading.depth = self._checked_depth(depth, token)
+                else:
+                    reading.negated = True
                 add(token)
                 i += 1
                 if role == OPEN:
