@@ -7,6 +7,7 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 from oracle import Row
 from strategies import a_value, a_value_or_null
@@ -33,7 +34,8 @@ def laid_out(rng: Random, values: list[Any], type: pa.DataType) -> pa.Array:
         physical = rng.choice([type, type, large, view])
         if rng.random() < 0.4:
             return dictionary(rng, values, physical)
-        return pa.array(values, physical)
+        plain = pa.array(values, physical)
+        return plain if physical == view or rng.random() < 0.7 else moved(plain)
     if t.is_struct(type):
         # A NULL struct may hide anything in its children.
         rows = [a_value(rng, type) if value is None else value for value in values]
@@ -51,9 +53,30 @@ def laid_out(rng: Random, values: list[Any], type: pa.DataType) -> pa.Array:
         child = laid_out(rng, flat, type.value_type)
         mask = pa.array(absent, pa.bool_()) if any(absent) else None
         if rng.random() < 0.3:
-            return pa.LargeListArray.from_arrays(pa.array(first, pa.int64()), child, mask=mask)
-        return pa.ListArray.from_arrays(pa.array(first, pa.int32()), child, mask=mask)
+            lists = pa.LargeListArray.from_arrays(pa.array(first, pa.int64()), child, mask=mask)
+        else:
+            lists = pa.ListArray.from_arrays(pa.array(first, pa.int32()), child, mask=mask)
+        return lists if rng.random() < 0.7 else moved(lists)
     return pa.array(values, type)
+
+
+def moved(array: pa.Array) -> pa.Array:
+    """Returns texts, binary values or lists that begin further on in their buffer, without an
+    offset of the array. So arrow-rs makes a slice.
+    """
+    assert array.offset == 0
+    width = np.int64 if "large" in str(array.type).split("<")[0] else np.int32
+    if not len(array):
+        return array
+    buffers = array.buffers()
+    offsets = np.frombuffer(buffers[1], width, len(array) + 1)
+    if pa.types.is_list(array.type) or pa.types.is_large_list(array.type):
+        before = array.values.slice(0, 2)
+        lists = [buffers[0], pa.py_buffer(offsets + width(len(before)))]
+        return pa.Array.from_buffers(array.type, len(array), lists, children=[pa.concat_arrays([before, array.values])])
+    data = b"Zq\xc3\xa4!" + (buffers[2].to_pybytes() if buffers[2] else b"")
+    texts = [buffers[0], pa.py_buffer(offsets + width(5)), pa.py_buffer(data)]
+    return pa.Array.from_buffers(array.type, len(array), texts)
 
 
 def dictionary(rng: Random, values: list[Any], physical: pa.DataType) -> pa.Array:

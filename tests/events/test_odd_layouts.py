@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pytest
 from installed import needs
+from layouts import moved
 
 import colmatch as cm
 
@@ -32,6 +33,37 @@ def test_elements_of_lists(layout: pa.DataType) -> None:
     events = pa.table({"tags": lists})
     assert matcher.match_lists(events).to_pylist() == WANTED
     assert matcher.match_lists(events.slice(1)).to_pylist() == WANTED[1:]
+
+
+TEXTS = ["Lis", " lis ", None, "A%b", "", "12", "Straße", "10.0.0.1"]
+TEXT_RULES = [
+    "lower(s) = 'lis'", "upper(s) = 'LIS'", "trim(lower(s)) = 'lis'", "ltrim(s) = 'lis '", "rtrim(s) = ' lis'", "length(s) = 3",
+    "concat(s, 'x') = 'Lisx'", "concat(s, s) = 'LisLis'", "substring(s, 2, 2) = 'is'", "reverse(s) = 'siL'", "replace(s, 'i', 'o') = 'Los'",
+    "instr(s, 's') = 3", "left(s, 1) = 'L'", "right(s, 1) = 's'",
+    "coalesce(s, 'none') = 'none'", "if(s = 'Lis', s, 'no') = 'Lis'", "CAST(s AS BIGINT) = 12", "greatest(s, 'M') = 'M'",
+    "s LIKE 'L%'", "s ILIKE 'l%'", "s LIKE '%i%'", "s RLIKE '^L'", "startswith(s, 'L')", "endswith(s, 's')", "contains(s, 'i')",
+    "s IN ('Lis', '12')", "s > 'L'", "s = 'Straße'", "cidr_contains('10.0.0.0/8', s)", "s = t", "lower(s) = lower(t)",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("type", [pa.string(), pa.large_string()], ids=str)
+@pytest.mark.parametrize("count", [1, 7, 8])
+def test_texts_that_begin_further_on(type: pa.DataType, count: int) -> None:
+    plain = pa.array(TEXTS[:count], type)
+    rules = cm.Matcher.build(dict(enumerate(TEXT_RULES)), {"s": "string", "t": "string"})
+    events = pa.table({"s": moved(plain), "t": moved(plain)})
+    assert rules.match_lists(events).equals(rules.match_lists(pa.table({"s": plain, "t": plain})))
+    for number, row in enumerate(events.to_pylist()):
+        assert list(rules.match_one(row)) == rules.match_lists(events)[number].as_py()
+
+
+@pytest.mark.parametrize("layout", [*LAYOUTS[1:2], pa.list_(pa.string())], ids=str)
+def test_lists_that_begin_further_on(layout: pa.DataType) -> None:
+    rules = [*RULES.values(), "array_contains(tags, 'x')", "arrays_overlap(tags, array('y', 'z'))", "size(tags) = 0"]
+    matcher = cm.Matcher.build(dict(enumerate(rules)), {"tags": "array<string>"})
+    plain = pa.array(LISTS, layout)
+    found = matcher.match_lists(pa.table({"tags": moved(plain)}))
+    assert found.equals(matcher.match_lists(pa.table({"tags": plain})))
 
 
 @needs("polars")
