@@ -12,6 +12,7 @@ from colmatch.errors import OptionError, near, shown
 
 MissingColumns = Literal["error", "null"]
 Order = Literal["subscription", "any"]
+DoubleQuotes = Literal["texts", "names"]
 
 # options that can be changed while a matcher is in use
 RUNNING = ("batch_rows", "threads", "missing_columns", "order", "observe", "max_text_bytes")
@@ -47,6 +48,9 @@ class Options:
         are computed in this zone.
     ansi : True to compute values in Spark's ANSI mode. An overflow, a division by zero or a value
         that does not fit a cast is then an EventError. Otherwise the result wraps or is NULL.
+    double_quotes : meaning of double quotes in expressions. ``"texts"`` is Spark's: ``"Nice"`` is
+        the text ``'Nice'``. ``"names"`` is that of ANSI SQL, PostgreSQL, DuckDB and Snowflake:
+        ``"city"`` is the column.
     """
 
     batch_rows: int = 8192
@@ -58,6 +62,7 @@ class Options:
     max_text_bytes: int = 1 << 20
     timezone: str = "UTC"
     ansi: bool = False
+    double_quotes: DoubleQuotes = "texts"
 
     def __post_init__(self) -> None:
         for name, low, high in (
@@ -68,7 +73,11 @@ class Options:
             ("max_text_bytes", 1, 2**30),
         ):
             object.__setattr__(self, name, checked_whole(f"Options({name}={{}})", getattr(self, name), low, high))
-        for name, choices in (("missing_columns", get_args(MissingColumns)), ("order", get_args(Order))):
+        for name, choices in (
+            ("missing_columns", get_args(MissingColumns)),
+            ("order", get_args(Order)),
+            ("double_quotes", get_args(DoubleQuotes)),
+        ):
             object.__setattr__(self, name, checked_choice(f"Options({name}={{}})", getattr(self, name), choices))
         object.__setattr__(self, "ansi", checked_flag("Options(ansi={})", self.ansi))
         from colmatch.session import time_zone

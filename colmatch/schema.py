@@ -11,7 +11,7 @@ Only attributes that some expression uses get a dense id, so unused columns cost
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
@@ -304,6 +304,11 @@ class Schema:
         for field in self.arrow:
             visit((field.name,), field.type)
         return found
+
+    @property
+    def paths(self) -> Iterable[tuple[str, ...]]:
+        """Names of columns and of fields in structs, each with the names around it."""
+        return self._columns
 
     @cached_property
     def _folded(self) -> dict[tuple[str, ...], list[tuple[str, ...]]]:

@@ -28,6 +28,7 @@ from colmatch.indexing.settings import Budget
 from colmatch.lowering.forms import Form
 from colmatch.options import Options
 from colmatch.schema import Attributes, Schema
+from colmatch.sql.quotes import Quotes
 from colmatch.sql.split import MARK, fill, raw_literals, split
 
 if TYPE_CHECKING:
@@ -101,7 +102,7 @@ class Compiler:
         from colmatch.sql.parse import Parser  # brings sqlglot, which takes longer to import than everything else here
 
         self.options = options
-        self.parser = Parser(options.max_depth, two_valued)
+        self.parser = Parser(options.max_depth, two_valued, Quotes(schema, options.double_quotes))
         self.normaliser = Normaliser(schema, attributes, budget, by_attribute, two_valued, options)
         self._trees = TreeForms(self.normaliser, self.parser.nodes, options.max_depth)
         # by split(text)[0]; None: its texts must be read properly
@@ -148,11 +149,13 @@ class Compiler:
         if isinstance(expression, str):
             expression = str.__str__(expression)
             check_size(expression, self.options.max_text_bytes)
+            quotes = self.parser.quotes
+            expression = quotes.written(expression)
             try:
                 shape, literals = split(expression)
             except ValueError:
                 return self._read(expression, None, None)
-            if MARK not in expression and is_text(expression):
+            if MARK not in expression and is_text(expression) and not quotes.needs_reading(expression):
                 form = self._shapes.get(shape)
                 several = type(form) is ByLiterals
                 if several:
@@ -172,7 +175,7 @@ class Compiler:
         """Line and column, from 1, of the literal in ``slot``; None for a built expression."""
         if not isinstance(expression, str):
             return None
-        reading = self.parser.read(expression)
+        reading = self.parser.read(self.parser.quotes.written(expression))
         return reading.place(reading.literal_at[slot])
 
     def _assembled(self, text: str, shape: str, literals: list[Any]) -> Form | None:
@@ -197,7 +200,7 @@ class Compiler:
         """Raises what is wrong with a text of a known form, with its place."""
         from colmatch.sql.refused import refused
 
-        reading = self.parser.read(text)
+        reading = self.parser.read(self.parser.quotes.written(text))
         try:
             self.parser.parse(reading)
         except Refusal as refusal:

@@ -15,6 +15,7 @@ from colmatch.lowering.forms import Kind
 from colmatch.sql.instead import of_word
 from colmatch.sql.literals import Reading
 from colmatch.sql.nots import RANGES, counted
+from colmatch.sql.quotes import NO_COLUMN
 
 _OPERATORS: dict[type[exp.Expr], str] = {
     exp.IntDiv: "div", exp.BitwiseAnd: "&", exp.BitwiseOr: "|", exp.BitwiseXor: "^",
@@ -137,6 +138,8 @@ class ComputedReader:
         self._begin = begin
         self._two_valued = two_valued
         self._is_doubled = is_doubled
+        self._has_column = False
+        self._quoted: int | None = None  # where a text in double quotes is
 
     def read(self, node: exp.Expr, depth: int = 0) -> Computed:
         """Returns what a node computes.
@@ -178,6 +181,11 @@ class ComputedReader:
         if name in FUNCTIONS:
             return Computed(name, tuple([self.read(argument, depth + 1) for argument in args["expressions"]]))
         return self._condition(node, depth)
+
+    def check_columns(self) -> None:
+        """Raises Refusal where a text in double quotes stands for the only column that was read."""
+        if self._quoted is not None and not self._has_column:
+            raise Refusal(NO_COLUMN, self._quoted)
 
     def _known(self, condition: Computed) -> Computed:
         """Returns a condition that is never Unknown where the language has no Unknown."""
@@ -286,6 +294,7 @@ class ComputedReader:
         return Computed(name, (self.read(arguments[0], depth + 1), type))
 
     def _column(self, number: int) -> Computed:
+        self._has_column = True
         subject = self._reading.subjects[number]
         column = Computed("column", subject.path)
         return column if subject.key is None else Computed("entry", (column, subject.key))
@@ -297,6 +306,8 @@ class ComputedReader:
         if many or kind is Kind.BINARY:
             raise Refusal(f"a {'list' if many else 'binary literal'} cannot be computed with", at)
         reading.baked[slot] = None
+        if reading.text[at] == '"':
+            self._quoted = at
         if kind in (Kind.INT, Kind.DECIMAL, Kind.DOUBLE):
             found = _SUFFIX.match(reading.text, at)
             suffix = found[1].upper() if found else ""

@@ -16,6 +16,7 @@ from colmatch.errors import shown
 from colmatch.expr.ast import Refusal, Subject
 from colmatch.expr.computed import MOST_PARTS
 from colmatch.lowering.forms import Kind
+from colmatch.sql.quotes import NO_NAME, Quotes
 from colmatch.sql.split import unescape
 from colmatch.text.like import with_backslash
 
@@ -72,11 +73,12 @@ class Reading:
 class LiteralReader:
     """Reads what stands at a token. Methods return the token to go on from."""
 
-    def __init__(self, text: str, tokens: list[Token], max_depth: int) -> None:
+    def __init__(self, text: str, tokens: list[Token], max_depth: int, quotes: Quotes) -> None:
         self.text = text
         self.raw = tokens
         self.end = len(tokens)
         self.max_depth = max_depth
+        self.quotes = quotes
         self.reading = Reading(text)
         self.operators = 0  # so far in the computed value at hand
 
@@ -111,6 +113,19 @@ class LiteralReader:
             raise Refusal(str(error), token.start) from None
         return "".join(parts), j
 
+    def _check_quotes(self, i: int, after: int, value: str) -> None:
+        """Checks the text at token i, if it stands in double quotes.
+
+        after : the token behind it
+        """
+        token = self.raw[i]
+        if self.text[token.start] != '"':
+            return
+        if self.quotes.names:
+            raise Refusal(NO_NAME, token.start)
+        if self.quotes.is_column(value) or (after < self.end and self.raw[after].token_type is T.DOT):
+            raise self.quotes.refusal(value, token.start)
+
     def slot(self, token: Token, value: Any, at: int, kind: Kind, many: bool = False, negative: bool = False) -> None:
         """Gives a literal the next slot; its number becomes the text of the token."""
         reading = self.reading
@@ -142,6 +157,7 @@ class LiteralReader:
             self.slot(token, binary, at, Kind.BINARY)
             return i + 1
         value, j = self.string(i)
+        self._check_quotes(i, j, value)
         if typed is Kind.DOUBLE:
             if not _DOUBLES.fullmatch(value):
                 raise Refusal(f"{shown(value)} is not a number", at)
@@ -244,7 +260,9 @@ class LiteralReader:
         while j < self.end:
             token = raw[j]
             if token.token_type is T.STRING:
-                value, j = self.string(j)
+                value, after = self.string(j)
+                self._check_quotes(j, after, value)
+                j = after
                 kinds.add(Kind.STRING)
             else:
                 sign = token.token_type is T.DASH

@@ -25,7 +25,8 @@ from colmatch.sql.calls import parsed_call
 from colmatch.sql.computed import ComputedReader, bare, choice_of, chosen, function_of, is_computed, is_condition
 from colmatch.sql.literals import ALLOWED, Reading
 from colmatch.sql.nots import RANGES, counted, doubled
-from colmatch.sql.refused import LITERALS, begin_of, said, syntax_refusal
+from colmatch.sql.quotes import Quotes
+from colmatch.sql.refused import LITERALS, begin_of, check_no_column, said, syntax_refusal
 from colmatch.sql.stack import room
 from colmatch.sql.tokens import SPARK, read_text
 
@@ -53,6 +54,8 @@ _COMPARED: dict[str, Callable[[Any, Any], bool]] = {
 def _of_literals(verb: Verb, left: exp.Expr, right: exp.Expr, node: exp.Expr, reading: Reading) -> Constant:
     """Returns what a comparison of two literals comes to, as in 1 = 1, which programs write."""
     values: list[Any] = []
+    check_no_column(left, reading)
+    check_no_column(right, reading)
     for side in (left, right):
         slot = int(side.args["this"]) if type(side) is exp.Literal else -1
         kind, many, negative = reading.operands[slot] if slot >= 0 else (Kind.BINARY, False, False)
@@ -64,9 +67,6 @@ def _of_literals(verb: Verb, left: exp.Expr, right: exp.Expr, node: exp.Expr, re
             raise Refusal("two literals are compared here: write TRUE, FALSE or NULL", begin_of(node, reading))
         reading.baked[slot] = None
     if type(values[0]) is not type(values[1]):
-        at = next((at for at in reading.literal_at if reading.text[at] == '"'), None)
-        if at is not None:
-            raise Refusal("what stands in double quotes is a text: for a column, write `name`", at)
         raise Refusal("a number is compared with a string: write TRUE, FALSE or NULL", begin_of(node, reading))
     return Constant(_COMPARED[SIGNS[verb]](*values))
 
@@ -81,10 +81,12 @@ class Parser:
     max_depth : deepest nesting that is accepted
     two_valued : the NOT of ``a NOT IN (1)`` and the like is a part of the predicate, which is not
         true of what is absent; else that is ``NOT a IN (1)``
+    quotes : the meaning of double quotes
     """
 
-    def __init__(self, max_depth: int, two_valued: bool = False) -> None:
+    def __init__(self, max_depth: int, two_valued: bool = False, quotes: Quotes | None = None) -> None:
         self.max_depth = max_depth
+        self.quotes = quotes or Quotes()
         self._two_valued = two_valued
         self._sqlglot = SPARK.parser(error_level=ErrorLevel.IMMEDIATE, error_message_context=0)
         self.nodes = SharedNodes()
@@ -94,7 +96,7 @@ class Parser:
         """Reads a text as ``tokens.read_text`` does, and keeps the last one until ``forget``."""
         if self._last is None or self._last[0] != text:
             try:
-                self._last = text, read_text(text, self.max_depth)
+                self._last = text, read_text(text, self.max_depth, self.quotes)
             except Refusal as refusal:
                 self._last = text, refusal
         reading: Reading = _value_or_raise(self._last[1])
@@ -228,7 +230,10 @@ class Parser:
         return self._computed(node, reading) if is_computed(node) else None
 
     def _computed(self, node: exp.Expr, reading: Reading) -> Subject:
-        return Subject((), computed=self._reader(reading).read(node))
+        reader = self._reader(reading)
+        value = reader.read(node)
+        reader.check_columns()
+        return Subject((), computed=value)
 
     def _reader(self, reading: Reading) -> ComputedReader:
         return ComputedReader(
@@ -279,6 +284,7 @@ class Parser:
         if kind is exp.Anonymous or kind is exp.ArrayOverlaps:
             return self._function(node, reading)
         if kind is exp.Literal:
+            check_no_column(node, reading)
             raise Refusal("a literal is not a condition by itself: compare a column with it", begin_of(node, reading))
         raise Refusal(f"{said(node)} is not a condition; {ALLOWED}", begin_of(node, reading))
 
@@ -320,8 +326,9 @@ class Parser:
 
     def _between_two(self, verb: Verb, left: exp.Expr, right: exp.Expr, negated: bool, reading: Reading) -> Expr:
         """Returns the comparison of two columns, or values that are computed of columns."""
-        read = self._reader(reading).read
-        value, other = comparison(SIGNS[verb], read(left), read(right))
+        reader = self._reader(reading)
+        value, other = comparison(SIGNS[verb], reader.read(left), reader.read(right))
+        reader.check_columns()
         found = self.nodes.predicate(Verb.BARE, Subject((), computed=value), (), negated=other)
         return Not(found) if negated else found
 
@@ -347,6 +354,7 @@ class Parser:
         if subject is None and (is_condition(node) or choice_of(node)):
             subject = self._computed(node, reading)
         if subject is None:
+            check_no_column(node, reading)
             raise Refusal(f"a column is needed here, not {said(node)}", begin_of(node, reading))
         return subject
 

@@ -29,6 +29,7 @@ from colmatch.lowering.forms import Kind
 from colmatch.sql.dialects import rewritten
 from colmatch.sql.instead import of_function, of_word
 from colmatch.sql.literals import ALLOWED, ENDS, NUMBERS, LiteralReader, Reading
+from colmatch.sql.quotes import Quotes
 
 T = TokenType
 
@@ -81,7 +82,7 @@ _LITERAL_ROLES = (NUMBER, STRING)
 _DEEPER = (OPEN, NOT)
 
 
-def read_text(text: str, max_depth: int) -> Reading:
+def read_text(text: str, max_depth: int, quotes: Quotes) -> Reading:
     """Reads a text as far as its tokens go.
 
     Raises Refusal: the text is not in the language, as far as its tokens tell.
@@ -98,7 +99,7 @@ def read_text(text: str, max_depth: int) -> Reading:
         raise Refusal(what, at) from None
     if not tokens:
         raise Refusal("the expression is empty: write a condition, or TRUE", 0)
-    return _TokenReader(text, rewritten(text, tokens), max_depth).run()
+    return _TokenReader(text, rewritten(text, tokens), max_depth, quotes).run()
 
 
 SPARK = Spark()
@@ -119,8 +120,8 @@ def _unclosed(text: str) -> tuple[int, str]:
 
 
 class _TokenReader(LiteralReader):
-    def __init__(self, text: str, tokens: list[Token], max_depth: int) -> None:
-        super().__init__(text, tokens, max_depth)
+    def __init__(self, text: str, tokens: list[Token], max_depth: int, quotes: Quotes) -> None:
+        super().__init__(text, tokens, max_depth, quotes)
         self._skipped: dict[int, int] = {}  # the AS of a cast -> the parenthesis behind its type
         self._closed: dict[int, tuple[int, int]] | None = None  # as ``_closed`` returns it, once a cast is met
 

@@ -32,8 +32,9 @@ class ComputedNames:
     @cached_property
     def _parser(self) -> Parser:
         from colmatch.sql.parse import Parser
+        from colmatch.sql.quotes import Quotes
 
-        return Parser(self._options.max_depth)
+        return Parser(self._options.max_depth, quotes=Quotes(self._schema, self._options.double_quotes))
 
     @cached_property
     def _typing(self) -> Typing:
@@ -52,7 +53,7 @@ class ComputedNames:
         from colmatch.expr.ast import Predicate, Refusal, Verb
 
         try:
-            found = self._parser.parse(self._parser.read(f"({name}) IS NULL"))
+            found = self._parser.parse(self._parser.read(self._parser.quotes.written(f"({name}) IS NULL")))
             if not isinstance(found, Predicate) or found.verb is not Verb.NULL or found.subject.computed is None:
                 return None
             if found.subject.computed.function in _COMPARISONS:

@@ -113,8 +113,9 @@ class TextReader:
         errors : of others, by their places
         """
         missing = texts.is_null().to_numpy(zero_copy_only=False)
-        offset, data = texts_of(texts.fill_null("") if missing.any() else texts)
-        left = missing | (np.diff(offset) > self._most)
+        texts, left = self.compiler.parser.quotes.of_column(texts.fill_null("") if missing.any() else texts)
+        offset, data = texts_of(texts)
+        left |= missing | (np.diff(offset) > self._most)
         found = self._cut(data, offset, left)
         while self._book.learn(data, found):
             found = self._cut(data, offset, left)

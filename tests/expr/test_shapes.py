@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from sizes import share
 
 from colmatch.errors import ExpressionError
+from colmatch.sql.quotes import Quotes
 from colmatch.sql.split import fill, raw_literals, split
 from colmatch.sql.tokens import read_text
 
@@ -163,7 +164,7 @@ def test_split_agrees_with_the_reader_or_is_not_used(words: list[str], gap: str)
     other = re.sub("17", "171", re.sub("x'", "y'", text)).replace("5", "6").replace("it''s", "''").replace("'q'", "'r'")
     try:
         shapes = [split(t) for t in (text, other)]
-        readings = [read_text(t, 50) for t in (text, other)]
+        readings = [read_text(t, 50, Quotes()) for t in (text, other)]
     except (ValueError, Exception) as error:
         if type(error).__name__ not in ("Refusal", "ValueError"):
             raise

@@ -123,7 +123,7 @@ def test_a_text_that_is_refused_is_read_once(text: str, monkeypatch: pytest.Monk
     skeletons: list[str] = []
     skeleton = parse.Parser._skeleton
     monkeypatch.setattr(compile, "split", lambda text: cuts.append(text) or split(text))
-    monkeypatch.setattr(parse, "read_text", lambda text, most: reads.append(text) or read_text(text, most))
+    monkeypatch.setattr(parse, "read_text", lambda text, *more: reads.append(text) or read_text(text, *more))
     monkeypatch.setattr(parse.Parser, "_skeleton", lambda self, it: skeletons.append(it.text) or skeleton(self, it))
     with pytest.raises(cm.ExpressionError) as refused:
         built(text)

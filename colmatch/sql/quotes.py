@@ -1,0 +1,123 @@
+"""Double quotes: texts as in Spark, or names as in ANSI SQL (``Options.double_quotes``).
+
+A text in double quotes that is the name of a column is an error, since the same expression names
+the column in PostgreSQL, DuckDB or Snowflake.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from colmatch.errors import shown
+from colmatch.expr.ast import Refusal
+from colmatch.kernels._forks import cached_property
+
+if TYPE_CHECKING:
+    from colmatch.schema import Schema
+
+# What stands before a name, and the name. Texts with backslashes or comments are left to tokens.
+_BEFORE_NAME = r"""((?:[^"'`]|'[^']*'|`[^`]*`)*)"([^"`]+)\""""
+_HARD = r"\\|--|/\*"
+_NAME = re.compile(_BEFORE_NAME)
+_NOT_PLAIN = re.compile(_HARD)
+NO_NAME = "a name in double quotes is not empty and has no quote in it: write it in backquotes, as in `name`"
+NO_COLUMN = (
+    "a text in double quotes stands where a column is needed: write `name` for a column, "
+    'or set Options(double_quotes="names")'
+)
+
+
+class Quotes:
+    """The meaning of double quotes in texts over one schema.
+
+    Attributes
+    ----------
+    names : whether they stand around names of columns; else around texts
+    """
+
+    def __init__(self, schema: Schema | None = None, double_quotes: str = "texts") -> None:
+        self._schema = schema
+        self.names = double_quotes == "names"
+
+    @cached_property
+    def _columns(self) -> frozenset[str]:
+        """Names of columns in lower case, those of fields with their path."""
+        if self._schema is None or self.names:
+            return frozenset()
+        return frozenset(".".join(path).lower() for path in self._schema.paths)
+
+    def is_column(self, text: str) -> bool:
+        """Says whether a text is the name of a column."""
+        return text.lower() in self._columns
+
+    def needs_reading(self, text: str) -> bool:
+        """Says whether a text may have the name of a column in double quotes."""
+        return '"' in text and any(map(self.is_column, text.split('"')[1:-1]))
+
+    def refusal(self, text: str, at: int) -> Refusal:
+        """Returns what is wrong with a text in double quotes that is the name of a column."""
+        name = shown(text)[1:-1]
+        return Refusal(
+            f'"{name}" is a text here, and the name of a column: write `{name}` for the column, '
+            f"'{name}' for the text, or set Options(double_quotes=\"names\")",
+            at,
+        )
+
+    def written(self, text: str) -> str:
+        """Returns a text with backquotes where double quotes stand around names.
+
+        Every character keeps its place.
+        """
+        if not self.names or '"' not in text:
+            return text
+        return _by_tokens(text) if _NOT_PLAIN.search(text) else _NAME.sub(r"\1`\2`", text)
+
+    def of_column(self, texts: pa.StringArray) -> tuple[pa.StringArray, NDArray[np.bool_]]:
+        """Returns texts as ``written`` does, and which of them are to be read one by one."""
+        quoted = pc.match_substring(texts, '"')
+        left = np.zeros(len(texts), np.bool_)
+        which = np.flatnonzero(quoted.to_numpy(zero_copy_only=False))
+        if not len(which) or not (self.names or self._columns):
+            return texts, left
+        some = texts.take(pa.array(which))
+        if self.names:
+            left[which] = pc.match_substring_regex(some, _HARD).to_numpy(zero_copy_only=False)
+            mask = pa.array(~left) if left.any() else quoted
+            plain = pc.replace_substring_regex(texts.filter(mask), _BEFORE_NAME, r"\1`\2`")
+            texts = pc.replace_with_mask(texts, mask, plain)
+            left |= pc.match_substring(texts, '"').to_numpy(zero_copy_only=False)
+            return texts, left
+        pieces = pc.split_pattern(some, '"')
+        known = pc.is_in(pc.utf8_lower(pieces.values), pa.array(sorted(self._columns), texts.type))
+        found = pc.list_parent_indices(pieces).filter(known)
+        left[which[found.to_numpy()]] = True
+        return texts, left
+
+
+def _by_tokens(text: str) -> str:
+    from sqlglot.errors import TokenError
+    from sqlglot.tokenizer_core import TokenType
+
+    from colmatch.sql.tokens import SPARK
+
+    try:
+        tokens = SPARK.tokenize(text)
+    except (TokenError, TypeError, ValueError, AttributeError, LookupError, AssertionError):
+        return text  # its reader says what is wrong
+    found = list(text)
+    for token in tokens:
+        inside = text[token.start + 1 : token.end]
+        if (
+            token.token_type is TokenType.STRING
+            and text[token.start] == '"'
+            and inside
+            and not set(inside) & set('"`\\')
+        ):
+            found[token.start] = found[token.end] = "`"
+    return "".join(found)
