@@ -496,7 +496,7 @@ REFUSED = [
     R("closed", "a = 5)", "no '(' is open"),
     R("no operator", "a > 5 6", "write AND, OR or an operator"),
     R("no end", "CASE WHEN a > 5 THEN 1", "END is missing"),
-    R("double quotes", '"a" = 5', "for a column, write `name`"),
+    R("double quotes", '"a" = 5', "write `a` for the column"),
     R("to_date", "to_date(name) = day", "it reads a literal"),
     R("list in a value", "CASE WHEN array_contains(tags, 'x') THEN 1 ELSE 2 END = 1", "write the whole as a condition"),
 ]
