@@ -17,7 +17,7 @@ from colmatch.expr.calls import COLUMNS, WrongArgument, checked_columns, column_
 from colmatch.expr.computed import Computed
 from colmatch.expr.shared import SharedNodes
 from colmatch.lowering.forms import Form, Kind, Packing
-from colmatch.sql.computed import bare
+from colmatch.sql.checks import bare
 from colmatch.sql.literals import Reading
 
 

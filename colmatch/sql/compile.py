@@ -29,7 +29,7 @@ from colmatch.lowering.forms import Form
 from colmatch.options import Options
 from colmatch.schema import Attributes, Schema
 from colmatch.sql.quotes import Quotes
-from colmatch.sql.split import MARK, fill, raw_literals, split
+from colmatch.sql.split import MARK, fill, has_odd_escape, raw_literals, split
 
 if TYPE_CHECKING:
     from colmatch.sql.literals import Reading
@@ -155,7 +155,7 @@ class Compiler:
                 shape, literals = split(expression)
             except ValueError:
                 return self._read(expression, None, None)
-            if MARK not in expression and is_text(expression) and not quotes.needs_reading(expression):
+            if MARK not in expression and is_text(expression) and not _is_odd(expression, quotes):
                 form = self._shapes.get(shape)
                 several = type(form) is ByLiterals
                 if several:
@@ -315,6 +315,11 @@ class Compiler:
             return self._trees.form(tree)
         except Refusal as refusal:
             raise refused(refusal, None, None) from None
+
+
+def _is_odd(text: str, quotes: Quotes) -> bool:
+    """Returns whether a text may have a literal that is an error, though its shape is none."""
+    return quotes.needs_reading(text) or has_odd_escape(text)
 
 
 def _agree(text: str, literals: list[Any], reading: Reading) -> bool:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from itertools import pairwise
-from typing import Any
 
 from sqlglot import exp
 
 from colmatch.expr.ast import Refusal
 from colmatch.expr.computed import CAST, CHOICES, DEEPEST, FUNCTIONS, PREFIX, SYNONYMS, Computed, number
 from colmatch.lowering.forms import Kind
+from colmatch.sql.checks import bare, check_pattern
 from colmatch.sql.instead import of_word
 from colmatch.sql.literals import Reading
 from colmatch.sql.nots import RANGES, counted
@@ -29,13 +29,6 @@ _PATTERNS: dict[type[exp.Expr], str] = {
     exp.StartsWith: "startswith", exp.EndsWith: "endswith", exp.Contains: "contains",
 }  # fmt: skip
 _SUFFIX = re.compile(r"[-+\s]*[0-9.]+(?:[eE][+-]?[0-9]+)?([A-Za-z]*)")
-
-
-def bare(node: Any) -> Any:
-    """Returns the node within all parentheses around it."""
-    while type(node) is exp.Paren:
-        node = node.args["this"]
-    return node
 
 
 def is_computed(node: exp.Expr) -> bool:
@@ -252,6 +245,8 @@ class ComputedReader:
             return same[0] if len(same) == 1 else Computed("or", tuple(same))
         if kind not in _PATTERNS:
             raise self._no_part(node)
+        if kind is exp.RegexpLike:
+            check_pattern(args["expression"], self._reading)
         found = Computed(_PATTERNS[kind], tuple([self.read(args[side], depth) for side in ("this", "expression")]))
         return Computed("not", (found,)) if args.get("negate") else found
 

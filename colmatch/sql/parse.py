@@ -22,11 +22,12 @@ from colmatch.expr.computed import comparison
 from colmatch.expr.shared import SharedNodes
 from colmatch.lowering.forms import Kind, Operand
 from colmatch.sql.calls import parsed_call
-from colmatch.sql.computed import ComputedReader, bare, choice_of, chosen, function_of, is_computed, is_condition
+from colmatch.sql.checks import bare, check_no_column, check_pattern
+from colmatch.sql.computed import ComputedReader, choice_of, chosen, function_of, is_computed, is_condition
 from colmatch.sql.literals import ALLOWED, Reading
 from colmatch.sql.nots import RANGES, counted, doubled
 from colmatch.sql.quotes import Quotes
-from colmatch.sql.refused import LITERALS, begin_of, check_no_column, said, syntax_refusal
+from colmatch.sql.refused import LITERALS, begin_of, said, syntax_refusal
 from colmatch.sql.stack import room
 from colmatch.sql.tokens import SPARK, read_text
 
@@ -359,6 +360,8 @@ class Parser:
         return subject
 
     def _test(self, verb: Verb, subject: exp.Expr, operands: list[exp.Expr], reading: Reading) -> Predicate:
+        if verb is Verb.RLIKE:
+            check_pattern(operands[0], reading)
         return self.nodes.predicate(
             verb, self._named(subject, reading), tuple([self._single(o, reading) for o in operands])
         )

@@ -14,10 +14,10 @@ from sqlglot.tokenizer_core import TokenType
 from colmatch.errors import ExpressionError, shown
 from colmatch.expr.ast import Refusal, Subject
 from colmatch.lowering.forms import quoted
-from colmatch.sql.computed import bare, function_of, is_computed
+from colmatch.sql.checks import bare
+from colmatch.sql.computed import function_of, is_computed
 from colmatch.sql.instead import of_column, of_word
 from colmatch.sql.literals import ALLOWED, ENDS, Reading
-from colmatch.sql.quotes import NO_COLUMN
 
 _UNKNOWN = re.compile(r"unknown attribute '([^']+)'")
 _DATE = [TokenType.NUMBER, TokenType.DASH, TokenType.NUMBER, TokenType.DASH, TokenType.NUMBER]
@@ -56,14 +56,6 @@ def begin_of(node: exp.Expr, reading: Reading) -> int:
         if isinstance(part, (exp.Expr, list)):
             stack.extend(reversed(part if isinstance(part, list) else list(part.args.values())))
     return reading.tokens[0].start
-
-
-def check_no_column(node: exp.Expr, reading: Reading) -> None:
-    """Raises Refusal where a literal in double quotes stands where a column must."""
-    if type(node) is exp.Literal:
-        at = reading.literal_at[int(node.args["this"])]
-        if reading.text[at] == '"':
-            raise Refusal(NO_COLUMN, at)
 
 
 def syntax_refusal(error: ParseError, reading: Reading) -> Refusal:

@@ -93,6 +93,45 @@ def unescape(raw: str) -> str:
     return "".join(pieces)
 
 
+# A backslash that may be dropped: it is before none of the characters that it gives a meaning to.
+# Python and RE2 read this.
+ODD_ESCAPE = r"""(?:^|[^\\])(?:\\\\)*\\[^\\'"nrt%_]"""
+_has_odd_escape = re.compile(ODD_ESCAPE, re.DOTALL).search
+_KEPT = frozenset("\\'\"nrt%_0")
+_LITERALS = re.compile(r"""\s*('(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.|"")*")""", re.DOTALL)
+
+
+def has_odd_escape(text: str) -> bool:
+    """Says whether a text has a backslash that Spark may drop."""
+    return "\\" in text and _has_odd_escape(text) is not None
+
+
+def dropped_escape(text: str, at: int) -> tuple[str, str] | None:
+    r"""Returns the first escape of a string that is not what a pattern would mean by it.
+
+    Such are ``\d``, of which ``d`` is left, and ``\b``, which is a backspace. With it comes the
+    string with another backslash before each of them. None where there is no such escape, or the
+    string is a raw one.
+
+    at : where the string begins
+    """
+    dropped: list[str] = []
+
+    def doubled(escape: re.Match[str]) -> str:
+        if escape[4] is None or escape[4] in _KEPT:
+            return escape[0]
+        dropped.append(escape[0])
+        return "\\" + escape[0]
+
+    end = at
+    while literal := _LITERALS.match(text, end):
+        found = _ESCAPE.sub(doubled, literal[1])
+        if dropped:
+            return dropped[0], found
+        end = literal.end()
+    return None
+
+
 _escaped: dict[str, str] = {}
 
 

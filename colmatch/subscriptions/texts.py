@@ -12,6 +12,7 @@ from typing import Any, TypeVar, get_type_hints
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from colmatch.arrays.growing import extended
@@ -27,6 +28,7 @@ from colmatch.lowering.lower import Lowering, Programs
 from colmatch.sql.compile import Compiler
 from colmatch.sql.literals import Reading
 from colmatch.sql.phrases import PhraseBook
+from colmatch.sql.split import ODD_ESCAPE
 
 I64 = NDArray[np.int64]
 Arrays = TypeVar("Arrays", Cut, Made, assemble.Nodes)
@@ -49,6 +51,7 @@ def _kinds() -> NDArray[np.uint8]:
 
 
 KINDS = _kinds()
+_BACKSLASH = ord("\\")
 FILLED = (  # arrays of ``Made`` that are filled together
     ("leaf", "leaf_text"), ("test", "test_leaf", "test_base", "test_slot"), ("owner", "size"), ("ref",),
     ("program", "tokens"), ("jump",), ("tree",),
@@ -116,6 +119,8 @@ class TextReader:
         texts, left = self.compiler.parser.quotes.of_column(texts.fill_null("") if missing.any() else texts)
         offset, data = texts_of(texts)
         left |= missing | (np.diff(offset) > self._most)
+        if len(data) and (data == _BACKSLASH).any():
+            left |= pc.match_substring_regex(texts, ODD_ESCAPE).to_numpy(zero_copy_only=False)
         found = self._cut(data, offset, left)
         while self._book.learn(data, found):
             found = self._cut(data, offset, left)

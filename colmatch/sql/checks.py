@@ -1,0 +1,43 @@
+"""Literals that are not what their writer means."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlglot import exp
+
+from colmatch.expr.ast import Refusal
+from colmatch.sql.literals import Reading
+from colmatch.sql.quotes import NO_COLUMN
+from colmatch.sql.split import dropped_escape, unescape
+
+
+def bare(node: Any) -> Any:
+    """Returns the node within all parentheses around it."""
+    while type(node) is exp.Paren:
+        node = node.args["this"]
+    return node
+
+
+def check_no_column(node: exp.Expr, reading: Reading) -> None:
+    """Raises Refusal where a literal in double quotes stands where a column must."""
+    if type(node) is exp.Literal:
+        at = reading.literal_at[int(node.args["this"])]
+        if reading.text[at] == '"':
+            raise Refusal(NO_COLUMN, at)
+
+
+def check_pattern(node: exp.Expr, reading: Reading) -> None:
+    """Raises Refusal where Spark drops a backslash of a regular expression."""
+    node = bare(node)
+    if type(node) is not exp.Literal:
+        return
+    at = reading.literal_at[int(node.args["this"])]
+    found = dropped_escape(reading.text, at)
+    if found is not None:
+        escape, written = found
+        means = {"\\b": "a backspace", "\\Z": "a control character"}.get(escape, repr(escape[1:]))
+        meant, quote = unescape(written), written[0]
+        raw = f"r{quote}{meant}{quote} or " if meant.isprintable() and quote not in meant else ""
+        said = f"{escape} is {means} in a text, as in Spark: write {raw:.80}{written:.80} for the regular expression"
+        raise Refusal(said, at)
