@@ -14,6 +14,11 @@ import pyarrow.fs as pa_fs
 from colmatch.errors import EventError
 
 _WILD = re.compile(r"[*?[]")
+# Folders of logs that say which files of a table have its rows.
+_LOGS = {
+    "_delta_log": "a table of Delta Lake", ".hoodie": "a table of Hudi", "_spark_metadata": "what a stream of Spark wrote",
+}  # fmt: skip
+_ICEBERG = "a table of Iceberg"
 
 
 class Place(NamedTuple):
@@ -45,7 +50,8 @@ def place_of(path: str, is_text: Callable[[str], bool]) -> Place:
     Raises
     ------
     OSError : there is no such file
-    EventError : a folder or pattern has no file
+    EventError : a folder or pattern has no file. Or a log says which of its files have rows, as in
+        a table of Delta Lake, Iceberg or Hudi
     """
     system, place = pa_fs.FileSystem.from_uri(path) if is_url(path) else (pa_fs.LocalFileSystem(), path)
     info = system.get_file_info(place)
@@ -62,18 +68,56 @@ def place_of(path: str, is_text: Callable[[str], bool]) -> Place:
             parts = place.split("/")
             some = (one for one in inside if _counts(one.path, base) and _fits(one.path.split("/"), parts))
             infos = sorted(some, key=lambda one: one.path)
+    if info.type != pa_fs.FileType.File:
+        _check_above(system, base)
     names = []
     for one in infos:
         if one.type != pa_fs.FileType.Directory:
             names.append(one.path)
             continue
         inside = system.get_file_info(pa_fs.FileSelector(one.path, recursive=True))
+        _check_below(one.path, inside)
         files = sorted((file.path, file.size) for file in inside if file.is_file and _counts(file.path, one.path))
         names += [name for name, size in files if size or not is_text(name)]
     if not names:
         kind = "folder" if info.type == pa_fs.FileType.Directory else "pattern"
         raise EventError(f"no file of rows is in this {kind}")
     return Place(system, base, list(dict.fromkeys(names)))  # ``**`` names folders, and what is in them
+
+
+def _check_below(folder: str, files: list[pa_fs.FileInfo]) -> None:
+    """Raises EventError where a log is among the files of a folder."""
+    for one in files:
+        parts = one.path[len(folder) :].split("/")
+        for part in parts:
+            if part in _LOGS:
+                raise _logged(_LOGS[part], one.path.rpartition(part)[0])
+        if parts[-1].endswith(".metadata.json") and parts[-2:-1] == ["metadata"]:
+            raise _logged(_ICEBERG, one.path.rpartition("metadata/")[0])
+
+
+def _check_above(system: pa_fs.FileSystem, base: str) -> None:
+    """Raises EventError where a log stands beside a folder, or beside one that it is in."""
+    parts = base.rstrip("/").split("/")
+    if any(part in _LOGS for part in parts):  # the log itself is read
+        return
+    above = ["/".join(parts[:count]) for count in range(len(parts), 0, -1)]
+    logs = [f"{folder}/{log}" for folder in above if folder for log in _LOGS]
+    for log in system.get_file_info(logs):
+        if log.type == pa_fs.FileType.Directory:
+            raise _logged(_LOGS[log.base_name], log.path.rpartition("/")[0])
+    if "data" in parts:
+        table = "/".join(parts[: len(parts) - parts[::-1].index("data") - 1])
+        metadata = pa_fs.FileSelector(f"{table}/metadata", allow_not_found=True)
+        if any(one.path.endswith(".metadata.json") for one in system.get_file_info(metadata)):
+            raise _logged(_ICEBERG, table)
+
+
+def _logged(what: str, folder: str) -> EventError:
+    return EventError(
+        f"{folder.rstrip('/')} is {what}: a log says which of its files have rows, so read it with what knows the log, "
+        "such as Spark, and match the DataFrame"
+    )
 
 
 def _fits(path: list[str], pattern: list[str]) -> bool:

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple, get_args
@@ -59,6 +60,11 @@ RESULTS: dict[Mode, tuple[str, ...]] = {
     "exists": ("exists",),
     "totals": ("subscription", "rows"),
 }
+
+
+_WRITTEN_TYPE = "__CHAR_VARCHAR_TYPE_STRING"  # of a column's metadata in Spark
+_COLLATED = re.compile(r" collate (?!UTF8_BINARY\b)")
+_CHAR = re.compile(r"char\(\d+\)", re.IGNORECASE)
 
 
 class Beside(NamedTuple):
@@ -371,7 +377,12 @@ def _check_types(
     The matcher gets a row of NULLs of the types that Spark will send.
     """
     for i, name in used:
-        if " collate " in (type := events.schema.fields[i].dataType.simpleString()):
+        if char := _CHAR.fullmatch(str(events.schema.fields[i].metadata.get(_WRITTEN_TYPE, ""))):
+            raise EventError(
+                f"column {name!r} is {char[0].upper()}, whose texts Spark pads with spaces before it compares them: "
+                f"take them away, df.withColumn({name!r}, F.rtrim({name!r}))"
+            )
+        if _COLLATED.search(type := events.schema.fields[i].dataType.simpleString()):
             raise EventError(
                 f"column {name!r} is {type}, expressions compare strings by bytes: cast it to STRING COLLATE UTF8_BINARY"
             )

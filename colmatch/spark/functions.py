@@ -12,6 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import Column, SparkSession
+from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_type
 from pyspark.sql.types import ArrayType, BooleanType, DataType, LongType, StringType, StructField, StructType
 
@@ -73,7 +74,7 @@ def hits(
 
     found.__annotations__ = {"events": pa.Array, "return": pa.Array}  # which Spark reads
     column: Callable[[Column], Column] = _arrow_functions().arrow_udf(found, returnType=types[mode])
-    return column
+    return lambda events: column(_compared_by_bytes(events))
 
 
 def register(
@@ -127,6 +128,13 @@ def register(
 
     Matched.eval.__annotations__ = {"batch": pa.RecordBatch, "return": Iterator[pa.Table]}
     spark.udtf.register(called, functions.arrow_udtf(Matched, returnType=result))
+
+
+def _compared_by_bytes(events: Column) -> Column:
+    """Returns a column that is an error in the job if its type has a collation."""
+    type = F.typeof(events)
+    said = F.concat(type, F.lit(": expressions compare strings by bytes: cast them to STRING COLLATE UTF8_BINARY"))
+    return F.when(F.regexp_like(type, F.lit(r"collate (?!UTF8_BINARY\b)")), F.raise_error(said)).otherwise(events)
 
 
 def _arrow_functions() -> Any:

@@ -23,7 +23,7 @@ from colmatch.matcher import Matcher
 from colmatch.options import Options, checked
 from colmatch.schema import Schema
 from colmatch.session import same_zone
-from colmatch.spark.settings import is_on, zone_of
+from colmatch.spark.settings import ANSI, double_quotes_of, is_on, zone_of
 from colmatch.subscriptions.intake import Errors
 
 
@@ -39,8 +39,8 @@ def build(
 ) -> Matcher:
     """Indexes subscriptions for the rows of a DataFrame.
 
-    An expression has the same meaning as in ``df.where(...)``. The time zone, the ANSI mode and
-    ``spark.sql.caseSensitive`` are those of the session.
+    An expression has the same meaning as in ``df.where(...)``. The time zone, the ANSI mode, the
+    meaning of double quotes and ``spark.sql.caseSensitive`` are those of the session.
 
     Parameters
     ----------
@@ -87,18 +87,21 @@ def sample_of(given: Any) -> Any:
 
 
 def options_for(df: DataFrame, given: Options | None) -> Options:
-    """Returns options with the zone and the mode of a session, where these are at their default.
+    """Returns options with the zone, the mode and the quotes of a session, where these are at their
+    default.
 
     Raises OptionError: they are at neither.
     """
     default, spark = Options(), df.sparkSession
     options = default if given is None else checked(given)
-    zone, ansi = zone_of(spark), is_on(spark, "spark.sql.ansi.enabled")
+    zone, ansi, quotes = zone_of(spark), is_on(spark, ANSI), double_quotes_of(spark)
     for name, mine, session, setting in (
         ("timezone", options.timezone, zone, "spark.sql.session.timeZone"),
-        ("ansi", options.ansi, ansi, "spark.sql.ansi.enabled"),
+        ("ansi", options.ansi, ansi, ANSI),
     ):
         same = same_zone(options.timezone, zone) if name == "timezone" else mine == session
         if mine != getattr(default, name) and not same:
             raise OptionError(f"{name}={mine!r}: {setting} of the session is {session!r}; leave it out, or set that")
-    return replace(options, timezone=zone, ansi=ansi)
+    return replace(
+        options, timezone=zone, ansi=ansi, double_quotes=quotes if options.double_quotes == "texts" else "names"
+    )

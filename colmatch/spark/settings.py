@@ -11,12 +11,30 @@ from pyspark.sql.types import StructType
 from colmatch.declared import arrow_type_of
 from colmatch.errors import OptionError
 from colmatch.matcher import Matcher
+from colmatch.options import DoubleQuotes
 from colmatch.session import same_zone
+
+ANSI = "spark.sql.ansi.enabled"
+QUOTED_NAMES = "spark.sql.ansi.doubleQuotedIdentifiers"
+_READ_OTHERWISE = {
+    "spark.sql.parser.escapedStringLiterals": r"a backslash stands for itself, as in '\d'",
+    "spark.sql.legacy.consecutiveStringLiterals.enabled": "two quotes in a text are none, as in 'it''s'",
+}
 
 
 def is_on(spark: SparkSession, setting: str) -> bool:
     """Says whether a setting of a session is true."""
     return (spark.conf.get(setting) or "").strip().lower() == "true"
+
+
+def _is_turned_on(spark: SparkSession, setting: str) -> bool:
+    """Says whether a setting is true that is off by default; some versions of Spark lack it."""
+    return (spark.conf.get(setting, "false") or "").strip().lower() == "true"
+
+
+def double_quotes_of(spark: SparkSession) -> DoubleQuotes:
+    """Returns what double quotes stand around in a session."""
+    return "names" if is_on(spark, ANSI) and _is_turned_on(spark, QUOTED_NAMES) else "texts"
 
 
 def zone_of(spark: SparkSession) -> str:
@@ -38,12 +56,16 @@ class SessionSettings(NamedTuple):
     zone: str
     ansi: bool
     legacy_sizes: bool  # the size of NULL is -1
+    double_quotes: DoubleQuotes = "texts"
+    read_otherwise: str = ""  # a setting with which texts in quotes are read in another way
 
     @staticmethod
     def of(spark: SparkSession) -> SessionSettings:
         """Returns the settings that a session has now."""
-        ansi = is_on(spark, "spark.sql.ansi.enabled")
-        return SessionSettings(zone_of(spark), ansi, not ansi and is_on(spark, "spark.sql.legacy.sizeOfNull"))
+        ansi = is_on(spark, ANSI)
+        legacy_sizes = not ansi and is_on(spark, "spark.sql.legacy.sizeOfNull")
+        otherwise = next((setting for setting in _READ_OTHERWISE if _is_turned_on(spark, setting)), "")
+        return SessionSettings(zone_of(spark), ansi, legacy_sizes, double_quotes_of(spark), otherwise)
 
 
 def check_settings(session: SessionSettings, matcher: Matcher) -> None:
@@ -54,6 +76,7 @@ def check_settings(session: SessionSettings, matcher: Matcher) -> None:
     _check_zone(session, matcher)
     _check_mode(session, matcher)
     _check_sizes(session, matcher)
+    _check_quotes(session, matcher)
 
 
 def _check_zone(session: SessionSettings, matcher: Matcher) -> None:
@@ -77,6 +100,20 @@ def _check_mode(session: SessionSettings, matcher: Matcher) -> None:
             f"spark.sql.ansi.enabled={str(not ansi).lower()}, in which an overflow, a division by zero or a value that "
             f"does not fit a cast {'is NULL or wraps' if ansi else 'is an error'}: build the matcher with "
             f"Options(ansi={not ansi}), or set spark.sql.ansi.enabled to {str(ansi).lower()}"
+        )
+
+
+def _check_quotes(session: SessionSettings, matcher: Matcher) -> None:
+    """Checks that the session reads quotes as the matcher has; names may be asked for beside it."""
+    if matcher.language != "sql":
+        return
+    if session.read_otherwise:
+        said = _READ_OTHERWISE[session.read_otherwise]
+        raise OptionError(f"{session.read_otherwise} is true, with which {said}: set it to false")
+    if session.double_quotes == "names" and matcher.options.double_quotes == "texts":
+        raise OptionError(
+            f"double quotes stand around names in this session ({QUOTED_NAMES} is true), and around texts in the matcher: "
+            'build it with Options(double_quotes="names"), or set that to false'
         )
 
 
