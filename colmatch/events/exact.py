@@ -1,9 +1,12 @@
-"""Arrow arrays in another type, value for value the same.
+"""Arrow arrays in another type, value for value the same, but for decimals that become floats.
 
 Arrow's own safe casts cut, round or refuse what they should not: a timestamp loses its time of day
 in a date, a double is rounded to a decimal, a whole number above 2**53 is refused as a double also
 where it is one, and a decimal of 32 bits is refused as an integer. So floats, dates and narrow
 decimals are checked here, and only the rest is left to the casts.
+
+A decimal becomes the nearest float, as in Spark and Arrow: 1.10 has no equal among doubles, and is
+what ``SELECT 1.10`` of a database returns for a price.
 
 NaN of an array of floats is NULL where the other type has no NaN: NumPy and pandas write a missing
 number so.
@@ -49,7 +52,7 @@ class UnfitError(ValueError):
 def exact(values: pa.Array, to: pa.DataType) -> pa.Array:
     """Returns the same values in another type, without dictionaries and runs.
 
-    Raises UnfitError: a value has no equal there.
+    Raises UnfitError: a value has no equal there, or a decimal is too large for a float.
     """
     types, values = pa.types, decoded(values)
     if values.type == to:
@@ -148,10 +151,12 @@ def _floats(values: pa.Array, to: pa.DataType) -> pa.Array:
         _check(values, low & (np.where(low, doubles, 0).astype(numbers.dtype) == numbers))
         found = pa.array(doubles, mask=_nulls(values))
     elif types.is_decimal(have):
-        # Arrow's cast of a decimal may miss the nearest double; that of its text does not
-        found = values.cast(pa.string()).cast(pa.float64())
-        same = _same_numbers(values, found)
-        _check(values, same)
+        # Arrow's cast of a decimal may miss the nearest number; that of its text does not, but
+        # there is none of a negative scale
+        plain = values if have.scale >= 0 else values.cast(pa.decimal256(76, 0))
+        nearest = plain.cast(pa.string()).cast(to)
+        _check(values, ~np.isinf(_doubles(nearest)))
+        return nearest
     else:
         found = values.cast(pa.float64())
     if to.bit_width == 64:
@@ -159,22 +164,6 @@ def _floats(values: pa.Array, to: pa.DataType) -> pa.Array:
     narrow, wide = found.cast(to, safe=False), _doubles(found)
     _check(values, np.isnan(wide) | (_doubles(narrow) == wide))
     return narrow
-
-
-def _same_numbers(decimals: pa.Array, doubles: pa.Array) -> NDArray[np.bool_]:
-    """Returns which doubles equal their decimals.
-
-    A double d is a decimal of s digits after the point only where d * 2**s is whole. What is left
-    is compared as decimals, which are exact.
-    """
-    numbers = _doubles(doubles)
-    same = np.isnan(numbers)
-    shifted = np.ldexp(np.where(same, 0.0, numbers), max(decimals.type.scale, 0))
-    maybe = np.flatnonzero(~same & (np.trunc(shifted) == shifted))
-    wide, some = pa.decimal256(76, decimals.type.scale), pa.array(maybe)
-    equal = pc.equal(_decimals(doubles.take(some), wide), decimals.take(some).cast(wide))
-    same[maybe] = equal.to_numpy(zero_copy_only=False)
-    return same
 
 
 def _decimals(values: pa.Array, to: pa.DataType) -> pa.Array:

@@ -117,7 +117,9 @@ def _array(value: Any, type: pa.DataType, name: str, ignored: bool | None) -> pa
             given = _fields(value, type, name, ignored)
             parts = [_array(given.get(field.name), field.type, f"{name}.{field.name}", ignored) for field in type]
             return pa.StructArray.from_arrays(parts, fields=list(type))
-        if _is_number(value) and (pa.types.is_integer(type) or pa.types.is_decimal(type) or type == pa.float64()):
+        if _is_number(value) and (
+            pa.types.is_integer(type) or pa.types.is_decimal(type) or type == pa.float64() or isinstance(value, Decimal)
+        ):
             return _number(value, type, said)
         if isinstance(value, np.datetime64):
             return _moment(value, type, said)
@@ -169,6 +171,11 @@ def _is_number(value: Any) -> bool:
 
 def _number(value: Any, type: pa.DataType, said: str) -> pa.Array:
     """Returns an array of one number, as a batch with the number in a type of its own is read."""
+    if isinstance(value, Decimal) and pa.types.is_floating(type):
+        nearest = pa.array([float(value)], pa.float64()).cast(type, safe=False)
+        if math.isinf(nearest[0].as_py()) and value.is_finite():
+            raise EventError(f"{said}: it is too large")
+        return nearest
     wide = isinstance(value, int) and not -(1 << 63) <= value < 1 << 63
     return _exact(pa.array([Decimal(value) if wide else value]), type, said)
 
@@ -218,6 +225,8 @@ def _fitted(value: Any, type: pa.DataType, name: str, ignored: bool | None) -> A
         if isinstance(value, (list, tuple, set, frozenset)):
             for some in {some.__class__: some for some in value}.values():
                 _check(some, type.value_type, name)
+        if pa.types.is_floating(type.value_type):
+            return [float(some) if isinstance(some, Decimal) else some for some in value]
         return list(value) if isinstance(value, (set, frozenset)) else value
     if pa.types.is_timestamp(type) and isinstance(value, date):
         zone = value.tzinfo if isinstance(value, datetime) else None
@@ -228,7 +237,7 @@ def _fitted(value: Any, type: pa.DataType, name: str, ignored: bool | None) -> A
             raise EventError(f"{said}: write {instead} or the like")
         return value if isinstance(value, datetime) else datetime.combine(value, time())
     _check(value, type, name)
-    return value
+    return float(value) if isinstance(value, Decimal) and pa.types.is_floating(type) else value
 
 
 def _check(value: Any, type: pa.DataType, name: str) -> None:
