@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -98,9 +99,36 @@ def _of_decimal(values: Any, to: pa.DataType, ansi: bool) -> Any:
         return values.cast(pa.string()).cast(pa.float64()).cast(to, safe=False)
     if pa.types.is_decimal(to):
         return _to_decimal(values, to, ansi)
+    whole = pc.round(with_another_digit(values), 0, "towards_zero").cast(pa.decimal128(38, 0))
     with refusing(EventError, f"a value does not fit {to}"):
-        whole = pc.round(values, 0, "towards_zero").cast(pa.decimal128(38, 0)).cast(pa.int64())
-    return _whole(whole, to, ansi)
+        return _whole((whole if ansi else _wrapped(whole)).cast(pa.int64()), to, ansi)
+
+
+def _wrapped(whole: Any) -> Any:
+    """Returns whole decimals without what is beyond 64 bits."""
+    if isinstance(whole, pa.Scalar):
+        return _wrapped(pa.array([whole.as_py()], whole.type))[0]
+    inside = pc.and_(pc.greater_equal(whole, _LEAST), pc.less_equal(whole, _MOST))
+    large = np.flatnonzero(pc.invert(pc.fill_null(inside, True)).to_numpy(zero_copy_only=False))
+    if not len(large):
+        return whole
+    values = [(int(value) + 2**63) % 2**64 - 2**63 for value in whole.take(pa.array(large)).to_pylist()]
+    mask = np.zeros(len(whole), np.bool_)
+    mask[large] = True
+    return pc.replace_with_mask(whole, pa.array(mask), pa.array(values, whole.type))
+
+
+_LEAST, _MOST = (pa.scalar(Decimal(end), pa.decimal128(38, 0)) for end in (-(2**63), 2**63 - 1))
+
+
+def with_another_digit(values: Any) -> Any:
+    """Returns decimals in a type with one more digit, which rounding may need.
+
+    Arrow refuses what does not fit, and ``ceil`` of pyarrow 26 makes 0 of it.
+    """
+    have = values.type
+    wider = pa.decimal128 if have.precision < 38 else pa.decimal256
+    return values.cast(wider(have.precision + 1, have.scale))
 
 
 def _to_decimal(values: Any, to: pa.DataType, ansi: bool) -> Any:
@@ -109,8 +137,7 @@ def _to_decimal(values: Any, to: pa.DataType, ansi: bool) -> Any:
         values = values.cast(pa.decimal128(20, 0))
     have = values.type
     if have.scale > to.scale:
-        values = values.cast(pa.decimal128(min(have.precision + 1, 38), have.scale))
-        values = pc.round(values, to.scale, "half_towards_infinity")
+        values = pc.round(with_another_digit(values), to.scale, "half_towards_infinity")
     elif to.precision - to.scale >= have.precision - have.scale:
         return values.cast(to)
     whole = to.precision - to.scale

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from colmatch.errors import EventError
-from colmatch.events.casts import cast
+from colmatch.events.casts import cast, with_another_digit
 from colmatch.events.functions import Value, divisor, of_distinct
 from colmatch.incoming import refusing
 
@@ -53,7 +53,7 @@ def _extreme(function: Callable[..., Value], largest: bool) -> Callable[..., Val
 
 def _whole(function: Callable[[Value], Value]) -> Callable[[Value, pa.DataType], Value]:
     """Returns the function that rounds to a whole number below or above."""
-    return lambda values, type: cast(function(values), type, "")
+    return lambda values, type: cast(function(with_another_digit(values)), type, "")
 
 
 def _round(values: Value, type: pa.DataType) -> Value:
