@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 
 from colmatch.arrays.ranges import ranges_of
 from colmatch.errors import EventError
-from colmatch.events.exact import UnfitError, decoded, exact, ordered_bytes
+from colmatch.events.exact import UnfitError, exact, ordered_bytes
 from colmatch.incoming import nulls_of, without_runs
 from colmatch.kernels.layout import I64
 from colmatch.schema import UNITS, Family, Type, time_type
@@ -70,9 +70,6 @@ _CHANGED = {
     Family.BOOL: pa.bool_(), Family.INT: pa.int64(), Family.UINT64: pa.uint64(), Family.FLOAT: pa.float64(),
     Family.STRING: pa.large_string(), Family.BINARY: pa.large_binary(), Family.DATE: pa.date32(),
 }  # fmt: skip
-
-
-_FLOATS = {"halffloat": pa.float16(), "float": pa.float32()}
 
 
 @dataclass(slots=True)
@@ -163,10 +160,7 @@ def _changed(array: pa.Array, change: _Change) -> pa.Array:
 
 def _leaf(array: pa.Array, change: _Change, wanted: Type) -> pa.Array:
     try:
-        given = array
-        if wanted.family is Family.FLOAT and pa.types.is_decimal((given := decoded(array)).type):
-            given = exact(given, _FLOATS.get(str(wanted), pa.float64()))  # the nearest of the schema's own type
-        found = exact(given, changed_type(wanted))
+        found = exact(array, changed_type(wanted))
     except UnfitError as error:
         raise _Unfit(error.index, error.value, array.type, change) from None
     return ordered_bytes(found) if wanted.family is Family.WIDE_DECIMAL else found

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from types import NoneType
@@ -46,7 +47,7 @@ class RowMaker:
             value = event.get(name)
             type, is_plain = self._known.get(name) or self._column(name, value)
             array = None if is_plain is None or not is_plain(value) else _made(value, type)
-            arrays.append(_array(value, type, name, ignored) if array is None else array)
+            arrays.append(_fit(value, type, name, ignored) if array is None else array)
         if not arrays:  # a batch without columns has no rows
             return pa.RecordBatch.from_arrays([pa.nulls(1)], ["event"])
         return pa.RecordBatch.from_arrays(arrays, names)
@@ -100,6 +101,39 @@ def _made(value: Any, type: pa.DataType) -> pa.Array | None:
         return None
 
 
+def _fit(value: Any, type: pa.DataType, name: str, ignored: bool | None) -> pa.Array:
+    """Returns an array of one value, with wider numbers than the type has where it needs them.
+
+    Batches may have these, too.
+    """
+    try:
+        return _array(value, type, name, ignored)
+    except EventError as error:
+        wide = _widened(type)
+        if wide != type:
+            with suppress(EventError):
+                return _array(value, wide, name, ignored)
+        raise error
+
+
+def _widened(type: pa.DataType) -> pa.DataType:
+    """Returns a type with the widest numbers that are compared as those of a type are."""
+    types = pa.types
+    if types.is_integer(type):
+        return pa.uint64() if types.is_uint64(type) else pa.int64()
+    if types.is_floating(type):
+        return pa.float64()
+    if types.is_decimal(type) and type.precision <= 38:
+        return pa.decimal128(18 if type.precision <= 18 else 38, type.scale)
+    if types.is_struct(type):
+        return pa.struct([field.with_type(_widened(field.type)) for field in type])
+    if types.is_map(type):
+        return pa.map_(type.key_type, _widened(type.item_type))
+    if types.is_large_list(type):
+        return pa.large_list(_widened(type.value_type))
+    return pa.list_(_widened(type.value_type)) if types.is_list(type) else type
+
+
 def _array(value: Any, type: pa.DataType, name: str, ignored: bool | None) -> pa.Array:
     """Returns an array of one value. Structs are made field by field, since Arrow makes none that
     have fields of some types.
@@ -116,10 +150,12 @@ def _array(value: Any, type: pa.DataType, name: str, ignored: bool | None) -> pa
         if pa.types.is_struct(type) and type.num_fields:
             given = _fields(value, type, name, ignored)
             parts = [_array(given.get(field.name), field.type, f"{name}.{field.name}", ignored) for field in type]
-            return pa.StructArray.from_arrays(parts, fields=list(type))
-        if _is_number(value) and (
-            pa.types.is_integer(type) or pa.types.is_decimal(type) or type == pa.float64() or isinstance(value, Decimal)
-        ):
+            fields = [field.with_type(part.type) for field, part in zip(type, parts, strict=True)]
+            return pa.StructArray.from_arrays(parts, fields=fields)
+        types = pa.types
+        is_narrowed = types.is_floating(type) and type != pa.float64() and isinstance(value, (float, np.floating))
+        takes_numbers = types.is_integer(type) or types.is_decimal(type) or types.is_floating(type)
+        if takes_numbers and _is_number(value) and not is_narrowed:  # Python has no narrow floats
             return _number(value, type, said)
         if isinstance(value, np.datetime64):
             return _moment(value, type, said)
@@ -172,11 +208,13 @@ def _is_number(value: Any) -> bool:
 def _number(value: Any, type: pa.DataType, said: str) -> pa.Array:
     """Returns an array of one number, as a batch with the number in a type of its own is read."""
     if isinstance(value, Decimal) and pa.types.is_floating(type):
-        nearest = pa.array([float(value)], pa.float64()).cast(type, safe=False)
-        if math.isinf(nearest[0].as_py()) and value.is_finite():
+        nearest = float(value)
+        if math.isinf(nearest) and value.is_finite():
             raise EventError(f"{said}: it is too large")
-        return nearest
+        return pa.array([nearest])
     wide = isinstance(value, int) and not -(1 << 63) <= value < 1 << 63
+    if wide and abs(value) >= 10**38:
+        raise EventError(f"{said}: it is too large")
     return _exact(pa.array([Decimal(value) if wide else value]), type, said)
 
 

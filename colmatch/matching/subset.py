@@ -104,7 +104,8 @@ def subset_of(ids: Any, tags: Any, version: Version) -> Subset | None:
         return ids if wanted is None else ids.with_tags(wanted)
     if ids is None:
         return None if wanted is None else Subset(None, (wanted,))
-    return Subset(ids_among(ids, version.id_type), () if wanted is None else (wanted,))
+    type = version.id_type if any(version.alive) else None  # an empty matcher takes ids of either type
+    return Subset(ids_among(ids, type), () if wanted is None else (wanted,))
 
 
 def left_of(version: Version, numbers: NDArray[np.int64]) -> Left:

@@ -115,23 +115,26 @@ def wanted_ids(values: list[Any], type: pa.DataType) -> Ids:
     return _of_type(values, type, "there is no subscription {}: nothing was deleted")
 
 
-def ids_among(given: Any, type: pa.DataType) -> Ids:
+def ids_among(given: Any, type: pa.DataType | None) -> Ids:
     """Returns ids that a caller lists to be matched among, which may be those of no subscription.
 
-    given : any iterable, an array of numpy or of Arrow. type : of the ids that there are
+    given : any iterable, an array of numpy or of Arrow
+    type : of the ids that there are, None where there are none
 
     Raises SubscriptionError: it is no list of ids, or they are of another type.
     """
     if not is_arrow(given) and (not isinstance(given, np.ndarray) or given.dtype.hasobject):
-        return _of_type(listed(given), type, f"ids: {{}} is no id of this matcher, whose ids are {type}")
+        values = listed(given)
+        type = type or (pa.string() if values and isinstance(values[0], str) else NUMBERS)
+        return _of_type(values, type, f"ids: {{}} is no id of this matcher, whose ids are {type}")
     with refusing(SubscriptionError, "ids cannot be read"):
         column = single_column(given if is_arrow(given) else pa.array(given), SubscriptionError, "ids")
     if not len(column):
-        return Ids(pa.array([], type))
+        return Ids(pa.array([], type or NUMBERS))
     if column.null_count:
         raise SubscriptionError(f"ids: number {int(np.argmax(np.asarray(column.is_null())))} is NULL")
     column = ids_of_column(plain(column), "ids")
-    if column.type != type:
+    if type is not None and column.type != type:
         raise SubscriptionError(f"the ids of this matcher are {type}, those given are {column.type}")
     return Ids(column)
 

@@ -5,23 +5,21 @@ from __future__ import annotations
 from decimal import Decimal
 from random import Random
 
-import numpy as np
 import pyarrow as pa
 import pytest
 
 import colmatch as cm
 
 D = Decimal
-TYPES = {"double": (np.float64, pa.float64()), "float": (np.float32, pa.float32())}
 
 
-@pytest.mark.parametrize("name", TYPES)
+@pytest.mark.parametrize("name", ["double", "float"])
 def test_the_nearest_float_is_matched(name: str) -> None:
-    rng, kind = Random(7), TYPES[name][0]
+    rng = Random(7)
     for precision, scale in ((3, 2), (38, 30), (38, 0), (9, 4)):
         values = [D(rng.randrange(-(10**precision) + 1, 10**precision)).scaleb(-scale) for _ in range(40)]
         column = pa.array(values, pa.decimal128(precision, scale))
-        rules = {n: f"x = CAST('{float(kind(float(value)))!r}' AS DOUBLE)" for n, value in enumerate(values)}
+        rules = {n: f"x = CAST('{float(value)!r}' AS DOUBLE)" for n, value in enumerate(values)}
         matcher = cm.Matcher.build(rules, {"x": name})
         for events in (pa.table({"x": column}), pa.table({"x": column.cast(pa.decimal256(precision, scale))})):
             found = matcher.match_lists(events).to_pylist()
@@ -29,7 +27,7 @@ def test_the_nearest_float_is_matched(name: str) -> None:
         assert all(n in matcher.match_one({"x": value}) for n, value in enumerate(values))
 
 
-@pytest.mark.parametrize("name", TYPES)
+@pytest.mark.parametrize("name", ["double", "float"])
 def test_decimals_of_every_shape(name: str) -> None:
     matcher = cm.Matcher.build({1: "x > 1", 2: "x IS NULL"}, {"x": name})
     column = pa.array([D("100"), D("-2300"), None], pa.decimal128(5, -2))
@@ -54,13 +52,13 @@ def test_decimals_in_lists_maps_and_structs() -> None:
 
 
 def test_what_loses_more_is_an_error() -> None:
-    large = pa.table({"x": pa.array([D(1), D("1e50")], pa.decimal256(60, 0))})
-    matcher = cm.Matcher.build({1: "x > 1"}, {"x": "float"})
-    with pytest.raises(cm.EventError, match="column 'x', event 1"):
-        matcher.match(large)
-    with pytest.raises(cm.EventError, match="column 'x' is float, and .* is not: it is too large"):
-        matcher.match_one({"x": D("1e50")})
-    assert cm.Matcher.build({1: "x > 1"}, {"x": "double"}).match_lists(large).to_pylist() == [[], [1]]
+    for type in ("float", "double"):
+        matcher = cm.Matcher.build({1: "x > 1"}, {"x": type})
+        large = pa.table({"x": pa.array([D(1), D("1e50")], pa.decimal256(60, 0))})
+        assert matcher.match_lists(large).to_pylist() == [[], [1]]
+        assert list(matcher.match_one({"x": D("1e50")})) == [1]
+        with pytest.raises(cm.EventError, match=f"column 'x' is {type}, and .* is not: it is too large"):
+            matcher.match_one({"x": D("1e400")})
     whole = cm.Matcher.build({1: "x > 1"}, {"x": "int64"})
     for value in (D("1.10"), 1.1):
         with pytest.raises(cm.EventError, match="lose a part"):

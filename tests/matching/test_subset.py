@@ -78,6 +78,20 @@ def test_ids_that_are_strings() -> None:
         of.match(EVENTS, ids=pa.array([1]))
 
 
+@pytest.mark.parametrize("ids", [["x"], [1], pa.array(["x"]), np.array(["x"]), pa.array([1])], ids=repr)
+def test_an_empty_matcher_takes_ids_of_either_type(ids: Any) -> None:
+    of = matcher(texts={})
+    assert found(of, ids) == [] and list(of.match_one({"a": 5, "s": "z"}, ids=ids)) == []
+    some = of.subset(ids)
+    of.insert({"x": "TRUE"})
+    assert bool(found(of, some)) is ("x" in np.array(ids).tolist())
+    of.delete(["x"])
+    assert found(of, ids) == [] and found(of, [3]) == []
+    for wrong in ([None], [1.5], "x"):
+        with pytest.raises(cm.SubscriptionError):
+            of.subset(wrong)
+
+
 @pytest.mark.parametrize(
     ("ids", "message"),
     [
