@@ -22,6 +22,7 @@ import pyarrow.compute as pc
 import pyarrow.json as pa_json
 
 from colmatch.errors import ColmatchError
+from colmatch.events.json_rows import check_lines
 from colmatch.incoming import sentence
 
 ROWS = 8192  # lines that are written at a time
@@ -129,7 +130,10 @@ class Block(NamedTuple):
 
 
 def blocks(source: BinaryIO, size: int = BLOCK) -> Iterator[Block]:
-    """Yields whole lines, or the elements of an array as such. Blank lines alone are left out."""
+    """Yields whole lines, or the elements of an array as such. Blank lines alone are left out.
+
+    Raises ColmatchError: a line is one that pyarrow must not read.
+    """
     before, tail, data = 0, b"", source.read(size)
     if data.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"["):
         yield from _elements((data + source.read()).decode("utf-8-sig"))
@@ -140,6 +144,7 @@ def blocks(source: BinaryIO, size: int = BLOCK) -> Iterator[Block]:
         if not before:
             block = block.removeprefix(b"\xef\xbb\xbf")
         if block and not block.isspace():
+            check_lines(block, before)
             yield Block(before, block)
         if not data:
             return
@@ -160,10 +165,12 @@ def _elements(text: str) -> Iterator[Block]:
             json.loads(text)  # says what is wrong
     except (ValueError, RecursionError) as error:
         place = f"line {error.lineno}, column {error.colno}: " if isinstance(error, json.JSONDecodeError) else ""
-        said = error.msg if isinstance(error, json.JSONDecodeError) else sentence(error)
+        said = error.msg if isinstance(error, json.JSONDecodeError) else "it nests too deep"
         raise ColmatchError(f"{place}{said}; a file that begins with [ is one JSON array of objects") from error
     if lines:
-        yield Block(0, "\n".join([*lines, ""]).encode(), "element")
+        found = "\n".join([*lines, ""]).encode()
+        check_lines(found, noun="element")
+        yield Block(0, found, "element")
 
 
 def read(

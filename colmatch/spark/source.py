@@ -35,6 +35,7 @@ from colmatch.arguments import checked_choice, checked_whole, file_name
 from colmatch.columns import Best
 from colmatch.errors import EventError, OptionError, near, shown
 from colmatch.events.gather import meant
+from colmatch.events.json_rows import check_lines
 from colmatch.events.places import Place, is_url, place_of
 from colmatch.incoming import refusing
 from colmatch.matcher import Matcher
@@ -51,6 +52,7 @@ PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
 # lack rows. What came with limits for readers has put this right.
 KEEPS_FILTERS_APART = hasattr(DataSourceReader, "pushLimit")
 ROWS = 1 << 20  # of a partition, about
+_JSON_BLOCK = 1 << 23  # bytes
 AHEAD = 2  # batches of results that are made before Spark has taken those before
 FORMATS = ("parquet", "orc", "csv", "json", "arrow")
 OPTIONS = {
@@ -177,6 +179,9 @@ class MatchedReader(DataSourceReader):
         if not fragments:
             return
         first, query = fragments[0], self.query
+        if isinstance(first.format, ds.JsonFileFormat):
+            for fragment in fragments:
+                _check_json(fragment)
         some = ds.FileSystemDataset(fragments, query.dataset.schema, first.format, first.filesystem)
         events = some.scanner(columns=list(query.columns), filter=self.filter).to_reader()
         for found in _made_ahead(query.task()(iter(events))):
@@ -370,6 +375,9 @@ def _with_dates(place: Place, format: str) -> ds.Dataset:
         files = ds.ParquetFileFormat(read_options=read) if format == "parquet" else format
         return ds.dataset(place.files, schema, filesystem=place.system, format=files, partitioning=partitioning, **base)
 
+    if format == "json":  # pyarrow reads the beginning of the first file for its columns
+        with place.system.open_input_stream(place.files[0]) as file:
+            check_lines(file.read(_JSON_BLOCK))
     partitioning: Any = "hive"
     dataset = opened(partitioning)
     fields = []
@@ -402,6 +410,20 @@ def _zoned(type: pa.DataType, other: pa.DataType) -> pa.DataType:
     if pa.types.is_map(type):
         return pa.map_(type.key_field.with_type(parts[0].type.field(0).type), parts[0].type.field(1))
     return pa.struct(parts) if pa.types.is_struct(type) else pa.list_(parts[0])
+
+
+def _check_json(fragment: ds.Fragment) -> None:
+    """Checks the lines of a file of JSON, before pyarrow reads them.
+
+    Raises EventError: it would crash.
+    """
+    before, rest = 0, b""
+    with refusing(EventError, f"events cannot be read from {shown(fragment.path)}"), fragment.open() as file:
+        while data := file.read(_JSON_BLOCK):
+            lines, newline, rest = (rest + data).rpartition(b"\n")
+            check_lines(lines, before)
+            before += lines.count(b"\n") + len(newline)
+        check_lines(rest, before)
 
 
 def _parts(query: Query, filter: pc.Expression | None) -> Iterator[list[ds.Fragment]]:

@@ -352,3 +352,16 @@ def test_a_filter_of_one_query_is_not_one_of_the_next(session: SparkSession, fil
     assert rows(found.where("user < 20")) == [row for row in all_rows if row[0] < 20]
     assert rows(cheap.union(south)) == [row for row in all_rows if row[1] in ("cheap", "south")]
     assert rows(found) == all_rows
+
+
+def test_rows_of_json_that_would_end_the_process(session: SparkSession, tmp_path: Path) -> None:
+    matcher = Matcher.build({1: "a = 1"}, {"a": "int64"})
+    matcher.save(tmp_path / "m.cm")
+    reader = session.read.format("colmatch").option("index", str(tmp_path / "m.cm")).option("format", "json")
+    (tmp_path / "fine.json").write_text('{"a": 1}\n{"a": null}\n')
+    assert reader.load(str(tmp_path / "fine.json")).count() == 1
+    late = '{"a": 1}\n' * 1_200_000 + "null\n"  # behind the part that is read for its columns
+    for name, text, place in (("first.json", "null\n", 1), ("late.json", late, 1_200_001)):
+        (tmp_path / name).write_text(text)
+        with pytest.raises(Exception, match=f"line {place}: a JSON object is needed, not null"):
+            reader.load(str(tmp_path / name)).count()
