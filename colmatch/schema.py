@@ -340,6 +340,15 @@ class Schema:
             raise SchemaError(
                 f"attribute {name!r} could be {' or '.join(repr('.'.join(p)) for p in same)}: write it as in the schema"
             )
+        if (name,) in self._columns:
+            raise SchemaError(f"unknown attribute {name!r}: the column has a dot in its name, so write `{name}`")
+        for count in range(len(path) - 1, 0, -1):
+            within = self._columns.get(path[:count])
+            if within is not None and "list" in str(within.arrow).partition("<")[0]:
+                raise SchemaError(
+                    f"column {within.name!r} is a list, and fields of its elements have no names here: give events "
+                    f"the field as a list of its own, such as {path[-2]}_{path[-1]}"
+                )
         names = [".".join(p) for p in self._columns]
         if len(path) > 1 and path[:1] not in self._columns and path[1:] in self._columns:  # behind the name of a table
             raise SchemaError(f"unknown attribute {name!r}: did you mean {'.'.join(path[1:])!r}?")

@@ -122,11 +122,13 @@ _LEAST, _MOST = (pa.scalar(Decimal(end), pa.decimal128(38, 0)) for end in (-(2**
 
 
 def with_another_digit(values: Any) -> Any:
-    """Returns decimals in a type with one more digit, which rounding may need.
+    """Returns decimals in a type with one more digit, which rounding may need; others as they are.
 
     Arrow refuses what does not fit, and ``ceil`` of pyarrow 26 makes 0 of it.
     """
     have = values.type
+    if not pa.types.is_decimal(have):
+        return values
     wider = pa.decimal128 if have.precision < 38 else pa.decimal256
     return values.cast(wider(have.precision + 1, have.scale))
 

@@ -18,7 +18,7 @@ import pyarrow as pa
 from colmatch.errors import EventError
 from colmatch.events.casts import cast
 from colmatch.events.changes import can_change
-from colmatch.events.elements import element, entry, size
+from colmatch.events.elements import contains_key, element, entry, size
 from colmatch.events.exact import UnfitError, decoded, exact
 from colmatch.events.functions import FUNCTIONS, literal
 from colmatch.events.nodes import INTEGERS, LEAVES, ValueNode, arrow_type, node_of, path_of
@@ -205,6 +205,8 @@ def _column(batch: pa.RecordBatch, node: ValueNode, lenient: bool) -> Any:
                 column = element(column, name, *node.arguments[:2])
             elif node.function == "size":
                 column = size(column, name)
+            elif node.function == "map_contains_key":
+                column = contains_key(column, name, node.arguments[0])
             else:
                 column = entry(column, name, node.arguments[0])
     return _plain(column, name, arrow)

@@ -58,9 +58,22 @@ def entry(maps: Any, name: str, key: str | int) -> Any:
 
     Raises EventError: these are no maps with such keys.
     """
+    return pc.map_lookup(maps, _key(maps, name, key), "first")
+
+
+def contains_key(maps: Any, name: str, key: str | int) -> Any:
+    """Returns whether each map has a key, whatever its value; NULL where there is no map.
+
+    Raises EventError: these are no maps with such keys.
+    """
+    found = pc.map_lookup(maps, _key(maps, name, key), "all").is_valid()
+    return pc.if_else(maps.is_valid(), found, pa.scalar(None, pa.bool_()))
+
+
+def _key(maps: Any, name: str, key: str | int) -> pa.Scalar:
     if not pa.types.is_map(maps.type):
         raise EventError(f"column {name!r} is {maps.type}, no map: cast it")
     kind = maps.type.key_type
     if pa.types.is_dictionary(kind):
         raise EventError(f"column {name!r} is {maps.type}: cast its keys to {kind.value_type}")
-    return pc.map_lookup(maps, pa.scalar(key, kind), "first")
+    return pa.scalar(key, kind)

@@ -18,7 +18,7 @@ ARROW = {
     "timestamp": pa.timestamp("us", "UTC"), "timestamp_ntz": pa.timestamp("us"), "void": pa.null(),
 }  # fmt: skip
 INTEGERS = ("tinyint", "smallint", "int", "bigint")
-LEAVES = ("column", "literal", "element", "entry", "size")  # functions without nodes for arguments
+LEAVES = ("column", "literal", "element", "entry", "map_contains_key", "size")  # functions without nodes for arguments
 _DECIMAL = re.compile(r"decimal\((\d+),(\d+)\)")
 
 
@@ -27,7 +27,7 @@ class ValueNode(NamedTuple):
 
     An argument is a node, or a constant that the function is told. An ``element`` of a list has its
     place, from 0 or below 0 from the end, the mode, and the name of the column; an ``entry`` of a
-    map has its key and the name.
+    map and ``map_contains_key`` have the key and the name.
     """
 
     function: str
@@ -46,7 +46,7 @@ class ValueNode(NamedTuple):
 
 def path_of(node: ValueNode) -> tuple[str, ...]:
     """Returns the names that lead to the column that a node reads; none if it reads no column."""
-    first = {"column": 0, "size": 0, "entry": 1, "element": 2}.get(node.function)
+    first = {"column": 0, "size": 0, "entry": 1, "map_contains_key": 1, "element": 2}.get(node.function)
     return () if first is None else node.arguments[first:]
 
 

@@ -24,14 +24,14 @@ SYNONYMS = {
     "ucase": "upper", "lcase": "lower", "char_length": "length", "character_length": "length", "len": "length",
     "substr": "substring", "dayofmonth": "day", "mod": "%", "nvl": "coalesce", "ifnull": "coalesce", "weekofyear": "week",
     "ceiling": "ceil", "iff": "if", "strpos": "instr", "charindex": "locate", "date_diff": "datediff", "dateadd": "date_add",
-    "signum": "sign",
+    "signum": "sign", "map_contains": "map_contains_key", "dow": "dayofweek",
 }  # fmt: skip
 CHOICES = frozenset({"coalesce", "if", "case"})  # of conditions they are conditions
 FUNCTIONS = frozenset(
     {*PARTS, *SYNONYMS, "abs", "lower", "upper", "trim", "ltrim", "rtrim", "length", "coalesce", "concat", "substring"}
     | {"date_trunc", "cidr_contains", "floor", "ceil", "round", "sign", "sqrt", "isnan", "nanvl", "greatest", "least"}
     | {"if", "case", "case_of", "decode", "nvl2", "nullif", "left", "right", "replace", "reverse", "instr", "locate"}
-    | {"date_add", "date_sub", "datediff", "element_at"}
+    | {"date_add", "date_sub", "datediff", "element_at", "map_contains_key", "pmod"}
 )
 INT_MOST, BIGINT_MOST = 1 << 31, 1 << 63
 _INTEGERS = {"L": "bigint", "S": "smallint", "Y": "tinyint"}

@@ -27,12 +27,13 @@ _EXAMPLES = {
     "round": "round(price, 2)", "replace": "replace(name, 'a', 'b')", "instr": "instr(name, 'x')",
     "datediff": "datediff(later, day), in days", "reverse": "reverse(name)", "floor": "floor(price)", "ceil": "ceil(price)",
     "sign": "sign(price)", "sqrt": "sqrt(price)", "isnan": "isnan(price)", "greatest": "greatest(a, b)", "least": "least(a, b)",
+    "pmod": "pmod(a, 7)",
 }  # fmt: skip
 _ARGUMENTS = {  # least and most
     "if": (2, 3), "nvl2": (3, 3), "nullif": (2, 2), "case_of": (3, MOST_PARTS), "decode": (3, MOST_PARTS), "left": (2, 2),
     "right": (2, 2), "locate": (2, 2), "date_sub": (2, 2), "date_add": (2, 2), "nanvl": (2, 2), "case": (2, MOST_PARTS),
     "round": (1, 2), "replace": (2, 3), "instr": (2, 2), "datediff": (2, 2), "greatest": (2, MOST_PARTS),
-    "least": (2, MOST_PARTS),
+    "least": (2, MOST_PARTS), "pmod": (2, 2),
 }  # fmt: skip
 
 
@@ -55,6 +56,10 @@ def plain(name: str, arguments: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
         return "case", (Computed("isnull", arguments[:1]), *arguments[:0:-1])
     if name == "nullif":
         return "case", (Computed("=", arguments), _NULL, arguments[0])
+    if name == "pmod":
+        rest = Computed("%", arguments)
+        lifted = Computed("%", (Computed("+", (rest, arguments[1])), arguments[1]))
+        return "case", (Computed("<", (rest, _whole(0))), lifted, rest)
     if name == "nanvl":
         return "case", (Computed("isnan", arguments[:1]), arguments[1], arguments[0])
     if name in ("case_of", "decode"):

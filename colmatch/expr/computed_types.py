@@ -28,7 +28,7 @@ from colmatch.expr.computed_rules import METHODS, Rules, plain
 from colmatch.lowering.floors import LiteralErrors, literal_floors
 from colmatch.lowering.forms import Kind
 from colmatch.options import Options
-from colmatch.schema import Column, Family, Schema, Shape, value_type
+from colmatch.schema import Column, Family, Schema, Shape, Type, value_type
 from colmatch.session import Session, time_zone
 
 _NUMBERS = (*INTEGERS, "float", "double")
@@ -94,7 +94,8 @@ class Typing(Rules):
             return value
         if name in ("cast", "try_cast"):
             return Computed(name, (self._normal(arguments[0]), _type_of_text(arguments[1])))
-        if name in ("entry", "element_at", "size"):
+        name = SYNONYMS.get(name, name)
+        if name in ("entry", "element_at", "map_contains_key", "size"):
             column = arguments[0]
             known = column.function == "column"
             return (
@@ -102,7 +103,7 @@ class Typing(Rules):
                 if known
                 else value
             )
-        name, arguments = plain(SYNONYMS.get(name, name), arguments)
+        name, arguments = plain(name, arguments)
         parts = [self._normal(argument) for argument in arguments]
         if name in (">", ">="):
             name = "<" if name == ">" else "<="
@@ -137,9 +138,7 @@ class Typing(Rules):
         if found.shape is not Shape.MAP or found.key is None or found.type is None:
             wanted = "a whole number" if found.shape is Shape.LIST else "a map or list before it"
             raise Refusal(f"column {found.name!r} is {found.arrow}: [...] needs {wanted}")
-        if (found.key.family is Family.STRING) is not isinstance(key, str):
-            wanted = "a string" if found.key.family is Family.STRING else "a whole number"
-            raise Refusal(f"the keys of {found.name!r} are {found.key}: write {wanted} in [...]")
+        _check_key(found, found.key, key, "in [...]")
         return ValueNode("entry", _type_of(found.arrow.item_type, found.name), (key, *found.path))
 
     def _element(self, column: Column, place: int) -> ValueNode:
@@ -156,6 +155,18 @@ class Typing(Rules):
         if not place:
             raise Refusal(f"element_at counts from 1: the first element of {found.name!r} has the place 1")
         return self._element(found, place - (place > 0))
+
+    def _contains_key(self, arguments: tuple[Computed, ...]) -> ValueNode:
+        column, key = arguments if len(arguments) == 2 else (_NO_COLUMN, _NO_COLUMN)
+        types = ("string", "int", "bigint")
+        if column.function != "column" or key.function != "literal" or key.arguments[0] not in types:
+            raise Refusal("map_contains_key takes a map and a literal, as in map_contains_key(attrs, 'colour')")
+        found = self._nested(column.arguments)
+        if found.shape is not Shape.MAP or found.key is None:
+            raise Refusal(f"map_contains_key needs a map column; {found.name!r} is {found.arrow}")
+        value = key.arguments[1] if key.arguments[0] == "string" else int(key.arguments[1])
+        _check_key(found, found.key, value, "for the key")
+        return ValueNode("map_contains_key", "boolean", (value, *found.path))
 
     def _size(self, column: Computed) -> ValueNode:
         if column.function != "column":
@@ -183,6 +194,8 @@ class Typing(Rules):
             return self._entry(*arguments)
         if name == "element_at":
             return self._element_at(arguments)
+        if name == "map_contains_key":
+            return self._contains_key(arguments)
         if name == "size":
             return self._size(arguments[0])
         if name == "null":
@@ -344,6 +357,13 @@ class Typing(Rules):
 def _tried(node: ValueNode) -> ValueNode:
     """A cast that is NULL where it fails, in either mode."""
     return node._replace(function="try_cast", arguments=(node.arguments[0], "", *node.arguments[2:]))
+
+
+def _check_key(column: Column, key: Type, value: str | int, where: str) -> None:
+    """Raises Refusal: a key is not of the type that the keys of a map have."""
+    if (key.family is Family.STRING) is not isinstance(value, str):
+        wanted = "a string" if key.family is Family.STRING else "a whole number"
+        raise Refusal(f"the keys of {column.name!r} are {key}: write {wanted} {where}")
 
 
 def _instead(column: Column) -> str:

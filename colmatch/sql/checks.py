@@ -7,7 +7,8 @@ from typing import Any
 from sqlglot import exp
 
 from colmatch.expr.ast import Refusal
-from colmatch.sql.literals import Reading
+from colmatch.expr.computed import PREFIX
+from colmatch.sql.literals import DOW, Reading
 from colmatch.sql.quotes import NO_COLUMN
 from colmatch.sql.split import dropped_escape, unescape
 
@@ -41,3 +42,18 @@ def check_pattern(node: exp.Expr, reading: Reading) -> None:
         raw = f"r{quote}{meant}{quote} or " if meant.isprintable() and quote not in meant else ""
         said = f"{escape} is {means} in a text, as in Spark: write {raw:.80}{written:.80} for the regular expression"
         raise Refusal(said, at)
+
+
+def check_weekday(subject: exp.Expr, operands: list[exp.Expr], reading: Reading) -> None:
+    """Raises Refusal where ``extract(dow FROM day)`` is compared with 0, which PostgreSQL has for
+    Sunday.
+    """
+    subject = bare(subject)
+    if type(subject) is not exp.Anonymous or subject.args["this"] != PREFIX + DOW:
+        return
+    for operand in map(bare, operands):
+        slot = int(operand.args["this"]) if type(operand) is exp.Literal else -1
+        values = reading.literals[slot] if slot >= 0 else []
+        if "0" in (values if isinstance(values, list) else [values]):
+            said = "extract(dow ...) is 1 for Sunday to 7 for Saturday, as in Spark, and never 0: write 1 for Sunday"
+            raise Refusal(said, reading.literal_at[slot])

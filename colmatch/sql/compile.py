@@ -326,6 +326,7 @@ def _agree(text: str, literals: list[Any], reading: Reading) -> bool:
     """Returns whether ``split`` has found the literals that are there, where they are."""
     return (
         not reading.checked
+        and not reading.alone
         and literals == reading.literals
         and [at for _, at in raw_literals(text)] == reading.literal_at
     )

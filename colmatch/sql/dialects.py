@@ -14,7 +14,7 @@ _REWRITTEN = (
     "isnull", "notnull", "extract", "element_at", "date_part", "datepart", "substr", "trim", "case", "::", "~",
 )  # fmt: skip
 _UNITS = {
-    "dow": "dayofweek", "doy": "dayofyear", "weeks": "week", "years": "year", "months": "month", "days": "day",
+    "dow": "dow", "doy": "dayofyear", "weeks": "week", "years": "year", "months": "month", "days": "day",
     "hours": "hour", "minutes": "minute", "seconds": "second",
 }  # fmt: skip  # of EXTRACT, beside the names of functions
 _QUOTED = (T.IDENTIFIER, T.STRING, T.RAW_STRING)
@@ -164,7 +164,7 @@ class _Rewriter:
 def _part(unit: str, token: Token) -> str:
     """Returns the function that takes a part of a date."""
     part = _UNITS.get(unit, unit)
-    if part not in PARTS:
+    if SYNONYMS.get(part, part) not in PARTS:
         name = token.text.lower()
         example = "extract(year FROM day)" if name == "extract" else f"{name}('year', day)"
         raise Refusal(f"{name} takes a part of a date, as in {example}: {', '.join(PARTS)}", token.start)

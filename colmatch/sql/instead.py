@@ -26,14 +26,14 @@ _FUNCTIONS = {
     "trunc": "write date_trunc('month', at), or CAST(price AS BIGINT) of a number",
     "to_number": "write CAST(name AS DOUBLE)",
     "convert": "write CAST(name AS type)",
-    "map_contains_key": "write attrs['k'] IS NOT NULL",
-    "map_keys": "write attrs['k'] IS NOT NULL",
+    "map_keys": "write map_contains_key(attrs, 'k')",
     "map_values": "name the entry, as in attrs['k'] = 'x'",
     "any": _SOME,
     "some": _SOME,
     "all": "write NOT array_contains(tags, 'x') for 'x' <> ALL(tags); other comparisons with all elements are not computed",
     "array_position": _ANY,
     "list_position": _ANY,
+    "st_dwithin": "write geo_within_radius(latitude, longitude, 48.86, 2.35, 5), in kilometres",
     "similar": "write RLIKE",
     "glob": "write LIKE",
     "position": "write instr(name, 'x')",
@@ -126,9 +126,19 @@ def of_function(name: str, names: frozenset[str]) -> str:
     if subject and method.lower() in {*names, *VALUES}:
         known = f"write {method}({subject}) or {method}({subject}, ...)"
     if known is None:
-        near = difflib.get_close_matches(name.lower(), [*names, *VALUES, *SPECIAL], n=2, cutoff=0.75)
+        near = _mistyped(name.lower(), [*names, *VALUES, *SPECIAL])
         known = f"did you mean {' or '.join(map(repr, near))}?" if near else _COLUMN
     return f"function {shown(name)} is not supported: {known}"
+
+
+def _mistyped(word: str, names: list[str]) -> list[str]:
+    """Returns names that are a word with an error in it: list_sum is none of list_has."""
+    alike = difflib.get_close_matches(word, names, n=4, cutoff=0.75)
+
+    def is_error(name: str) -> bool:
+        return sorted(name) == sorted(word) or difflib.SequenceMatcher(None, word, name).ratio() >= 0.85
+
+    return list(filter(is_error, alike))[:2]
 
 
 def of_column(name: str) -> str | None:

@@ -32,6 +32,7 @@ _SUFFIXES = {
     T.BIGINT: (Kind.INT, 2**63), T.INT: (Kind.INT, 2**31), T.SMALLINT: (Kind.INT, 2**15), T.TINYINT: (Kind.INT, 2**7),
     T.DOUBLE: (Kind.DOUBLE, 0), T.FLOAT: (Kind.DOUBLE, 0), T.DECIMAL: (Kind.DECIMAL, 0),
 }  # fmt: skip
+DOW = "dow"  # what extract(dow FROM day) is called
 NUMBERS = [str(i) for i in range(1024)]
 _NUMBER = re.compile(r"(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")  # the tokenizer takes 1e for one, too
 _DOUBLES = re.compile(
@@ -58,6 +59,7 @@ class Reading:
     start: tuple[str, int] | None = None
     depth: int = 0
     negated: bool = False  # a NOT stands behind a subject, as in a NOT IN (1)
+    alone: bool = False  # texts of its shape are read one by one, since one may be an error
     computed: bool = False  # it may have computed values, which literals are a part of
     checked: bool = False  # a literal was checked, or changed: texts that differ in it are read one by one
     baked: dict[int, None] = field(default_factory=dict)  # their slots, once it is parsed

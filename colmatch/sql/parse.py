@@ -22,7 +22,7 @@ from colmatch.expr.computed import comparison
 from colmatch.expr.shared import SharedNodes
 from colmatch.lowering.forms import Kind, Operand
 from colmatch.sql.calls import parsed_call
-from colmatch.sql.checks import bare, check_no_column, check_pattern
+from colmatch.sql.checks import bare, check_no_column, check_pattern, check_weekday
 from colmatch.sql.computed import ComputedReader, choice_of, chosen, function_of, is_computed, is_condition
 from colmatch.sql.literals import ALLOWED, Reading
 from colmatch.sql.nots import RANGES, counted, doubled
@@ -313,6 +313,7 @@ class Parser:
             return Not(constant) if negated else constant
         if type(right) not in LITERALS:
             return self._between_two(verb, left, right, negated, reading)
+        check_weekday(left, [right], reading)
         found = self.nodes.predicate(verb, self._named(left, reading), (self._single(right, reading),))
         return Not(found) if negated else found
 
@@ -362,6 +363,8 @@ class Parser:
     def _test(self, verb: Verb, subject: exp.Expr, operands: list[exp.Expr], reading: Reading) -> Predicate:
         if verb is Verb.RLIKE:
             check_pattern(operands[0], reading)
+        if verb is Verb.IN:
+            check_weekday(subject, operands, reading)
         return self.nodes.predicate(
             verb, self._named(subject, reading), tuple([self._single(o, reading) for o in operands])
         )

@@ -171,7 +171,7 @@ class PhraseBook:
             reading = self._parser.read(alone)
             tree = self._parser.parse(reading)
             given = _given(list(_literals(phrases, phrase, data, cut)), reading)
-            if reading.joined or given is None or len(given) > MOST_LITERALS:
+            if reading.joined or reading.alone or given is None or len(given) > MOST_LITERALS:
                 return None
             baked = sum(1 << slot for slot in map(given.__getitem__, reading.baked) if isinstance(slot, int))
             if baked & ~self._baked.get(shape, 0):

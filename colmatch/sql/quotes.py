@@ -101,13 +101,12 @@ class Quotes:
 
 
 def _by_tokens(text: str) -> str:
+    from sqlglot.dialects.spark import Spark
     from sqlglot.errors import TokenError
     from sqlglot.tokenizer_core import TokenType
 
-    from colmatch.sql.tokens import SPARK
-
     try:
-        tokens = SPARK.tokenize(text)
+        tokens = Spark().tokenize(text)
     except (TokenError, TypeError, ValueError, AttributeError, LookupError, AssertionError):
         return text  # its reader says what is wrong
     found = list(text)

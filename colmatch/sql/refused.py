@@ -93,10 +93,21 @@ def syntax_refusal(error: ParseError, reading: Reading) -> Refusal:
     if i and tokens[i - 1].token_type in ENDS and token.token_type in _OPERANDS and word.replace("_", "a").isalnum():
         left = reading.text[tokens[i - 1].start : tokens[i - 1].end + 1]
         return Refusal(f"{shown(word)} follows {shown(left)}: write AND, OR or an operator between them", token.start)
-    instead = "a comma stands between arguments, and in lists: write 1000 for 1,000" if word == "," else of_word(word)
+    instead = _without_comma(reading, i) if word == "," else of_word(word)
     return Refusal(
         f"{shown(word)} is not expected here{f'; {ALLOWED}' if instead is None else f': {instead}'}", token.start
     )
+
+
+def _without_comma(reading: Reading, i: int) -> str:
+    """Returns what to write for a number with a comma, which is token i."""
+    said = "a comma stands between arguments, and in lists"
+    if 0 < i < len(reading.tokens) - 1:
+        before, after = (reading.text[token.start : token.end + 1] for token in reading.tokens[i - 1 : i + 2 : 2])
+        if before.isdigit() and after.isdigit():
+            point = "" if len(after) == 3 else "."
+            return f"{said}: write {before}{point}{after} for {before},{after}"
+    return f"{said}: write 1000 for 1,000 and 1.5 for 1,5"
 
 
 def _blamed(message: str, columns: list[tuple[str, ...]]) -> tuple[str, ...]:

@@ -28,7 +28,7 @@ from colmatch.expr.computed import FUNCTIONS as VALUES
 from colmatch.lowering.forms import Kind
 from colmatch.sql.dialects import rewritten
 from colmatch.sql.instead import of_function, of_word
-from colmatch.sql.literals import ALLOWED, ENDS, NUMBERS, LiteralReader, Reading
+from colmatch.sql.literals import ALLOWED, DOW, ENDS, NUMBERS, LiteralReader, Reading
 from colmatch.sql.quotes import Quotes
 
 T = TokenType
@@ -267,6 +267,9 @@ class _TokenReader(LiteralReader):
             raise Refusal(of_function(".".join(path), _NAMES), token.start)
         key: str | int | None = None
         if kind is T.L_BRACKET:
+            if token.token_type is not T.IDENTIFIER and token.text.upper() == "ARRAY":
+                said = "write array('a', 'b'); x = ANY(ARRAY['a', 'b']) is written x IN ('a', 'b')"
+                raise Refusal(f"'ARRAY[' is not expected here: {said}", token.start)
             key, j = self._key(j)
             after = raw[j] if j < end else None
             if after is not None and after.token_type in (T.L_BRACKET, T.DOT):
@@ -322,6 +325,7 @@ class _TokenReader(LiteralReader):
             raise Refusal(_STARTS[name.upper()], token.start)
         if plain and (name in VALUES or name in SPECIAL):
             self.reading.computed |= name in VALUES
+            self.reading.alone |= name == DOW
             token.token_type, token.text = T.VAR, PREFIX + name if name in VALUES else name
             self.reading.tokens.append(token)
             return i + 1
@@ -409,7 +413,7 @@ class _TokenReader(LiteralReader):
             raise Refusal(f"'->' is not expected here: {of_word('->>')}", token.start)
         if kind is T.SEMICOLON:
             raise Refusal("one expression is needed, not several statements: take the ';' out", token.start)
-        instead = of_word(text)
+        instead = of_word("->>" if kind is T.COLON and before in ENDS else text)  # a path into JSON, or a parameter
         if kind in (T.PIPE, T.AMP, T.CARET, T.TILDE, T.DAMP):
             raise Refusal(f"operator {text!r} is not supported: {instead}", token.start)
         raise Refusal(

@@ -268,3 +268,10 @@ def test_an_error_of_two_parts_is_told_as_a_sentence() -> None:
     said = r"cannot be read.*: Expected bytes, got a 'int' object: Conversion failed for column s$"
     with pytest.raises(cm.EventError, match=said):
         matcher().match(Mixed())  # type: ignore[arg-type]
+
+
+def test_a_name_with_a_dot_is_told_to_stand_in_backquotes() -> None:
+    schema = {"destination.port": "int", "user": "struct<age:int>"}
+    with pytest.raises(cm.ExpressionError, match="has a dot in its name, so write `destination.port`"):
+        cm.Matcher.build({1: "destination.port = 1"}, schema)
+    assert cm.Matcher.build({1: "`destination.port` = 1 AND user.age > 3"}, schema)
