@@ -103,7 +103,7 @@ def build(preds: Predicates, codes: Codes, sample: Sample | None, settings: Any)
         index = _built(index, preds, codes, work)
     else:
         index = _signed(_entered(index, preds, codes, work, count), preds)
-    return (index if len(codes.label) else _with_room(trimmed(index))), preds
+    return (index if len(codes.label) else _with_room(trimmed(index, codes))), preds
 
 
 def _built(index: PSTBloom, preds: Predicates, codes: Codes, work: Work) -> PSTBloom:

@@ -97,7 +97,7 @@ def build(preds: Predicates, codes: Codes, sample: Sample | None, settings: Any)
     index, preds, work = ordered(index, preds, codes, _work(index, preds, 0, count), choose_all)
     grow = _built if settings.construction == "bulk" else _entered
     index = grow(index, preds, codes, work, count)
-    return (index if len(codes.label) else _trimmed(index)), preds
+    return (index if len(codes.label) else _trimmed(index, codes)), preds
 
 
 def _built(index: PSTHash, preds: Predicates, codes: Codes, work: Work, count: int) -> PSTHash:
@@ -168,8 +168,8 @@ def _entered(index: PSTHash, preds: Predicates, codes: Codes, work: Work, end: i
     return index
 
 
-def _trimmed(index: PSTHash) -> PSTHash:
-    index = trimmed(index, bucket=int(index.state[psh.BUCKETS]))
+def _trimmed(index: PSTHash, codes: Codes) -> PSTHash:
+    index = trimmed(index, codes, bucket=int(index.state[psh.BUCKETS]))
     size = 1 << max(int(2 * index.state[psh.SLOTS]).bit_length(), 4)
     if size < len(index.slot):
         index = index._replace(slot=np.zeros(size, np.uint32))

@@ -113,7 +113,6 @@ def ordered(
         order, probe = np.argsort(key, kind="stable").astype(np.uint32), np.empty_like(index.probe)
         reorder_probes(preds.first, order, index.probe, probe)
         preds, index, work = take(preds, order), index._replace(probe=probe), work._replace(next=work.next[order])
-        index = index._replace(**window_of(None, codes))  # no access predicate is chosen any more
     return index, freeze(preds), work
 
 
@@ -138,9 +137,13 @@ def with_spaces(index: Tables, preds: Predicates, codes: Codes) -> tuple[Tables,
     return index, row
 
 
-def trimmed(index: Tables, **used: int) -> Tables:
-    """Without rows that are not used. Of other arrays that are named, so many are left."""
+def trimmed(index: Tables, codes: Codes, **used: int) -> Tables:
+    """Without rows that are not used, and without a window: no access predicate is chosen any more.
+
+    Of other arrays that are named, so many are left.
+    """
     tables = {"inner": ps.INNERS, "cut": ps.CUTS, "key": ps.CUTS, "space": ps.SPACES, "entry": ps.ENTRIES}
     used |= {name: int(index.state[at]) for name, at in tables.items()}
     longer = {name: size for name, size in used.items() if size < len(getattr(index, name))}
-    return index._replace(**{name: getattr(index, name)[:size].copy() for name, size in longer.items()})  # type: ignore[no-any-return]
+    shorter = {name: getattr(index, name)[:size].copy() for name, size in longer.items()}
+    return index._replace(**shorter, **window_of(None, codes))  # type: ignore[no-any-return]

@@ -54,6 +54,23 @@ def test_a_sample_counts_while_a_segment_grows(kind: str, step: int) -> None:
 
 
 @EACH
+@pytest.mark.parametrize("way", ["built", "compacted"])
+def test_a_sample_counts_when_a_segment_is_frozen(kind: str, way: str) -> None:
+    texts = [f"a{i % 10} = {i % 3} AND b = {1 + i % 2}" for i in range(COUNT)]
+    seen, read = events(**{f"a{i}": 1 for i in range(10)}), []
+    for sample in (seen, None):
+        if way == "built":
+            index = cm.index(kind, construction="dynamic", **SETTINGS[kind])
+            matcher = cm.Matcher.build(dict(enumerate(texts)), SCHEMA, index=index, options=OPTIONS, sample=sample)
+        else:
+            matcher = grown(kind, texts, COUNT, sample)
+            matcher.compact()
+        assert not isinstance(inside.segment(matcher), GrowingSegment)
+        read.append(matcher.counters(seen.slice(0, 1))["conjunctions"])
+    assert read[0] <= 0.1 * COUNT < 0.25 * COUNT < read[1], read
+
+
+@EACH
 def test_what_comes_later_counts_too(kind: str) -> None:
     """The first subscriptions do not use ``b``; all others do, and all events have it."""
     texts = ["a9 = 7"] + [f"a{i % 5} = {i} AND b BETWEEN 1 AND 99" for i in range(COUNT)]
