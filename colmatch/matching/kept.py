@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from colmatch.arguments import members, text
+from colmatch.arrays.ranges import ranges_of
 from colmatch.errors import EventError, OptionError, near, shown
 from colmatch.events.gather import meant
 from colmatch.incoming import values_of, without_runs
@@ -94,3 +98,20 @@ def kept_fields(keep: object, events: pa.Schema, result: Sequence[str], given: S
         if times > 1:
             raise OptionError(f"keep has {name!r} {times} times")
     return fields
+
+
+def bytes_of(column: pa.Array) -> NDArray[np.int64]:
+    """Returns about how many bytes each row takes of a column that rows are taken from."""
+    types, type, count = pa.types, column.type, len(column)
+    if types.is_string(type) or types.is_binary(type) or types.is_large_string(type) or types.is_large_binary(type):
+        length: NDArray[np.int64] = pc.fill_null(pc.binary_length(column), 0).to_numpy(zero_copy_only=False)
+        return length.astype(np.int64)
+    if types.is_struct(type):
+        return sum((bytes_of(column.field(i)) for i in range(type.num_fields)), np.zeros(count, np.int64))
+    if types.is_map(type) or types.is_list(type) or types.is_large_list(type):
+        inner = [column.keys, column.items] if types.is_map(type) else [column.values]
+        before = ranges_of(sum(map(bytes_of, inner), np.zeros(len(inner[0]), np.int64)))
+        offset = column.offsets.to_numpy().astype(np.int64)
+        size: NDArray[np.int64] = before[offset[1:]] - before[offset[:-1]]
+        return size
+    return np.full(count, column.nbytes // max(count, 1) + 1, np.int64)

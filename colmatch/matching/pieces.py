@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from colmatch.arrays.ranges import ranges_of
 from colmatch.arrays.recycled import Recycled
 from colmatch.errors import SubscriptionError
 from colmatch.events.required import Lacks, lacks_table
 from colmatch.kernels import sink
 from colmatch.kernels._jit import entry
-from colmatch.matching.kept import taken_from
+from colmatch.matching.kept import bytes_of, taken_from
 
-BYTES_MOST = 64 << 20  # of kept columns in one batch of results, as far as their mean tells
+BYTES_MOST = 64 << 20  # of a batch of results with kept columns
+IDS_MOST = 1 << 30  # of a batch of results without: Arrow's strings have 2 GB at most
 
 
 class Piece(NamedTuple):
@@ -46,28 +49,54 @@ class Piece(NamedTuple):
             columns += [column.take(rows) for column in self.beside]
         return pa.RecordBatch.from_arrays(columns, schema=schema)
 
-    def with_kept(self, rows: pa.RecordBatch, keep: tuple[pa.Field, ...]) -> Iterator[Piece]:
-        """Yields parts of the piece, with the columns that are kept: bounded, since a pair repeats
-        what its event has.
+    def parts(self, rows: pa.RecordBatch, keep: tuple[pa.Field, ...], whole_rows: bool) -> Iterator[Piece]:
+        """Yields parts of the piece, with the columns that are kept, each of bounded size.
+
+        A pair repeats what its event has, and an id that is a string as often as it matches.
 
         rows : those of the piece
         keep : fields of the result
+        whole_rows : all pairs of a row are to be in one part
         """
+        if not keep and self.names is None:
+            yield self
+            return
         columns = [taken_from(rows.column(field.name), field.type) for field in keep]
-        width = sum(column.nbytes for column in columns) // max(rows.num_rows, 1)
-        most, pairs = max(BYTES_MOST // max(width, 1), 1), len(self.id)
-        for start in range(0, max(pairs, 1), most):
-            stop = min(start + most, pairs)
-            low = max(int(np.searchsorted(self.place, start, "right")) - 1, 0) if start else 0
-            high = int(np.searchsorted(self.place, stop, "left")) if stop < pairs else rows.num_rows
+        size = self._sizes(columns)
+        most = BYTES_MOST if keep else IDS_MOST
+        if int(size.sum()) <= most:
+            yield self._replace(beside=tuple(columns))
+            return
+        before = ranges_of(size)  # bytes of the pairs before each one
+        cut = _cut(before[self.place] if whole_rows else before, most)
+        for start, stop in pairwise(cut):
+            if whole_rows:
+                low, high, start, stop = start, stop, int(self.place[start]), int(self.place[stop])
+            else:
+                low = max(int(np.searchsorted(self.place, start, "right")) - 1, 0) if start else 0
+                high = int(np.searchsorted(self.place, stop, "left")) if stop < len(size) else rows.num_rows
             yield self._replace(
                 first=self.first + low,
                 place=np.clip(self.place[low : high + 1], start, stop) - start,
                 id=self.id[start:stop],
                 score=None if self.score is None else self.score[start:stop],
-                lacks=None if start else self.lacks,
+                lacks=None if low else self.lacks,
                 beside=tuple(column.slice(low, high - low) for column in columns),
             )
+
+    def _sizes(self, columns: list[pa.Array]) -> NDArray[np.int64]:
+        """Returns how many bytes each pair takes: its id, and what is kept of its event."""
+        if self.names is None or not len(self.id):
+            size = np.full(len(self.id), 8, np.int64)
+        else:
+            width = np.int64 if pa.types.is_large_string(self.names.type) else np.int32
+            offset = np.frombuffer(
+                self.names.buffers()[1], width, len(self.names) + 1, self.names.offset * width().nbytes
+            )
+            size = offset[self.id + 1].astype(np.int64) - offset[self.id]
+        for column in columns:
+            size += np.repeat(bytes_of(column), np.diff(self.place))
+        return size
 
     def pairs_and_lacks(self, schema: pa.Schema) -> tuple[pa.RecordBatch, pa.RecordBatch]:
         """Returns the pairs, and the events that lack a required column."""
@@ -110,3 +139,15 @@ class Piece(NamedTuple):
         raise SubscriptionError(
             f"the matcher was empty when matching began, with {type} ids, and got {ids.type} ids since: match again"
         )
+
+
+def _cut(before: NDArray[np.int64], most: int) -> list[int]:
+    """Returns where pairs, or rows, are cut into parts of so many bytes, or of one each.
+
+    before : bytes of those before each one, and of all
+    """
+    cut = [0]
+    while cut[-1] < len(before) - 1:
+        last = int(np.searchsorted(before, before[cut[-1]] + most, "right")) - 1
+        cut.append(max(last, cut[-1] + 1))
+    return cut

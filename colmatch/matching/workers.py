@@ -50,6 +50,7 @@ class MatchTask(Generic[Result]):
     wanted: int  # of each row, as ``kernels/sink.py`` says
     form: Callable[[Piece], Result]  # of each piece of what was found
     topk: TopK | None = None  # None for all matches
+    whole_rows: bool = False  # all pairs of a row are wanted at once
     numbers: bool = False  # pieces are to have numbers of subscriptions in place of ids, in any order
 
     @property
@@ -71,11 +72,8 @@ class MatchTask(Generic[Result]):
 
     def formed(self, piece: Piece, batch: pa.RecordBatch, offset: int) -> Iterator[Result]:
         """Yields a piece of a batch as the caller wants it."""
-        if not self.request.keep:
-            yield self.form(piece)
-            return
         rows = batch.slice(piece.first - offset, len(piece.place) - 1)
-        yield from map(self.form, piece.with_kept(rows, self.request.keep))
+        yield from map(self.form, piece.parts(rows, self.request.keep, self.whole_rows))
 
     def pieces(self, worker: Worker, batch: pa.RecordBatch, version: Version, offset: int) -> Iterator[Piece]:
         """Yields what is found in a batch, as it comes."""
@@ -165,7 +163,7 @@ class Workers:
 
     def lists(self, events: Any, type: pa.DataType, request: MatchRequest) -> Iterator[pa.ListArray]:
         """Yields the ids that match each event, one list a row, of the type that they have."""
-        return self.run(events, MatchTask(self, request, PAIRS, lambda piece: piece.lists(type)))
+        return self.run(events, MatchTask(self, request, PAIRS, lambda piece: piece.lists(type), whole_rows=True))
 
     def best(self, events: Any, topk: TopK, request: MatchRequest, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         """Yields the best matches of each event, as ``Matcher.match_topk_batches`` does."""
