@@ -10,6 +10,7 @@ import click
 
 from colmatch.cli.options import format_option, index_option, set_option
 from colmatch.cli.shell import say
+from colmatch.errors import ColmatchError
 
 if TYPE_CHECKING:
     from colmatch.errors import Rejected
@@ -132,8 +133,9 @@ def build(
         missing=missing,
         progress=sys.stderr.isatty(),
     )
-    matcher.save(index_path)
     bad = [*bad, *matcher.rejected]
+    if len(matcher) or not bad:
+        matcher.save(index_path)
     if rejected_path:
         _write_rejected(rejected_path, bad)
     else:
@@ -142,6 +144,8 @@ def build(
             say(f"rejected {one.id!r}: {' '.join(one.message.split())}{place}")
         if len(bad) > 10:
             say(f"and {len(bad) - 10:,} more; --rejected FILE keeps them all")
+    if bad and not len(matcher):
+        raise ColmatchError(f"no subscription is left: all {len(bad):,} were rejected, and nothing is saved")
     left_out = f", {len(bad):,} rejected" if bad else ""
     say(f"{len(matcher):,} subscriptions{left_out}, index {matcher.index}, saved as {index_path}")
 

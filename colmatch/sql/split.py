@@ -96,14 +96,16 @@ def unescape(raw: str) -> str:
 # A backslash that may be dropped: it is before none of the characters that it gives a meaning to.
 # Python and RE2 read this.
 ODD_ESCAPE = r"""(?:^|[^\\])(?:\\\\)*\\[^\\'"nrt%_]"""
+REGEX_WORDS = "(?i)rlike|regexp|~"
 _has_odd_escape = re.compile(ODD_ESCAPE, re.DOTALL).search
+_has_regex = re.compile(REGEX_WORDS).search
 _KEPT = frozenset("\\'\"nrt%_0")
 _LITERALS = re.compile(r"""\s*('(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.|"")*")""", re.DOTALL)
 
 
 def has_odd_escape(text: str) -> bool:
-    """Says whether a text has a backslash that Spark may drop."""
-    return "\\" in text and _has_odd_escape(text) is not None
+    """Says whether a text may have a regular expression with a backslash that Spark drops."""
+    return "\\" in text and _has_odd_escape(text) is not None and _has_regex(text) is not None
 
 
 def dropped_escape(text: str, at: int) -> tuple[str, str] | None:

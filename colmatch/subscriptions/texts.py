@@ -28,7 +28,7 @@ from colmatch.lowering.lower import Lowering, Programs
 from colmatch.sql.compile import Compiler
 from colmatch.sql.literals import Reading
 from colmatch.sql.phrases import PhraseBook
-from colmatch.sql.split import ODD_ESCAPE
+from colmatch.sql.split import ODD_ESCAPE, REGEX_WORDS
 
 I64 = NDArray[np.int64]
 Arrays = TypeVar("Arrays", Cut, Made, assemble.Nodes)
@@ -120,7 +120,8 @@ class TextReader:
         offset, data = texts_of(texts)
         left |= missing | (np.diff(offset) > self._most)
         if len(data) and (data == _BACKSLASH).any():
-            left |= pc.match_substring_regex(texts, ODD_ESCAPE).to_numpy(zero_copy_only=False)
+            is_odd = pc.match_substring_regex(texts, ODD_ESCAPE), pc.match_substring_regex(texts, REGEX_WORDS)
+            left |= pc.and_(*is_odd).to_numpy(zero_copy_only=False)
         found = self._cut(data, offset, left)
         while self._book.learn(data, found):
             found = self._cut(data, offset, left)

@@ -100,6 +100,11 @@ def sets_for(expressions: Sequence[Translated]) -> list[HyperscanSet]:
     return [made, *near]
 
 
+def _digest(path: Path, data: bytes) -> bytes:
+    """Returns what a file begins with: it belongs to the expressions that its name is made of."""
+    return hashlib.sha256(path.name.encode() + data).digest()
+
+
 class HyperscanSet:
     """Expressions that are compiled in the background, and then run by any number of threads.
 
@@ -198,8 +203,8 @@ class HyperscanSet:
             if path is None or not path.exists():
                 return False
             data = path.read_bytes()
-            if hashlib.sha256(data[DIGEST:]).digest() != data[:DIGEST]:
-                raise ValueError("the file is spoilt")
+            if _digest(path, data[DIGEST:]) != data[:DIGEST]:
+                raise ValueError("the file is spoilt, or of other expressions")
             os.utime(path)  # those not used for long are dropped
             with np.load(io.BytesIO(data[DIGEST:]), allow_pickle=False) as file:
                 parts = {int(name): file[name].tobytes() for name in file.files if name != TAKEN}
@@ -220,7 +225,7 @@ class HyperscanSet:
         np.savez(data, allow_pickle=False, **{TAKEN: np.array(taken, np.int64)}, **parts)
         try:
             _folders.make(path.parent)
-            _folders.write(path, hashlib.sha256(data.getvalue()).digest() + data.getvalue())
+            _folders.write(path, _digest(path, data.getvalue()) + data.getvalue())
             for old in sorted(path.parent.glob(f"*{SUFFIX}"), key=lambda file: file.stat().st_mtime)[:-FILES_KEPT]:
                 old.unlink(missing_ok=True)
         except OSError as error:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from shell import EVENTS, PAIRS, SCHEMA, SUBS, an_index, fails, pairs, run, subscriptions, write
+from shell import EVENTS, PAIRS, SCHEMA, SUBS, an_index, fails, invoke, pairs, run, subscriptions, write
 
 import colmatch as cm
 from colmatch.cli import options
@@ -148,6 +148,20 @@ def test_a_bad_expression_is_shown_with_its_place(tmp_path: Path) -> None:
     assert "subscription 5" in says
     assert "line 2, column 2" in says
     assert not (tmp_path / "i").exists()
+
+
+def test_a_load_in_which_all_is_wrong(tmp_path: Path) -> None:
+    (tmp_path / "subs.csv").write_text("id,expression\n1,nope = 1\n2,a ==\n")
+    out = tmp_path / "i"
+    build = ["build", tmp_path / "subs.csv", "--schema", "a bigint", "-o", out]
+    result = invoke(*build, "--errors", "collect")
+    assert result.exit_code == 1 and "rejected 1: unknown attribute 'nope'" in result.stderr
+    assert "error: no subscription is left: all 2 were rejected, and nothing is saved" in result.stderr
+    assert "no subscription is left" in fails(*build, "--rejected", tmp_path / "bad.csv")
+    assert not out.exists() and len((tmp_path / "bad.csv").read_text().splitlines()) == 3
+    (tmp_path / "subs.csv").write_text("id,expression\n")
+    run(*build, "--errors", "collect")
+    assert out.exists()
 
 
 def test_bad_expressions_are_collected(tmp_path: Path) -> None:

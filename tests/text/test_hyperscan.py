@@ -265,6 +265,19 @@ def test_files_of_other_sets(monkeypatch: pytest.MonkeyPatch, folder: Path) -> N
     assert other._thread and other.wait()
 
 
+def test_the_file_of_another_set_is_not_used(folder: Path) -> None:
+    """Its bytes are whole, but its matches are those of other expressions."""
+    assert HyperscanSet(translated("xyz", "b")).wait()
+    (other,) = folder.iterdir()
+    made = HyperscanSet(translated(*SEVERAL))
+    assert made.wait()
+    (file,) = set(folder.iterdir()) - {other}
+    file.write_bytes(other.read_bytes())
+    again = HyperscanSet(translated(*SEVERAL))
+    assert again._thread and again.wait()
+    assert again.scan([b"aab"])[1].tolist() == [0]
+
+
 def test_a_folder_that_others_can_write_is_not_used(folder: Path) -> None:
     folder.mkdir()
     folder.chmod(0o777)
