@@ -159,9 +159,6 @@ def test_a_load_in_which_all_is_wrong(tmp_path: Path) -> None:
     assert "error: no subscription is left: all 2 were rejected, and nothing is saved" in result.stderr
     assert "no subscription is left" in fails(*build, "--rejected", tmp_path / "bad.csv")
     assert not out.exists() and len((tmp_path / "bad.csv").read_text().splitlines()) == 3
-    (tmp_path / "subs.csv").write_text("id,expression\n")
-    run(*build, "--errors", "collect")
-    assert out.exists()
 
 
 def test_bad_expressions_are_collected(tmp_path: Path) -> None:
