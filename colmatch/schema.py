@@ -305,11 +305,6 @@ class Schema:
             visit((field.name,), field.type)
         return found
 
-    @property
-    def paths(self) -> Iterable[tuple[str, ...]]:
-        """Names of columns and of fields in structs, each with the names around it."""
-        return self._columns
-
     @cached_property
     def _folded(self) -> dict[tuple[str, ...], list[tuple[str, ...]]]:
         folded: dict[tuple[str, ...], list[tuple[str, ...]]] = {}
@@ -353,6 +348,11 @@ class Schema:
         if len(path) > 1 and path[:1] not in self._columns and path[1:] in self._columns:  # behind the name of a table
             raise SchemaError(f"unknown attribute {name!r}: did you mean {'.'.join(path[1:])!r}?")
         raise SchemaError(f"unknown attribute {name!r}: {near(name, names, 'the schema')}")
+
+
+def column_paths(schema: Schema) -> Iterable[tuple[str, ...]]:
+    """Returns names of columns and of fields in structs, each with the names around it."""
+    return schema._columns
 
 
 def _check_depth(schema: pa.Schema) -> None:

@@ -108,7 +108,8 @@ def _wrapped(whole: Any) -> Any:
     """Returns whole decimals without what is beyond 64 bits."""
     if isinstance(whole, pa.Scalar):
         return _wrapped(pa.array([whole.as_py()], whole.type))[0]
-    inside = pc.and_(pc.greater_equal(whole, _LEAST), pc.less_equal(whole, _MOST))
+    least, most = (pa.scalar(Decimal(end), pa.decimal128(38, 0)) for end in (-(2**63), 2**63 - 1))
+    inside = pc.and_(pc.greater_equal(whole, least), pc.less_equal(whole, most))
     large = np.flatnonzero(pc.invert(pc.fill_null(inside, True)).to_numpy(zero_copy_only=False))
     if not len(large):
         return whole
@@ -116,9 +117,6 @@ def _wrapped(whole: Any) -> Any:
     mask = np.zeros(len(whole), np.bool_)
     mask[large] = True
     return pc.replace_with_mask(whole, pa.array(mask), pa.array(values, whole.type))
-
-
-_LEAST, _MOST = (pa.scalar(Decimal(end), pa.decimal128(38, 0)) for end in (-(2**63), 2**63 - 1))
 
 
 def with_another_digit(values: Any) -> Any:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from colmatch.arrays.ranges import ranges_of
 from colmatch.arrays.recycled import Recycled
 from colmatch.errors import SubscriptionError
+from colmatch.events.reader import texts_of
 from colmatch.events.required import Lacks, lacks_table
 from colmatch.kernels import sink
 from colmatch.kernels._jit import entry
@@ -58,7 +59,8 @@ class Piece(NamedTuple):
         keep : fields of the result
         whole_rows : all pairs of a row are to be in one part
         """
-        if not keep and self.names is None:
+        has_texts = self.names is not None and pa.types.is_string(self.names.type)
+        if not keep and not has_texts:
             yield self
             return
         columns = [taken_from(rows.column(field.name), field.type) for field in keep]
@@ -86,13 +88,10 @@ class Piece(NamedTuple):
 
     def _sizes(self, columns: list[pa.Array]) -> NDArray[np.int64]:
         """Returns how many bytes each pair takes: its id, and what is kept of its event."""
-        if self.names is None or not len(self.id):
+        if self.names is None or not pa.types.is_string(self.names.type) or not len(self.id):
             size = np.full(len(self.id), 8, np.int64)
         else:
-            width = np.int64 if pa.types.is_large_string(self.names.type) else np.int32
-            offset = np.frombuffer(
-                self.names.buffers()[1], width, len(self.names) + 1, self.names.offset * width().nbytes
-            )
+            offset, _ = texts_of(self.names)
             size = offset[self.id + 1].astype(np.int64) - offset[self.id]
         for column in columns:
             size += np.repeat(bytes_of(column), np.diff(self.place))

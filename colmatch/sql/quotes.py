@@ -7,7 +7,6 @@ the column in PostgreSQL, DuckDB or Snowflake.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -17,9 +16,7 @@ from numpy.typing import NDArray
 from colmatch.errors import shown
 from colmatch.expr.ast import Refusal
 from colmatch.kernels._forks import cached_property
-
-if TYPE_CHECKING:
-    from colmatch.schema import Schema
+from colmatch.schema import Schema, column_paths
 
 # What stands before a name, and the name. Texts with backslashes or comments are left to tokens.
 _BEFORE_NAME = r"""((?:[^"'`]|'[^']*'|`[^`]*`)*)"([^"`]+)\""""
@@ -50,7 +47,7 @@ class Quotes:
         """Names of columns in lower case, those of fields with their path."""
         if self._schema is None or self.names:
             return frozenset()
-        return frozenset(".".join(path).lower() for path in self._schema.paths)
+        return frozenset(".".join(path).lower() for path in column_paths(self._schema))
 
     def is_column(self, text: str) -> bool:
         """Says whether a text is the name of a column."""

@@ -190,7 +190,7 @@ def test_what_is_computed_of_literals_alone_is_computed_once(monkeypatch: pytest
     [
         ("n > cast(concat('x', 'y') AS bigint)", True),
         ("n + coalesce(cast('x' AS int), 1) > 3", True),
-        ("n > 1 OR cast(99999999999999999999BD AS int) > 5", False),
+        ("n > 1 OR cast(99999999999999999999BD AS int) > 2000000000", True),
     ],
 )
 def test_literals_that_cannot_be_computed_are_refused_with_the_expression(text: str, ansi: bool) -> None:
