@@ -35,6 +35,11 @@ class Piece(NamedTuple):
     lacks: Lacks | None = None  # of the batch, in its first piece
     beside: tuple[pa.Array, ...] = ()  # (rows) columns that are kept, of these rows
 
+    @property
+    def has_texts(self) -> bool:
+        """Says whether the ids of pairs are strings, each as long as it is."""
+        return self.names is not None and pa.types.is_string(self.names.type)
+
     def pairs(self, schema: pa.Schema) -> pa.RecordBatch:
         """Returns the event number and the id of each pair, as ``schema`` calls them.
 
@@ -59,8 +64,7 @@ class Piece(NamedTuple):
         keep : fields of the result
         whole_rows : all pairs of a row are to be in one part
         """
-        has_texts = self.names is not None and pa.types.is_string(self.names.type)
-        if not keep and not has_texts:
+        if not keep and not self.has_texts:
             yield self
             return
         columns = [taken_from(rows.column(field.name), field.type) for field in keep]
@@ -88,9 +92,8 @@ class Piece(NamedTuple):
 
     def _sizes(self, columns: list[pa.Array]) -> NDArray[np.int64]:
         """Returns how many bytes each pair takes: its id, and what is kept of its event."""
-        if self.names is None or not pa.types.is_string(self.names.type) or not len(self.id):
-            size = np.full(len(self.id), 8, np.int64)
-        else:
+        size = np.full(len(self.id), 8, np.int64)
+        if self.has_texts and len(self.id):
             offset, _ = texts_of(self.names)
             size = offset[self.id + 1].astype(np.int64) - offset[self.id]
         for column in columns:
