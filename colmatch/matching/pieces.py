@@ -64,7 +64,7 @@ class Piece(NamedTuple):
         keep : fields of the result
         whole_rows : all pairs of a row are to be in one part
         """
-        if not keep and not self.has_texts:
+        if not keep and (not self.has_texts or len(self.id) * self._longest() <= IDS_MOST):
             yield self
             return
         columns = [taken_from(rows.column(field.name), field.type) for field in keep]
@@ -89,6 +89,12 @@ class Piece(NamedTuple):
                 lacks=None if low else self.lacks,
                 beside=tuple(column.slice(low, high - low) for column in columns),
             )
+
+    def _longest(self) -> int:
+        """Returns the bytes of the longest id, or more; to look at each pair takes longer."""
+        offset, _ = texts_of(self.names)
+        whole = int(offset[-1] - offset[0])
+        return whole if len(self.id) * whole <= IDS_MOST else int(np.diff(offset).max())
 
     def _sizes(self, columns: list[pa.Array]) -> NDArray[np.int64]:
         """Returns how many bytes each pair takes: its id, and what is kept of its event."""
