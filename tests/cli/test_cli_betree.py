@@ -98,6 +98,7 @@ def test_errors(shop: Path) -> None:
     assert "wrong.txt: " in fails(*command, "--domains", "wrong.txt")
     Path("rules.tsv").write_text("id\texpression\n7\tage == 1\n")
     assert "(subscription 7, line 1, column 6)" in fails(*command, "--domains", "domains.txt")
+    Path("rules.tsv").write_text("id\texpression\n7\tage == 1\n8\tage = 1\n")
     result = run(*command, "--domains", "domains.txt", "--errors", "collect")
     assert "rejected 7: a literal is expected here, where there is '=' (line 1, column 6)" in result.stderr
     Path("events.jsonl").write_text('{"age": 1}\n{"age": 1.5, "b": 2}\n{"b": 2}\n')
