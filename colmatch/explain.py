@@ -148,9 +148,10 @@ def explain(parts: Parts, event: Any, id: int | str, clock: Clock | None = None)
     entries = Reader(version.attributes, version.literals).read(row)
     keys = [entries.key[entries.col[a] : entries.col[a + 1]].tolist() for a in range(len(version.attributes))]
     values = {name: _shown_value(column) for name, column in zip(row.schema.names, row.columns, strict=True)}
-    computed = DerivedColumns(version.attributes, lenient=True).added_to(row)
+    computed, failed = DerivedColumns(version.attributes, lenient=True).added_to(row)
     known = {name: _shown_value(column) for name, column in zip(computed.schema.names, computed.columns, strict=True)}
-    told = _Told(version.attributes, whole(version.literals), segment, keys, known, parts.language.two_valued)
+    said = {name: f"cannot be computed: {of.said(0)}" for name, of in failed.items()}
+    told = _Told(version.attributes, whole(version.literals), segment, keys, known, said, parts.language.two_valued)
     nodes = _undivided([_conjunction(told, c) for c in mine])
     if not nodes:
         tree = ExplainedNode("FALSE: contradicts itself", False, _NOTHING)
@@ -205,6 +206,7 @@ class _Told(NamedTuple):
     segment: Segment
     keys: list[list[int]]
     values: dict[str, Any]
+    failed: dict[str, str]  # of computed values that the event has not: why
     two_valued: bool
 
 
@@ -289,6 +291,8 @@ def _leaf(told: _Told, p: int) -> _Leaf:
     value = _value(attribute, told.values)
     texts = LiteralTexts(told.literals, attr)
     text = predicate_text(attribute, texts, runs, none)
+    if attribute.role is Role.COMPUTED and attribute.path[0] in told.failed:
+        return _Leaf(ExplainedNode(f"{text} ({told.failed[attribute.path[0]]})", None, _NOTHING))
     if attribute.role is Role.CALL:
         asks_unknown = any(texts[key] == UNKNOWN for key, _ in texts.dense(runs))
         is_unknown = any(part is None or part != part for part in value.values())

@@ -172,6 +172,44 @@ def test_collected_errors_leave_the_rest(kind: str) -> None:
 
 
 @every_kind
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_an_error_of_a_value_belongs_to_the_subscriptions_that_depend_on_it(kind: str, dynamic: bool) -> None:
+    """With ANSI; built at once, or inserted into segments that grow."""
+    schema = pa.schema([("i", pa.int32()), ("j", pa.int32())])
+    texts = {
+        1: "j <> 0 AND i / j > 1",
+        2: "i / j > 1 AND j <> 0",
+        3: "j = 0 OR i / j > 1",
+        4: "NOT (j = 0 OR (i / j > 1 AND i < 100))",
+        5: "CASE WHEN j <> 0 THEN i / j ELSE 9 END > 1",
+        6: "i > 3",
+    }
+    events = pa.table({"i": [4, 1, None, 9, 2], "j": [0, 1, 0, 2, 0]}, schema)
+    options = cm.Options(ansi=True)
+    matcher = cm.Matcher.build({} if dynamic else texts, schema, index=kind, options=options)
+    if dynamic:
+        matcher.insert(texts)
+    wanted = [[3, 5, 6], [4], [3, 5], [1, 2, 3, 5, 6], [3, 5]]
+    assert lists(matcher.match_lists(events)) == wanted
+    assert matcher.count(events).tolist() == [len(some) for some in wanted]
+    assert matcher.hits(events).to_pydict() == {"subscription": [1, 2, 3, 4, 5, 6], "events": [1, 1, 4, 1, 4, 2]}
+    assert len(matcher.match_topk(events, 9)) == sum(map(len, wanted))
+    assert [matcher.match_one(row) for row in events.to_pylist()] == wanted
+    matcher.insert({8: "i / j > 1 AND i < 4"})
+    said = r"^event 4: i / j cannot be computed: division by zero \(subscription 8\)"
+    for find in (matcher.match, matcher.count, matcher.hits, matcher.exists, matcher.reasons, matcher.counters):
+        with pytest.raises(cm.EventError, match=said):
+            find(events)
+    with pytest.raises(cm.EventError, match=said):
+        matcher.match_topk(events, 1)
+    with pytest.raises(cm.EventError, match="cannot be computed"):
+        matcher.match_one({"i": 2, "j": 0})
+    assert lists(matcher.match_lists(events, ids=[1, 6])) == [[6], [], [], [1, 6], []]
+    matcher.delete([8])
+    assert lists(matcher.match_lists(events)) == wanted
+
+
+@every_kind
 def test_exact_numbers(kind: str) -> None:
     schema = pa.schema([("i", pa.int64()), ("u", pa.uint64()), ("f", pa.float32()), ("d", pa.decimal128(18, 2))])
     texts = {

@@ -27,7 +27,7 @@ from installed import needs
 import colmatch as cm
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 COUNT = int(os.environ.get("COLMATCH_DIFFERENTIAL", "250"))
 ZONE = "Europe/Berlin"
@@ -209,14 +209,19 @@ def zoned(spark: SparkSession) -> Iterator[SparkSession]:
         spark.conf.set(name, str(value))
 
 
-def spark_truths(
-    spark: SparkSession, events: pa.Table, texts: list[str], at_a_time: int = 50
-) -> list[list[bool | None]]:
+def numbered(spark: SparkSession, events: pa.Table) -> DataFrame:
     with tempfile.TemporaryDirectory() as folder:  # Spark takes Arrow's local timestamps for instants
         path = f"{folder}/events.parquet"
         parquet.write_table(events.append_column("nr", pa.array(range(len(events)), pa.int32())), path)
         frame = spark.read.parquet(path).coalesce(1).cache()
         frame.count()
+    return frame
+
+
+def spark_truths(
+    spark: SparkSession, events: pa.Table, texts: list[str], at_a_time: int = 50
+) -> list[list[bool | None]]:
+    frame = numbered(spark, events)
     truths: list[list[bool | None]] = []
     for at in range(0, len(texts), at_a_time):
         some = texts[at : at + at_a_time]
@@ -252,6 +257,55 @@ def test_spark_agrees_in_ansi_mode(zoned: SparkSession) -> None:
         wrong += differences([text], events, truths, timezone=ZONE, ansi=True)
     assert not wrong, f"{len(wrong)} differences:\n" + "\n".join(wrong[:20])
     assert 0 < erred < len(texts) // 2
+
+
+GUARDS = [
+    "i32 <> 0 AND {} / i32 > 1",
+    "b OR {} / i16 < 1",
+    "length(t) > 3 OR CAST(t AS INT) > {}",
+    "NOT (i8 = 0 OR {} % i8 = 1)",
+]
+
+
+def test_spark_agrees_on_errors_beside_other_conditions(zoned: SparkSession) -> None:
+    """Of AND and OR, colmatch answers what Spark answers one way round, if it is no error.
+
+    Each query has one row, and so one truth or one error.
+    """
+    zoned.conf.set("spark.sql.ansi.enabled", "true")
+    events, rng, options = some_events(40), Random(9), cm.Options(timezone=ZONE, ansi=True)
+    texts = conditions(Writer(Random(8)), SCHEMA, COUNT // 4, timezone=ZONE, ansi=True)
+    texts[::3] = [rng.choice(GUARDS).format(rng.choice(["i8", "i16", "7", "i32"])) for _ in texts[::3]]
+    frame = numbered(zoned, events)
+    raised = one_way = 0
+    for one, other in zip(texts, rng.sample(texts, len(texts)), strict=True):
+        sign, row = rng.choice(["AND", "OR"]), rng.randrange(len(events))
+        both = [f"({one}) {sign} ({other})", f"({other}) {sign} ({one})"]
+        answers = []
+        for text in both:
+            try:
+                answers.append(frame.where(f"nr = {row}").selectExpr(text).first()[0])
+            except Exception as error:
+                if not any(word in str(error) for word in ("ARITHMETIC", "OVERFLOW", "ZERO", "CAST_INVALID")):
+                    raise
+        assert len(set(answers)) < 2
+        for text in both:
+            matcher = cm.Matcher.build({0: text}, SCHEMA, options=options)
+            if answers:
+                assert matcher.exists(events.slice(row, 1)).tolist() == [answers[0] is True], (text, row)
+            else:
+                raised += raises(matcher, events.slice(row, 1))
+        one_way += len(answers) == 1
+    assert one_way > len(texts) // 40 and raised > len(texts) // 20, (one_way, raised)
+
+
+def raises(matcher: cm.Matcher, events: pa.Table) -> bool:
+    """Whether a value that cannot be computed is an error; if not, the match depends on none."""
+    try:
+        found = matcher.exists(events).tolist()
+    except cm.EventError as error:
+        found, said = None, str(error)
+    return found is None and "cannot be computed" in said
 
 
 @needs("duckdb")

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from colmatch.errors import EventError, shown
 from colmatch.events.dates import DAY_SECONDS, instant, local
+from colmatch.events.failed import nulled, refuse, true_rows
 from colmatch.events.functions import of_distinct
 from colmatch.incoming import refusing
 
@@ -75,23 +76,36 @@ def _days(values: Any) -> Any:
 
 def _whole(values: Any, to: pa.DataType, ansi: bool) -> Any:
     """Numbers to whole numbers: fractions are cut off, what is too large wraps or is refused."""
-    if ansi and pa.types.is_integer(values.type):
-        with refusing(EventError, f"a value does not fit {to}"):
-            return values.cast(to)
     if pa.types.is_integer(values.type):
-        return values.cast(to, safe=False)
+        if not ansi or values.type.bit_width <= to.bit_width:
+            return values.cast(to, safe=False)
+        least, most = (pa.scalar(end, values.type) for end in _ends(to))
+        return _inside(values, least, most, to)
     first = to if to.bit_width >= 32 else pa.int32()
     least, most = -(2.0 ** (first.bit_width - 1)), 2.0 ** (first.bit_width - 1)
+    null = np.asarray(values.is_null().to_numpy(zero_copy_only=False))
     numbers = np.trunc(pc.fill_null(values, 0.0).to_numpy(zero_copy_only=False).astype(np.float64))
-    if ansi:
-        bits = to.bit_width - 1
-        if not ((numbers >= -(2.0**bits)) & (numbers < 2.0**bits)).all():
-            raise EventError(f"a value does not fit {to}")
     low, high = numbers <= least, numbers >= most
     inside = np.where(low | high | np.isnan(numbers), 0.0, numbers).astype(np.int64)
-    inside[low], inside[high] = -(1 << first.bit_width - 1), (1 << first.bit_width - 1) - 1
-    found = pa.array(inside, mask=np.asarray(values.is_null().to_numpy(zero_copy_only=False)))
-    return found.cast(to, safe=False)
+    inside[low], inside[high] = _ends(first)
+    if ansi:
+        bits = to.bit_width - 1
+        beyond = ~((numbers >= -(2.0**bits)) & (numbers < 2.0**bits))
+        found = pa.array(inside, mask=null | beyond).cast(to, safe=False)
+        return refuse(beyond, found, f"a value does not fit {to}")
+    return pa.array(inside, mask=null).cast(to, safe=False)
+
+
+def _ends(type: pa.DataType) -> tuple[int, int]:
+    """Returns the least and the greatest whole number of a type."""
+    return -(1 << type.bit_width - 1), (1 << type.bit_width - 1) - 1
+
+
+def _inside(values: Any, least: Any, most: Any, to: pa.DataType) -> Any:
+    """Casts values that are to be no less and no more; others are refused."""
+    inside = pc.and_(pc.greater_equal(values, least), pc.less_equal(values, most))
+    beyond = true_rows(pc.invert(inside))
+    return refuse(beyond, nulled(values, beyond).cast(to), f"a value does not fit {to}")
 
 
 def _of_decimal(values: Any, to: pa.DataType, ansi: bool) -> Any:
@@ -100,8 +114,11 @@ def _of_decimal(values: Any, to: pa.DataType, ansi: bool) -> Any:
     if pa.types.is_decimal(to):
         return _to_decimal(values, to, ansi)
     whole = pc.round(with_another_digit(values), 0, "towards_zero").cast(pa.decimal128(38, 0))
+    if ansi:
+        least, most = (pa.scalar(Decimal(end), whole.type) for end in _ends(to))
+        return _inside(whole, least, most, to)
     with refusing(EventError, f"a value does not fit {to}"):
-        return _whole((whole if ansi else _wrapped(whole)).cast(pa.int64()), to, ansi)
+        return _whole(_wrapped(whole).cast(pa.int64()), to, False)
 
 
 def _wrapped(whole: Any) -> Any:
@@ -142,22 +159,18 @@ def _to_decimal(values: Any, to: pa.DataType, ansi: bool) -> Any:
         return values.cast(to)
     whole = to.precision - to.scale
     if whole < values.type.precision - values.type.scale:
-        large = pc.greater_equal(pc.abs(values), pa.scalar(10**whole, values.type))
-        if pc.any(large).as_py():
-            if ansi:
-                raise EventError(f"a value does not fit {to}")
-            values = pc.if_else(large, pa.scalar(None, values.type), values)
+        large = true_rows(pc.greater_equal(pc.abs(values), pa.scalar(10**whole, values.type)))
+        found = nulled(values, large).cast(to)
+        return refuse(large, found, f"a value does not fit {to}") if ansi else found
     return values.cast(to)
 
 
 def _of_text(values: Any, to: pa.DataType, ansi: bool) -> Any:
-    def change(text: str) -> Any:
-        found = _read(text.strip(_SPACES), to, ansi)
-        if found is None and ansi:
-            raise EventError(f"{shown(text)} does not fit {to}")
+    found = of_distinct(values, lambda text: _read(text.strip(_SPACES), to, ansi), to)
+    if not ansi:
         return found
-
-    return of_distinct(values, change, to)
+    wrong = pc.and_(pc.is_valid(values), pc.is_null(found))
+    return refuse(wrong, found, lambda row: f"{shown(values[row].as_py())} does not fit {to}")
 
 
 def _read(text: str, to: pa.DataType, ansi: bool) -> Any:

@@ -20,6 +20,7 @@ from colmatch.events.casts import cast
 from colmatch.events.changes import can_change
 from colmatch.events.elements import contains_key, element, entry, size
 from colmatch.events.exact import UnfitError, decoded, exact
+from colmatch.events.failed import Failed, RowsError, failed_of, nulled
 from colmatch.events.functions import FUNCTIONS, literal
 from colmatch.events.nodes import INTEGERS, LEAVES, ValueNode, arrow_type, node_of, path_of
 from colmatch.events.paths import column_at
@@ -32,6 +33,7 @@ class Step(NamedTuple):
     """A function, and the numbers of the steps whose results it takes."""
 
     run: Callable[..., Any]
+    function: str
     arguments: tuple[int, ...]
     last: tuple[int, ...]  # those that no later step takes
     name: str  # of the first value that has the step as a part
@@ -71,7 +73,7 @@ class DerivedColumns:
         if node.function not in LEAVES:
             parts = [a for a in node.arguments if isinstance(a, ValueNode)]
             arguments = tuple([self._number(part, steps, name) for part in parts])
-            step = Step(_function(node), arguments, (), name)
+            step = Step(_function(node), node.function, arguments, (), name)
         number = self._nodes[node] = len(steps)
         if step is not None and all(i in self._literals for i in step.arguments):
             self._literals[number] = _called(step.run, [self._literals[i] for i in step.arguments])
@@ -86,34 +88,59 @@ class DerivedColumns:
     def __bool__(self) -> bool:
         return bool(self._names)
 
-    def added_to(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+    def added_to(self, batch: pa.RecordBatch) -> tuple[pa.RecordBatch, dict[str, Failed]]:
         """Returns a batch with the columns of the values behind its own.
 
-        Raises EventError: a column that they read is not there, or of another type; or with ANSI, a
-        value cannot be computed.
+        With ANSI, values may have rows in which they cannot be computed: they are NULL there, and
+        the second result has the rows, by the names of values.
+
+        Raises EventError: a column that they read is not there, or of another type; or Arrow
+        refuses a value.
         """
         values: list[Any] = [None] * len(self._steps)
+        failed: dict[int, Failed] = {}
         for number, node in self._columns:
-            values[number] = _column(batch, node, self._lenient)
+            try:
+                values[number] = _column(batch, node, self._lenient)
+            except RowsError as error:
+                values[number], failed[number] = error.values, error.failed
         for number, scalar in self._literals.items():
             values[number] = scalar
-        self._run(values)
         rows = batch.num_rows
+        self._run(values, failed, rows)
         found = [values[number] for number in self._results]
         arrays = [pa.repeat(value, rows) if isinstance(value, pa.Scalar) else value for value in found]
-        return pa.RecordBatch.from_arrays([*batch.columns, *arrays], [*batch.schema.names, *self._names])
+        told: dict[str, Failed] = {}
+        if failed:
+            for i, (name, number) in enumerate(zip(self._names, self._results, strict=True)):
+                if number in failed:
+                    told[name] = failed[number]
+                    arrays[i] = nulled(arrays[i], failed[number].rows)
+        return pa.RecordBatch.from_arrays([*batch.columns, *arrays], [*batch.schema.names, *self._names]), told
 
-    def _run(self, values: list[Any]) -> None:
-        """Takes all steps; ``values`` has columns and literals, and takes in the results."""
+    def _run(self, values: list[Any], failed: dict[int, Failed], rows: int) -> None:
+        """Takes all steps.
+
+        values : has columns and literals, and takes in the results
+        failed : the rows in which steps have no value, by their numbers
+        """
         for number, step in enumerate(self._steps):
-            if step is not None:
-                try:
-                    with refusing(EventError, "Arrow refuses it"):
-                        values[number] = step.run(*[values[i] for i in step.arguments])
-                except EventError as error:
-                    raise EventError(f"{step.name} cannot be computed: {error}") from error
-                for i in step.last:
-                    values[i] = None
+            if step is None:
+                continue
+            given, own = [values[i] for i in step.arguments], None
+            try:
+                with refusing(EventError, "Arrow refuses it"):
+                    values[number] = step.run(*given)
+            except RowsError as error:
+                values[number], own = error.values, error.failed
+            except EventError as error:
+                raise EventError(f"{step.name} cannot be computed: {error}") from error
+            if own or failed:
+                some = failed_of(step.function, rows, given, [failed.get(i) for i in step.arguments], own)
+                if some is not None:
+                    failed[number] = some
+            for i in step.last:
+                values[i] = None
 
 
 def check_constants(node: ValueNode) -> bool:
@@ -190,7 +217,10 @@ def _column(batch: pa.RecordBatch, node: ValueNode, lenient: bool) -> Any:
 
     It has the type that it is computed with.
 
-    Raises EventError: it is not there, or of another type; or with ANSI, a list is too short.
+    Raises
+    ------
+    RowsError : with ANSI, a list is too short
+    EventError : it is not there, or of another type
     """
     path, arrow = path_of(node), arrow_type(node.type)
     column = column_at(batch, path, lenient, "which the expressions compute with")
@@ -202,7 +232,10 @@ def _column(batch: pa.RecordBatch, node: ValueNode, lenient: bool) -> Any:
             column = column.storage
         with refusing(EventError, f"column {name!r} cannot be computed with"):
             if node.function == "element":
-                column = element(column, name, *node.arguments[:2])
+                try:
+                    column = element(column, name, *node.arguments[:2])
+                except RowsError as error:
+                    raise RowsError(error.failed.rows, _plain(error.values, name, arrow), error.failed.said) from None
             elif node.function == "size":
                 column = size(column, name)
             elif node.function == "map_contains_key":

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from colmatch.errors import EventError
+from colmatch.events.failed import refuse
 from colmatch.incoming import plain
 
 
@@ -18,18 +19,22 @@ def element(lists: Any, name: str, place: int, mode: str) -> Any:
     place : from 0; or below 0, counted from the end, where the list's last element is -1
     mode : "ansi", where a list without such an element is an error, or ""
 
-    Raises EventError: that error; or these are no lists.
+    Raises
+    ------
+    RowsError : that error
+    EventError : these are no lists
     """
     lists = _lists(lists, name)
     length = pc.fill_null(pc.list_value_length(lists), 0).to_numpy(zero_copy_only=False).astype(np.int64)
     known = np.asarray(lists.is_valid().to_numpy(zero_copy_only=False))
     at = length + place if place < 0 else np.full(len(lists), place, np.int64)
     inside = known & (at >= 0) & (at < length)
-    if mode == "ansi" and (known & ~inside).any():
-        row = int(np.flatnonzero(known & ~inside)[0])
-        raise EventError(f"the list in row {row} of {name!r} has {length[row]} elements, and none at the place {place}")
     begin = lists.offsets.to_numpy()[:-1].astype(np.int64)
-    return lists.values.take(pa.array(np.where(inside, begin + at, 0), mask=~inside))
+    found = lists.values.take(pa.array(np.where(inside, begin + at, 0), mask=~inside))
+    if mode != "ansi":
+        return found
+    said = f"the list {name!r} has {{}} elements, and none at the place {place}"
+    return refuse(known & ~inside, found, lambda row: said.format(length[row]))
 
 
 def size(values: Any, name: str) -> Any:

@@ -16,10 +16,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from colmatch.errors import EventError
 from colmatch.events.dates import PARTS, date_trunc, part_of
+from colmatch.events.failed import nulled, refuse, true_rows
 from colmatch.events.nodes import arrow_type
-from colmatch.incoming import refusing
 
 Value = Any  # a pyarrow.Array, or a pyarrow.Scalar where it is the same in all rows
 
@@ -55,28 +54,40 @@ def _same(one: Value, other: Value) -> Value:
     return pc.or_(found, pc.and_(pc.is_null(one), pc.is_null(other)))
 
 
-def divisor(one: Value, other: Value, checked: bool) -> Value:
-    """A divisor without zeros: NULL where it is zero, or an error where something is divided."""
-    zero = pc.equal(other, pa.scalar(0, other.type))
-    some = zero if isinstance(zero, pa.Scalar) else pc.any(zero)
-    if some.as_py() is not True:
-        return other
-    if checked and pc.any(_array(pc.and_(zero, pc.is_valid(one)))).as_py():
-        raise EventError("division by zero")
-    return pc.if_else(zero, pa.scalar(None, other.type), other)
+def dividing(
+    function: Callable[[Value, Value], Value],
+    checked: bool = False,
+    overflows: Callable[[Value, Value], Value] | None = None,
+) -> Callable[[Value, Value], Value]:
+    """Returns a function that divides by no zero: its result is NULL there.
+
+    checked : or an error, where something is divided
+    overflows : says where the result is too large, which then is an error, too
+    """
+
+    def run(one: Value, other: Value) -> Value:
+        zero = pc.equal(other, pa.scalar(0, other.type))
+        is_free = not true_rows(zero).any()
+        if is_free and overflows is None:
+            return function(one, other)
+        found = function(one, other if is_free else pc.if_else(zero, pa.scalar(None, other.type), other))
+        if not checked:
+            return found
+        by_zero = true_rows(pc.and_(zero, pc.is_valid(one)))
+        large = by_zero & False if overflows is None else true_rows(overflows(one, other))
+        said = lambda row: "division by zero" if by_zero[row] else "the result is too large"  # noqa: E731
+        return refuse(by_zero | large, nulled(found, large), said)
+
+    return run
 
 
-def _array(value: Value) -> pa.Array:
+def array_of(value: Value) -> pa.Array:
+    """Returns an array; of one row where a value is the same in all."""
     return pa.array([value.as_py()], value.type) if isinstance(value, pa.Scalar) else value
 
 
-def _divide(one: Value, other: Value, checked: bool = False) -> Value:
-    return pc.divide(one, divisor(one, other, checked))
-
-
-def _modulo(one: Value, other: Value, checked: bool = False) -> Value:
+def _modulo(one: Value, other: Value) -> Value:
     """Returns the remainder with the sign of the dividend."""
-    other = divisor(one, other, checked)
     type = one.type
     if pa.types.is_floating(type):
         return _fmod(one, other)
@@ -95,7 +106,7 @@ def _fmod(one: Value, other: Value) -> Value:
 
 
 def _doubles(value: Value) -> Any:
-    return pc.fill_null(_array(value), pa.scalar(1, value.type)).to_numpy(zero_copy_only=False)
+    return pc.fill_null(array_of(value), pa.scalar(1, value.type)).to_numpy(zero_copy_only=False)
 
 
 def _case(simple: str, change: Callable[[str], str]) -> Callable[[Value], Value]:
@@ -135,23 +146,50 @@ def _address(values: Value) -> Value:
     return of_distinct(values, change, pa.string())
 
 
-def _checked(function: Callable[..., Value]) -> Callable[..., Value]:
+def _checked(name: str) -> Callable[..., Value]:
+    """Returns arithmetic whose overflow is an error."""
+    checked, plain, overflows = getattr(pc, f"{name}_checked"), getattr(pc, name), _OVERFLOWS[name]
+
     def run(*values: Value) -> Value:
-        with refusing(EventError, "the result is too large"):
-            return function(*values)
+        try:
+            return checked(*values)
+        except pa.ArrowInvalid:
+            found = plain(*values)
+            known = array_of(pc.is_valid(found)).to_numpy(zero_copy_only=False)
+            numbers = [pc.fill_null(array_of(value), 0).to_numpy(zero_copy_only=False) for value in (*values, found)]
+            with np.errstate(over="ignore", divide="ignore"):
+                rows = overflows(*numbers) & known
+            return refuse(rows, nulled(found, rows), "the result is too large")
 
     return run
 
 
-_CHECKED = ("add", "subtract", "multiply", "negate", "abs")  # with ANSI, their overflow is an error
+def _is_product_too_large(one: Any, other: Any, found: Any) -> Any:
+    """Says whether a product has wrapped: else it can be divided again.
+
+    The least number divided by -1 has wrapped itself.
+    """
+    least = np.iinfo(found.dtype).min
+    wrapped = ((one == -1) & (other == least)) | ((other == -1) & (one == least))
+    return wrapped | ((one != 0) & (found // np.where(one == 0, 1, one) != other))
+
+
+# Of arguments and wrapped results: whether these are wrong.
+_OVERFLOWS: dict[str, Callable[..., Any]] = {
+    "add": lambda one, other, found: ((one ^ found) & (other ^ found)) < 0,
+    "subtract": lambda one, other, found: ((one ^ other) & (one ^ found)) < 0,
+    "multiply": _is_product_too_large,
+    "negate": lambda one, found: (one == found) & (one != 0),
+    "abs": lambda one, found: found < 0,
+}
 FUNCTIONS: dict[str, Callable[..., Value]] = {
     "add": pc.add,
     "subtract": pc.subtract,
     "multiply": pc.multiply,
-    "divide": _divide,
-    "divide_checked": lambda one, other: _divide(one, other, True),
-    "modulo": _modulo,
-    "modulo_checked": lambda one, other: _modulo(one, other, True),
+    "divide": dividing(pc.divide),
+    "divide_checked": dividing(pc.divide, True),
+    "modulo": dividing(_modulo),
+    "modulo_checked": dividing(_modulo, True),
     "negate": pc.negate,
     "abs": pc.abs,
     "equal": _equal,
@@ -170,7 +208,7 @@ FUNCTIONS: dict[str, Callable[..., Value]] = {
     "address": _address,
     "within": lambda values, low, high: pc.and_(pc.greater_equal(values, low), pc.less_equal(values, high)),
     "date_trunc": date_trunc,
-    **{f"{name}_checked": _checked(getattr(pc, f"{name}_checked")) for name in _CHECKED},
+    **{f"{name}_checked": _checked(name) for name in _OVERFLOWS},
     **{name: part_of(name) for name in PARTS},
 }
 

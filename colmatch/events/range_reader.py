@@ -6,6 +6,7 @@ The lower ends are read in the place of the attribute, with all others; the uppe
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from weakref import WeakKeyDictionary
@@ -15,6 +16,7 @@ import pyarrow as pa
 
 from colmatch.arrays.frozen import frozen
 from colmatch.errors import EventError, near
+from colmatch.events.failed import Failed
 from colmatch.events.needs import Path
 from colmatch.events.reader import Reader
 from colmatch.events.vocabulary import Vocabulary
@@ -76,6 +78,10 @@ class RangeReader:
     ----------
     lenient : a column that is not there is NULL in every row, that of an end as well; else it is an
         error
+
+    Attributes
+    ----------
+    failed : as that of ``Reader``
     """
 
     def __init__(self, attributes: Attributes, literals: Vocabulary, lenient: bool, ranges: Ranges) -> None:
@@ -91,6 +97,7 @@ class RangeReader:
             _write_extents(attributes, literals, self._ranges, self._least, self._most)
         self._col = np.zeros(len(attributes) + 1, np.int64)
         self._row, self._key, self._high_key = np.empty(0, np.int32), np.empty(0, np.int64), np.empty(0, np.int64)
+        self.failed: Mapping[str, Failed] = {}
 
     @property
     def is_range(self) -> U8:
@@ -111,6 +118,7 @@ class RangeReader:
         except EventError as error:
             self._raise_of_end(error)
             raise
+        self.failed = low.failed  # no end of a range is computed
         entries = int(lower.col[-1] + upper.col[-1])
         if len(self._row) < entries:
             room = entries * 5 // 4

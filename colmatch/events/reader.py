@@ -13,6 +13,7 @@ Nothing that is read points into Arrow's memory afterwards.
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Mapping
 
 import numpy as np
 import pyarrow as pa
@@ -22,6 +23,7 @@ from colmatch.events.binding import Binding, bind
 from colmatch.events.calls import CallColumns
 from colmatch.events.changes import Changes
 from colmatch.events.derived import DerivedColumns
+from colmatch.events.failed import Failed
 from colmatch.events.needs import Needs
 from colmatch.events.patterns import PatternRows
 from colmatch.events.vocabulary import Vocabulary
@@ -48,11 +50,14 @@ class Reader:
     ----------
     columns : top-level columns that the attributes need, in the order in which attributes name them
         first
+    failed : rows of the last batch in which computed values have no value, though they are not
+        NULL, by their names
     """
 
     def __init__(self, attributes: Attributes, literals: Vocabulary | Literals, lenient: bool = True) -> None:
         self._lenient = lenient
         self.columns = attributes.columns
+        self.failed: Mapping[str, Failed] = {}
         self._needs = Needs(attributes.members, literals)
         self._memory = WorkingMemory(self._needs, 0)
         self._patterns = PatternRows(attributes) if self._needs.pattern_runs else None
@@ -71,8 +76,9 @@ class Reader:
         """
         if self._calls:
             batch = self._calls.added_to(batch)
+        self.failed = {}
         if self._derived:
-            batch = self._derived.added_to(batch)
+            batch, self.failed = self._derived.added_to(batch)
         binding, pattern_binding, changes = self._bind(batch.schema)
         if changes:
             batch = changes.made_of(batch)

@@ -14,10 +14,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from colmatch.errors import EventError
 from colmatch.events.casts import cast, with_another_digit
-from colmatch.events.functions import Value, divisor, of_distinct
-from colmatch.incoming import refusing
+from colmatch.events.functions import Value, dividing, of_distinct
 
 _EXACT = 2.0**50  # below it, the distance of a double to the next half is known well enough
 
@@ -96,15 +94,15 @@ def _large(value: Decimal, places: int) -> Decimal:
     return sign * int((abs(value) / unit).to_integral_value(ROUND_HALF_UP)) * unit
 
 
-def _div(one: Value, other: Value, checked: bool = False) -> Value:
+def _div(one: Value, other: Value) -> Value:
     """Divides whole numbers, and cuts the fraction off."""
-    other = divisor(one, other, checked)
     minus = pc.equal(other, pa.scalar(-1, other.type))
     plain = pc.divide(one, pc.if_else(minus, pa.scalar(1, other.type), other))
-    if not checked:
-        return pc.if_else(minus, pc.negate(one), plain)
-    with refusing(EventError, "the result is too large"):
-        return pc.if_else(minus, pc.negate_checked(pc.if_else(minus, one, pa.scalar(0, one.type))), plain)
+    return pc.if_else(minus, pc.negate(one), plain)
+
+
+def _is_quotient_too_large(one: Value, other: Value) -> Value:
+    return pc.and_(pc.equal(one, pa.scalar(-(2**63), one.type)), pc.equal(other, pa.scalar(-1, other.type)))
 
 
 def _instr(values: Value, part: str) -> Value:
@@ -141,8 +139,8 @@ RULES: dict[str, Callable[..., Value]] = {
     "&": pc.bit_wise_and,
     "|": pc.bit_wise_or,
     "^": pc.bit_wise_xor,
-    "div": _div,
-    "div_checked": lambda one, other: _div(one, other, True),
+    "div": dividing(_div),
+    "div_checked": dividing(_div, True, _is_quotient_too_large),
     "like": pc.match_like,
     "rlike": pc.match_substring_regex,
     "startswith": pc.starts_with,

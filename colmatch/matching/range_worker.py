@@ -11,14 +11,16 @@ from collections.abc import Mapping
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from colmatch.arguments import text
-from colmatch.arrays.frozen import contiguous
+from colmatch.arrays.frozen import contiguous, frozen
 from colmatch.errors import EventError, OptionError, SchemaError, shown
 from colmatch.events.range_reader import Range, RangeReader, Ranges, used_ranges
 from colmatch.kernels import layout
 from colmatch.kernels._jit import entry
 from colmatch.kernels.meets import MOST_RANGES, Meeting, find_hardest, meet_all
+from colmatch.matching.undecided import narrowed
 from colmatch.matching.worker import BatchJob, SegmentJob, Worker
 from colmatch.schema import DERIVED, Schema, Shape
 from colmatch.subscriptions.operators import column_named
@@ -71,7 +73,8 @@ class RangeWorker(Worker):
         self.ranges = ranges
         self._range_reader: RangeReader | None = None
         self._ranges_read: tuple[object, ...] = ()  # what the reader was made for
-        self._high_key = np.empty(0, np.int64)  # of the entries of the batch
+        self._high_key = np.empty(0, np.int64)  # of the entries of the batch, or of some of its rows
+        self._whole_key = self._high_key  # of all of its rows, while some are looked at
         self._high_code = np.empty(0, np.uint32)  # of ``_rows``
         self._meeting: weakref.WeakKeyDictionary[Segment, Meeting] = weakref.WeakKeyDictionary()
         self._several: weakref.WeakKeyDictionary[Segment, bool] = weakref.WeakKeyDictionary()
@@ -87,7 +90,18 @@ class RangeWorker(Worker):
             if alive and self._checked.get(segment) != self.ranges:
                 self._check(version, segment, base, reader.is_range)
         entries, self._high_key = reader.read(rows)
+        self._failed = reader.failed
         return entries
+
+    def _check_decided(self, version: Version, entries: layout.Batch, rows: int) -> None:
+        self._whole_key = self._high_key
+        super()._check_decided(version, entries, rows)
+        self._high_key = self._whole_key
+
+    def _narrowed(self, entries: layout.Batch, rows: NDArray[np.int64]) -> layout.Batch:
+        found, kept = narrowed(entries, rows)
+        self._high_key = frozen(self._whole_key[kept])
+        return found
 
     def _check(self, version: Version, segment: Segment, base: int, is_range: layout.U8) -> None:
         """Refuses what cannot be asked of ranges, where a segment asks it."""

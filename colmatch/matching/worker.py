@@ -10,7 +10,7 @@ growing segment then takes 9 us instead of 30.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,12 +20,14 @@ from numpy.typing import NDArray
 from colmatch.arrays.frozen import frozen
 from colmatch.arrays.recycled import Recycled
 from colmatch.errors import EventError
+from colmatch.events.failed import Failed
 from colmatch.events.reader import Reader
 from colmatch.kernels import layout, sink
 from colmatch.kernels._jit import entry
 from colmatch.kernels.hints import TILE
 from colmatch.kernels.transpose import code_rows, to_labels, transpose
 from colmatch.matching.pieces import Piece
+from colmatch.matching.undecided import bounds, groups, narrowed
 from colmatch.updates.segments import Segment
 from colmatch.updates.versions import Version
 
@@ -82,6 +84,7 @@ class Worker:
         self.in_order = True
         self._reader: Reader | None = None
         self._read_for: tuple[Any, ...] = (None, None, None)  # attributes, literals and leniency of the reader
+        self._failed: Mapping[str, Failed] = {}  # rows of the last batch that have no value, by computed values
         self._scratch: weakref.WeakKeyDictionary[Segment, tuple[Any, tuple[int, int]]] = weakref.WeakKeyDictionary()
         self._capacity = (0, 0)  # rows and entries that there is room for
         self._rows = layout.Rows(np.empty(1, np.int64), np.empty(0, np.uint32), np.empty(0, np.uint32))
@@ -197,10 +200,56 @@ class Worker:
         """
         try:
             entries = self._entries(version, lenient, rows)
+            if self._failed:
+                self._check_decided(version, entries, rows.num_rows)
         except EventError as error:
             error.count_from(offset)
             raise
-        count, size = rows.num_rows, int(entries.col[-1])
+        return self._job(version, entries, rows.num_rows, wanted, best)
+
+    def _check_decided(self, version: Version, entries: layout.Batch, rows: int) -> None:
+        """Checks that no subscription needs a value that cannot be computed.
+
+        Raises EventError: one does.
+        """
+        before = self.counters.copy()
+        for group in groups(self._failed, version.attributes, rows):
+            pair = bounds(version, group.attributes)
+            if pair is None:
+                continue
+            there = np.flatnonzero(group.rows)
+            some = self._narrowed(entries, there)
+            differs = np.not_equal(*(self._counts(each, some, len(there)) for each in pair))
+            if differs.any():
+                row = int(there[differs.argmax()])
+                some = self._narrowed(entries, there[differs.argmax() :][:1])
+                one, other = (self._numbers(each, some) for each in pair)
+                raise group.error(row, version.ids.array[int(np.setdiff1d(other, one)[0])].as_py())
+        self.counters[:] = before
+
+    def _narrowed(self, entries: layout.Batch, rows: NDArray[np.int64]) -> layout.Batch:
+        """Returns the entries of some rows, which get the numbers from 0."""
+        return narrowed(entries, rows)[0]
+
+    def _counts(self, version: Version, entries: layout.Batch, rows: int) -> NDArray[np.int64]:
+        """Returns how many subscriptions match each row."""
+        job, counts = self._job(version, entries, rows, sink.COUNTS, False), np.zeros(rows, np.int64)
+        for start, stop in self.found(job):
+            is_counted = job.wanted == sink.COUNTS
+            counts[start:stop] = job.hits[start:stop] if is_counted else np.diff(self.ordered(job, start, stop)[0])
+        self.forget_codes()
+        return counts
+
+    def _numbers(self, version: Version, entries: layout.Batch) -> NDArray[np.uint32]:
+        """Returns the numbers that match the only row."""
+        job = self._job(version, entries, 1, sink.PAIRS, False)
+        found = [self.ordered(job, *span)[1].copy() for span in self.found(job)]
+        self.forget_codes()
+        return found[0]
+
+    def _job(self, version: Version, entries: layout.Batch, count: int, wanted: int, best: bool) -> BatchJob:
+        """Returns the job of matching a batch that was read with all segments of a version."""
+        size = int(entries.col[-1])
         if self._capacity[0] < count or self._capacity[1] < size:
             self._make_room(count, size)
         if len(self._next) < len(version.attributes):
@@ -224,7 +273,9 @@ class Worker:
         if reader is None or any(a is not b for a, b in zip(read_for, self._read_for, strict=True)):
             self._reader = reader = Reader(*read_for)
             self._read_for = read_for
-        return reader.read(rows)
+        entries = reader.read(rows)
+        self._failed = reader.failed
+        return entries
 
     def _deleted_bits(self, version: Version, stale: int) -> layout.U64:
         """Returns what the kernel of a segment is to leave out."""

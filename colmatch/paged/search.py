@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 
 from colmatch.arrays.frozen import contiguous
 from colmatch.arrays.ranges import ranges_of
+from colmatch.events.failed import Failed
 from colmatch.events.reader import Reader
 from colmatch.kernels import layout
 from colmatch.kernels.layout import I64, U32, Batch
@@ -43,13 +45,16 @@ class Searcher:
         self._out = np.empty((OUT_LEAST, 2), np.int64)
         self._reader: Reader | None = None
         self._read_for: tuple[Any, ...] = ()
+        self.failed: Mapping[str, Failed] = {}
 
     def entries(self, attributes: Any, literals: Any, lenient: bool, rows: pa.RecordBatch) -> Batch:
-        """Reads a batch."""
+        """Reads a batch. ``failed`` then has the rows in which computed values have no value."""
         wanted = attributes, literals, lenient
         if self._reader is None or any(a is not b for a, b in zip(self._read_for, wanted, strict=True)):
             self._reader, self._read_for = Reader(*wanted), wanted
-        return self._reader.read(rows)
+        found = self._reader.read(rows)
+        self.failed = self._reader.failed
+        return found
 
     def found(self, batch: Batch, rows: int, multi: NDArray[np.uint8]) -> Found:
         """Finds the subscriptions that are true for rows of a batch."""

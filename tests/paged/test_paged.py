@@ -341,3 +341,20 @@ def test_trees_that_grow_and_shrink(seed: int, tmp_path: Path) -> None:
         figures = check(str(tmp_path / "a"))
         deep = max(deep, figures.depth)
     assert deep > 1
+
+
+def test_an_error_of_a_value_belongs_to_the_subscriptions_that_depend_on_it(tmp_path: Path) -> None:
+    schema = pa.schema({"i": pa.int32(), "j": pa.int32()})
+    index = cm.index("pbtree", path=str(tmp_path / "a"))
+    texts = {1: "j <> 0 AND i / j > 1", 2: "i / j > 1 AND i < 3", 3: "i > 3"}
+    matcher = cm.Matcher.build(texts, schema, index=index, options=cm.Options(ansi=True, batch_rows=2))
+    events = pa.table({"i": [4, 8, 5, 1], "j": [0, 1, 0, 0]}, schema)
+    assert matcher.match_lists(events.slice(0, 3)).to_pylist() == [[3], [1, 3], [3]]
+    for find in (matcher.match, matcher.count, matcher.hits, lambda some: matcher.match_topk(some, 1)):
+        with pytest.raises(
+            cm.EventError, match=r"^event 3: i / j cannot be computed: division by zero \(subscription 2\)"
+        ):
+            find(events)
+    assert matcher.match_lists(events, ids=[1, 3]).to_pylist() == [[3], [1, 3], [3], []]
+    matcher.delete([2])
+    assert matcher.match_lists(events).to_pylist() == [[3], [1, 3], [3], []]
