@@ -16,9 +16,6 @@ Predicates   ("=", a, b) and the other COMPARISONS
              inside the predicate
 Connectives  ("and", *xs)  ("or", *xs)  ("not", x)
 With weight  ("weight", w, predicate): for ``score``, and the same as the predicate for all else
-
-One deliberate difference from Spark: whole numbers and decimals compare exactly with a double
-literal, not as doubles.
 """
 
 from __future__ import annotations
@@ -112,7 +109,7 @@ def value(e: Expr, row: Row) -> Any:
     if op == "between":
         return value(("and", (">=", args[0], args[1]), ("<=", args[0], args[2])), row)
     if op == "in":
-        return value(("or", *(("=", args[0], x) for x in args[1])), row)
+        return value(("or", *(("=", args[0], x) for x in as_doubles(args[1]))), row)
     if op == "contains_all":
         return value(("and", *(("array_contains", args[0], x) for x in args[1])), row)
 
@@ -129,7 +126,10 @@ def value(e: Expr, row: Row) -> Any:
         return (
             None
             if x is None
-            else value(("or", ("=", lit(0), lit(1)), *(("=", lit(y, "element"), z) for y in x for z in args[1])), row)
+            else value(
+                ("or", ("=", lit(0), lit(1)), *(("=", lit(y, "element"), z) for y in x for z in as_doubles(args[1]))),
+                row,
+            )
         )
     y = value(args[1], row)
     if op == "<=>" and (x is None or y is None):
@@ -138,6 +138,8 @@ def value(e: Expr, row: Row) -> Any:
         return None
     if op in PATTERNS:
         return PATTERNS[op](x, y)
+    if isinstance(y, float) and isinstance(x, int | Decimal):
+        x = float(x)
     x, y = (fit(x, y), y) if args[0][0] == "lit" else (x, fit(y, x))
     return COMPARISONS["=" if op == "<=>" else op](rank(x), rank(y))
 
@@ -174,14 +176,16 @@ def given_to(predicate: Expr, given: dict[Expr, float]) -> float:
     return given.get(term if term[0] == "col" else term[1], 1.0)
 
 
+def as_doubles(literals: tuple[Expr, ...]) -> tuple[Expr, ...]:
+    """Literals of one list: all are doubles if one is."""
+    some = any(x[1] == "double" for x in literals)
+    return tuple(lit(float(x[2])) if some and x[1] in ("int", "decimal") else x for x in literals)
+
+
 def fit(literal: Any, beside: Any) -> Any:
-    """A literal as it is compared with a value: the nearest double beside a double, else the
-    exact number that is written.
-    """
+    """A literal as it is compared with a value: the nearest double beside a double."""
     if isinstance(beside, float):
         return float(literal)
-    if isinstance(literal, float):
-        return Decimal(repr(literal))
     if isinstance(literal, str) and isinstance(beside, dt.date):
         return dt.datetime.fromisoformat(literal)
     return literal

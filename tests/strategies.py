@@ -246,8 +246,9 @@ def a_literal(rng: Random, type: pa.DataType) -> Expr:
             return lit(rng.choice([-1, 128, 256, -129, 2**31, 2**32, 2**63, -(2**63) - 1, 2**64, 10**20, -(10**20)]))
         if some == 1:
             return lit(Decimal(x) + Decimal(rng.choice(["0.0", "0.5", "-0.5", "0.000001"])))
-        if some == 2:  # small: Spark compares large ones as doubles
-            return lit(rng.choice([0.0, -0.0, 1.0, 1.5, -2.5, 5.0, NAN, INF, -INF]))
+        if some == 2:
+            large = [2.0**53, -(2.0**53), 2.0**53 + 2, 2.0**63, -(2.0**63), 2.0**64, 1e300]
+            return lit(rng.choice([0.0, -0.0, 1.0, 1.5, -2.5, 5.0, NAN, INF, -INF, *large]))
         return lit(x + rng.choice([0, 0, 0, 1, -1]))
     if t.is_floating(type):
         some = rng.randrange(8)
@@ -260,8 +261,10 @@ def a_literal(rng: Random, type: pa.DataType) -> Expr:
         some = rng.randrange(8)
         if some == 0:
             return lit(rng.choice([0, 1, 2, -1, 10**10]))
-        if some == 1:  # exact as doubles: Spark compares as doubles
-            return lit(rng.choice([0.0, 0.5, 1.5, 2.0, -0.5, NAN, INF]))
+        if some == 1:
+            return lit(
+                rng.choice([0.0, 0.5, 1.5, 2.0, -0.5, 0.1, 1.1, -0.3, 1e15, NAN, INF, float(a_value(rng, type))])
+            )
         return lit(a_value(rng, type) + Decimal(rng.choice(["0", "0", "0", "0.001", "-0.0000001"])))
     if t.is_timestamp(type):
         at = rng.choice(TIMES) + dt.timedelta(microseconds=rng.choice([0, 0, 0, 1, -1, 1000, 1_000_000]))
@@ -375,13 +378,9 @@ def an_expression(rng: Random, leaves: list[Leaf], depth: int = 3, nulls: float 
 
 
 def tame(e: Any, beyond: int = 2**63 - 1) -> Any:
-    """The expression without what SQL engines see differently: numbers larger than ``beyond``,
-    doubles and exact numbers in one IN.
-    """
+    """The expression without what SQL engines see differently: numbers larger than ``beyond``."""
     if not isinstance(e, tuple):
         return e
     if e[:2] in (("lit", "int"), ("lit", "decimal")) and abs(e[2]) >= beyond:
         return lit(beyond)
-    if e[:1] in (("in",), ("not in",)) and any(x[1] == "double" for x in e[2]):
-        return (*e[:2], tuple(x for x in e[2] if x[1] in ("double", "null")))
     return tuple(tame(x, beyond) for x in e)

@@ -2,11 +2,9 @@
 
 COLMATCH_DIFFERENTIAL=3000 asks for the full count.
 
-Left out here, and why:
-
-- for DuckDB, all that overflows or is cast down, which is an error there, ``%`` and ``/`` by what
-  may be zero, ``concat`` (it passes over NULL), and functions that have other names or meanings;
-- a double literal beside an integer column, which Spark compares as doubles and colmatch exactly.
+DuckDB is not asked for what overflows or is cast down, which is an error there, for ``%`` and ``/``
+by what may be zero, for ``concat`` (it passes over NULL), nor for functions that have other names
+or meanings.
 """
 
 from __future__ import annotations

@@ -7,10 +7,7 @@ Left out here, and why:
 
 - uint64 and nanoseconds: Spark has neither (DuckDB checks uint64);
 - a number beyond int64 beside an integer column: Spark folds ``i < 9223372036854775808`` to TRUE,
-  also where i is NULL (DuckDB does not, and checks these);
-- doubles and exact numbers in one IN list: Spark then compares all of them as doubles;
-- a double literal beside an integer beyond 2**53, or beside a decimal that is not exactly a double:
-  Spark compares as doubles, colmatch exactly, with the number as written.
+  also where i is NULL (DuckDB does not, and checks these).
 """
 
 from __future__ import annotations

@@ -13,34 +13,38 @@ import pyarrow as pa
 
 from colmatch.kernels.layout import KEY_MAX, KEY_MIN
 from colmatch.kernels.lowering.operators import ABOVE, BELOW, EXACT
-from colmatch.lowering.floors import Floors, LiteralErrors, exact, literal_floors
+from colmatch.lowering.floors import Floors, LiteralErrors, Side, exact, literal_floors
 from colmatch.lowering.forms import Kind
 from colmatch.lowering.times import DAY, SECOND
 from colmatch.schema import UNITS, Family, Type
 from colmatch.session import Session
 
 
-def arrow_floors(type: Type, kind: Kind, values: pa.Array, negative: bool, session: Session) -> Floors:
+def arrow_floors(
+    type: Type, kind: Kind, values: pa.Array, negative: bool, session: Session, side: Side | None = None
+) -> Floors:
     """Finds the floors of literals of one kind, none of them NULL, as ``literal_floors`` does."""
     if pa.types.is_large_string(values.type):
-        return _text_floors(type, kind, values, negative, session)
+        return _text_floors(type, kind, values, negative, session, side)
     quick = _quick(type, values)
     if quick is not None:
         return quick
     moments = pa.types.is_date(values.type) or pa.types.is_timestamp(values.type)
-    return literal_floors(type, kind, _moments(values) if moments else values.to_pylist(), False, session)
+    return literal_floors(type, kind, _moments(values) if moments else values.to_pylist(), False, session, side)
 
 
-def _text_floors(type: Type, kind: Kind, values: pa.Array, negative: bool, session: Session) -> Floors:
+def _text_floors(
+    type: Type, kind: Kind, values: pa.Array, negative: bool, session: Session, side: Side | None
+) -> Floors:
     """Finds the floors of literals as they are written, of each distinct one once."""
     number = {Family.INT: pa.int64() if kind is Kind.INT else None, Family.FLOAT: pa.float64()}.get(type.family)
     if number is not None and kind in (Kind.INT, Kind.DECIMAL, Kind.DOUBLE):
         with suppress(pa.ArrowInvalid):  # 2**64, or a way to write a number that Arrow does not know
-            return literal_floors(type, kind, values.cast(number).to_numpy(), negative, session)
+            return literal_floors(type, kind, values.cast(number).to_numpy(), negative, session, side)
     encoded = values.dictionary_encode()
     which = encoded.indices.to_numpy()
     try:
-        floor, place = literal_floors(type, kind, encoded.dictionary.to_pylist(), negative, session)
+        floor, place = literal_floors(type, kind, encoded.dictionary.to_pylist(), negative, session, side)
     except LiteralErrors as errors:
         bad = np.flatnonzero(np.isin(which, list(errors.reasons)))
         raise LiteralErrors({i: errors.reasons[which[i]] for i in bad.tolist()}) from None

@@ -2,8 +2,8 @@
 
 ``lower.py`` does the same for any number, by columns, which costs hundreds of microseconds however
 few there are. Here the literals are read one by one, in Python, and one kernel does the rest, by
-the same functions. What is rare is left to ``lower.py``: programs, weights, long lists, and
-whatever cannot be read, so that errors are found and told there alone.
+the same functions. What is rare is left to ``lower.py``: programs, weights, long lists, lists of
+doubles for whole numbers, and whatever cannot be read. So errors are found and told there alone.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from colmatch.kernels._jit import entry
 from colmatch.kernels.layout import Codes
 from colmatch.kernels.lowering.few import FLAGS, HEAD, LEAF, NUMBERS, lower_few
 from colmatch.kernels.lowering.operators import EXACT
-from colmatch.lowering.floors import Convert, converter
+from colmatch.lowering.floors import Convert, Side, converter
 from colmatch.lowering.forms import NO_WEIGHT, PATTERNS, Form, Op, Operand, Test
-from colmatch.lowering.groups import group_key, pattern_test
+from colmatch.lowering.groups import group_key, meets_double, pattern_test, sides
 from colmatch.lowering.lower import LoweredExpressions
 from colmatch.lowering.wide import Encode, encoder
 from colmatch.predicates.columns import EMPTY
@@ -186,8 +186,13 @@ class FewExpressions:
             len(form.leaves) > MOST_INTERVALS
             or sum(len(test.operands) for leaf in form.leaves for test in leaf.tests) > MOST_INTERVALS
         )
+        rounded = any(
+            test.op is Op.IN and meets_double(self.attributes[leaf.attr].type, test.operands)
+            for leaf in form.leaves
+            for test in leaf.tests
+        )
         weighted = any(leaf.weight != NO_WEIGHT for leaf in form.leaves)
-        if large or weighted or any(conjunction.jumps for conjunction in form.conjunctions):
+        if large or rounded or weighted or any(conjunction.jumps for conjunction in form.conjunctions):
             plan = _Plan(form, False, np.empty(0, np.int64), (), False, 0)
         else:
             plan = self._plain_plan(form)
@@ -207,20 +212,24 @@ class FewExpressions:
             words += (leaf.attr, leaf.none)
         for f, test in chain.from_iterable(groups.values()):
             attr = form.leaves[f].attr
-            operands = tuple([self._operand(attr, operand) for operand in test.operands])
-            tests.append(_Test(test.op, attr, operands, HEAD + LEAF * f, len(words) + 1))
-            words += (f, test.op, test.outside)
+            of = [
+                (k, side) for k in range(len(test.operands)) for side in sides(self.attributes[attr].type, *test[:2], k)
+            ]
+            op = Op.BETWEEN if test.op is Op.EQ and len(of) == 2 else test.op
+            operands = tuple([self._operand(attr, test.operands[k], side) for k, side in of])
+            tests.append(_Test(op, attr, operands, HEAD + LEAF * f, len(words) + 1))
+            words += (f, op, test.outside)
         words += [len(conjunction.leaves) for conjunction in form.conjunctions]
         words += refs
         patterns = any(test.op in PATTERNS for test in tests)
         most = max(Counter(refs).values(), default=1)
         return _Plan(form, True, np.array(words, np.int64), tuple(tests), patterns, most)
 
-    def _operand(self, attr: int, operand: Operand) -> _Operand:
+    def _operand(self, attr: int, operand: Operand, side: Side | None) -> _Operand:
         type, convert = self.attributes[attr].type, None
         if not type.textual:
-            convert = converter(type, operand.kind, operand.negative, self.session)
-        encode = encoder(type, operand.kind, operand.negative)
+            convert = converter(type, operand.kind, operand.negative, self.session, side)
+        encode = encoder(type, operand.kind, operand.negative, side)
         return _Operand(operand.slot, operand.value, operand.many, convert, encode)
 
 

@@ -8,8 +8,11 @@ and a *place*: EXACT, ABOVE (strictly between the floor and the next key, or abo
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from decimal import ROUND_FLOOR, Decimal, InvalidOperation
+from enum import Enum
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -57,6 +60,38 @@ def misfit(type: Type, kind: Kind) -> str | None:
     return None if kind in kinds else needed
 
 
+class Side(Enum):
+    """Which of the numbers of a column a DOUBLE stands for: those that become it as doubles.
+
+    Spark casts whole numbers and decimals to DOUBLE where they meet one. Several may become the
+    same; where none does, the least is above the most.
+    """
+
+    LEAST = 0
+    MOST = 1
+
+
+ROUNDED = frozenset({Family.INT, Family.UINT64, Family.DECIMAL, Family.WIDE_DECIMAL})  # that meet a DOUBLE as doubles
+
+
+def meeting(number: float, scale: int) -> tuple[int, int]:
+    """Returns the least and the most of the numbers that are a finite double when they are cast.
+
+    Both are unscaled, with ``scale`` digits behind the point.
+    """
+    value, power = Fraction(number), 10**scale
+    below, above = (Fraction(end) if math.isfinite(end) else value for end in _neighbours(number))
+    ends = (value + below) / 2 * power, (value + above) / 2 * power
+    least, most = math.ceil(ends[0]), math.floor(ends[1])
+    if number != 0 and math.frexp(number)[0] * 2**53 % 2:  # what is half way goes to a double with an even mantissa
+        least, most = least + (least == ends[0]), most - (most == ends[1])
+    return least, most
+
+
+def _neighbours(number: float) -> tuple[float, float]:
+    return math.nextafter(number, -math.inf), math.nextafter(number, math.inf)
+
+
 class LiteralErrors(ValueError):
     """Some literals of one conversion cannot be read.
 
@@ -69,7 +104,12 @@ class LiteralErrors(ValueError):
 
 
 def literal_floors(
-    type: Type, kind: Kind, values: Sequence[Any] | NDArray[Any], negative: bool, session: Session
+    type: Type,
+    kind: Kind,
+    values: Sequence[Any] | NDArray[Any],
+    negative: bool,
+    session: Session,
+    side: Side | None = None,
 ) -> Floors:
     """Finds the floors of literals of one kind, for columns of one type that is not textual.
 
@@ -79,6 +119,7 @@ def literal_floors(
         also as nanoseconds since 1970 of its zone's clocks, and the zone
     negative : a minus stood before each of them
     session : where timestamp literals without a zone are read; is told of them
+    side : of the numbers that meet the literals as doubles
 
     Returns
     -------
@@ -87,6 +128,12 @@ def literal_floors(
     Raises LiteralErrors: with the reason for each literal that is not a value of ``kind``.
     """
     family = type.family
+    if side is not None and family is Family.INT:
+        doubles = _floats(values, negative)
+        if np.all(np.abs(doubles) < 2.0**53):
+            return exact((np.ceil if side is Side.LEAST else np.floor)(doubles).astype(np.int64))
+    if side is not None:
+        return _each(values, converter(type, kind, negative, session, side))
     if family is Family.BOOL and isinstance(values, np.ndarray):
         return exact(values.astype(np.int64))
     if family is Family.FLOAT:
@@ -103,12 +150,14 @@ def literal_floors(
     return _each(values, converter(type, kind, negative, session))
 
 
-def converter(type: Type, kind: Kind, negative: bool, session: Session) -> Convert:
+def converter(type: Type, kind: Kind, negative: bool, session: Session, side: Side | None = None) -> Convert:
     """Returns what finds the floor of a single literal, as ``literal_floors`` does of many.
 
     It raises ValueError or ArithmeticError for what is not a value of ``kind``.
     """
     family = type.family
+    if side is not None:
+        return _side(type, negative, side)
     if family is Family.BOOL:
         return lambda v: (_bool(v), EXACT)
     if family is Family.FLOAT:
@@ -125,6 +174,20 @@ def converter(type: Type, kind: Kind, negative: bool, session: Session) -> Conve
         return lambda v: _in_units(time_of_day(v), type.unit)
     assert family is Family.TIMESTAMP
     return lambda v: _in_units(instant(v, type, session), type.unit)
+
+
+def _side(type: Type, negative: bool, side: Side) -> Convert:
+    """Returns what finds the floor of one side of the numbers that meet a double."""
+    scale = type.scale if type.family is Family.DECIMAL else 0
+    offset = UINT64_OFFSET if type.family is Family.UINT64 else 0
+
+    def convert(value: Any) -> tuple[int, int]:
+        double = -_float(value) if negative else _float(value)
+        if not math.isfinite(double):
+            return _number(double, False, scale, offset)
+        return _clipped(meeting(double, scale)[side.value] - offset, True)
+
+    return convert
 
 
 def exact(keys: NDArray[np.int64]) -> Floors:

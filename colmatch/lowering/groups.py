@@ -22,7 +22,7 @@ from colmatch.kernels import layout
 from colmatch.kernels.layout import KEY_MAX, KEY_MIN
 from colmatch.kernels.lowering.runs import group_intervals, merge_runs
 from colmatch.lowering.arrow_literals import arrow_floors
-from colmatch.lowering.floors import Floors, LiteralErrors, exact, intervals, literal_floors
+from colmatch.lowering.floors import ROUNDED, Floors, LiteralErrors, Side, exact, intervals, literal_floors
 from colmatch.lowering.forms import PATTERNS, Kind, Op, Operand, Test
 from colmatch.lowering.labels import string_labels
 from colmatch.lowering.wide import encoder
@@ -93,7 +93,8 @@ class Group:
         """Returns all values, by operands.
 
         An IN list has an operand for each literal, but few kinds of literals. So the values of its
-        operands stand in one column for each kind.
+        operands stand in one column for each kind. Where numbers meet doubles, equality and IN have
+        two columns in its place, one for each side.
         """
         alike: dict[Any, list[int]] = {}
         for k, operand in enumerate(self.operands):
@@ -104,8 +105,15 @@ class Group:
             test = concat([test for test, _ in some])
             values = joined([values for _, values in some])
             ends = list(accumulate(len(test) for test, _ in some))
-            found.append(Column(self.operands[which[0]], test, values, which, ends))
+            operand = self.operands[which[0]]
+            for side in sides(self.type, self.op, self.operands, which[0]):
+                found.append(Column(operand, test, values, which, ends, side))
         return found
+
+    @property
+    def is_rounded(self) -> bool:
+        """Says whether numbers are compared as doubles, since a literal is one."""
+        return meets_double(self.type, self.operands)
 
     def slot(self, test: int, operand: int) -> int:
         """Returns the slot that an operand of a test came from, -1 when from none."""
@@ -123,6 +131,7 @@ class Column(NamedTuple):
     values: Any
     which: list[int]  # numbers of the operands, in the order of their values
     ends: list[int]  # where the values of each of them end
+    side: Side | None = None  # of the numbers that meet them as doubles
 
     def operand_of(self, i: int) -> int:
         """Returns the number of the operand that value ``i`` belongs to."""
@@ -219,6 +228,10 @@ class Groups:
             for column in group.columns():
                 tests.append(column.test)
                 floors.append(self._floors(group, column, leaves, refuse))
+        if group.op in (Op.IN, Op.EQ) and group.is_rounded:
+            tests, pairs = tests[::2], zip(floors[::2], floors[1::2], strict=True)
+            points = [intervals(Op.BETWEEN, pair) for pair in pairs]
+            return concat(tests), concat([p[0] for p in points]), concat([p[1] for p in points])
         if group.op is Op.IN:
             points = [intervals(Op.IN, [pair]) for pair in floors]
             return concat(tests), concat([p[0] for p in points]), concat([p[1] for p in points])
@@ -229,8 +242,8 @@ class Groups:
 
         def found(some: Any) -> Floors:
             if isinstance(some, pa.Array):
-                return arrow_floors(group.type, operand.kind, some, operand.negative, self.session)
-            return literal_floors(group.type, operand.kind, some, operand.negative, self.session)
+                return arrow_floors(group.type, operand.kind, some, operand.negative, self.session, column.side)
+            return literal_floors(group.type, operand.kind, some, operand.negative, self.session, column.side)
 
         try:
             return found(values)
@@ -311,7 +324,7 @@ def _binary(group: Group, column: Column, refuse: Refuse) -> pa.Array:
         if isinstance(values, pa.Array):
             return values.cast(pa.large_binary())
         return pa.array([v.encode() if isinstance(v, str) else v for v in values], pa.large_binary())
-    encode = encoder(group.type, operand.kind, operand.negative)
+    encode = encoder(group.type, operand.kind, operand.negative, column.side)
     known: dict[Any, bytes] = {}
     made: list[bytes] = []
     for i, value in enumerate(values.to_pylist() if isinstance(values, pa.Array) else values):
@@ -326,6 +339,25 @@ def _binary(group: Group, column: Column, refuse: Refuse) -> pa.Array:
             known[value] = data
         made.append(data)
     return pa.array(made, pa.large_binary())
+
+
+def meets_double(type: Type, operands: Sequence[Operand]) -> bool:
+    """Says whether numbers of a type are compared as doubles, since a literal is one."""
+    return type.family in ROUNDED and any(operand.kind is Kind.DOUBLE for operand in operands)
+
+
+def sides(type: Type, op: Op, operands: Sequence[Operand], k: int) -> tuple[Side | None, ...]:
+    """Returns with which sides of the numbers that meet doubles a test compares an operand.
+
+    None is for an operand that no number meets as a double.
+    """
+    if not meets_double(type, operands):
+        return (None,)
+    if op in (Op.EQ, Op.IN):
+        return Side.LEAST, Side.MOST
+    if operands[k].kind is not Kind.DOUBLE:
+        return (None,)
+    return (Side.LEAST if op in (Op.LT, Op.GE) or (op is Op.BETWEEN and k == 0) else Side.MOST,)
 
 
 def pattern_test(attributes: Attributes, attr: int, op: Op, text: str) -> PatternTest | str:

@@ -17,9 +17,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from decimal import ROUND_FLOOR, Decimal
+from math import isfinite
 from typing import Any
 
-from colmatch.lowering.floors import number_of
+from colmatch.lowering.floors import Side, meeting, number_of
 from colmatch.lowering.forms import Kind
 from colmatch.lowering.keys import NEVER_ROUNDS
 from colmatch.schema import Family, Type
@@ -33,11 +34,15 @@ _TINY_ABOVE, _TINY_BELOW = b"!", b"~"  # stand for digits too far behind the poi
 _FAR = 1000  # digits behind the point that are told apart
 
 
-def encoder(type: Type, kind: Kind, negative: bool) -> Encode:
+def encoder(type: Type, kind: Kind, negative: bool, side: Side | None = None) -> Encode:
     """Returns what makes bytes of a literal of a textual type.
+
+    side : of the numbers that meet the literal as doubles
 
     It raises ValueError for what is not a value of ``kind``.
     """
+    if type.family is Family.WIDE_DECIMAL and side is not None:
+        return lambda value: _side_bytes(float(number_of(value, negative)), type.scale, side)
     if type.family is Family.WIDE_DECIMAL:
         return lambda value: wide_bytes(number_of(value, negative), type.scale)
     return lambda value: value.encode() if isinstance(value, str) else value
@@ -55,6 +60,11 @@ def wide_bytes(number: Decimal, scale: int) -> bytes:
     rest = NEVER_ROUNDS.subtract(scaled, Decimal(floor))
     digits = "" if not rest else f"{rest:f}".partition(".")[2].rstrip("0")
     return _floor_bytes(floor) + digits.encode()
+
+
+def _side_bytes(double: float, scale: int, side: Side) -> bytes:
+    number = Decimal(meeting(double, scale)[side.value]) if isfinite(double) else Decimal(double)
+    return wide_bytes(number.scaleb(-scale, NEVER_ROUNDS), scale)
 
 
 def _floor_bytes(floor: int) -> bytes:

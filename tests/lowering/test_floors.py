@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from colmatch.kernels.layout import KEY_MAX, KEY_MIN
-from colmatch.lowering.floors import LiteralErrors, intervals, literal_floors
+from colmatch.lowering.floors import LiteralErrors, Side, intervals, literal_floors, meeting
 from colmatch.lowering.forms import Kind, Op
 from colmatch.schema import Family, Type
 from colmatch.session import Session
@@ -114,3 +114,37 @@ def test_timestamps_finer_than_the_column_lie_between_its_keys(moment: dt.dateti
     there = np.datetime64(moment, "us").astype(f"datetime64[{unit}]")
     assert floor[0] == there.astype(np.int64)
     assert (place[0] == 0) == (there.astype("datetime64[us]") == np.datetime64(moment, "us"))
+
+
+doubles = st.one_of(
+    st.floats(allow_nan=False, allow_infinity=False),
+    st.integers(-(2**70), 2**70).map(float),
+    st.integers(-(10**20), 10**20).map(lambda n: n / 1000),
+    st.sampled_from(
+        [sign * (2.0**bits + more) for bits in (52, 53, 54, 63, 64) for more in (-2, -1, 0, 1, 2) for sign in (1, -1)]
+    ),
+)
+
+
+@given(doubles, st.integers(0, 6))
+def test_numbers_that_meet_a_double_are_those_that_python_rounds_to_it(double: float, scale: int) -> None:
+    least, most = meeting(double, scale)
+
+    def cast(unscaled: int) -> float:
+        return float(Fraction(unscaled, 10**scale))
+
+    assert all(cast(number) == double for number in (least, most) if least <= most)
+    assert cast(least - 1) < double < cast(most + 1) and cast(most) <= double <= cast(least)
+
+
+@given(doubles, st.integers(KEY_MIN, KEY_MAX), st.integers(-3, 3))
+def test_whole_numbers_are_compared_with_doubles_as_doubles(double: float, value: int, near: int) -> None:
+    if abs(double) < 2**63:
+        value = int(double) + near
+    value = min(max(value, KEY_MIN), KEY_MAX)
+    for op, holds in OPS.items():
+        asked = {Op.EQ: list(Side), Op.LT: [Side.LEAST], Op.GE: [Side.LEAST]}.get(op, [Side.MOST])
+        for given_as in ([repr(double)], np.array([double])):
+            floors = [literal_floors(INT, Kind.DOUBLE, given_as, False, Session("UTC"), side) for side in asked]
+            (lo,), (hi,) = intervals(Op.BETWEEN if op is Op.EQ else op, floors)
+            assert (lo <= value <= hi) is holds(float(value), double), (op, given_as)
