@@ -147,4 +147,4 @@ def test_whole_numbers_are_compared_with_doubles_as_doubles(double: float, value
         for given_as in ([repr(double)], np.array([double])):
             floors = [literal_floors(INT, Kind.DOUBLE, given_as, False, Session("UTC"), side) for side in asked]
             (lo,), (hi,) = intervals(Op.BETWEEN if op is Op.EQ else op, floors)
-            assert (lo <= value <= hi) is holds(float(value), double), (op, given_as)
+            assert bool(lo <= value <= hi) is holds(float(value), double), (op, given_as)
