@@ -335,6 +335,8 @@ class Normaliser:
                 assert operand is not None
                 what = name if name.startswith("size(") else f"column {name!r}"
                 given = _KINDS[operand.kind]
+                if type.family is Family.STRING and _KINDS[operand.kind] == "a number" and name.isidentifier():
+                    needed += f", or CAST({name} AS DOUBLE)"
                 if operand.kind is Kind.DATE and type.family is Family.STRING and name.isidentifier():
                     needed += f', or make the column a date, as --schema "{name}: date" does'
                 raise Refusal(

@@ -9,6 +9,9 @@ from colmatch.calls import SPECIAL
 from colmatch.errors import shown
 from colmatch.expr.computed import FUNCTIONS as VALUES
 
+SUBQUERY = (
+    "subqueries are not supported: list the values, as in a IN (1, 2), or make their result a column of the events"
+)
 _QUOTES = "“”„‘’‚"  # of word processors
 _COLUMN = "compute it beforehand, as a column of the events"
 _CLOCK = "an expression has no clock: compare with a literal, or give events the time as a column"
@@ -19,6 +22,7 @@ _SOME = "write array_contains(tags, 'x') for 'x' = ANY(tags); other comparisons 
 _JSON = "texts are not read as JSON: read it beforehand, into a struct or map, and write doc.k or doc['k']"
 _AGGREGATE = "an expression sees one event: aggregate beforehand, into a column of the events"
 _WINDOW = "an expression sees one event: number the rows beforehand, in a column of the events"
+_GEOMETRY = "shapes are not read: write geo_within_radius(...) for a circle, or compute it beforehand, as a column of the events"
 _FORMAT = "compare parts of the date, as in year(day) = 2020 AND month(day) = 5"
 _ROWS = "it makes rows: write array_contains(tags, 'x'), or name an element, as in tags[0]"
 _FUNCTIONS = {
@@ -39,7 +43,7 @@ _FUNCTIONS = {
     "position": "write instr(name, 'x')",
     "split": "write RLIKE, as in name RLIKE '^a,'",
     "split_part": "write RLIKE, as in name RLIKE '^a,'",
-    "concat_ws": "write concat(a, '-', b)",
+    "concat_ws": "write concat(a, '-', b), which is NULL where a part is",
     "regexp_replace": "write RLIKE with the whole pattern, or replace(name, 'a', 'b')",
     "regexp_extract": "write RLIKE with the whole pattern, as in name RLIKE '^id=7(,|$)'",
     "regexp_full_match": "write RLIKE '^(...)$'",
@@ -54,8 +58,10 @@ _FUNCTIONS = {
     **dict.fromkeys(("sin", "cos", "tan", "pi", "rand", "random"), _COLUMN),
     "age": "write datediff(later, day), in days",
     "try_divide": "write a / b, which is NULL where b is 0 unless Options(ansi=True)",
-    **dict.fromkeys(("if_null", "isnil", "is_null"), "write a IS NULL"),
-    **dict.fromkeys(("is_nan", "is_na"), "write isnan(price)"),
+    **dict.fromkeys(("isnil", "is_null"), "write a IS NULL"),
+    "if_null": "write coalesce(a, 0)",
+    "is_nan": "write isnan(price)",
+    "is_na": "write price IS NULL OR isnan(price)",
     **dict.fromkeys(("power", "pow", "exp", "log", "ln", "hash", "md5", "sha1", "sha2", "soundex"), _COLUMN),
     **dict.fromkeys(("now", "current_timestamp", "localtimestamp", "getdate", "sysdate", "unix_timestamp"), _CLOCK),
     **dict.fromkeys(("current_date", "today", "curdate", "current_time"), _CLOCK),
@@ -127,16 +133,20 @@ def of_function(name: str, names: frozenset[str]) -> str:
         known = f"write {method}({subject}) or {method}({subject}, ...)"
     if known is None:
         near = _mistyped(name.lower(), [*names, *VALUES, *SPECIAL])
-        known = f"did you mean {' or '.join(map(repr, near))}?" if near else _COLUMN
+        other = _GEOMETRY if name.lower().startswith("st_") else _COLUMN
+        known = f"did you mean {' or '.join(map(repr, near))}?" if near else other
     return f"function {shown(name)} is not supported: {known}"
 
 
 def _mistyped(word: str, names: list[str]) -> list[str]:
-    """Returns names that are a word with an error in it: list_sum is none of list_has."""
+    """Returns names that are a word with an error in it: list_sum is none of list_has, nor
+    st_contains of list_contains.
+    """
     alike = difflib.get_close_matches(word, names, n=4, cutoff=0.75)
 
     def is_error(name: str) -> bool:
-        return sorted(name) == sorted(word) or difflib.SequenceMatcher(None, word, name).ratio() >= 0.85
+        near = name[0] == word[0] and difflib.SequenceMatcher(None, word, name).ratio() >= 0.85
+        return near or sorted(name) == sorted(word)
 
     return list(filter(is_error, alike))[:2]
 

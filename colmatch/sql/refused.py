@@ -16,7 +16,7 @@ from colmatch.expr.ast import Refusal, Subject
 from colmatch.lowering.forms import quoted
 from colmatch.sql.checks import bare
 from colmatch.sql.computed import function_of, is_computed
-from colmatch.sql.instead import of_column, of_word
+from colmatch.sql.instead import SUBQUERY, of_column, of_word
 from colmatch.sql.literals import ALLOWED, ENDS, Reading
 
 _UNKNOWN = re.compile(r"unknown attribute '([^']+)'")
@@ -64,6 +64,8 @@ def syntax_refusal(error: ParseError, reading: Reading) -> Refusal:
         if (before.token_type, token.token_type) == (TokenType.EQ, TokenType.LT):
             return Refusal("'=<' is not expected here: write <=", before.start)
         word = reading.text[token.start : token.end + 1]
+        if before.token_type is TokenType.L_PAREN and word.upper() == "SELECT":
+            return Refusal(SUBQUERY, token.start)
         if before.token_type not in ENDS and word.isascii():
             continue
         if (instead := of_word(word)) is not None:  # between two operands

@@ -27,7 +27,7 @@ from colmatch.expr.computed import CAST, MOST_PARTS, PREFIX
 from colmatch.expr.computed import FUNCTIONS as VALUES
 from colmatch.lowering.forms import Kind
 from colmatch.sql.dialects import rewritten
-from colmatch.sql.instead import of_function, of_word
+from colmatch.sql.instead import SUBQUERY, of_function, of_word
 from colmatch.sql.literals import ALLOWED, DOW, ENDS, NUMBERS, LiteralReader, Reading
 from colmatch.sql.quotes import Quotes
 
@@ -68,11 +68,8 @@ _TYPED = {
     "DOUBLE": Kind.DOUBLE,
 }  # fmt: skip
 _READ = {"to_date": "DATE", "to_timestamp": "TIMESTAMP"}  # functions that read a literal
-_SUBQUERY = (
-    "subqueries are not supported: list the values, as in a IN (1, 2), or make their result a column of the events"
-)
 _STARTS = {
-    **dict.fromkeys(("SELECT", "WITH", "EXISTS"), _SUBQUERY), "WHERE": "'WHERE' is not expected here: write the condition alone",
+    **dict.fromkeys(("SELECT", "WITH", "EXISTS"), SUBQUERY), "WHERE": "'WHERE' is not expected here: write the condition alone",
     "INTERVAL": "intervals are not supported: write the date itself, or date_add(day, 3)",
 }  # fmt: skip
 _FLAT = "give events what is in it as a column of its own"
