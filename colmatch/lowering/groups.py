@@ -25,6 +25,7 @@ from colmatch.lowering.arrow_literals import arrow_floors
 from colmatch.lowering.floors import ROUNDED, Floors, LiteralErrors, Side, exact, intervals, literal_floors
 from colmatch.lowering.forms import PATTERNS, Kind, Op, Operand, Test
 from colmatch.lowering.labels import string_labels
+from colmatch.lowering.versions import ORDERS, look_for_versions
 from colmatch.lowering.wide import encoder
 from colmatch.schema import Attribute, Attributes, Family, Type
 from colmatch.session import Session
@@ -309,6 +310,8 @@ class Groups:
                 tests.append(column.test)
                 attrs.append(group_attr[column.test])
                 texts.append(_binary(group, column, refuse))
+                if group.op in ORDERS and group.type.family is Family.STRING:
+                    look_for_versions(texts[-1], lambda i, of=attrs[-1]: self.attributes[int(of[i])].name)  # type: ignore[misc]
         labels, literals = string_labels(attrs, texts, len(self.attributes))
         found: dict[int, list[tuple[I64, I64]]] = {}
         each = zip(tests, labels, strict=True)
