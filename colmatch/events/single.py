@@ -168,19 +168,32 @@ def is_object(event: object) -> bool:
     """Says whether an event is an object whose fields are columns."""
     if isinstance(event, type):
         return False
-    return is_dataclass(event) or any(callable(getattr(event, way, None)) for way in _WAYS)
+    return is_dataclass(event) or _is_series(event) or any(callable(getattr(event, way, None)) for way in _WAYS)
+
+
+def _is_of_pandas(event: object) -> bool:
+    return type(event).__module__.partition(".")[0] == "pandas"
+
+
+def _is_series(event: object) -> bool:
+    return _is_of_pandas(event) and callable(getattr(event, "to_dict", None)) and getattr(event, "ndim", 0) == 1
 
 
 def as_mapping(event: object) -> Event:
     """Returns an event as a mapping from name to value.
 
     That is a mapping as it is, and the fields of a dataclass, a named tuple, a Row of Spark or a
-    pydantic model.
+    pydantic model. Of a row of a pandas frame, NaN is None, as it is NULL in a batch.
 
     Raises EventError: it is something else.
     """
     if isinstance(event, Mapping):
         return event
+    if _is_of_pandas(event) and not isinstance(event, type):
+        row: Any = event
+        if _is_series(event) or hasattr(event, "_asdict"):
+            given = row.to_dict() if _is_series(event) else row._asdict()
+            return {name: None if _is_nan(value) else value for name, value in given.items()}
     if is_dataclass(event) and not isinstance(event, type):
         return {field.name: getattr(event, field.name) for field in fields(event)}
     for method in _WAYS:
@@ -188,9 +201,13 @@ def as_mapping(event: object) -> Event:
         if callable(found) and isinstance(made := found(), Mapping):
             return made
     raise EventError(
-        f"an event is a mapping from name to value, a dataclass, a Row, a named tuple or a pydantic model, "
+        f"an event is a mapping from name to value, a dataclass, a Row, a named tuple, a row of pandas or a pydantic model, "
         f"not {type(event).__name__}{_instead(event)}"
     )
+
+
+def _is_nan(value: object) -> bool:
+    return isinstance(value, (float, np.floating)) and bool(value != value)
 
 
 def _instead(event: object) -> str:

@@ -413,6 +413,24 @@ def test_what_pandas_has_for_nothing_is_null() -> None:
     assert matcher.match_one(row) == [1, 2]
 
 
+@needs("pandas")
+def test_rows_of_pandas_mean_what_they_mean_in_the_frame() -> None:
+    import pandas as pd
+
+    schema = {"p": "double", "s": "string", "i": "bigint"}
+    frame = pd.DataFrame({"p": [np.nan, 2.5, np.inf], "s": ["a", None, "b"], "i": [1.0, np.nan, 3.0]})
+    matcher = cm.Matcher.build({1: "p IS NULL", 2: "s IS NULL", 3: "i IS NULL", 4: "p > 2", 5: "i = 3"}, schema)
+    wanted = matcher.match_lists(frame).to_pylist()
+    assert wanted == [[1], [2, 3, 4], [4, 5]]
+    assert [matcher.match_one(frame.iloc[i]) for i in range(3)] == wanted
+    assert [matcher.match_one(row) for row in frame.itertuples(index=False)] == wanted
+    assert [matcher.match_one(row) for row in frame.astype({"p": "float32"}).itertuples(index=False)] == wanted
+    assert matcher.explain(frame.iloc[0], 1).matched
+    assert matcher.match_one({"p": float("nan"), "s": "a"}) == [3, 4]
+    with pytest.raises(cm.EventError, match="not DataFrame"):
+        matcher.match_one(frame)
+
+
 def test_named_tuples_within_events() -> None:
     matcher = cm.Matcher.build({1: "user.age = 5"}, RICH)
     assert matcher.match_one({"user": namedtuple("user", "age")(5)}) == [1]
