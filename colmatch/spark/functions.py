@@ -130,8 +130,12 @@ def register(
     spark.udtf.register(called, functions.arrow_udtf(Matched, returnType=result))
 
 
-def _compared_by_bytes(events: Column) -> Column:
-    """Returns a column that is an error in the job if its type has a collation."""
+def _compared_by_bytes(events: Column | str) -> Column:
+    """Returns a column that is an error in the job if its type has a collation.
+
+    events : a column, or its name
+    """
+    events = F.col(events) if isinstance(events, str) else events
     type = F.typeof(events)
     said = F.concat(type, F.lit(": expressions compare strings by bytes: cast them to STRING COLLATE UTF8_BINARY"))
     return F.when(F.regexp_like(type, F.lit(r"collate (?!UTF8_BINARY\b)")), F.raise_error(said)).otherwise(events)

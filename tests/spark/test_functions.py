@@ -121,6 +121,14 @@ def test_what_cannot_be_done(spark: SparkSession, events: Any, matcher: cm.Match
         spark.sql("SELECT * FROM found_in(TABLE(visits))").collect()
 
 
+def test_a_column_may_be_named(events: Any, matcher: cm.Matcher) -> None:
+    found = events.select(F.struct("*").alias("visit")).select(hits(matcher)("visit").alias("found")).collect()
+    assert [row.found for row in found] == [
+        row.found for row in events.select(hits(matcher)(F.struct("*")).alias("found")).collect()
+    ]
+    assert any(row.found for row in found)
+
+
 def test_what_a_worker_is_given_is_told_in_words(spark: SparkSession, events: Any, matcher: cm.Matcher) -> None:
     events.createOrReplaceTempView("visits")
     with pytest.raises(Exception, match="a column is int64, a struct of the events' columns is needed"):
