@@ -18,7 +18,7 @@ from colmatch.cli.build import build
 from colmatch.cli.generate import generate
 from colmatch.cli.match import match
 from colmatch.cli.reasons import reasons
-from colmatch.cli.shell import Shell
+from colmatch.cli.shell import Shell, is_traced, say, stand_in
 from colmatch.cli.show import check, explain, kinds, recover, stats
 from colmatch.cli.warm import warm
 
@@ -58,6 +58,7 @@ def main() -> None:
     standard input, and Python would wait for it, or abort when that thread wants to call it once
     more.
     """
+    stand_in()
     code: Any = 0
     try:
         cli.main(prog_name="colmatch")
@@ -65,6 +66,11 @@ def main() -> None:
         code = 130
     except SystemExit as end:
         code = end.code or 0
+    except OSError as error:  # of what click prints itself
+        if is_traced():
+            raise
+        say(f"error: {error}")
+        code = 1
     with suppress(OSError):
         sys.stdout.flush()
         sys.stderr.flush()

@@ -81,7 +81,7 @@ class Rows(NamedTuple):
         """Returns the columns without a type that look like times, as columns of text."""
         if all(name in self.types for name in self.wanted):
             return {}
-        head = self.source.peek(1).rpartition(b"\n")[0] + b"\n"  # type: ignore[attr-defined]
+        head = re.split(rb"(?s)[\r\n](?!.*[\r\n])", self.source.peek(1))[0] + b"\n"  # type: ignore[attr-defined]
         try:
             schema = pa_csv.read_csv(pa.BufferReader(head), **self._options()).schema
         except pa.ArrowException:  # to be met again, and told
@@ -124,6 +124,15 @@ class Rows(NamedTuple):
                     return before + 1
 
 
+def _first_line(source: BinaryIO) -> bytes:
+    """Reads the first line, which may end with a carriage return alone."""
+    begin: bytes = source.peek(1)  # type: ignore[attr-defined]
+    place = begin.find(b"\r")
+    is_alone = 0 <= place < len(begin) - 1 and begin[place + 1 : place + 2] != b"\n" and b"\n" not in begin[:place]
+    is_quoted = is_alone and begin[:place].count(b'"') % 2 == 1
+    return source.read(place + 1) if is_alone and not is_quoted else source.readline()
+
+
 def rows_of(
     file: File, source: BinaryIO, types: pa.Schema | None, columns: Sequence[str] | None, nulls: Sequence[str]
 ) -> Rows:
@@ -133,10 +142,12 @@ def rows_of(
 
     Raises ColmatchError: there is no header, a name in it twice, or a type that CSV cannot carry.
     """
-    line = source.readline().decode("utf-8-sig")
-    header = line.rstrip("\r\n").split("\t") if file.kind == "tsv" else next(csv.reader([line]), [])
+    line = _first_line(source).decode("utf-8-sig")
+    text = line.rstrip("\r\n")
+    header = text.split("\t") if file.kind == "tsv" else next(csv.reader(io.StringIO(text, newline="")), [])
     if header in ([], [""]):
-        raise ColmatchError("the file is empty, but a line with the names of the columns is needed")
+        what = "line 1 is blank" if line else "the file is empty"
+        raise ColmatchError(f"{what}, but a line with the names of the columns is needed")
     twice = sorted({name for name in header if header.count(name) > 1})
     if twice:
         raise ColmatchError(f"the header names {twice[0]!r} twice")

@@ -7,6 +7,7 @@ traceback.
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import signal
@@ -16,6 +17,38 @@ from typing import Any
 import click
 
 from colmatch.errors import ColmatchError
+
+
+class _Closed(io.RawIOBase):
+    """Stands for standard input or output that was closed before the process began."""
+
+    def readable(self) -> bool:
+        return True
+
+    def writable(self) -> bool:
+        return True
+
+    def readinto(self, _: Any) -> int:
+        raise OSError("it is closed")
+
+    def write(self, _: Any) -> int:
+        raise OSError("standard output is closed: give a file with -o")
+
+
+def stand_in() -> None:
+    """Gives a process that was begun without standard streams something in their place.
+
+    Else Python has None there, and the next file that is opened gets their number.
+    """
+    while (number := os.open(os.devnull, os.O_RDWR)) <= 2:
+        pass
+    os.close(number)
+    if sys.stdin is None:
+        sys.stdin = io.TextIOWrapper(_Closed())
+    if sys.stdout is None:
+        sys.stdout = io.TextIOWrapper(_Closed(), write_through=True)
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115
 
 
 class Shell(click.Group):
@@ -36,10 +69,15 @@ class Shell(click.Group):
             say("interrupted")
             ctx.exit(130)
         except Exception as error:
-            if os.environ.get("COLMATCH_TRACEBACK", "0") not in ("", "0"):
+            if is_traced():
                 raise
             say(f"error: {_one_line(error)}")
             ctx.exit(1)
+
+
+def is_traced() -> bool:
+    """Says whether errors are shown with their tracebacks."""
+    return os.environ.get("COLMATCH_TRACEBACK", "0") not in ("", "0")
 
 
 def _one_line(error: Exception) -> str:

@@ -40,6 +40,30 @@ def is_url(path: str) -> bool:
     return "://" in path or path.startswith("file:")
 
 
+def _listed(system: pa_fs.FileSystem, folder: str) -> list[pa_fs.FileInfo]:
+    """Returns what is in a folder, and in folders in it.
+
+    Raises EventError: Arrow cannot read a name.
+    """
+    try:
+        found: list[pa_fs.FileInfo] = system.get_file_info(
+            pa_fs.FileSelector(folder, allow_not_found=True, recursive=True)
+        )
+        _ = [one.path for one in found]  # which it decodes only now
+    except UnicodeDecodeError as error:
+        raise EventError(f"the folder has a name that is not UTF-8, {error.object!r}: rename it") from None
+    return found
+
+
+def _check_name(path: str) -> None:
+    """Raises EventError: Arrow cannot open a file of that name."""
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        said = os.fsencode(path).decode(errors="backslashreplace")
+        raise EventError(f"the name {said!r} is not UTF-8: rename the file, or give it as standard input") from None
+
+
 def place_of(path: str, is_text: Callable[[str], bool]) -> Place:
     """Returns the files that a path stands for: itself, or those of a folder, pattern or URL.
 
@@ -53,6 +77,7 @@ def place_of(path: str, is_text: Callable[[str], bool]) -> Place:
     EventError : a folder or pattern has no file. Or a log says which of its files have rows, as in
         a table of Delta Lake, Iceberg or Hudi
     """
+    _check_name(path)
     system, place = pa_fs.FileSystem.from_uri(path) if is_url(path) else (pa_fs.LocalFileSystem(), path)
     info = system.get_file_info(place)
     infos, base = [info], place
@@ -62,9 +87,12 @@ def place_of(path: str, is_text: Callable[[str], bool]) -> Place:
             raise FileNotFoundError(2, os.strerror(2), path)
         base = place[: wild.start()].rpartition("/")[0]
         if isinstance(system, pa_fs.LocalFileSystem):
-            infos = system.get_file_info(sorted(path for path in glob(place, recursive=True) if _counts(path, base)))
+            names_found = sorted(path for path in glob(place, recursive=True) if _counts(path, base))
+            for name in names_found:
+                _check_name(name)
+            infos = system.get_file_info(names_found)
         else:
-            inside = system.get_file_info(pa_fs.FileSelector(base, allow_not_found=True, recursive=True))
+            inside = _listed(system, base)
             parts = place.split("/")
             some = (one for one in inside if _counts(one.path, base) and _fits(one.path.split("/"), parts))
             infos = sorted(some, key=lambda one: one.path)
@@ -75,7 +103,7 @@ def place_of(path: str, is_text: Callable[[str], bool]) -> Place:
         if one.type != pa_fs.FileType.Directory:
             names.append(one.path)
             continue
-        inside = system.get_file_info(pa_fs.FileSelector(one.path, recursive=True))
+        inside = _listed(system, one.path)
         _check_below(one.path, inside)
         files = sorted((file.path, file.size) for file in inside if file.is_file and _counts(file.path, one.path))
         names += [name for name, size in files if size or not is_text(name)]

@@ -129,3 +129,72 @@ def test_control_c_while_kernels_are_compiled(tmp_path: Path, command: str) -> N
     assert (code, err.replace(f"colmatch: {_compiling.ONCE}\n".encode(), b"")) == (130, b"colmatch: interrupted\n")
     assert kept() <= before + 2
     assert not (tmp_path / "new.cm").exists() and not (tmp_path / "o.csv").exists()
+
+
+RULES = "id,expression\n1,a > 1\n"
+
+
+@pytest.fixture
+def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    Path("rules.csv").write_text(RULES)
+    Path("events.csv").write_text("a\n5\n")
+    assert finish(start("build", "rules.csv", "--schema", "a: int64", "-o", "r.cm"))[0] == 0
+    return tmp_path
+
+
+def without(numbers: str, *args: str) -> tuple[int, str]:
+    """Runs a command without some of its three streams: exit code and errors."""
+    closed = " ".join(f"{number}{'<' if number == '0' else '>'}&-" for number in numbers)
+    command = f"exec {sys.executable} -m colmatch {' '.join(args)} {closed}"
+    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, timeout=120)
+    return done.returncode, done.stderr
+
+
+@pytest.mark.parametrize(
+    "command", ["match r.cm events.csv", "--help", "kinds", "explain r.cm events.csv --row 0 --id 1"]
+)
+def test_standard_output_may_be_closed(shop: Path, command: str) -> None:
+    assert without("1", *command.split()) == (1, "colmatch: error: standard output is closed: give a file with -o\n")
+
+
+def test_standard_streams_may_all_be_closed(shop: Path) -> None:
+    assert without("012", "match", "r.cm", "events.csv", "-o", "found.csv") == (0, "")
+    assert Path("found.csv").read_text() == '"event","subscription"\n0,1\n'
+    assert without("0", "match", "r.cm", "-", "--format", "csv") == (
+        1,
+        "colmatch: error: standard input: it is closed\n",
+    )
+    assert without("2", "match", "r.cm", "none.csv") == (1, "")
+
+
+def test_names_that_are_not_utf8_are_told(shop: Path) -> None:
+    odd = os.fsdecode(b"e\xff.csv")
+    Path("folder").mkdir()
+    for name in (odd, f"folder/{odd}"):
+        Path(name).write_text("a\n7\n")
+    for path in (odd, "e*.csv", "folder", "fold*/e*.csv"):
+        code, _, said = finish(start("match", "r.cm", path))
+        assert code == 1 and b"not UTF-8" in said and b"fault" not in said and said.count(b"\n") == 1, said
+    assert finish(start("match", "r.cm", "events.csv", "-o", os.fsdecode(b"o\xff.csv")))[0] == 0
+    assert (Path(os.fsdecode(b"o\xff.csv"))).exists()
+
+
+def test_lines_may_end_with_a_carriage_return_alone(shop: Path) -> None:
+    Path("rules.csv").write_bytes(b"id,expression\r1,a > 1\r2,t = '2020-01-01'\r")
+    assert finish(start("build", "rules.csv", "--schema", "a: int64, t: string", "-o", "r.cm"))[0] == 0
+    Path("events.csv").write_bytes(b'"a",t\r5,2020-01-01\r6,x\r')
+    assert finish(start("match", "r.cm", "events.csv", "--keep", "t"))[1].split() == [
+        b'"event","t","subscription"', b'0,"2020-01-01",1', b'0,"2020-01-01",2', b'1,"x",1',
+    ]  # fmt: skip
+    Path("events.csv").write_bytes(b"a,t\r5,y\rx,y\r")
+    assert b"events.csv: line 3, column 'a': invalid value 'x'" in finish(start("match", "r.cm", "events.csv"))[2]
+    Path("events.csv").write_bytes(b'"a\rb",a\r\n5,6\r\n')
+    assert finish(start("match", "r.cm", "events.csv", "--missing-columns", "null"))[1].split()[1:] == [b"0,1"]
+
+
+@pytest.mark.parametrize("lines", [b"\na\n5\n", b"\r\na\r\n5\r\n", b"\n\nx\n"])
+def test_a_blank_first_line_is_told(shop: Path, lines: bytes) -> None:
+    Path("events.csv").write_bytes(lines)
+    said = finish(start("match", "r.cm", "events.csv"))[2]
+    assert said == b"colmatch: error: events.csv: line 1 is blank, but a line with the names of the columns is needed\n"
