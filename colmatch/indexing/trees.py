@@ -9,10 +9,10 @@ import numpy as np
 
 from colmatch.arrays.frozen import contiguous, freeze
 from colmatch.arrays.growing import extended
-from colmatch.indexing.base import IndexKind, highest_scores
+from colmatch.indexing.base import IndexKind, bounds_of, highest_scores
 from colmatch.indexing.settings import Settings
 from colmatch.indexing.statistics import Sample, window_of
-from colmatch.kernels.layout import ATTR_MASK, FLAG_MULTI, I64, U32, U64, Codes, Predicates
+from colmatch.kernels.layout import ATTR_MASK, FLAG_MULTI, I64, MAX, U32, U64, Codes, Predicates
 from colmatch.kernels.tiles import TILE_LEAST, TILE_MOST, TILE_ROWS
 from colmatch.kernels.trees import arrays as bt
 from colmatch.kernels.trees import change
@@ -64,7 +64,7 @@ def empty(plan: I64, codes: Codes, window: tuple[I64, I64, I64, I64]) -> Tree:
         node, above, np.zeros((4, bt.PART_WORDS), np.uint32), np.zeros(16, np.uint32),
         np.zeros(64, np.uint32), np.zeros(64, np.uint64), np.zeros((64, 2), np.uint32), np.empty(0, np.uint32),
         np.zeros((0, 4), np.uint32), plan, state, codes.multi.copy(), np.array([bt.UNBOUNDED], np.uint8),
-        none, none, none, np.empty((0, 2), np.uint32), none, none, none, none, *window,
+        none, none, none, none, np.empty((0, 2), np.uint32), none, none, none, none, *window,
     )  # fmt: skip
 
 
@@ -127,12 +127,21 @@ def _by_bound(tree: Tree, preds: Predicates, order: U32, need: U64, reach: U32) 
 
 def _bounded(tree: Tree, preds: Predicates, bound: U32) -> Tree:
     """Gives a packed tree its bounds of scores."""
-    below, stack, order = (np.zeros(len(tree.node) + 2, np.uint32) for _ in range(3))
-    count = order_nodes(tree.node, tree.part, stack, order)
-    bound_nodes(tree.node, tree.part, bound, order[:count].copy(), below)
+    stack, order = (np.zeros(len(tree.node) + 2, np.uint32) for _ in range(2))
+    order = order[: order_nodes(tree.node, tree.part, stack, order)].copy()
+
+    def below(bounds: U32) -> U32:
+        found = np.zeros(len(tree.node), np.uint32)
+        bound_nodes(tree.node, tree.part, bounds, order, found)
+        return found
+
     by = bt.BY_WEIGHTS if len(preds.weight) else bt.BY_PRIORITY
-    tree = tree._replace(bounded=np.array([by], np.uint8), bound=bound, bound_below=below[: len(tree.node)].copy())
-    return _capped(tree, preds) if len(preds.weight) else tree
+    tree = tree._replace(bounded=np.array([by], np.uint8), bound=bound, bound_below=below(bound))
+    if not len(preds.weight):
+        return tree
+    most = np.empty(len(bound), np.uint32)
+    code_bounds(np.maximum(bounds_of(preds)[:, MAX], 0.0), most)
+    return _capped(tree._replace(most_below=below(most)), preds)
 
 
 def _capped(tree: Tree, preds: Predicates) -> Tree:
@@ -209,7 +218,9 @@ def writable(tree: Tree) -> Tree:
     tree = tree._replace(same=none, some=none, by_attr=none)
     if tree.bounded[0] != bt.UNBOUNDED:
         unbounded, cap = np.array([bt.UNBOUNDED], np.uint8), np.empty((0, 2), np.uint32)
-        tree = tree._replace(bounded=unbounded, bound=none, bound_below=none, cap_first=none, cap=cap, cap_all=none)
+        tree = tree._replace(
+            bounded=unbounded, bound=none, bound_below=none, most_below=none, cap_first=none, cap=cap, cap_all=none
+        )
     changed = {name: array.copy() for name, array in tree._asdict().items() if not array.flags.writeable}
     return tree._replace(**changed | {name: contiguous(getattr(tree, name)) for name in bt.WINDOW})
 
@@ -257,7 +268,8 @@ def scratch(tree: Tree, codes: Codes, rows: int, entries: int) -> TreeScratch:
         np.empty(len(tree.part), np.uint32), np.empty(len(tree.part), np.uint32), np.empty(len(tree.part), np.uint64),
         np.empty(TILE_ROWS), np.zeros(TILE_ROWS, np.int64), np.empty((TILE_ROWS, bt.HEAVIEST), np.uint32),
         np.empty((TILE_ROWS, bt.HEAVIEST)), np.empty((TILE_ROWS, bt.HEAVIEST)), np.zeros((distinct + 1, 2), np.uint64),
-        np.empty(TILE_ROWS, np.uint32), np.empty(TILE_ROWS, np.uint32), np.zeros(1, np.int64),
+        np.empty(TILE_ROWS, np.uint32), np.empty(TILE_ROWS, np.uint32), np.ones((TILE_ROWS if tile else 0, attributes)),
+        np.zeros(1, np.int64),
     )  # fmt: skip
 
 

@@ -56,9 +56,9 @@ def found_in_strata(
                 sizes[number[start:stop]] = np.diff(place)
                 place, start = ranges_of(sizes), 0
             yield place, sub, start
-        if begin == 0 and rows == job.rows and rows:
-            guess = float(strata.expected[:end].sum())
-            worker.rates[segment] = (int(alone.hits.sum()) + guess) / ((rows + 1) * guess) if guess else 1.0
+        guess = float(strata.expected[:end].sum())
+        if begin == 0 and rows == job.rows and rows and 0 < guess < np.inf:
+            worker.rates[segment] = (int(alone.hits.sum()) + guess) / ((rows + 1) * guess)
 
 
 def _steps(strata: Strata, most: int, rate: float) -> list[tuple[int, int]]:

@@ -16,7 +16,7 @@ as long as before, empty, and used again.
 
 from typing import Annotated, NamedTuple
 
-from colmatch.kernels.layout import F64, I64, U8, U32, U64, Fixed
+from colmatch.kernels.layout import F64, I64, U8, U32, U64, Fixed, Table
 
 NONE = 2**32 - 1
 ROOT, ALWAYS = 0, 1
@@ -99,6 +99,7 @@ class Tree(NamedTuple):
     # (L) largest score of each entry, falling within a leaf, as a number (``bounds.py``)
     bound: U32
     bound_below: U32  # (N) largest of a bucket and all below it
+    most_below: U32  # (N) largest weight of one predicate there, as a number; (0) without weights
     # Where events may give weights: the most that each attribute can add to a score (``caps.py``).
     # Else (0).
     cap_first: U32  # (N + 1) bucket -> caps of its leaf
@@ -160,4 +161,5 @@ class TreeScratch(NamedTuple):
     truth: Annotated[U64, 2]
     floor: U32  # (TILE_ROWS) bound, as a number, below which nothing is among the row's best
     leaf_floor: U32  # (TILE_ROWS) the same within one leaf
+    weighed: Table[F64]  # (TILE_ROWS, A) 1 between calls: what rows give to attributes
     asks: I64  # (1) how often rows may still search the caps of a leaf (``caps.py``)

@@ -56,12 +56,13 @@ def bound_nodes(
 ) -> None:
     """Writes the largest bound at and below each bucket.
 
-    bound (L) : of the entries, falling within a leaf. order : buckets, each before what is below
-    it. below (N) : written
+    bound (L) : of the entries. order : buckets, each before what is below it. below (N) : written
     """
     for i in range(len(order) - 1, -1, -1):
         n = np.int64(order[i])
-        most = bound[node[n, bt.LEAF]] if node[n, bt.COUNT] > 0 else np.uint32(0)
+        most = np.uint32(0)
+        for i in range(np.int64(node[n, bt.LEAF]), np.int64(node[n, bt.LEAF]) + np.int64(node[n, bt.COUNT])):
+            most = max(most, bound[i])
         for half in (node[n, bt.LEFT], node[n, bt.RIGHT]):
             if half != bt.NONE:
                 most = max(most, below[half])

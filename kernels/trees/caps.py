@@ -40,6 +40,7 @@ from colmatch.kernels.layout import (
     FLAG_NONE,
     I64,
     LARGEST,
+    MAX,
     PRIORITY,
     U32,
     Predicates,
@@ -113,6 +114,16 @@ def weigh_attributes(index, rows, row, weights, scoring, weight_of, scratch, lan
     for i in range(count):
         cap[i] = bound_of_code(cap_all[min(np.int64(attr[i]), last)])
     scratch.heaviest[lane], scratch.factor[lane] = count, factor
+
+
+@device
+def bounds_below(index, scoring):
+    """Returns the largest bound at and below each bucket: (N).
+
+    The largest product is bounded by the largest weight. The lowest sum that can reach a score is
+    no higher than the weight that reaches it alone, so both are compared with the same floors.
+    """
+    return index.most_below if scoring == MAX and len(index.most_below) > 0 else index.bound_below
 
 
 @device

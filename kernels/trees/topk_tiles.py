@@ -15,7 +15,7 @@ from colmatch.kernels.sink import is_deleted
 from colmatch.kernels.tiles import TILE_ROWS, clear_tile, fill_tile, lanes_that_hold, lanes_within
 from colmatch.kernels.topk import AGAIN, BASE, SCORING, least_score, offer
 from colmatch.kernels.trees import arrays as bt
-from colmatch.kernels.trees.caps import floor_in, floor_in_leaf, weigh_attributes
+from colmatch.kernels.trees.caps import bounds_below, floor_in, floor_in_leaf, weigh_attributes
 from colmatch.kernels.trees.heap import pop, push
 from colmatch.kernels.trees.tiles import absent_from_all, enter_rows, leave_rows, note_halves, that_have, that_meet
 
@@ -39,18 +39,18 @@ def lowest_floor(rows, floor):
 
 
 @device
-def score_in_tile(preds, c, scoring, rows, row, multi, table, weights, weight_of, stack):
-    """Score of a conjunction that is true for a row."""
+def score_in_tile(preds, c, scoring, rows, row, multi, table, weight_of, stack):
+    """Score of a conjunction that is true for a row.
+
+    weight_of (A) : what the row gives to attributes
+    """
     if is_static(preds.weight, scoring):
         return static_score(preds.priority, c) if scoring == PRIORITY else 0.0
-    weigh_row(weights.first, weights.attr, weights.value, row, weight_of)
     if len(preds.jump_first) == 0 or preds.jump_first[c] < 0:
-        score = plain_score(preds, c, scoring, weight_of)
-    else:
-        event = spread(rows, row, multi, table)
-        score = program_score(preds, c, scoring, weight_of, event, stack)
-        clear(event)
-    unweigh_row(weights.first, weights.attr, row, weight_of)
+        return plain_score(preds, c, scoring, weight_of)
+    event = spread(rows, row, multi, table)
+    score = program_score(preds, c, scoring, weight_of, event, stack)
+    clear(event)
     return score
 
 
@@ -110,7 +110,7 @@ def best_of_leaf(index, preds, rows, start, tile, n, own, scratch, weights, scor
             lane = ctz(left)
             left = without_lowest(left)
             row = start + np.int64(lane)
-            score = score_in_tile(preds, c, scoring, rows, row, multi, table, weights, scores.weight_of, scores.stack)
+            score = score_in_tile(preds, c, scoring, rows, row, multi, table, scratch.weighed[lane], scores.stack)
             before = least_score(top.score, top.fill, row)
             offer(top.score, top.number, top.fill, row, score, np.uint32(sub), again, top.id, top.offset, top.data)
             least = least_score(top.score, top.fill, row)
@@ -129,16 +129,16 @@ def best_of_leaf(index, preds, rows, start, tile, n, own, scratch, weights, scor
 @device
 def best_of_tile(index, preds, rows, start, stop, scratch, weights, scores, top, counters):
     """Offers the matches of rows ``start:stop``, at most ``TILE_ROWS``, to the best of each."""
-    node, part, multi, bound_below = index.node, index.part, index.multi, index.bound_below
+    node, part, multi, bound_below = index.node, index.part, index.multi, bounds_below(index, top.state[SCORING])
     there, stack, waiting = scratch.there, scratch.stack, scratch.rows
     heap, parts, part_rows, floor = scratch.heap, scratch.parts, scratch.part_rows, scratch.floor
-    bounded, weight_of = len(bound_below) > 0, scores.weight_of
+    bounded = len(bound_below) > 0
     tile = fill_tile(rows, start, stop, multi, scratch.tile)
     enter_rows(tile, there, scratch.absent)
     for row in range(start, stop):
+        weight_of = scratch.weighed[row - start]
         weigh_row(weights.first, weights.attr, weights.value, row, weight_of)
         weigh_attributes(index, rows, row, weights, top.state[SCORING], weight_of, scratch, row - start)
-        unweigh_row(weights.first, weights.attr, row, weight_of)
         floor[row - start] = floor_in(scratch, row - start, least_score(top.score, top.fill, row), index.cap, 0, 0)
     stack[0], stack[1] = bt.ALWAYS, bt.ROOT
     everyone = ~np.uint64(0) >> np.uint64(TILE_ROWS - (stop - start))
@@ -169,6 +169,8 @@ def best_of_tile(index, preds, rows, start, stop, scratch, weights, scores, top,
             p = np.int64(parts[0])
             stack[0], waiting[0], depth = part[p, bt.TOP], part_rows[p], np.int64(1)
             height = pop(heap, parts, height)
+    for row in range(start, stop):
+        unweigh_row(weights.first, weights.attr, row, scratch.weighed[row - start])
     leave_rows(tile, there)
     clear_tile(tile)
     counters[NODES] += visited

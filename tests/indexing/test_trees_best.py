@@ -299,3 +299,43 @@ def test_a_tree_that_grows_has_no_bounds(kind: str, rows: int) -> None:
     events = pa.table({f"a{i}": pa.array([None if i == 0 else 1] * rows, pa.int64()) for i in range(8)})
     assert matcher.match_topk(events, 8)["subscription"].to_pylist() == [7, 6, 5, 4, 3, 2, 1, 0] * rows
     assert matcher.match_topk(events, 1)["subscription"].to_pylist() == [7] * rows
+
+
+@TREES
+@ROWS
+def test_caps_know_the_largest_weight_of_conditions_that_became_one(kind: str, rows: int) -> None:
+    """Weights 4 and -3 of one attribute add 1 to a sum, and 4 to the largest product."""
+    schema = pa.schema([(name, pa.int64()) for name in "ab"])
+    texts = {0: (cm.col("a") >= 1).weight(4.0) & (cm.col("a") <= 9).weight(-3.0) & (cm.col("b") == 1).weight(0.0)}
+    texts |= {i: (cm.col("b") == 1).weight(30.0 - i / 100) for i in range(1, 200)}
+    events = pa.table({"a": [5] * rows, "b": [1] * rows})
+    asked = {"score": "max", "event_weights": {"a": 10.0}}
+    for index in ("scan", kind):
+        found = cm.Matcher.build(texts, schema, index=index).match_topk(events, 1, **asked)
+        assert found.slice(0, 1).to_pylist() == [{"event": 0, "subscription": 0, "score": 40.0}]
+
+
+@TREES
+@ROWS
+@pytest.mark.parametrize("given", [None, {"a0": 2.0, "a7": 0.5}])
+def test_buckets_without_a_large_weight_are_left_where_the_largest_counts(
+    kind: str, rows: int, given: dict[str, float] | None
+) -> None:
+    """Conjunctions have several small weights, and one has a single large one."""
+    table: dict[str, list[Any]] = {"id": [], "conjunction": [], "attribute": [], "op": [], "operands": [], "weight": []}
+    for i in range(1000):
+        for part, weight in ((i % 20, 1.0), ((i + 1) % 20, 1.0), ((i + 2) % 20, 1.0 + i / 10_000)):
+            for name, value in zip(table, (i, 0, f"a{part}", "=", [1], weight)):
+                table[name].append(value)
+    for name, value in zip(table, (1000, 0, "a3", "=", [1], 2.5)):
+        table[name].append(value)
+    matcher = built(kind, table, 20)
+    event = {f"a{i}": 1 for i in range(20)}
+    events = pa.table({name: [value] * rows for name, value in event.items()})
+    scan = cm.Matcher.build(cm.PredicateTable(pa.table(table)), matcher.schema.arrow, index="scan")
+    for k in (1, 3, 40):
+        assert matcher.match_topk(events, k, "max", given).equals(scan.match_topk(events, k, "max", given))
+    asked = {"k": 1, "score": "max", **({} if given is None else {"event_weights": given})}
+    assert (
+        looked_at(matcher, event, rows, **asked)["conjunctions"] < 300 < looked_at(matcher, event, rows)["conjunctions"]
+    )

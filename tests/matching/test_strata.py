@@ -208,3 +208,14 @@ def test_the_first_step_takes_more_than_are_wanted() -> None:
     event = pa.table({"a": [size]})
     assert matcher.counters(event, k=40)["matches"] == 100, "the first stratum's"
     assert matcher.counters(event, k=47)["matches"] == size, "of both, at once"
+
+
+def test_the_rate_of_matches_is_known_after_all_strata_were_taken_as_one() -> None:
+    """Where so many are wanted, all strata are one of which nothing is known."""
+    rng = Random(7)
+    matcher = cm.Matcher.build(texts(rng, range(300)), SCHEMA, index="bitslice", options=cm.Options(threads=1))
+    events = some_events(rng, 50)
+    for k in (3, 300, 3):
+        matcher.match_topk(events, k)
+        (worker,) = inside.idle(matcher)
+        assert [bool(0 < rate < np.inf) for rate in worker.rates.values()] == [True]
