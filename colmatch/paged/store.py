@@ -14,7 +14,18 @@ from colmatch.indexing.pbtree import ListEntries
 from colmatch.kernels.layout import I64, U8, U32
 from colmatch.kernels.pbtree import arrays as pb
 from colmatch.kernels.pbtree import update
-from colmatch.kernels.pbtree.editing import FREED, FRESH, MISSED, NO_FRESH, NO_ROOM, WRONG, Pages
+from colmatch.kernels.pbtree.editing import (
+    FREED,
+    FRESH,
+    MISSED,
+    NO_FRESH,
+    NO_ROOM,
+    NO_SHADOW,
+    PLACES,
+    REUSED,
+    WRONG,
+    Pages,
+)
 from colmatch.kernels.pbtree.leaves import DEPTH_MOST
 from colmatch.paged.cache import damaged
 from colmatch.paged.file import PageFile
@@ -307,7 +318,7 @@ class PageStore(Chains):
         fresh = [self.allocate(pb.TABLE) for _ in range(self._fresh)]
         if len(self._freed) < self.file.pages:
             self._freed = np.empty(self.file.pages * 5 // 4, np.int64)
-        taken = np.array(fresh, np.int64), self._freed, np.zeros(pb.LISTS, np.int64), np.zeros(6, np.int64)
+        taken = np.array(fresh, np.int64), self._freed, np.zeros(pb.LISTS, np.int64), np.zeros(PLACES, np.int64)
         return Pages(cache.mem, cache.frame, cache.used, cache.dirty, self._shadow, self._shadow_of, *taken)
 
     def _take_shadows(self, pages: int) -> None:
@@ -319,13 +330,13 @@ class PageStore(Chains):
         state = pages.state
         if state[WRONG]:
             raise StoreError(f"{self.file.path} is damaged: a predicate is not where it should be: build it again")
-        for page in [*pages.fresh[state[FRESH] :].tolist()[::-1], *pages.freed[: state[FREED]].tolist()]:
+        for page in [*pages.fresh[state[FRESH] :].tolist()[::-1], *pages.freed[state[REUSED] : state[FREED]].tolist()]:
             self.release(page)
         if state[MISSED]:
             self.file.read(int(state[MISSED]))
         elif state[NO_ROOM] == NO_FRESH:
             self._fresh = max(2 * self._fresh, FRESH_LEAST)
-        elif state[NO_ROOM]:
+        elif state[NO_ROOM] == NO_SHADOW:  # what is freed has room again
             self._take_shadows(2 * len(self._shadow_of))
 
     def loaded(self, pages: NDArray[np.int64]) -> None:

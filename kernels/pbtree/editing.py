@@ -17,8 +17,9 @@ from colmatch.kernels.layout import I32, I64, U8, U32
 from colmatch.kernels.pbtree.arrays import FREE, HEAD, KIND, NEXT, PREV, TABLE, WORDS
 
 # Places of ``Pages.state``.
-MISSED, NO_ROOM, WRONG, FRESH, FREED, SHADOWS = range(6)
-NO_SHADOW, NO_FRESH = 1, 2  # what there is no room for
+MISSED, NO_ROOM, WRONG, FRESH, FREED, SHADOWS, REUSED, OFFERED = range(8)
+PLACES = 8
+NO_SHADOW, NO_FRESH, NO_FREED = 1, 2, 3  # what there is no room for
 
 EDITED, EDITED_NOW = 1, 2  # what ``Pages.dirty`` says of a frame that was changed
 
@@ -33,9 +34,11 @@ class Pages(NamedTuple):
     shadow: U32  # (shadows * WORDS) pages as they were before this operation
     shadow_of: Annotated[I64, 2]  # (shadows, 2) frame, and what ``dirty`` said of it
     fresh: I64  # pages that nobody uses, in memory and empty
-    freed: I64  # pages that nobody uses any more
+    # Pages that nobody uses any more. The first ``REUSED`` have been taken again. Others up to
+    # ``OFFERED`` may be: earlier operations have freed them
+    freed: I64
     carried: I64  # (LISTS) scratch
-    state: I64  # (6)
+    state: I64  # (PLACES)
 
 
 @device
@@ -81,19 +84,26 @@ def edit(pages, page):
 
 @device
 def take_page(pages, kind):
-    """Returns a page that nobody uses, 0 where there is none left."""
-    n = pages.state[FRESH]
-    if n == len(pages.fresh):
+    """Returns a page that nobody uses, 0 where there is none left.
+
+    One that an earlier operation has freed, or else a fresh one.
+    """
+    again, n = pages.state[REUSED], pages.state[FRESH]
+    is_again = again < pages.state[OFFERED]
+    if not is_again and n == len(pages.fresh):
         pages.state[NO_ROOM] = NO_FRESH
         return np.int64(0)
-    page = pages.fresh[n]
+    page = pages.freed[again] if is_again else pages.fresh[n]
     base = edit(pages, page)
     if failed(pages):
         return np.int64(0)
     for i in range(WORDS):
         pages.mem[base + i] = 0
     pages.mem[base + KIND] = kind
-    pages.state[FRESH] = n + 1
+    if is_again:
+        pages.state[REUSED] = again + 1
+    else:
+        pages.state[FRESH] = n + 1
     return page
 
 
@@ -101,6 +111,8 @@ def take_page(pages, kind):
 def free_page(pages, page):
     """Gives a page back."""
     base = edit(pages, page)
+    if pages.state[FREED] == len(pages.freed):
+        pages.state[NO_ROOM] = NO_FREED
     if failed(pages):
         return
     for i in range(WORDS):
@@ -133,8 +145,11 @@ def link_behind(pages, page, fresh):
 
 
 @device
-def end_operation(pages, fresh, freed):
-    """Keeps what an operation has done, or puts it back where it failed."""
+def end_operation(pages, fresh, freed, reused):
+    """Keeps what an operation has done, or puts it back where it failed.
+
+    fresh, freed, reused : what ``state`` said when it began
+    """
     good = not failed(pages)
     for n in range(pages.state[SHADOWS]):
         where = pages.shadow_of[n, 0]
@@ -145,8 +160,10 @@ def end_operation(pages, fresh, freed):
             pages.mem[where * WORDS + i] = pages.shadow[n * WORDS + i]
         pages.dirty[where] = pages.shadow_of[n, 1]
     pages.state[SHADOWS] = 0
-    if not good:
-        pages.state[FRESH], pages.state[FREED] = fresh, freed
+    if good:
+        pages.state[OFFERED] = pages.state[FREED]
+    else:
+        pages.state[FRESH], pages.state[FREED], pages.state[REUSED] = fresh, freed, reused
     return good
 
 

@@ -18,7 +18,18 @@ from colmatch.kernels.pbtree.blocks import (
     remove_from_block,
     total_of,
 )
-from colmatch.kernels.pbtree.editing import FREED, FRESH, WRONG, Pages, at, edit, end_operation, failed, take_page
+from colmatch.kernels.pbtree.editing import (
+    FREED,
+    FRESH,
+    REUSED,
+    WRONG,
+    Pages,
+    at,
+    edit,
+    end_operation,
+    failed,
+    take_page,
+)
 from colmatch.kernels.pbtree.large import delete_large, drain, insert_large
 from colmatch.kernels.pbtree.pages import key_at
 from colmatch.kernels.pbtree.small import entry_of, give_block, lead_to, take_block
@@ -159,12 +170,12 @@ def apply(
     tree (N) : number of the tree times LISTS, and of the list
     """
     for i in range(begin, len(tree)):
-        fresh, freed = pages.state[FRESH], pages.state[FREED]
+        fresh, freed, reused = pages.state[FRESH], pages.state[FREED], pages.state[REUSED]
         number, which = tree[i] // pb.LISTS, tree[i] % pb.LISTS
         if inserts[i]:
             insert(pages, top, number, which, key[i], slot[i], path)
         else:
             delete(pages, top, number, which, key[i], slot[i], path)
-        if not end_operation(pages, fresh, freed):
+        if not end_operation(pages, fresh, freed, reused):
             return i
     return len(tree)

@@ -26,6 +26,7 @@ from ways_in import predicate_tables, table_rows
 import colmatch as cm
 from colmatch.paged import build
 from colmatch.paged.check import check
+from colmatch.workload import named
 
 SEEDS = st.integers(0, 2**32)
 FEW = 1 << 15  # bytes: 8 pages
@@ -358,3 +359,21 @@ def test_an_error_of_a_value_belongs_to_the_subscriptions_that_depend_on_it(tmp_
     assert matcher.match_lists(events, ids=[1, 3]).to_pylist() == [[3], [1, 3], [3], []]
     matcher.delete([2])
     assert matcher.match_lists(events).to_pylist() == [[3], [1, 3], [3], []]
+
+
+@pytest.mark.parametrize("cache", [1 << 20, 1 << 16])
+def test_pages_that_are_freed_within_an_update_are_used_again_in_it(cache: int, tmp_path: Path) -> None:
+    """Growing trees leave small pages behind. With a small cache, operations are begun anew."""
+    work = named("dense", subscriptions=600 if SMALL else 3000, attributes=200 if SMALL else 1000)
+    table, sizes, found = work.predicate_table(), {}, []
+    for name, first in (("built", table), ("inserted", {})):
+        index = cm.index("pbtree", path=str(tmp_path / name), cache_bytes=cache)
+        with cm.Matcher.build(first, work.schema(), index=index) as matcher:
+            if name == "inserted":
+                matcher.insert(table)
+            sizes[name] = matcher.stats()["pages"]
+            found.append(matcher.match(work.events(50)))
+            figures = check(str(tmp_path / name))
+            assert figures.pages.get("free", 0) < sizes[name] // 8
+    assert found[0].equals(found[1])
+    assert sizes["inserted"] < 1.25 * sizes["built"]
