@@ -92,3 +92,22 @@ def test_colmatch_agrees_with_duckdb(expressions: list[Expr], answers: list[list
         f"{to_sql(expressions[i])}\n  row {row}: DuckDB {(row, i) in expected}" for row, i in sorted(found ^ expected)
     ]
     assert not wrong, f"{len(wrong)} differences:\n" + "\n".join(wrong[:10])
+
+
+def test_what_the_guide_says_of_duckdb() -> None:
+    """``docs/where-clauses.md`` has a table of clauses that mean something else in DuckDB."""
+    has_version_2 = int(duckdb.__version__.split(".")[0]) >= 2
+    for text, wanted in {
+        "CAST(2.7 AS INT)": 3,
+        "2 ^ 3": 8,
+        "'xab' ~ 'a'": has_version_2,
+        "extract(dow FROM DATE '2024-01-07')": 0,
+        "list_contains([NULL]::VARCHAR[], 'x')": False,
+        "concat('a', NULL)": "a",
+        "isnan(NULL)": None,
+        "left('abc', -1)": "ab",
+        "(['a', 'b'])[1]": "a",
+        "1 / 0": float("inf"),
+        "isnan(floor('nan'::DOUBLE))": True,
+    }.items():
+        assert duckdb.sql(f"SELECT {text}").fetchall() == [(wanted,)], text

@@ -14,6 +14,13 @@ the be-tree library describe it. Deviations:
   loss: events are those of a window, the sample, which is counted again with each index that is
   built. A conjunction matches as often wherever it stands. So the loss says only how many events
   look at it without a match.
+- Nodes are not taken apart when their rank has fallen ("Relevance Matters", V), not even with
+  ``construction="dynamic"``. A rank for each node is a count that every event changes, so threads
+  that match would write to what all of them read, and no version could be published by one
+  assignment. ``Options(observe=)`` keeps a window of events instead. Each merge and ``compact()``
+  place every conjunction anew by that window, with ``ranking="feedback"``: all nodes at once, and
+  not those alone that have become bad. Between two merges a tree does not follow its events
+  (``000-observed.csv`` has the counters before and after).
 - An event goes down where it has the attribute. The library also goes down where it may be absent.
 - What no attribute can place (negations, programs that may accept without any one predicate) stands
   in a bucket of its own and is verified for every event.
