@@ -211,17 +211,29 @@ def _open(file: File, stack: ExitStack, wanted: _Wanted) -> Input:
         if twice:
             raise ColmatchError(f"there are {len(twice)} columns {twice[0]!r}, and one is needed")
         total = fragment.metadata.num_rows if kind == "parquet" else None
-        return Input(pa.schema([full.field(name) for name in names]), _scanned(fragment, names), total, full.names)
+        batches = _scanned(fragment, names)
+        batches = _sound(batches) if kind == "arrow" else batches
+        return Input(pa.schema([full.field(name) for name in names]), batches, total, full.names)
     source = stack.enter_context(opened(file))
     if kind == "arrows":
         stream = stack.enter_context(pa.ipc.open_stream(source))
-        return Input(stream.schema, iter(stream), None, stream.schema.names)
+        return Input(stream.schema, _sound(stream), None, stream.schema.names)
     if kind == "jsonl":
         schema, batches = json_lines.read(source, wanted.schema, columns, wanted.watch)
         return Input(schema, batches, None, schema.names)
     rows = rows_of(file, source, wanted.schema, columns, wanted.nulls)
     schema, batches = rows.stream(keep_texts=wanted.schema is not None)
     return Input(schema, batches, None, rows.header)
+
+
+def _sound(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yields batches of Arrow's own formats, which hand over buffers as they are in the file.
+
+    Raises ArrowInvalid: they are of no such arrays.
+    """
+    for batch in batches:
+        batch.validate(full=True)
+        yield batch
 
 
 def _scanned(fragment: Any, names: Sequence[str]) -> Iterator[pa.RecordBatch]:

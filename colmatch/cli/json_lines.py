@@ -254,9 +254,11 @@ def _table(block: Block, schema: pa.Schema, others: str) -> pa.Table:
 def _parsed(block: bytes, schema: pa.Schema, others: str) -> pa.Table:
     if not schema and others == "ignore":
         return _rows_alone(sum(1 for line in block.split(b"\n") if line.strip()))
+    if block.isspace():
+        return schema.empty_table()
     slow = [field for field in schema if carrier(field.type) is None]
     plain = pa.schema([(field.name, carrier(field.type)) for field in schema if field not in slow])
-    if block.isspace() or (slow and not plain and others == "ignore"):
+    if slow and not plain and others == "ignore":
         table = pa.schema([]).empty_table()
     else:
         others = "ignore" if slow else others  # a map may have too many keys for the fields of a struct

@@ -12,8 +12,8 @@ Deviations:
   100 conjunctions each, visits 505 nodes, with the highest 1,003; it is 13 and 14 after a build at
   once, or if the values come in no order. ``Matcher.compact()`` and merges build anew by
   ``construction``: ``"bulk"``, the default, mends the chain, ``"dynamic"`` makes it again.
-- What ``colmatch/indexing/betree.py`` says of ranking, of nodes whose rank has fallen, of what cannot be placed, of entries and of
-  64 events together holds here, too.
+- What ``colmatch/indexing/betree.py`` says of ranking, of nodes whose rank has fallen, of what
+  cannot be placed, of entries and of 64 events together holds here, too.
 
 It counts as BE-Tree does.
 

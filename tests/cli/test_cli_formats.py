@@ -11,6 +11,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from shell import EVENTS, SCHEMA, SUBS, an_index, fails, invoke, run, subscriptions, write
@@ -159,3 +160,27 @@ def test_shells_complete(shell: str) -> None:
     assert "match" in asked("complete", **words)
     words = {"COMP_WORDS": "colmatch build --index ps", "COMP_CWORD": "ps" if shell == "fish" else "3"}
     assert {"pstbloom", "psthash"} <= set(asked("complete", **words).replace(",", " ").split())
+
+
+@pytest.mark.parametrize("suffix", ["arrows", "arrow"])
+def test_arrow_files_with_offsets_that_lead_nowhere_are_refused(suffix: str, tmp_path: Path) -> None:
+    """Arrow hands over buffers as they are in the file."""
+    offsets = pa.py_buffer(np.array([0, -1_761_607_679, 3, 3], np.int32))
+    broken = pa.Array.from_buffers(pa.string(), 3, [None, offsets, pa.py_buffer(b"abc")])
+    table = pa.table({"s": broken})
+    path = tmp_path / f"events.{suffix}"
+    make = pa.ipc.new_stream if suffix == "arrows" else pa.ipc.new_file
+    with make(str(path), table.schema) as writer:
+        writer.write_table(table)
+    write(tmp_path / "rules.csv", pa.table({"id": [1], "expression": ["s = 'abc'"]}))
+    run("build", tmp_path / "rules.csv", "--schema", "s: string", "-o", tmp_path / "r.cm")
+    said = fails("match", tmp_path / "r.cm", path)
+    assert "offset" in said.lower() and str(path) in said
+
+
+@pytest.mark.parametrize("lines", [b"\n\n{\n", b'\n \nd"id": 1}\n', b"\n\n\n5\n"])
+def test_blank_lines_before_a_bad_line_of_json(lines: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "rules.jsonl"
+    path.write_bytes(lines)
+    said = fails("build", path, "--schema", "a: int64", "-o", tmp_path / "r.cm")
+    assert "line %d" % (lines.rstrip().count(b"\n") + 1) in said  # noqa: UP031
