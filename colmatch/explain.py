@@ -150,7 +150,7 @@ def explain(parts: Parts, event: Any, id: int | str, clock: Clock | None = None)
     values = {name: _shown_value(column) for name, column in zip(row.schema.names, row.columns, strict=True)}
     computed, failed = DerivedColumns(version.attributes, lenient=True).added_to(row)
     known = {name: _shown_value(column) for name, column in zip(computed.schema.names, computed.columns, strict=True)}
-    said = {name: f"cannot be computed: {of.said(0)}" for name, of in failed.items()}
+    said = {name: f"cannot be computed: {of.message_of(0)}" for name, of in failed.items()}
     told = _Told(version.attributes, whole(version.literals), segment, keys, known, said, parts.language.two_valued)
     nodes = _undivided([_conjunction(told, c) for c in mine])
     if not nodes:

@@ -235,7 +235,9 @@ def _column(batch: pa.RecordBatch, node: ValueNode, lenient: bool) -> Any:
                 try:
                     column = element(column, name, *node.arguments[:2])
                 except RowsError as error:
-                    raise RowsError(error.failed.rows, _plain(error.values, name, arrow), error.failed.said) from None
+                    raise RowsError(
+                        error.failed.rows, _plain(error.values, name, arrow), error.failed.message_of
+                    ) from None
             elif node.function == "size":
                 column = size(column, name)
             elif node.function == "map_contains_key":

@@ -1,11 +1,12 @@
 """Rows in which a computed value cannot be computed: with ANSI, an overflow, say.
 
 A function that finds such rows raises ``RowsError``, which has the values of all others. A value
-fails where it depends on a part that fails. ``coalesce`` and CASE depend on what they evaluate from
-the left. AND, OR and what is NULL of NULL may be decided by any other part. Spark asks only those
-to the left of the part that fails, so it raises an error in more rows.
+fails where it depends on a part that fails. ``coalesce`` and CASE evaluate their arguments from the
+left, as far as they must. Any argument may decide an AND, an OR, or a function that is NULL where
+an argument is. Spark evaluates from the left and stops at a part that decides, so it raises an
+error in more rows.
 
-Batches without such a row cost nothing more than functions that raise at the first one.
+A batch without such a row costs nothing extra.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ class Failed(NamedTuple):
     """The rows of a batch that have no value, and what is said of one of them."""
 
     rows: Rows
-    said: Callable[[int], str]
+    message_of: Callable[[int], str]
 
 
 class RowsError(EventError):
@@ -39,21 +40,22 @@ class RowsError(EventError):
     failed : the rows
     """
 
-    def __init__(self, rows: Rows, values: Any, said: Callable[[int], str]) -> None:
-        super().__init__(said(int(rows.argmax())))
+    def __init__(self, rows: Rows, values: Any, message_of: Callable[[int], str]) -> None:
+        super().__init__(message_of(int(rows.argmax())))
         self.values = values
-        self.failed = Failed(rows, said)
+        self.failed = Failed(rows, message_of)
 
 
-def refuse(rows: Any, values: Any, said: str | Callable[[int], str]) -> Any:
+def refuse(rows: Any, values: Any, message: str | Callable[[int], str]) -> Any:
     """Returns a value, or raises RowsError where it cannot be computed in some rows.
 
     rows : a bool for each row, of NumPy or Arrow, or one for all
+    message : or a function that returns it for a row
     """
     found = true_rows(rows)
     if not found.any():
         return values
-    raise RowsError(found, values, said if callable(said) else lambda row: said)
+    raise RowsError(found, values, message if callable(message) else lambda row: message)
 
 
 def true_rows(values: Any) -> Rows:
@@ -87,7 +89,7 @@ def failed_of(
         return found[0] if found else None
     return Failed(
         np.logical_or.reduce([part.rows for part in found]),
-        lambda row: next(part.said(row) for part in found if part.rows[row]),
+        lambda row: next(part.message_of(row) for part in found if part.rows[row]),
     )
 
 
@@ -100,7 +102,7 @@ def _needed(function: str, rows: int, values: Sequence[Any], parts: Sequence[Fai
     for value, part in zip(values, parts, strict=True):
         decided = decides(value)
         left = left & ~(decided if part is None else decided & ~part.rows)
-    return [None if part is None else Failed(left & part.rows, part.said) for part in parts]
+    return [None if part is None else Failed(left & part.rows, part.message_of) for part in parts]
 
 
 def _in_order(
@@ -111,7 +113,7 @@ def _in_order(
     found: list[Failed | None] = []
     for place, (value, part) in enumerate(zip(values, parts, strict=True)):
         is_result = is_case and place % 2 == 1
-        found.append(None if part is None else Failed((chosen if is_result else left) & part.rows, part.said))
+        found.append(None if part is None else Failed((chosen if is_result else left) & part.rows, part.message_of))
         if not is_result and place < len(values) - 1:
             left = left if part is None else left & ~part.rows
             chosen = left & (true_rows(value) if is_case else ~_is_null(value))

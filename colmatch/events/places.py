@@ -60,8 +60,7 @@ def _check_name(path: str) -> None:
     try:
         path.encode()
     except UnicodeEncodeError:
-        said = os.fsencode(path).decode(errors="backslashreplace")
-        raise EventError(f"the name {said!r} is not UTF-8: rename the file, or give it as standard input") from None
+        raise EventError("its name is not UTF-8: rename the file, or give it as standard input") from None
 
 
 def place_of(path: str, is_text: Callable[[str], bool]) -> Place:

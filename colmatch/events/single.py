@@ -191,6 +191,8 @@ def as_mapping(event: object) -> Event:
         return event
     if _is_of_pandas(event) and not isinstance(event, type):
         row: Any = event
+        if _is_series(event) and not row.index.is_unique:
+            raise EventError("the row has two values of one name")
         if _is_series(event) or hasattr(event, "_asdict"):
             given = row.to_dict() if _is_series(event) else row._asdict()
             return {name: None if _is_nan(value) else value for name, value in given.items()}

@@ -172,7 +172,7 @@ class FewExpressions:
                     raise ValueError
                 elif convert is None:
                     if op in ORDERS and isinstance(given, str):
-                        look_for_versions([given.encode()], lambda i: self.attributes[attr].name)  # noqa: B023
+                        look_for_versions([given.encode()], [attr], self.attributes)
                     texts.enter(attr, map(encode, given if many else (given,)), values)
                 elif many:
                     for each in given:

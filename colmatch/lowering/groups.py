@@ -311,7 +311,7 @@ class Groups:
                 attrs.append(group_attr[column.test])
                 texts.append(_binary(group, column, refuse))
                 if group.op in ORDERS and group.type.family is Family.STRING:
-                    look_for_versions(texts[-1], lambda i, of=attrs[-1]: self.attributes[int(of[i])].name)  # type: ignore[misc]
+                    look_for_versions(texts[-1], attrs[-1], self.attributes)
         labels, literals = string_labels(attrs, texts, len(self.attributes))
         found: dict[int, list[tuple[I64, I64]]] = {}
         each = zip(tests, labels, strict=True)

@@ -1,41 +1,48 @@
 """A warning about texts that look like versions and are compared by their order.
 
-``v >= '10.4.0'`` is a valid comparison of texts, and false of ``'9.1.0'`` by luck only: as texts,
-``'9.1.0'`` is above it.
+``v >= '10.4.0'`` is a valid comparison of texts, but it is true of ``'9.1.0'``: as a text, that is
+above ``'10.4.0'``. Three numbers look like a version, with a suffix or without; two may be a
+number, and four an address.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
-from functools import lru_cache
+from collections.abc import Iterable
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import ArrayLike
 
 from colmatch.lowering.forms import Op
+from colmatch.schema import Attributes
 
 _log = logging.getLogger("colmatch")
 ORDERS = frozenset({Op.LT, Op.LE, Op.GT, Op.GE, Op.BETWEEN})
-_VERSION = r"^v?[0-9]+([.][0-9]+){2,}([-+][0-9A-Za-z.-]+)?$"
+COLUMNS_MOST = 1000  # columns that are warned of in one process
+_NUMBER = "(0|[1-9][0-9]*)"
+_VERSION = (
+    rf"^[vV]?(0|[1-9][0-9]{{0,2}})[.]{_NUMBER}[.]{_NUMBER}([-+._]?[A-Za-z][0-9A-Za-z.+_-]*|[-+][0-9A-Za-z.+_-]+)?$"
+)
+_warned: dict[str, None] = {}
 
 
-def look_for_versions(texts: pa.Array | Iterable[bytes], name: Callable[[int], str]) -> None:
-    """Warns of the first text that looks like a version, once for each column.
+def look_for_versions(texts: pa.Array | Iterable[bytes], attrs: ArrayLike, attributes: Attributes) -> None:
+    """Warns of texts that look like versions, once for each column.
 
-    name : of the attribute with whose order text i is compared
+    attrs : of each text, the attribute that it is compared with by the order of texts
     """
     some = (texts if isinstance(texts, pa.Array) else pa.array(list(texts), pa.large_binary())).cast(pa.large_binary())
-    place = pc.index(pc.match_substring_regex(some, _VERSION), True).as_py()
-    if place >= 0:
-        _warn(name(place), some[place].as_py().decode())
-
-
-@lru_cache(256)
-def _warn(name: str, text: str) -> None:
-    _log.warning(
-        "%s is compared with %r by the order of texts, in which '9.0.0' is above '10.0.0': "
-        "give events a number that has the order of versions, such as major * 1000000 + minor * 1000 + patch",
-        name,
-        text,
-    )
+    places = np.flatnonzero(pc.match_substring_regex(some, _VERSION).to_numpy(zero_copy_only=False))
+    _, first = np.unique(np.asarray(attrs)[places], return_index=True)
+    for place in places[first].tolist():
+        name = attributes[int(np.asarray(attrs)[place])].name
+        if name not in _warned and len(_warned) < COLUMNS_MOST:
+            _warned[name] = None
+            _log.warning(
+                "%s is compared with %r by the order of texts, in which '9.0.0' is above '10.0.0': give events a number "
+                "that has the order of versions, such as major * 1000000 + minor * 1000 + patch",
+                name,
+                some[place].as_py().decode(),
+            )

@@ -20,7 +20,7 @@ from colmatch.events.range_reader import Range, RangeReader, Ranges, used_ranges
 from colmatch.kernels import layout
 from colmatch.kernels._jit import entry
 from colmatch.kernels.meets import MOST_RANGES, Meeting, find_hardest, meet_all
-from colmatch.matching.undecided import narrowed
+from colmatch.matching.undecided import Failing
 from colmatch.matching.worker import BatchJob, SegmentJob, Worker
 from colmatch.schema import DERIVED, Schema, Shape
 from colmatch.subscriptions.operators import column_named
@@ -98,9 +98,9 @@ class RangeWorker(Worker):
         super()._check_decided(version, entries, rows)
         self._high_key = self._whole_key
 
-    def _narrowed(self, entries: layout.Batch, rows: NDArray[np.int64]) -> layout.Batch:
-        found, kept = narrowed(entries, rows)
-        self._high_key = frozen(self._whole_key[kept])
+    def _marked(self, entries: layout.Batch, failing: Failing, rows: NDArray[np.int64]) -> layout.Batch:
+        found, source = failing.marked(entries, rows)
+        self._high_key = frozen(np.where(source < 0, layout.KEY_MAX, self._whole_key[source]))
         return found
 
     def _check(self, version: Version, segment: Segment, base: int, is_range: layout.U8) -> None:

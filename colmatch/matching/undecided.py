@@ -1,90 +1,109 @@
-"""Rows in which a computed value cannot be computed, and the subscriptions that need it there.
+"""Rows in which a computed value fails, and the subscriptions that depend on it there.
 
 ``b <> 0 AND a / b > 1`` is false where b is 0, whatever a / b is. So such a row is an error only if
-a subscription is true or false with the value. A NOT is part of a predicate, and an expression has
-none else. So it is true whatever the value is if it is true where all predicates on the value are
-false; and false if it is false where all of them are true. Where the value is NULL, it is then what
-it must be, so matches are right as they are, for all kinds.
+a match depends on the value. An expression has no NOT but within its predicates. If it is true
+while all predicates on the value are false, it is true for every value. If it is false while all of
+them are true, it is false for every value. With NULL as the value, it has the same truth. So the
+matches need no change, whatever the kind.
 
-Both are asked of the subscriptions that use the value alone, and only of batches that have such
-rows.
+Two indexes answer both questions, of the subscriptions alone that use values which fail in a batch.
+For them, a value that fails has the key ``KEY_MAX``. Predicates on such values have that key inside
+or outside, so that they are all true or all false of it. (A real value with that key, the largest
+BIGINT, counts as the one below it in rows where another value fails.)
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
-from colmatch.arrays.frozen import freeze, frozen
-from colmatch.arrays.ranges import ranges_of
+from colmatch.arrays.frozen import contiguous, freeze
+from colmatch.arrays.ranges import ranges_of, sizes_of
 from colmatch.errors import EventError, shown
-from colmatch.events.failed import Failed, Rows
+from colmatch.events.failed import Failed
 from colmatch.indexing.plan import AutoSettings
-from colmatch.indexing.registry import FEWEST
 from colmatch.kernels import _forks
-from colmatch.kernels.layout import ATTR_MASK, FLAG_NONE, Batch
+from colmatch.kernels.layout import ATTR_MASK, FLAG_NONE, FLAG_RUN, KEY_MAX, Batch, Predicates
 from colmatch.predicates.columns import take
+from colmatch.predicates.keys import Keys, keys_of, to_codes
 from colmatch.schema import Attributes, Role
+from colmatch.updates.labels import without_labels
 from colmatch.updates.segments import Segment, indexed
 from colmatch.updates.versions import Version
 
-KEPT = 16  # sets of values that bounds of a segment are kept for
+KEPT = 16  # sets of attributes for which a segment keeps its bounds
 
 Bounds = tuple[Segment, Segment]
 _lock = _forks.lock()
 _known: WeakKeyDictionary[Segment, dict[bytes, Bounds | None]] = WeakKeyDictionary()
 
 
-class Group(NamedTuple):
-    """Rows of a batch in which the same values cannot be computed."""
+class Failing:
+    """The values that fail in a batch.
 
-    rows: Rows
-    attributes: NDArray[np.int64]  # those of the values
-    failed: dict[str, Failed]  # by the names of the values
-
-    def error(self, row: int, id: int | str) -> EventError:
-        """Returns what is said of a row and a subscription that needs a value there."""
-        name, of = next(iter(self.failed.items()))
-        return EventError(f"{name} cannot be computed: {of.said(row)} (subscription {shown(id)})", event=row)
-
-
-def groups(failed: Mapping[str, Failed], attributes: Attributes, rows: int) -> Iterator[Group]:
-    """Yields the rows of a batch in which values cannot be computed."""
-    names = list(failed)
-    wrong = np.stack([np.broadcast_to(of.rows, rows) for of in failed.values()], axis=1)
-    some = np.flatnonzero(wrong.any(axis=1))
-    sets, each = np.unique(wrong[some], axis=0, return_inverse=True)
-    for place, among in enumerate(sets):
-        inside = np.zeros(rows, np.bool_)
-        inside[some[each.ravel() == place]] = True
-        here = {name: failed[name] for name, is_in in zip(names, among.tolist(), strict=True) if is_in}
-        computed = [i for i, a in enumerate(attributes) if a.role is Role.COMPUTED and a.path[0] in here]
-        yield Group(inside, np.array(computed, np.int64), here)
-
-
-def narrowed(entries: Batch, rows: NDArray[np.int64]) -> tuple[Batch, NDArray[np.bool_]]:
-    """Returns the entries of some rows, which get the numbers from 0.
-
-    The second array (E) says which entries they are.
+    Attributes
+    ----------
+    attributes : those of the values, ascending
+    rows : in which any of them fails, ascending
     """
-    number = np.full(int(entries.rows[0]), -1, np.int32)
-    number[rows] = np.arange(len(rows))
-    count = int(entries.col[-1])
-    row = number[entries.row[:count]]
-    kept = row >= 0
-    col = ranges_of(kept)[entries.col]
-    return freeze(Batch(np.array([len(rows)]), col, row[kept], entries.key[:count][kept])), kept
+
+    def __init__(self, failed: Mapping[str, Failed], attributes: Attributes, rows: int) -> None:
+        self._failed = failed
+        self._names = {
+            i: a.path[0] for i, a in enumerate(attributes) if a.role is Role.COMPUTED and a.path[0] in failed
+        }
+        self.attributes = np.array(list(self._names), np.int64)
+        every = [np.broadcast_to(failed[name].rows, rows) for name in self._names.values()]
+        self._wrong = np.stack(every, axis=1) if every else np.zeros((rows, 0), np.bool_)
+        self.rows = np.flatnonzero(self._wrong.any(axis=1))
+
+    def marked(self, entries: Batch, rows: NDArray[np.int64]) -> tuple[Batch, NDArray[np.int64]]:
+        """Returns the entries of some rows, which get the numbers from 0, with one for each failing
+        value.
+
+        The second array (E) says which entry each was, -1 for those that are new.
+        """
+        number = np.full(int(entries.rows[0]), -1, np.int64)
+        number[rows] = np.arange(len(rows))
+        count = int(entries.col[-1])
+        attribute = np.repeat(np.arange(len(entries.col) - 1), np.diff(entries.col))
+        source = np.flatnonzero(number[entries.row[:count]] >= 0)
+        row, which = np.nonzero(self._wrong[rows])
+        all_of = np.concatenate([attribute[source], self.attributes[which]])
+        row = np.concatenate([number[entries.row[source]], row])
+        is_largest = (entries.key[source] == KEY_MAX) & np.isin(attribute[source], self.attributes)
+        key = np.concatenate([entries.key[source] - is_largest, np.full(len(which), KEY_MAX)])
+        source = np.concatenate([source, np.full(len(which), -1)])
+        order = np.lexsort((row, all_of))
+        col = ranges_of(np.bincount(all_of, minlength=len(entries.col) - 1))
+        made = Batch(np.array([len(rows)]), col, row[order].astype(np.int32), key[order])
+        return freeze(made), source[order]
+
+    def error(self, row: int, version: Version, number: int) -> EventError:
+        """Returns what is said of a row in which the match of a subscription depends on a value."""
+        segment = version.segments[version.holder(number)]
+        used = _used(segment.predicates, number - version.bases[version.holder(number)])
+        wrong = [i for i, is_wrong in zip(self._names, self._wrong[row].tolist(), strict=True) if is_wrong]
+        name = self._names[next((i for i in wrong if i in used), wrong[0])]
+        id = version.ids.array[number].as_py()
+        return EventError(
+            f"{name} cannot be computed: {self._failed[name].message_of(row)} (subscription {shown(id)})", event=row
+        )
+
+
+def _used(predicates: Predicates, owner: int) -> set[int]:
+    """Returns the attributes that a subscription uses."""
+    mine = np.repeat(predicates.owner == owner, np.diff(predicates.first))
+    return set((predicates.pred[mine, 0] & ATTR_MASK).tolist())
 
 
 def bounds(version: Version, attributes: NDArray[np.int64]) -> tuple[Version, Version] | None:
     """Returns two versions with the subscriptions that use some attributes.
 
-    Where an event has no value of these, predicates on them are false in the first version and true
-    in the second.
+    Predicates on these are false of ``KEY_MAX`` in the first version, and true in the second.
 
     The result is None where no subscription uses them.
     """
@@ -95,7 +114,7 @@ def bounds(version: Version, attributes: NDArray[np.int64]) -> tuple[Version, Ve
     parts = {
         "bases": tuple([version.bases[place] for place in there]),
         "alive": tuple([version.alive[place] for place in there]),
-        "stale": tuple([1 for _ in there]),  # those that an index has taken out are found again
+        "stale": tuple([1 for _ in there]),  # the new indexes still have deleted subscriptions
     }
     lower, upper = zip(*[pair for place in there if (pair := found[place]) is not None], strict=True)
     return version.changed(segments=lower, **parts), version.changed(segments=upper, **parts)
@@ -111,28 +130,50 @@ def _of_segment(segment: Segment, attributes: NDArray[np.int64]) -> Bounds | Non
         known = _known.setdefault(segment, {})
         if key in known:
             return known[key]
-    made = _made(segment, attributes)
+    lower, upper = _made(segment, attributes)
     with _lock:
         if len(known) >= KEPT:
             known.clear()
-        known[key] = made
-    return made
+        known[key] = lower, upper
+    return lower, upper
 
 
-def _made(segment: Segment, attributes: NDArray[np.int64]) -> Bounds | None:
+def _made(segment: Segment, attributes: NDArray[np.int64]) -> Iterator[Segment]:
+    """Yields the two bounds of a segment."""
     all_of = segment.predicates
     about = np.isin(all_of.pred[:, 0] & ATTR_MASK, attributes)
-    if not about.any():
-        return None
     uses = np.zeros(segment.size, np.bool_)
     uses[np.repeat(all_of.owner, np.diff(all_of.first))[about]] = True
     some = take(all_of, np.flatnonzero(uses[all_of.owner]))
+    some, codes = without_labels(some, segment.codes) if len(segment.codes.label) else (some, segment.codes)
+    keys = keys_of(some, codes)
     about = np.isin(some.pred[:, 0] & ATTR_MASK, attributes)
-    made = []
+    keys = _without_last(keys, about)
     for is_true in (False, True):
-        pred = some.pred.copy()
-        pred[about, 0] = pred[about, 0] | FLAG_NONE if is_true else pred[about, 0] & ~np.uint32(FLAG_NONE)
-        codes = segment.codes
-        wanted = FEWEST.settings() if len(codes.label) else AutoSettings()  # labels are for kinds that take inserts
-        made.append(indexed(wanted, some._replace(pred=frozen(pred)), codes, None, segment.size, int(uses.sum()))[0])
-    return made[0], made[1]
+        inside = about & ((some.pred[:, 0] & FLAG_NONE != 0) != is_true)
+        made = to_codes(*_with_last(some, keys, inside), contiguous(codes.multi))
+        yield indexed(AutoSettings(), *made, None, segment.size, int(uses.sum()))[0]
+
+
+def _without_last(keys: Keys, about: NDArray[np.bool_]) -> Keys:
+    """Takes ``KEY_MAX`` out of the intervals of some predicates."""
+    each = np.repeat(about, sizes_of(keys.first))
+    empty = each & (keys.low == KEY_MAX) & (keys.high == KEY_MAX)
+    low = np.where(empty, 0, keys.low)
+    high = np.where(empty, -1, np.where(each & (keys.high == KEY_MAX), KEY_MAX - 1, keys.high))
+    return Keys(keys.first, low, high)
+
+
+def _with_last(preds: Predicates, keys: Keys, inside: NDArray[np.bool_]) -> tuple[Predicates, Keys]:
+    """Puts ``KEY_MAX`` into the intervals of some predicates, which have it not."""
+    last = keys.first[1:] - 1
+    low, high = keys.low.copy(), keys.high.copy()
+    nothing, meets = low[last] > high[last], high[last] == KEY_MAX - 1
+    low[last[inside & nothing]] = KEY_MAX
+    high[last[inside & (nothing | meets)]] = KEY_MAX
+    more = inside & ~nothing & ~meets
+    at = keys.first[1:][more]
+    pred = preds.pred.copy()
+    pred[more, 0] |= FLAG_RUN
+    first = ranges_of(sizes_of(keys.first) + more)
+    return preds._replace(pred=pred), Keys(first, np.insert(low, at, KEY_MAX), np.insert(high, at, KEY_MAX))

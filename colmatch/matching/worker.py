@@ -27,7 +27,7 @@ from colmatch.kernels._jit import entry
 from colmatch.kernels.hints import TILE
 from colmatch.kernels.transpose import code_rows, to_labels, transpose
 from colmatch.matching.pieces import Piece
-from colmatch.matching.undecided import bounds, groups, narrowed
+from colmatch.matching.undecided import Failing, bounds
 from colmatch.updates.segments import Segment
 from colmatch.updates.versions import Version
 
@@ -208,28 +208,27 @@ class Worker:
         return self._job(version, entries, rows.num_rows, wanted, best)
 
     def _check_decided(self, version: Version, entries: layout.Batch, rows: int) -> None:
-        """Checks that no subscription needs a value that cannot be computed.
+        """Checks that no match depends on a value that fails.
 
         Raises EventError: one does.
         """
+        failing = Failing(self._failed, version.attributes, rows)
+        found = bounds(version, failing.attributes)
+        if found is None:
+            return
         before = self.counters.copy()
-        for group in groups(self._failed, version.attributes, rows):
-            pair = bounds(version, group.attributes)
-            if pair is None:
-                continue
-            there = np.flatnonzero(group.rows)
-            some = self._narrowed(entries, there)
-            differs = np.not_equal(*(self._counts(each, some, len(there)) for each in pair))
-            if differs.any():
-                row = int(there[differs.argmax()])
-                some = self._narrowed(entries, there[differs.argmax() :][:1])
-                one, other = (self._numbers(each, some) for each in pair)
-                raise group.error(row, version.ids.array[int(np.setdiff1d(other, one)[0])].as_py())
+        some = self._marked(entries, failing, failing.rows)
+        differs = np.not_equal(*(self._counts(each, some, len(failing.rows)) for each in found))
+        if differs.any():
+            first = failing.rows[differs.argmax() :][:1]
+            some = self._marked(entries, failing, first)
+            lower, upper = (self._numbers(each, some) for each in found)
+            raise failing.error(int(first[0]), version, int(np.setdiff1d(upper, lower)[0]))
         self.counters[:] = before
 
-    def _narrowed(self, entries: layout.Batch, rows: NDArray[np.int64]) -> layout.Batch:
-        """Returns the entries of some rows, which get the numbers from 0."""
-        return narrowed(entries, rows)[0]
+    def _marked(self, entries: layout.Batch, failing: Failing, rows: NDArray[np.int64]) -> layout.Batch:
+        """Returns the entries of some rows, with one for each value that fails."""
+        return failing.marked(entries, rows)[0]
 
     def _counts(self, version: Version, entries: layout.Batch, rows: int) -> NDArray[np.int64]:
         """Returns how many subscriptions match each row."""

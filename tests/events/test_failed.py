@@ -24,6 +24,7 @@ from colmatch.events.casts import cast
 from colmatch.events.failed import RowsError
 from colmatch.events.functions import FUNCTIONS
 from colmatch.events.rules import RULES
+from colmatch.matching import undecided
 
 ANSI = cm.Options(ansi=True)
 EDGES = {
@@ -37,7 +38,7 @@ def outcome(function: Callable[..., Any], *values: Any) -> tuple[list[Any], list
     try:
         found = function(*values)
     except RowsError as error:
-        said = [error.failed.said(row) for row in error.failed.rows.nonzero()[0].tolist()]
+        said = [error.failed.message_of(row) for row in error.failed.rows.nonzero()[0].tolist()]
         return error.values.to_pylist(), error.failed.rows.tolist() if all(said) else []
     return found.to_pylist(), [False] * len(found)
 
@@ -398,3 +399,38 @@ def test_patterns_and_ranges_beside_a_value_that_fails() -> None:
     ends = {"lo": pa.array([1, 1, 6], pa.int32()), "hi": pa.array([9, 3, 7], pa.int32())}
     events = pa.table(ends | {"s": ["7", "7", "x"], "t": ["u", "v", "w"]})  # the ends of the last row decide
     assert matcher.match_lists(events, ranges={"a": ("lo", "hi")}).to_pylist() == [[1, 2, 3], [1], []]
+
+
+def test_the_first_event_is_named_whatever_value_fails() -> None:
+    schema = pa.schema({"a": pa.int32(), "b": pa.int32(), "c": pa.int32()})
+    matcher = cm.Matcher.build({1: "a / b > 1", 2: "a / c > 1", 3: "a / b > 1 AND a / c > 1"}, schema, options=ANSI)
+    for b, c, said in [
+        ([0, 1], [1, 0], "event 0: a / b .*1"),
+        ([1, 0], [0, 1], "event 0: a / c .*2"),
+        ([1, 1], [1, 0], "event 1: a / c .*2"),
+    ]:
+        with pytest.raises(cm.EventError, match=said):
+            matcher.count(pa.table({"a": [1, 1], "b": b, "c": c}, schema))
+
+
+def test_many_sets_of_values_that_fail_need_two_indexes(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = []
+    real = undecided.indexed
+    monkeypatch.setattr(undecided, "indexed", lambda *given: made.append(1) or real(*given))
+    names = [f"b{i}" for i in range(8)]
+    schema = pa.schema([(name, pa.int32()) for name in ("a", *names)])
+    texts = {i: f"{names[i % 8]} <> 0 AND a / {names[i % 8]} > {i % 5}" for i in range(80)}
+    rng = Random(1)
+    events = pa.table(
+        {"a": [rng.randrange(9) for _ in range(300)], **{n: [rng.randrange(2) for _ in range(300)] for n in names}},
+        schema,
+    )
+    found = [cm.Matcher.build(texts, schema, options=cm.Options(ansi=ansi)).match(events) for ansi in (False, True)]
+    assert found[0].equals(found[1]) and len(made) == 2
+
+
+def test_the_largest_number_beside_a_value_that_fails() -> None:
+    schema = pa.schema({"i": pa.int64(), "j": pa.int64()})
+    texts = {1: "i + 0 > 5 AND j <> 0 AND i / j > 1", 2: "i + 0 > 5 OR i / j > 1", 3: "i + 0 < 5 AND i / j > 1"}
+    matcher = cm.Matcher.build(texts, schema, options=ANSI)
+    assert matcher.match_lists(pa.table({"i": [2**63 - 1], "j": [0]}, schema)).to_pylist() == [[2]]

@@ -12,11 +12,18 @@ SCHEMA = {"v": "string", "w": "string", "n": "decimal(38, 2)"}
 
 @pytest.fixture(autouse=True)
 def _forgotten() -> None:
-    versions._warn.cache_clear()
+    versions._warned.clear()
 
 
 @pytest.mark.parametrize(
-    "text", ["v >= '10.4.0'", "v BETWEEN '1.2.3' AND 'z'", "NOT v < 'v2.0.1-rc.1'", "v > '10.0.0.1'"]
+    "text",
+    [
+        "v >= '10.4.0'",
+        "v BETWEEN '1.2.3' AND 'z'",
+        "NOT v < 'v2.0.1-rc.1'",
+        "v > '1.2.3.RELEASE'",
+        "v BETWEEN '1.0.0' AND '2.0.0a1'",
+    ],
 )
 @pytest.mark.parametrize("count", [1, 40, 1200])
 def test_versions_are_told_of_once(text: str, count: int, caplog: pytest.LogCaptureFixture) -> None:
@@ -34,6 +41,9 @@ def test_versions_are_told_of_once(text: str, count: int, caplog: pytest.LogCapt
         "v IN ('1.2.3')",
         "v LIKE '1.2.3%'",
         "v > 'a1.2.3'",
+        "v > '10.0.0.1'",
+        "v > '2026.01.05'",
+        "v > '01.02.2026'",
         "n > 1.25",
         "v >= '2024-01-02'",
     ],
@@ -55,3 +65,12 @@ def test_one_insert_is_told_of(caplog: pytest.LogCaptureFixture) -> None:
 def test_the_column_is_that_of_the_text(count: int, caplog: pytest.LogCaptureFixture) -> None:
     cm.Matcher.build({**dict.fromkeys(range(count), "v > 'b'"), count: "w > '1.2.3'"}, SCHEMA)
     assert caplog.records[0].getMessage().startswith("w is compared with '1.2.3'")
+
+
+@pytest.mark.parametrize("count", [1, 40])
+def test_each_column_is_told_of_once(count: int, caplog: pytest.LogCaptureFixture) -> None:
+    texts = {i: f"{'vw'[i % 2]} > '1.2.{i}'" for i in range(2 * count)}
+    matcher = cm.Matcher.build(texts, SCHEMA)
+    for i in range(5):
+        matcher.insert({1000 + i: f"w > '3.2.{i}'"})
+    assert sorted(record.getMessage()[0] for record in caplog.records) == ["v", "w"]
