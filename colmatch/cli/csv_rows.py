@@ -119,7 +119,10 @@ class Rows(NamedTuple):
             next(reader)
             while True:
                 before = reader.line_num
-                row -= bool(next(reader))
+                fields = next(reader, None)
+                if fields is None:  # pyarrow sees rows that are none here, such as a byte order mark
+                    return before
+                row -= bool(fields)
                 if not row:
                     return before + 1
 

@@ -12,7 +12,7 @@ import numpy as np
 from colmatch.errors import EventError
 
 DEEPEST = 500  # levels of arrays and objects; pyarrow crashes between 10,000 and 30,000
-_NULL = re.compile(rb"(?:\A|\n)[ \t\r]*null[ \t\r]*(?=\n|\Z)")
+_NULL = re.compile(rb"(?:\A(?:\xef\xbb\xbf)?|\n)[ \t\r]*null")
 _STRING = re.compile(rb'"(?:[^"\\]|\\.)*"?', re.DOTALL)
 _BRACKETS = np.zeros(256, np.int8)
 _BRACKETS[list(b"[{")], _BRACKETS[list(b"]}")] = 1, -1
@@ -23,7 +23,7 @@ def check_lines(lines: bytes, before: int = 0, noun: str = "line") -> None:
 
     before : how many lines there are before them. noun : what errors call a line
 
-    Raises EventError: a line is ``null``, or nests too deep.
+    Raises EventError: a line begins with ``null``, or nests too deep.
     """
     if found := _NULL.search(lines):
         number = before + lines.count(b"\n", 0, found.end()) + 1

@@ -193,6 +193,12 @@ def test_lines_may_end_with_a_carriage_return_alone(shop: Path) -> None:
     assert finish(start("match", "r.cm", "events.csv", "--missing-columns", "null"))[1].split()[1:] == [b"0,1"]
 
 
+def test_a_mark_of_byte_order_alone_in_a_row_is_told(shop: Path) -> None:
+    Path("events.csv").write_bytes(b"a,b,\n0,\xef\xbb\xbf")
+    said = finish(start("match", "r.cm", "events.csv"))[2]
+    assert said.startswith(b"colmatch: error: events.csv: line 2") and b"fault" not in said
+
+
 @pytest.mark.parametrize("lines", [b"\na\n5\n", b"\r\na\r\n5\r\n", b"\n\nx\n"])
 def test_a_blank_first_line_is_told(shop: Path, lines: bytes) -> None:
     Path("events.csv").write_bytes(lines)
