@@ -117,13 +117,13 @@ def weigh_attributes(index, rows, row, weights, scoring, weight_of, scratch, lan
 
 
 @device
-def bounds_below(index, scoring):
-    """Returns the largest bound at and below each bucket: (N).
+def goes_by_largest(index, scoring):
+    """Says whether the bounds of buckets are the largest weights, for the largest product.
 
-    The largest product is bounded by the largest weight. The lowest sum that can reach a score is
-    no higher than the weight that reaches it alone, so both are compared with the same floors.
+    The lowest sum that can reach a score is no higher than the weight that reaches it alone, so
+    both bounds are compared with the same floors.
     """
-    return index.most_below if scoring == MAX and len(index.most_below) > 0 else index.bound_below
+    return scoring == MAX and len(index.most_below) > 0
 
 
 @device

@@ -41,7 +41,7 @@ from colmatch.kernels.tiles import TILE_LEAST, TILE_ROWS
 from colmatch.kernels.topk import AGAIN, BASE, SCORING, least_score, offer
 from colmatch.kernels.trees import arrays as bt
 from colmatch.kernels.trees.arrays import Tree, TreeScratch
-from colmatch.kernels.trees.caps import ASKS, bounds_below, floor_in, floor_in_leaf, weigh_attributes
+from colmatch.kernels.trees.caps import ASKS, floor_in, floor_in_leaf, goes_by_largest, weigh_attributes
 from colmatch.kernels.trees.heap import pop, push
 from colmatch.kernels.trees.topk_tiles import best_of_tile
 from colmatch.kernels.trees.values import attributes_there, enter_halves, enter_parts, leads_on
@@ -94,7 +94,8 @@ def offer_leaf(index, preds, event, row, n, absent, scratch, scores, top, counte
 @device
 def best_of_row(index, preds, event, row, scratch, scores, top, counters):
     """Offers the matches of a row to its best. The first lane has its heaviest attributes."""
-    node, part, bound_below = index.node, index.part, bounds_below(index, top.state[SCORING])
+    node, part = index.node, index.part
+    bound_below = index.most_below if goes_by_largest(index, top.state[SCORING]) else index.bound_below
     heap, parts, stack = scratch.heap, scratch.parts, scratch.stack
     bounded, absent = len(bound_below) > 0, ~attributes_there(event)
     scratch.floor[0] = floor_in(scratch, 0, least_score(top.score, top.fill, row), index.cap, 0, 0)

@@ -15,7 +15,7 @@ from colmatch.kernels.sink import is_deleted
 from colmatch.kernels.tiles import TILE_ROWS, clear_tile, fill_tile, lanes_that_hold, lanes_within
 from colmatch.kernels.topk import AGAIN, BASE, SCORING, least_score, offer
 from colmatch.kernels.trees import arrays as bt
-from colmatch.kernels.trees.caps import bounds_below, floor_in, floor_in_leaf, weigh_attributes
+from colmatch.kernels.trees.caps import floor_in, floor_in_leaf, goes_by_largest, weigh_attributes
 from colmatch.kernels.trees.heap import pop, push
 from colmatch.kernels.trees.tiles import absent_from_all, enter_rows, leave_rows, note_halves, that_have, that_meet
 
@@ -129,7 +129,8 @@ def best_of_leaf(index, preds, rows, start, tile, n, own, scratch, weights, scor
 @device
 def best_of_tile(index, preds, rows, start, stop, scratch, weights, scores, top, counters):
     """Offers the matches of rows ``start:stop``, at most ``TILE_ROWS``, to the best of each."""
-    node, part, multi, bound_below = index.node, index.part, index.multi, bounds_below(index, top.state[SCORING])
+    node, part, multi = index.node, index.part, index.multi
+    bound_below = index.most_below if goes_by_largest(index, top.state[SCORING]) else index.bound_below
     there, stack, waiting = scratch.there, scratch.stack, scratch.rows
     heap, parts, part_rows, floor = scratch.heap, scratch.parts, scratch.part_rows, scratch.floor
     bounded = len(bound_below) > 0
