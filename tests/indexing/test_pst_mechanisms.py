@@ -4,6 +4,7 @@ work.
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 import inside
@@ -351,3 +352,12 @@ def test_a_space_that_stays_has_no_bits_of_those_that_went() -> None:
     assert index.sign[psb.SPACES_FROM :].any() and index.state[SIGNED] > 0
     index = kind.delete(index, preds, codes, np.arange(100, 200))
     assert not index.sign[psb.SPACES_FROM :].any()
+
+
+@pytest.mark.parametrize("kind", ["pstbloom", "psthash"])
+def test_predicates_that_no_value_meets_are_in_no_list(kind: str) -> None:
+    schema = pa.schema({"d": pa.decimal128(9, 2), "i": pa.int64()})
+    texts = {1: "d = 1.101 AND i = 5", 2: "d = 1.10 AND i > 3", 3: "d = 2.005", 4: "i IN (5, 6) AND d = 1.109"}
+    matcher = cm.Matcher.build(texts, schema, index=kind)
+    events = pa.table({"d": [Decimal("1.10"), Decimal("1.11"), None], "i": [5, 5, 6]}, schema)
+    assert matcher.match_lists(events).to_pylist() == [[2], [], []]

@@ -109,6 +109,13 @@ def test_random_expressions(kind: str, errors: bool, counted: Counted) -> None:
     assert (len(found.rejected) > SOME // 5) == errors
 
 
+@pytest.mark.parametrize("text", ["{0} < i32 + 1", "i32 + {0} > {1} + 2", "{1} < i32 * 2 AND i64 = {0}"])
+def test_literals_that_are_computed_with_stand_behind_others(text: str) -> None:
+    schema = pa.schema({"i32": pa.int32(), "i64": pa.int64()})
+    rows = pa.table({"i32": [1, 7, None, 40], "i64": [3, 5, 7, None]}, schema)
+    check_same([text.format(i % 9, i % 5) for i in range(SOME)], schema, rows, "scan")
+
+
 def test_clauses_of_manuals(counted: Counted) -> None:
     texts = [clause.text for clause in TAKEN] + [text for text, *_ in REFUSED]
     joined = [f"({a}) AND NOT ({b})" for a, b in pairwise(texts)]
