@@ -81,7 +81,9 @@ class Rows(NamedTuple):
         """Returns the columns without a type that look like times, as columns of text."""
         if all(name in self.types for name in self.wanted):
             return {}
-        head = re.split(rb"(?s)[\r\n](?!.*[\r\n])", self.source.peek(1))[0] + b"\n"  # type: ignore[attr-defined]
+        begin: bytes = self.source.peek(1)  # type: ignore[attr-defined]
+        end = max(begin.rfind(b"\n"), begin.rfind(b"\r"))
+        head = (begin if end < 0 else begin[:end]) + b"\n"
         try:
             schema = pa_csv.read_csv(pa.BufferReader(head), **self._options()).schema
         except pa.ArrowException:  # to be met again, and told

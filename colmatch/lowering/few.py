@@ -27,7 +27,7 @@ from colmatch.lowering.floors import Convert, Side, converter
 from colmatch.lowering.forms import NO_WEIGHT, PATTERNS, Form, Op, Operand, Test
 from colmatch.lowering.groups import group_key, meets_double, pattern_test, sides
 from colmatch.lowering.lower import LoweredExpressions
-from colmatch.lowering.versions import ORDERS, look_for_versions
+from colmatch.lowering.versions import ORDERS, is_version, look_for_versions
 from colmatch.lowering.wide import Encode, encoder
 from colmatch.predicates.columns import EMPTY
 from colmatch.schema import Attributes
@@ -171,7 +171,7 @@ class FewExpressions:
                 elif many and len(given) > MOST_INTERVALS:
                     raise ValueError
                 elif convert is None:
-                    if op in ORDERS and isinstance(given, str):
+                    if op in ORDERS and isinstance(given, str) and is_version(given):
                         look_for_versions([given.encode()], [attr], self.attributes)
                     texts.enter(attr, map(encode, given if many else (given,)), values)
                 elif many:

@@ -61,10 +61,10 @@ def misfit(type: Type, kind: Kind) -> str | None:
 
 
 class Side(Enum):
-    """Which of the numbers of a column a DOUBLE stands for: those that become it as doubles.
+    """An end of the numbers of a column that become a given DOUBLE when they are cast.
 
     Spark casts whole numbers and decimals to DOUBLE where they meet one. Several may become the
-    same; where none does, the least is above the most.
+    same double. Where none does, the least is above the most.
     """
 
     LEAST = 0

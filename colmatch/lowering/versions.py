@@ -8,6 +8,7 @@ number, and four an address.
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Iterable
 
 import numpy as np
@@ -26,6 +27,7 @@ _VERSION = (
     rf"^[vV]?(0|[1-9][0-9]{{0,2}})[.]{_NUMBER}[.]{_NUMBER}([-+._]?[A-Za-z][0-9A-Za-z.+_-]*|[-+][0-9A-Za-z.+_-]+)?$"
 )
 _warned: dict[str, None] = {}
+is_version = re.compile(_VERSION).match
 
 
 def look_for_versions(texts: pa.Array | Iterable[bytes], attrs: ArrayLike, attributes: Attributes) -> None:

@@ -28,7 +28,6 @@ from colmatch.matching.request import MatchRequest
 from colmatch.matching.subset import Subset
 from colmatch.matching.threads import Result
 from colmatch.matching.topk.arguments import TopK
-from colmatch.matching.worker import Worker
 from colmatch.matching.workers import COUNTED, MatchTask, Workers, hits_table
 from colmatch.options import Options
 from colmatch.paged.paged_set import PagedSet
@@ -108,7 +107,9 @@ class PagedWorkers(Workers):
         found = self._found(batch, offset, version)
         if self._searcher.failed:  # the index in memory says whether a subscription needs such a value
             whole = self._paged.whole() if request.among is None else request.among.of(self._paged.whole())
-            Worker().read(whole, self.is_lenient, batch, PAIRS, offset)
+            worker = self._whole.idle_worker(())
+            worker.read(whole, self.is_lenient, batch, PAIRS, offset)
+            self._whole.give_back(worker)
         if request.among is not None:
             found = self._among(found, request.among)
         return piece_of(found, batch.num_rows, offset, self._paged.store, Recycled()).without(lacks, offset)

@@ -17,8 +17,7 @@ from colmatch.kernels.layout import I32, I64, U8, U32
 from colmatch.kernels.pbtree.arrays import FREE, HEAD, KIND, NEXT, PREV, TABLE, WORDS
 
 # Places of ``Pages.state``.
-MISSED, NO_ROOM, WRONG, FRESH, FREED, SHADOWS, REUSED, OFFERED = range(8)
-PLACES = 8
+MISSED, NO_ROOM, WRONG, FRESH, FREED, SHADOWS, REUSED, OFFERED, PLACES = range(9)
 NO_SHADOW, NO_FRESH, NO_FREED = 1, 2, 3  # what there is no room for
 
 EDITED, EDITED_NOW = 1, 2  # what ``Pages.dirty`` says of a frame that was changed

@@ -61,8 +61,9 @@ def bound_nodes(
     for i in range(len(order) - 1, -1, -1):
         n = np.int64(order[i])
         most = np.uint32(0)
-        for i in range(np.int64(node[n, bt.LEAF]), np.int64(node[n, bt.LEAF]) + np.int64(node[n, bt.COUNT])):
-            most = max(most, bound[i])
+        begin = np.int64(node[n, bt.LEAF])
+        for j in range(begin, begin + np.int64(node[n, bt.COUNT])):
+            most = max(most, bound[j])
         for half in (node[n, bt.LEFT], node[n, bt.RIGHT]):
             if half != bt.NONE:
                 most = max(most, below[half])

@@ -261,26 +261,17 @@ def _with(node: Any, row: dict[str, Any], known: dict[str, Any]) -> Any:
     return stop if stop in found else None if None in found else not stop
 
 
-def apart(node: Any, row: dict[str, Any]) -> tuple[bool, bool]:
-    """Says the same of a condition in which each part that fails has a value of its own."""
+def apart(node: Any, row: dict[str, Any], wanted: bool = True) -> tuple[bool, bool]:
+    """Says the same, of being true or of being false, where each part that fails has a value of its
+    own.
+    """
     if isinstance(node, str):
         truth = truth_of(node, row)
-        return (True, False) if truth is ERROR else (truth is True, truth is True)
+        return (True, False) if truth is ERROR else (truth is wanted, truth is wanted)
     function, *parts = node
     if function == "NOT":
-        return apart_false(parts[0], row)
-    both, of = [apart(part, row) for part in parts], any if function == "OR" else all
-    return of(may for may, _ in both), of(must for _, must in both)
-
-
-def apart_false(node: Any, row: dict[str, Any]) -> tuple[bool, bool]:
-    if isinstance(node, str):
-        truth = truth_of(node, row)
-        return (True, False) if truth is ERROR else (truth is False, truth is False)
-    function, *parts = node
-    if function == "NOT":
-        return apart(parts[0], row)
-    both, of = [apart_false(part, row) for part in parts], all if function == "OR" else any
+        return apart(parts[0], row, not wanted)
+    both, of = [apart(part, row, wanted) for part in parts], any if (function == "OR") is wanted else all
     return of(may for may, _ in both), of(must for _, must in both)
 
 
