@@ -22,7 +22,7 @@ import argparse
 from typing import Any
 
 from benchmarks.measure import machine, one_thread, versions
-from locators.coding import SMALL, WAYS, matched, to_codes
+from locators.coding import SMALL, WAYS, matched, coded
 from locators.figures import DRAWS, figures
 from locators.registry import LOCATORS
 
@@ -92,7 +92,7 @@ def coding(given: argparse.Namespace) -> None:
     print("\n| ns an entry | keys | single | ahead | tiles | hints |\n|---|---|---|---|---|---|")
     for attributes, boundaries in ATTRIBUTES:
         for draw in (SMALL, *given.keys):
-            taken = to_codes(attributes, boundaries, draw, given.repeat)
+            taken = coded(attributes, boundaries, draw, given.repeat)
             cells = " | ".join(f"{taken[way]:.3g}" for way in ("single", "ahead", "tiles", "hints"))
             print(f"| {attributes} x {boundaries:,} | {draw} | {cells} |", flush=True)
 
