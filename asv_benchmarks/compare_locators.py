@@ -22,7 +22,7 @@ import argparse
 from typing import Any
 
 from benchmarks.measure import machine, one_thread, versions
-from locators.coding import SMALL, WAYS, matched, coded
+from locators.coding import SMALL, WAYS, coded, matched
 from locators.figures import DRAWS, figures
 from locators.registry import LOCATORS
 

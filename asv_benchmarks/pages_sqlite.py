@@ -90,7 +90,7 @@ class SqlitePages(PageFile):
         self.known.execute("COMMIT")
         self.update_number, self._there = update_number, self.pages
         self.cache.dirty[frames] = 0
-        self.cache.shrink()
+        self.cache.end_update()
 
     def checkpoint(self) -> None:
         self.known.execute("PRAGMA wal_checkpoint(TRUNCATE)")

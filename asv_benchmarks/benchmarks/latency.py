@@ -47,7 +47,8 @@ class Percentiles(NamedTuple):
 
     @classmethod
     def of(cls, times: list[float]) -> Percentiles:
-        return cls(*np.percentile(times, [50, 99, 100]).tolist(), len(times))
+        p50, p99, worst = np.percentile(times, [50, 99, 100]).tolist()
+        return cls(p50, p99, worst, len(times))
 
 
 class Churn:

@@ -60,10 +60,9 @@ def build(
     code[0::2] = (hi[rest] + 1) * attributes + attr[rest]
     code[1::2] = lo[rest] * attributes + attr[rest]
     group = np.searchsorted(interval[runs, 0], np.arange(attributes + 1))
-    unsigned = (
-        part.astype(np.uint64) for part in (group, np.append(runs, len(subs)), interval[runs, 1], interval[runs, 2] + 1)
-    )
-    return Index(*unsigned, starts.astype(np.uint32), code, subs)
+    parts = (group, np.append(runs, len(subs)), interval[runs, 1], interval[runs, 2] + 1)
+    groups, lists, lows, above = (part.astype(np.uint64) for part in parts)
+    return Index(groups, lists, lows, above, starts.astype(np.uint32), code, subs)
 
 
 def matcher(index: Index, attributes: int, cardinality: int) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from random import Random
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -30,6 +31,7 @@ ABOUT = {
 }
 SIZES = (1, 10, 100, 1000)  # subscriptions, and events, of a turn
 COMING = 1000  # subscriptions, and events, of all turns
+DYNAMIC: dict[str, Any] = {"construction": "dynamic"}
 SHARE = 5  # one of so many subscriptions is deleted
 
 
@@ -106,7 +108,7 @@ def _alone(kinds: Sequence[str], how: How) -> Iterator[Row]:
         kind = KINDS[name]
         if "construction" not in kind.settings.__dataclass_fields__ or not hasattr(kind.arrays, "at"):
             continue  # it has no inserts of its own, or does not say where conjunctions are
-        settings = kind.settings(construction="dynamic")
+        settings = kind.settings(**DYNAMIC)
         segment = build(made, name, {})._set.now.segments[0]
         dense = combine([segment], [0], np.ones(segment.size, bool))
         predicates, codes = labels.with_labels(dense.by_subscription(), dense.codes)
