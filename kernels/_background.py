@@ -79,6 +79,8 @@ class Compiler:
             return False
         if os.name != "posix" or not can_start():
             return False  # no such pipes
+        if self._process is not None and self._process.stdin is not None:
+            self._process.stdin.close()  # it had nothing to do for a while, and ended
         try:
             path = [place or os.getcwd() for place in sys.path if isinstance(place, str)]
             command = _START.format(path=path, lock=str(folder / BACKGROUND))

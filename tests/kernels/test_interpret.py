@@ -123,6 +123,17 @@ def test_the_other_process_ends_with_the_one_that_asked(copy):
     assert ends(said["process"])
 
 
+def test_one_that_had_nothing_to_do_is_followed_by_another(tmp_path, monkeypatch):
+    monkeypatch.setattr(_background, "_START", "")
+    compiler = _background.Compiler()
+    assert compiler.ask(b"a kernel", tmp_path)
+    first = compiler._process
+    assert first.wait(20) == 0
+    assert compiler.ask(b"another", tmp_path)
+    assert compiler._process is not first and first.stdin.closed
+    compiler.end()
+
+
 def test_one_process_compiles_at_a_time(copy):
     """The others go on interpreting, and load what the first has made."""
     folder = Path(
