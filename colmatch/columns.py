@@ -138,7 +138,7 @@ class MatchColumn:
         assert self.best is not None
         k, score, weights = self.best.k, self.best.score, self.best.event_weights
         with _within(events):
-            found = self.matcher.match_topk(events, k, score, weights, **self.among)
+            found = self.matcher.match_topk(events, k, score, weights, ranges=self.ranges, **self.among)
         ends = np.searchsorted(found["event"].to_numpy(), np.arange(len(events) + 1))
         pairs = found.select(["subscription", "score"]).to_struct_array()
         values = pa.concat_arrays([pa.array([], pairs.type), *pairs.chunks])
@@ -177,8 +177,6 @@ def match_column(
             f"mode={mode!r}, score={shown(score)}, event_weights={shown(event_weights)}: "
             'scores and weights are for mode="topk": leave them out'
         )
-    if mode == "topk" and ranges is not None:
-        raise OptionError("the best matches are found for values, not for ranges: leave out ranges, or k")
     among = Among(ids=None if ids is None and tags is None else matcher.subset(ids, tags), now=now)
     matcher.columns_with(ranges, now)  # checks both
     best = None if k is None else Best(k, score, event_weights)

@@ -743,6 +743,7 @@ class Matcher:
         score: Score = "dot",
         event_weights: str | Mapping[str, str | float] | None = None,
         *,
+        ranges: RangeNames | None = None,
         keep: Keep = None,
         **among: Unpack[Among],
     ) -> pa.Table:
@@ -761,6 +762,8 @@ class Matcher:
         score : ``"dot"`` adds up the weights of the predicates of an AND, each times the event's
             weight of its attribute; ``"sum"`` adds up the predicates' weights alone; ``"max"`` is
             the largest of the products; ``"priority"`` is the subscription's priority alone
+        ranges : as for ``match``. A subscription has the best score that it has for any value of
+            each range. Every kind then finds all matches and scores them
         ids, tags, now, keep : as for ``match``
         event_weights : weights that events give to attributes, for ``dot`` and ``max``. Either the
             name of a column of maps from attribute to weight, or a mapping from attribute to the
@@ -784,7 +787,7 @@ class Matcher:
         EventError : as from ``match``; or a column of weights is absent, is not numeric, or has a
             negative, infinite or NaN weight
         """
-        return self.match_topk_batches(events, k, score, event_weights, keep=keep, **among).read_all()
+        return self.match_topk_batches(events, k, score, event_weights, ranges=ranges, keep=keep, **among).read_all()
 
     def match_topk_batches(
         self,
@@ -793,6 +796,7 @@ class Matcher:
         score: Score = "dot",
         event_weights: str | Mapping[str, str | float] | None = None,
         *,
+        ranges: RangeNames | None = None,
         keep: Keep = None,
         **among: Unpack[Among],
     ) -> pa.RecordBatchReader:
@@ -800,7 +804,7 @@ class Matcher:
 
         The rows of one event are in one piece, unless their kept columns are large.
         """
-        topk, asked = self._topk(k, score, event_weights), self._workers.request(None, among)
+        topk, asked = self._topk(k, score, event_weights), self._workers.request(ranges, among)
         given, request, schema = self._workers.keeping(events, keep, asked, self._set.now.scored_schema)
         return pa.RecordBatchReader.from_batches(schema, self._workers.best(given, topk, request, schema))
 
@@ -820,7 +824,7 @@ class Matcher:
         Parameters
         ----------
         k : count the search for the k best of each event
-        ranges : as for ``match``; not together with ``k``
+        ranges : as for ``match``
         ids, tags, now : as for ``match``
         exists : count the work of ``exists``; not together with ``k``
         score, event_weights : with ``k``, as for ``match_topk``
@@ -837,8 +841,6 @@ class Matcher:
             ``k``, true conjunctions that were scored
         """
         exists = checked_flag("exists={}", exists)
-        if k is not None and ranges is not None:
-            raise OptionError("the best matches are found for values, not for ranges: give k or ranges, not both")
         if k is not None and exists:
             raise OptionError("give k, to find the best matches, or exists, to find out whether there are any")
         for name, given in (("score", score), ("event_weights", event_weights)):

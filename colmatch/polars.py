@@ -86,13 +86,17 @@ class ExprMatches:
         k: int,
         score: Score = "dot",
         event_weights: str | Mapping[str, str | float] | None = None,
+        *,
+        ranges: RangeNames | None = None,
         **among: Unpack[Among],
     ) -> pl.Expr:
         """Returns the best matches of each event: lists of structs (subscription, score).
 
         Arguments are those of ``Matcher.match_topk``.
         """
-        column = match_column(matcher, "topk", hint=HINT, k=k, score=score, event_weights=event_weights, **among)
+        column = match_column(
+            matcher, "topk", hint=HINT, k=k, score=score, event_weights=event_weights, ranges=ranges, **among
+        )
         return _of(column, self._structs)
 
     def _made(self, matcher: Matcher, mode: ColumnMode, ranges: RangeNames | None, among: Among) -> pl.Expr:
@@ -134,6 +138,7 @@ class LazyFrameMatches:
         score: Score = "dot",
         event_weights: str | Mapping[str, str | float] | None = None,
         *,
+        ranges: RangeNames | None = None,
         keep: Keep = None,
         **among: Unpack[Among],
     ) -> pl.LazyFrame:
@@ -143,7 +148,9 @@ class LazyFrameMatches:
         -------
         LazyFrame : event, subscription, score (Float64), and the kept columns
         """
-        column = match_column(matcher, "topk", hint=HINT, k=k, score=score, event_weights=event_weights, **among)
+        column = match_column(
+            matcher, "topk", hint=HINT, k=k, score=score, event_weights=event_weights, ranges=ranges, **among
+        )
         return self._pairs(column, keep).unnest("subscription")
 
     def match_lists(
@@ -234,6 +241,7 @@ class DataFrameMatches:
         score: Score = "dot",
         event_weights: str | Mapping[str, str | float] | None = None,
         *,
+        ranges: RangeNames | None = None,
         keep: Keep = None,
         **among: Unpack[Among],
     ) -> pl.DataFrame:
@@ -243,9 +251,10 @@ class DataFrameMatches:
         -------
         DataFrame : event, subscription, score (Float64), and the kept columns
         """
-        return pl.DataFrame(
-            checked_matcher(matcher).match_topk(self._frame, k, score, event_weights, keep=keep, **among)
+        best = checked_matcher(matcher).match_topk_batches(
+            self._frame, k, score, event_weights, ranges=ranges, keep=keep, **among
         )
+        return pl.DataFrame(best.read_all())
 
     def match_lists(
         self,

@@ -151,8 +151,11 @@ def _next_point(conds, c, a, after, most):
 
 
 @device
-def program_meets(conds, c, event, meeting):
-    """Returns whether a program can be true, and how many predicates were looked at."""
+def begin_points(conds, c, meeting):
+    """Sets each range that several predicates of a program are about to its lower end.
+
+    Returns how many there are. ``end_points`` puts the ranges back.
+    """
     low, high, seen, many = meeting.low, meeting.high, meeting.seen, meeting.many
     first, last, pred = conds.first[c], conds.first[c + 1], conds.pred
     n = 0
@@ -167,22 +170,43 @@ def program_meets(conds, c, event, meeting):
         seen[pred[p, 0] & ATTR_MASK] = 0
     for k in range(n):
         high[many[k, 0]] = many[k, 1]
-    meets, steps = _accepts(conds, c, event, high)
-    k = 0
-    while not meets and k < n:
-        # The next combination, counted up as digits are: what has come to its end begins anew.
+    return n
+
+
+@device
+def next_points(conds, c, n, meeting):
+    """Sets ``n`` ranges to their next combination of points. Returns whether there is one.
+
+    Combinations are counted up as digits are: a range that has come to its end begins anew.
+    """
+    low, high, many = meeting.low, meeting.high, meeting.many
+    for k in range(n):
         a = many[k, 0]
         point = _next_point(conds, c, a, np.int64(low[a]), np.int64(many[k, 2]))
-        if point == 0:
-            low[a] = high[a] = many[k, 1]
-            k += 1
-            continue
-        low[a] = high[a] = point
-        meets, taken = _accepts(conds, c, event, high)
-        steps += taken
-        k = 0
+        if point != 0:
+            low[a] = high[a] = point
+            return True
+        low[a] = high[a] = many[k, 1]
+    return False
+
+
+@device
+def end_points(n, meeting):
+    """Puts ``n`` ranges back."""
+    low, high, many = meeting.low, meeting.high, meeting.many
     for k in range(n):
         low[many[k, 0]], high[many[k, 0]] = many[k, 1], many[k, 2]
+
+
+@device
+def program_meets(conds, c, event, meeting):
+    """Returns whether a program can be true, and how many predicates were looked at."""
+    n = begin_points(conds, c, meeting)
+    meets, steps = _accepts(conds, c, event, meeting.high)
+    while not meets and next_points(conds, c, n, meeting):
+        meets, taken = _accepts(conds, c, event, meeting.high)
+        steps += taken
+    end_points(n, meeting)
     return meets, steps
 
 

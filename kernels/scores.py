@@ -1,7 +1,8 @@
 """How relevant a subscription is to an event.
 
 The score of a true condition is that of its predicates put together: an AND adds up its parts, an
-OR has the best of those that are true. What has no weight weighs 0.
+OR has the best of those that are true. What has no weight weighs 0. Where attributes are ranges
+(``kernels/meets.py``), the score is the best that any value of each range gives.
 
 Source: Sadoghi and Jacobsen, "Relevance Matters: Capitalizing on Less Top-k Matching in
 Publish/Subscribe" (III.C): the sum of products of a predicate's weight and the event's weight of
@@ -33,7 +34,17 @@ from colmatch.kernels.layout import (
     Top,
     Written,
 )
-from colmatch.kernels.predicates import Event, clear, conditions_of, conjunction_holds, predicate_holds, spread
+from colmatch.kernels.meets import (
+    Meeting,
+    begin_points,
+    clear_ends,
+    end_points,
+    flagged_meets,
+    next_points,
+    plain_meets,
+    spread_ends,
+)
+from colmatch.kernels.predicates import Event, clear, conditions_of, conjunction_holds, spread
 from colmatch.kernels.ranges import begin_ranges, rewind_ranges
 from colmatch.kernels.topk import AGAIN, BASE, SCORING, offer
 
@@ -85,18 +96,18 @@ def plain_score(preds, c, scoring, weight_of):
 
 
 @device
-def program_score(preds, c, scoring, weight_of, event, stack):
+def program_score(preds, c, scoring, weight_of, event, high, stack):
     """Score of a program for one row, -inf if it is false: its tree, put together from the leaves.
 
-    weight_of (A) float64 : what the row gives to attributes. stack float64 : as long as the longest
-    tree
+    weight_of (A) float64 : what the row gives to attributes. high (A) : table of the upper ends;
+    the event's own where no attribute is a range. stack float64 : as long as the longest tree
     """
     conds, first, tree = conditions_of(preds), preds.first[c], preds.tree
     height = np.int64(0)
     for t in range(preds.tree_first[c], preds.tree_first[c + 1]):
         token = np.int64(tree[t])
         if token >= 0:
-            holds = predicate_holds(conds, first + token, event)
+            holds = flagged_meets(conds, first + token, event, high)
             stack[height] = predicate_score(preds, first + token, scoring, weight_of) if holds else -np.inf
             height += 1
             continue
@@ -120,9 +131,28 @@ def program_score(preds, c, scoring, weight_of, event, stack):
 def _score_if_true(preds, c, scoring, weight_of, event, stack):
     """Score of any conjunction for one row, -inf if it is false."""
     if len(preds.jump_first) > 0 and preds.jump_first[c] >= 0:
-        return program_score(preds, c, scoring, weight_of, event, stack)
+        return program_score(preds, c, scoring, weight_of, event, event.table, stack)
     holds, _ = conjunction_holds(conditions_of(preds), c, event)
     return plain_score(preds, c, scoring, weight_of) if holds else -np.inf
+
+
+@device
+def _score_if_met(preds, c, scoring, weight_of, event, meeting, stack):
+    """Best score of any conjunction for a row of ranges, -inf if no value makes it true.
+
+    More true leaves never make a score worse. So it is enough to ask at the points where a leaf
+    begins to be true.
+    """
+    conds, high = conditions_of(preds), meeting.high
+    if len(preds.jump_first) == 0 or preds.jump_first[c] < 0:
+        meets, _ = plain_meets(conds, c, event, high)
+        return plain_score(preds, c, scoring, weight_of) if meets else -np.inf
+    n = begin_points(conds, c, meeting)
+    best = program_score(preds, c, scoring, weight_of, event, high, stack)
+    while next_points(conds, c, n, meeting):
+        best = max(best, program_score(preds, c, scoring, weight_of, event, high, stack))
+    end_points(n, meeting)
+    return best
 
 
 @device
@@ -207,6 +237,8 @@ def offer_pairs(
     conj: I64,
     known: F64,
     rows: Written[Rows],
+    upper: Written[U32],
+    meeting: Written[Meeting],
     place: Written[I64],
     sub: Written[U32],
     start: int,
@@ -223,6 +255,9 @@ def offer_pairs(
     multi (A) uint8 : as in ``layout.Codes``
     conj_first (S + 1), conj (C) int64 : subscription -> its conjunctions
     known (S) float64 : scores that no event changes, see ``score_each``; or (0)
+    rows : ``layout.Rows``, of the lower ends where attributes are ranges
+    upper : codes of the upper ends in the order of ``rows``, and meeting : their working memory;
+        both are empty where no attribute is a range
     place (n + 1) int64, sub uint32 : row, from ``start`` on, -> numbers of subscriptions
     weights : ``layout.EventWeights``
     scratch : ``ScoreScratch``
@@ -233,7 +268,8 @@ def offer_pairs(
     weight_first, weight_attr, weight_value = weights.first, weights.attr, weights.value
     table, weight_of, stack = scratch.table, scratch.weight_of, scratch.stack
     best, number, fill, id, offset, data = top.score, top.number, top.fill, top.id, top.offset, top.data
-    some_known = len(known) > 0
+    some_known, ranged = len(known) > 0, len(upper) > 0
+    high = Rows(row_first, rows.attr, upper)
     for row in range(start, start + len(place) - 1):
         if place[row - start] == place[row - start + 1]:
             continue
@@ -247,14 +283,21 @@ def offer_pairs(
             if c_end == c + 1 and (len(jump_first) == 0 or jump_first[conj[c]] < 0):
                 score = plain_score(preds, conj[c], scoring, weight_of)
             else:
-                if not there:
-                    spread(rows, row, multi, table)
-                    there = True
+                if not there and ranged:
+                    event = spread_ends(rows, high, row, multi, meeting)
+                elif not there:
+                    event = spread(rows, row, multi, table)
+                there = True
                 score = -np.inf
                 for j in range(c, c_end):
-                    one = _score_if_true(preds, conj[j], scoring, weight_of, event, stack)
+                    if ranged:
+                        one = _score_if_met(preds, conj[j], scoring, weight_of, event, meeting, stack)
+                    else:
+                        one = _score_if_true(preds, conj[j], scoring, weight_of, event, stack)
                     score = max(score, one)
             offer(best, number, fill, row, score, sub[i], again, id, offset, data)
-        if there:
+        if there and ranged:
+            clear_ends(event, meeting)
+        elif there:
             clear(event)
         unweigh_row(weight_first, weight_attr, row, weight_of)

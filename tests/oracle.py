@@ -162,6 +162,12 @@ def score(e: Expr, row: Row, given: dict[Expr, float], how: str, truth: bool = T
     return sum(scores) if (op == "and") is truth and how != "max" else max(scores)
 
 
+def best_score(e: Expr, row: Row, among: dict[str, list[Any]], given: dict[Expr, float], how: str) -> float | None:
+    """The best score for any choice of values of ``among``; None where none matches."""
+    rows = [row | dict(zip(among, choice)) for choice in product(*among.values())]
+    return max((score(e, one, given, how) for one in rows if matches(e, one)), default=None)
+
+
 def given_to(predicate: Expr, given: dict[Expr, float]) -> float:
     """What an event gives to the term that a predicate is about, 1 where nothing is said of it."""
     op, *args = predicate

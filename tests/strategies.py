@@ -162,6 +162,7 @@ DOUBLES = [
     5e-324,
 ]
 DOUBLES += [NAN, INF, -INF]
+WEIGHTS = [-1.0, -0.125, 0.0, 0.125, 0.5, 0.5, 1.0, 2.25]  # few, for ties; their sums are exact
 KEYS = ["colour", "size", "a b", "it's", "", "é"]
 
 
@@ -375,6 +376,18 @@ def an_expression(rng: Random, leaves: list[Leaf], depth: int = 3, nulls: float 
         leaf = rng.choice(leaves)
         parts += [a_predicate(rng, leaf, nulls), a_predicate(rng, leaf, nulls)]
     return ("and" if some < 9 else "or", *parts)
+
+
+def weighed(rng: Random, e: Expr) -> Expr:
+    """The expression with weights for most of its predicates, also for negated ones."""
+    op, *args = e
+    if op in ("and", "or"):
+        return (op, *(weighed(rng, x) for x in args))
+    if op == "not" and args[0][0] in ("and", "or", "not"):
+        return (op, weighed(rng, args[0]))
+    predicate = args[0] if op == "not" else e
+    plain = predicate[0] != "lit" and not predicate[0].startswith("is ") and rng.random() < 0.8
+    return ("weight", rng.choice(WEIGHTS), e) if plain else e
 
 
 def tame(e: Any, beyond: int = 2**63 - 1) -> Any:

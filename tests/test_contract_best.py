@@ -15,7 +15,7 @@ from contract import built, expected_best, share_of_cases, some_settings
 from layouts import plain_table, some_events
 from oracle import Expr, Row
 from sizes import SMALL
-from strategies import COLUMNS, Leaf, a_predicate, an_expression, some_rows, terms
+from strategies import COLUMNS, WEIGHTS, Leaf, a_predicate, an_expression, some_rows, terms, weighed
 from ways_in import attribute_name, condition, predicate_tables, table_rows, to_builder
 
 import colmatch as cm
@@ -23,23 +23,10 @@ import colmatch.matching.topk.rank
 import colmatch.matching.worker
 from colmatch.updates import policy
 
-WEIGHTS = [-1.0, -0.125, 0.0, 0.125, 0.5, 0.5, 1.0, 2.25]  # few, for ties; their sums are exact
 GIVEN = [None, 0.0, 0.5, 1.0, 2.0]
 SCORES = ("dot", "sum", "max")
 
 Given = list[dict[Expr, float]]
-
-
-def weighed(rng: Random, e: Expr) -> Expr:
-    """The expression with weights for most of its predicates, also for negated ones."""
-    op, *args = e
-    if op in ("and", "or"):
-        return (op, *(weighed(rng, x) for x in args))
-    if op == "not" and args[0][0] in ("and", "or", "not"):
-        return (op, weighed(rng, args[0]))
-    predicate = args[0] if op == "not" else e
-    plain = predicate[0] != "lit" and not predicate[0].startswith("is ") and rng.random() < 0.8
-    return ("weight", rng.choice(WEIGHTS), e) if plain else e
 
 
 def some_given(rng: Random, leaves: list[Leaf], rows: list[Row]) -> tuple[Given, Any, dict[str, pa.Array]]:

@@ -12,8 +12,10 @@ import pyarrow as pa
 from contract import built, every_kind, lists, pairs, share_of_cases, share_of_examples, some_settings
 from hypothesis import given
 from hypothesis import strategies as st
-from oracle import Expr, Row, lit, meets, to_sql
+from oracle import Expr, Row, best_score, lit, meets, to_sql
 from sizes import SMALL
+from strategies import weighed
+from ways_in import attribute_name, condition, to_builder
 
 import colmatch as cm
 import colmatch.matching.worker
@@ -204,6 +206,44 @@ def test_hundreds_of_expressions_and_updates(kind: str, seed: int) -> None:
         matcher.close()
 
 
+@share_of_cases(36 if SMALL else 108)
+def test_the_best_score_that_values_of_the_ranges_give(kind: str, seed: int) -> None:
+    """Conjunctions and programs with weights, of one segment and of several."""
+    rng = Random(seed)
+    ranged = rng.sample(["i", "f", "s", "flag", "j"], rng.choice([1, 1, 2]))
+    events, tried = some_events(rng, ranged, 12)
+    two_valued = to_builder(("is null", ("col", "i")), None)
+    columns = rng.sample(list(LITERALS), 4)
+
+    def some(first: int, count: int) -> dict[int, Expr]:
+        drawn = [an_expression(rng, columns, rng.choice([0, 1, 2, 3])) for _ in range(count)]
+        return dict(enumerate([weighed(rng, e) for e in drawn], first))
+
+    there, new = some(0, 30), some(100, 20)
+    written = [[(id, condition(e, two_valued)) for id, e in each.items()] for each in (there, new)]
+    options = cm.Options(batch_rows=rng.choice([5, 8192]), threads=rng.choice([1, 2]))
+    index = cm.index(kind) if kind == "kindex" else some_settings(rng, kind)
+    columns_of_weights = {attribute_name(("col", name)): rng.choice([0.0, 0.5, 2.0]) for name in ranged}
+    given: dict[Expr, float] = {("col", name): weight for name, weight in columns_of_weights.items()}
+    with patch.multiple(policy, GROWING_MOST=rng.choice([2, 1024]), SEGMENTS_MOST=rng.choice([1, 16])):
+        matcher = built(written[0], SCHEMA, index, options)
+        matcher.insert(written[1])
+        for how in ("dot", "sum", "max"):
+            k = rng.choice([1, 3, 1000])
+            weights = None if how == "sum" or rng.random() < 0.3 else columns_of_weights
+            ends = {name: (f"{name} low", f"{name} high") for name in ranged}
+            found = matcher.match_topk(events, k, how, weights, ranges=ends)
+            wanted = []
+            for i, (row, among) in enumerate(tried):
+                of_row = {} if weights is None else given
+                scores = [(best_score(e, row, among, of_row, how), id) for id, e in (there | new).items()]
+                best = sorted(((-s, id) for s, id in scores if s is not None))[:k]
+                wanted += [(i, id, -s) for s, id in best]
+            assert list(zip(*found.to_pydict().values(), strict=True)) == wanted, (how, k, weights)
+            assert matcher.counters(events, k, ends, how, weights)["matches"] >= len(wanted)
+        matcher.close()
+
+
 @every_kind
 def test_points_are_as_in_match(kind: str) -> None:
     rng = Random(5)
@@ -215,3 +255,4 @@ def test_points_are_as_in_match(kind: str) -> None:
     for name in points:
         twice = twice.append_column(f"{name} low", events[name])
     assert pairs(matcher.match(twice, ranges=points)) == pairs(matcher.match(events))
+    assert matcher.match_topk(twice, 3, ranges=points) == matcher.match_topk(events, 3)

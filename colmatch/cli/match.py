@@ -46,16 +46,12 @@ def _shape_option(name: str, help: str) -> Callable[[_F], _F]:
     return click.option(name, is_flag=True, expose_value=False, callback=chosen, help=help)
 
 
-def _check_top(
-    top: int | None, shape: str | None, score: Score | None, weights: tuple[str, ...], ranges: tuple[str, ...]
-) -> None:
+def _check_top(top: int | None, shape: str | None, score: Score | None, weights: tuple[str, ...]) -> None:
     """Checks that options fit --top, or its absence."""
     if top is not None and shape is not None:
         raise click.UsageError(f"--top has rows of its own: leave --{shape} out")
     if top is None and (weights or score is not None):
         raise click.UsageError(f"{'--event-weights' if weights else '--score'} goes with --top")
-    if top is not None and ranges:
-        raise click.UsageError("--top is for values, not for ranges: leave --top or --range out")
 
 
 @click.command()
@@ -129,7 +125,7 @@ def match(
     from colmatch.progress import bar
 
     matcher = arguments.open_matcher(index_path, missing_columns)
-    _check_top(top, shape, score, weights, ranges)
+    _check_top(top, shape, score, weights)
     best = None if top is None else (top, score or "dot", arguments.read_event_weights(weights))
     needed = [] if best is None else matcher.columns_of_weights(*best)
     shape = shape or ("pairs" if top is None else "best")
@@ -249,7 +245,7 @@ def _results(
         found = (
             matcher.match_batches(used, ranges, ids=among)
             if best is None
-            else matcher.match_topk_batches(used, *best, ids=among)
+            else matcher.match_topk_batches(used, *best, ranges=ranges, ids=among)
         )
         for pairs in found:
             event = pairs["event"]

@@ -68,6 +68,8 @@ class RangeWorker(Worker):
     ranges : may be exchanged between batches
     """
 
+    is_ranged = True
+
     def __init__(self, ranges: Ranges) -> None:
         super().__init__()
         self.ranges = ranges
@@ -135,7 +137,7 @@ class RangeWorker(Worker):
     def _deleted_bits(self, version: Version, stale: int) -> layout.U64:
         return version.deleted.bits  # what an index has taken out is still among the predicates
 
-    def _repeats(self, segment: Segment) -> bool:
+    def repeats(self, segment: Segment) -> bool:
         if segment.index.kind.match_ranges is not None:
             return segment.repeats
         several = self._several.get(segment)
@@ -155,13 +157,17 @@ class RangeWorker(Worker):
         upper = job.entries._replace(key=self._high_key)
         self._write_codes(upper, segment, events._replace(code=self._high_code))
 
-    def _call(self, job: BatchJob, part: SegmentJob, row: int, limit: int, into: layout.Sink) -> int:
-        segment = part.segment
+    def upper_ends(self, segment: Segment) -> tuple[layout.U32, Meeting]:
         meeting = self._meeting.get(segment)
         if meeting is None:
             low, high, seen = np.zeros((3, max(len(segment.codes.multi), 1)), np.uint32)
             meeting = self._meeting[segment] = Meeting(low, high, seen, np.zeros((MOST_RANGES, 3), np.uint32))
-        given = segment.predicates, job.events, job.events._replace(code=self._high_code), row, limit
+        return self._high_code, meeting
+
+    def _call(self, job: BatchJob, part: SegmentJob, row: int, limit: int, into: layout.Sink) -> int:
+        segment = part.segment
+        upper, meeting = self.upper_ends(segment)
+        given = segment.predicates, job.events, job.events._replace(code=upper), row, limit
         kernel = segment.index.kind.match_ranges
         stop: int
         if kernel is None:

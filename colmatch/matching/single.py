@@ -122,7 +122,7 @@ class EventWorker(Worker):
             given = arrays, segment.predicates, rows, 0, 1, self.scratch_of(segment), into, self.counters
             code = reader.words, segment.codes, segment.hints, segment.used, rows
             parts.append(_Part(base, code, segment.index.kind.match, given))
-        repeats = any(self._repeats(segment) for segment in version.segments)
+        repeats = any(self.repeats(segment) for segment in version.segments)
         return _Plan(reader, parts, repeats, Matching(_Row(), len(version.ids)))
 
 

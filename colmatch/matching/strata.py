@@ -47,8 +47,9 @@ def found_in_strata(
             if rows < job.rows:
                 events = remaining._replace(first=remaining.first[: rows + 1])
         some = part._replace(arrays=strata.part(begin, end))
-        bits = job.bits if segment.repeats else 0
-        alone = BatchJob(job.entries, rows, events, [some], np.zeros(rows, np.int64), PAIRS, segment.repeats, bits)
+        repeats = worker.repeats(segment)
+        bits = job.bits if repeats else 0
+        alone = BatchJob(job.entries, rows, events, [some], np.zeros(rows, np.int64), PAIRS, repeats, bits)
         for start, stop in worker.found(alone):
             place, sub = worker.ordered(alone, start, stop)
             if rows < job.rows:

@@ -25,6 +25,7 @@ from colmatch.events.reader import Reader
 from colmatch.kernels import layout, sink
 from colmatch.kernels._jit import entry
 from colmatch.kernels.hints import TILE
+from colmatch.kernels.meets import Meeting
 from colmatch.kernels.transpose import code_rows, to_labels, transpose
 from colmatch.matching.pieces import Piece
 from colmatch.matching.undecided import Failing, bounds
@@ -37,6 +38,9 @@ GROUP_PAIRS = 1 << 13  # pairs that are ordered together, about
 DIGIT_LEAST, DIGIT_MOST = 4, 12  # bits of the digits by which pairs are ordered
 NO_DELETED: layout.U64 = frozen(np.empty(0, np.uint64))
 NO_IDS: layout.I64 = frozen(np.empty(0, np.int64))
+# What kernels take for upper ends and their working memory where no attribute is a range.
+NO_CODES: layout.U32 = np.empty(0, np.uint32)
+NO_MEETING = Meeting(NO_CODES, NO_CODES, NO_CODES, np.empty((0, 3), np.uint32))
 
 
 class SegmentJob(NamedTuple):
@@ -72,12 +76,15 @@ class Worker:
 
     Attributes
     ----------
+    is_ranged : whether attributes of its events are ranges
     counters : of all kernels that it has called
     in_order : whether subscriptions of an event are put in the order of their numbers; may change
         between batches
     memory : that of results
     rates : matches that there were in the last batch for each that a segment's strata expect
     """
+
+    is_ranged = False
 
     def __init__(self) -> None:
         self.counters = np.zeros(layout.N_COUNTERS, np.int64)
@@ -259,7 +266,7 @@ class Worker:
             if alive:
                 deleted, scratch = self._deleted_bits(version, stale), self.scratch_of(segment, best)
                 parts.append(SegmentJob(place, segment, base, deleted, scratch, segment.index.arrays))
-        repeats = any(self._repeats(part.segment) for part in parts)
+        repeats = any(self.repeats(part.segment) for part in parts)
         self.forget_codes()
         # what is found twice must be written down to be told
         wanted = sink.PAIRS if repeats and wanted == sink.COUNTS else wanted
@@ -280,9 +287,13 @@ class Worker:
         """Returns what the kernel of a segment is to leave out."""
         return version.deleted.bits if stale else NO_DELETED
 
-    def _repeats(self, segment: Segment) -> bool:
+    def repeats(self, segment: Segment) -> bool:
         """Returns whether the kernel of a segment may write a pair more than once."""
         return segment.repeats
+
+    def upper_ends(self, segment: Segment) -> tuple[layout.U32, Meeting]:
+        """Returns the codes of the upper ends of ranges, and what kernels need to meet them."""
+        return NO_CODES, NO_MEETING
 
     def _make_room(self, count: int, size: int) -> None:
         count, size = max(count, self._capacity[0], 1), max(size * 5 // 4, self._capacity[1], 64)

@@ -188,12 +188,13 @@ def match_topk(
     tags: Any = None,
     now: Any = None,
     observe: str | Observation | None = None,
+    ranges: RangeNames | None = None,
 ) -> DataFrame:
     """Finds the most relevant subscriptions among those that are true for each row of ``df``.
 
     Parameters
     ----------
-    df, matcher, keep, shared, ids, tags, now, observe : as for ``match``
+    df, matcher, keep, shared, ids, tags, now, observe, ranges : as for ``match``
     k, score, event_weights : as for ``Matcher.match_topk``; columns of weights are those of ``df``
 
     Returns
@@ -210,7 +211,7 @@ def match_topk(
     """
     check_arguments(matcher, "pairs", shared)
     best = Best(k, score, dict(event_weights) if isinstance(event_weights, Mapping) else event_weights)
-    return _matched(df, matcher, keep, "pairs", shared, Beside(ids, tags, now), best, observe=observe)
+    return _matched(df, matcher, keep, "pairs", shared, Beside(ids, tags, now), best, ranges=ranges, observe=observe)
 
 
 def _matched(
@@ -396,4 +397,4 @@ def _check_types(
     if best is None:
         matcher.match(row, ranges, now=now)
     else:
-        matcher.match_topk(row, best.k, best.score, best.event_weights, now=now)
+        matcher.match_topk(row, best.k, best.score, best.event_weights, ranges=ranges, now=now)

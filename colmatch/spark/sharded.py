@@ -150,14 +150,16 @@ class ShardedMatcher:
         score: Any,
         event_weights: Any,
         *,
+        ranges: RangeNames | None = None,
         keep: Keep = None,
         **among: Unpack[Among],
     ) -> Iterator[pa.RecordBatch]:
         """Yields the best matches of all shards."""
         found: list[pa.Table] = []
-        for part in self._parts(events, None, among):
+        for part in self._parts(events, ranges, among):
             with part.errors():
-                best = part.matcher.match_topk(part.events, k, score, event_weights, **among).combine_chunks()
+                best = part.matcher.match_topk(part.events, k, score, event_weights, ranges=ranges, **among)
+            best = best.combine_chunks()
             placed = best.set_column(0, "event", part.in_piece(best.column(0).combine_chunks()))
             found = [best_of(pa.concat_tables([*found, placed]), k)]
         best = found[0] if found else pa.table({})

@@ -50,7 +50,7 @@ OBSERVED_SECONDS = 2.0  # that the numbers of a job may come after it
 
 _BESIDE = ("keep", "shared", "ids", "tags", "now")
 _ALL = (*_BESIDE, "mode", "ranges", "plan")
-_TOP_K = (*_BESIDE, "k", "score", "event_weights")
+_TOP_K = (*_BESIDE, "ranges", "k", "score", "event_weights")
 
 
 class Matching(TypedDict, total=False):

@@ -189,11 +189,12 @@ class Task:
         names = [f"\0{i}" for i in range(self.kept)]
         if names:
             events = pa.RecordBatch.from_arrays([*kept, *events.columns], [*names, *events.schema.names])
-        best, among = self.best, Among(ids=self.among, now=self.now)
+        best, ranges, among = self.best, self.ranges, Among(ids=self.among, now=self.now)
         if best is None:
-            found = matcher.match_batches(events, self.ranges, keep=names, **among)
+            found = matcher.match_batches(events, ranges, keep=names, **among)
         else:
-            found = matcher.match_topk_batches(events, best.k, best.score, best.event_weights, keep=names, **among)
+            wanted = best.k, best.score, best.event_weights
+            found = matcher.match_topk_batches(events, *wanted, ranges=ranges, keep=names, **among)
         for pairs in found:
             for start in range(0, len(pairs), PAIRS_MOST):
                 _, ids, *others = pairs.slice(start, PAIRS_MOST).columns

@@ -141,7 +141,7 @@ def score_clauses(preds, rows, row, c, unsure, scoring, scratch, scores, counter
     if is_static(preds.weight, scoring):
         return static_score(preds.priority, c) if scoring == PRIORITY else 0.0
     if len(preds.jump_first) > 0 and preds.jump_first[c] >= 0:
-        return program_score(preds, c, scoring, scores.weight_of, event, scores.stack)
+        return program_score(preds, c, scoring, scores.weight_of, event, event.table, scores.stack)
     return plain_score(preds, c, scoring, scores.weight_of)
 
 

@@ -76,7 +76,7 @@ def offer_leaf(index, preds, event, row, n, absent, scratch, scores, top, counte
         if static:
             score = static_score(preds.priority, c) if scoring == PRIORITY else 0.0
         elif len(jump_first) > 0 and jump_first[c] >= 0:
-            score = program_score(preds, c, scoring, weight_of, event, scores.stack)
+            score = program_score(preds, c, scoring, weight_of, event, event.table, scores.stack)
         else:
             score = plain_score(preds, c, scoring, weight_of)
         scored += 1

@@ -49,7 +49,7 @@ def score_in_tile(preds, c, scoring, rows, row, multi, table, weight_of, stack):
     if len(preds.jump_first) == 0 or preds.jump_first[c] < 0:
         return plain_score(preds, c, scoring, weight_of)
     event = spread(rows, row, multi, table)
-    score = program_score(preds, c, scoring, weight_of, event, stack)
+    score = program_score(preds, c, scoring, weight_of, event, event.table, stack)
     clear(event)
     return score
 

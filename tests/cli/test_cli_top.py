@@ -55,6 +55,13 @@ def test_the_best(tmp_path: Path, index: Path, form: str, options: list[str], wa
     assert best(tmp_path / f"out.{form}") == wanted
 
 
+def test_the_best_of_ranges(tmp_path: Path, index: Path) -> None:
+    ends = pa.table({"low": [11, 90], "high": [20, 120], "city": ["Lyon", None], "tags": pa.nulls(2)})
+    events = write(tmp_path / "ends.jsonl", ends)
+    run("match", index, events, "--top", 2, "--range", "age=low,high", "-o", tmp_path / "out.parquet")
+    assert best(tmp_path / "out.parquet") == [(0, 1, 2.0), (0, 2, 1.5), (1, 1, 2.0)]
+
+
 def test_more_than_one_and_kept_columns(tmp_path: Path, index: Path) -> None:
     events = write(tmp_path / "events.csv", WEIGHED.select(["age", "city", "urgency"]))
     found = run(

@@ -243,9 +243,6 @@ def test_the_command_line_takes_ranges(tmp_path: Any) -> None:
     assert [sorted(ids) for ids in found] == [[1], [1, 2], []]
     assert "'price=low' should be NAME=LOW,HIGH" in fails("match", index, rows, "--range", "price=low", code=2)
     assert "no column 'price'" in fails("match", index, rows)
-    assert "leave --top or --range out" in fails(
-        "match", index, rows, "--range", "price=low,high", "--top", "1", code=2
-    )
 
 
 def written(path: Any, rows: list[dict[str, Any]]) -> Any:
@@ -309,7 +306,20 @@ def test_files_whose_ranges_are_wrong_name_the_event(tmp_path: Any) -> None:
     assert "column 'low', event 5: it is above" in fails("match", index, rows, "--range", "price=low,high")
 
 
-def test_the_best_matches_are_those_of_values() -> None:
-    matcher = cm.Matcher.build({"a": "price = 5"}, SCHEMA)
-    with pytest.raises(cm.OptionError, match="give k or ranges, not both"):
-        matcher.counters(events(low=[4], high=[6]), k=1, ranges=PRICE)
+def test_the_best_matches_have_the_best_score_of_any_value() -> None:
+    """What overlaps a range in several places scores by the best of them, for each event and k."""
+    price, nights = cm.col("price"), cm.col("dest")
+    either = ((price < 3).weight(1.0) & (nights == "LIS").weight(1.0)) | (price > 7).weight(1.5)
+    wide = price.between(0, 100).weight(1.25)
+    narrow = (price == 5).weight(9.0) & (price != 6).weight(-1.0)
+    matcher = cm.Matcher.build([("either", either), ("wide", wide), ("narrow", narrow)], SCHEMA)
+    rows = events(low=[1, 4, 4, 6, None], high=[9, 9, 6, 6, None], dest=["LIS", "LIS", None, None, None])
+    best = matcher.match_topk(rows, 2, ranges=PRICE, keep="dest")
+    assert list(zip(*best.select(["event", "subscription", "score"]).to_pydict().values(), strict=True)) == [
+        (0, "narrow", 8.0), (0, "either", 2.0), (1, "narrow", 8.0), (1, "either", 1.5),
+        (2, "narrow", 8.0), (2, "wide", 1.25), (3, "wide", 1.25),
+    ]  # fmt: skip
+    given = matcher.match_topk(rows, 1, "dot", {"price": 0.0}, ranges=PRICE)
+    assert given["subscription"].to_pylist() == ["either", "either", "narrow", "wide"]
+    with pytest.raises(cm.OptionError, match="unknown attribute 'prize'"):
+        matcher.match_topk(rows, 1, ranges={"prize": ("low", "high")})

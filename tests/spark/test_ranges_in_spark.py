@@ -6,7 +6,7 @@ import pytest
 from colmatch.errors import EventError, OptionError
 from colmatch.matcher import Matcher
 from colmatch.options import Options
-from colmatch.spark.frames import match
+from colmatch.spark.frames import match, match_topk
 
 SCHEMA = pa.schema({"age": pa.int64(), "city": pa.string()})
 
@@ -22,6 +22,10 @@ def test_attributes_that_are_ranges(spark):
     assert sorted((row["id"], row["subscription"]) for row in found) == [(2, 1), (3, 1), (4, 2), (5, 2)]
     listed = match(events, matcher, keep=["id"], mode="list", ranges=ranges).collect()
     assert {row["id"]: row["subscriptions"] for row in listed}[4] == [2]
+    best = match_topk(events, matcher, 1, keep=["id"], ranges=ranges).collect()
+    assert sorted((row["id"], row["subscription"], row["score"]) for row in best) == [
+        (2, 1, 0.0), (3, 1, 0.0), (4, 2, 0.0), (5, 2, 0.0),
+    ]  # fmt: skip
     with pytest.raises(EventError, match="no column 'age'"):
         match(events, matcher)
     with pytest.raises(EventError, match="no column 'lowest', which an expression or a range names"):

@@ -45,6 +45,9 @@ def test_the_best_may_all_be_in_one_shard(whole: cm.Matcher, sharded: ShardedMat
     """Each shard gives as many as are wanted, and kept columns stay apart."""
     found = pa.Table.from_batches(sharded.match_topk_batches(EVENTS, k, "priority", None, keep=["user", "day"]))
     assert found.to_pydict() == whole.match_topk(EVENTS, k, "priority", keep=["user", "day"]).to_pydict()
+    ends, ranges = pa.record_batch({"low": [-3, 1], "high": [0, 2]}), {"a": ("low", "high")}
+    found = pa.Table.from_batches(sharded.match_topk_batches(ends, k, "priority", None, ranges=ranges))
+    assert found.to_pydict() == whole.match_topk(ends, k, "priority", ranges=ranges).to_pydict()
 
 
 def test_totals_of_several_pieces(whole: cm.Matcher, sharded: ShardedMatcher, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -63,6 +63,8 @@ def test_among_some_and_ranges() -> None:
     column = made(wide, ranges=ranges)
     assert column(hotels.to_struct_array()).to_pylist() == [[1], []]
     assert column.events_of(hotels.schema) == ["low", "high"]
+    best = made(wide, "topk", k=1, ranges=ranges)(hotels.to_struct_array())
+    assert best.to_pylist() == [[{"subscription": 1, "score": 0.0}], []]
 
 
 def test_updates_are_seen_by_the_next_batch() -> None:
@@ -127,7 +129,6 @@ def test_errors_say_what_is_wrong() -> None:
         ("list", {"event_weights": "weights"}, "event_weights='weights'"),
         ("topk", {"k": 0}, "k=0"),
         ("topk", {"k": 1, "score": "most"}, "score='most'"),
-        ("topk", {"k": 1, "ranges": {"price": ("a", "b")}}, "not for ranges"),
         ("list", {"ranges": {"prize": ("a", "b")}}, "prize"),
         ("list", {"tags": "mine"}, "tags"),
         ("list", {"now": "noon"}, "now="),
@@ -140,7 +141,6 @@ def test_errors_say_what_is_wrong() -> None:
         "weights of lists",
         "k of 0",
         "score",
-        "ranges of the best",
         "ranges",
         "tags",
         "now",

@@ -26,7 +26,7 @@ from colmatch.matching.worker import NO_DELETED, BatchJob, SegmentJob, Worker
 from colmatch.updates.versions import Version
 
 NO_SCORES = frozen(np.empty(0))
-AGAIN_MOST = 256  # best matches, beyond which it is dear to look whether a subscription is among them
+AGAIN_MOST = 256  # best matches, beyond which it takes long to look whether a subscription is among them
 PLACES = 1 << 22  # places of heaps, and weights of events, that there are at a time: 50 MB
 
 
@@ -79,9 +79,9 @@ def _best_piece(
         kind = segment.index.kind
         top.state[BASE], top.state[SCORING] = part.base, scoring
         top = top._replace(deleted_bits=part.deleted_bits)
-        dear = segment.repeats and most > AGAIN_MOST
-        if kind.match_topk is None or dear:
-            strata = segment.whole if dear else segment.strata
+        at_once = worker.is_ranged or (segment.repeats and most > AGAIN_MOST)
+        if kind.match_topk is None or at_once:
+            strata = segment.whole if at_once else segment.strata
             top.state[AGAIN] = segment.repeats and len(strata.best) > 1
             _offer_found(worker, job, part._replace(scratch=worker.scratch_of(segment)), strata, weights, scores, top)
             continue
@@ -115,8 +115,8 @@ def _offer_found(
     segment, scoring = part.segment, int(top.state[SCORING])
     changed = len(weights.first) > 0 and scoring in (DOT, MAX) and len(segment.predicates.weight) > 0
     known = NO_SCORES if changed else segment.known_scores(scoring)
-    given = segment.predicates, segment.codes.multi, *segment.conjunctions, known, job.events
+    own = segment.predicates, segment.codes.multi, *segment.conjunctions, known, job.events
     for place, sub, start in found_in_strata(worker, job, part, strata, weights, top):
         if len(known) and not entry(offer_known)(known, place, sub, start, top):
             continue
-        entry(offer_pairs)(*given, place, sub, start, weights, scores, top)
+        entry(offer_pairs)(*own, *worker.upper_ends(segment), place, sub, start, weights, scores, top)
