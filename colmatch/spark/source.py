@@ -4,10 +4,9 @@ Spark hands rows to Python through the JVM, which takes longer than to match the
 Python workers read files with pyarrow, and only the columns that expressions and ``keep`` name.
 Spark gets what matches.
 
-A partition is some row groups of Parquet files, or whole files of another format. Where Spark
-keeps the filters of queries apart, they go to pyarrow, which leaves out files and row groups, and
-those on ``subscription`` to the matcher. Spark applies them again, so that they mean what Spark
-means.
+A partition is some row groups of Parquet files, or whole files of another format. Spark applies the
+filters of a query to what is found. The source takes none: up to Spark 4.3, those of one query stay
+with its DataFrame, and other queries of it would lack rows.
 """
 
 from __future__ import annotations
@@ -15,15 +14,14 @@ from __future__ import annotations
 import json
 import os
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from glob import escape
 from typing import Any, get_args
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.dataset as ds
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
@@ -47,10 +45,6 @@ from colmatch.spark.worker import IndexFile, Task, open_index
 from colmatch.store import saved
 from colmatch.store.file import content_hash
 
-PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
-# Up to Spark 4.3, filters of one query stay with its DataFrame or view, and other queries of it
-# lack rows. What came with limits for readers has put this right.
-KEEPS_FILTERS_APART = hasattr(DataSourceReader, "pushLimit")
 ROWS = 1 << 20  # of a partition, about
 _JSON_BLOCK = 1 << 23  # bytes
 AHEAD = 2  # batches of results that are made before Spark has taken those before
@@ -73,9 +67,6 @@ OPTIONS = {
 def register_source(spark: SparkSession) -> None:
     """Registers the data source ``colmatch`` with a session.
 
-    It also sets ``spark.sql.python.filterPushdown.enabled``. Without this setting, Spark refuses a
-    source that takes filters, as this one does with versions of Spark after 4.3.
-
     >>> spark.read.format("colmatch").option("index", "alerts.cm").load("events/")  # doctest: +SKIP
 
     The result has the columns of ``keep``, then ``subscription``, and with ``k`` the ``score``. In
@@ -90,7 +81,6 @@ def register_source(spark: SparkSession) -> None:
     # A class of its own carries this to Spark's workers.
     here = {"folder": os.getcwd(), "settings": SessionSettings.of(spark)}
     spark.dataSource.register(type("SessionFiles", (MatchedFiles,), here))
-    spark.conf.set(PUSHDOWN, "true")
 
 
 @dataclass(frozen=True)
@@ -149,8 +139,7 @@ class MatchedFiles(DataSource):
 
     def reader(self, schema: StructType) -> DataSourceReader:
         # Sail hands over a schema of Arrow.
-        reader = FilteringReader if KEEPS_FILTERS_APART else MatchedReader
-        return reader(self._query(), schema if isinstance(schema, pa.Schema) else arrow_schema(schema, "UTC"))
+        return MatchedReader(self._query(), schema if isinstance(schema, pa.Schema) else arrow_schema(schema, "UTC"))
 
     def _query(self) -> Query:
         return query_of(self.options, self.folder, self.settings)
@@ -162,17 +151,15 @@ class MatchedReader(DataSourceReader):
     Attributes
     ----------
     schema : of the result, as Spark wants it
-    filter : of the events, which pyarrow applies; None for none
     """
 
     def __init__(self, query: Query, schema: pa.Schema) -> None:
         if schema.names != query.result.names:
             raise OptionError(f"the columns of the result are {', '.join(query.result.names)}: leave .schema(...) out")
         self.query, self.schema = query, schema
-        self.filter: pc.Expression | None = None
 
     def partitions(self) -> Sequence[InputPartition]:
-        return [InputPartition(part) for part in _parts(self.query, self.filter)] or [InputPartition([])]
+        return [InputPartition(part) for part in _parts(self.query)] or [InputPartition([])]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         fragments: list[ds.Fragment] = partition.value
@@ -183,35 +170,10 @@ class MatchedReader(DataSourceReader):
             for fragment in fragments:
                 _check_json(fragment)
         some = ds.FileSystemDataset(fragments, query.dataset.schema, first.format, first.filesystem)
-        events = some.scanner(columns=list(query.columns), filter=self.filter).to_reader()
+        events = some.scanner(columns=list(query.columns)).to_reader()
         for found in _made_ahead(query.task()(iter(events))):
             columns = [column.cast(field.type) for column, field in zip(found.columns, self.schema, strict=True)]
             yield pa.RecordBatch.from_arrays(columns, schema=self.schema)
-
-
-class FilteringReader(MatchedReader):
-    """A reader that takes filters."""
-
-    def pushFilters(self, filters: list[Any]) -> Iterable[Any]:
-        ids, kept = self.query.ids, self.query.columns[: self.query.kept]
-        for one in filters:
-            path: tuple[str, ...] = getattr(one, "attribute", ())  # a negation has none
-            name, said = path[0] if len(path) == 1 else "", _said(one)
-            # Where some are left out, others are the best; and other modes have no such column.
-            if (
-                name == "subscription"
-                and isinstance(said, list)
-                and self.query.mode == "pairs"
-                and self.query.best is None
-            ):
-                some = [id for id in said if id is not None]  # which equals nothing
-                ids = some if ids is None else [id for id in ids if id in some]
-            elif name in kept and said is not None and (type := self.query.dataset.schema.field(name).type) in _PLAIN:
-                column = pc.field(name)
-                expression = column.isin(pa.array(said, type)) if isinstance(said, list) else said(column)
-                self.filter = expression if self.filter is None else self.filter & expression
-        self.query = replace(self.query, ids=ids)
-        return filters  # Spark applies them again: they mean what Spark means
 
 
 def _made_ahead(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -228,31 +190,6 @@ def _made_ahead(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             yield batch
     finally:
         thread.shutdown(cancel_futures=True)
-
-
-# Types of which a filter means the same to Spark and pyarrow. Of doubles, NaN does not.
-_PLAIN = {pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.string(), pa.large_string(), pa.bool_(), pa.date32()}
-
-
-def _said(filter: Any) -> Any:
-    """Returns the values that a filter allows, or what makes an expression of a column.
-
-    None for a filter that pyarrow has not.
-    """
-    name = type(filter).__name__
-    if name == "EqualTo":
-        return [filter.value]
-    if name == "In":
-        return list(filter.value)
-    compare = {
-        "GreaterThan": "__gt__",
-        "GreaterThanOrEqual": "__ge__",
-        "LessThan": "__lt__",
-        "LessThanOrEqual": "__le__",
-    }
-    if name in compare:
-        return lambda column: getattr(column, compare[name])(filter.value)
-    return {"IsNull": pc.Expression.is_null, "IsNotNull": pc.Expression.is_valid}.get(name)
 
 
 def query_of(options: Mapping[str, str], folder: str = "", settings: SessionSettings | None = None) -> Query:
@@ -426,16 +363,12 @@ def _check_json(fragment: ds.Fragment) -> None:
         check_lines(rest, before)
 
 
-def _parts(query: Query, filter: pc.Expression | None) -> Iterator[list[ds.Fragment]]:
+def _parts(query: Query) -> Iterator[list[ds.Fragment]]:
     """Yields fragments for each partition: of Parquet some row groups, else files."""
     part: list[ds.Fragment] = []
     rows = 0
-    for fragment in query.dataset.get_fragments(filter):
-        pieces = (
-            fragment.split_by_row_group(filter, query.dataset.schema)
-            if isinstance(fragment, ds.ParquetFileFragment)
-            else [fragment]
-        )
+    for fragment in query.dataset.get_fragments():
+        pieces = fragment.split_by_row_group() if isinstance(fragment, ds.ParquetFileFragment) else [fragment]
         for piece in pieces:
             count = (
                 sum(group.num_rows for group in piece.row_groups)

@@ -14,13 +14,13 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 from pyspark.errors import AnalysisException
-from pyspark.sql import SparkSession, datasource
+from pyspark.sql import SparkSession
 
 from colmatch.errors import ColmatchError, EventError, OptionError
 from colmatch.matcher import Matcher
 from colmatch.options import Options
 from colmatch.spark import build, match, match_topk, register_source, source
-from colmatch.spark.source import FilteringReader, query_of
+from colmatch.spark.source import MatchedReader, query_of
 
 DAYS = [dt.date(2026, 1, 30), dt.date(2026, 1, 31)]
 ROWS = 4_000
@@ -145,17 +145,11 @@ def test_sql(session: SparkSession, files: Path) -> None:
     assert {tuple(row) for row in counted.collect()} == set(zip(*hits.to_pydict().values()))
 
 
-def reader_of(files: Path, **options: str) -> FilteringReader:
+def reader_of(files: Path, **options: str) -> MatchedReader:
     query = query_of({"index": str(files / "alerts.cm"), "path": str(files / "events"), **options})
-    return FilteringReader(query, query.result)
+    return MatchedReader(query, query.result)
 
 
-filters_are_pushed = pytest.mark.skipif(
-    not hasattr(datasource, "EqualTo"), reason="data sources in Python take filters since Spark 4.1"
-)
-
-
-@filters_are_pushed
 def test_only_what_is_needed_is_read(files: Path) -> None:
     reader = reader_of(files, keep="user", rows="500")
     assert reader.query.columns == ("user", "price", "dest", "nights", "day")
@@ -165,31 +159,8 @@ def test_only_what_is_needed_is_read(files: Path) -> None:
     assert groups > 8
     few = reader_of(files, keep="user,day", rows="100000")
     assert len(few.partitions()) == 1
-    filters = [
-        datasource.EqualTo(("day",), DAYS[0]),
-        datasource.IsNotNull(("day",)),
-        datasource.StringStartsWith(("dest",), "L"),
-    ]
-    assert list(few.pushFilters(filters)) == filters
     (part,) = few.partitions()
-    assert len(part.value) < groups
-    assert all("day=2026-01-30" in fragment.path for fragment in part.value)
-    nobody = reader_of(files, keep="user", rows="500")
-    nobody.pushFilters([datasource.GreaterThan(("user",), 10_000)])  # of the statistics in each row group
-    (empty,) = nobody.partitions()
-    assert list(nobody.read(empty)) == []
-
-
-@filters_are_pushed
-def test_filters_of_subscriptions_reach_the_matcher(files: Path) -> None:
-    reader = reader_of(files, keep="user")
-    reader.pushFilters(
-        [datasource.In(("subscription",), ("south", "cheap")), datasource.EqualTo(("subscription",), "south")]
-    )
-    assert reader.query.ids == ["south"]
-    (part,) = reader.partitions()
-    found = pa.Table.from_batches(reader.read(part))
-    assert set(found["subscription"].to_pylist()) == {"south"}
+    assert len(part.value) == groups
 
 
 def test_batches_are_made_ahead_in_a_thread_that_ends(files: Path) -> None:
