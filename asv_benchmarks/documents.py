@@ -13,7 +13,10 @@ has a row for each kind at each point, with these columns:
 - ``ratio`` to the kind in ``ratio_to``, from the same rounds: the figure to compare on a busy
   machine;
 - ``build_s``, seconds, measured once, and ``bytes`` of a subscription;
-- counters of an event, which are the same on every machine;
+- ``us_alone``, microseconds of a call with one event, of 64 events that are matched one by one;
+- counters of an event, which are the same on every machine; ``nodes_alone`` and
+  ``conjunctions_alone`` are of those 64 events. Trees and OpIndex look at the events of a batch in
+  tiles of 64, so alike events share work;
 - measurements of what was drawn: ``distinct_events``, ``probability_found``, ``equalities`` and
   others.
 

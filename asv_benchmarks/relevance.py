@@ -37,6 +37,7 @@ from experiments import checks, giving
 from experiments.cores import likely
 from experiments.entry import of_workload
 from experiments.facts import Row, facts
+from experiments.measuring import counters_of, each, one_by_one
 from experiments.tables import RESULTS, write
 
 import colmatch as cm
@@ -108,7 +109,7 @@ def main() -> None:
     few = workload({}, 0.0, 100)
     for name in given.kinds or KINDS:  # load kernels before anything is measured
         matcher = build(name, few, few.predicate_table(), 5)
-        action(name, matcher, few.events(2))()
+        finder(name, matcher)(few.events(2))
     for name in given.sweeps:
         began = time.perf_counter()
         if name in ONCE:
@@ -160,10 +161,9 @@ def build(
     return cm.Matcher.build(table, of.schema(), index=cm.index(kind, **settings), options=options, sample=sample)
 
 
-def action(name: str, matcher: cm.Matcher, events: pa.Table) -> Callable[[], Any]:
+def finder(name: str, matcher: cm.Matcher) -> Callable[[pa.Table], object]:
     _, top, k = name.partition("-top")
-    gives = weights_of(events)
-    return (lambda: matcher.match_topk(events, int(k), "dot", gives)) if top else (lambda: matcher.match(events))
+    return (lambda some: matcher.match_topk(some, int(k), "dot", weights_of(some))) if top else matcher.match
 
 
 def weights_of(events: pa.Table) -> str | None:
@@ -173,8 +173,8 @@ def weights_of(events: pa.Table) -> str | None:
 def read(name: str, matcher: cm.Matcher, events: pa.Table) -> Row:
     """Returns counters of an event; for k-index, nodes are entries of lists."""
     _, _, k = name.partition("-top")
-    counted = matcher.counters(events, **({"k": int(k), "event_weights": weights_of(events)} if k else {}))
-    return {what: counted.get(what, 0) / ROWS for what in ("nodes", "conjunctions", "candidates", "predicates")}
+    best = {"k": int(k), "event_weights": weights_of(events)} if k else {}
+    return counters_of(events, lambda some: matcher.counters(some, **best))
 
 
 def capacity_for(change: dict[str, Any]) -> int:
@@ -210,15 +210,22 @@ def figures(
         told, events = told | giving.of_weights(weights), events.append_column(GIVEN, weights)
     found = {kind: int(matcher.count(events).sum()) for kind, matcher in matchers.items()}
     checks.agreeing(found)
-    each = next(iter(found.values())) / ROWS
-    told |= {"matches": each, "probability_found": each / told["subscriptions_made"]}
-    actions = {name: action(name, matcher, events) for name, matcher in matchers.items()}
-    taken = medians(actions, given.repeat, SLOW, time.process_time)
+    matches = next(iter(found.values())) / ROWS
+    told |= {"matches": matches, "probability_found": matches / told["subscriptions_made"]}
+    single = one_by_one(events)
+    taken, alone = (in_turns(matchers, some, given.repeat) for some in ([events], single))
     first = next(iter(taken))
     for name, matcher in matchers.items():
         timed = {"us": taken[name] / ROWS * 1e6, "ratio": taken[name] / taken[first], "ratio_to": first}
+        timed["us_alone"] = alone[name] / len(single) * 1e6
         size = {"bytes": matcher.stats()["bytes_per_subscription"]}
         yield {"kind": name, **timed, **size, **read(name, matcher, events), **told}
+
+
+def in_turns(matchers: dict[str, cm.Matcher], some: list[pa.Table], repeat: int) -> dict[str, float]:
+    """Returns the seconds of the processor that each matcher needs for some tables of events."""
+    actions = {name: each(finder(name, matcher), some) for name, matcher in matchers.items()}
+    return medians(actions, repeat, SLOW, time.process_time)
 
 
 def micro(zipf: float, given: argparse.Namespace) -> Iterator[Row]:
@@ -263,6 +270,7 @@ def feedback(given: argparse.Namespace) -> list[Row]:
         matchers = {name: build(name, work, made.subscriptions, 160) for name in RANKED}
         laws = {law: change.get(law, 0.0) for law in ("attribute_zipf", "value_zipf")}
         rows += [laws | row for row in figures(matchers, made, given)]
+    checks.varied(rows, ["attribute_zipf", "value_zipf"])
     return rows
 
 

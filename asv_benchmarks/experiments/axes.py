@@ -54,6 +54,7 @@ AXES: dict[str, Axis] = {
     "clusters": Axis("values_each", "rise", of("clusters")),
     "cluster_size": Axis("values_each", "rise", of("cluster_size")),
     "attribute_zipf": Axis("attribute_log_rank", "fall", of("attribute_zipf")),
+    "value_zipf": Axis("values_each", "fall", of("value_zipf")),
     "zipf": Axis("attribute_log_rank", "fall", lambda z: {"attribute_zipf": z, "value_zipf": z}),
     "probability": Axis("probability_found", "near", of("probability"), within=0.1),
     "clauses": Axis("clauses_each", "rise", of("clauses")),

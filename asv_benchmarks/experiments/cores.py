@@ -3,7 +3,8 @@
 Subscriptions that are planted around a few events match only these, so a batch would have to repeat
 them: 11 events for a probability of 0.09. Here they are planted around *cores*. A core has seven
 eighths of the pairs that the smallest event has. An event is one of the cores with pairs of its own
-besides.
+besides. So events of one core are alike, and kinds that look at a tile of events share work among
+them: the columns ``alone`` are of events that are matched one by one.
 """
 
 from __future__ import annotations

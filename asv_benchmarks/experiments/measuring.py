@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 import pyarrow as pa
 from benchmarks.expressions import Made
@@ -17,6 +17,8 @@ from experiments.entry import SCAN, VARIANTS, Experiment
 from experiments.facts import Row, facts
 
 FEW = 100  # subscriptions of the matchers that only load kernels
+COUNTED = ("nodes", "conjunctions", "candidates", "predicates")
+ALONE = 64  # events of a batch that are also matched one by one
 SLOW = 60.0  # seconds: when a point has taken so long, no new round begins
 
 
@@ -93,22 +95,48 @@ def _point(made: Made, kinds: Sequence[str], settings: Row, how: How, matchings:
                 continue
             rows[kind] = {"kind": kind, "build_s": how.clock() - began} | _counted(built[kind], made.events)
             matchings[kind] = int(built[kind].count(made.events).sum())
-        actions: dict[str, Callable[[], Any]] = {
-            kind: lambda matcher=matcher: matcher.match(made.events) for kind, matcher in built.items()
-        }
-        taken = medians(actions, how.repeat, SLOW, how.clock)
+        single = one_by_one(made.events)
+        taken, alone = (
+            medians({kind: each(matcher.match, some) for kind, matcher in built.items()}, how.repeat, SLOW, how.clock)
+            for some in ([made.events], single)
+        )
         base = taken.get(reference, base)
         for kind, row in rows.items():
             timed = {}
             if kind in taken:
                 timed = {"us": taken[kind] / made.events.num_rows * 1e6, "ratio": taken[kind] / base}
+                timed |= {"us_alone": alone[kind] / len(single) * 1e6}
             yield {"kind": kind, **timed, "ratio_to": reference, **row, "refused": row.get("refused", "")}
 
 
 def _counted(matcher: cm.Matcher, events: pa.Table) -> Row:
     """Returns bytes of a subscription, and counters of an event, which do not depend on load."""
-    counted = matcher.counters(events)
-    read = {
-        name: counted.get(name, 0) / events.num_rows for name in ("nodes", "conjunctions", "candidates", "predicates")
-    }
-    return {"bytes": matcher.stats()["bytes_per_subscription"], **read}
+    return {"bytes": matcher.stats()["bytes_per_subscription"], **counters_of(events, matcher.counters)}
+
+
+def counters_of(events: pa.Table, count: Callable[[pa.Table], Mapping[str, int]]) -> Row:
+    """Returns counters of an event, among all events and by itself.
+
+    Trees and OpIndex look at the events of a batch in tiles of 64, so alike events share work.
+    ``nodes_alone`` and ``conjunctions_alone`` are of events that are matched one by one.
+    """
+    together = count(events)
+    found: Row = {name: together.get(name, 0) / events.num_rows for name in COUNTED}
+    single = [count(one) for one in one_by_one(events)]
+    return found | {f"{name}_alone": sum(one.get(name, 0) for one in single) / len(single) for name in COUNTED[:2]}
+
+
+def one_by_one(events: pa.Table) -> list[pa.Table]:
+    """Returns tables of one event each, drawn evenly from a batch."""
+    step = max(events.num_rows // ALONE, 1)
+    return [events.slice(row, 1) for row in range(0, events.num_rows, step)]
+
+
+def each(call: Callable[[pa.Table], object], events: Sequence[pa.Table]) -> Callable[[], None]:
+    """Returns a function that calls another with one table after the other."""
+
+    def run() -> None:
+        for some in events:
+            call(some)
+
+    return run

@@ -18,7 +18,10 @@ BENCHMARKS = Path(__file__).parents[2] / "asv_benchmarks"
 MORE = {"000-beta": 4000, "000-table-2b": 4000, "000-clusters": 2000, "000-cluster-size": 2000}
 CHEAP = ("scan", "bestar", "pstbloom")  # one of each family; all kinds are compiled by other tests
 DRAWN = {"distinct_events", "pairs_each", "subscriptions_made", "matches", "probability_found"}
-MEASURED = {"kind", "us", "ratio", "ratio_to", "build_s", "bytes", "nodes", "conjunctions", "candidates", "predicates"}
+MEASURED = {
+    "kind", "us", "us_alone", "ratio", "ratio_to", "build_s", "bytes", "nodes", "nodes_alone", "conjunctions", "conjunctions_alone",
+    "candidates", "predicates",
+}  # fmt: skip
 
 pytestmark = pytest.mark.skipif(
     os.environ.get("NUMBA_DISABLE_JIT") == "1",
@@ -68,6 +71,13 @@ def test_each_experiment_proves_what_it_varies(of: Modules, name: str) -> None:
         wanted *= len(values)
     assert len(points) == wanted
     assert len(rows) == wanted * len(set(CHEAP) & set(experiment.kinds))
+
+
+def test_alike_events_share_the_way_through_a_tree_and_alone_each_goes_its_own(of: Modules) -> None:
+    experiment = of.entry.Experiment("", of.entry.drawn("bestar"), {"probability": (0.3,)}, ("bestar", "scan"))
+    found = {row["kind"]: row for row in run(of, experiment, 5000, ("bestar", "scan"))}
+    assert found["bestar"]["nodes_alone"] > 2 * found["bestar"]["nodes"]
+    assert found["scan"]["conjunctions_alone"] == found["scan"]["conjunctions"]
 
 
 def test_no_parameter_is_called_as_a_column_that_is_measured(of: Modules) -> None:
