@@ -182,9 +182,13 @@ def sdist(session: nox.Session) -> None:
 
 @nox.session(default=False)
 def wheel(session: nox.Session) -> None:
-    """Uses the wheel in dist/ where nothing can be compiled; makes one if there is none."""
+    """Uses the wheel in dist/ where nothing can be compiled; makes it if a source is newer."""
     ready(session, "dev")
-    if not any(Path("dist").glob("*.whl")):
+    built = list(Path("dist").glob("*.whl"))
+    sources = [Path("pyproject.toml"), *Path("colmatch").rglob("*.py"), *Path("kernels").rglob("*.py")]
+    if len(built) != 1 or built[0].stat().st_mtime < max(source.stat().st_mtime for source in sources):
+        for old in built:
+            old.unlink()
         session.run(".ci/wheel", env={"PYTHON": "python"}, external=True)
     (made,) = Path("dist").resolve().glob("*.whl")
     folder = Path(session.create_tmp()).resolve() / "installed"

@@ -30,7 +30,6 @@ from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import numba
 from coverage import Coverage
 
 from colmatch.kernels import _closure, _disk, _warm
@@ -122,12 +121,14 @@ def unreached(coverage: Coverage) -> Iterator[str]:
 
 def main(what: str, junit: str = "") -> int:
     if what == "sources":
+        folder = _disk.cache_dir()  # its name has the versions, settings and processor
+        assert folder is not None
         for module in sorted(
             {task.kernel.py_func.__module__.removeprefix(f"{_disk.PACKAGE}.") for task in _warm.tasks()}
         ):
             digest = _closure.digest(module)
             assert digest is not None, f"{module} was edited meanwhile"
-            print(module, digest, numba.__version__)
+            print(module, digest, folder.name)
         return 0
     coverage = Coverage()
     coverage.load()

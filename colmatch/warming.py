@@ -78,6 +78,8 @@ def warm(index: Any = None, *, progress: bool = False) -> Warmed:
     missing = [task for task in all_of_them if not task.is_there(bundled)]
     _compile(missing, folder, without, bundled, progress)
     if lost := [task for task in missing if not task.is_there(bundled)]:
+        if lost[0].kernel._cache.file_name(lost[0].types) is None:
+            raise KernelError("the sources of kernels were changed meanwhile: warm again")
         raise StoreError(
             f"{len(lost)} of {len(missing)} kernels that were compiled could not be kept in {folder}, the first is "
             f"{lost[0].kernel._cache.name}: see that it can be written and that its disk has room, or let "
@@ -154,20 +156,20 @@ def _compile(missing: list[_warm.Task], folder: Path, without: list[str], bundle
         raise KernelError(
             f"other processes of Python compile the kernels, and {sys.executable!r} is no Python: run colmatch warm beforehand"
         )
-    all_work, began = sum(task.cost for task in missing), time.monotonic()
     left = {task.kernel._cache.file_name(task.types): task for task in missing}
     shape = "{desc}{percentage:3.0f}%|{bar}| {n_fmt}/{total_fmt} kernels"
     processes = _warm.started(min(cores(0), len(missing)), without, bundled)
+    clock, ready, kernels = _Clock(missing, len(processes)), 0, len({task.kernel for task in missing})
     try:
-        with bar(len(missing), "kernels", progress, lines=True, shape=shape) as made:
+        with bar(kernels, "kernels", progress, lines=True, shape=shape) as made:
             while left and any(process.poll() is None for process in processes):
                 time.sleep(LOOK_EVERY)
-                ready = left.keys() & os.listdir(folder)
-                for name in ready:
+                for name in left.keys() & os.listdir(folder):
                     del left[name]
-                made.update(len(ready))
-                rest = sum(task.cost for task in left.values())
-                made.set_description(_time_left(all_work, rest, time.monotonic() - began))
+                clock.look(list(left.values()))
+                before, ready = ready, kernels - len({task.kernel for task in left.values()})
+                made.update(ready - before)
+                made.set_description(clock.said())
                 made.refresh()
                 _check(processes)
         for process in processes:
@@ -178,10 +180,31 @@ def _compile(missing: list[_warm.Task], folder: Path, without: list[str], bundle
             process.end()
 
 
-def _time_left(all_work: float, left: float, seconds: float) -> str:
-    """Returns how long it will take still, in words; nothing while that cannot be known."""
-    done = all_work - left
-    return "" if done < SURE_AFTER * all_work else f"{seconds * left / done:.0f} s left"
+class _Clock:
+    """Estimates the time that is left, whenever kernels have become ready, and counts down between.
+
+    The kernels that are being compiled then, one a process, count as half done.
+    """
+
+    def __init__(self, tasks: list[_warm.Task], processes: int) -> None:
+        self._all = sum(task.cost for task in tasks)
+        self._processes = processes
+        self._count = len(tasks)
+        self._began = time.monotonic()
+        self._end: float | None = None  # when all will be ready; None while nobody knows
+
+    def look(self, left: list[_warm.Task]) -> None:
+        """Takes notice of what is left to compile, the most expensive first."""
+        if len(left) == self._count:
+            return
+        self._count, now = len(left), time.monotonic()
+        rest = sum(task.cost for task in left) - sum(task.cost for task in left[: self._processes]) / 2
+        if self._all - rest > SURE_AFTER * self._all:
+            self._end = now + (now - self._began) * rest / (self._all - rest)
+
+    def said(self) -> str:
+        """Returns how long it will take, in words; nothing while nobody knows."""
+        return "" if self._end is None else f"{max(self._end - time.monotonic(), 1):.0f} s left"
 
 
 def _check(processes: list[_warm.Process]) -> None:

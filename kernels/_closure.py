@@ -42,11 +42,21 @@ def _status(path: str) -> Status:
     return status.st_mtime_ns, status.st_size
 
 
+class ChangedError(Exception):
+    """A source has changed since this process imported it."""
+
+
 @functools.cache
 def _read(name: str) -> tuple[str, frozenset[str]]:
-    """Returns a source's hash, and the sources that it imports."""
+    """Returns a source's hash, and the sources that it imports.
+
+    Raises ChangedError: it is not what this process has imported.
+    """
     with open(os.path.join(ROOT, name), "rb") as file:
+        status = os.fstat(file.fileno())
         data = file.read()
+    if (status.st_mtime_ns, status.st_size) != STATUSES.get(name):
+        raise ChangedError(name)
     found = set()
     for package, names in _IMPORT.findall(data):
         place = package.decode().replace(".", "/").lstrip("/")
@@ -80,13 +90,26 @@ def digest(module: str) -> str | None:
     """Returns the hash of all sources that the kernels of a module depend on.
 
     It is None where they cannot be read, or one has changed since this process imported it: that
-    would file old machine code under the new source's name.
+    would file old machine code under the new source's name. A source that was written again, with
+    the same content, has not changed.
     """
     try:
         found, names = _digest(module)
-        return found if all(_status(os.path.join(ROOT, name)) == STATUSES.get(name) for name in names) else None
-    except OSError:
+        return found if all(map(_is_unchanged, names)) else None
+    except (OSError, ChangedError):
         return None
+
+
+def _is_unchanged(name: str) -> bool:
+    path = os.path.join(ROOT, name)
+    status = _status(path)
+    if status == STATUSES.get(name):
+        return True
+    with open(path, "rb") as file:
+        is_same = hashlib.sha256(file.read()).hexdigest() == _read(name)[0]
+    if is_same and _status(path) == status:
+        STATUSES[name] = status
+    return is_same
 
 
 STATUSES = _statuses()  # as this process imported them

@@ -9,7 +9,6 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import marks
 import pytest
 from hypothesis import HealthCheck, settings
 from installed import ENGINES
@@ -25,9 +24,12 @@ if "COLMATCH_MIXED" in os.environ:
 
     mix(int(os.environ["COLMATCH_MIXED"]))
 
+import marks
+
 from colmatch.kernels import _disk, _jit
 from colmatch.kernels._signatures import signatures
 
+assert os.environ["COLMATCH_KERNELS"] in (_jit.MODE, ""), "colmatch was imported before the tests said how kernels run"
 _kept_or_made = _jit._kept_or_made
 
 

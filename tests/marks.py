@@ -16,7 +16,7 @@ TESTS = Path(__file__).parent
 
 # Files and folders of the quick tests: of those for each kind only the ones for three kinds, and
 # none that needs Spark.
-QUICK = ("expr", "lowering", "test_house.py", "test_contract_cases.py")
+QUICK = ("expr", "lowering", "test_house.py", "test_contract_cases.py", "kernels/test_imports.py")
 NOT_QUICK = ("expr/test_fuzz.py", "expr/test_fuzz_calls.py", "expr/test_dialects.py", "expr/test_text_size.py")
 NOT_QUICK_KINDS = {"auto", *KINDS} - {"scan", "bitslice", "bestar"}
 
@@ -122,4 +122,4 @@ def is_left_out(path: Path, wanted: str) -> bool:
     file = place(path)
     if file == "spark" and find_spec("pyspark") is None:  # conftest.py says so at the end of a run
         return True
-    return wanted == "quick" and path.is_file() and file.partition("/")[0] not in QUICK
+    return wanted == "quick" and path.is_file() and not is_among(file, QUICK)

@@ -1,14 +1,9 @@
-"""The table of marks names what is there, and the scripts of CI leave out no mark."""
+"""The table of marks names what is there."""
 
 from __future__ import annotations
 
-import re
-from pathlib import Path
-
 import marks
 import pytest
-
-ROOT = Path(__file__).parent.parent
 
 
 @pytest.mark.parametrize("name", sorted({*marks.QUICK, *marks.NOT_QUICK, *marks.COLD, *marks.ENGINES, *marks.SLOW}))
@@ -28,16 +23,6 @@ def test_names_are_files_tests_and_folders() -> None:
 
 def test_no_name_is_both_slow_and_cold() -> None:
     assert not {*marks.SLOW} & {*marks.COLD}
-
-
-def test_what_ci_leaves_out_runs_at_night() -> None:
-    run, nightly, common = ((ROOT / ".ci" / name).read_text() for name in ("run", "nightly", "common"))
-    assert re.search(r'/bin/pytest" -q -m "" .*tests/spark/test_sail.py', common.replace("\\\n", " "))
-    assert not [line for line in re.findall(r"^section.*", run, re.MULTILINE) if " -m" in line]
-    assert (
-        'COLMATCH_TESTS=all .venv/bin/pytest -q -n 2 -m ""' in nightly
-        and 'COLMATCH_TESTS=all check bounds -- -m ""' in nightly
-    )
 
 
 def test_marks_are_given(request: pytest.FixtureRequest) -> None:

@@ -404,7 +404,20 @@ def test_kinds(usual: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             cm.warm(index)
 
 
-def test_the_time_that_is_left_follows_the_work() -> None:
-    assert warming._time_left(1000, 960, 3.0) == ""
-    assert warming._time_left(1000, 750, 30.0) == "90 s left"
-    assert warming._time_left(1000, 0, 30.0) == "0 s left"
+def test_the_time_that_is_left_follows_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [100.0]
+    monkeypatch.setattr(warming.time, "monotonic", lambda: now[0])
+    tasks = [_warm.Task(None, (), cost) for cost in (400, 300, *[100] * 3)]
+    clock = warming._Clock(tasks, 2)
+    clock.look(tasks)
+    assert clock.said() == ""
+    now[0] += 30
+    clock.look(tasks[1:])  # 400 and half of 300 and 100 are done in 30 s, 400 are left
+    assert clock.said() == "20 s left"
+    now[0] += 15
+    clock.look(tasks[1:])
+    assert clock.said() == "5 s left"  # while none becomes ready, it counts down
+    now[0] += 15
+    assert clock.said() == "1 s left"
+    clock.look(tasks[2:])  # slower than it seemed
+    assert clock.said() == "15 s left"

@@ -10,43 +10,11 @@ import textwrap
 from pathlib import Path
 
 import pytest
-from kernel_copy import Copy
-from test_house import dotted, imported
+from kernel_copy import STEP, Copy
+from test_imports import MODULES, SOURCES, reached
 
 import colmatch.kernels
 from colmatch.kernels import _closure
-
-SOURCES = sorted(_closure.STATUSES)
-MODULES = [name for name in SOURCES if not name.startswith("_") and not name.endswith("__init__.py")]
-
-
-def name_of(module: str) -> str:
-    """Returns the path of a module that has a dotted name."""
-    return module.removeprefix("colmatch.kernels").lstrip(".").replace(".", "/") + ".py"
-
-
-def reached() -> dict[str, set[str]]:
-    """Returns what each module imports, itself included, as Python's parser says."""
-    known = dotted("kernels")
-    below = {name_of(name): {name_of(one) for one in imported(module, known)} for name, module in known.items()}
-    found = {}
-    for name in MODULES:
-        todo, seen = [name], set()
-        while todo:
-            one = todo.pop()
-            if one in seen or one not in below or one.startswith("_"):
-                continue
-            seen.add(one)
-            todo += below[one]
-        found[name] = seen | set(_closure.ALWAYS)
-    return found
-
-
-def test_closures_are_what_pythons_parser_says() -> None:
-    expected = reached()
-    assert len(expected) > 100
-    for name in MODULES:
-        assert _closure.closure(name.removesuffix(".py").replace("/", ".")) == expected[name], name
 
 
 def test_an_edit_reaches_few_kernels() -> None:
@@ -162,6 +130,38 @@ def test_fields_of_a_tuple_in_another_order_are_noticed(tmp_path: Path) -> None:
     lines = textwrap.dedent(PAIR).replace("a: NDArray", "c: NDArray").replace("b: NDArray", "a: NDArray")
     copy.write("probe_pair", lines.replace("c: NDArray", "b: NDArray"))
     assert copy.run(program=SWAPPED) == [1, 0]
+
+
+AWAY = """
+    import json, os
+    from pathlib import Path
+    from colmatch.kernels import _closure, _disk, probe
+
+    path = Path(_closure.ROOT, "probe_step.py")
+    status, text = path.stat(), path.read_text()
+    path.write_text(text.replace("+ 1", "+ 22"))
+    away = _closure.digest("probe")
+    path.write_text(text)
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+    back = _closure.digest("probe")
+    os.utime(path)
+    touched = _closure.digest("probe")
+    path.write_text(text.replace("+ 1", "+ 22"))
+    print(json.dumps([away, back, touched, _closure.digest("probe")]))
+"""
+
+
+def test_a_source_that_is_exchanged_for_a_while_is_not_taken_for_what_was_imported(tmp_path: Path) -> None:
+    """One that is only written again has not changed."""
+    copy = Copy(tmp_path)
+    away, back, touched, changed = copy.run(program=AWAY)
+    assert away is None and changed is None
+    assert back == touched is not None
+    copy.write("probe_step", STEP.replace("+ 1", "+ 22"))
+    other, *_ = copy.run(
+        program="import json; from colmatch.kernels import _closure; print(json.dumps([_closure.digest('probe')]))"
+    )
+    assert other != back
 
 
 def test_an_edit_elsewhere_leaves_a_kernel_as_it_is(tmp_path: Path) -> None:

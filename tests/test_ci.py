@@ -1,0 +1,109 @@
+"""The scripts of CI: what they run, and how they tell what failed. Nothing here runs a check."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import marks
+import pytest
+
+ROOT = Path(__file__).parent.parent
+RUN = {
+    "copy_tree", "readme 1", "readme 2", "machine_code", "check cold", "check engines", "check lint", "check types",
+    "kernel_tests bounds", "kernel_tests nojit", "examples", "site check docs", "check wheel", "check sdist",
+    "other_python 3.13", "other_python 3.14",
+}  # fmt: skip
+NIGHTLY = {
+    "copy_tree", "machine_code", "all_tests", "all_bounds", "check nojit -- -m \"\"", "other_spark 4.0",
+    "other_python 3.13 tests/test_contract.py", "thorough", "check benchmarks", "site .ci/docs",
+}  # fmt: skip
+
+pytestmark = pytest.mark.skipif(not (ROOT / ".ci").is_dir(), reason="the scripts are not beside the tests")
+
+
+def sections(script: str) -> set[str]:
+    """Returns the commands of a script's sections."""
+    text = (ROOT / ".ci" / script).read_text().replace("\\\n", " ")
+    return set(re.findall(r'^(?:constraints=.*|section|try) "[^"]*" (.*?)(?: *#.*)?$', text, re.MULTILINE))
+
+
+def body(script: str, function: str) -> str:
+    """Returns the commands of a function of a script."""
+    text = (ROOT / ".ci" / script).read_text()
+    (found,) = re.findall(rf"^{function}\(\) \{{(.*?)\}}$", text, re.MULTILINE | re.DOTALL)
+    return str(found)
+
+
+def test_every_check_is_a_section() -> None:
+    assert sections("run") >= RUN, RUN - sections("run")
+    assert sections("nightly") >= NIGHTLY, NIGHTLY - sections("nightly")
+    assert any(command.startswith("readme 2") for command in sections("nightly"))
+    assert 'COLMATCH_TESTS=all .venv/bin/pytest -q -n 2 -m ""' in body("nightly", "all_tests")
+    assert 'COLMATCH_TESTS=all check bounds -- -m ""' in body("nightly", "all_bounds")
+    assert "COLMATCH_TESTS=thorough" in body("nightly", "thorough")
+
+
+def test_the_readmes_second_command_runs_the_tests() -> None:
+    (_, second) = re.findall(r"^python3 -m venv .*", (ROOT / "README.md").read_text(), re.MULTILINE)
+    assert second.endswith("&& .venv/bin/pytest -q -n 2")
+
+
+def test_sessions_run_the_kernels_as_they_say() -> None:
+    text = (ROOT / "noxfile.py").read_text()
+    for session, setting in (("bounds", '"NUMBA_BOUNDSCHECK": "1"'), ("nojit", '"NUMBA_DISABLE_JIT": "1"')):
+        (own,) = re.findall(rf"^def {session}\(.*?(?=^@|\Z)", text, re.MULTILINE | re.DOTALL)
+        assert setting in own and own.count("env=") == own.count('"pytest"')
+
+
+def test_every_file_of_tests_is_collected() -> None:
+    left_out = [path for path in marks.TESTS.rglob("test_*.py") if marks.is_left_out(path, "not slow")]
+    assert {marks.place(path).partition("/")[0] for path in left_out} <= {"spark"}
+    assert not any(marks.is_left_out(path, "") for path in marks.TESTS.iterdir() if path.name != "spark")
+
+
+def shell(program: str, folder: Path) -> list[str]:
+    """Returns the lines that a program prints after it has read ``.ci/common``."""
+    program = f"source {ROOT}/.ci/common\n{program}"
+    done = subprocess.run(
+        ["bash", "-c", program],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        env={"PATH": "/usr/bin:/bin", "HOME": str(folder)},
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+def test_what_fails_at_night_is_told_at_the_end(tmp_path: Path) -> None:
+    program = """
+        bad() { echo begun; false; echo "goes on"; }
+        absent() { printf " python9" >>"$work/left-out"; }
+        try one bad
+        try two absent
+        all_green || echo "status $?"
+        failed=()
+        all_green
+    """
+    said = shell(program, tmp_path)
+    assert "begun" in said and "goes on" not in said
+    assert said[-5:-3] == ["", "=== failed: one"] and said[-3] == "status 1"
+    assert re.fullmatch(r"=== all green in \d+ s, without python9", said[-1])
+
+
+def test_kernels_that_changed_are_tested_by_all_tests(tmp_path: Path) -> None:
+    (tmp_path / ".venv" / "bin").mkdir(parents=True)
+    python = tmp_path / ".venv" / "bin" / "python"
+    python.write_text('#!/bin/sh\nprintf "%s\\n" "Scan a" "scan b" "sql.cut $KERNEL"\n')
+    python.chmod(0o755)
+    program = """
+        check() { echo "check $*"; }
+        kernels_are_those_of_main() { false; }
+        mkdir -p "$COLMATCH_CACHE_DIR"
+        for KERNEL in one one two one; do export KERNEL; echo "kernel $KERNEL"; kernel_tests bounds; done
+    """
+    some, every = "check bounds", "check bounds -- -m not slow"
+    said = [line for line in shell(program, tmp_path) if line.startswith(("check", "kernel"))]
+    assert said == ["kernel one", every, some, "kernel one", some, "kernel two", every, some, "kernel one", some]
