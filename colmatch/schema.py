@@ -337,6 +337,11 @@ class Schema:
             )
         if (name,) in self._columns:
             raise SchemaError(f"unknown attribute {name!r}: the column has a dot in its name, so write `{name}`")
+        parts = tuple(name.split("."))
+        if len(path) == 1 and parts in self._columns:
+            raise SchemaError(
+                f"unknown attribute {name!r}: it is a field, so write {'.'.join(f'`{part}`' for part in parts)}"
+            )
         for count in range(len(path) - 1, 0, -1):
             within = self._columns.get(path[:count])
             if within is not None and "list" in str(within.arrow).partition("<")[0]:

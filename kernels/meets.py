@@ -1,6 +1,6 @@
 """Truth of predicates for an event whose attributes may be ranges.
 
-A conjunction is true when one value can be taken out of each range so that it is true of these.
+A conjunction meets the ranges if it is true of some values, one out of each range.
 The event stands in two tables like that of ``predicates.py``, of the lower and the upper ends; an
 attribute that is no range has the same in both. Predicates end at boundaries only, and both ends
 are codes or both are labels, so an interval meets a range if neither begins behind the other's end.

@@ -114,4 +114,7 @@ def bytes_of(column: pa.Array) -> NDArray[np.int64]:
         offset = column.offsets.to_numpy().astype(np.int64)
         size: NDArray[np.int64] = before[offset[1:]] - before[offset[:-1]]
         return size
+    if types.is_fixed_size_list(type):
+        flat = bytes_of(column.values.slice(column.offset * type.list_size, count * type.list_size))
+        return flat.reshape(count, type.list_size).sum(axis=1)
     return np.full(count, column.nbytes // max(count, 1) + 1, np.int64)

@@ -6,10 +6,11 @@ while all predicates on the value are false, it is true for every value. If it i
 them are true, it is false for every value. With NULL as the value, it has the same truth. So the
 matches need no change, whatever the kind.
 
-Two indexes answer both questions, of the subscriptions alone that use values which fail in a batch.
-For them, a value that fails has the key ``KEY_MAX``. Predicates on such values have that key inside
-or outside, so that they are all true or all false of it. (A real value with that key, the largest
-BIGINT, counts as the one below it in rows where another value fails.)
+Two indexes answer both questions. They have only the subscriptions that use values which fail in a
+batch. In such a row, a value that fails has the key ``KEY_MAX``. In one index, the intervals of all
+predicates on these values contain that key, so the predicates are true; in the other, none does. (A
+real value with that key, the largest BIGINT, counts as the one below it in rows where another value
+fails.)
 """
 
 from __future__ import annotations
@@ -144,7 +145,9 @@ def _made(segment: Segment, attributes: NDArray[np.int64]) -> Iterator[Segment]:
     about = np.isin(all_of.pred[:, 0] & ATTR_MASK, attributes)
     uses = np.zeros(segment.size, np.bool_)
     uses[np.repeat(all_of.owner, np.diff(all_of.first))[about]] = True
-    some = take(all_of, np.flatnonzero(uses[all_of.owner]))
+    which = np.flatnonzero(uses[all_of.owner])
+    which = which[np.argsort(all_of.owner[which], kind="stable")]  # kinds have them in orders of their own
+    some = take(all_of, which)
     some, codes = without_labels(some, segment.codes) if len(segment.codes.label) else (some, segment.codes)
     keys = keys_of(some, codes)
     about = np.isin(some.pred[:, 0] & ATTR_MASK, attributes)
@@ -165,7 +168,7 @@ def _without_last(keys: Keys, about: NDArray[np.bool_]) -> Keys:
 
 
 def _with_last(preds: Predicates, keys: Keys, inside: NDArray[np.bool_]) -> tuple[Predicates, Keys]:
-    """Puts ``KEY_MAX`` into the intervals of some predicates, which have it not."""
+    """Puts ``KEY_MAX`` into the intervals of some predicates, none of which contains it."""
     last = keys.first[1:] - 1
     low, high = keys.low.copy(), keys.high.copy()
     nothing, meets = low[last] > high[last], high[last] == KEY_MAX - 1

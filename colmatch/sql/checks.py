@@ -47,13 +47,27 @@ def check_pattern(node: exp.Expr, reading: Reading) -> None:
 def check_weekday(subject: exp.Expr, operands: list[exp.Expr], reading: Reading) -> None:
     """Raises Refusal where ``extract(dow FROM day)`` is compared with 0, which PostgreSQL has for
     Sunday.
+
+    subject, operands : casts around them make no difference
     """
-    subject = bare(subject)
+    subject = _uncast(subject)
     if type(subject) is not exp.Anonymous or subject.args["this"] != PREFIX + DOW:
         return
-    for operand in map(bare, operands):
+    for operand in map(_uncast, operands):
         slot = int(operand.args["this"]) if type(operand) is exp.Literal else -1
         values = reading.literals[slot] if slot >= 0 else []
-        if "0" in (values if isinstance(values, list) else [values]):
+        if any(map(_is_zero, values if isinstance(values, list) else [values])):
             said = "extract(dow ...) is 1 for Sunday to 7 for Saturday, as in Spark, and never 0: write 1 for Sunday"
             raise Refusal(said, reading.literal_at[slot])
+
+
+def _uncast(node: Any) -> Any:
+    """Returns the node within all parentheses and casts around it."""
+    node = bare(node)
+    while isinstance(node, exp.Cast):
+        node = bare(node.args["this"])
+    return node
+
+
+def _is_zero(literal: object) -> bool:
+    return isinstance(literal, str) and literal.strip("0.") == "" and literal.strip(".") != ""

@@ -32,6 +32,7 @@ _SUFFIXES = {
     T.BIGINT: (Kind.INT, 2**63), T.INT: (Kind.INT, 2**31), T.SMALLINT: (Kind.INT, 2**15), T.TINYINT: (Kind.INT, 2**7),
     T.DOUBLE: (Kind.DOUBLE, 0), T.FLOAT: (Kind.DOUBLE, 0), T.DECIMAL: (Kind.DECIMAL, 0),
 }  # fmt: skip
+FLOAT_EXACT = 1 << 24  # up to here, every whole number is a FLOAT of its own
 DOW = "dow"  # what extract(dow FROM day) is called
 NUMBERS = [str(i) for i in range(1024)]
 _NUMBER = re.compile(r"(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")  # the tokenizer takes 1e for one, too
@@ -198,6 +199,12 @@ class LiteralReader:
                     text = repr(struct.unpack("f", struct.pack("f", float(text)))[0])
                 except OverflowError:
                     raise Refusal(f"{self.text[at : token.end + 1]} is too large for its suffix", at) from None
+                if float(text) >= FLOAT_EXACT:
+                    raise Refusal(
+                        f"{self.text[at : token.end + 1]} is a FLOAT beyond {FLOAT_EXACT - 1}, where several whole numbers "
+                        f"become the same FLOAT: write {text}D, or CAST({text} AS FLOAT)",
+                        at,
+                    )
             i += 2
         kind = typed or kind
         if kind is Kind.DOUBLE:

@@ -313,7 +313,8 @@ class Parser:
             return Not(constant) if negated else constant
         if type(right) not in LITERALS:
             return self._between_two(verb, left, right, negated, reading)
-        check_weekday(left, [right], reading)
+        if verb not in (Verb.GT, Verb.GE):
+            check_weekday(left, [right], reading)
         found = self.nodes.predicate(verb, self._named(left, reading), (self._single(right, reading),))
         return Not(found) if negated else found
 
@@ -363,7 +364,7 @@ class Parser:
     def _test(self, verb: Verb, subject: exp.Expr, operands: list[exp.Expr], reading: Reading) -> Predicate:
         if verb is Verb.RLIKE:
             check_pattern(operands[0], reading)
-        if verb is Verb.IN:
+        if verb in (Verb.IN, Verb.BETWEEN):
             check_weekday(subject, operands, reading)
         return self.nodes.predicate(
             verb, self._named(subject, reading), tuple([self._single(o, reading) for o in operands])

@@ -18,11 +18,12 @@ from colmatch.expr.ast import Refusal
 from colmatch.kernels._forks import cached_property
 from colmatch.schema import Schema, column_paths
 
-# What stands before a name, and the name. Texts with backslashes or comments are left to tokens.
-_BEFORE_NAME = r"""((?:[^"'`]|'[^']*'|`[^`]*`)*)"([^"`]+)\""""
-_HARD = r"\\|--|/\*"
-_NAME = re.compile(_BEFORE_NAME)
-_NOT_PLAIN = re.compile(_HARD)
+# Texts in which every double quote belongs to a name: none stands within other quotes, and there is
+# no backslash, comment or doubled quote. All others are left to tokens.
+_PLAIN = r"""^(?:[^"'`\\]|'[^'"\\]*'|`[^`"\\]*`|"[^"`\\]+")*$"""
+_HARD = r"""--|/\*|"\""""
+_NAME = r'"([^"]+)"'
+_IS_PLAIN, _IS_HARD = re.compile(_PLAIN), re.compile(_HARD)
 NO_NAME = "a name in double quotes is not empty and has no quote in it: write it in backquotes, as in `name`"
 NO_COLUMN = (
     "a text in double quotes stands where a column is needed: write `name` for a column, "
@@ -43,11 +44,11 @@ class Quotes:
         self.names = double_quotes == "names"
 
     @cached_property
-    def _columns(self) -> frozenset[str]:
+    def _columns(self) -> dict[str, tuple[str, ...]]:
         """Names of columns in lower case, those of fields with their path."""
         if self._schema is None or self.names:
-            return frozenset()
-        return frozenset(".".join(path).lower() for path in column_paths(self._schema))
+            return {}
+        return {".".join(path).lower(): path for path in column_paths(self._schema)}
 
     def is_column(self, text: str) -> bool:
         """Says whether a text is the name of a column."""
@@ -59,9 +60,10 @@ class Quotes:
 
     def refusal(self, text: str, at: int) -> Refusal:
         """Returns what is wrong with a text in double quotes that is the name of a column."""
-        name = shown(text)[1:-1]
+        name, path = shown(text)[1:-1], self._columns.get(text.lower(), (text,))
+        column = f"`{name}`" if len(path) == 1 else ".".join(f"`{part}`" for part in path)
         return Refusal(
-            f'"{name}" is a text here, and the name of a column: write `{name}` for the column, '
+            f'"{name}" is a text here, and the name of a column: write {column} for the column, '
             f"'{name}' for the text, or set Options(double_quotes=\"names\")",
             at,
         )
@@ -73,7 +75,9 @@ class Quotes:
         """
         if not self.names or '"' not in text:
             return text
-        return _by_tokens(text) if _NOT_PLAIN.search(text) else _NAME.sub(r"\1`\2`", text)
+        if _IS_HARD.search(text) or not _IS_PLAIN.search(text):
+            return _by_tokens(text)
+        return re.sub(_NAME, r"`\1`", text)
 
     def of_column(self, texts: pa.StringArray) -> tuple[pa.StringArray, NDArray[np.bool_]]:
         """Returns texts as ``written`` does, and which of them are to be read one by one."""
@@ -84,12 +88,13 @@ class Quotes:
             return texts, left
         some = texts.take(pa.array(which))
         if self.names:
-            left[which] = pc.match_substring_regex(some, _HARD).to_numpy(zero_copy_only=False)
-            mask = pa.array(~left) if left.any() else quoted
-            plain = pc.replace_substring_regex(texts.filter(mask), _BEFORE_NAME, r"\1`\2`")
-            texts = pc.replace_with_mask(texts, mask, plain)
-            left |= pc.match_substring(texts, '"').to_numpy(zero_copy_only=False)
-            return texts, left
+            plain = pc.match_substring_regex(some, _PLAIN).to_numpy(zero_copy_only=False)
+            plain &= ~pc.match_substring_regex(some, _HARD).to_numpy(zero_copy_only=False)
+            left[which[~plain]] = True
+            mask = np.zeros(len(texts), np.bool_)
+            mask[which[plain]] = True
+            with_names = pc.replace_substring_regex(texts.filter(pa.array(mask)), _NAME, r"`\1`")
+            return pc.replace_with_mask(texts, pa.array(mask), with_names), left
         pieces = pc.split_pattern(some, '"')
         known = pc.is_in(pc.utf8_lower(pieces.values), pa.array(sorted(self._columns), texts.type))
         found = pc.list_parent_indices(pieces).filter(known)
@@ -114,6 +119,7 @@ def _by_tokens(text: str) -> str:
             and text[token.start] == '"'
             and inside
             and not set(inside) & set('"`\\')
+            and '"' not in text[token.start - 1 : token.start] + text[token.end + 1 : token.end + 2]
         ):
             found[token.start] = found[token.end] = "`"
     return "".join(found)

@@ -319,6 +319,22 @@ def test_subscriptions_that_do_not_fail_are_found_beside_each_other() -> None:
         assert matcher.match_lists(events.slice(row, 1), ids=fine)[0].as_py() == [i for i in fine if each[i][row][0]]
 
 
+@pytest.mark.parametrize("index", cm.kinds())
+def test_several_subscriptions_of_every_kind_are_in_doubt_together(index: Any) -> None:
+    """Some kinds have their conjunctions in orders of their own."""
+    schema = pa.schema({"price": pa.float64(), "qty": pa.int32(), "kind": pa.string()})
+    events = pa.table({"price": [30.0, 30.0], "qty": pa.array([0, 2], pa.int32()), "kind": ["gift", "x"]})
+    rules = {
+        i: f"kind = 'gift' OR price / qty {'<' if i % 2 else '>'} {i % 7 + 3} OR qty BETWEEN {i % 5 + 3} AND {i + 9}"
+        for i in range(40)
+    }
+    matcher = cm.Matcher.build(rules, schema, index=index, options=ANSI)
+    found = matcher.match_lists(events).to_pylist()
+    assert found == [list(rules), [i for i in rules if (i % 7 + 3 > 15) == (i % 2 == 1)]]
+    with pytest.raises(cm.EventError, match=r"event 0: price / qty cannot be computed.*subscription 0"):
+        matcher.match_lists(events.set_column(2, "kind", pa.array(["x", "x"])))
+
+
 def test_which_rows_fail_is_told_of_each_value() -> None:
     matcher = cm.Matcher.build({1: "n / z > 1 OR p", 2: "CAST(s AS INT) > 5"}, TRUTHS_SCHEMA, options=ANSI)
     columns = derived.DerivedColumns(inside.attributes(matcher), True)

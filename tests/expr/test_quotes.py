@@ -94,6 +94,29 @@ def test_double_quotes_around_names(is_many: bool) -> None:
     assert {text: "".join(str(int(text in ids)) for ids in found) for text in AS_NAMES} == AS_NAMES
 
 
+def test_double_quotes_within_texts_stay() -> None:
+    """Also where no name follows, or one comes before."""
+    said = 'say "b"'
+    texts = [
+        f"name = '{said}'", f"\"a\" = 5 AND name = '{said}'", f"name = '{said}' AND \"a\" = 5", f"name IN ('x', '{said}')",
+        "\"name\" LIKE '%\"b\"%'", f"name = '{said}' -- \"a\"", f"`name` = '{said}' OR \"kind\" = '\"'",
+    ]  # fmt: skip
+    events = pa.Table.from_pylist([{"name": said, "a": 5}, {"name": "say `b`", "a": 5}], cm.Schema(SCHEMA).arrow)
+    for given in ({text: text for text in texts}, {text: text for text in texts} | filled("FALSE")):
+        found = cm.Matcher.build(given, SCHEMA, options=NAMES).match_lists(events).to_pylist()
+        assert [[text for text in texts if text in ids] for ids in found] == [texts, []]
+    rows = {"id": [1], "attribute": ["replace(name, '\"b\"', 'x')"], "op": ["="], "operands": [["say x"]]}
+    table = cm.PredicateTable(pa.table(rows))
+    assert cm.Matcher.build(table, SCHEMA, options=NAMES).match_lists(events).to_pylist() == [[1], []]
+
+
+def test_fields_are_written_part_by_part() -> None:
+    with pytest.raises(cm.ExpressionError, match="write `user`.`age` for the column"):
+        cm.Matcher.build({1: '"user.age" > 3'}, SCHEMA)
+    with pytest.raises(cm.ExpressionError, match="'user.age': it is a field, so write `user`.`age`"):
+        cm.Matcher.build({1: '"user.age" > 3'}, SCHEMA, options=NAMES)
+
+
 @pytest.mark.parametrize("text", ['a = ""', '"a""b" = \'x\'', "\"a`b\" = 'x'", '"nope" = 1', 'name = "Ada"'])
 def test_what_is_no_name(text: str) -> None:
     for given in ({"it": text}, filled(text)):

@@ -8,10 +8,12 @@ from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import colmatch as cm
 from colmatch.kernels.layout import KEY_MAX, KEY_MIN
 from colmatch.lowering.floors import LiteralErrors, Side, intervals, literal_floors, meeting
 from colmatch.lowering.forms import Kind, Op
@@ -148,3 +150,16 @@ def test_whole_numbers_are_compared_with_doubles_as_doubles(double: float, value
             floors = [literal_floors(INT, Kind.DOUBLE, given_as, False, Session("UTC"), side) for side in asked]
             (lo,), (hi,) = intervals(Op.BETWEEN if op is Op.EQ else op, floors)
             assert bool(lo <= value <= hi) is holds(float(value), double), (op, given_as)
+
+
+def test_both_ends_of_a_range_meet_doubles() -> None:
+    values = [2**53 + more for more in range(-2, 9)]
+    low, high = 2.0**53, 2.0**53 + 4
+    for count in (0, 2000):
+        rules = {0: f"i BETWEEN {low!r}D AND {high!r}D", -1: f"i NOT BETWEEN {low!r}D AND {high!r}D"}
+        rules |= {n: f"i BETWEEN {low + 2 * n!r}D AND {high + 4 * n!r}D" for n in range(1, count)}
+        matcher = cm.Matcher.build(rules, {"i": "int64"})
+        found = matcher.match_lists(pa.table({"i": values})).to_pylist()
+        assert [0 in ids for ids in found] == [low <= float(value) <= high for value in values]
+        assert [-1 in ids for ids in found] == [not low <= float(value) <= high for value in values]
+        assert not count or [1 in ids for ids in found] == [low + 2 <= float(value) <= high + 4 for value in values]

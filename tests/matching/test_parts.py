@@ -65,6 +65,14 @@ def test_parts_are_bounded_and_together_the_whole(
         assert len(parts) > 1
 
 
+def test_lists_come_in_parts_of_whole_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    of, given = matcher(strings=True), events(Random(3))
+    assert len(of.match_lists(given).chunks) == 1
+    monkeypatch.setattr(pieces, "IDS_MOST", 2000)
+    parts = of.match_lists(given).chunks
+    assert len(parts) > 5 and all(len(part) == 1 or part.values.nbytes < 6000 for part in parts)
+
+
 def test_rows_that_match_nothing_are_in_a_list_each(monkeypatch: pytest.MonkeyPatch) -> None:
     of = matcher(strings=True)
     given = pa.table({"a": [-1, 5, -1, -1, 9, None, -1]})
@@ -84,3 +92,5 @@ def test_bytes_of_rows() -> None:
     assert bytes_of(pa.array([{"x": "ab", "y": "c"}])).tolist() == [3]
     assert bytes_of(pa.array([[("k", "ab")], None], pa.map_(pa.string(), pa.string()))).tolist() == [3, 0]
     assert bytes_of(pa.array([1, 2])).tolist() == [9, 9]
+    fixed = pa.array([["ab", "c"], None, ["", "abcd"]], pa.list_(pa.string(), 2))
+    assert bytes_of(fixed).tolist() == [3, 0, 4] and bytes_of(fixed.slice(2)).tolist() == [4]
