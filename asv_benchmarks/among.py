@@ -14,9 +14,9 @@ import time
 import numpy as np
 import pyarrow as pa
 from benchmarks.measure import machine, medians, one_thread, versions
+from workload import NAMES, named
 
 import colmatch as cm
-from colmatch.workload import NAMES, named
 
 
 def main() -> None:

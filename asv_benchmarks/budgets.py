@@ -27,8 +27,8 @@ SLOW = 120.0  # seconds that measuring one workload may take before no new round
 
 
 def flights(count: int) -> Made:
-    from colmatch.workload.flights import alerts
-    from colmatch.workload.flights import flights as flown
+    from colmatch.bench.flights import alerts
+    from colmatch.bench.flights import flights as flown
 
     table = flown()
     return Made(alerts(count, table=table), table.schema, table.slice(0, ROWS), {})

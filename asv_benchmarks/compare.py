@@ -19,9 +19,9 @@ from benchmarks.figures import System, nanoseconds, one_event, systems
 from benchmarks.measure import machine, one_thread, versions
 from benchmarks.rivals import LARGEST, RIVALS, ordered
 from benchmarks.workloads import Workload, flights, shape, uniform
+from workload import NAMES
 
 import colmatch as cm
-from colmatch.workload import NAMES
 
 CHECKED = 256  # events on which all have to agree before anything is measured
 WORKLOADS = (*NAMES, "uniform", "flights")

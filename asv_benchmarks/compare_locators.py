@@ -25,8 +25,7 @@ from benchmarks.measure import machine, one_thread, versions
 from locators.coding import SMALL, WAYS, coded, matched
 from locators.figures import DRAWS, figures
 from locators.registry import LOCATORS
-
-from colmatch.workload import named
+from workload import named
 
 PARTS = ("document", "sizes", "coding", "match")
 POINTS = 1_000_000

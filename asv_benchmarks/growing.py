@@ -15,10 +15,10 @@ from statistics import median
 
 import pyarrow as pa
 from benchmarks.measure import machine, one_thread, versions
+from workload import named
 
 import colmatch as cm
 from colmatch.indexing.settings import Settings
-from colmatch.workload import named
 
 KINDS = ("betree", "bestar", "pstbloom", "psthash", "opindex")
 

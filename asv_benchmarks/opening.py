@@ -16,9 +16,9 @@ from pathlib import Path
 
 import pyarrow as pa
 from benchmarks.measure import machine, medians, one_thread, versions
+from workload import NAMES, named
 
 import colmatch as cm
-from colmatch.workload import NAMES, named
 
 
 def main() -> None:

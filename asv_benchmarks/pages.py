@@ -28,10 +28,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 from benchmarks.measure import machine, medians, versions
+from workload import Workload, named
 
 import colmatch as cm
 from colmatch.kernels.pbtree.arrays import KIND, LIST, SIDS, WORDS
-from colmatch.workload import Workload, named
 
 SHARES = (0.01, 0.05, 0.1, 0.2, 0.3, 0.5, 1.0)  # of the file, in the cache
 EVENTS = 256

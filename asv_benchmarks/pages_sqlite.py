@@ -24,6 +24,7 @@ from unittest.mock import patch
 
 import numpy as np
 from benchmarks.measure import machine, versions
+from workload import Workload, named
 
 import colmatch as cm
 from colmatch import matcher as matchers
@@ -31,7 +32,6 @@ from colmatch.kernels.pbtree.arrays import CHECKSUM, STAMP, STAMP_HIGH, WORDS
 from colmatch.paged import build, reading
 from colmatch.paged.cache import PAGE, checksum
 from colmatch.paged.file import LOG_MOST, ROOT, PageFile
-from colmatch.workload import Workload, named
 
 SHARES = (0.01, 0.05, 0.1, 0.3, 0.5, 1.0)  # of the file, in the cache
 EVENTS, UPDATES, STORES = 64, 1000, ("ours", "SQLite")

@@ -39,9 +39,9 @@ from experiments.entry import of_workload
 from experiments.facts import Row, facts
 from experiments.measuring import counters_of, each, one_by_one
 from experiments.tables import RESULTS, write
+from workload import Workload, named
 
 import colmatch as cm
-from colmatch.workload import Workload, named
 
 ROWS = 1024  # events, all in one batch
 TOP = tuple(f"{kind}{top}" for kind in ("kindex", "bestar", "bitslice") for top in ("", "-top1", "-top5"))

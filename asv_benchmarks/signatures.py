@@ -18,11 +18,11 @@ from typing import Any
 
 import numpy as np
 from benchmarks.measure import machine, medians, one_thread, versions
+from workload import Workload
 
 import colmatch as cm
 from colmatch.kernels.pstbloom import arrays as psb
 from colmatch.kernels.pstree.arrays import CELLS, FANOUT, NONE, SPACES
-from colmatch.workload import Workload
 
 CARDINALITIES = (3, 10, 100, 1000, 10_000)
 ROWS = 256  # events of a row, all in one batch

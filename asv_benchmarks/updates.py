@@ -15,9 +15,9 @@ import os
 
 from benchmarks.latency import PHASES, QUIET, UPDATES, Churn, Percentiles, Times, measure, pinned
 from benchmarks.measure import machine, versions
+from workload import NAMES, Workload, named
 
 import colmatch as cm
-from colmatch.workload import NAMES, Workload, named
 
 SPARE = 5000  # subscriptions that come and go, and one for each ten of those that stay
 

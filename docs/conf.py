@@ -45,7 +45,7 @@ templates_path = ["_templates"]
 nitpicky = True
 nitpick_ignore_regex = [
     # Types that annotations name and users do not: a signature shows them without a link.
-    (r"py:.*", r"colmatch\.(?!(betree|datafusion|duckdb|ibis|polars|rules|spark|workload)\.)\w+\..*"),
+    (r"py:.*", r"colmatch\.(?!(betree|datafusion|duckdb|ibis|polars|rules|spark)\.)\w+\..*"),
     (r"py:.*", r"colmatch\.\w+\.\w+\..*"),
     # Aliases that only type checkers evaluate, and classes of libraries without an inventory.
     (r"py:.*", r"Sink|Matching|Events|RangeNames|Among|ColumnMode|Score|Chart"),

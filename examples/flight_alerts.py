@@ -9,7 +9,7 @@
 import pyarrow.compute as pc
 
 import colmatch as cm
-from colmatch.workload.flights import alerts, flights
+from colmatch.bench.flights import alerts, flights
 
 # Ours, by name, and a thousand of other people's.
 mine = {

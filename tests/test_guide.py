@@ -26,9 +26,10 @@ UNSHOWN = ("colmatch bench ",)
 # Commands that refuse to run where nothing is compiled.
 COMPILES = ("colmatch warm ",)
 
-# Large inputs, and the small ones that are as good here.
+# Large inputs, and the small ones that are as good here; and where programs of a clone are.
 SMALLER = {
-    "--subscriptions 100000 --rows 4096": "--subscriptions 100 --rows 64",
+    "subscriptions=100000 --predicates --rows 4096": "subscriptions=100 --predicates --rows 64",
+    "python asv_benchmarks/": f"'{sys.executable}' '{ROOT}'/asv_benchmarks/",
     "1000,10000,100000": "1,2",
     "warm --index bitslice": "warm --index scan",
 }

@@ -11,9 +11,7 @@ OPEN = {
     "colmatch/indexing/plan.py:index": "settings of the kind that is named, which checks them",
     "colmatch/indexing/pstrees.py:trimmed": "arrays of an index, as of ``NamedTuple._replace``",
     "colmatch/spark/session.py:local_session": "settings of Spark",
-    "colmatch/cli/generate.py:generate": "options for all fields of a workload, made from a table of them",
     "colmatch/updates/versions.py:changed": "fields of ``Version``, as of ``dataclasses.replace``",
-    "colmatch/workload/streams.py:named": "fields of ``Parameters``, which it checks",
 }
 
 

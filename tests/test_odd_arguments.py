@@ -21,12 +21,12 @@ import pytest
 from hostile import HOSTILE, OwnError, unitless
 from odd import ODD, SCHEMA
 from sizes import SMALL, THOROUGH
+from workload import named
 
 import colmatch as cm
 from colmatch import incoming
 from colmatch.arguments import python_value, whole_number
 from colmatch.indexing.registry import KINDS
-from colmatch.workload import named
 
 VALUES = [*ODD, *HOSTILE]
 SHARE = 1 if THOROUGH else 31 if SMALL else 7  # one of so many values is tried

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import importlib
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pytest
-from shell import fails, pairs, run
+from workload import TextWorkload, named
+from workload.strings import CHUNK, NAMES
 
 import colmatch as cm
-from colmatch.workload import TextWorkload
-from colmatch.workload.strings import CHUNK, NAMES
+from colmatch.cli.files import read_table
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -59,17 +59,30 @@ def test_parts_that_are_not_there() -> None:
         workload.events(-1)
 
 
-def test_command(tmp_path: Path) -> None:
-    out = tmp_path / "made"
-    run("generate", "user-agents", "--subscriptions", 300, "--rows", 50, "--seed", 3, "-o", out)
-    run("build", out / "subs.parquet", "--like", out / "events.parquet", "-o", tmp_path / "i")
-    run("match", tmp_path / "i", out / "events.parquet", "-o", tmp_path / "out.parquet")
+def test_files_are_what_is_drawn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    subs, events, rows = tmp_path / "subs.parquet", tmp_path / "events.arrow", tmp_path / "rows.parquet"
+
+    def generate(*words: object) -> None:
+        monkeypatch.setattr("sys.argv", ["generate.py", *map(str, words)])
+        importlib.import_module("generate").main()
+
+    generate("user-agents", "subscriptions=300", "seed=3", "--rows", 50, "--subs", subs, "--events", events)
     workload = TextWorkload("user-agents", 300, 3)
-    found = cm.Matcher.build(workload.texts(), workload.schema()).match(workload.events(50))
-    assert pairs(tmp_path / "out.parquet") == [tuple(row.values()) for row in found.to_pylist()]
-    assert isinstance(found, pa.Table | pa.RecordBatch) and len(found) > 0
-    said = fails("generate", "detections", "--event-size", "1,2", "-o", tmp_path / "x", code=2)
-    assert "--event-size says nothing of detections" in said
-    said = fails("generate", "detections", "--predicates", "-o", tmp_path / "x", code=2)
-    assert "the subscriptions of detections are expressions" in said
-    assert not (tmp_path / "x" / "events.parquet").exists()
+    assert read_table(str(subs)).equals(workload.texts()) and read_table(str(events)).equals(workload.events(50))
+    changed = {"subscriptions": 9, "event_size": (4, 5), "layout": "map", "weights": True}
+    generate("dense", *(f"{name}={value}" for name, value in changed.items()), "--predicates", "--subs", rows)
+    assert read_table(str(rows)).equals(named("dense", **changed).predicates())
+    for words, said in (
+        (["dense"], "say where to write"),
+        (["dance", "--subs", subs], "invalid choice: 'dance'"),
+        (["dense", "--subs", "s.jsonl"], "s.jsonl: the extension must be one of .parquet, .arrow, .csv"),
+        (["dense", "equality", "--subs", subs], "'equality' is no FIELD=VALUE"),
+        (["detections", "--predicates", "--subs", subs], "leave --predicates out"),
+    ):
+        with pytest.raises(SystemExit):
+            generate(*words)
+        assert said in capsys.readouterr().err
+    with pytest.raises(cm.OptionError, match=r"Workload\(equality=2.0\)"):
+        generate("dense", "equality=2.0", "--subs", subs)

@@ -45,7 +45,7 @@ OWN = """
     import pyarrow as pa
     import colmatch as cm
     from colmatch.kernels import _disk, _jit
-    from colmatch.workload import named
+    from workload import named
 
     folder, kinds = sys.argv[1], sys.argv[2:]
     schema = {"n": "int64", "x": "float64", "s": "string", "b": "bool", "tags": pa.list_(pa.string())}

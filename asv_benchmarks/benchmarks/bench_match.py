@@ -11,12 +11,13 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from workload import NAMES
+
 import colmatch as cm
 from benchmarks.figures import BATCHES, figures
 from benchmarks.measure import medians, one_thread
 from benchmarks.rivals import RIVALS, contest
 from benchmarks.workloads import Workload, flights, shape, uniform
-from colmatch.workload import NAMES
 
 FULL = os.environ.get("COLMATCH_BENCHMARKS") == "full"
 KINDS = tuple(cm.kinds())

@@ -27,6 +27,7 @@ from typing import Any
 import numpy as np
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
+from workload import named
 
 import colmatch as cm
 from colmatch.language import SQL
@@ -34,7 +35,6 @@ from colmatch.schema import Schema
 from colmatch.spark.manifest import Route
 from colmatch.spark.pivots import Layout, PivotReader, condition, homes
 from colmatch.spark.shard_tasks import numbered
-from colmatch.workload import named
 
 SHAPES = ("dense", "opindex", "ads")
 SHARDS = (8, 64, 1000)

@@ -1,6 +1,6 @@
 """Rules of text patterns: user agents, beside Hyperscan alone, and detection rules.
 
-User agents: 1,270 regular expressions over distinct strings, of ``colmatch.workload``. Hyperscan
+User agents: 1,270 regular expressions over distinct strings, of ``workload``. Hyperscan
 alone gets the same expressions and strings, and calls Python for each match, as it does within
 colmatch; both find the same matches. ``RE2`` is colmatch with ``COLMATCH_REGEX=re2``. Detections:
 2,400 rules of LIKE in any case, over events of which most columns are NULL.
@@ -25,6 +25,7 @@ from unittest.mock import patch
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from workload import TextWorkload
 
 import colmatch as cm
 from benchmarks.measure import medians, one_thread, seconds
@@ -32,7 +33,6 @@ from colmatch.events.patterns import patterns_of
 from colmatch.kernels._jit import not_interpreting
 from colmatch.text import hyperscan_sets
 from colmatch.text.hyperscan_sets import HyperscanSet
-from colmatch.workload import TextWorkload
 
 ROWS = 12_000
 REPEAT = 7

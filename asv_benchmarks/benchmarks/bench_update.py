@@ -15,12 +15,12 @@ from time import perf_counter, sleep, thread_time
 from typing import Any
 
 import numpy as np
+from workload import named
 
 import colmatch as cm
 from benchmarks import workloads
 from benchmarks.latency import PHASES, QUIET, Churn, Percentiles, measure
 from benchmarks.measure import medians
-from colmatch.workload import named
 
 FULL = os.environ.get("COLMATCH_BENCHMARKS") == "full"
 SIZES = (100_000, 1_000_000)

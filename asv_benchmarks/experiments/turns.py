@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 from benchmarks.expressions import Made
 from numpy.typing import NDArray
+from workload import named
 
 import colmatch as cm
 from colmatch.arrays.frozen import contiguous
@@ -17,7 +18,6 @@ from colmatch.indexing.registry import KINDS
 from colmatch.kernels.trees.arrays import NONE
 from colmatch.updates import labels
 from colmatch.updates.combined import combine
-from colmatch.workload import named
 from experiments import checks
 from experiments.entry import KINDS as NAMES
 from experiments.facts import Row, of_events

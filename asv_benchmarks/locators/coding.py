@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from benchmarks.measure import medians, seconds
 from numpy.typing import NDArray
+from workload import Workload
 
 import colmatch as cm
 from colmatch.arrays.frozen import freeze, frozen
@@ -25,7 +26,6 @@ from colmatch.kernels.bits import ask_for
 from colmatch.kernels.hints import cell_of, distance, hinted_code
 from colmatch.kernels.transpose import code_rows, transpose
 from colmatch.matching import worker
-from colmatch.workload import Workload
 from locators.eytzinger import arranged
 from locators.figures import DRAWS
 

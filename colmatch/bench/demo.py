@@ -13,10 +13,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from colmatch.bench.flights import FLIGHTS, SEED, SHAPES, alerts, flights
 from colmatch.errors import ColmatchError
 from colmatch.kernels import _jit
 from colmatch.progress import bar
-from colmatch.workload.flights import FLIGHTS, SEED, SHAPES, alerts, flights
 
 if TYPE_CHECKING:
     from colmatch import Matcher

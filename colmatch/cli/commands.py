@@ -15,7 +15,6 @@ import click
 from colmatch import __version__
 from colmatch.cli.bench import bench, demo
 from colmatch.cli.build import build
-from colmatch.cli.generate import generate
 from colmatch.cli.match import match
 from colmatch.cli.reasons import reasons
 from colmatch.cli.shell import Shell, is_traced, say, stand_in
@@ -47,7 +46,7 @@ def cli() -> None:
     """
 
 
-for command in (build, match, explain, reasons, stats, check, recover, kinds, demo, bench, generate, warm):
+for command in (build, match, explain, reasons, stats, check, recover, kinds, demo, bench, warm):
     cli.add_command(command)
 
 

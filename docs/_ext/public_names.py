@@ -14,7 +14,6 @@ MODULES = (
     "colmatch.polars",
     "colmatch.rules",
     "colmatch.spark",
-    "colmatch.workload",
 )
 
 

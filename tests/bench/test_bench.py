@@ -16,11 +16,11 @@ import pyarrow as pa
 import pytest
 from installed import needs
 from shell import EVENTS, SUBS, fails, run, subscriptions, write
+from workload import NAMES, Workload, named
 
 import colmatch as cm
 from colmatch.bench.figures import Line, default_sizes, duration, prefix, table
 from colmatch.errors import ColmatchError
-from colmatch.workload import NAMES, Workload, named
 
 BENCHMARKS = Path(__file__).parents[2] / "asv_benchmarks"
 needs_matplotlib = pytest.mark.skipif(

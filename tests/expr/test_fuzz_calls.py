@@ -18,10 +18,10 @@ from hypothesis import strategies as st
 from odd import NAMES, SCHEMA, array, lists, odd, table
 from sizes import THOROUGH
 from test_fuzz import WORDS
+from workload import named
 
 import colmatch as cm
 from colmatch.declared import parse_schema
-from colmatch.workload import named
 
 # eight tests: 32,000 in all
 calls = settings(max_examples=4000 if THOROUGH else min(40, settings.default.max_examples))

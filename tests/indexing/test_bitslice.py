@@ -15,6 +15,7 @@ import pytest
 from contract import pairs
 from numpy.typing import NDArray
 from sizes import SMALL
+from workload import named
 
 import colmatch as cm
 import colmatch.indexing.bitslice
@@ -25,7 +26,6 @@ from colmatch.kernels.bitslice.arrays import LAST
 from colmatch.kernels.bitslice.build import cut_bins, longest_rest
 from colmatch.matching.worker import Worker
 from colmatch.updates.memory_set import MemorySet
-from colmatch.workload import named
 
 SIZE, ROWS = (300, 150) if SMALL else (20_000, 1500)
 

@@ -17,13 +17,13 @@ import pyarrow as pa
 import pytest
 from contract import NO_JIT, pairs
 from sizes import SMALL
+from workload import named
 
 import colmatch as cm
 import colmatch.indexing.kindex
 from colmatch.kernels.kindex import clauses
 from colmatch.kernels.kindex.arrays import KIndex
 from colmatch.updates import policy
-from colmatch.workload import named
 
 MODULE = colmatch.indexing.kindex
 SIZE, ROWS = (300, 40) if SMALL else (20_000, 300)

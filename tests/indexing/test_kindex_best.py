@@ -8,9 +8,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from sizes import SMALL
+from workload import named
 
 import colmatch as cm
-from colmatch.workload import named
 
 SCHEMA = pa.schema(dict.fromkeys("abcdz", pa.int64()))
 EVENT = pa.table({name: [0] for name in "abcdz"})

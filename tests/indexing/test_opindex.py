@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 from contract import pairs
 from sizes import SMALL
+from workload import Workload, named
 
 import colmatch as cm
 import colmatch.indexing.opindex
@@ -19,7 +20,6 @@ from colmatch.arrays.frozen import freeze
 from colmatch.kernels.layout import ATTR_MASK
 from colmatch.kernels.opindex.arrays import ALWAYS, CHUNK, NO_STAMP, SLOTS, STAMP_BITS, VERIFY, OpIndex
 from colmatch.matching.worker import Worker
-from colmatch.workload import Workload, named
 
 MODULE = colmatch.indexing.opindex
 

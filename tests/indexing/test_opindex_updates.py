@@ -16,13 +16,13 @@ from sizes import SMALL
 from strategies import a_schema, an_expression, some_rows, terms
 from test_opindex import ROWS, SIZE, built, with_arrays
 from ways_in import condition, to_builder
+from workload import named
 
 import colmatch as cm
 import colmatch.indexing.opindex
 from colmatch.arrays.frozen import freeze
 from colmatch.kernels._jit import kernels
 from colmatch.kernels.opindex.arrays import BUILT, OpIndex
-from colmatch.workload import named
 
 MODULE = colmatch.indexing.opindex
 

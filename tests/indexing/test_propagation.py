@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 from contract import pairs
 from sizes import SMALL
+from workload import named
 
 import colmatch as cm
 from colmatch.kernels.propagation.arrays import (
@@ -20,7 +21,6 @@ from colmatch.kernels.propagation.arrays import (
     PropagationIndex,
 )
 from colmatch.matching.worker import Worker
-from colmatch.workload import named
 
 SUBSCRIPTIONS, ROWS = (300, 100) if SMALL else (20_000, 1000)
 NUMBERS = dict.fromkeys("abcd", "int64")

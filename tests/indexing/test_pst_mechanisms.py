@@ -14,6 +14,7 @@ import pytest
 from pstree_walk import check_pstbloom, check_psthash
 from sizes import SMALL
 from tree_walk import empty_tree
+from workload import named
 
 import colmatch as cm
 from colmatch.indexing import pstbloom
@@ -22,7 +23,6 @@ from colmatch.kernels.pstbloom import arrays as psb
 from colmatch.kernels.pstbloom.arrays import SIGNED, WORDS
 from colmatch.kernels.psthash import arrays as psh
 from colmatch.kernels.pstree import arrays as ps
-from colmatch.workload import named
 
 KINDS = pytest.mark.parametrize("kind", ["pstbloom", "psthash"])
 CHECKS = {"pstbloom": check_pstbloom, "psthash": check_psthash}

@@ -16,12 +16,12 @@ from pstree_walk import KindWalker, check_pstbloom, check_psthash, rows_used
 from sizes import SMALL
 from test_tree_machine import PHASES, SEEDS, SUBSCRIPTIONS, pool
 from tree_walk import empty_tree
+from workload import named
 
 import colmatch as cm
 from colmatch.indexing import pstbloom
 from colmatch.indexing.registry import find
 from colmatch.kernels.pstree import arrays as ps
-from colmatch.workload import named
 
 CHECKS = {"pstbloom": check_pstbloom, "psthash": check_psthash}
 SETTINGS: dict[str, dict[str, list[Any]]] = {

@@ -13,13 +13,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from contract import pairs
+from workload import named
 
 import colmatch as cm
 from colmatch.events.sample import count_keys
 from colmatch.indexing.registry import KINDS
 from colmatch.kernels.trees.arrays import WINDOW
 from colmatch.schema import Role
-from colmatch.workload import named
 
 TREES = pytest.mark.parametrize("kind", ["betree", "bestar"])
 CONSTRUCTION = pytest.mark.parametrize("construction", ["bulk", "dynamic"])

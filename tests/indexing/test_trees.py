@@ -11,11 +11,11 @@ import pytest
 from contract import pairs
 from sizes import SMALL
 from tree_walk import Walker, empty_tree
+from workload import named
 
 import colmatch as cm
 from colmatch.indexing import trees
 from colmatch.kernels.trees import arrays as bt
-from colmatch.workload import named
 
 TREES = pytest.mark.parametrize("kind", ["betree", "bestar"])
 SETTINGS: dict[str, list[dict[str, Any]]] = {

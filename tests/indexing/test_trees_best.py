@@ -7,9 +7,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from sizes import SMALL
+from workload import named
 
 import colmatch as cm
-from colmatch.workload import named
 
 TREES = pytest.mark.parametrize("kind", ["betree", "bestar"])
 ROWS = pytest.mark.parametrize("rows", [1, 30], ids=["one", "tile"])  # one by one, and together

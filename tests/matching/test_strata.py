@@ -14,11 +14,11 @@ import pyarrow as pa
 import pytest
 from contract import pairs
 from sizes import SMALL
+from workload import named
 
 import colmatch as cm
 import colmatch.indexing.strata
 from colmatch.kernels.layout import DOT, MAX
-from colmatch.workload import named
 
 SIZE, ROWS = (300, 60) if SMALL else (20_000, 1024)
 SCHEMA = pa.schema(

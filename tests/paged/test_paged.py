@@ -22,11 +22,11 @@ from sizes import SMALL
 from strategies import COLUMNS, a_schema, an_expression, some_rows, terms
 from test_contract import check as check_ways
 from ways_in import predicate_tables, table_rows
+from workload import named
 
 import colmatch as cm
 from colmatch.paged import build
 from colmatch.paged.check import check
-from colmatch.workload import named
 
 SEEDS = st.integers(0, 2**32)
 FEW = 1 << 15  # bytes: 8 pages

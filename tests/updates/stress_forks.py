@@ -42,7 +42,7 @@ SECONDS = 180.0
 ROWS = 60
 ALWAYS = 1 << 30
 PAUSE = 0.01  # seconds that each thread leaves to others
-LEAF = "colmatch.workload.flights"  # a module that nothing else here imports
+LEAF = "colmatch.bench.flights"  # a module that nothing else here imports
 PATTERNS = ["s LIKE '%{0}' AND d < 2", "s RLIKE 'v+{0}|w' AND d < 2", "s LIKE 'v{0}%' AND x < -1"]
 
 

@@ -19,13 +19,13 @@ import pytest
 from contract import every_kind, growing_kind, own_inserts, pairs
 from installed import needs
 from sizes import SMALL
+from workload import Workload
 
 import colmatch as cm
 from colmatch.events import sample
 from colmatch.indexing.registry import KINDS, find
 from colmatch.matching import worker
 from colmatch.updates import growing, policy
-from colmatch.workload import Workload
 
 SCHEMA = {"a": "int64", "s": "string"}
 

@@ -16,10 +16,10 @@ import pyarrow as pa
 from colmatch.arguments import checked_whole, text
 from colmatch.errors import OptionError, shown
 from colmatch.subscriptions.table import PredicateTable
-from colmatch.workload import events as draws_of_events
-from colmatch.workload import subscriptions as draws_of_subscriptions
-from colmatch.workload.parameters import Parameters
-from colmatch.workload.shapes import SHAPES
+from workload import events as draws_of_events
+from workload import subscriptions as draws_of_subscriptions
+from workload.parameters import Parameters
+from workload.shapes import SHAPES
 
 NAMES = tuple(SHAPES)
 
@@ -27,7 +27,7 @@ NAMES = tuple(SHAPES)
 class Workload(Parameters):
     """Subscriptions and events that are drawn from parameters.
 
-    Its fields are those of ``colmatch.workload.parameters.Parameters``.
+    Its fields are those of ``workload.parameters.Parameters``.
 
     Raises
     ------
@@ -111,7 +111,7 @@ class Workload(Parameters):
 def named(name: str, subscriptions: int | None = None, seed: int = 0, **changed: Any) -> Workload:
     """Makes a workload of ``NAMES``.
 
-    ``colmatch/workload/shapes.py`` has the parameters with their sources, and our choices where the
+    ``workload/shapes.py`` has the parameters with their sources, and our choices where the
     sources are silent.
 
     Parameters

@@ -14,9 +14,9 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from colmatch.arrays.ranges import members, ranges_of
-from colmatch.workload.draw import F64, I64, sizes, subsets, zipf
-from colmatch.workload.events import SUBSCRIPTIONS, attributes, planted_events, values, written_names
-from colmatch.workload.parameters import OPERATORS, Parameters
+from workload.draw import F64, I64, sizes, subsets, zipf
+from workload.events import SUBSCRIPTIONS, attributes, planted_events, values, written_names
+from workload.parameters import OPERATORS, Parameters
 
 CHUNK = 16384  # subscriptions drawn at a time
 _EQ, _BETWEEN, _LE, _GE, _LT, _GT, _NE, _IN, _NOT_IN = range(len(OPERATORS))

@@ -13,14 +13,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
+from workload import NAMES, Workload, named
+from workload.draw import ranks, subsets, weighted_subsets, zipf
+from workload.events import centres
+from workload.parameters import EVENT_CHUNK as EVENTS_CHUNK
+from workload.parameters import OPERATORS
+from workload.subscriptions import CHUNK
 
 import colmatch as cm
-from colmatch.workload import NAMES, Workload, named
-from colmatch.workload.draw import ranks, subsets, weighted_subsets, zipf
-from colmatch.workload.events import centres
-from colmatch.workload.parameters import EVENT_CHUNK as EVENTS_CHUNK
-from colmatch.workload.parameters import OPERATORS
-from colmatch.workload.subscriptions import CHUNK
 
 MIXED = Workload(
     "mixed",

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from colmatch.arrays.ranges import members, ranges_of
 from colmatch.errors import OptionError
-from colmatch.workload.draw import I64, ranks, sizes, subsets, weighted_subsets, zipf
-from colmatch.workload.parameters import EVENT_CHUNK, Parameters
+from workload.draw import I64, ranks, sizes, subsets, weighted_subsets, zipf
+from workload.parameters import EVENT_CHUNK, Parameters
 
 EVENTS, SUBSCRIPTIONS, CENTRES = 0, 1, 2  # second word of a seed: what is drawn
 KEPT = 4  # workloads of which what all chunks share is kept
