@@ -3,8 +3,8 @@
 Where Hyperscan is installed (``pip install "colmatch[regex]"``), it runs those that mean the same
 to it, over the strings on which they do (``hyperscan_syntax.py``), once it has compiled them. In
 all other cases RE2 says what matches. An expression with a literal that must be there is run on the
-strings that have it, which is found for all of them at once. google-re2, if it is installed, runs
-many of the rest together; else each is run on every string.
+strings that have it, which is found for all of them at once. Each of the rest is run on every
+string.
 """
 
 from __future__ import annotations
@@ -25,12 +25,11 @@ from colmatch.text.hyperscan_syntax import Translated, for_hyperscan, plain
 from colmatch.text.like import Place
 from colmatch.text.literal_index import LiteralIndex, Pairs, Texts, find_among, lowered, texts_of
 from colmatch.text.regex_literals import requirement
-from colmatch.text.regex_sets import SIZE, RegexSet, available
 
 PIECE = 1 << 20  # candidates whose strings are gathered at a time
 LEAST_BYTES = 2  # bytes of a literal: one byte is in so many strings that gathering them costs more than it spares
 FEWEST = 4  # expressions that Hyperscan is asked for: 0.3 us a string where RE2 alone took 0.7
-SEVERAL = 64  # expressions without a literal that are worth a warning, or a set
+SEVERAL = 64  # expressions without a literal that are worth a warning
 
 _log = logging.getLogger("colmatch")
 
@@ -49,9 +48,8 @@ class RegexIndex:
     def __init__(self, regexes: Sequence[str], numbers: Sequence[int], characters: bool, name: str) -> None:
         self._regexes = regexes
         self._numbers = np.array(numbers, np.int32)
-        self._characters = characters
         is_alone = len(regexes) < FEWEST or not hyperscan_sets.available()
-        self._re2 = Re2Index(regexes, numbers, characters, name if is_alone else None)
+        self._re2 = Re2Index(regexes, numbers, name if is_alone else None)
         self._sets: list[HyperscanSet] = []  # the first that is compiled is used
         self._shares: _Shares | None = None
         self._place: dict[Translated, int] = {}
@@ -110,7 +108,7 @@ class RegexIndex:
             regex = np.array([self._place.get(expression, -1) for expression in each.expressions], np.int64)
             regex[~each.taken] = -1
             rest = np.setdiff1d(np.arange(len(self._regexes)), regex).tolist()
-            others = Re2Index([self._regexes[i] for i in rest], self._numbers[rest], self._characters, None)
+            others = Re2Index([self._regexes[i] for i in rest], self._numbers[rest], None)
             self._shares = _Shares(each, regex, others)
             return self._shares
         return None
@@ -125,14 +123,12 @@ class _Shares(NamedTuple):
 
 
 class Re2Index:
-    """Expressions that RE2 runs, with the parameters of ``RegexIndex``.
+    """Expressions that RE2 runs.
 
-    name : None where no warning is wanted
+    regexes, numbers : as for ``RegexIndex``. name : None where no warning is wanted
     """
 
-    def __init__(
-        self, regexes: Sequence[str], numbers: Sequence[int] | NDArray[np.int32], characters: bool, name: str | None
-    ) -> None:
+    def __init__(self, regexes: Sequence[str], numbers: Sequence[int] | NDArray[np.int32], name: str | None) -> None:
         self._regexes = regexes
         self._numbers = np.array(numbers, np.int32)
         exact, folded = ([], []), ([], [])  # type: tuple[list[Filter], list[int]], tuple[list[Filter], list[int]]
@@ -146,15 +142,7 @@ class Re2Index:
             else:
                 self._rest.append(i)
         self._exact, self._folded = LiteralIndex(*exact), LiteralIndex(*folded)
-        self._sets: list[RegexSet] = []
-        if len(self._rest) < SEVERAL:
-            return
-        if available():
-            rest = [regexes[i] for i in self._rest]
-            self._sets = [
-                RegexSet(rest[start : start + SIZE], characters, _places) for start in range(0, len(rest), SIZE)
-            ]
-        elif name is not None:
+        if len(self._rest) >= SEVERAL and name is not None:
             what = f"{len(self._rest):,} regular expressions over {name!r} have no literal that must be in a string"
             _log.warning(
                 '%s, so each is run on every string: pip install "colmatch[regex]" runs them together',
@@ -173,12 +161,6 @@ class Re2Index:
             self._find(self._exact, texts, first, strings, pairs)
         if self._folded:
             self._find(self._folded, lower, first, strings, pairs)
-        if self._sets:
-            rest, raw = np.array(self._rest), strings.cast(pa.large_binary()).to_pylist()
-            for start, regexes in zip(range(0, len(rest), SIZE), self._sets):
-                value, regex = regexes.matches(strings, raw)
-                pairs.extend((value + first).astype(np.int32), self._numbers[rest[start + regex]])
-            return
         for i in self._rest:
             value = _places(strings, self._regexes[i])
             pairs.extend((value + first).astype(np.int32), np.full(len(value), self._numbers[i], np.int32))

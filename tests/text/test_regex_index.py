@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from reading import BINARY, STRING, few
 from test_pattern_index import alone, odd, strings, together
 
-from colmatch.text import regex_index, regex_sets
+from colmatch.text import regex_index
 from colmatch.text.pattern_index import PatternIndex
 from colmatch.text.reduce import reduce_pattern
 from colmatch.text.regex_literals import requirement
@@ -115,10 +115,7 @@ def test_pieces_of_candidates(monkeypatch: pytest.MonkeyPatch) -> None:
     assert together(array, known) == alone(array, known)
 
 
-def test_many_without_a_literal_are_warned_of(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    monkeypatch.setattr(regex_index, "available", lambda: False)
+def test_many_without_a_literal_are_warned_of(caplog: pytest.LogCaptureFixture) -> None:
     array = pa.array(SOME[:40], pa.large_string())
     with caplog.at_level(logging.WARNING, "colmatch"):
         assert together(array, MANY) == alone(array, MANY)
@@ -126,35 +123,3 @@ def test_many_without_a_literal_are_warned_of(
         assert few.matches(array)
     (record,) = caplog.records
     assert "108 regular expressions over ''" in record.getMessage() and "colmatch[regex]" in record.getMessage()
-
-
-@pytest.mark.parametrize("faster", [None, True, False])
-@pytest.mark.parametrize("memory", [1 << 24, 200_000, 1000])
-def test_sets(monkeypatch: pytest.MonkeyPatch, faster: bool | None, memory: int) -> None:
-    """Whether they are found to be faster or not, and when they have no room for their states."""
-    pytest.importorskip("re2")
-    monkeypatch.setattr(regex_sets, "STATE_BYTES", memory)
-    monkeypatch.setattr(regex_index, "SIZE", 50)
-    judged = []
-    if faster is not None:
-        monkeypatch.setattr(regex_sets.RegexSet, "_faster", lambda *_: judged.append(1) or faster)
-    array = pa.array(SOME, pa.large_string())
-    known = [*MANY, ("rlike", "abc"), ("rlike", ".*")]
-    assert together(array, known) == alone(array, known)
-    assert len(judged) == (0 if faster is None or memory == 1000 else 3)  # no set can be made of 1,000 bytes
-    assert together(strings([b"a\xffab", b"aaaa\xff"] * 200, pa.large_binary()), known, BINARY) == alone(
-        strings([b"a\xffab", b"aaaa\xff"] * 200, pa.large_binary()), known
-    )
-
-
-def test_a_set_that_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("re2")
-    one_by_one = regex_index._places
-    sets = regex_sets.RegexSet([regex for _, regex in MANY], True, one_by_one)
-    sets.faster = True
-    array = pa.array(SOME, pa.large_string())
-    match = sets._sets[-1].Match
-    silent = type("Set", (), {"Match": lambda self, text: None if text[:1] == b"a" else match(text)})()
-    monkeypatch.setattr(sets, "_sets", [silent])
-    value, regex = sets.matches(array, [text.encode() for text in SOME])
-    assert set(zip(value.tolist(), regex.tolist())) == alone(array, MANY)

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import inside
-import numpy as np
 import pyarrow as pa
 import pytest
 from contract import NO_JIT, pairs
@@ -25,7 +24,6 @@ from colmatch.events.reader import Reader
 from colmatch.kernels import _forks
 from colmatch.matching.threads import in_order
 from colmatch.sql import stack
-from colmatch.text import regex_sets
 from colmatch.updates import segments
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks on this system")
@@ -350,28 +348,6 @@ def test_a_child_drops_a_stream_that_its_parent_began() -> None:
         assert in_child(stream.close) == "None"
         assert in_child(lambda: list(stream)) == repr(list(range(1, 40)))
     assert list(stream) == list(range(1, 40))
-
-
-@pytest.mark.skipif(not regex_sets.available(), reason="google-re2 is not installed")
-def test_a_child_has_sets_of_expressions_of_its_own() -> None:
-    """A set has a lock inside, which a thread holds for a moment when it finds a new state."""
-    made = regex_sets.RegexSet(["a+b", "c"], True, lambda strings, regex: np.empty(0, np.int64))
-    strings = [b"aab", b"cc"]
-    old = made._sets[-1]
-
-    def together() -> Any:
-        value, regex = made._together(pa.array([]), strings)
-        return made._sets[-1] is old, value.tolist(), regex.tolist()
-
-    assert in_child(together) == "(True, [0, 1], [0, 1])"
-
-    def match(stand: Callable[[], None]) -> None:
-        with made._matching():
-            stand()
-
-    with beside(match):
-        assert in_child(together) == "(False, [0, 1], [0, 1])"
-    assert together() == (True, [0, 1], [0, 1])
 
 
 @pytest.mark.skipif(NO_JIT, reason="takes too long")
