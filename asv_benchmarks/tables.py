@@ -20,6 +20,7 @@ from benchmarks.measure import machine, medians, one_thread, versions
 from benchmarks.workloads import flights
 
 import colmatch as cm
+from colmatch.columns import match_column
 
 BATCHES = {"duckdb": 2048, "ibis": 2048, "datafusion": 8192, "polars": 8192}
 
@@ -82,24 +83,29 @@ def with_duckdb(matcher: cm.Matcher, events: pa.Table) -> Callable[[], int]:
 def with_ibis(matcher: cm.Matcher, events: pa.Table) -> Callable[[], int]:
     import ibis
 
-    import colmatch.ibis
-
     con = ibis.duckdb.connect(threads=1)
     con.con.register("given", events)
     con.con.execute("CREATE TABLE events AS SELECT * FROM given")
     table = con.table("events")
-    found = table.select(found=colmatch.ibis.hits(matcher)(table))
-    return lambda: ids(con.to_pyarrow(found)["found"])
+    found = match_column(matcher)
+    event = ibis.struct({name: table[name] for name in found.events_of(events.schema)})
+
+    @ibis.udf.scalar.pyarrow(signature=((event.type(),), ibis.dtype(found.type)), null_handling="special")
+    def alerts(rows: Any) -> Any:
+        return found.array(rows)
+
+    query = table.select(found=alerts(event))
+    return lambda: ids(con.to_pyarrow(query)["found"])
 
 
 def with_datafusion(matcher: cm.Matcher, events: pa.Table) -> Callable[[], int]:
-    from datafusion import SessionConfig, SessionContext
-
-    import colmatch.datafusion
+    from datafusion import SessionConfig, SessionContext, udf
 
     ctx = SessionContext(SessionConfig().with_target_partitions(1))
     ctx.register_record_batches("events", [events.to_batches(BATCHES["datafusion"])])
-    colmatch.datafusion.register(ctx, "alerts", matcher, ctx.table("events"))
+    found = match_column(matcher)
+    event = pa.struct([events.schema.field(name) for name in found.events_of(events.schema)])
+    ctx.register_udf(udf(found.array, [event], found.type, "stable", "alerts"))
     fields = ", ".join(f"{name}: {name}" for name in events.schema.names)
     query = f"SELECT alerts({{{fields}}}) AS found FROM events"
     return lambda: ids(ctx.sql(query).to_arrow_table()["found"])

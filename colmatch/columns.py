@@ -1,7 +1,10 @@
 """A matcher as a function of a column: a struct of an event's columns in, what matches it out.
 
-Spark, DuckDB, DataFusion, ibis and lazy queries of polars call such a function batch by batch, each
-in its own way; what it does with a batch stands here.
+Spark, DuckDB and lazy queries of polars call such a function batch by batch. Any engine with
+functions over Arrow can call it: docs/tables.md does so with DataFusion and ibis.
+
+>>> found = match_column(matcher)  # doctest: +SKIP
+>>> found.array(pa.array([{"price": 89.5}]))  # doctest: +SKIP
 """
 
 from __future__ import annotations
@@ -24,6 +27,8 @@ from colmatch.matcher import Matcher
 from colmatch.matching.range_worker import RangeNames
 from colmatch.matching.request import Among
 from colmatch.matching.topk.arguments import Score
+
+__all__ = ["MatchColumn", "match_column"]
 
 EventMode = Literal["list", "count", "exists"]
 ColumnMode = Literal["list", "count", "exists", "topk"]
@@ -79,7 +84,10 @@ def found_in(
 
 @dataclass(frozen=True)
 class MatchColumn:
-    """A function of a struct column, for one engine; ``match_column`` makes it.
+    """A function of a struct column, which ``match_column`` makes.
+
+    A NULL struct is an event with NULL in all columns. Each batch sees the subscriptions of the
+    moment when it is matched.
 
     Attributes
     ----------
@@ -149,7 +157,7 @@ def match_column(
     matcher: Matcher,
     mode: ColumnMode = "list",
     *,
-    hint: str,
+    hint: str = "a struct column",
     k: int | None = None,
     score: Score = "dot",
     event_weights: str | Mapping[str, str | float] | None = None,
@@ -158,11 +166,16 @@ def match_column(
     tags: Any = None,
     now: Any = None,
 ) -> MatchColumn:
-    """Checks what is wanted of a matcher for each struct of a column, and makes a function of it.
+    """Makes a function of a struct column that returns the matches of each row.
 
-    Parameters are described at ``colmatch.duckdb.register``.
-
-    hint : how the engine writes a struct column
+    Parameters
+    ----------
+    mode : result for each row. ``"list"`` is a list of ids, ``"count"`` their number, and
+        ``"exists"`` True if any subscription matches. ``"topk"`` is a list of the k best, the best
+        first: structs of subscription and score
+    hint : how the engine writes a struct column, for errors
+    k, score, event_weights : with ``"topk"``, as for ``Matcher.match_topk``
+    ranges, ids, tags, now : as for ``Matcher.match``
 
     Raises
     ------

@@ -45,11 +45,11 @@ templates_path = ["_templates"]
 nitpicky = True
 nitpick_ignore_regex = [
     # Types that annotations name and users do not: a signature shows them without a link.
-    (r"py:.*", r"colmatch\.(?!(betree|datafusion|duckdb|ibis|polars|rules|spark)\.)\w+\..*"),
+    (r"py:.*", r"colmatch\.(?!(betree|columns|duckdb|polars|rules|spark)\.)\w+\..*"),
     (r"py:.*", r"colmatch\.\w+\.\w+\..*"),
     # Aliases that only type checkers evaluate, and classes of libraries without an inventory.
     (r"py:.*", r"Sink|Matching|Events|RangeNames|Among|ColumnMode|Score|Chart"),
-    (r"py:.*", r"SessionContext|ScalarUDF|Axes|DuckDBPyConnection|ibis\..*"),
+    (r"py:.*", r"Axes|DuckDBPyConnection"),
     (r"py:.*", r"numpy\._typing\..*"),  # the inside of NDArray
 ]
 

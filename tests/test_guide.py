@@ -39,8 +39,8 @@ NEEDS = {
     "colmatch.spark": "pyspark",
     "colmatch.polars": "polars",
     "import duckdb": "duckdb",
-    "colmatch.datafusion": "datafusion",
-    "colmatch.ibis": "ibis",
+    "from datafusion": "datafusion",
+    "import ibis": "ibis",
     "--plot": "matplotlib",
     "matplotlib": "matplotlib",
 }

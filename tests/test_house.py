@@ -20,7 +20,7 @@ ROOT = Path(__file__).parent.parent
 FLOORS = (
     ("cli",),
     ("bench",),
-    ("spark", "polars", "duckdb", "datafusion", "ibis", "__init__"),
+    ("spark", "polars", "duckdb", "__init__"),
     ("warming", "columns"),
     ("matcher",),
     ("paged",),

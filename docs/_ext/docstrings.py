@@ -14,7 +14,7 @@ from sphinx.util.inventory import InventoryFile
 LITERAL = re.compile(r"(?<![`\w:])``([A-Za-z_][\w.]*)(\([^`]*\))?``(?!`)")
 # Code in the text of a page that names something public.
 CALL = re.compile(
-    r"(?:cm\.|colmatch\.)?((?:Matcher|matcher|Options|spark|betree|rules|duckdb|datafusion|ibis|polars)\.)?(\w+)(\(.*\))?$"
+    r"(?:cm\.|colmatch\.)?((?:Matcher|matcher|Options|spark|betree|rules|columns|duckdb|polars)\.)?(\w+)(\(.*\))?$"
 )
 
 # Arguments of many calls that are also members of ``Matcher``.

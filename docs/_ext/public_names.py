@@ -8,9 +8,8 @@ from types import ModuleType
 MODULES = (
     "colmatch",
     "colmatch.betree",
-    "colmatch.datafusion",
+    "colmatch.columns",
     "colmatch.duckdb",
-    "colmatch.ibis",
     "colmatch.polars",
     "colmatch.rules",
     "colmatch.spark",
