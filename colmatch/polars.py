@@ -13,11 +13,11 @@ only the columns that are needed.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Unpack
+from typing import Any, Generic, TypeVar, Unpack
 
 import pyarrow as pa
 
-from colmatch.columns import ColumnMode, MatchColumn, checked_matcher, match_column
+from colmatch.columns import ColumnMode, EventMode, MatchColumn, checked_matcher, match_column
 from colmatch.declared import schema_of
 from colmatch.errors import DependencyError
 from colmatch.matcher import Matcher
@@ -40,6 +40,7 @@ __all__ = ["DataFrameMatches", "ExprMatches", "LazyFrameMatches"]
 
 HINT = 'pl.struct("price", "dest").colmatch'
 NUMBER = "\0event"  # no column that a frame has
+Frame = TypeVar("Frame", pl.DataFrame, pl.LazyFrame)
 
 
 def _dtype(type: pa.DataType) -> Any:
@@ -103,16 +104,66 @@ class ExprMatches:
         return _of(match_column(matcher, mode, hint=HINT, ranges=ranges, **among), self._structs)
 
 
+class _Matches(Generic[Frame]):
+    """The calls that both kinds of frames have."""
+
+    def __init__(self, frame: Frame) -> None:
+        self._frame: Frame = frame
+
+    def match_lists(
+        self,
+        matcher: Matcher,
+        ranges: RangeNames | None = None,
+        *,
+        name: str = "subscriptions",
+        **among: Unpack[Among],
+    ) -> Frame:
+        """Returns the frame with a column of the ids that match each row, lists of Int64 or String.
+
+        Parameters
+        ----------
+        name : name of the new column
+        """
+        return self._frame.with_columns(self._value(matcher, "list", ranges, among).alias(name))
+
+    def count(
+        self, matcher: Matcher, ranges: RangeNames | None = None, *, name: str = "count", **among: Unpack[Among]
+    ) -> Frame:
+        """Returns the frame with a column of the number of matches of each row: Int64.
+
+        Parameters
+        ----------
+        name : name of the new column
+        """
+        return self._frame.with_columns(self._value(matcher, "count", ranges, among).alias(name))
+
+    def exists(
+        self, matcher: Matcher, ranges: RangeNames | None = None, *, name: str = "exists", **among: Unpack[Among]
+    ) -> Frame:
+        """Returns the frame with a column that is True where any subscription matches: Boolean.
+
+        Parameters
+        ----------
+        name : name of the new column
+        """
+        return self._frame.with_columns(self._value(matcher, "exists", ranges, among).alias(name))
+
+    def filter(self, matcher: Matcher, ranges: RangeNames | None = None, **among: Unpack[Among]) -> Frame:
+        """Returns the rows that any subscription matches."""
+        return self._frame.filter(self._value(matcher, "exists", ranges, among))
+
+    def _value(self, matcher: Matcher, mode: EventMode, ranges: RangeNames | None, among: Among) -> Any:
+        """Returns what matches each row, as polars takes a column."""
+        raise NotImplementedError
+
+
 @pl.api.register_lazyframe_namespace("colmatch")
-class LazyFrameMatches:
+class LazyFrameMatches(_Matches[pl.LazyFrame]):
     """The namespace ``lf.colmatch``: queries that match part by part when they run.
 
     Each part sees the subscriptions of the moment when it is matched. The query reads the columns
     that the expressions used when it was made. Arguments are those of ``Matcher.match``.
     """
-
-    def __init__(self, frame: pl.LazyFrame) -> None:
-        self._frame = frame
 
     def match(
         self, matcher: Matcher, ranges: RangeNames | None = None, *, keep: Keep = None, **among: Unpack[Among]
@@ -153,52 +204,10 @@ class LazyFrameMatches:
         )
         return self._pairs(column, keep).unnest("subscription")
 
-    def match_lists(
-        self,
-        matcher: Matcher,
-        ranges: RangeNames | None = None,
-        *,
-        name: str = "subscriptions",
-        **among: Unpack[Among],
-    ) -> pl.LazyFrame:
-        """Returns the frame with a column of the ids that match each row, lists of Int64 or String.
-
-        Parameters
-        ----------
-        name : name of the new column
-        """
-        return self._frame.with_columns(self._value(matcher, "list", ranges, among).alias(name))
-
-    def count(
-        self, matcher: Matcher, ranges: RangeNames | None = None, *, name: str = "count", **among: Unpack[Among]
-    ) -> pl.LazyFrame:
-        """Returns the frame with a column of the number of matches of each row: Int64.
-
-        Parameters
-        ----------
-        name : name of the new column
-        """
-        return self._frame.with_columns(self._value(matcher, "count", ranges, among).alias(name))
-
-    def exists(
-        self, matcher: Matcher, ranges: RangeNames | None = None, *, name: str = "exists", **among: Unpack[Among]
-    ) -> pl.LazyFrame:
-        """Returns the frame with a column that is True where any subscription matches: Boolean.
-
-        Parameters
-        ----------
-        name : name of the new column
-        """
-        return self._frame.with_columns(self._value(matcher, "exists", ranges, among).alias(name))
-
-    def filter(self, matcher: Matcher, ranges: RangeNames | None = None, **among: Unpack[Among]) -> pl.LazyFrame:
-        """Returns the rows that any subscription matches."""
-        return self._frame.filter(self._value(matcher, "exists", ranges, among))
-
     def _structs(self, column: MatchColumn) -> pl.Expr:
         return pl.struct(cs.by_name(*column.events_of(schema_of(self._frame))))  # pl.col takes patterns, too
 
-    def _value(self, matcher: Matcher, mode: ColumnMode, ranges: RangeNames | None, among: Among) -> pl.Expr:
+    def _value(self, matcher: Matcher, mode: EventMode, ranges: RangeNames | None, among: Among) -> pl.Expr:
         column = match_column(matcher, mode, hint=HINT, ranges=ranges, **among)
         return _of(column, self._structs(column))
 
@@ -213,14 +222,11 @@ class LazyFrameMatches:
 
 
 @pl.api.register_dataframe_namespace("colmatch")
-class DataFrameMatches:
+class DataFrameMatches(_Matches[pl.DataFrame]):
     """The namespace ``df.colmatch``: matches of all rows, which see the same updates.
 
     Arguments and errors are those of ``Matcher.match``.
     """
-
-    def __init__(self, frame: pl.DataFrame) -> None:
-        self._frame = frame
 
     def match(
         self, matcher: Matcher, ranges: RangeNames | None = None, *, keep: Keep = None, **among: Unpack[Among]
@@ -256,45 +262,9 @@ class DataFrameMatches:
         )
         return pl.DataFrame(best.read_all())
 
-    def match_lists(
-        self,
-        matcher: Matcher,
-        ranges: RangeNames | None = None,
-        *,
-        name: str = "subscriptions",
-        **among: Unpack[Among],
-    ) -> pl.DataFrame:
-        """Returns the frame with a column of the ids that match each row, lists of Int64 or String.
-
-        Parameters
-        ----------
-        name : name of the new column
-        """
-        found = checked_matcher(matcher).match_lists(self._frame, ranges, **among)
-        return self._frame.with_columns(pl.Series(name, found, dtype=_dtype(found.type)))
-
-    def count(
-        self, matcher: Matcher, ranges: RangeNames | None = None, *, name: str = "count", **among: Unpack[Among]
-    ) -> pl.DataFrame:
-        """Returns the frame with a column of the number of matches of each row: Int64.
-
-        Parameters
-        ----------
-        name : name of the new column
-        """
-        return self._frame.with_columns(pl.Series(name, checked_matcher(matcher).count(self._frame, ranges, **among)))
-
-    def exists(
-        self, matcher: Matcher, ranges: RangeNames | None = None, *, name: str = "exists", **among: Unpack[Among]
-    ) -> pl.DataFrame:
-        """Returns the frame with a column that is True where any subscription matches: Boolean.
-
-        Parameters
-        ----------
-        name : name of the new column
-        """
-        return self._frame.with_columns(pl.Series(name, checked_matcher(matcher).exists(self._frame, ranges, **among)))
-
-    def filter(self, matcher: Matcher, ranges: RangeNames | None = None, **among: Unpack[Among]) -> pl.DataFrame:
-        """Returns the rows that any subscription matches."""
-        return self._frame.filter(pl.Series(checked_matcher(matcher).exists(self._frame, ranges, **among)))
+    def _value(self, matcher: Matcher, mode: EventMode, ranges: RangeNames | None, among: Among) -> pl.Series:
+        checked = checked_matcher(matcher)
+        if mode == "list":
+            found = checked.match_lists(self._frame, ranges, **among)
+            return pl.Series(found, dtype=_dtype(found.type))
+        return pl.Series((checked.count if mode == "count" else checked.exists)(self._frame, ranges, **among))
