@@ -59,6 +59,14 @@ class Matcher:
     Attributes
     ----------
     schema : the events' columns
+
+    Examples
+    --------
+    >>> import colmatch as cm
+    >>> import pyarrow as pa
+    >>> rules = {"cheap": "price < 100", "beach": "dest IN ('LIS', 'NCE')"}
+    >>> matcher = cm.Matcher.build(rules, {"price": "double", "dest": "string"})
+    >>> offers = pa.table({"price": [89.5, 310.0], "dest": ["LIS", "NCE"]})
     """
 
     def __init__(self, subscriptions: SubscriptionSet) -> None:
@@ -146,6 +154,12 @@ class Matcher:
         StoreError : ``path`` cannot be the name of a file, or is a folder, a pipe or a device. Or
             its journal is in use, or holds updates that this matcher lacks
         OSError : as from the built-in ``open``. After any error, ``path`` is unchanged
+
+        Examples
+        --------
+        >>> matcher.save("alerts.cm")
+        >>> len(cm.Matcher.open("alerts.cm"))
+        2
         """
         name = saved.file_name(path)
         if isinstance(self._set, MemorySet):
@@ -250,6 +264,12 @@ class Matcher:
             are checked only when they are merged. Another kind then matches the refused ones, and
             ``stats()`` has the reason
         StoreError : the journal cannot be written. The matcher is unchanged
+
+        Examples
+        --------
+        >>> matcher.insert({"dear": "price > 300"})
+        >>> matcher.match_one({"price": 310.0})
+        ['dear']
         """
         self._set.insert(subscriptions, errors, replace=False, constants=constants, tags=tags)
 
@@ -259,6 +279,12 @@ class Matcher:
         Arguments and errors are those of ``insert``, but an id may already be present. A bad
         expression that is left out does not remove the old subscription. The new subscription has
         only its own tags; the old tags are dropped.
+
+        Examples
+        --------
+        >>> matcher.replace({"cheap": "price < 50"})
+        >>> matcher.match_one({"price": 89.5})
+        []
         """
         self._set.insert(subscriptions, errors, replace=True, constants=constants, tags=tags)
 
@@ -273,6 +299,12 @@ class Matcher:
         ------
         SubscriptionError : an id has no subscription
         OptionError, StoreError : as from ``insert``
+
+        Examples
+        --------
+        >>> matcher.delete(["cheap"])
+        >>> len(matcher)
+        1
         """
         self._set.delete(ids)
 
@@ -406,6 +438,12 @@ class Matcher:
         SubscriptionError : the id has no subscription
         EventError : the event is not one row, does not fit the schema, or the row lacks a column
             that this subscription uses
+
+        Examples
+        --------
+        >>> print(matcher.explain({"price": 310.0}, "cheap"))
+        subscription 'cheap': does not match
+        └─ False   price < 100   [310.0]
         """
         parts = self._set.parts_of(id)
         return explain(parts, event, id, clock_of(now, parts.schema, parts.options.timezone))
@@ -495,6 +533,12 @@ class Matcher:
         ------
         SubscriptionError : ``ids`` is not a list of ids, or has another type than the matcher's ids
         OptionError : ``tags`` is not a list of strings, or neither argument is given
+
+        Examples
+        --------
+        >>> mine = matcher.subset(["beach"])
+        >>> matcher.count(offers, ids=mine).tolist()
+        [1, 1]
         """
         found = subset_of(ids, tags, self._set.now)
         if found is None:
@@ -577,6 +621,11 @@ class Matcher:
             that is no prefix, or an AND of ORs with too many conditions on them
         OptionError : ``ranges`` is not such a mapping, or names no scalar column of the schema; or
             ``invalid``, ``tags`` or ``now`` cannot be used
+
+        Examples
+        --------
+        >>> matcher.match(offers).to_pydict()
+        {'event': [0, 0, 1], 'subscription': ['cheap', 'beach', 'beach']}
         """
         invalid = checked_choice("invalid={}", invalid, get_args(Invalid))
         asked = self._workers.request(ranges, among)
@@ -601,6 +650,11 @@ class Matcher:
 
         Memory does not grow with the size of the input. Matching begins when the first piece is
         read. DuckDB, polars and others read the reader as a table.
+
+        Examples
+        --------
+        >>> [batch.num_rows for batch in matcher.match_batches(offers)]
+        [3]
         """
         asked = self._workers.request(ranges, among)
         given, request, schema = self._workers.keeping(events, keep, asked, self._set.now.result_schema)
@@ -613,6 +667,11 @@ class Matcher:
 
         Ids within a list have the order of ``match``. ``ranges``, ``ids``, ``tags`` and ``now`` are
         as for ``match``. The array has no index of a data frame; the guide shows how to add one.
+
+        Examples
+        --------
+        >>> matcher.match_lists(offers).to_pylist()
+        [['cheap', 'beach'], ['beach']]
         """
         type = self._set.now.id_type
         lists = self._workers.lists(events, type, self._workers.request(ranges, among))
@@ -622,6 +681,11 @@ class Matcher:
         """Returns the number of subscriptions that match each event: (rows) int64.
 
         ``ranges``, ``ids``, ``tags`` and ``now`` are as for ``match``.
+
+        Examples
+        --------
+        >>> matcher.count(offers).tolist()
+        [2, 1]
         """
         counts = list(self._workers.counts(events, self._workers.request(ranges, among)))
         return np.concatenate(counts) if counts else np.empty(0, np.int64)
@@ -631,6 +695,11 @@ class Matcher:
 
         Matching of an event stops at its first match; ``bitslice`` stops at the end of the segment.
         ``ranges``, ``ids``, ``tags`` and ``now`` are as for ``match``.
+
+        Examples
+        --------
+        >>> matcher.exists(offers).tolist()
+        [True, True]
         """
         found = list(self._workers.exists(events, self._workers.request(ranges, among)))
         return np.concatenate(found) if found else np.empty(0, np.bool_)
@@ -646,6 +715,11 @@ class Matcher:
         pyarrow.Table : columns (subscription: type of the ids, events: int64), one row for each
             subscription with a match. Rows have the order of ``Matcher.ids``; of a file of pages,
             rows are ordered by id
+
+        Examples
+        --------
+        >>> matcher.hits(offers).to_pylist()
+        [{'subscription': 'cheap', 'events': 1}, {'subscription': 'beach', 'events': 2}]
         """
         return self._workers.hits(events, self._workers.request(ranges, among))
 
@@ -676,6 +750,11 @@ class Matcher:
         ------
         EventError : a value does not have its column's type, or a name is not in the schema
         OptionError, SubscriptionError : as from ``match``; or ``unknown`` has another value
+
+        Examples
+        --------
+        >>> matcher.match_one({"price": 89.5})
+        ['cheap']
         """
         return self._single.ids(event, unknown, among)
 
@@ -733,6 +812,11 @@ class Matcher:
         Raises
         ------
         EventError, SubscriptionError, OptionError : as from ``match``; or ``by`` has another value
+
+        Examples
+        --------
+        >>> matcher.reasons(offers.slice(1)).to_pylist()
+        [{'subscription': 'cheap', 'attribute': 'price', 'events': 1}]
         """
         return self._workers.reasons(events, self._workers.request(None, among), checked_by(by))
 
@@ -786,6 +870,11 @@ class Matcher:
             subscriptions are
         EventError : as from ``match``; or a column of weights is absent, is not numeric, or has a
             negative, infinite or NaN weight
+
+        Examples
+        --------
+        >>> matcher.match_topk(offers, 1).to_pydict()
+        {'event': [0, 1], 'subscription': ['beach', 'beach'], 'score': [0.0, 0.0]}
         """
         return self.match_topk_batches(events, k, score, event_weights, ranges=ranges, keep=keep, **among).read_all()
 
@@ -839,6 +928,11 @@ class Matcher:
         nodes : nodes, postings or pages visited, as the kind defines
         matches : pairs in the result; each counts once, however often a kernel finds it. With
             ``k``, true conjunctions that were scored
+
+        Examples
+        --------
+        >>> matcher.counters(offers)["matches"]
+        3
         """
         exists = checked_flag("exists={}", exists)
         if k is not None and exists:

@@ -116,5 +116,6 @@ def bytes_of(column: pa.Array) -> NDArray[np.int64]:
         return size
     if types.is_fixed_size_list(type):
         flat = bytes_of(column.values.slice(column.offset * type.list_size, count * type.list_size))
-        return flat.reshape(count, type.list_size).sum(axis=1)
+        in_rows: NDArray[np.int64] = flat.reshape(count, type.list_size).sum(axis=1)
+        return in_rows
     return np.full(count, column.nbytes // max(count, 1) + 1, np.int64)

@@ -3,8 +3,8 @@
 sqlglot makes the same tree of ``NOT a IN (1)`` and ``a NOT IN (1)``. Where an absent value makes a
 predicate false, these differ: the first is true of it, the second is false. So the parser is given
 each NOT before an operand twice: NOT NOT a IN (1), and a NOT IN (1). In the tree, an odd number of
-nested NOTs then has one that stood behind the subject. sqlglot's own classes for this, ``exp.Not`` and the argument ``negate``
-of LIKE and ILIKE, stay as they are.
+nested NOTs then has one that stood behind the subject. sqlglot's own classes for this, ``exp.Not``
+and the argument ``negate`` of LIKE and ILIKE, stay as they are.
 """
 
 from __future__ import annotations
