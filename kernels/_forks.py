@@ -52,7 +52,7 @@ TICK = 0.001  # seconds between two looks at imports, or at waiting forks
 
 # packages from which matching and updating import on first use
 IMPORTED = frozenset(
-    ("colmatch", "numba", "llvmlite", "numpy", "pyarrow", "pandas", "sqlglot", "sqlglotc", "re2", "hyperscan", "tqdm")
+    ("colmatch", "numba", "llvmlite", "numpy", "pyarrow", "pandas", "sqlglot", "sqlglotc", "hyperscan", "tqdm")
 )
 
 

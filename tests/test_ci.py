@@ -39,7 +39,12 @@ def body(script: str, function: str) -> str:
 def test_every_check_is_a_section() -> None:
     assert sections("run") >= RUN, RUN - sections("run")
     assert sections("nightly") >= NIGHTLY, NIGHTLY - sections("nightly")
-    assert any(command.startswith("readme 2") for command in sections("nightly"))
+    for script, beginning in (
+        ("run", "other_python 3.12 tests/tables"), ("nightly", "readme 2"),
+        ("nightly", ".venv/bin/python tests/updates/stress.py"), ("nightly", ".venv/bin/python tests/updates/stress_forks.py"),
+        ("nightly", ".venv/bin/python tests/spark/streaming.py"), ("nightly", ".venv/bin/python examples/spark_orders.py connect"),
+    ):  # fmt: skip
+        assert any(command.startswith(beginning) for command in sections(script)), beginning
     assert 'COLMATCH_TESTS=all .venv/bin/pytest -q -n 2 -m ""' in body("nightly", "all_tests")
     assert 'COLMATCH_TESTS=all check bounds -- -m ""' in body("nightly", "all_bounds")
     assert "COLMATCH_TESTS=thorough" in body("nightly", "thorough")
