@@ -172,6 +172,14 @@ def _inside(container: Any) -> Iterable[Any]:
     return inside if _PLAIN.isdisjoint(set(map(type, inside))) else [one for one in inside if type(one) not in _PLAIN]
 
 
+def columns_of(
+    table: pa.Table, needed: Iterable[str], optional: Iterable[str], raises: type[ColmatchError], what: str
+) -> dict[str, pa.Array]:
+    """Returns columns by name, each as ``column_of`` does. Optional ones may be absent."""
+    wanted = [*needed, *(name for name in optional if name in table.column_names)]
+    return {name: column_of(table, name, raises, what) for name in wanted}
+
+
 def column_of(table: pa.Table, name: str, raises: type[ColmatchError], what: str) -> pa.Array:
     """Returns the column of that name in one piece, as ``plain`` makes it.
 

@@ -5,13 +5,10 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from itertools import islice
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
-T = TypeVar("T")
-PART = 1024  # things of which a bar is told together
 LINE_EVERY = 10.0  # seconds between two lines
 
 
@@ -83,11 +80,3 @@ def bar(total: int | None, unit: str, shown: bool, lines: bool = False, shape: s
     how: dict[str, Any] = {"unit": f" {unit}", "unit_scale": True, "bar_format": shape}
     with tqdm(total=total, dynamic_ncols=True, leave=False, file=sys.stderr, **how) as made:
         yield made
-
-
-def counted(things: Iterable[T], made: Bar) -> Iterator[T]:
-    """Yields things, one after the other, and has a bar count them."""
-    things = iter(things)
-    while part := list(islice(things, PART)):
-        yield from part
-        made.update(len(part))

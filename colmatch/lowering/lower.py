@@ -17,6 +17,7 @@ from colmatch.arrays.frozen import freeze
 from colmatch.arrays.pieces import Pieces
 from colmatch.arrays.ranges import ranges_of, rows_of
 from colmatch.kernels import layout
+from colmatch.kernels._forks import cached_property
 from colmatch.kernels.lowering.codes import find_repeats
 from colmatch.kernels.lowering.conjunctions import Leaves
 from colmatch.kernels.lowering.runs import group_intervals, merge_runs
@@ -87,6 +88,7 @@ class Lowering:
     Attributes
     ----------
     rejected : subscriptions that are left out; more may be entered
+    zoned : a computed value that depends on the time zone of the session, None where there is none
     """
 
     def __init__(
@@ -100,13 +102,29 @@ class Lowering:
         self.session = session
         self.priority = priority
         self.rejected: dict[int, Reject] = {}
-        self._weights = weights
-        self._merged = Conjunctions()
+        self.zoned: str | None = None
+        self.weights = weights
         self._literals: layout.Literals | None = None
         self._kept: Programs | None = None
-        self._start()
+        self._whole: LoweredExpressions | None = None
+        self._leaves = self._conjunctions = 0
+        self._is_started = False  # a single insert needs none of what follows
+
+    @cached_property
+    def _merged(self) -> Conjunctions:
+        return Conjunctions()
+
+    @property
+    def local_literal(self) -> str | None:
+        """Returns a literal or a computed value that depends on the time zone of the session."""
+        return self.session.literal or self.zoned
+
+    def take(self, whole: LoweredExpressions) -> None:
+        """Takes all expressions at once, lowered elsewhere."""
+        self._whole = whole
 
     def _start(self) -> None:
+        self._is_started = True
         self.groups = Groups(self.attributes, self.session)
         self._leaves = 0
         self._leaf_attr, self._leaf_none, self._leaf_sub, self._leaf_weight = Pieces(), Pieces(), Pieces(), Pieces()
@@ -121,6 +139,8 @@ class Lowering:
 
     def add(self, form: Form, subs: Sequence[int], literals: Sequence[Sequence[Any]]) -> None:
         """Expressions of one form: subscription ids (dense) and, for each, its literals by slot."""
+        if not self._is_started:
+            self._start()
         m, n = len(subs), len(form.leaves)
         base = self._leaves
         size = [len(c.leaves) for c in form.conjunctions]
@@ -179,6 +199,8 @@ class Lowering:
 
         Their tests go to ``groups``. Either all have weights, or none.
         """
+        if not self._is_started:
+            self._start()
         base = self._leaves
         self._leaf_attr.append(attr)
         self._leaf_none.append(none)
@@ -210,7 +232,7 @@ class Lowering:
 
     def let_go(self) -> None:
         """Flushes what was added, if none of it must be in one piece with what comes."""
-        if not self._programs and self.groups.are_numbers:
+        if self._is_started and not self._programs and self.groups.are_numbers:
             self.flush()
 
     def flush(self) -> None:
@@ -219,11 +241,13 @@ class Lowering:
         What is added afterwards must belong to later subscriptions. What has programs, string
         literals or patterns must be all in one piece: a literal's label depends on all of them.
         """
+        if not self._is_started:
+            self._start()
         self._sub_of_leaf = self._leaf_sub.array()
         leaf_attr = self._leaf_attr.array()
         weight = self._leaf_weight.array(np.float64)
-        if self._weights is not None:
-            self._weights.enter(weight, self._sub_of_leaf, leaf_attr, self.attributes)
+        if self.weights is not None:
+            self.weights.enter(weight, self._sub_of_leaf, leaf_attr, self.attributes)
         leaf, lo, hi, self._literals = self.groups.intervals(leaf_attr, self._refuse)
         # At 50 million predicates each of these arrays takes 400 MB, and memory that was never used
         # before is slow: let go early.
@@ -257,6 +281,9 @@ class Lowering:
 
     def finish(self) -> LoweredExpressions:
         """Lowers all that was added."""
+        if self._whole is not None:
+            predicates = with_given(self._whole.predicates, {"priority": self.priority})
+            return self._whole._replace(predicates=predicates)
         if self._conjunctions or self._literals is None:
             self.flush()
         assert self._literals is not None
@@ -273,7 +300,7 @@ class Lowering:
         if not left.all():
             predicates = take(predicates, np.flatnonzero(left))
         predicates = with_given(predicates, {"priority": self.priority})
-        return LoweredExpressions(predicates, codes, self._literals, self.rejected)
+        return LoweredExpressions(predicates, codes, self._literals, self.rejected).frozen()
 
 
 def _programs_of(form: Form, m: int, first: int) -> Programs:

@@ -30,8 +30,9 @@ from colmatch.paged.records import pack
 from colmatch.paged.replace_lock import taking_place
 from colmatch.schema import Attributes
 from colmatch.store.replacing import replacing
+from colmatch.subscriptions.given import read
 from colmatch.subscriptions.ids import listed, wanted_ids
-from colmatch.subscriptions.intake import Errors, NewSubscriptions, SubscriptionReader, read
+from colmatch.subscriptions.intake import Errors, NewSubscriptions, SubscriptionReader
 from colmatch.subscriptions.rejected import following
 from colmatch.subscriptions.tags import NO_TAGS, Tags
 from colmatch.updates import literals

@@ -11,11 +11,8 @@ import pyarrow as pa
 from colmatch.arguments import python_value, text, whole_number
 from colmatch.betree.compile import WithConstants
 from colmatch.errors import OptionError, SubscriptionError, shown
-from colmatch.incoming import column_of
 from colmatch.language import Language
 from colmatch.subscriptions.ids import Ids
-
-NAME = "constants"  # of the column
 
 
 def with_constants(ids: Ids, expressions: Sequence[Any], constants: object, language: Language) -> Sequence[Any]:
@@ -44,16 +41,11 @@ def with_constants(ids: Ids, expressions: Sequence[Any], constants: object, lang
     return found
 
 
-def constants_of_table(table: pa.Table, ids: Ids, where: str) -> dict[int | str, Any] | None:
-    """Returns what a column ``constants`` gives: maps, structs or objects of JSON.
+def constants_of_column(column: pa.Array, ids: Ids) -> dict[int | str, Any]:
+    """Returns constants by id, from maps, structs or objects of JSON.
 
-    None where there is no such column.
-
-    Raises SubscriptionError: what is in it is something else.
+    Raises SubscriptionError: the column has something else.
     """
-    if NAME not in table.column_names:
-        return None
-    column = column_of(table, NAME, SubscriptionError, where)
     found: dict[int | str, Any] = {}
     for i, value in enumerate(column.to_pylist()):
         if isinstance(value, str):

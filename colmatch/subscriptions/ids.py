@@ -77,6 +77,16 @@ def ids_of_column(column: pa.Array, where: str) -> pa.Array:
     raise SubscriptionError(f"{where}: column 'id' is {given}, int64 or string is needed")
 
 
+def unique_ids(column: pa.Array, where: str) -> Ids:
+    """Makes ids of a column.
+
+    Raises SubscriptionError: it is of another type, or an id is NULL or there twice.
+    """
+    if column.null_count:
+        raise SubscriptionError(f"{where}: column 'id' is NULL in row {column.is_null().index(True).as_py()}")
+    return Ids(checked_unique(ids_of_column(column, where)))
+
+
 def checked_unique(ids: pa.Array) -> pa.Array:
     """Returns the ids if none is there twice.
 

@@ -21,11 +21,10 @@ from colmatch.arrays.growing import Growing
 from colmatch.arrays.ranges import distinct, ranges_of
 from colmatch.errors import OptionError, SubscriptionError, shown
 from colmatch.events.reader import texts_of
-from colmatch.incoming import column_of, is_arrow, is_text, refusing, table_of, values_of
+from colmatch.incoming import columns_of, is_arrow, is_text, refusing, table_of, values_of
 from colmatch.kernels.layout import I32, I64, U8
-from colmatch.subscriptions.ids import Ids, checked_unique, ids_of_column, ids_of_values
+from colmatch.subscriptions.ids import Ids, ids_of_values, unique_ids
 
-NAME = "tags"  # of the column
 RECENT_LEAST = 4096  # pairs that are looked through rather than sorted among the others
 
 _NO_NUMBERS: I64 = frozen(np.empty(0, np.int64))
@@ -193,15 +192,12 @@ def tags_of_arrays(number: I64, tag: I32, offset: I32, data: U8) -> Tags:
     return Tags(number, tag, {name: i for i, name in enumerate(names.to_pylist())})
 
 
-def tags_of_table(table: pa.Table, where: str) -> GivenTags | None:
-    """Reads the column ``tags`` of a table of expressions. None where there is nothing in it.
+def tags_of_column(column: pa.Array | None, where: str) -> GivenTags | None:
+    """Reads the column ``tags`` of a table of expressions. None where it has no values.
 
     Raises SubscriptionError: it is not of lists of strings, or of strings.
     """
-    if NAME not in table.column_names:
-        return None
-    column = column_of(table, NAME, SubscriptionError, where)
-    return None if column.null_count == len(column) else GivenTags(None, _lists(column, where))
+    return None if column is None or column.null_count == len(column) else GivenTags(None, _lists(column, where))
 
 
 def given_tags(given: object) -> GivenTags:
@@ -214,11 +210,8 @@ def given_tags(given: object) -> GivenTags:
         return GivenTags(ids_of_values(list(given)), _of_mapping(given))
     if not is_arrow(given):
         raise SubscriptionError(f"{where}{shown(given)}: a mapping {{id: ['tag']}} or a table (id, tags) is needed")
-    table = table_of(given, SubscriptionError, where)
-    id, column = (column_of(table, name, SubscriptionError, where) for name in ("id", NAME))
-    if id.null_count:
-        raise SubscriptionError(f"{where}: column 'id' is NULL in row {id.is_null().index(True).as_py()}")
-    return GivenTags(Ids(checked_unique(ids_of_column(id, where))), _lists(column, where))
+    columns = columns_of(table_of(given, SubscriptionError, where), ("id", "tags"), (), SubscriptionError, where)
+    return GivenTags(unique_ids(columns["id"], where), _lists(columns["tags"], where))
 
 
 def _of_mapping(given: Mapping[Any, Any]) -> pa.LargeListArray:

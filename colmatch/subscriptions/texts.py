@@ -29,6 +29,8 @@ from colmatch.sql.compile import Compiler
 from colmatch.sql.literals import Reading
 from colmatch.sql.phrases import PhraseBook
 from colmatch.sql.split import ODD_ESCAPE, REGEX_WORDS
+from colmatch.subscriptions.given import ArrowTexts
+from colmatch.subscriptions.readers import Unread
 
 I64 = NDArray[np.int64]
 Arrays = TypeVar("Arrays", Cut, Made, assemble.Nodes)
@@ -103,18 +105,15 @@ class TextReader:
         self._ready = all(known)
         return self._ready
 
-    def read(
-        self, texts: pa.StringArray, first: int, lowering: Lowering
-    ) -> tuple[NDArray[np.int64], dict[int, ExpressionError]]:
+    def read(self, expressions: Sequence[Any], numbers: Sequence[int], lowering: Lowering, stop: bool) -> Unread:
         """Gives texts to the lowering, but for those that kernels are not sure of.
 
-        first : number of the subscription that the first text is of
-
-        Returns
-        -------
-        left : the places of those that are to be read one by one, ascending
-        errors : of others, by their places
+        See ``Reader.read``; the numbers are a range.
         """
+        first = numbers[0]
+        texts = _strings_of(expressions, first, first + len(numbers))
+        if texts is None:
+            return numbers, {}
         missing = texts.is_null().to_numpy(zero_copy_only=False)
         texts, left = self.compiler.parser.quotes.of_column(texts.fill_null("") if missing.any() else texts)
         offset, data = texts_of(texts)
@@ -130,7 +129,7 @@ class TextReader:
         self._add(data, found, made, first, lowering)
         errors = self._errors(texts, offset, found, is_cut & (found.unsure > 0))
         found.unsure[list(errors)] = 0
-        return np.flatnonzero(found.unsure), errors
+        return (first + np.flatnonzero(found.unsure)).tolist(), {first + text: error for text, error in errors.items()}
 
     def _errors(
         self, texts: pa.StringArray, offset: NDArray[np.int32], found: Cut, wanted: NDArray[np.bool_]
@@ -229,6 +228,18 @@ class TextReader:
                     values.append(_lists(data, found, some) if operand.many else _texts(data, found, some))
             slots = np.where(slot < 0, slot, slot + made.test_slot[rows][:, None])
             lowering.groups.of_columns(type, test, constant).add(base + made.test_leaf[rows], values, slots)
+
+
+def _strings_of(expressions: Sequence[Any], start: int, stop: int) -> pa.StringArray | None:
+    """Returns some expressions as strings; None where one is something else."""
+    given = expressions[start:stop] if not isinstance(expressions, ArrowTexts) else None
+    if given is not None and set(map(type, given)) != {str}:
+        return None
+    try:  # 2 GB of texts are too many for an array, and half a surrogate pair is no text
+        some = expressions.slice(start, stop) if given is None else pa.array(given, pa.string())  # type: ignore[attr-defined]
+    except (UnicodeEncodeError, pa.ArrowException):
+        return None
+    return some if isinstance(some, pa.StringArray) else None
 
 
 def _empty(kind: type[Arrays]) -> Arrays:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from colmatch.arrays.ranges import members, ranges_of
 from colmatch.errors import SchemaError, SubscriptionError, shown
-from colmatch.incoming import column_of, doubles_of, exact_doubles_of, plain, refusing
+from colmatch.incoming import doubles_of, exact_doubles_of, plain, refusing
 from colmatch.lowering.lower import Reject
 from colmatch.lowering.weights import WEIGHT_MOST, AttributeWeights, Name
 from colmatch.schema import Schema
@@ -26,7 +26,7 @@ MEANT = {
 }  # fmt: skip
 
 
-class GivenWeights(NamedTuple):
+class AttributeNumbers(NamedTuple):
     """What S subscriptions give to attributes: W weights."""
 
     size: I64  # (S) how many
@@ -35,14 +35,36 @@ class GivenWeights(NamedTuple):
     value: F64  # (W)
 
 
-def check_names(table: pa.Table, where: str) -> None:
+class GivenWeights(NamedTuple):
+    """Weights of a table of subscriptions; None for a column that is absent or has no values."""
+
+    attributes: AttributeNumbers | None = None
+    priority: F64 | None = None
+
+    def resolved(self, schema: Schema) -> tuple[AttributeWeights | None, F64 | None, Rejects]:
+        """Returns weights by attribute, priorities, and the subscriptions that have wrong ones."""
+        weights, priority, rejects = None, self.priority, Rejects()
+        if priority is not None:
+            wrong = ~fits(priority)
+            if wrong.any():
+                rejects = {
+                    sub: Reject(no_weight("the priority", priority[sub]), -1) for sub in np.flatnonzero(wrong).tolist()
+                }
+                priority = np.where(wrong, 0.0, priority)
+        if self.attributes is not None:
+            weights, others = _resolved(self.attributes, schema)
+            rejects |= others
+        return weights, priority, rejects
+
+
+def check_names(names: list[str], where: str) -> None:
     """Checks that a table of texts has no column that is almost called as these, or as tags are.
 
     Any other column is the caller's own.
 
     Raises SubscriptionError: it has one.
     """
-    for name in table.column_names:
+    for name in names:
         meant = MEANT.get(name.strip().lower(), name)
         if meant != name:
             raise SubscriptionError(
@@ -53,18 +75,22 @@ def check_names(table: pa.Table, where: str) -> None:
             )
 
 
-def given_weights(table: pa.Table, where: str) -> GivenWeights | None:
-    """Reads the column ``weights`` of a table, None where there is nothing in it.
+def weights_of_columns(weights: pa.Array | None, priority: pa.Array | None, where: str) -> GivenWeights:
+    """Reads the columns ``weights`` and ``priority`` of a table of subscriptions.
 
-    Raises SubscriptionError: it is no map from strings to numbers, and no struct of numbers, of
-    which NULL gives nothing.
+    Raises SubscriptionError: weights are no maps from strings to numbers, and no structs of
+    numbers; or priorities are no numbers, or have one that a double cannot tell from others.
     """
-    if "weights" not in table.column_names:
-        return None
-    column = column_of(table, "weights", SubscriptionError, where)
-    what = f"{where}: column 'weights'"
-    if column.null_count == len(column):
-        return None
+    found, numbers = None, None
+    if weights is not None and weights.null_count < len(weights):
+        found = _of_maps(weights, f"{where}: column 'weights'")
+    if priority is not None and priority.null_count < len(priority):
+        doubles = exact_doubles_of(priority, SubscriptionError, f"{where}: column 'priority'")
+        numbers = doubles.fill_null(0).to_numpy(zero_copy_only=False)
+    return GivenWeights(found, numbers)
+
+
+def _of_maps(column: pa.Array, what: str) -> AttributeNumbers | None:
     if pa.types.is_struct(column.type):
         return _of_struct(column, what)
     if not pa.types.is_map(column.type):
@@ -86,12 +112,12 @@ def given_weights(table: pa.Table, where: str) -> GivenWeights | None:
     if not (pa.types.is_string(keys.type.value_type) or pa.types.is_large_string(keys.type.value_type)):
         raise SubscriptionError(f"{what} is {column.type}: its keys must be strings")
     name = keys.indices.to_numpy().astype(np.int64)
-    return GivenWeights(
+    return AttributeNumbers(
         np.bincount(sub, minlength=len(count)), keys.dictionary.to_pylist(), name, _doubles(items, what)
     )
 
 
-def _of_struct(column: pa.StructArray, what: str) -> GivenWeights | None:
+def _of_struct(column: pa.StructArray, what: str) -> AttributeNumbers | None:
     names, parts = [field.name for field in column.type], column.flatten()
     there = [np.flatnonzero(part.is_valid().to_numpy(zero_copy_only=False)) for part in parts]
     if not any(map(len, there)):
@@ -99,34 +125,12 @@ def _of_struct(column: pa.StructArray, what: str) -> GivenWeights | None:
     value = [_doubles(part, f"{what}, field {name!r}")[at] for name, part, at in zip(names, parts, there, strict=True)]
     sub, name = np.concatenate(there), np.repeat(np.arange(len(names)), [len(at) for at in there])
     order = np.argsort(sub, kind="stable")
-    return GivenWeights(np.bincount(sub, minlength=len(column)), names, name[order], np.concatenate(value)[order])
-
-
-def given_priority(table: pa.Table, where: str) -> F64 | None:
-    """Reads the column ``priority`` of a table; None where it has no values.
-
-    Raises SubscriptionError: it has no numbers, or has one that a double cannot tell from others.
-    """
-    if "priority" not in table.column_names:
-        return None
-    column = column_of(table, "priority", SubscriptionError, where)
-    if column.null_count == len(column):
-        return None
-    doubles = exact_doubles_of(column, SubscriptionError, f"{where}: column 'priority'")
-    priority: F64 = doubles.fill_null(0).to_numpy(zero_copy_only=False)
-    return priority
+    return AttributeNumbers(np.bincount(sub, minlength=len(column)), names, name[order], np.concatenate(value)[order])
 
 
 def _doubles(column: pa.Array, what: str) -> F64:
     doubles: F64 = doubles_of(column, SubscriptionError, what).fill_null(0).to_numpy(zero_copy_only=False)
     return doubles
-
-
-def checked_priority(priority: F64) -> tuple[F64, Rejects]:
-    """Returns priorities that are numbers, and what is wrong with the others."""
-    wrong = ~fits(priority)
-    said = {sub: Reject(no_weight("the priority", priority[sub]), -1) for sub in np.flatnonzero(wrong).tolist()}
-    return (np.where(wrong, 0.0, priority) if said else priority), said
 
 
 def fits(values: F64) -> NDArray[np.bool_]:
@@ -138,7 +142,7 @@ def no_weight(what: str, value: float) -> str:
     return f"{what} is {value}: a number from -1e100 to 1e100 is needed"
 
 
-def resolved(given: GivenWeights, schema: Schema) -> tuple[AttributeWeights, Rejects]:
+def _resolved(given: AttributeNumbers, schema: Schema) -> tuple[AttributeWeights, Rejects]:
     """Returns the weights by what their names stand for, and what is wrong with some."""
     names: dict[Name, int] = {}
     place = np.full(len(given.names), -1)

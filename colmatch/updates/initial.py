@@ -16,7 +16,8 @@ from colmatch.indexing.settings import Settings
 from colmatch.language import Language
 from colmatch.options import Options, options_of
 from colmatch.schema import Attributes, Schema
-from colmatch.subscriptions.intake import Errors, NewSubscriptions, SubscriptionReader, read
+from colmatch.subscriptions.given import read
+from colmatch.subscriptions.intake import Errors, NewSubscriptions, SubscriptionReader
 from colmatch.updates.deleted import Deleted
 from colmatch.updates.literals import labelled
 from colmatch.updates.segments import indexed

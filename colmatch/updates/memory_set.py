@@ -37,8 +37,9 @@ from colmatch.indexing.settings import Settings
 from colmatch.kernels.layout import U8, Codes, Literals
 from colmatch.predicates.columns import attributes_of
 from colmatch.schema import Attributes
+from colmatch.subscriptions.given import read
 from colmatch.subscriptions.ids import listed, wanted_ids
-from colmatch.subscriptions.intake import Errors, NewSubscriptions, SubscriptionReader, read
+from colmatch.subscriptions.intake import Errors, NewSubscriptions, SubscriptionReader
 from colmatch.subscriptions.rejected import following, following_all
 from colmatch.subscriptions.tags import NO_TAGS
 from colmatch.updates import literals, policy, records, vacuum

@@ -17,7 +17,6 @@ import pytest
 from shell import EVENTS, SCHEMA, SUBS, an_index, fails, invoke, run, subscriptions, write
 
 import colmatch as cm
-from colmatch import progress
 
 
 @pytest.fixture(autouse=True)
@@ -116,19 +115,6 @@ def test_a_matcher_is_built_with_a_bar(capsys: pytest.CaptureFixture[str]) -> No
     assert capsys.readouterr().err == ""
     with pytest.raises(cm.OptionError, match="progress=1"):
         cm.Matcher.build(SUBS, SCHEMA, progress=1)  # type: ignore[arg-type]
-
-
-def test_what_a_bar_counts_comes_through() -> None:
-    class Counts(list[int]):
-        def update(self, n: int) -> None:
-            self.append(n)
-
-        def set_description(self, text: str) -> None: ...
-
-    for size in (0, 1, progress.PART, 2 * progress.PART + 1):
-        told = Counts()
-        assert list(progress.counted(range(size), told)) == list(range(size))
-        assert sum(told) == size and len(told) == -(-size // progress.PART)
 
 
 @pytest.mark.parametrize("by_kernels", [False, True])

@@ -21,6 +21,7 @@ from colmatch.indexing.settings import Budget
 from colmatch.kernels.layout import ATTR_MASK
 from colmatch.schema import Attributes
 from colmatch.subscriptions import intake
+from colmatch.subscriptions.given import ArrowTexts
 from colmatch.subscriptions.texts import TextReader
 
 NO_JIT = bool(config.DISABLE_JIT)
@@ -40,10 +41,10 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> Counted:
     """Has kernels read all that they can, and counts."""
     found, read = Counted([], [], []), TextReader.read
 
-    def counting(self: TextReader, texts: pa.StringArray, *others: Any) -> Any:
-        left, errors = read(self, texts, *others)
-        found.given.append(len(texts))
-        found.left.extend(left.tolist())
+    def counting(self: TextReader, texts: Any, numbers: Sequence[int], *others: Any) -> Any:
+        left, errors = read(self, texts, numbers, *others)
+        found.given.append(len(numbers))
+        found.left.extend(left)
         found.errors.extend(errors)
         return left, errors
 
@@ -350,7 +351,7 @@ def test_until_kernels_are_ready(counted: Counted, monkeypatch: pytest.MonkeyPat
     """Some texts are read one by one first, and the others by kernels once these are there."""
     answers = iter([False, False, True, True, True])
     monkeypatch.setattr(TextReader, "is_ready", lambda self: next(answers))
-    monkeypatch.setattr(intake, "MEANWHILE", 3)
+    monkeypatch.setattr(intake, "SINGLE_PIECE", 3)
     monkeypatch.setattr(intake, "PIECE", 8)
     check_same([f"a = {i % 7} OR name = 'ab' AND b = {i}" for i in range(30)], SCHEMA, EVENTS)
     assert counted.given == [8, 8, 8]
@@ -368,13 +369,13 @@ def test_kernels_are_not_compiled_for_it(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_too_much_for_an_array(counted: Counted, monkeypatch: pytest.MonkeyPatch) -> None:
     """Arrow's strings end at 2 GB."""
 
-    def slice(self: intake.ArrowTexts, start: int, stop: int) -> pa.StringArray:
+    def slice(self: ArrowTexts, start: int, stop: int) -> pa.StringArray:
         raise pa.lib.ArrowCapacityError("array cannot contain more than 2147483646 bytes")
 
-    monkeypatch.setattr(intake.ArrowTexts, "slice", slice)
+    monkeypatch.setattr(ArrowTexts, "slice", slice)
     table = pa.table({"id": range(50), "expression": [f"a = {i}" for i in range(50)]})
     assert cm.Matcher.build(table, SCHEMA, "scan").match_lists(EVENTS).to_pylist()[0] == [5]
-    assert counted.given == []
+    assert counted.left == list(range(50))
 
 
 def test_phrases_are_forgotten_with_forms(counted: Counted, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,133 @@
+"""Subscriptions as callers hand them over: mappings, pairs, Arrow tables, predicate tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+from colmatch.arguments import is_listed
+from colmatch.errors import OptionError, SubscriptionError, shown
+from colmatch.incoming import columns_of, table_of
+from colmatch.language import SQL, Language
+from colmatch.subscriptions.constants import constants_of_column, with_constants
+from colmatch.subscriptions.ids import Ids, ids_of_values, unique_ids
+from colmatch.subscriptions.table import PredicateTable
+from colmatch.subscriptions.tags import GivenTags, given_tags, tags_of_column
+from colmatch.subscriptions.weights import GivenWeights, check_names, weights_of_columns
+
+PART = 1024  # texts of a column that become Python strings together
+
+
+class ArrowTexts(Sequence[Any]):
+    """A column of texts, of which a piece at a time is made of Python's strings."""
+
+    def __init__(self, texts: pa.Array) -> None:
+        self._texts = texts
+
+    def __len__(self) -> int:
+        return len(self._texts)
+
+    def __getitem__(self, which: Any) -> Any:
+        found = self._texts[which]
+        return found.to_pylist() if isinstance(which, slice) else found.as_py()
+
+    def slice(self, start: int, stop: int) -> pa.StringArray:
+        """Returns some of them as strings."""
+        found = self._texts.slice(start, stop - start)
+        if pa.types.is_dictionary(found.type):
+            found = found.dictionary_decode()
+        return found.cast(pa.string())
+
+    def __iter__(self) -> Iterator[Any]:
+        for start in range(0, len(self), PART):
+            yield from self[start : start + PART]
+
+
+class GivenSubscriptions(NamedTuple):
+    """Subscriptions that were read: as many texts or builder expressions as ids."""
+
+    ids: Ids
+    expressions: Sequence[Any]
+    weights: GivenWeights = GivenWeights()
+    tags: GivenTags | None = None
+
+    def with_tags(self, tags: GivenTags) -> GivenSubscriptions:
+        """Returns these subscriptions with tags."""
+        return self._replace(tags=tags)
+
+
+def read(
+    subscriptions: Any, language: Language = SQL, constants: Any = None, tags: Any = None
+) -> PredicateTable | GivenSubscriptions:
+    """Reads what the caller hands over, which may take time, or call the matcher again.
+
+    constants : by id, for a language that has some
+    tags : by id
+
+    Raises SubscriptionError: it cannot be read, or an id is none, or there twice; or tags are given
+    twice.
+    """
+    given = _read(subscriptions, language)
+    if tags is not None:
+        if given.tags is not None:
+            raise SubscriptionError(
+                "tags= is given, and the subscriptions have tags of their own: one of both is needed"
+            )
+        given = given.with_tags(given_tags(tags))
+    if constants is None:
+        return given
+    if isinstance(given, PredicateTable):
+        raise OptionError("constants= goes with expressions, not with a PredicateTable")
+    return given._replace(expressions=with_constants(given.ids, given.expressions, constants, language))
+
+
+def _read(subscriptions: Any, language: Language) -> PredicateTable | GivenSubscriptions:
+    if isinstance(subscriptions, (PredicateTable, GivenSubscriptions)):
+        return subscriptions
+    is_list = type(subscriptions) is list  # as usual, and quicker
+    package = type(subscriptions).__module__.partition(".")[0]
+    if not is_list and isinstance(subscriptions, Mapping):
+        ids, expressions = list(subscriptions), list(subscriptions.values())
+    elif package == "pandas" and hasattr(subscriptions, "to_list"):  # a Series, whose index Arrow has not
+        ids, expressions = subscriptions.index.to_list(), subscriptions.to_list()
+    elif not is_list and (hasattr(subscriptions, "__arrow_c_stream__") or hasattr(subscriptions, "__arrow_c_array__")):
+        return _read_table(subscriptions, language)
+    elif package == "polars" and hasattr(subscriptions, "collect"):  # a LazyFrame
+        return _read_table(subscriptions.collect(), language)
+    elif package == "pyarrow" and hasattr(subscriptions, "to_table"):  # a dataset
+        return _read_table(subscriptions.to_table(), language)
+    elif is_list or is_listed(subscriptions):
+        ids, expressions = [], []
+        for i, pair in enumerate(subscriptions):
+            if not isinstance(pair, (tuple, list)) or len(pair) != 2:
+                table = "; pyarrow.Table.from_pylist makes a table" if isinstance(pair, Mapping) else ""
+                said = f"subscription number {i} is {shown(pair)}: a pair (id, expression) is needed{table}"
+                raise SubscriptionError(said)
+            ids.append(pair[0])
+            expressions.append(pair[1])
+    else:
+        raise SubscriptionError(
+            f"subscriptions cannot be read from {type(subscriptions).__name__}: a dict {{id: text}}, pairs (id, text), an Arrow "
+            "table with the columns id and expression, or a PredicateTable is needed"
+        )
+    return GivenSubscriptions(ids_of_values(ids), expressions)
+
+
+def _read_table(source: Any, language: Language) -> GivenSubscriptions:
+    where = "the table of subscriptions"
+    table = table_of(source, SubscriptionError, where)
+    optional = ("weights", "priority", "tags", *(["constants"] if language.is_betree else []))
+    columns = columns_of(table, ("id", "expression"), optional, SubscriptionError, where)
+    check_names(table.column_names, where)
+    texts = columns["expression"]
+    given = texts.type.value_type if pa.types.is_dictionary(texts.type) else texts.type
+    if not (pa.types.is_string(given) or pa.types.is_large_string(given)):
+        raise SubscriptionError(f"{where}: column 'expression' is {texts.type}, a string is needed")
+    ids = unique_ids(columns["id"], where)
+    expressions: Sequence[Any] = ArrowTexts(texts)
+    if "constants" in columns:
+        expressions = with_constants(ids, expressions, constants_of_column(columns["constants"], ids), language)
+    weights = weights_of_columns(columns.get("weights"), columns.get("priority"), where)
+    return GivenSubscriptions(ids, expressions, weights, tags_of_column(columns.get("tags"), where))

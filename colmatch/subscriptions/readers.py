@@ -1,0 +1,94 @@
+"""Readers of expressions, which are tried in order: each reads what it can, and leaves the rest.
+
+The reader of a few expressions and the reader of single ones are here. The third one reads columns
+of texts by kernels (``texts.py``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+from colmatch.errors import ExpressionError
+from colmatch.lowering.few import FewExpressions
+from colmatch.lowering.forms import Form
+from colmatch.lowering.lower import Lowering
+
+if TYPE_CHECKING:
+    from colmatch.betree.compile import BetreeCompiler
+    from colmatch.sql.compile import Compiler
+
+Unread = tuple[Sequence[int], dict[int, ExpressionError]]
+
+
+class Reader(Protocol):
+    """Reads expressions, and gives them to a lowering."""
+
+    def read(self, expressions: Sequence[Any], numbers: Sequence[int], lowering: Lowering, stop: bool) -> Unread:
+        """Reads the expressions of ascending numbers.
+
+        stop : whether to stop at the first error
+
+        Returns the numbers that are left to the next reader, and errors by number.
+        """
+
+
+class SingleReader:
+    """Reads expressions one by one, all that there are.
+
+    Attributes
+    ----------
+    forms : ids of the forms that it has met
+    """
+
+    def __init__(self, compiler: Compiler | BetreeCompiler) -> None:
+        self.compiler = compiler
+        self.forms: set[int] = set()
+
+    def read(self, expressions: Sequence[Any], numbers: Sequence[int], lowering: Lowering, stop: bool) -> Unread:
+        """See ``Reader.read``. Nothing is left."""
+        forms: dict[int, tuple[Form, list[int], list[Any]]] = {}
+        errors: dict[int, ExpressionError] = {}
+        texts = expressions[numbers[0] : numbers[-1] + 1] if isinstance(numbers, range) else None
+        for sub, expression in zip(numbers, texts or map(expressions.__getitem__, numbers), strict=True):
+            try:
+                form, literals = self.compiler.form(expression)
+            except ExpressionError as error:
+                # without what it was found in: frames hold tokens and trees
+                errors[sub] = ExpressionError(error.message, line=error.line, column=error.column)
+                if stop:
+                    return (), errors
+                continue
+            known = forms.get(id(form))  # a form is held here, so that its id stays its own
+            if known is None:
+                known = forms[id(form)] = (form, [], [])
+            known[1].append(sub)
+            known[2].append(literals)
+        self.forms.update(forms)
+        for form, subs, literals in forms.values():
+            lowering.add(form, subs, literals)
+        return (), errors
+
+
+class FewReader:
+    """Reads a few expressions together, if none has weights or an error."""
+
+    def __init__(self, single: SingleReader, few: FewExpressions) -> None:
+        self._single = single
+        self._few = few
+
+    def read(self, expressions: Sequence[Any], numbers: Sequence[int], lowering: Lowering, stop: bool) -> Unread:
+        """See ``Reader.read``. Either none is left, or all are."""
+        if lowering.rejected:
+            return numbers, {}
+        try:
+            forms = [self._single.compiler.form(expressions[number]) for number in numbers]
+        except ExpressionError:  # the reader of single ones finds all errors
+            return numbers, {}
+        self._single.forms.update([id(form) for form, _ in forms])
+        lowered = self._few.lower(forms)
+        if lowered is None:
+            return numbers, {}
+        lowering.session.literal = self._few.session.literal
+        lowering.take(lowered)
+        return (), {}
