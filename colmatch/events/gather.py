@@ -28,13 +28,14 @@ SEEN_MOST = 8  # schemas whose columns are known, in this process
 class Source(NamedTuple):
     """Events that were looked at: what they are is known before the first batch comes.
 
+    schema : of the rows, for those who keep some columns, given their names
     batches : those that there are, of one schema
     is_whole : all of them are there already
-    read : of what is read from files, or computed, when its columns are chosen: names of columns,
-        None for all -> batches. It has no ``batches`` then
+    read : of what is read from files, computed or converted when its columns are chosen: names of
+        columns, None for all -> batches. It has no ``batches`` then
     """
 
-    schema: pa.Schema
+    schema: Callable[[list[str]], pa.Schema]
     batches: Iterable[pa.RecordBatch]
     is_whole: bool
     read: Callable[[list[str] | None], Iterable[pa.RecordBatch]] | None = None
@@ -71,15 +72,15 @@ def seen_batches(
     see : what there is to be seen
     needed : the columns that are needed by one who has seen it, as for ``batches``
     """
-    if is_frame(events):
-        return _of_frame(events, rows, see(), needed)
     source = events if isinstance(events, Source) else source_of(events)
     if source.read is not None:
-        return _scanned(source, rows, see(), needed)
+        # All have seen the same, as the rows of a table have: columns are chosen once.
+        seen = see()
+        return _gather(source.read(needed(seen)), rows, lambda: seen, needed)
     return _gather(source.batches, rows, cache(see) if source.is_whole else see, needed)
 
 
-def is_frame(events: object) -> bool:
+def _is_frame(events: object) -> bool:
     """Says whether events are a data frame that may have columns of types that Arrow has not."""
     kind = type(events)
     return (
@@ -89,7 +90,7 @@ def is_frame(events: object) -> bool:
     )
 
 
-def narrowed(frame: Any, columns: list[str] | None) -> Any:
+def _narrowed(frame: Any, columns: list[str] | None) -> Any:
     """Returns a data frame with the needed columns alone, since Arrow may have no type for others.
 
     All stay where one that is needed is not there, so that an error can name them. Levels of an
@@ -108,10 +109,14 @@ def narrowed(frame: Any, columns: list[str] | None) -> Any:
         return pa.Table.from_pandas(frame.iloc[:, kept], preserve_index=not wanted.isdisjoint(levels))
 
 
-def _of_frame(
-    frame: object, rows: int, seen: Seen, needed: Callable[[Seen], list[str] | None]
-) -> Iterator[tuple[pa.RecordBatch, Seen]]:
-    return _gather(_checked(source_of(narrowed(frame, needed(seen))).batches), rows, lambda: seen, needed)
+def _of_frame(frame: object) -> Source:
+    """Returns a data frame, of which only the needed columns are converted."""
+    return Source(
+        lambda columns: _of_arrow(_narrowed(frame, columns))[0],
+        (),
+        True,
+        lambda columns: _checked(_of_arrow(_narrowed(frame, columns))[1]),
+    )
 
 
 def check_layout(data: pa.RecordBatch | pa.Array | pa.ChunkedArray) -> None:
@@ -133,18 +138,10 @@ def _checked(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         yield batch
 
 
-def _scanned(
-    source: Source, rows: int, seen: Seen, needed: Callable[[Seen], list[str] | None]
-) -> Iterator[tuple[pa.RecordBatch, Seen]]:
-    """Yields batches of which only the needed columns are read.
-
-    All have seen the same, as the rows of a table have: columns are chosen once.
-    """
-    assert source.read is not None
-    columns, names = needed(seen), source.schema.names
-    kept = None if columns is None else _kept(source.schema, columns)
-    wanted = None if kept is None else [names[i] for i in kept] or names[:1]
-    yield from _gather(source.read(wanted), rows, lambda: seen, needed)
+def _chosen(schema: pa.Schema, columns: list[str] | None) -> list[str] | None:
+    """Returns the columns to read, one at least; None for all."""
+    kept = None if columns is None else _kept(schema, columns)
+    return None if kept is None else [schema.names[i] for i in kept] or schema.names[:1]
 
 
 def _of_dataset(dataset: Any) -> Source:
@@ -152,9 +149,9 @@ def _of_dataset(dataset: Any) -> Source:
 
     def read(columns: list[str] | None) -> pa.RecordBatchReader:
         with refusing(EventError, "the dataset cannot be read"):
-            return dataset.scanner(columns=columns).to_reader()
+            return dataset.scanner(columns=_chosen(dataset.schema, columns)).to_reader()
 
-    return Source(dataset.schema, (), True, read)
+    return Source(lambda _: dataset.schema, (), True, read)
 
 
 def _of_lazy_frame(frame: Any) -> Source:
@@ -165,11 +162,12 @@ def _of_lazy_frame(frame: Any) -> Source:
         )
 
     def read(columns: list[str] | None) -> Iterator[pa.RecordBatch]:
-        chosen = frame if columns is None else frame.select(columns)
-        for part in chosen.collect_batches():
+        chosen = _chosen(schema, columns)
+        for part in (frame if chosen is None else frame.select(chosen)).collect_batches():
             yield from _checked(pa.RecordBatchReader.from_stream(part))
 
-    return Source(schema_of(frame), (), True, read)
+    schema = schema_of(frame)
+    return Source(lambda _: schema, (), True, read)
 
 
 def source_of(events: object) -> Source:
@@ -178,35 +176,45 @@ def source_of(events: object) -> Source:
     Raises EventError: they are something else.
     """
     if isinstance(events, pa.RecordBatch):
-        return Source(events.schema, (events,), False)  # a single one sees one object anyway
-    if isinstance(events, pa.RecordBatchReader):
-        return Source(events.schema, events, False)  # exported, its errors would lose their type
-    if isinstance(events, pa.Table):
-        return Source(events.schema, events.to_reader(), True)
+        return Source(lambda _: events.schema, (events,), False)  # a single one sees one object anyway
+    if _is_frame(events):
+        return _of_frame(events)
     dataset = sys.modules.get("pyarrow.dataset")  # who has one has imported this
     if dataset is not None and isinstance(events, dataset.Dataset):
         return _of_dataset(events)
-    if dataset is not None and isinstance(events, dataset.Scanner):
-        scanned = events.to_reader()
-        return Source(scanned.schema, scanned, True)
     polars = sys.modules.get("polars")
     if polars is not None and isinstance(events, polars.LazyFrame):
         return _of_lazy_frame(events)
+    if dataset is not None and isinstance(events, dataset.Scanner):
+        scanned = events.to_reader()
+        return Source(lambda _: scanned.schema, scanned, True)
+    schema, found, is_whole = _of_arrow(events)
+    return Source(lambda _: schema, found, is_whole)
+
+
+def _of_arrow(events: Any) -> tuple[pa.Schema, Iterable[pa.RecordBatch], bool]:
+    """Returns schema and batches of Arrow data, and whether all of them are there already.
+
+    Raises EventError: they are something else.
+    """
+    if isinstance(events, pa.RecordBatchReader):
+        return events.schema, events, False  # exported, its errors would lose their type
+    if isinstance(events, pa.Table):
+        return events.schema, events.to_reader(), True
     if isinstance(events, pa.ChunkedArray) and pa.types.is_struct(events.type):
         # unlike the stream, takes NULL structs
-        rows = map(pa.RecordBatch.from_struct_array, events.iterchunks())
-        return Source(pa.schema(list(events.type)), rows, True)
+        return pa.schema(list(events.type)), map(pa.RecordBatch.from_struct_array, events.iterchunks()), True
     with refusing(
         EventError,
         f"events are rows of named columns, which cannot be read from this {type(events).__name__}: put it into a table",
     ):
         if hasattr(events, "__arrow_c_stream__"):
             reader = pa.RecordBatchReader.from_stream(events)
-            return Source(reader.schema, reader, hasattr(events, "__len__"))  # a data frame has a length
+            return reader.schema, reader, hasattr(events, "__len__")  # a data frame has a length
         if hasattr(events, "__arrow_c_array__"):
             array = pa.array(events)
             if pa.types.is_struct(array.type):
-                return Source(pa.schema(list(array.type)), (pa.RecordBatch.from_struct_array(array),), True)
+                return pa.schema(list(array.type)), (pa.RecordBatch.from_struct_array(array),), True
             raise EventError(f"events are rows of named columns, this is an array of {array.type}: put it into a table")
     raise EventError(f"events cannot be read from {type(events).__name__}: {_instead(events)}")
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from colmatch.errors import near
 from colmatch.events.clock import clock_of
-from colmatch.events.gather import is_frame, narrowed, seen_batches, source_of
+from colmatch.events.gather import seen_batches, source_of
 from colmatch.events.range_reader import Ranges, columns_of
 from colmatch.events.required import Required
 from colmatch.kernels import layout
@@ -144,12 +144,10 @@ class Workers:
         """
         if keep is None:
             return events, request, schema
-        is_framed, clock = is_frame(events), request.now
-        source = source_of(narrowed(events, kept_names(keep)) if is_framed else events)
+        source, clock = source_of(events), request.now  # a reader is looked at once
         given = () if clock is None else clock.names(self._set.now.attributes)
-        fields = kept_fields(keep, source.schema, schema.names, given)
-        seen = events if is_framed else source  # a reader is looked at once
-        return seen, request._replace(keep=tuple(fields)), pa.schema([*schema, *fields])
+        fields = kept_fields(keep, source.schema(kept_names(keep)), schema.names, given)
+        return source, request._replace(keep=tuple(fields)), pa.schema([*schema, *fields])
 
     def pairs(self, events: Any, request: MatchRequest, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         """Yields the pairs of event and subscription, as ``Matcher.match_batches`` does."""

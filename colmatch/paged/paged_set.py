@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from colmatch.arrays.frozen import freeze
-from colmatch.errors import OptionError, SubscriptionError, shown
+from colmatch.errors import OptionError
 from colmatch.events.sample import kept_events
 from colmatch.indexing.pbtree import PbtreeSettings
 from colmatch.indexing.registry import FEWEST
@@ -31,7 +31,7 @@ from colmatch.paged.replace_lock import taking_place
 from colmatch.schema import Attributes
 from colmatch.store.replacing import replacing
 from colmatch.subscriptions.given import read
-from colmatch.subscriptions.ids import listed, wanted_ids
+from colmatch.subscriptions.ids import check_known, check_new, check_type, listed, wanted_ids
 from colmatch.subscriptions.intake import Errors, NewSubscriptions, SubscriptionReader
 from colmatch.subscriptions.rejected import following
 from colmatch.subscriptions.tags import NO_TAGS, Tags
@@ -97,15 +97,11 @@ class PagedSet(PagedReader):
         with self._updating():
             source = self._source_of()
             new = source.take_in(given, errors)
-            type = self.id_type
-            if len(new.ids) and new.ids.type != type and self.store.root(root_page.SUBSCRIPTIONS):
-                raise SubscriptionError(f"the ids of this matcher are {type}, those given are {new.ids.type}")
+            if len(new.ids) and self.store.root(root_page.SUBSCRIPTIONS):
+                check_type(self.id_type, new.ids.type)
             old = self.places(new.ids)
-            if (old >= 0).any() and not replace:
-                known = new.ids[int((old >= 0).argmax())]
-                raise SubscriptionError(
-                    f"subscription {shown(known)} is there already: nothing was inserted; replace() exchanges it"
-                )
+            if not replace:
+                check_new(new.ids, old)
             if not len(new.ids) and not new.rejected:
                 raise _Nothing
             if (old >= 0).any():
@@ -119,10 +115,7 @@ class PagedSet(PagedReader):
         with self._updating():
             wanted = wanted_ids(values, self.id_type)
             old = self.places(wanted)
-            if (old < 0).any():
-                raise SubscriptionError(
-                    f"there is no subscription {shown(wanted[int(old.argmin())])}: nothing was deleted"
-                )
+            check_known(wanted, old)
             if not len(old):
                 raise _Nothing
             self._remove(np.unique(old))

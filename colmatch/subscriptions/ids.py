@@ -144,8 +144,8 @@ def ids_among(given: Any, type: pa.DataType | None) -> Ids:
     if column.null_count:
         raise SubscriptionError(f"ids: number {int(np.argmax(np.asarray(column.is_null())))} is NULL")
     column = ids_of_column(plain(column), "ids")
-    if type is not None and column.type != type:
-        raise SubscriptionError(f"the ids of this matcher are {type}, those given are {column.type}")
+    if type is not None:
+        check_type(type, column.type)
     return Ids(column)
 
 
@@ -163,6 +163,27 @@ def can_be_id(id: object, type: pa.DataType) -> TypeGuard[int | str]:
     if pa.types.is_string(type):
         return isinstance(id, str) and is_text(id)
     return isinstance(id, int) and not isinstance(id, bool) and KEY_MIN <= id <= KEY_MAX
+
+
+def check_type(known: pa.DataType, given: pa.DataType) -> None:
+    """Raises SubscriptionError where ids have another type than those of a matcher."""
+    if known != given:
+        raise SubscriptionError(f"the ids of this matcher are {known}, those given are {given}")
+
+
+def check_new(ids: Ids, place: NDArray[np.int64]) -> None:
+    """Raises SubscriptionError where an id to be inserted has a place in the matcher already."""
+    if len(place) and (place >= 0).any():
+        raise SubscriptionError(
+            f"subscription {shown(ids[int((place >= 0).argmax())])} is there already: nothing was inserted; replace() "
+            "exchanges it"
+        )
+
+
+def check_known(ids: Ids, place: NDArray[np.int64]) -> None:
+    """Raises SubscriptionError where an id to be deleted has no place in the matcher: -1."""
+    if len(place) and (place < 0).any():
+        raise SubscriptionError(f"there is no subscription {shown(ids[int(place.argmin())])}: nothing was deleted")
 
 
 def ids_to_arrays(ids: Ids) -> dict[str, NDArray[Any]]:

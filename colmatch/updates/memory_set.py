@@ -29,7 +29,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from colmatch.errors import ColmatchError, OptionError, SubscriptionError, shown
+from colmatch.errors import ColmatchError, OptionError
 from colmatch.events.observed import Observed
 from colmatch.events.sample import kept_events
 from colmatch.indexing.registry import FEWEST
@@ -38,7 +38,7 @@ from colmatch.kernels.layout import U8, Codes, Literals
 from colmatch.predicates.columns import attributes_of
 from colmatch.schema import Attributes
 from colmatch.subscriptions.given import read
-from colmatch.subscriptions.ids import listed, wanted_ids
+from colmatch.subscriptions.ids import check_known, check_new, check_type, listed, wanted_ids
 from colmatch.subscriptions.intake import Errors, NewSubscriptions, SubscriptionReader
 from colmatch.subscriptions.rejected import following, following_all
 from colmatch.subscriptions.tags import NO_TAGS
@@ -156,10 +156,7 @@ class MemorySet:
                 before = self._of_type(before, new.ids.type)
             old, there = before.numbers_of(new.ids)
             if there and not replace:
-                known = new.ids[int((old >= 0).argmax())]
-                raise SubscriptionError(
-                    f"subscription {shown(known)} is there already: nothing was inserted; replace() exchanges it"
-                )
+                check_new(new.ids, old)
             after = before
             if len(new.ids):
                 after = self._with_new(
@@ -183,9 +180,7 @@ class MemorySet:
             wanted = wanted_ids(values, before.ids.type)
             old, there = before.numbers_of(wanted)
             if there < len(old):
-                raise SubscriptionError(
-                    f"there is no subscription {shown(wanted[int(old.argmin())])}: nothing was deleted"
-                )
+                check_known(wanted, old)
             if len(old):
                 after = self._without(before, old if len(old) == 1 else np.unique(old))
                 rejected = following(before.rejected, wanted, ())
@@ -272,7 +267,7 @@ class MemorySet:
         if known.type is type or known.type == type or not len(known):
             return before
         if len(before):
-            raise SubscriptionError(f"the ids of this matcher are {known.type}, those given are {type}")
+            check_type(known.type, type)
         nothing = combine((), (), np.empty(0, bool))
         segment, reason = indexed(self.requested, nothing, nothing.codes, None, 0, 0)
         return before.changed(
