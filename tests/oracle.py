@@ -140,6 +140,8 @@ def value(e: Expr, row: Row) -> Any:
         return PATTERNS[op](x, y)
     if isinstance(y, float) and isinstance(x, int | Decimal):
         x = float(x)
+    if isinstance(x, float) and isinstance(y, int | Decimal):
+        y = float(y)
     x, y = (fit(x, y), y) if args[0][0] == "lit" else (x, fit(y, x))
     return COMPARISONS["=" if op == "<=>" else op](rank(x), rank(y))
 

@@ -28,6 +28,8 @@ BOUNDS = os.environ.get("NUMBA_BOUNDSCHECK") == "1"
 jit = pytest.mark.skipif(NO_JIT, reason="nothing is compiled")
 cold = pytest.mark.skipif(NO_JIT or BOUNDS, reason="compiles much, in processes that have no such settings")
 
+BENCHMARKS = Path(__file__).parents[1] / "asv_benchmarks"  # has the workloads
+
 WARM = """
     import json, sys
     import colmatch as cm
@@ -135,7 +137,7 @@ OWN = """
 
 def started(program: str, folder: Path, *arguments: str) -> subprocess.Popen[str]:
     command = [sys.executable, "-c", textwrap.dedent(program), *arguments]
-    environment = plain_environment(COLMATCH_CACHE_DIR=str(folder))
+    environment = plain_environment(COLMATCH_CACHE_DIR=str(folder), PYTHONPATH=str(BENCHMARKS))
     return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
