@@ -17,11 +17,16 @@ from numba import types
 
 KNOWN = "0.68"  # the minor version of numba; pyproject.toml asks for it or a later one
 IS_KNOWN = numba.__version__.startswith(f"{KNOWN}.")
+LOCKS: tuple[Any, ...] = ()  # that a thread holds while it compiles, in the order in which numba takes them
 
 if IS_KNOWN:
+    from llvmlite.binding.ffi import lib as llvm
     from numba import _dynfunc
+    from numba.core.compiler_lock import global_compiler_lock as global_compiler_lock
     from numba.core.registry import cpu_target as cpu_target
     from numba.core.serialize import dumps as dumps
+
+    LOCKS = global_compiler_lock._lock, llvm._lock._lock
 
 WHY = (
     f"numba {numba.__version__} is not a version that this colmatch keeps compiled kernels of: "
@@ -87,7 +92,7 @@ def code_of(compiled: Any) -> Code:
 
 
 def linked(code: Code) -> Linked:
-    """Links code, by a thread that holds ``_compiling.lock``."""
+    """Links code, by a thread that holds numba's compiler lock."""
     library = cpu_target.target_context.codegen().create_library(code.library)
     library.enable_object_caching()
     library._set_compiled_object(code.object)

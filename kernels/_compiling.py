@@ -40,8 +40,6 @@ MEANWHILE = (
 )
 
 _log = logging.getLogger("colmatch")
-lock = threading.RLock()  # held while a kernel is compiled or loaded, so that no process is forked then
-_forks.wait_for(lock)
 _thread = threading.local()
 
 

@@ -12,18 +12,19 @@ is told that it is in a child, and repairs what another thread may have left hal
 thread that forks waits until no other thread
 
 - imports a module of ``IMPORTED``,
-- compiles or loads a kernel (``_compiling.py`` hands its lock to ``wait_for``),
+- compiles or loads a kernel, or is inside LLVM (``_jit.py`` hands these locks to ``wait_for``),
 - is between two steps that belong together (``whole``), which takes some microseconds.
 
 An import may still begin between the last look and the fork. The child forgets it, and imports the
 module itself.
 
 A fork waits for one kernel at most: seconds where it is compiled, milliseconds where it is loaded.
-Other threads release the lock after each kernel, and do not take it again while a fork waits
-(``give_way``). The kernels of other packages have numba's own lock, for which no fork waits.
+Other threads release numba's lock after each kernel, and do not take it again while a fork waits
+(``give_way``).
 
-The thread that forks holds no lock while it waits for an import, which may compile something, or
-for what is ``whole``. It may hold a lock of its caller's, such as
+Order of locks: the thread that forks takes them as a thread that compiles does, numba's before
+LLVM's. It holds none of them while it waits for an import, since imports need numba's lock, or for
+what is ``whole``. It may hold a lock of its caller's, such as
 that of a log handler, for which the compiling thread waits. For that case the wait ends after
 ``WAIT_MOST``. The child can then run the kernels that are compiled, and any other is an error
 (``is_torn``). A thread that forks while it holds such a lock itself goes on at once, since the
@@ -95,9 +96,12 @@ def renewed(thing: Renewed) -> None:
     _renewed.add(thing)
 
 
-def wait_for(lock: Any) -> None:
-    """Arranges that no process is forked while another thread holds a lock."""
-    _waited.append(lock)
+def wait_for(*locks: Any) -> None:
+    """Arranges that no process is forked while another thread holds one of these locks.
+
+    A fork takes them in the order given, before the locks of earlier calls.
+    """
+    _waited.extend(locks[::-1])
 
 
 class Steps:

@@ -115,7 +115,7 @@ def _kept_or_made(kernel: Any, compile: Callable[..., Any], arguments: tuple[Any
             f"kernel {kernel.py_func.__module__}.{kernel.py_func.__qualname__} is not compiled for these arguments, and "
             "COLMATCH_KERNELS=ready forbids to compile it: set it to auto, or run colmatch warm before"
         )
-    with _compiling.lock, _alone(kernel, types):
+    with _code.global_compiler_lock, _alone(kernel, types):
         if is_kept and kernel._cache.written(types) != before:  # by another process
             code = _kept_code(kernel, arguments)
         return code or compile(*arguments, **named)
@@ -125,7 +125,7 @@ def _kept_or_made(kernel: Any, compile: Callable[..., Any], arguments: tuple[Any
 def _alone(kernel: Any, types: tuple[Any, ...]) -> Iterator[None]:
     """Keeps other processes from compiling the same kernel at once.
 
-    The lock of ``_compiling.py`` is held, too, so that no process is forked with the file's lock.
+    numba's lock is held meanwhile, so that no process is forked that has the file's lock, too.
     """
     with ExitStack() as stack:
         path = kernel._cache.path(types) if _disk.is_usable() and isinstance(kernel._cache, _disk.DiskCache) else None
@@ -203,7 +203,7 @@ def keep(module: str, file_name: str, types: tuple[Any, ...]) -> None:
         if not isinstance(kernel._cache, _disk.DiskCache) or kernel._cache.name != file_name.rpartition("-")[0]:
             continue
         if kernel._cache.file_name(types) == file_name:
-            with _compiling.lock, _alone(kernel, types):
+            with _code.global_compiler_lock, _alone(kernel, types):
                 if kernel._cache.load(types, MODE != "native") is None:
                     kernel.compile(types)
 
@@ -216,7 +216,8 @@ def _kept_code(kernel: Any, arguments: tuple[Any, ...], waits: bool = True) -> A
     if not isinstance(kernel._cache, _disk.DiskCache):
         return None
     types = tuple(map(kernel.typeof_pyval, arguments))
-    if not _compiling.lock.acquire(blocking=waits):
+    lock, _ = _code.LOCKS
+    if not lock.acquire(blocking=waits):
         return BUSY
     try:
         if types in kernel.overloads:  # another thread was quicker
@@ -228,7 +229,7 @@ def _kept_code(kernel: Any, arguments: tuple[Any, ...], waits: bool = True) -> A
         kernel.add_overload(linked := _code.linked(code))
         return linked.entry_point
     finally:
-        _compiling.lock.release()
+        lock.release()
 
 
 def _call_template(kernel: Any, template: Callable[..., Any], *types: Any) -> Any:
@@ -299,3 +300,6 @@ def in_mode(mode: str) -> Iterator[None]:
 def not_interpreting() -> Any:
     """Returns a context in which kernels without machine code are compiled, for measurements."""
     return in_mode(WARM if MODE == "auto" else MODE)
+
+
+_forks.wait_for(*_code.LOCKS)

@@ -17,7 +17,7 @@ from collections.abc import Iterable
 from contextlib import nullcontext
 from typing import Any, NamedTuple
 
-from colmatch.kernels import _background, _closure, _compiling, _disk, _jit
+from colmatch.kernels import _background, _closure, _code, _disk, _jit
 from colmatch.kernels._signatures import signatures
 
 _START = """
@@ -99,7 +99,7 @@ def compile_missing(todo: list[Task], bundled: bool) -> None:
             if held is None:
                 later.append(task)
                 continue
-            with held, _compiling.lock:
+            with held, _code.global_compiler_lock:
                 if not task.is_there(bundled):
                     task.kernel.compile(task.types)
         todo, waits = later, True

@@ -200,8 +200,8 @@ def test_what_another_process_does_not_compile_is_compiled_here_at_last(copy):
 
 BUSY = """
 import threading
-from colmatch.kernels import _compiling
-threading.Thread(target=_compiling.lock.acquire).start()
+from numba.core.compiler_lock import global_compiler_lock
+threading.Thread(target=global_compiler_lock.acquire).start()
 """
 
 
