@@ -147,7 +147,7 @@ def _updates(number: int) -> str:
 def recover(index_path: str) -> None:
     """Cut off the damaged end of the log or journal of INDEX.
 
-    The updates before the damage are kept. The command says how many updates are lost, and keeps a
+    The updates before the damage are kept. The command says how many bytes are lost, and keeps a
     copy of the damaged file. It changes nothing where nothing is damaged.
 
     \b
@@ -167,8 +167,8 @@ def recover(index_path: str) -> None:
         say(f"nothing is damaged beside {index_path}, and nothing was changed")
         return
     with Matcher.open(index_path, journal=not pages) as matcher:  # raises an error if anything is still wrong
-        print_figures(found.as_dict() | {"number of the next update": matcher.version + 1})
-    say(f"{index_path} goes on; see that it has what you need before you remove {found.copy}")
+        print_figures(found | {"number of the next update": matcher.version + 1})
+    say(f"{index_path} goes on; see that it has what you need before you remove {found['damaged copy']}")
 
 
 @click.command()

@@ -1,9 +1,9 @@
 """Matchers that live in a file of pages: ``file`` keeps pages, ``store`` what stands in them.
 
 **After a kill** every finished update is there. The log beside the file gets the pages that an
-update has changed, as one write, behind a header with a checksum over all of them. An update is
-there when all of it is. Pages in the file are changed only by a *checkpoint*, a copy from the log.
-The log is forgotten only when a header of the next generation is on the disk:
+update has changed, as one record (``store/log.py``). An update is there when all of it is. Pages in
+the file are changed only by a *checkpoint*, a copy from the log. The log is forgotten only when a
+header of the next generation is on the disk:
 
 - killed while the log is written: the last update is not whole, and was never finished;
 - killed while pages are copied: the header is the old one, so the log counts, and has all of these
@@ -13,10 +13,9 @@ The log is forgotten only when a header of the next generation is on the disk:
 
 The two headers take turns, so one that is half written leaves the other. Pages are on the disk
 before the header is, whatever ``fsync`` says. So a power cut can cost the last updates but not the
-file. An update that is not whole while others stand behind it is damage, and so is a log that
-follows a newer header than the whole one. ``open`` refuses a damaged log, and ``colmatch recover``
-cuts it before the damage (``recovery.py``). A build and ``compact`` write a file beside the other
-one, and rename it.
+file. A log that follows a newer header than the whole one is damage. ``open`` refuses a damaged
+log, and ``colmatch recover`` cuts it before the damage (``recovery.py``). A build and ``compact``
+write a file beside the other one, and rename it.
 
 The log may have 32 MiB before it is copied. With 8 MiB, every hundredth insert waited for the disk,
 which was three quarters of the mean. Records of what was done, as in a journal, would be shorter

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import zlib
 from collections.abc import Callable
-from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,36 +33,6 @@ class StaleError(Exception):
 def checksum(page: memoryview | bytes, number: int) -> int:
     """Returns the checksum of a page, which its first four bytes are to be."""
     return zlib.crc32(page[4:], number)
-
-
-def number_of(page: bytes) -> int:
-    """Returns the number of a page, if it is whole: that with which it has its checksum.
-
-    One that is not whole gets any of 32 bits.
-    """
-    left, number = zlib.crc32(page[4:]) ^ int.from_bytes(page[:4], "little"), 0
-    for image, bits in _led_back():
-        if left ^ image < left:
-            left, number = left ^ image, number ^ bits
-    return number
-
-
-@cache
-def _led_back() -> list[tuple[int, int]]:
-    """Returns what each bit of a number changes in the checksum of a page, solved for the bits.
-
-    Pairs of a change and the bits that make it, whose highest bits descend: changes of a checksum
-    add up, whatever the page is.
-    """
-    nothing = bytes(PAGE - 4)
-    found: list[tuple[int, int]] = []
-    for bit in range(32):
-        image, bits = zlib.crc32(nothing, 1 << bit) ^ zlib.crc32(nothing), 1 << bit
-        for other, others in found:
-            if image ^ other < image:
-                image, bits = image ^ other, bits ^ others
-        found = sorted([*found, (image, bits)], reverse=True)
-    return found
 
 
 class Cache:

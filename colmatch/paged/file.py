@@ -22,22 +22,11 @@ from colmatch.errors import OptionError, StoreError
 from colmatch.kernels.layout import U32
 from colmatch.kernels.pbtree.arrays import KIND, NEXT
 from colmatch.paged.cache import PAGE, Cache, StaleError, damaged, read_error, update_number_of, write_error
-from colmatch.paged.header import FIRST_PAGE, State, header_bytes, read_header
-from colmatch.paged.log import (
-    BEGIN,
-    NOUN,
-    begin_bytes,
-    begun_generation,
-    generation_of,
-    locked_log,
-    log_path,
-    next_update,
-    recover_it,
-    write_at,
-)
-from colmatch.paged.logged import update_bytes
+from colmatch.paged.header import FIRST_PAGE, header_bytes, read_header
+from colmatch.paged.log import PAGES, base_of, first_part, generation_of, locked_log
 from colmatch.store import locks
 from colmatch.store.beside import open_beside
+from colmatch.store.log import HEAD, HEADER, Damage, Log
 from colmatch.store.replacing import is_there
 
 ROOT = FIRST_PAGE  # the page from which all others are found
@@ -55,10 +44,10 @@ class PageFile:
     in_log (pages) : where in the log each page begins, 0 where the file has it
     """
 
-    handle = log = -1
+    handle = -1
 
     def __init__(self, path: str, cache_bytes: int, fsync: bool = False) -> None:
-        self.path = path
+        self.path, self.log = path, Log(PAGES, path)
         self.fsync = fsync
         self.is_writer = False
         self._pid = os.getpid()
@@ -78,11 +67,11 @@ class PageFile:
 
     def close(self) -> None:
         """Lets go of the file, and of the right to change it."""
-        for name in ("handle", "log"):
-            handle = getattr(self, name)
-            setattr(self, name, -1)
-            with suppress(OSError):
-                locks.close(handle)
+        handle, self.handle = self.handle, -1
+        with suppress(OSError):
+            locks.close(handle)
+        with suppress(OSError):
+            self.log.close()
         self.is_writer = False
 
     def __del__(self, is_ending: Callable[[], bool] = sys.is_finalizing) -> None:
@@ -96,8 +85,8 @@ class PageFile:
 
     def begin_anew(self) -> None:
         """Forgets its state, and the right to change the file, in a forked child."""
-        log, self.log, self.is_writer = self.log, -1, False
-        locks.close(log)
+        self.log.close()
+        self.is_writer = False
         self.generation = self.update_number = self.pages = self.log_end = 0
         self.cache.begin_anew()
 
@@ -124,43 +113,55 @@ class PageFile:
         self._refresh_log()
         before = self.state
         for _ in range(TRIES):
-            known = generation, update_number, pages = read_header(self.handle, self.path)
-            own = generation_of(self.path, self.log, known) if self.log >= 0 else -1
-            if own != generation + 1:  # the next one: the header may have been written since
+            generation, update_number, pages = read_header(self.handle, self.path)
+            begun = self.log.handle >= 0 and self.log.is_begun(base_of(generation, update_number))
+            if (
+                not begun or generation_of(self.log) != generation + 1
+            ):  # the next one: the header may have been written since
                 break
         else:
             raise StoreError(
                 f"{self.path} is damaged: its newer header is not what was written, and its log has updates behind that "
-                f"one: {recover_it(self.path)}, or copy both again"
+                f"one: `colmatch recover {self.path}` writes it again, or copy both again"
             )
         if generation != self.generation:
             self.cache.clear()
-            self.generation, self.update_number, self.pages, self.log_end = generation, update_number, pages, BEGIN
+            self.generation, self.update_number, self.pages, self.log_end = generation, update_number, pages, HEADER
             self.in_log = np.zeros(pages, np.int64)
             self.cache.resize(pages)
-        if own == generation:
+        if begun and generation_of(self.log) == generation:
             self._follow_log()
         return before != self.state
 
     def _refresh_log(self) -> None:
         """Opens the log, or another one that has its name now."""
-        if self.log >= 0 and not is_there(log_path(self.path), self.log):
-            log, self.log, self.generation = self.log, -1, 0
-            locks.close(log)
-        if self.log < 0:
+        if self.log.handle >= 0 and not is_there(self.log.path, self.log.handle):
+            self.log.close()
+            self.generation = 0
+        if self.log.handle < 0:
             with suppress(FileNotFoundError):
-                self.log = open_beside(log_path(self.path), self.path, NOUN, to_write=False)
+                self.log.handle = open_beside(self.log.path, self.path, PAGES.noun, to_write=False)
 
     def _follow_log(self) -> None:
-        size = os.fstat(self.log).st_size
+        size, base = self.log.size, self.log.base
         while self.log_end < size:
-            known = State(self.generation, self.update_number, self.pages)
-            update = next_update(self.path, self.log, known, self.log_end, size)
-            if update is None:
+            try:
+                record = self.log.record(self.log_end, self.update_number, size)
+            except Damage:
+                if self.log.size == size and self.log.is_begun() and self.log.base == base:
+                    raise
+                break  # somebody writes it
+            if record is None:
                 break
-            self._take(update.head.total, update.pages, update.head.begin)
-            self.cache.forget(update.pages)
-            self.update_number, self.log_end = update.head.update_number, update.head.end
+            total, pages, begin = record.content
+            if total > self.pages + len(pages) or (pages < FIRST_PAGE).any() or (pages >= total).any():
+                raise StoreError(
+                    f"{self.log.path} is damaged: the update at byte {self.log_end} has pages that the file cannot have: copy "
+                    "both again"
+                )
+            self._take(total, pages, begin)
+            self.cache.forget(pages)
+            self.update_number, self.log_end = record.number, record.end
 
     def _take(self, total: int, pages: NDArray[np.int64], offset: int) -> None:
         self.pages = total
@@ -180,7 +181,7 @@ class PageFile:
             if begin < i:
                 self._read_run(self.handle, (first + begin) * PAGE, first + begin, views[begin:i])
             if i < len(views):
-                self._read_run(self.log, int(self.in_log[first + i]), first + i, views[i : i + 1])
+                self._read_run(self.log.handle, int(self.in_log[first + i]), first + i, views[i : i + 1])
             begin = i + 1
 
     def _read_run(self, handle: int, offset: int, first: int, views: list[memoryview]) -> None:
@@ -243,19 +244,19 @@ class PageFile:
         try:
             main = os.open(self.path, os.O_RDWR | os.O_CLOEXEC)
         except OSError as error:
-            locks.close(opened)
+            opened.close()
             raise write_error(self.path, error) from error
         log, handle, self.log, self.handle = self.log, self.handle, opened, main
-        locks.close(log)
+        log.close()
         os.close(handle)
         self.generation = 0  # all anew, since the file may be another one
         self.opened += 1
         try:
             self.refresh()
-            if begun_generation(os.pread(self.log, BEGIN, 0)) != self.generation:
+            if generation_of(self.log) != self.generation or self.log_end == HEADER:
                 self._begin_log()
             else:
-                os.ftruncate(self.log, self.log_end)
+                os.ftruncate(self.log.handle, self.log_end)
             self.is_writer = True
         except OSError as error:
             raise write_error(self.path, error) from error
@@ -266,19 +267,20 @@ class PageFile:
     def _go_on_writing(self) -> None:
         """Sees that the file is there still. A log that was removed begins anew."""
         if is_there(self.path, self.handle):
-            if is_there(log_path(self.path), self.log):
+            if is_there(self.log.path, self.log.handle):
                 return
             log = locked_log(self.path)
             try:
-                is_ours = is_there(self.path, self.handle) and not os.fstat(log).st_size
+                is_ours = is_there(self.path, self.handle) and not log.size
                 if is_ours and read_header(self.handle, self.path)[0] == self.generation:
                     self.checkpoint()
                     self.log, log = log, self.log
+                    self._begin_log()
                     return
             except OSError as error:
                 raise write_error(self.path, error) from error
             finally:
-                locks.close(log)
+                log.close()
         raise StoreError(
             f"{self.path} was removed, or replaced, since it was opened: nothing was changed; save() writes what this "
             "matcher has to another file"
@@ -286,8 +288,8 @@ class PageFile:
 
     def close_writing(self) -> None:
         """Gives the right to change the file back."""
-        if self.log >= 0:
-            locks.unlock(self.log)
+        if self.log.handle >= 0:
+            locks.unlock(self.log.handle)
         self.is_writer = False
 
     def edit(self, page: int) -> U32:
@@ -336,25 +338,20 @@ class PageFile:
         update_number = self.update_number + 1
         views = self.cache.sealed(frames, pages, update_number)
         sums = b"".join([view[:4] for view in views])
-        head = update_bytes(self.generation, update_number, self.pages, pages, sums)
-        first = begin_bytes(self.generation) if self.log_end == BEGIN else b""
+        first, checksum = first_part(self.generation, self.pages, pages, sums)
         try:
-            end = write_at(self.log, 0 if first else self.log_end, [memoryview(first + head), *views])
-        except BaseException as error:
-            with suppress(OSError):
-                os.ftruncate(self.log, self.log_end)
-            if isinstance(error, OSError):
-                raise write_error(self.path, error) from error
-            raise
+            end = self.log.append(self.log_end, update_number, [first, *views], checksum)
+        except OSError as error:
+            raise write_error(self.path, error) from error
         self.writes += len(pages)
         self.update_number = update_number
-        self._take(self.pages, pages, self.log_end + len(head))
+        self._take(self.pages, pages, end - HEAD - PAGE * len(pages))
         self.log_end = end
         self.cache.dirty[frames] = 0
         self.cache.end_update()
         if self.fsync:  # readers may have seen the update, so it is not taken back
             try:
-                os.fsync(self.log)
+                os.fsync(self.log.handle)
             except OSError as error:
                 said = f"the update is in {self.path}, and may not outlast a power cut: {os.strerror(error.errno or 0)}"
                 raise StoreError(said) from error
@@ -376,11 +373,11 @@ class PageFile:
         Raises OSError: it cannot be written; nothing is lost, since the log has all.
         """
         pages = np.flatnonzero(self.in_log[: self.pages])
-        if not len(pages) and self.log_end == BEGIN:
+        if not len(pages) and self.log_end == HEADER:
             return
-        os.fsync(self.log)
+        os.fsync(self.log.handle)
         for page, offset in zip(pages.tolist(), self.in_log[pages].tolist(), strict=True):
-            self._put(os.pread(self.log, PAGE, offset), page)
+            self._put(os.pread(self.log.handle, PAGE, offset), page)
         os.fsync(self.handle)
         generation = self.generation + 1
         try:
@@ -399,5 +396,6 @@ class PageFile:
 
     def _begin_log(self) -> None:
         """Forgets the log, which is of an older generation now; the next update begins another."""
-        self.log_end = BEGIN
-        os.ftruncate(self.log, 0)
+        self.log_end = HEADER
+        self.log.base, self.log.start = base_of(self.generation, self.update_number)
+        os.ftruncate(self.log.handle, 0)

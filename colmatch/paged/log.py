@@ -1,12 +1,13 @@
-"""The log beside a file of pages: what updates have made of pages, until it is copied there.
+"""The log of a file of pages: pages that updates have made, until they are copied to the file.
 
-::
+A record (``store/log.py``) has the pages of one update::
 
-    32 bytes   "colmatch log", generation of the file that it follows, checksum
-    updates    as ``logged.py`` says, whose numbers follow each other
+    8 bytes    pages of the file then
+    4 bytes    for each page: its number
+    PAGE bytes for each page: it, with the number of the update and a checksum of its own
 
-An update is there when all of it is. What comes behind the first that is not was never finished, or
-is damage (``unfinished.py``).
+The record's checksum is that of the first two parts and of the pages' own checksums, and begins
+with the generation of the file. So no record counts for another file.
 """
 
 from __future__ import annotations
@@ -14,138 +15,80 @@ from __future__ import annotations
 import os
 import struct
 import zlib
+from typing import NamedTuple
 
-from colmatch.errors import StoreError
-from colmatch.paged.cache import write_error
-from colmatch.paged.header import FIRST_PAGE, State
-from colmatch.paged.logged import Update, heads, read_update
-from colmatch.paged.unfinished import damage
-from colmatch.store import locks
-from colmatch.store.beside import keep_like, open_beside
-from colmatch.store.locks import lock
-from colmatch.store.replacing import is_there
+import numpy as np
+from numpy.typing import NDArray
 
-_CRC = struct.Struct("<I")
-BEGIN = 32
-VECTOR_MOST = 1000  # pieces of one call of the system
-MAGIC = b"colmatch log"
-NOUN = "a log"
+from colmatch.paged.cache import PAGE, checksum, write_error
+from colmatch.store.log import Head, Log, Payload, locked
+
+_TOTAL = struct.Struct("<Q")
+NUMBERS = 1024  # of pages that are read at once
 
 
-def log_path(path: str) -> str:
-    """Returns the name of the log of a file."""
-    return path + ".log"
+class Pages(NamedTuple):
+    """The pages of an update in the log."""
+
+    total: int  # pages of the file
+    numbers: NDArray[np.int64]
+    begin: int  # where the first of them begins
 
 
-def locked_log(path: str) -> int:
+def first_part(generation: int, total: int, numbers: NDArray[np.int64], sums: bytes) -> tuple[bytes, int]:
+    """Returns what stands before the pages of an update, and the checksum of the record.
+
+    sums : the checksums of the pages
+    """
+    first = _TOTAL.pack(total) + numbers.astype(np.uint32).tobytes()
+    return first, zlib.crc32(sums, zlib.crc32(first, generation & 0xFFFFFFFF))
+
+
+def _pages(log: Log[Pages], head: Head, begin: int) -> Pages | None:
+    """Reads as much as is whole, whatever the head says."""
+    many, odd = divmod(head.length - _TOTAL.size, 4 + PAGE)
+    said = os.pread(log.handle, _TOTAL.size, begin)
+    if odd or len(said) < _TOTAL.size:
+        return None
+    numbers, sums, first = bytearray(), bytearray(), begin + head.length - PAGE * many
+    for i in range(many):
+        if i % NUMBERS == 0:
+            numbers += os.pread(log.handle, 4 * min(NUMBERS, many - i), begin + _TOTAL.size + 4 * i)
+        own, number = os.pread(log.handle, PAGE, first + PAGE * i), int.from_bytes(numbers[4 * i : 4 * i + 4], "little")
+        if len(own) < PAGE or own[:4] != checksum(own, number).to_bytes(4, "little"):
+            return None
+        sums += own[:4]
+    (total,), pages = _TOTAL.unpack(said), np.frombuffer(numbers, np.uint32).astype(np.int64)
+    is_whole = first_part(generation_of(log), total, pages, bytes(sums))[1] == head.checksum
+    return Pages(total, pages, first) if is_whole else None
+
+
+PAGES = Payload(
+    noun="a log",
+    suffix=".log",
+    busy="{target} is being changed by another process, or another matcher of this one: close that first",
+    unlocked="{target} cannot be locked on this system: nothing was changed",
+    read=_pages,
+    hole=PAGE,  # each page has the number of its update
+)
+
+
+def locked_log(path: str) -> Log[Pages]:
     """Opens the log of a file with the right to change both, which goes when it is closed.
 
     Raises StoreError: another has that right, or nothing can be written there.
     """
-    while True:
-        try:
-            handle = open_beside(log_path(path), path, NOUN, to_write=True)
-        except OSError as error:
-            raise write_error(path, error) from error
-        locked = lock(handle)
-        if not locked:
-            os.close(handle)
-            if locked is None:
-                raise StoreError(f"{path} cannot be locked on this system: nothing was changed")
-            raise StoreError(
-                f"{path} is being changed by another process, or another matcher of this one: close that first"
-            )
-        if is_there(log_path(path), handle):
-            keep_like(handle, path)
-            return handle
-        locks.close(handle)  # who had it has removed it
+    try:
+        return locked(PAGES, path)
+    except OSError as error:
+        raise write_error(path, error) from error
 
 
-def begin_bytes(generation: int) -> bytes:
-    """Returns the first bytes of a log."""
-    head = MAGIC + struct.pack("<Q", generation)
-    return (head + _CRC.pack(zlib.crc32(head))).ljust(BEGIN, b"\0")
+def base_of(generation: int, update_number: int) -> tuple[bytes, int]:
+    """Returns what the log follows of a file that has so many copies and updates in itself."""
+    return generation.to_bytes(16, "little"), update_number
 
 
-def generation_of(path: str, handle: int, known: State) -> int:
-    """Returns the generation of a log, -1 for one that was not begun.
-
-    known : the state of the file without its log
-
-    Raises StoreError: it is damaged, or no log.
-    """
-    head = os.pread(handle, BEGIN, 0)
-    if len(head) < BEGIN and MAGIC.startswith(head[: len(MAGIC)].rstrip(b"\0")):
-        return -1
-    if (generation := begun_generation(head)) is not None:
-        return generation
-    if not any(head) and not _has_updates(handle, known):
-        return -1
-    raise StoreError(
-        f"{log_path(path)} is damaged, or no log: its first {BEGIN} bytes are not what was written; {recover_it(path)}, "
-        "or move it away if it is no log"
-    )
-
-
-def _has_updates(handle: int, known: State) -> bool:
-    """Says whether a log without a beginning has more than one update that was not finished."""
-    size = os.fstat(handle).st_size
-    newer = heads(handle, known.generation + 1, BEGIN, size)  # behind a header that is damaged, too
-    return (
-        read_update(handle, known.generation, BEGIN, size) is not None
-        or damage(handle, known, BEGIN, size) is not None
-        or next(newer, None) is not None
-    )
-
-
-def begun_generation(head: bytes) -> int | None:
-    """Returns the generation that the first bytes of a log name; None where they are damaged."""
-    if len(head) < BEGIN or head[:12] != MAGIC:
-        return None
-    generation: int = struct.unpack_from("<Q", head, 12)[0]
-    return generation if head == begin_bytes(generation) else None
-
-
-def recover_it(path: str) -> str:
-    """Returns what is to be done where a log is damaged."""
-    return f"`colmatch recover {path}` goes on with what stands before the damage"
-
-
-def write_at(handle: int, at: int, parts: list[memoryview]) -> int:
-    """Writes all of something, with nothing behind it. Returns where it ends."""
-    if os.fstat(handle).st_size > at:  # what is left of an update that failed
-        os.ftruncate(handle, at)
-    for begin in range(0, len(parts), VECTOR_MOST):
-        some = parts[begin : begin + VECTOR_MOST]
-        size = sum(map(len, some))
-        done = os.pwritev(handle, some, at)
-        if done < size:  # the disk is full, or there was a signal
-            rest = b"".join(some)
-            while done < size:
-                done += os.pwrite(handle, rest[done:], at + done)
-        at += size
-    return at
-
-
-def next_update(path: str, handle: int, known: State, at: int, size: int) -> Update | None:
-    """Reads the update at a place of a log. None where none is finished there.
-
-    known : the state before that update
-
-    Raises StoreError: the log is damaged, there or behind.
-    """
-    update = read_update(handle, known.generation, at, size)
-    if update is None or update.head.update_number != known.update_number + 1:
-        # of another size by now, it is being written
-        if damage(handle, known, at, size) is not None and os.fstat(handle).st_size == size:
-            raise StoreError(
-                f"{log_path(path)} is damaged: what stands from byte {at} on is not what was written, and more than "
-                f"the last update: {recover_it(path)}, or copy it again"
-            )
-        return None
-    numbers, total = update.pages, update.head.total
-    if total > known.pages + len(numbers) or (numbers < FIRST_PAGE).any() or (numbers >= total).any():
-        raise StoreError(
-            f"{log_path(path)} is damaged: the update at byte {at} has pages that the file cannot have: copy both again"
-        )
-    return update
+def generation_of(log: Log[Pages]) -> int:
+    """Returns the generation of the file that a log follows."""
+    return int.from_bytes(log.base, "little")

@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 
 from colmatch.errors import StoreError
 from colmatch.paged.cache import write_error
 from colmatch.paged.file import PageFile
 from colmatch.paged.header import is_pages
-from colmatch.paged.log import MAGIC, locked_log, log_path
-from colmatch.store import locks
+from colmatch.paged.log import PAGES, Pages, locked_log
 from colmatch.store.journal import unjournalled
+from colmatch.store.log import MAGIC, Log
 from colmatch.store.replacing import replaced
 
 
@@ -39,9 +39,9 @@ def taking_place(path: str) -> Iterator[int]:
         raise write_error(path, error) from error
     with unjournalled(path), _alone(path) as log:
         there = is_pages(path)
-        if not there and os.pread(log, len(MAGIC), 0) not in (b"", MAGIC):
+        if not there and os.pread(log.handle, len(MAGIC), 0) not in (b"", MAGIC):
             raise StoreError(
-                f"{log_path(path)} is no log of a file of pages, and would be removed: move it away, or give another name"
+                f"{log.path} is no log of a file of pages, and would be removed: move it away, or give another name"
             )
         generation = _generation_of(path) if there else 0
         yield 1 + (generation or int.from_bytes(os.urandom(7), "little"))
@@ -63,31 +63,28 @@ def unpaged(path: str) -> Iterator[None]:
 
 
 def _check_name(path: str) -> None:
-    name = path.removesuffix(log_path(""))
+    name = path.removesuffix(PAGES.suffix)
     if name != path and is_pages(name):
         raise StoreError(f"{path} is the log of {name}, which would be lost: give another name")
 
 
 @contextmanager
-def _alone(path: str) -> Iterator[int]:
+def _alone(path: str) -> Iterator[Log[Pages]]:
     """Holds the right to change a file of pages, as its writer does. The log is removed."""
-    log = locked_log(path)
-    is_new = os.fstat(log).st_size == 0
-    try:
+    with closing(locked_log(path)) as log:
+        is_new = log.size == 0
         try:
             yield log
         except BaseException:
             if is_new:
-                _remove(path)
+                _remove(log.path)
             raise
-        _remove(path)
-    finally:
-        locks.close(log)
+        _remove(log.path)
 
 
 def _remove(path: str) -> None:
     with suppress(OSError):  # of another generation, so nobody reads it
-        os.unlink(log_path(path))
+        os.unlink(path)
 
 
 def _generation_of(path: str) -> int:

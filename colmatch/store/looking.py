@@ -9,14 +9,14 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from typing import NamedTuple, TypeVar
 
 from colmatch.errors import StoreError
 from colmatch.store.beside import open_beside
 from colmatch.store.file import content_hash, read_arrays
-from colmatch.store.journal import fits
-from colmatch.store.journal_file import SUFFIX, JournalFile, records_of
+from colmatch.store.journal import JOURNAL, fits
+from colmatch.store.log import Log
 from colmatch.store.saved import file_name, load, replayed
 
 T = TypeVar("T")
@@ -74,7 +74,7 @@ def _settled(path: str, look: Callable[[], T]) -> T:
 
 
 def _journal_of(path: str) -> str:
-    return os.path.realpath(file_name(path)) + SUFFIX
+    return os.path.realpath(file_name(path)) + JOURNAL.suffix
 
 
 def _told(path: str, records: int) -> Unsaved | None:
@@ -95,11 +95,8 @@ def _records(path: str, loaded: int | None = None) -> Iterator[tuple[int, bytes]
         raise StoreError(f"{target} was replaced while it was opened: open it again")
     if not os.path.lexists(journal):
         return
-    file = JournalFile(open_beside(journal, target, "a journal", to_write=False))
-    try:
-        if fits(file, journal, target, hash, header.get("folded"), header["updates"]):
-            for number, record, _ in records_of(file, journal):
-                if number > header["updates"]:
-                    yield number, record
-    finally:
-        file.close()
+    with closing(Log(JOURNAL, target, open_beside(journal, target, JOURNAL.noun, to_write=False))) as log:
+        if fits(log, hash, header.get("folded"), header["updates"]):
+            for record in log.records():
+                if record.number > header["updates"]:
+                    yield record.number, record.content

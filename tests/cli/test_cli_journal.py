@@ -14,8 +14,7 @@ from shell import fails, run
 
 import colmatch as cm
 from colmatch.errors import StoreError
-from colmatch.store import looking
-from colmatch.store.journal_file import HEADER
+from colmatch.store.log import HEADER, Log
 
 
 @pytest.fixture
@@ -101,14 +100,14 @@ def test_a_journal_of_another_save_is_an_error(index: Path, tmp_path: Path) -> N
 
 def test_what_looks_wrong_is_looked_at_again(index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A writer may be in the middle of something."""
-    read, errors = looking.records_of, [StoreError("the journal has become shorter"), StoreError("damaged")]
+    read, errors = Log.records, [StoreError("the journal has become shorter"), StoreError("damaged")]
 
     def at_first_wrong(*given: Any) -> Any:
         if errors:
             raise errors.pop()
         return read(*given)
 
-    monkeypatch.setattr(looking, "records_of", at_first_wrong)
+    monkeypatch.setattr(Log, "records", at_first_wrong)
     assert "with 4 updates since" in run("check", index).stdout and not errors
 
 

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +21,13 @@ from some_pages import built
 
 import colmatch as cm
 from colmatch.kernels.pbtree.arrays import HEAD, KIND, RECORDS
-from colmatch.paged import log, logged, root_page
+from colmatch.paged import root_page
 from colmatch.paged.cache import PAGE
 from colmatch.paged.check import check
 from colmatch.paged.header import header_bytes
+from colmatch.paged.log import PAGES, base_of, first_part
 from colmatch.store.file import read_arrays, write_arrays
+from colmatch.store.log import HEADER, locked
 
 EACH = 3000 if THOROUGH else 60
 LENGTH, SECTIONS, SIZE, SLOT = 0, 1, 3, 10  # words of a record: size of the first section, one of its slots
@@ -89,7 +92,7 @@ def test_a_header_whose_numbers_have_no_next_ones(tmp_path: Path, numbers: tuple
         pages = inside.page_file(matcher).pages
     data = (tmp_path / "a").read_bytes()
     (tmp_path / "b").write_bytes(header_bytes(*numbers, pages) * 2 + data[2 * PAGE :])
-    Path(log.log_path(str(tmp_path / "b"))).write_bytes(bytes(100))
+    (tmp_path / "b.log").write_bytes(bytes(100))
     with pytest.raises(cm.StoreError, match="is damaged: page"):
         cm.Matcher.open(tmp_path / "b").insert({99: "a = 1"})
 
@@ -103,8 +106,10 @@ def test_a_log_with_pages_that_the_file_cannot_have(tmp_path: Path, total: int, 
     words = np.frombuffer((tmp_path / "b").read_bytes(), np.uint32).reshape(-1, 1024)[[2] * len(pages)].copy()
     for page, own in zip(pages, words):
         own[0] = crafted_pages.checksum(own.tobytes(), page)
-    head = logged.update_bytes(generation, update_number + 1, total, np.array(pages), words[:, :1].tobytes())
-    Path(log.log_path(str(tmp_path / "b"))).write_bytes(log.begin_bytes(generation) + head + words.tobytes())
+    first, checksum = first_part(generation, total, np.array(pages), words[:, :1].tobytes())
+    with closing(locked(PAGES, str(tmp_path / "b"))) as log:
+        log.base, log.start = base_of(generation, update_number)
+        log.append(HEADER, update_number + 1, [first, words.tobytes()], checksum)
     with pytest.raises(cm.StoreError, match="has pages that the file cannot have"):
         cm.Matcher.open(tmp_path / "b")
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import colmatch as cm
-from colmatch.paged import file as paged_file
+from colmatch.store import log as logs
 from colmatch.updates import policy
 
 WORDS = [f"w{(37 * i) % 101:03}" for i in range(101)]
@@ -56,7 +56,7 @@ def test_what_failed_is_forgotten(cache: int, tmp_path: Path, monkeypatch: pytes
     path = tmp_path / "pages"
     with built(path, cache) as matcher:
         with monkeypatch.context() as context:
-            context.setattr(paged_file, "write_at", full)
+            context.setattr(logs, "write", full)
             with pytest.raises(cm.StoreError, match="No space left"):
                 matcher.insert({10: f"c = '{WORDS[3]}'"})
         assert found(matcher) == expected({})

@@ -13,9 +13,9 @@ from some_pages import EVENTS, SCHEMA, as_said, built, reopened
 from writer import text
 
 import colmatch as cm
-from colmatch.paged import log as log_module
 from colmatch.paged import replace_lock
-from colmatch.paged.log import locked_log, log_path
+from colmatch.paged.log import locked_log
+from colmatch.store import log as logs
 from colmatch.store.replacing import is_there
 
 SOME = set(range(60))
@@ -49,7 +49,7 @@ def test_a_copy_takes_nothing_of_what_it_replaces(tmp_path: Path, pages: bool) -
             built(backup, 7).insert({id: text(id)})
         matcher.save(backup)
         as_said(cm.Matcher.open(backup), set(range(5)))
-        assert not os.path.exists(log_path(str(backup)))
+        assert not os.path.exists(f"{backup}.log")
 
 
 def test_a_copy_that_fails_leaves_file_and_log(
@@ -125,7 +125,7 @@ def test_a_reader_follows_another_log(tmp_path: Path) -> None:
     one, two = built(path), cm.Matcher.open(path)
     one.insert({100: text(100)})
     as_said(two, SOME | {100})
-    os.unlink(log_path(str(path)))
+    os.unlink(f"{path}.log")
     one.insert({101: text(101)})
     as_said(two, SOME | {100, 101})
     one.insert({102: text(102)})
@@ -134,19 +134,19 @@ def test_a_reader_follows_another_log(tmp_path: Path) -> None:
 
 def test_a_log_that_is_removed_while_it_is_locked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Who had the lock removed the log: the lock of a file without a name keeps nobody out."""
-    path, real = str(tmp_path / "pages"), log_module.lock
+    path, real = str(tmp_path / "pages"), logs.lock
     removed: list[str] = []
 
     def lock(handle: int) -> bool | None:
         if not removed:
             removed.append(path)
-            os.unlink(log_path(path))
+            os.unlink(f"{path}.log")
         return real(handle)
 
-    monkeypatch.setattr(log_module, "lock", lock)
-    handle = locked_log(path)
-    assert removed and is_there(log_path(path), handle)
-    os.close(handle)
+    monkeypatch.setattr(logs, "lock", lock)
+    log = locked_log(path)
+    assert removed and is_there(f"{path}.log", log.handle)
+    log.close()
 
 
 def test_what_is_matched_while_a_file_is_exchanged(tmp_path: Path) -> None:
@@ -168,7 +168,7 @@ def test_a_log_that_was_left_behind_does_not_count(tmp_path: Path, monkeypatch: 
     with monkeypatch.context() as context:
         context.setattr(replace_lock, "_remove", lambda path: None)
         other.save(path)
-    assert os.path.getsize(log_path(str(path))) > 0
+    assert os.path.getsize(f"{path}.log") > 0
     as_said(cm.Matcher.open(path), set(range(5)))
 
 

@@ -264,6 +264,6 @@ def test_a_planted_pipe_makes_nobody_wait(tmp_path: Path, made: Made) -> None:
 def test_something_short_that_is_no_log_is_left_alone(tmp_path: Path) -> None:
     path, log = pages_in(tmp_path)
     log.write_text("started at nine\n")
-    with pytest.raises(cm.StoreError, match="is damaged, or no log"):
+    with pytest.raises(cm.StoreError, match="is not a log of colmatch: move it away"):
         insert(path)
     assert log.read_text() == "started at nine\n"

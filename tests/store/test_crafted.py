@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import zlib
 from collections import Counter
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +22,9 @@ from sizes import THOROUGH
 
 import colmatch as cm
 from colmatch.indexing.registry import KINDS
-from colmatch.store import journal_file
 from colmatch.store.file import pack, read_arrays, write_arrays
-from colmatch.store.journal import Journal
+from colmatch.store.journal import JOURNAL
+from colmatch.store.log import HEADER, locked
 from colmatch.store.saved import literals_of
 from colmatch.updates import records
 
@@ -188,14 +190,11 @@ def test_a_journal_with_a_sample_that_is_no_events_is_refused(tmp_path: Path, ho
     path = crafted.saved(tmp_path / "index", "scan", "number")
     with cm.Matcher.open(path, journal=True) as matcher:
         matcher.compact(sample=crafted.EVENTS)
-    log = Path(f"{path}.journal")
-    [(number, _, _)] = journal_file.records_of(opened_journal(path), str(log))
-    begin = log.read_bytes()[: journal_file.HEADER]
-    log.write_bytes(begin + journal_file.record_of(number, records.of_sample(stream(texts_of([0, 1, 2], b"xy")))))
+    with_record(path, records.of_sample(stream(texts_of([0, 1, 2], b"xy"))))
     with cm.Matcher.open(path, journal=True) as matcher:
         assert matcher.match(crafted.EVENTS).num_rows > 0
-    log.write_bytes(begin + journal_file.record_of(number, records.of_sample(SAMPLES[how])))
-    with pytest.raises(cm.StoreError, match=f"cannot read {log} .*the sample of events: "):
+    with_record(path, records.of_sample(SAMPLES[how]))
+    with pytest.raises(cm.StoreError, match=f"cannot read {path}.journal .*the sample of events: "):
         cm.Matcher.open(path, journal=True)
 
 
@@ -227,14 +226,12 @@ def test_a_journal_with_right_checksums(tmp_path: Path) -> None:
     path = crafted.saved(tmp_path / "index", "scan", "number")
     with cm.Matcher.open(path, journal=True) as matcher:
         matcher.insert({501: "a IN (3, 5, 9) AND (b > 4 OR c = 'new')", 502: "b < 3"})
-    log = Path(f"{path}.journal")
-    data = log.read_bytes()
-    [(number, record, _)] = journal_file.records_of(opened_journal(path), str(log))
+    record = with_record(path)
     refused = 0
     for at in range(0, len(record), 1 if THOROUGH else 3):
         for flip in (0x01, 0x80, 0xFF):
             other = record[:at] + bytes([record[at] ^ flip]) + record[at + 1 :]
-            log.write_bytes(data[: journal_file.HEADER] + journal_file.record_of(number, other))
+            with_record(path, other)
             try:
                 with cm.Matcher.open(path, journal=True) as matcher:
                     matcher.match(crafted.EVENTS)
@@ -243,8 +240,11 @@ def test_a_journal_with_right_checksums(tmp_path: Path) -> None:
     assert refused > 30
 
 
-def opened_journal(path: Path) -> Any:
-    journal = Journal(str(path), False)
-    file = journal._current()
-    journal_file.is_begun(file, journal.path)
-    return file
+def with_record(path: Path, other: bytes | None = None) -> bytes:
+    """What the only record of a journal has; something else may take its place."""
+    with closing(locked(JOURNAL, str(path))) as log:
+        assert log.is_begun()
+        [record] = log.records()
+        if other is not None:
+            log.append(HEADER, record.number, [other], zlib.crc32(other))
+        return record.content

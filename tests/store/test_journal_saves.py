@@ -19,6 +19,7 @@ from journals import SCHEMA, closed_state, log_of, opened, saved_in, state, upda
 import colmatch as cm
 from colmatch.store import file as store
 from colmatch.store import journal, replacing, saved
+from colmatch.store import log as logs
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="locks of POSIX")
 
@@ -298,7 +299,7 @@ def test_a_child_process_has_no_part_in_it(path: Path) -> None:
 
 
 def test_without_locks_there_is_no_journal(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(journal, "lock", lambda handle: None)
+    monkeypatch.setattr(logs, "lock", lambda handle: None)
     with pytest.raises(cm.StoreError, match="cannot be locked on this system: open the matcher without a journal"):
         opened(path)
 
