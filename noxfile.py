@@ -32,11 +32,11 @@ NAMES_ALONE += tuple(f"--disable-error-code={code}" for code in TYPES_OF_BENCHMA
 # bounds checked and without the JIT, and all that run kernels where arguments are given.
 REACHING = ("-m", "", "@tests/kernels/reaching.txt")
 KERNELS = (
-    "tests/kernels", "tests/indexing", "tests/events", "tests/text", "tests/lowering", "tests/updates", "tests/matching",
+    "tests/kernels", "tests/kinds", "tests/events", "tests/text", "tests/lowering", "tests/updates", "tests/matching",
     "tests/paged", "tests/test_contract.py", "tests/test_contract_best.py", "tests/test_contract_cases.py",
     "tests/test_contract_order.py", "tests/test_contract_ranges.py", "tests/test_contract_updates.py", "tests/subscriptions",
     "tests/store/test_saved.py", "tests/store/test_crafted.py",
-    "--ignore=tests/indexing/test_settings.py",
+    "--ignore=tests/kinds/test_settings.py",
 )  # fmt: skip
 
 FROM_SDIST = (

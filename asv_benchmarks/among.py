@@ -27,7 +27,9 @@ def main() -> None:
     parser.add_argument("--share", type=float, default=0.01, metavar="S", help="of the subscriptions")
     parser.add_argument("--batch", type=int, default=1024, metavar="ROWS")
     parser.add_argument("--repeat", type=int, default=7, metavar="R")
-    parser.add_argument("--kinds", nargs="+", default=["bitslice", "scan", "bestar", "psthash"], choices=cm.kinds())
+    parser.add_argument(
+        "--kinds", nargs="+", default=["bitslice", "scan", "bestar", "psthash"], choices=cm.index_kinds()
+    )
     given = parser.parse_args()
     print(machine())
     print(versions("colmatch", "numba", "numpy", "pyarrow"))

@@ -19,8 +19,8 @@ from benchmarks.measure import machine, medians, one_thread, versions
 from benchmarks.workloads import SHOP, shaped_texts, shop_events
 
 import colmatch as cm
-from colmatch.indexing.plan import settings_of
-from colmatch.indexing.settings import Settings
+from colmatch.kinds.plan import settings_of
+from colmatch.kinds.settings import Settings
 
 ROWS = 1024  # events, all in one batch
 SLOW = 120.0  # seconds that measuring one workload may take before no new round begins
@@ -65,7 +65,7 @@ def main() -> None:
     one_thread()
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("workloads", nargs="*", metavar="WORKLOAD", help=f"all, or of {', '.join(WORKLOADS)}")
-    parser.add_argument("--kinds", nargs="+", default=cm.kinds(), choices=cm.kinds(), metavar="KIND")
+    parser.add_argument("--kinds", nargs="+", default=cm.index_kinds(), choices=cm.index_kinds(), metavar="KIND")
     parser.add_argument("--budgets", nargs="+", type=int, default=[1, 4, 16, 64], metavar="N")
     parser.add_argument("--subscriptions", type=int, default=3000, metavar="N")
     parser.add_argument("--repeat", type=int, default=7, metavar="R", help="rounds")

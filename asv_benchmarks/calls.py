@@ -20,7 +20,7 @@ from benchmarks.measure import machine, medians, one_thread, versions
 
 import colmatch as cm
 from colmatch.arrays.frozen import frozen
-from colmatch.events.circles import circles_of, places_in
+from colmatch.events.special.circles import circles_of, places_in
 
 ROWS = 8192
 COLUMNS = 20

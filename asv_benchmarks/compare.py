@@ -66,7 +66,7 @@ def arguments() -> argparse.Namespace:
         "--cpu", action="store_true", help="processor time instead of elapsed time: for a machine that is busy"
     )
     given = parser.parse_args()
-    kinds = cm.kinds()
+    kinds = cm.index_kinds()
     given.kinds = kinds if given.kinds == ["all"] else given.kinds
     given.against = list(RIVALS) if given.against == ["all"] else given.against
     for names, known in (

@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 from benchmarks.measure import machine, medians, one_thread, versions
 
 import colmatch as cm
-from colmatch.events.derived import DerivedColumns
+from colmatch.events.computed.derived import DerivedColumns
 
 ROWS = 8192
 COLUMNS = 40

@@ -18,7 +18,7 @@ from benchmarks.measure import machine, one_thread, versions
 from workload import named
 
 import colmatch as cm
-from colmatch.indexing.settings import Settings
+from colmatch.kinds.settings import Settings
 
 KINDS = ("betree", "bestar", "pstbloom", "psthash", "opindex")
 

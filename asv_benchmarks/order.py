@@ -27,7 +27,7 @@ def main() -> None:
     parser.add_argument("--subscriptions", type=int, nargs="+", default=[1_000_000], metavar="N")
     parser.add_argument("--batch", type=int, nargs="+", default=[4096], metavar="ROWS")
     parser.add_argument("--repeat", type=int, default=15, metavar="R")
-    parser.add_argument("--kinds", nargs="+", default=["bitslice"], choices=cm.kinds())
+    parser.add_argument("--kinds", nargs="+", default=["bitslice"], choices=cm.index_kinds())
     given = parser.parse_args()
     print(machine())
     print(versions("colmatch", "numba", "numpy", "pyarrow"))

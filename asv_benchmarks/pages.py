@@ -31,7 +31,7 @@ from benchmarks.measure import machine, medians, versions
 from workload import Workload, named
 
 import colmatch as cm
-from colmatch.kernels.pbtree.arrays import KIND, LIST, SIDS, WORDS
+from colmatch.kernels.kinds.pbtree.arrays import KIND, LIST, SIDS, WORDS
 
 SHARES = (0.01, 0.05, 0.1, 0.2, 0.3, 0.5, 1.0)  # of the file, in the cache
 EVENTS = 256

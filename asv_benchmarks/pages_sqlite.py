@@ -28,7 +28,7 @@ from workload import Workload, named
 
 import colmatch as cm
 from colmatch import matcher as matchers
-from colmatch.kernels.pbtree.arrays import CHECKSUM, STAMP, STAMP_HIGH, WORDS
+from colmatch.kernels.kinds.pbtree.arrays import CHECKSUM, STAMP, STAMP_HIGH, WORDS
 from colmatch.paged import build, reading
 from colmatch.paged.cache import PAGE, checksum
 from colmatch.paged.file import LOG_MOST, ROOT, PageFile

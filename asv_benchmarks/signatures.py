@@ -21,8 +21,8 @@ from benchmarks.measure import machine, medians, one_thread, versions
 from workload import Workload
 
 import colmatch as cm
-from colmatch.kernels.pstbloom import arrays as psb
-from colmatch.kernels.pstree.arrays import CELLS, FANOUT, NONE, SPACES
+from colmatch.kernels.kinds.pstbloom import arrays as psb
+from colmatch.kernels.kinds.pstree.arrays import CELLS, FANOUT, NONE, SPACES
 
 CARDINALITIES = (3, 10, 100, 1000, 10_000)
 ROWS = 256  # events of a row, all in one batch

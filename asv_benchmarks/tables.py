@@ -20,7 +20,7 @@ from benchmarks.measure import machine, medians, one_thread, versions
 from benchmarks.workloads import flights
 
 import colmatch as cm
-from colmatch.columns import match_column
+from colmatch.tables.columns import match_column
 
 BATCHES = {"duckdb": 2048, "ibis": 2048, "datafusion": 8192, "polars": 8192}
 
@@ -71,12 +71,12 @@ def ids(lists: Any) -> int:
 def with_duckdb(matcher: cm.Matcher, events: pa.Table) -> Callable[[], int]:
     import duckdb
 
-    import colmatch.duckdb
+    import colmatch.tables.duckdb
 
     con = duckdb.connect(config={"threads": 1})
     con.register("given", events)
     con.execute("CREATE TABLE events AS SELECT * FROM given")
-    colmatch.duckdb.register(con, "alerts", matcher)
+    colmatch.tables.duckdb.register(con, "alerts", matcher)
     return lambda: ids(con.sql("SELECT alerts(events) AS found FROM events").to_arrow_table()["found"])
 
 
@@ -114,9 +114,9 @@ def with_datafusion(matcher: cm.Matcher, events: pa.Table) -> Callable[[], int]:
 def with_polars(matcher: cm.Matcher, events: pa.Table) -> Callable[[], int]:
     import polars as pl
 
-    import colmatch.polars
+    import colmatch.tables.polars
 
-    assert colmatch.polars.LazyFrameMatches is not None
+    assert colmatch.tables.polars.LazyFrameMatches is not None
     frame: Any = pl.DataFrame(events).lazy()
     query = frame.colmatch.match_lists(matcher).select("subscriptions")
     return lambda: int(query.collect(engine="streaming")["subscriptions"].list.len().sum())

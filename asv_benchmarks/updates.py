@@ -38,7 +38,7 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("workloads", nargs="*", default=["dense"], choices=[*NAMES, "dense"], metavar="WORKLOAD")
     parser.add_argument("--subscriptions", type=int, default=100_000, metavar="N")
-    parser.add_argument("--kinds", nargs="+", default=["auto"], choices=["auto", *cm.kinds()], metavar="KIND")
+    parser.add_argument("--kinds", nargs="+", default=["auto"], choices=["auto", *cm.index_kinds()], metavar="KIND")
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2], metavar="T", help="threads of the matcher")
     parser.add_argument("--batch", type=int, nargs="+", default=[1, 4096], metavar="ROWS", help="events of a call")
     parser.add_argument("--seconds", type=float, default=2.0, metavar="S", help="of each phase in a round")

@@ -34,16 +34,16 @@ if TYPE_CHECKING:
     from colmatch.explain import Explanation as Explanation
     from colmatch.expr.build import col as col
     from colmatch.expr.build import function as function
-    from colmatch.expr.build_calls import geo_within_radius as geo_within_radius
-    from colmatch.expr.build_calls import segment_before as segment_before
-    from colmatch.expr.build_calls import segment_within as segment_within
-    from colmatch.expr.build_calls import within_frequency_cap as within_frequency_cap
-    from colmatch.indexing.plan import index as index
+    from colmatch.expr.build_special import geo_within_radius as geo_within_radius
+    from colmatch.expr.build_special import segment_before as segment_before
+    from colmatch.expr.build_special import segment_within as segment_within
+    from colmatch.expr.build_special import within_frequency_cap as within_frequency_cap
+    from colmatch.given.options import Options as Options
+    from colmatch.given.schema import Schema as Schema
+    from colmatch.kinds.plan import index as index
     from colmatch.matcher import Matcher as Matcher
     from colmatch.matcher import Rejected as Rejected
-    from colmatch.matcher import kinds as kinds
-    from colmatch.options import Options as Options
-    from colmatch.schema import Schema as Schema
+    from colmatch.matcher import index_kinds as index_kinds
     from colmatch.subscriptions.table import PredicateTable as PredicateTable
     from colmatch.warming import warm as warm
 
@@ -56,12 +56,12 @@ _NAMES = {
     "events.long_form": ("from_pairs",),
     "explain": ("Explanation",),
     "expr.build": ("col", "function"),
-    "expr.build_calls": ("geo_within_radius", "segment_before", "segment_within", "within_frequency_cap"),
-    "indexing.plan": ("index",),
-    "matcher": ("Matcher", "Rejected", "kinds"),
-    "options": ("Options",),
+    "expr.build_special": ("geo_within_radius", "segment_before", "segment_within", "within_frequency_cap"),
+    "kinds.plan": ("index",),
+    "matcher": ("Matcher", "Rejected", "index_kinds"),
+    "given.options": ("Options",),
     "rules": ("rules",),
-    "schema": ("Schema",),
+    "given.schema": ("Schema",),
     "subscriptions.table": ("PredicateTable",),
     "warming": ("warm",),
 }  # fmt: skip

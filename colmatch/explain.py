@@ -14,20 +14,20 @@ import numpy as np
 import pyarrow as pa
 
 from colmatch.betree.events import event_batches
-from colmatch.calls import CAP, UNKNOWN, Call
 from colmatch.errors import EventError, SubscriptionError, shown
 from colmatch.events.binding import require
-from colmatch.events.clock import Clock
-from colmatch.events.derived import DerivedColumns
+from colmatch.events.computed.derived import DerivedColumns
 from colmatch.events.gather import batches
 from colmatch.events.reader import Reader
 from colmatch.events.required import Required
-from colmatch.events.row import RowMaker
-from colmatch.events.single import as_mapping, is_object, renamed
+from colmatch.events.single.mapping import as_mapping, is_object, renamed
+from colmatch.events.single.row import RowMaker
+from colmatch.events.special.clock import Clock
+from colmatch.given.schema import Attribute, Attributes, Role
+from colmatch.given.special import CAP, UNKNOWN, Call
 from colmatch.kernels import layout
 from colmatch.lowering.written import LiteralTexts, asks_presence, key_runs, predicate_text
-from colmatch.notebook import cell, folded
-from colmatch.schema import Attribute, Attributes, Role
+from colmatch.show.notebook import cell, folded
 from colmatch.updates.literals import whole
 
 if TYPE_CHECKING:

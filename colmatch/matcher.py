@@ -10,18 +10,18 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from colmatch.arguments import checked_choice, checked_flag
-from colmatch.charts import Chart, draw
 from colmatch.errors import EventError, OptionError, Rejected, shown
-from colmatch.events.clock import clock_of
-from colmatch.events.modes import moded_value, sized_column
+from colmatch.events.computed.modes import moded_value, sized_column
 from colmatch.events.required import LACKS
+from colmatch.events.special.clock import clock_of
 from colmatch.explain import Explanation, explain
-from colmatch.incoming import Event, Events
-from colmatch.indexing.registry import KINDS, IndexName, is_in_pages
-from colmatch.indexing.settings import Settings
+from colmatch.given.arguments import checked_choice, checked_flag
+from colmatch.given.incoming import Event, Events
+from colmatch.given.language import Language, LanguageName, Missing
+from colmatch.given.options import Options
 from colmatch.kernels.sink import ANY, COUNTS
-from colmatch.language import Language, LanguageName, Missing
+from colmatch.kinds.registry import KINDS, IndexName, is_in_pages
+from colmatch.kinds.settings import Settings
 from colmatch.matching.range_worker import RangeNames
 from colmatch.matching.reasons import By, checked_by
 from colmatch.matching.request import Among, Invalid, Keep, Unknown
@@ -29,9 +29,9 @@ from colmatch.matching.single import SingleEvents
 from colmatch.matching.subset import Subset, subset_of
 from colmatch.matching.topk.arguments import Score, TopK, checked_topk
 from colmatch.matching.workers import Workers
-from colmatch.notebook import Figures, bytes_of, folded, table
-from colmatch.options import Options
 from colmatch.paged.header import is_pages
+from colmatch.show.charts import Chart, draw
+from colmatch.show.notebook import Figures, bytes_of, folded, table
 from colmatch.store import saved
 from colmatch.subscriptions.intake import Errors
 from colmatch.updates.initial import indexed_parts, suited, taken_in
@@ -41,10 +41,10 @@ from colmatch.updates.set import SubscriptionSet
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["Matcher", "Rejected", "kinds"]
+__all__ = ["Matcher", "Rejected", "index_kinds"]
 
 
-def kinds() -> list[IndexName]:
+def index_kinds() -> list[IndexName]:
     """Returns the names of the index kinds."""
     return cast(list[IndexName], list(KINDS))
 

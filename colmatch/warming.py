@@ -8,14 +8,14 @@ import time
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
-from colmatch.arguments import checked_flag, members
 from colmatch.errors import KernelError, OptionError, StoreError, shown
-from colmatch.indexing.base import IndexKind
-from colmatch.indexing.plan import AutoSettings, asked_for
-from colmatch.indexing.registry import FEWEST, KINDS, IndexName
+from colmatch.given.arguments import checked_flag, members
 from colmatch.kernels import _background, _closure, _code, _disk, _folders, _jit, _warm
+from colmatch.kinds.base import IndexKind
+from colmatch.kinds.plan import AutoSettings, asked_for
+from colmatch.kinds.registry import FEWEST, KINDS, IndexName
 from colmatch.matching.threads import cores
-from colmatch.progress import bar
+from colmatch.show.progress import bar
 
 LOOK_EVERY = 0.5  # seconds between looks at how many kernels are ready
 SURE_AFTER = 0.05  # of all work; before that, nothing is said of the time that is left

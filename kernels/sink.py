@@ -1,7 +1,7 @@
 """Results of a match kernel: written by blocks of rows, then ordered by row and number.
 
 A kernel may write a block in any order of subscriptions and rows. A kernel that may find a pair
-twice says so (``repeats`` of ``indexing/base.py``), and the second is dropped here.
+twice says so (``repeats`` of ``kinds/base.py``), and the second is dropped here.
 
 Within a row, numbers ascend. So results do not change when ``auto`` chooses another kind or
 segments are merged. A pair becomes a key of 32 bits: the row within its group of rows, then the

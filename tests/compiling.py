@@ -6,9 +6,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from colmatch.indexing.settings import Budget
-from colmatch.options import Options
-from colmatch.schema import Attributes, Schema
+from colmatch.given.options import Options
+from colmatch.given.schema import Attributes, Schema
+from colmatch.kinds.settings import Budget
 from colmatch.sql.compile import Compiler
 
 SCHEMA = Schema(

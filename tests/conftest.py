@@ -52,7 +52,7 @@ _jit._kept_or_made = _only_declared_types
 # The locators stand beside the benchmarks, and are imported as the benchmarks import them.
 BENCHMARKS = Path(__file__).parents[1] / "asv_benchmarks"
 sys.path.append(str(BENCHMARKS))
-collect_ignore = [] if BENCHMARKS.is_dir() else ["locators", "indexing/test_pstree_machine.py"]
+collect_ignore = [] if BENCHMARKS.is_dir() else ["locators", "kinds/test_pstree_machine.py"]
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:

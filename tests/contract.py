@@ -17,12 +17,12 @@ from oracle import Expr, Row, matches, score
 from sizes import THOROUGH
 
 import colmatch as cm
-from colmatch.indexing.plan import settings_of
-from colmatch.indexing.registry import KINDS
-from colmatch.indexing.settings import Settings
+from colmatch.kinds.plan import settings_of
+from colmatch.kinds.registry import KINDS
+from colmatch.kinds.settings import Settings
 
 growing_kind = pytest.mark.parametrize("kind", [name for name, kind in KINDS.items() if kind.insert is not None])
-ALL = [*cm.kinds(), "auto"]
+ALL = [*cm.index_kinds(), "auto"]
 every_kind = pytest.mark.parametrize("kind", ALL)
 NO_JIT = os.environ.get("NUMBA_DISABLE_JIT") == "1"
 # Hypothesis tries as many examples for all kinds together, however many kinds there are.

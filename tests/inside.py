@@ -18,13 +18,13 @@ from numpy.typing import NDArray
 
 import colmatch as cm
 from colmatch.arrays.frozen import freeze
-from colmatch.indexing.base import Built, IndexKind
-from colmatch.indexing.registry import find
+from colmatch.given.schema import Attributes
 from colmatch.kernels import layout
 from colmatch.kernels.sink import PAIRS
+from colmatch.kinds.base import Built, IndexKind
+from colmatch.kinds.registry import find
 from colmatch.matching.pieces import Piece
 from colmatch.matching.worker import Worker
-from colmatch.schema import Attributes
 from colmatch.subscriptions.intake import SubscriptionReader
 from colmatch.updates.memory_set import MemorySet
 from colmatch.updates.segments import Segment

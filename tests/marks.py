@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from colmatch.indexing.registry import KINDS
+from colmatch.kinds.registry import KINDS
 
 TESTS = Path(__file__).parent
 
@@ -39,7 +39,7 @@ ENGINES = (
 # Files, or tests of a file, that are kept for the night.
 SLOW = (
     # state machines
-    "indexing/test_pstkinds_machine.py", "indexing/test_pstree_machine.py", "indexing/test_tree_machine.py",
+    "kinds/test_pstkinds_machine.py", "kinds/test_pstree_machine.py", "kinds/test_tree_machine.py",
     "updates/test_state_machine.py",
     # comparisons with other engines at full size
     "test_differential_computed.py", "test_differential_duckdb.py", "test_differential_spark.py",
@@ -60,8 +60,8 @@ SLOW = (
     "expr/test_fuzz.py::test_a_hundred_thousand_times", "expr/test_fuzz.py::test_deep_nesting",
     "expr/test_fuzz.py::test_long_expressions", "expr/test_parse.py::test_huge_expressions",
     "expr/test_parse.py::test_huge_nonsense_is_refused", "expr/test_text_size.py::test_work_grows_as_the_text_does",
-    "indexing/test_bitslice.py::test_columns_of_many_attributes_stay_open",
-    "indexing/test_opindex.py::test_memory_follows_the_predicates_and_not_the_square_of_the_attributes",
+    "kinds/test_bitslice.py::test_columns_of_many_attributes_stay_open",
+    "kinds/test_opindex.py::test_memory_follows_the_predicates_and_not_the_square_of_the_attributes",
     "paged/test_paged_trees.py::test_inner_pages_divide_and_merge",
     # the data structures and the rivals of benchmarks
     "bench/test_bench.py::test_a_rival_finds_what_colmatch_finds", "bench/test_bench.py::test_figures_of_every_system",

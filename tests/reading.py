@@ -20,8 +20,8 @@ from hypothesis import strategies as st
 from sizes import share
 
 from colmatch.events.reader import Reader
+from colmatch.given.schema import INT, Attribute, Attributes, Family, Role, Type
 from colmatch.kernels.layout import Batch, Literals
-from colmatch.schema import INT, Attribute, Attributes, Family, Role, Type
 
 STRING = Type(Family.STRING, name="string")
 BINARY = Type(Family.BINARY, name="binary")

@@ -32,7 +32,7 @@ from ways_in import condition, predicate_tables, table_rows, to_builder
 
 import colmatch as cm
 import colmatch.matching.worker
-from colmatch.indexing.registry import is_in_pages
+from colmatch.kinds.registry import is_in_pages
 
 randoms = st.randoms(use_true_random=False)
 seeds = st.integers(0, 2**32 - 1)
@@ -108,7 +108,7 @@ def test_every_way_in_and_out(kind: str, seed: int, rng: Random, n: int, m: int,
     with patch.object(colmatch.matching.worker, "FIRST_CAPACITY", 1 if seed % 3 else 1 << 16):
         matcher = built(texts, schema, some_settings(rng, kind), options)
         assert len(matcher) == n
-        assert matcher.kind in cm.kinds()
+        assert matcher.kind in cm.index_kinds()
         check(matcher, expressions, ids, rows, events, wanted)
         check(pickle.loads(pickle.dumps(matcher)), expressions, ids, rows, events, wanted)
         with tempfile.TemporaryDirectory() as folder:

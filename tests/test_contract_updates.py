@@ -31,7 +31,7 @@ from ways_in import condition, predicate_tables, table_rows, to_builder
 
 import colmatch as cm
 import colmatch.matching.worker
-from colmatch.indexing.registry import KINDS, find
+from colmatch.kinds.registry import KINDS, find
 from colmatch.updates import growing, labels, policy
 
 

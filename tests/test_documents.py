@@ -66,7 +66,7 @@ def public():
     yield from ((f"Matcher.{name}", name) for name in vars(cm.Matcher) if not name.startswith("_"))
     yield from ((f"Options.{field.name}", field.name) for field in dataclasses.fields(cm.Options))
     yield from ((f"colmatch {name}", name) for name in cli.commands)
-    yield from ((f"kind {name}", name) for name in cm.kinds())
+    yield from ((f"kind {name}", name) for name in cm.index_kinds())
     yield from ((f"Among.{name}", f"{name}=") for name in Among.__annotations__)
 
 

@@ -37,7 +37,7 @@ SMALLER = {
 # Modules that some snippets need: without them, pages end there.
 NEEDS = {
     "colmatch.spark": "pyspark",
-    "colmatch.polars": "polars",
+    "colmatch.tables.polars": "polars",
     "import duckdb": "duckdb",
     "from datafusion": "datafusion",
     "import ibis": "ibis",

@@ -8,8 +8,8 @@ MOST_LINES = 80
 
 # Functions that take any named argument, and whose fields these are.
 OPEN = {
-    "colmatch/indexing/plan.py:index": "settings of the kind that is named, which checks them",
-    "colmatch/indexing/pstrees.py:trimmed": "arrays of an index, as of ``NamedTuple._replace``",
+    "colmatch/kinds/plan.py:index": "settings of the kind that is named, which checks them",
+    "colmatch/kinds/pstrees.py:trimmed": "arrays of an index, as of ``NamedTuple._replace``",
     "colmatch/spark/session.py:local_session": "settings of Spark",
     "colmatch/updates/versions.py:changed": "fields of ``Version``, as of ``dataclasses.replace``",
 }

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 import colmatch as cm
-from colmatch.notebook import ROWS_MOST, bytes_of, cell, folded, table
+from colmatch.show.notebook import ROWS_MOST, bytes_of, cell, folded, table
 
 EVIL = "<script>alert(1)</script>"
 SCHEMA = pa.schema({"a": pa.float64(), "b": pa.string(), EVIL: pa.int64()})
@@ -168,7 +168,7 @@ class TestPlot:
     def test_costs(self, matcher: cm.Matcher) -> None:
         ax = matcher.plot("costs")
         names = [label.get_text() for label in ax.get_yticklabels()]
-        assert sorted(names) == sorted(cm.kinds()) and ax.get_xscale() == "log"
+        assert sorted(names) == sorted(cm.index_kinds()) and ax.get_xscale() == "log"
         (own,) = [name for name, bar in zip(names, ax.patches) if bar.get_facecolor() != ax.patches[0].get_facecolor()]
         assert own == matcher.kind
         said = re.search(r"event, ([0-9.]+) us", matcher.stats()["reason"])

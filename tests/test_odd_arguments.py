@@ -24,9 +24,9 @@ from sizes import SMALL, THOROUGH
 from workload import named
 
 import colmatch as cm
-from colmatch import incoming
-from colmatch.arguments import python_value, whole_number
-from colmatch.indexing.registry import KINDS
+from colmatch.given import incoming
+from colmatch.given.arguments import python_value, whole_number
+from colmatch.kinds.registry import KINDS
 
 VALUES = [*ODD, *HOSTILE]
 SHARE = 1 if THOROUGH else 31 if SMALL else 7  # one of so many values is tried

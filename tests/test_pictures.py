@@ -12,8 +12,8 @@ import pytest
 from guide import ROOT, links_of
 
 import colmatch as cm
-from colmatch.indexing.registry import find
-from colmatch.indexing.settings import allowed
+from colmatch.kinds.registry import find
+from colmatch.kinds.settings import allowed
 
 PICTURES = sorted((ROOT / "docs" / "pictures").glob("*.svg"))
 MOST_BYTES = 30_000
@@ -73,7 +73,7 @@ def test_each_picture_is_on_a_page_with_words_for_it():
     assert not [path for path, words in shown.items() if len(words.split()) < 4]
 
 
-@pytest.mark.parametrize("kind", cm.kinds())
+@pytest.mark.parametrize("kind", cm.index_kinds())
 def test_a_kind_has_a_page_with_its_settings(kind):
     page = ROOT / "docs" / "kinds" / f"{kind}.md"
     assert f"kinds/{kind}.md" in [target for _, target in links_of((ROOT / "docs" / "kinds.md").read_text())]
@@ -112,13 +112,13 @@ LIMITS = {
     "conjunctions of an AND of ORs": [cm.index("scan").dnf_budget, 4096],
     "conjunctions of all parts of an OR at the top together": [16],
     "pieces that an expression beyond the budget is divided into": [
-        "indexing.settings:PROGRAMS_MOST",
+        "kinds.settings:PROGRAMS_MOST",
         "expr.assemble:MOST_PREDICATES",
     ],
     "weights and priorities": ["lowering.weights:WEIGHT_MOST"],
     "text of all string ids together": ["subscriptions.ids:MOST_BYTES"],
-    "entries and lists of `kindex`": ["indexing.kindex:MOST_ENTRIES", "indexing.kindex:MOST_LISTS"],
-    "words of clusters of `propagation`": ["indexing.propagation:MOST_WORDS"],
+    "entries and lists of `kindex`": ["kinds.kindex:MOST_ENTRIES", "kinds.kindex:MOST_LISTS"],
+    "words of clusters of `propagation`": ["kinds.propagation:MOST_WORDS"],
     "expressions of `matcher.rejected` that updates keep": ["subscriptions.rejected:KEPT_MOST"],
     "rows that are matched at a time": [cm.Options().batch_rows, 2**20],
     "threads": [1024],
@@ -192,4 +192,4 @@ def test_the_page_of_memory_has_the_measured_bytes():
     head, _, *rows = [re.sub("`", "", line).strip("| ").split(" | ") for line in f"kind |{text}".splitlines()]
     said = {(row[0], workload): size for row in rows for workload, size in zip(head[1:], row[1:], strict=True)}
     assert said == measured
-    assert {kind for kind, _ in measured} == set(cm.kinds())
+    assert {kind for kind, _ in measured} == set(cm.index_kinds())

@@ -8,7 +8,7 @@ import pytest
 from test_house import FLOORS, ROOT, everywhere, kinds
 
 from colmatch.cli.commands import cli
-from colmatch.indexing.plan import AutoSettings
+from colmatch.kinds.plan import AutoSettings
 
 
 @pytest.mark.parametrize("name", ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "RELEASE.md", "BENCHMARKS.md"])

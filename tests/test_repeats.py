@@ -13,8 +13,8 @@ LEAST = 120  # parts of a tree: six or seven lines
 
 # Functions that are alike, and what making one of them would cost.
 ALIKE = {
-    frozenset({"kernels/bitslice/masks.py:visit"}): "masks of 32 rows and of 64 have other instructions",
-    frozenset({"kernels/psthash/buckets.py:find_bucket", "kernels/trees/tables.py:find_part"}): (
+    frozenset({"kernels/kinds/bitslice/masks.py:visit"}): "masks of 32 rows and of 64 have other instructions",
+    frozenset({"kernels/kinds/psthash/buckets.py:find_bucket", "kernels/kinds/trees/tables.py:find_part"}): (
         "kinds do not import each other, and a hash table of rows has no type of its own"
     ),
 }

@@ -15,7 +15,7 @@ import pytest
 from guide import GUIDE, README, blocks_of
 
 import colmatch as cm
-from colmatch.indexing.registry import IndexName
+from colmatch.kinds.registry import IndexName
 
 ROOT = Path(__file__).parent.parent
 USES = ROOT / "tests" / "typed_uses.py"
@@ -36,7 +36,7 @@ OFF = {
 # What pyright cannot know: namespaces of polars, and functions that pyarrow.compute makes when it
 # is imported.
 UNTYPED = re.compile(
-    r'"colmatch" for class "(DataFrame|LazyFrame|Expr)"|"colmatch.polars" is not accessed|of module "pyarrow.compute"'
+    r'"colmatch" for class "(DataFrame|LazyFrame|Expr)"|"colmatch.tables.polars" is not accessed|of module "pyarrow.compute"'
 )
 
 
@@ -104,7 +104,7 @@ def test_pages_are_typed(tmp_path: Path) -> None:
 
 
 def test_names_of_kinds_are_those_of_the_registry() -> None:
-    assert set(get_args(IndexName)) == {*cm.kinds(), "auto"}
+    assert set(get_args(IndexName)) == {*cm.index_kinds(), "auto"}
 
 
 def test_types_are_installed() -> None:

@@ -175,7 +175,7 @@ def test_after_warming_no_kernel_is_compiled(tmp_path: Path) -> None:
     assert kernels > 150 and loaded + compiled == kernels
     assert {name.partition("-")[0] for name in names(tmp_path) - before} or not compiled
     assert Path(folder).parent == tmp_path / "cache"
-    second, _ = said(started(OWN, tmp_path / "cache", str(tmp_path), *cm.kinds()))
+    second, _ = said(started(OWN, tmp_path / "cache", str(tmp_path), *cm.index_kinds()))
     assert second["used"] > 100
     assert second["compiled"] == []
 

@@ -40,7 +40,7 @@ def made(frame: pl.DataFrame, table: Any) -> cm.Matcher:
     cm.Matcher.build({1: "price < 3"}, frame, index="scan", errors="collect", language="sql", missing="false")
     cm.Matcher.build({1: "price < 3"}, frame, index=cm.index("bitslice"), sample=frame)
     cm.Matcher.build({1: "price < 3"}, frame, options=cm.Options(missing_columns="null", order="any"))
-    for kind in cm.kinds():
+    for kind in cm.index_kinds():
         cm.Matcher.build({1: "price < 3"}, frame, index=kind)
     cm.Matcher.build({1: "price < 3"}, frame, index="bitslices")  # wrong
     cm.Matcher.build({1: "price < 3"}, frame, errors="ignore")  # wrong

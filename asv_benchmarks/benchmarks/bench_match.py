@@ -20,7 +20,7 @@ from benchmarks.rivals import RIVALS, contest
 from benchmarks.workloads import Workload, flights, shape, uniform
 
 FULL = os.environ.get("COLMATCH_BENCHMARKS") == "full"
-KINDS = tuple(cm.kinds())
+KINDS = tuple(cm.index_kinds())
 SYSTEMS = (*KINDS, *RIVALS)
 WORKLOADS = (*NAMES, "flights")
 Taken = dict[str, dict[str, dict[Any, float]]]  # workload, system, name of a figure

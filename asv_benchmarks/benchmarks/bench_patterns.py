@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from benchmarks.measure import medians, one_thread, seconds
-from colmatch.schema import Family, Type
+from colmatch.given.schema import Family, Type
 from colmatch.text.pattern_index import Pattern, PatternIndex
 
 COUNT = 10_000

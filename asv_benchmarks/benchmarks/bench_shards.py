@@ -30,8 +30,8 @@ import pyarrow.parquet as pq
 from workload import named
 
 import colmatch as cm
-from colmatch.language import SQL
-from colmatch.schema import Schema
+from colmatch.given.language import SQL
+from colmatch.given.schema import Schema
 from colmatch.spark.manifest import Route
 from colmatch.spark.pivots import Layout, PivotReader, condition, homes
 from colmatch.spark.shard_tasks import numbered

@@ -24,7 +24,7 @@ from benchmarks.measure import medians
 
 FULL = os.environ.get("COLMATCH_BENCHMARKS") == "full"
 SIZES = (100_000, 1_000_000)
-KINDS = (*cm.kinds(), "auto")
+KINDS = (*cm.index_kinds(), "auto")
 THREADS = (1, 2)
 ONE_BY_ONE, IN_BULK, ROWS = 2000, 20_000, 64
 

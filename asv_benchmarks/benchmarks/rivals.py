@@ -221,7 +221,7 @@ def kinds() -> dict[str, System]:
     """colmatch with each kind of index, by its name."""
     import colmatch as cm
 
-    return {kind: functools.partial(colmatch, index=kind) for kind in cm.kinds()}
+    return {kind: functools.partial(colmatch, index=kind) for kind in cm.index_kinds()}
 
 
 def contest(workload: Workload, systems: Iterable[str] | None = None) -> dict[str, Match]:

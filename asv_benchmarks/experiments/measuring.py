@@ -11,7 +11,7 @@ from benchmarks.expressions import Made
 from benchmarks.measure import medians
 
 import colmatch as cm
-from colmatch.indexing.registry import KINDS
+from colmatch.kinds.registry import KINDS
 from experiments import checks
 from experiments.entry import SCAN, VARIANTS, Experiment
 from experiments.facts import Row, facts

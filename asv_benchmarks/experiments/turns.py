@@ -14,8 +14,8 @@ from workload import named
 
 import colmatch as cm
 from colmatch.arrays.frozen import contiguous
-from colmatch.indexing.registry import KINDS
-from colmatch.kernels.trees.arrays import NONE
+from colmatch.kernels.kinds.trees.arrays import NONE
+from colmatch.kinds.registry import KINDS
 from colmatch.updates import labels
 from colmatch.updates.combined import combine
 from experiments import checks

@@ -11,11 +11,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from colmatch.indexing.pstrees import empty_tables, with_rows
 from colmatch.kernels.hints import TILE
+from colmatch.kernels.kinds.pstree.arrays import WALK_WORDS, PSTree
+from colmatch.kernels.kinds.pstree.tables import MOST_DIGITS
 from colmatch.kernels.layout import I64, KEY_MAX, U32
-from colmatch.kernels.pstree.arrays import WALK_WORDS, PSTree
-from colmatch.kernels.pstree.tables import MOST_DIGITS
+from colmatch.kinds.pstrees import empty_tables, with_rows
 from locators.kernels import ps_tree
 from locators.spaces import boundary_kind
 

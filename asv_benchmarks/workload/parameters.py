@@ -8,8 +8,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from colmatch.arguments import checked_choice, checked_flag, number, python_value, text, whole_number
 from colmatch.errors import OptionError, shown
+from colmatch.given.arguments import checked_choice, checked_flag, number, python_value, text, whole_number
 
 EVENT_CHUNK = 4096  # events that are drawn at a time
 # a predicate's ``op`` is a place in this tuple

@@ -13,8 +13,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from colmatch.arguments import checked_whole, text
 from colmatch.errors import OptionError, shown
+from colmatch.given.arguments import checked_whole, text
 from colmatch.subscriptions.table import PredicateTable
 from workload import events as draws_of_events
 from workload import subscriptions as draws_of_subscriptions

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from colmatch.arguments import checked_choice, checked_whole
 from colmatch.errors import OptionError
+from colmatch.given.arguments import checked_choice, checked_whole
 
 CHUNK = 1024  # rules or events that are drawn at a time
 PLENTY = 1000  # programs, and products

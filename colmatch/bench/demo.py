@@ -16,12 +16,12 @@ import pyarrow.compute as pc
 from colmatch.bench.flights import FLIGHTS, SEED, SHAPES, alerts, flights
 from colmatch.errors import ColmatchError
 from colmatch.kernels import _jit
-from colmatch.progress import bar
+from colmatch.show.progress import bar
 
 if TYPE_CHECKING:
     from colmatch import Matcher
-    from colmatch.indexing.registry import IndexName
-    from colmatch.indexing.settings import Settings
+    from colmatch.kinds.registry import IndexName
+    from colmatch.kinds.settings import Settings
 
 __all__ = ["Figures", "alerts", "flights", "naive", "run"]
 

@@ -18,11 +18,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from colmatch.errors import ColmatchError, OptionError
-from colmatch.indexing.registry import find
-from colmatch.indexing.settings import Settings
+from colmatch.given.options import Options
 from colmatch.kernels import _jit
-from colmatch.matcher import Matcher, kinds
-from colmatch.options import Options
+from colmatch.kinds.registry import find
+from colmatch.kinds.settings import Settings
+from colmatch.matcher import Matcher, index_kinds
 from colmatch.subscriptions.table import PredicateTable
 
 __all__ = ["Line", "chosen", "count", "default_sizes", "measure", "prefix", "table"]
@@ -54,7 +54,7 @@ def chosen(names: Sequence[str]) -> list[str]:
     OptionError : there is no such kind
     """
     if "all" in names:
-        return list[str](kinds())
+        return list[str](index_kinds())
     return list(dict.fromkeys(name if name == "auto" else find(name).name for name in names))
 
 

@@ -6,8 +6,8 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from colmatch.charts import need_matplotlib
 from colmatch.errors import ColmatchError
+from colmatch.show.charts import need_matplotlib
 
 if TYPE_CHECKING:
     from colmatch.bench.figures import Line

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from colmatch.arguments import python_value
 from colmatch.betree.domains import domains_of
 from colmatch.betree.parse import parse_betree
 from colmatch.errors import ExpressionError
@@ -13,10 +12,11 @@ from colmatch.expr.ast import Expr, Refusal
 from colmatch.expr.normalise import Normaliser
 from colmatch.expr.shared import SharedNodes, TreeForms
 from colmatch.expr.size import check_size
-from colmatch.indexing.settings import Budget
+from colmatch.given.arguments import python_value
+from colmatch.given.options import Options
+from colmatch.given.schema import Attributes, Schema
+from colmatch.kinds.settings import Budget
 from colmatch.lowering.forms import Form
-from colmatch.options import Options
-from colmatch.schema import Attributes, Schema
 
 
 class WithConstants(NamedTuple):

@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from colmatch.arguments import double, members, number, python_value, text
 from colmatch.errors import SchemaError, near, shown
-from colmatch.incoming import is_text
-from colmatch.schema import Family, value_type
+from colmatch.given.arguments import double, members, number, python_value, text
+from colmatch.given.incoming import is_text
+from colmatch.given.schema import Family, value_type
 
 BOOLEAN, INTEGER, FLOAT, STRING, ENUM = "boolean", "integer", "float", "string", "integer enum"
 INTEGERS, STRINGS, SEGMENTS, FREQUENCY = "integer list", "string list", "segments", "frequency"

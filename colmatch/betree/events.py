@@ -9,7 +9,6 @@ from typing import Any, NoReturn
 
 import pyarrow as pa
 
-from colmatch.arguments import is_listed, text
 from colmatch.betree.domains import (
     BOOLEAN,
     ENUM,
@@ -25,8 +24,9 @@ from colmatch.betree.domains import (
     domains_of,
 )
 from colmatch.errors import EventError, near, shown
-from colmatch.incoming import is_text, refusing
-from colmatch.schema import Schema
+from colmatch.given.arguments import is_listed, text
+from colmatch.given.incoming import is_text, refusing
+from colmatch.given.schema import Schema
 
 ROWS = 8192  # lines that are read at a time
 TOLD = 10  # lines of which an error says what is wrong

@@ -18,7 +18,6 @@ from typing import Any
 
 from colmatch.betree import tokens as words
 from colmatch.betree.bounds import check_comparison, check_elements, check_member
-from colmatch.betree.calls import Constants, call
 from colmatch.betree.domains import (
     BOOLEAN,
     ENUM,
@@ -31,10 +30,11 @@ from colmatch.betree.domains import (
     STRINGS,
     Domain,
 )
+from colmatch.betree.special import Constants, call
 from colmatch.betree.tokens import Word, words_of
-from colmatch.calls import SPECIAL
 from colmatch.errors import near, shown
 from colmatch.expr.ast import And, Constant, Expr, Not, Or, Predicate, Refusal, Subject, Verb, conjoin
+from colmatch.given.special import SPECIAL
 from colmatch.lowering.forms import Kind, Operand
 from colmatch.lowering.keys import float_key, key_float
 

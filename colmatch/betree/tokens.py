@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from colmatch.errors import shown
 from colmatch.expr.ast import Refusal
-from colmatch.incoming import is_text
+from colmatch.given.incoming import is_text
 from colmatch.kernels.layout import KEY_MAX, KEY_MIN
 
 NAME, INTEGER, FLOAT, STRING, SIGN, END = range(6)

@@ -22,17 +22,17 @@ from colmatch.betree.events import event_batches, nullable
 from colmatch.cli.files import Input, read_table, reading
 from colmatch.cli.places import File, found, naming, opened
 from colmatch.cli.shell import say
-from colmatch.declared import parse_schema
 from colmatch.errors import ColmatchError, OptionError, SubscriptionError, shown
-from colmatch.events.clock import clock_of
 from colmatch.events.required import Required
-from colmatch.indexing.plan import AutoSettings, index, settings_of
-from colmatch.indexing.registry import KINDS, IndexName
-from colmatch.indexing.settings import Settings, allowed
+from colmatch.events.special.clock import clock_of
+from colmatch.given.declared import parse_schema
+from colmatch.given.options import MissingColumns, Options, value_of_text
+from colmatch.kinds.plan import AutoSettings, index, settings_of
+from colmatch.kinds.registry import KINDS, IndexName
+from colmatch.kinds.settings import Settings, allowed
 from colmatch.matcher import Matcher
 from colmatch.matching.range_worker import RangeNames, checked_ranges
 from colmatch.matching.subset import Subset
-from colmatch.options import MissingColumns, Options, value_of_text
 from colmatch.rules.convert import Rules, from_json
 from colmatch.subscriptions.table import PredicateTable
 

@@ -102,7 +102,7 @@ def bench(
     from colmatch.bench.figures import chosen, count, default_sizes, measure, table
     from colmatch.bench.plot import check, draw
     from colmatch.cli.arguments import read_indexes, read_options, read_subscriptions, schema_from
-    from colmatch.options import Options
+    from colmatch.given.options import Options
 
     if picture is not None:
         check(picture)

@@ -14,7 +14,7 @@ from colmatch.errors import ColmatchError
 
 if TYPE_CHECKING:
     from colmatch.errors import Rejected
-    from colmatch.language import LanguageName, Missing
+    from colmatch.given.language import LanguageName, Missing
     from colmatch.subscriptions.intake import Errors
 
 

@@ -21,7 +21,7 @@ import pyarrow.csv as pa_csv
 from colmatch.cli.places import File, opened
 from colmatch.errors import ColmatchError
 from colmatch.events.gather import meant
-from colmatch.incoming import sentence
+from colmatch.given.incoming import sentence
 
 _SAID = re.compile(r"(?:In CSV column #(\d+): |CSV parse error: )Row #(\d+): (?:CSV conversion error to (.*?): )?(.*)")
 

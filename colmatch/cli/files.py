@@ -18,7 +18,7 @@ from colmatch.cli.json_lines import PathWatch
 from colmatch.cli.places import TEXTS, File, found, naming, opened
 from colmatch.errors import ColmatchError, near
 from colmatch.events.gather import meant
-from colmatch.incoming import sentence
+from colmatch.given.incoming import sentence
 
 ROWS = 8192  # rows of a batch, where the reader can be told
 

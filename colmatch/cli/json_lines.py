@@ -23,7 +23,7 @@ import pyarrow.json as pa_json
 
 from colmatch.errors import ColmatchError
 from colmatch.events.json_rows import check_lines
-from colmatch.incoming import sentence
+from colmatch.given.incoming import sentence
 
 ROWS = 8192  # lines that are written at a time
 BLOCK = 1 << 23  # bytes that are read at a time: pyarrow shares them among threads

@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from colmatch import Matcher
     from colmatch.cli.arguments import Lacking
     from colmatch.cli.files import Input
+    from colmatch.given.options import MissingColumns
     from colmatch.matching.range_worker import RangeNames
     from colmatch.matching.subset import Subset
     from colmatch.matching.topk.arguments import Score
-    from colmatch.options import MissingColumns
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -122,7 +122,7 @@ def match(
 
     from colmatch.cli import arguments, writing
     from colmatch.cli.files import rebatch
-    from colmatch.progress import bar
+    from colmatch.show.progress import bar
 
     matcher = arguments.open_matcher(index_path, missing_columns)
     _check_top(top, shape, score, weights)
@@ -174,7 +174,7 @@ def _hits(matcher: Matcher, rows: Input, ranges: RangeNames | None, among: Subse
     """Returns how many events each subscription matches, most first, equals as ids stand."""
     import pyarrow as pa
 
-    from colmatch.progress import bar
+    from colmatch.show.progress import bar
 
     with bar(rows.total, "events", sys.stderr.isatty()) as shown:
 

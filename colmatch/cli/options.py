@@ -27,7 +27,7 @@ out_format_option = click.option(
 
 
 def _kinds(_: click.Context, option: click.Parameter, begun: str) -> list[str]:
-    from colmatch.indexing.registry import KINDS
+    from colmatch.kinds.registry import KINDS
 
     return [kind for kind in ("auto", *KINDS) if kind.startswith(begun)]
 

@@ -34,7 +34,7 @@ import pyarrow.fs as pa_fs
 
 from colmatch.errors import ColmatchError
 from colmatch.events.places import is_url, place_of
-from colmatch.incoming import sentence
+from colmatch.given.incoming import sentence
 
 FORMATS = ("parquet", "arrow", "arrows", "csv", "jsonl")
 TEXTS = ("csv", "tsv", "jsonl")  # formats that do not carry types

@@ -17,7 +17,7 @@ from colmatch.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from colmatch.options import MissingColumns
+    from colmatch.given.options import MissingColumns
 
 
 @click.command()

@@ -11,7 +11,7 @@ from colmatch.cli.shell import print_figures, print_json, say
 from colmatch.errors import ColmatchError, EventError, StoreError
 
 if TYPE_CHECKING:
-    from colmatch.options import MissingColumns
+    from colmatch.given.options import MissingColumns
 
 
 @click.command()

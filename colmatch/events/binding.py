@@ -19,11 +19,11 @@ from colmatch.arrays.frozen import frozen
 from colmatch.errors import EventError, near
 from colmatch.events.changes import ENTRY_KEYS, ENTRY_VALUES, Changes, can_change, is_read_as_is
 from colmatch.events.needs import MapKeys, Needs, Path
+from colmatch.given.schema import UNITS, Attribute, Family, Role, Type, value_type
 from colmatch.kernels._forks import cached_property
 from colmatch.kernels.arrow import read, select
 from colmatch.kernels.arrow import structs as physical
 from colmatch.kernels.layout import I64
-from colmatch.schema import UNITS, Attribute, Family, Role, Type, value_type
 
 DAY = 86_400_000  # milliseconds
 

@@ -21,9 +21,9 @@ import pyarrow.compute as pc
 from colmatch.arrays.ranges import ranges_of
 from colmatch.errors import EventError
 from colmatch.events.exact import UnfitError, exact, ordered_bytes
-from colmatch.incoming import nulls_of, without_runs
+from colmatch.given.incoming import nulls_of, without_runs
+from colmatch.given.schema import UNITS, Family, Type, time_type
 from colmatch.kernels.layout import I64
-from colmatch.schema import UNITS, Family, Type, time_type
 
 _NUMBERS = frozenset({Family.INT, Family.UINT64, Family.FLOAT, Family.DECIMAL, Family.WIDE_DECIMAL})
 _DAYS = frozenset({Family.DATE, Family.TIMESTAMP})

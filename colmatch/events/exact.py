@@ -22,8 +22,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from colmatch.incoming import plain, without_runs
-from colmatch.schema import UNITS
+from colmatch.given.incoming import plain, without_runs
+from colmatch.given.schema import UNITS
 
 _DAY = 86_400  # seconds
 _BYTES = 256 ** np.arange(8, dtype=np.uint64)  # the least numbers of 1 to 8 bytes

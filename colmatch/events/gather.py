@@ -15,9 +15,9 @@ from typing import Any, NamedTuple, TypeVar
 
 import pyarrow as pa
 
-from colmatch.declared import schema_of
 from colmatch.errors import EventError, shown
-from colmatch.incoming import refusing
+from colmatch.given.declared import schema_of
+from colmatch.given.incoming import refusing
 
 Seen = TypeVar("Seen")
 _NOTHING = object()

@@ -9,9 +9,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from colmatch.arguments import text, whole_number
 from colmatch.errors import EventError, shown
-from colmatch.incoming import is_text, only, refusing, table_of, without_runs
+from colmatch.given.arguments import text, whole_number
+from colmatch.given.incoming import is_text, only, refusing, table_of, without_runs
 
 __all__ = ["from_pairs"]
 

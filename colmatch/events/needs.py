@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 from colmatch.arrays.frozen import contiguous, frozen
 from colmatch.arrays.ranges import ranges_of
 from colmatch.events.vocabulary import NONE, Vocabulary
+from colmatch.given.schema import Attribute, Family, Role, Type
 from colmatch.kernels.arrow.maps import BLOCK, Keys, fill_tables
 from colmatch.kernels.arrow.words import Words
 from colmatch.kernels.layout import Literals
-from colmatch.schema import Attribute, Family, Role, Type
 
 HINTED = 8  # sets of fewer strings are searched faster than a hint is checked
 HINTS_MOST = 1 << 22  # hints of one Reader (4 bytes each)

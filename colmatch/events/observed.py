@@ -42,7 +42,7 @@ import numpy as np
 import pyarrow as pa
 
 from colmatch.events.sample import MOST_BYTES, PART, stream_of
-from colmatch.incoming import is_list, plain
+from colmatch.given.incoming import is_list, plain
 from colmatch.kernels.layout import U8
 
 EVERY = 128  # events, of which one is taken on average

@@ -11,10 +11,10 @@ from colmatch.arrays.frozen import frozen
 from colmatch.events.binding import Binding
 from colmatch.events.needs import Needs
 from colmatch.events.work import WorkingMemory
+from colmatch.given.schema import Attribute, Attributes
 from colmatch.kernels import _forks
 from colmatch.kernels.layout import I32, I64
 from colmatch.kernels.text.rows import by_value, expand
-from colmatch.schema import Attribute, Attributes
 from colmatch.text.literal_index import Lowered, Pairs, Texts, lowered
 from colmatch.text.pattern_index import Pattern, PatternIndex
 

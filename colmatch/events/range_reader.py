@@ -16,14 +16,14 @@ import pyarrow as pa
 
 from colmatch.arrays.frozen import frozen
 from colmatch.errors import EventError, near
-from colmatch.events.failed import Failed
+from colmatch.events.computed.failed import Failed
 from colmatch.events.needs import Path
 from colmatch.events.reader import Reader
 from colmatch.events.vocabulary import Vocabulary
+from colmatch.given.schema import UNITS, Attributes, Family, value_type
 from colmatch.kernels import _forks
 from colmatch.kernels.ends import join_ends
 from colmatch.kernels.layout import I64, KEY_MAX, KEY_MIN, U8, Batch
-from colmatch.schema import UNITS, Attributes, Family, value_type
 
 KEPT = 8  # pairs of attributes that are remembered for one matcher
 

@@ -20,17 +20,17 @@ import pyarrow as pa
 
 from colmatch.arrays.frozen import frozen
 from colmatch.events.binding import Binding, bind
-from colmatch.events.calls import CallColumns
 from colmatch.events.changes import Changes
-from colmatch.events.derived import DerivedColumns
-from colmatch.events.failed import Failed
+from colmatch.events.computed.derived import DerivedColumns
+from colmatch.events.computed.failed import Failed
 from colmatch.events.needs import Needs
 from colmatch.events.patterns import PatternRows
+from colmatch.events.special.lists import CallColumns
 from colmatch.events.vocabulary import Vocabulary
 from colmatch.events.work import WorkingMemory
+from colmatch.given.schema import Attributes
 from colmatch.kernels import _forks
 from colmatch.kernels.layout import I32, U8, Batch, Literals
-from colmatch.schema import Attributes
 
 SCHEMAS_KEPT = 8  # bindings of a Reader: sources that alternate between more schemas than this bind again
 _NO_OFFSET, _NO_DATA = frozen(np.zeros(1, np.int32)), frozen(np.empty(0, np.uint8))

@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 from colmatch.errors import EventError, near
 from colmatch.events.gather import meant
 from colmatch.events.range_reader import Ranges
-from colmatch.incoming import refusing, without_runs
-from colmatch.schema import Schema
+from colmatch.given.incoming import refusing, without_runs
+from colmatch.given.schema import Schema
 
 LACKS = pa.schema([("event", pa.int64()), ("column", pa.string()), ("reason", pa.string())])
 REASON = "it is missing, and must be defined"

@@ -27,12 +27,12 @@ from colmatch.errors import EventError
 from colmatch.events.gather import batches
 from colmatch.events.reader import Reader
 from colmatch.events.vocabulary import Vocabulary
-from colmatch.incoming import sentence
-from colmatch.indexing.sound import UnsoundError
-from colmatch.indexing.statistics import Sample
+from colmatch.given.incoming import sentence
+from colmatch.given.schema import Attributes
 from colmatch.kernels import layout
 from colmatch.kernels.transpose import count_codes
-from colmatch.schema import Attributes
+from colmatch.kinds.sound import UnsoundError
+from colmatch.kinds.statistics import Sample
 
 PART = 64  # events that are kept or left out together
 MOST_EVENTS = 4096  # events that are kept

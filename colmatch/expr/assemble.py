@@ -27,8 +27,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from colmatch.expr.tree import COUNTLESS, All, Any_, fold
-from colmatch.indexing.settings import Budget
 from colmatch.kernels.layout import ACCEPT, REJECT
+from colmatch.kinds.settings import Budget
 from colmatch.lowering.forms import Conjunction, Form, Leaf, Op
 
 MOST_PREDICATES = 1024  # of all programs that a part is divided into: each has the other ORs whole

@@ -18,10 +18,10 @@ from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import Any, NamedTuple, NoReturn
 
-from colmatch.arguments import double
 from colmatch.errors import ExpressionError, shown
 from colmatch.expr.computed import ARITHMETIC, Computed, negated_sql
 from colmatch.expr.spelling import operand_sql, quote_name
+from colmatch.given.arguments import double
 from colmatch.lowering.forms import Kind, Operand, arguments_text, quoted
 from colmatch.lowering.weights import WEIGHT_MOST
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from colmatch.arguments import members, text, whole_number
 from colmatch.errors import ExpressionError, shown
 from colmatch.expr.ast import SIGNS, Constant, Expr, Not, Predicate, Subject, Verb, subject_sql
 from colmatch.expr.build_computed import Computing, compared, computed
 from colmatch.expr.build_literals import literal
 from colmatch.expr.computed import FUNCTIONS, Computed
+from colmatch.given.arguments import members, text, whole_number
 from colmatch.lowering.forms import Kind, Operand
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Any, Self
 
-from colmatch.arguments import text
 from colmatch.errors import ExpressionError
 from colmatch.expr.ast import Expr, Predicate, Subject, Verb
 from colmatch.expr.build_literals import literal
 from colmatch.expr.computed import Computed, comparison, number
+from colmatch.given.arguments import text
 from colmatch.lowering.forms import Kind
 
 

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from colmatch.arguments import python_value, whole_number
 from colmatch.errors import ExpressionError, shown
 from colmatch.expr.ast import NAN, Expr
-from colmatch.incoming import refusing
+from colmatch.given.arguments import python_value, whole_number
+from colmatch.given.incoming import refusing
 from colmatch.lowering.forms import Kind, Operand
 
 _KINDS = "biufSUOM"  # kinds of NumPy's scalars that are literals: all but complex numbers, durations and records

@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from colmatch.events.nodes import INTEGERS, ValueNode, digits, is_decimal
+from colmatch.events.computed.nodes import INTEGERS, ValueNode, digits, is_decimal
 from colmatch.expr.ast import Refusal
 from colmatch.expr.computed import MOST_PARTS, Computed
 from colmatch.text.like import read_like

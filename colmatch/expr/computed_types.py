@@ -20,16 +20,16 @@ from typing import Any
 import pyarrow as pa
 
 from colmatch.errors import EventError, SchemaError, shown
-from colmatch.events.derived import check_constants
-from colmatch.events.nodes import INTEGERS, LEAVES, ValueNode, arrow_type, digits, is_decimal
+from colmatch.events.computed.derived import check_constants
+from colmatch.events.computed.nodes import INTEGERS, LEAVES, ValueNode, arrow_type, digits, is_decimal
 from colmatch.expr.ast import Refusal
 from colmatch.expr.computed import MOST_PARTS, PARTS, SYNONYMS, Computed
 from colmatch.expr.computed_rules import METHODS, Rules, plain
+from colmatch.given.options import Options
+from colmatch.given.schema import Column, Family, Schema, Shape, Type, value_type
+from colmatch.given.session import Session, time_zone
 from colmatch.lowering.floors import LiteralErrors, literal_floors
 from colmatch.lowering.forms import Kind
-from colmatch.options import Options
-from colmatch.schema import Column, Family, Schema, Shape, Type, value_type
-from colmatch.session import Session, time_zone
 
 _NUMBERS = (*INTEGERS, "float", "double")
 _OF_INTEGER = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 20}

@@ -10,10 +10,9 @@ from dataclasses import replace
 from typing import Any
 
 from colmatch.errors import SchemaError
-from colmatch.events.nodes import arrow_type
+from colmatch.events.computed.nodes import arrow_type
 from colmatch.expr.assemble import Assembly
 from colmatch.expr.ast import CALLS, WORDS, And, Constant, Expr, Not, Or, Predicate, Refusal, Subject, Truth, Verb, walk
-from colmatch.expr.calls import call_attribute, call_modes
 from colmatch.expr.computed import Computed
 from colmatch.expr.computed_types import Typing
 from colmatch.expr.modes import (
@@ -30,14 +29,11 @@ from colmatch.expr.modes import (
     modes_with_weight,
     of_predicate,
 )
+from colmatch.expr.special import call_attribute, call_modes
 from colmatch.expr.tree import COUNTLESS, All, Formula, Modes, conjoin, disjoin
-from colmatch.incoming import is_list
-from colmatch.indexing.settings import Budget
-from colmatch.kernels.layout import KEY_MAX, KEY_MIN
-from colmatch.lowering.floors import misfit
-from colmatch.lowering.forms import BY_ATTRIBUTE, BY_COLUMN, PATTERNS, Conjunction, Form, Kind, Leaf, Op, Operand, Test
-from colmatch.options import Options
-from colmatch.schema import (
+from colmatch.given.incoming import is_list
+from colmatch.given.options import Options
+from colmatch.given.schema import (
     BOOL,
     INT,
     Attribute,
@@ -51,6 +47,10 @@ from colmatch.schema import (
     value_type,
     why_unusable,
 )
+from colmatch.kernels.layout import KEY_MAX, KEY_MIN
+from colmatch.kinds.settings import Budget
+from colmatch.lowering.floors import misfit
+from colmatch.lowering.forms import BY_ATTRIBUTE, BY_COLUMN, PATTERNS, Conjunction, Form, Kind, Leaf, Op, Operand, Test
 
 # how often a predicate may stand in a form, on average: IS UNKNOWN repeats its part, so nesting it
 # doubles

@@ -11,13 +11,13 @@ from contextlib import suppress
 import numpy as np
 import pyarrow as pa
 
+from colmatch.given.schema import UNITS, Family, Type
+from colmatch.given.session import Session
 from colmatch.kernels.layout import KEY_MAX, KEY_MIN
 from colmatch.kernels.lowering.operators import ABOVE, BELOW, EXACT
 from colmatch.lowering.floors import Floors, LiteralErrors, Side, exact, literal_floors
 from colmatch.lowering.forms import Kind
 from colmatch.lowering.times import DAY, SECOND
-from colmatch.schema import UNITS, Family, Type
-from colmatch.session import Session
 
 
 def arrow_floors(

@@ -18,6 +18,8 @@ from numpy.typing import NDArray
 
 from colmatch.arrays.frozen import frozen, sealed
 from colmatch.arrays.growing import with_room
+from colmatch.given.schema import Attributes
+from colmatch.given.session import Session
 from colmatch.kernels import layout
 from colmatch.kernels._jit import entry
 from colmatch.kernels.layout import Codes
@@ -30,8 +32,6 @@ from colmatch.lowering.lower import LoweredExpressions
 from colmatch.lowering.versions import ORDERS, is_version, look_for_versions
 from colmatch.lowering.wide import Encode, encoder
 from colmatch.predicates.columns import EMPTY
-from colmatch.schema import Attributes
-from colmatch.session import Session
 
 FEW_EXPRESSIONS = 16  # expressions; more are lowered by columns
 MOST_INTERVALS = 4096  # intervals that their predicates may have, and literals of a list; more are lowered by columns

@@ -20,14 +20,14 @@ from numpy.typing import NDArray
 
 from colmatch.arrays.frozen import contiguous
 from colmatch.errors import shown
+from colmatch.given.schema import UNITS, Family, Type
+from colmatch.given.session import Session
 from colmatch.kernels.layout import KEY_MAX, KEY_MIN
 from colmatch.kernels.lowering.intervals import key_intervals
 from colmatch.kernels.lowering.operators import ABOVE, BELOW, EXACT
 from colmatch.lowering.forms import Kind, Op
 from colmatch.lowering.keys import NEVER_ROUNDS, UINT64_OFFSET, float_key, float_keys
 from colmatch.lowering.times import SECOND, days, instant, time_of_day
-from colmatch.schema import UNITS, Family, Type
-from colmatch.session import Session
 
 Floors = tuple[NDArray[np.int64], NDArray[np.int8]]  # floor (n), place (n)
 Intervals = tuple[NDArray[np.int64], NDArray[np.int64]]  # lo (n), hi (n)

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, NamedTuple
 
-from colmatch.calls import unpacked
+from colmatch.given.special import unpacked
 from colmatch.kernels.lowering import operators
 
 

@@ -18,6 +18,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from colmatch.arrays.pieces import Pieces, concat, joined
+from colmatch.given.schema import Attribute, Attributes, Family, Type
+from colmatch.given.session import Session
 from colmatch.kernels import layout
 from colmatch.kernels.layout import KEY_MAX, KEY_MIN
 from colmatch.kernels.lowering.runs import group_intervals, merge_runs
@@ -27,8 +29,6 @@ from colmatch.lowering.forms import PATTERNS, Kind, Op, Operand, Test
 from colmatch.lowering.labels import string_labels
 from colmatch.lowering.versions import ORDERS, look_for_versions
 from colmatch.lowering.wide import encoder
-from colmatch.schema import Attribute, Attributes, Family, Type
-from colmatch.session import Session
 from colmatch.text.reduce import reduce_pattern, successor
 
 I64 = NDArray[np.int64]

@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 from colmatch.arrays.frozen import freeze
 from colmatch.arrays.pieces import Pieces
 from colmatch.arrays.ranges import ranges_of, rows_of
+from colmatch.given.schema import Attributes
+from colmatch.given.session import Session
 from colmatch.kernels import layout
 from colmatch.kernels._forks import cached_property
 from colmatch.kernels.lowering.codes import find_repeats
@@ -26,8 +28,6 @@ from colmatch.lowering.forms import BY_ATTRIBUTE, BY_COLUMN, NO_WEIGHT, PART, Fo
 from colmatch.lowering.groups import Group, Groups
 from colmatch.lowering.weights import FURTHER_PART, OF_ATTRIBUTE, OF_COLUMN, AttributeWeights
 from colmatch.predicates.columns import EMPTY, take, with_given
-from colmatch.schema import Attributes
-from colmatch.session import Session
 
 I32 = NDArray[np.int32]
 I64 = NDArray[np.int64]

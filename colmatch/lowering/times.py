@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from colmatch.errors import shown
-from colmatch.schema import Type
-from colmatch.session import Session, time_zone
+from colmatch.given.schema import Type
+from colmatch.given.session import Session, time_zone
 
 _DATE = re.compile(r"\s*(\d{4})-(\d{1,2})-(\d{1,2})\s*", re.ASCII)
 _TIME = re.compile(

@@ -16,8 +16,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import ArrayLike
 
+from colmatch.given.schema import Attributes
 from colmatch.lowering.forms import Op
-from colmatch.schema import Attributes
 
 _log = logging.getLogger("colmatch")
 ORDERS = frozenset({Op.LT, Op.LE, Op.GT, Op.GE, Op.BETWEEN})

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from colmatch.schema import Attributes, Role
+from colmatch.given.schema import Attributes, Role
 
 I64 = NDArray[np.int64]
 F64 = NDArray[np.float64]

@@ -20,10 +20,10 @@ from decimal import ROUND_FLOOR, Decimal
 from math import isfinite
 from typing import Any
 
+from colmatch.given.schema import Family, Type
 from colmatch.lowering.floors import Side, meeting, number_of
 from colmatch.lowering.forms import Kind
 from colmatch.lowering.keys import NEVER_ROUNDS
-from colmatch.schema import Family, Type
 
 Encode = Callable[[Any], bytes]  # one literal -> the bytes that it is compared by
 

@@ -15,14 +15,14 @@ from itertools import pairwise
 import numpy as np
 import pyarrow as pa
 
-from colmatch.calls import CAP, PLACE, UNKNOWN, Call
+from colmatch.given.schema import UNITS, Attribute, Family, Role, Type, time_type
+from colmatch.given.special import CAP, PLACE, UNKNOWN, Call
 from colmatch.kernels import layout
 from colmatch.kernels.layout import KEY_MAX, KEY_MIN
 from colmatch.lowering.forms import arguments_text, quoted
 from colmatch.lowering.keys import NEVER_ROUNDS, UINT64_OFFSET, key_float
 from colmatch.lowering.times import EPOCH
 from colmatch.lowering.wide import wide_text
-from colmatch.schema import UNITS, Attribute, Family, Role, Type, time_type
 from colmatch.text.like import write_like
 from colmatch.text.reduce import successor
 

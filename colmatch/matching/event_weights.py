@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 from colmatch.arrays.frozen import frozen
 from colmatch.arrays.ranges import members, ranges_of
 from colmatch.errors import EventError, near, shown
-from colmatch.incoming import doubles_of, one_piece, plain
+from colmatch.given.incoming import doubles_of, one_piece, plain
+from colmatch.given.schema import Attributes, Role
 from colmatch.kernels.layout import EventWeights
 from colmatch.kernels.weights import join_weights
 from colmatch.lowering.weights import WEIGHT_MOST, Name
-from colmatch.schema import Attributes, Role
 
 NAMES_KEPT = 1 << 16  # keys of maps whose meaning is remembered
 

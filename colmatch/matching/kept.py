@@ -10,11 +10,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from colmatch.arguments import members, text
 from colmatch.arrays.ranges import ranges_of
 from colmatch.errors import EventError, OptionError, near, shown
 from colmatch.events.gather import meant
-from colmatch.incoming import values_of, without_runs
+from colmatch.given.arguments import members, text
+from colmatch.given.incoming import values_of, without_runs
 
 
 def kept_names(keep: object) -> list[str]:

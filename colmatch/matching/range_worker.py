@@ -13,16 +13,16 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from colmatch.arguments import text
 from colmatch.arrays.frozen import contiguous, frozen
 from colmatch.errors import EventError, OptionError, SchemaError, shown
 from colmatch.events.range_reader import Range, RangeReader, Ranges, used_ranges
+from colmatch.given.arguments import text
+from colmatch.given.schema import DERIVED, Schema, Shape
 from colmatch.kernels import layout
 from colmatch.kernels._jit import entry
 from colmatch.kernels.meets import MOST_RANGES, Meeting, find_hardest, meet_all
 from colmatch.matching.undecided import Failing
 from colmatch.matching.worker import BatchJob, SegmentJob, Worker
-from colmatch.schema import DERIVED, Schema, Shape
 from colmatch.subscriptions.operators import column_named
 from colmatch.updates.segments import Segment
 from colmatch.updates.versions import Version

@@ -15,14 +15,14 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from colmatch.arguments import checked_choice
 from colmatch.arrays.frozen import contiguous
+from colmatch.given.arguments import checked_choice
+from colmatch.given.schema import Attribute, Role
 from colmatch.kernels import reasons as kernels
 from colmatch.kernels.layout import ATTR_MASK, FLAG_NONE, FLAG_RUN, I64, U8
 from colmatch.kernels.tiles import TILE_ROWS
 from colmatch.lowering.written import LiteralTexts, key_runs, predicate_text
 from colmatch.matching.worker import BatchJob, SegmentJob
-from colmatch.schema import Attribute, Role
 from colmatch.updates.literals import whole
 from colmatch.updates.segments import Segment
 from colmatch.updates.versions import Version

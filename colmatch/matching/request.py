@@ -7,8 +7,8 @@ from typing import Any, Literal, NamedTuple, TypedDict
 
 import pyarrow as pa
 
-from colmatch.events.clock import Clock
 from colmatch.events.range_reader import Ranges
+from colmatch.events.special.clock import Clock
 from colmatch.matching.subset import Subset
 
 Invalid = Literal["skip", "raise", "collect"]

@@ -1,9 +1,9 @@
 """Single events, by themselves: what a service asks for each request.
 
 A batch of one row passes through Arrow, four kernels to read and code it, and one to order what is
-found. An event whose values need no Arrow (``events/single.py``) passes through two, which are
-called by their machine code with arguments that stay the same: 13 us an event with 10 attributes
-and 10,000 subscriptions, instead of 77.
+found. An event whose values need no Arrow (``events/single/mapping.py``) passes through two. They
+are called by their machine code with arguments that stay the same: 13 us an event with 10
+attributes and 10,000 subscriptions, instead of 77.
 """
 
 from __future__ import annotations
@@ -16,11 +16,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from colmatch.arguments import checked_choice
 from colmatch.arrays.frozen import frozen
 from colmatch.events.gather import meant
-from colmatch.events.row import RowMaker
-from colmatch.events.single import Event, EventReader, as_mapping, renamed
+from colmatch.events.single.mapping import Event, EventReader, as_mapping, renamed
+from colmatch.events.single.row import RowMaker
+from colmatch.given.arguments import checked_choice
+from colmatch.given.schema import Schema
 from colmatch.kernels import sink
 from colmatch.kernels._interpret import Matching
 from colmatch.kernels._jit import entry
@@ -29,7 +30,6 @@ from colmatch.matching.request import Among, MatchRequest, Unknown
 from colmatch.matching.topk.arguments import TopK
 from colmatch.matching.worker import Worker
 from colmatch.matching.workers import Workers
-from colmatch.schema import Schema
 from colmatch.updates.set import Subscribed
 from colmatch.updates.versions import Version
 

@@ -13,12 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from colmatch.arrays.ranges import ranges_of
-from colmatch.indexing.base import Strata
 from colmatch.kernels._jit import entry
 from colmatch.kernels.layout import EventWeights, Rows, Top
 from colmatch.kernels.remaining import gather_remaining
 from colmatch.kernels.sink import PAIRS
 from colmatch.kernels.topk import SCORING
+from colmatch.kinds.base import Strata
 from colmatch.matching.worker import BatchJob, SegmentJob, Worker
 
 Pairs = tuple[NDArray[np.int64], NDArray[np.uint32], int]

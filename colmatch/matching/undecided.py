@@ -24,13 +24,13 @@ from numpy.typing import NDArray
 from colmatch.arrays.frozen import contiguous, freeze
 from colmatch.arrays.ranges import ranges_of, sizes_of
 from colmatch.errors import EventError, shown
-from colmatch.events.failed import Failed
-from colmatch.indexing.plan import AutoSettings
+from colmatch.events.computed.failed import Failed
+from colmatch.given.schema import Attributes, Role
 from colmatch.kernels import _forks
 from colmatch.kernels.layout import ATTR_MASK, FLAG_NONE, FLAG_RUN, KEY_MAX, Batch, Predicates
+from colmatch.kinds.plan import AutoSettings
 from colmatch.predicates.columns import take
 from colmatch.predicates.keys import Keys, keys_of, to_codes
-from colmatch.schema import Attributes, Role
 from colmatch.updates.labels import without_labels
 from colmatch.updates.segments import Segment, indexed
 from colmatch.updates.versions import Version

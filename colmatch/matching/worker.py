@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from colmatch.arrays.frozen import frozen
 from colmatch.arrays.recycled import Recycled
 from colmatch.errors import EventError
-from colmatch.events.failed import Failed
+from colmatch.events.computed.failed import Failed
 from colmatch.events.reader import Reader
 from colmatch.kernels import layout, sink
 from colmatch.kernels._jit import entry

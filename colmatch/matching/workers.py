@@ -12,10 +12,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from colmatch.errors import near
-from colmatch.events.clock import clock_of
 from colmatch.events.gather import seen_batches, source_of
 from colmatch.events.range_reader import Ranges, columns_of
 from colmatch.events.required import Required
+from colmatch.events.special.clock import clock_of
 from colmatch.kernels import layout
 from colmatch.kernels._interpret import Matching
 from colmatch.kernels._jit import entry

@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from colmatch.arrays.frozen import contiguous
 from colmatch.errors import SubscriptionError, shown
 from colmatch.events.reader import texts_of
-from colmatch.indexing.pbtree import ListEntries, entries_of_keys, filled, table_pages
 from colmatch.kernels.ids import hash_texts
+from colmatch.kernels.kinds.pbtree import arrays as pb
+from colmatch.kernels.kinds.pbtree import bulk
+from colmatch.kernels.kinds.pbtree.arrays import ROOT as ROOT_KIND
 from colmatch.kernels.layout import I64, U8, U32, Codes, Predicates
-from colmatch.kernels.pbtree import arrays as pb
-from colmatch.kernels.pbtree import bulk
-from colmatch.kernels.pbtree.arrays import ROOT as ROOT_KIND
+from colmatch.kinds.pbtree import ListEntries, entries_of_keys, filled, table_pages
 from colmatch.paged import root_page, store
 from colmatch.paged.cache import PAGE, checksum, write_error
 from colmatch.paged.file import ROOT

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from colmatch.errors import StoreError
+from colmatch.kernels.kinds.pbtree.arrays import CHECKSUM, STAMP, STAMP_HIGH, WORDS
 from colmatch.kernels.layout import I32, I64, U8, U32
-from colmatch.kernels.pbtree.arrays import CHECKSUM, STAMP, STAMP_HIGH, WORDS
 
 PAGE = 4 * WORDS  # bytes
 LEAST_FRAMES = 8  # frames
@@ -38,8 +38,8 @@ def checksum(page: memoryview | bytes, number: int) -> int:
 class Cache:
     """Frames of pages, in the manner of a clock: what was read since the hand went by may stay.
 
-    Frame 0 holds no page (``kernels/pbtree/editing.py``). Frames that an update has changed stay
-    until it ends; where there are more of them than the budget, there are more frames till then.
+    Frame 0 holds no page (``editing.py``). Frames that an update has changed stay until
+    it ends; where there are more of them than the budget, there are more frames till then.
     A budget of more than the file has pages costs nothing.
 
     Attributes

@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 
 from colmatch.arrays.frozen import contiguous
 from colmatch.errors import StoreError
-from colmatch.indexing.sound import predicates_are_sound
+from colmatch.kernels.kinds.pbtree import arrays as pb
+from colmatch.kernels.kinds.pbtree.leaves import DEPTH_MOST
 from colmatch.kernels.layout import I64, U32
-from colmatch.kernels.pbtree import arrays as pb
-from colmatch.kernels.pbtree.leaves import DEPTH_MOST
+from colmatch.kinds.sound import predicates_are_sound
 from colmatch.paged import build, root_page
 from colmatch.paged.file import ROOT as ROOT_PAGE
 from colmatch.paged.paged_set import PIECE, PagedSet

@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from colmatch.errors import OptionError, StoreError
+from colmatch.kernels.kinds.pbtree.arrays import KIND, NEXT
 from colmatch.kernels.layout import U32
-from colmatch.kernels.pbtree.arrays import KIND, NEXT
 from colmatch.paged.cache import PAGE, Cache, StaleError, damaged, read_error, update_number_of, write_error
 from colmatch.paged.header import FIRST_PAGE, header_bytes, read_header
 from colmatch.paged.log import PAGES, base_of, first_part, generation_of, locked_log

@@ -18,9 +18,10 @@ from numpy.typing import NDArray
 from colmatch.arrays.frozen import freeze
 from colmatch.errors import OptionError
 from colmatch.events.sample import kept_events
-from colmatch.indexing.pbtree import PbtreeSettings
-from colmatch.indexing.registry import FEWEST
-from colmatch.kernels.pbtree.arrays import TAGS
+from colmatch.given.schema import Attributes
+from colmatch.kernels.kinds.pbtree.arrays import TAGS
+from colmatch.kinds.pbtree import PbtreeSettings
+from colmatch.kinds.registry import FEWEST
 from colmatch.paged import build, metadata, root_page
 from colmatch.paged.cache import write_error
 from colmatch.paged.file import ROOT
@@ -28,7 +29,6 @@ from colmatch.paged.header import headers
 from colmatch.paged.reading import PagedReader
 from colmatch.paged.records import pack
 from colmatch.paged.replace_lock import taking_place
-from colmatch.schema import Attributes
 from colmatch.store.replacing import replacing
 from colmatch.subscriptions.given import read
 from colmatch.subscriptions.ids import check_known, check_new, check_type, listed, wanted_ids

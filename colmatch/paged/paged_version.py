@@ -6,8 +6,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from colmatch.indexing.base import Built
-from colmatch.indexing.pbtree import KIND
+from colmatch.kinds.base import Built
+from colmatch.kinds.pbtree import KIND
 from colmatch.paged import root_page
 from colmatch.paged.store import PageStore
 from colmatch.subscriptions.ids import Ids

@@ -14,15 +14,15 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from colmatch.arguments import python_value
 from colmatch.arrays.frozen import contiguous
 from colmatch.errors import StoreError, SubscriptionError, shown
-from colmatch.indexing.pbtree import KIND, PbtreeSettings
-from colmatch.indexing.registry import FEWEST
+from colmatch.given.arguments import python_value
+from colmatch.given.options import Options
 from colmatch.kernels import _forks
+from colmatch.kernels.kinds.pbtree.arrays import IDS, TAGS
 from colmatch.kernels.layout import U8
-from colmatch.kernels.pbtree.arrays import IDS, TAGS
-from colmatch.options import Options
+from colmatch.kinds.pbtree import KIND, PbtreeSettings
+from colmatch.kinds.registry import FEWEST
 from colmatch.paged import build, metadata, root_page
 from colmatch.paged.cache import StaleError, damaged, read_error
 from colmatch.paged.file import PageFile

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from colmatch.errors import StoreError
+from colmatch.kernels.kinds.pbtree.arrays import BLOB, CHILDREN, HEAD, KIND, NEXT, SIDS
 from colmatch.kernels.layout import U32
-from colmatch.kernels.pbtree.arrays import BLOB, CHILDREN, HEAD, KIND, NEXT, SIDS
 from colmatch.paged.cache import damaged
 from colmatch.paged.file import ROOT, PageFile
 

@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 
 from colmatch.arrays.frozen import contiguous
 from colmatch.arrays.ranges import ranges_of
-from colmatch.events.failed import Failed
+from colmatch.events.computed.failed import Failed
 from colmatch.events.reader import Reader
 from colmatch.kernels import layout
+from colmatch.kernels.kinds.pbtree.arrays import SPANS, TASK, VERIFY, WALKS, SearchScratch
+from colmatch.kernels.kinds.pbtree.match import search_rows
+from colmatch.kernels.kinds.pbtree.verify import verify_pairs
 from colmatch.kernels.layout import I64, U32, Batch
-from colmatch.kernels.pbtree.arrays import SPANS, TASK, VERIFY, WALKS, SearchScratch
-from colmatch.kernels.pbtree.match import search_rows
-from colmatch.kernels.pbtree.verify import verify_pairs
 from colmatch.matching.pieces import Piece
 from colmatch.paged import root_page
 from colmatch.paged.store import PageStore, places_of

@@ -10,11 +10,9 @@ from numpy.typing import NDArray
 
 from colmatch.arrays.ranges import members, ranges_of
 from colmatch.errors import StoreError
-from colmatch.indexing.pbtree import ListEntries
-from colmatch.kernels.layout import I64, U8, U32
-from colmatch.kernels.pbtree import arrays as pb
-from colmatch.kernels.pbtree import update
-from colmatch.kernels.pbtree.editing import (
+from colmatch.kernels.kinds.pbtree import arrays as pb
+from colmatch.kernels.kinds.pbtree import update
+from colmatch.kernels.kinds.pbtree.editing import (
     FREED,
     FRESH,
     MISSED,
@@ -26,7 +24,9 @@ from colmatch.kernels.pbtree.editing import (
     WRONG,
     Pages,
 )
-from colmatch.kernels.pbtree.leaves import DEPTH_MOST
+from colmatch.kernels.kinds.pbtree.leaves import DEPTH_MOST
+from colmatch.kernels.layout import I64, U8, U32
+from colmatch.kinds.pbtree import ListEntries
 from colmatch.paged.cache import damaged
 from colmatch.paged.file import PageFile
 from colmatch.paged.records import Keyed, unpacked

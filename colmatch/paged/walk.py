@@ -7,8 +7,8 @@ from typing import NoReturn
 import numpy as np
 
 from colmatch.errors import StoreError
+from colmatch.kernels.kinds.pbtree import arrays as pb
 from colmatch.kernels.layout import U32
-from colmatch.kernels.pbtree import arrays as pb
 from colmatch.paged.file import ROOT as ROOT_PAGE
 from colmatch.paged.paged_set import PagedSet
 

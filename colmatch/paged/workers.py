@@ -20,6 +20,7 @@ from colmatch.arrays.frozen import contiguous
 from colmatch.arrays.recycled import Recycled
 from colmatch.errors import EventError
 from colmatch.events.gather import seen_batches
+from colmatch.given.options import Options
 from colmatch.kernels import _forks
 from colmatch.kernels.sink import PAIRS
 from colmatch.matching.pieces import Piece
@@ -29,7 +30,6 @@ from colmatch.matching.subset import Subset
 from colmatch.matching.threads import Result
 from colmatch.matching.topk.arguments import TopK
 from colmatch.matching.workers import COUNTED, MatchTask, Workers, hits_table
-from colmatch.options import Options
 from colmatch.paged.paged_set import PagedSet
 from colmatch.paged.search import Found, Searcher, piece_of
 from colmatch.paged.store import places_of

@@ -15,11 +15,11 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from colmatch.arguments import python_value
 from colmatch.errors import near, shown
 from colmatch.expr.ast import And, Constant, Expr, Not, Or, Subject, conjoin, truth
 from colmatch.expr.build import ColumnHandle
-from colmatch.incoming import is_text
+from colmatch.given.arguments import python_value
+from colmatch.given.incoming import is_text
 
 ROOT = "conditions"  # the path to those of a rule
 WORDS = ("all", "any", "not", "condition", "fact")  # what a condition is, by the key that it has

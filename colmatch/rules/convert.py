@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from colmatch.arguments import checked_choice
 from colmatch.errors import ExpressionError, Rejected, shown
 from colmatch.expr.ast import Expr
+from colmatch.given.arguments import checked_choice
 from colmatch.rules.conditions import Conditions, Unusable
 from colmatch.rules.source import Rule, named_conditions, read_rules
 

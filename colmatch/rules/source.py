@@ -7,9 +7,9 @@ import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple, NoReturn
 
-from colmatch.arguments import is_listed, python_value
 from colmatch.errors import SubscriptionError, shown
-from colmatch.incoming import is_text
+from colmatch.given.arguments import is_listed, python_value
+from colmatch.given.incoming import is_text
 from colmatch.kernels._forks import cached_property
 
 _SPACE: Any = re.compile(r"[\s,:]*")  # between values of JSON

@@ -25,9 +25,9 @@ from typing import Any, Literal, NamedTuple, get_args
 
 import pyarrow as pa
 
-from colmatch.arguments import checked_choice, checked_flag, text
-from colmatch.columns import Best
 from colmatch.errors import DependencyError, EventError, OptionError, near, shown
+from colmatch.given.arguments import checked_choice, checked_flag, text
+from colmatch.tables.columns import Best
 
 try:
     from pyspark.errors import PySparkException

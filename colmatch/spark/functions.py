@@ -16,16 +16,16 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_type
 from pyspark.sql.types import ArrayType, BooleanType, DataType, LongType, StringType, StructField, StructType
 
-from colmatch.arguments import checked_choice
-from colmatch.columns import EventMode, function_name
-from colmatch.declared import schema_of
 from colmatch.errors import DependencyError, OptionError, SchemaError, near
+from colmatch.given.arguments import checked_choice
+from colmatch.given.declared import schema_of
 from colmatch.matcher import Matcher
 from colmatch.matching.kept import kept_names
 from colmatch.spark.probe import check_workers
 from colmatch.spark.settings import SessionSettings, arrow_schema, check_settings, is_on, zone_of
 from colmatch.spark.shipping import opened_index, reachable
 from colmatch.spark.worker import ColumnTask, IndexFile, TableTask
+from colmatch.tables.columns import EventMode, function_name
 
 
 def hits(

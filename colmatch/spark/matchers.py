@@ -7,8 +7,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from colmatch.declared import schema_of
 from colmatch.errors import DependencyError, OptionError, SchemaError, SubscriptionError
+from colmatch.given.declared import schema_of
 
 try:
     from pyspark.sql import DataFrame
@@ -16,13 +16,13 @@ except ImportError as error:
     raise DependencyError(f'colmatch.spark needs PySpark 4: pip install "colmatch[spark]" ({error})') from error
 
 from colmatch.events.sample import MOST_EVENTS
-from colmatch.indexing.registry import IndexName
-from colmatch.indexing.settings import Settings
-from colmatch.language import Missing
+from colmatch.given.language import Missing
+from colmatch.given.options import Options, checked
+from colmatch.given.schema import Schema
+from colmatch.given.session import same_zone
+from colmatch.kinds.registry import IndexName
+from colmatch.kinds.settings import Settings
 from colmatch.matcher import Matcher
-from colmatch.options import Options, checked
-from colmatch.schema import Schema
-from colmatch.session import same_zone
 from colmatch.spark.settings import ANSI, double_quotes_of, is_on, zone_of
 from colmatch.subscriptions.intake import Errors
 

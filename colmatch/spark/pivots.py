@@ -23,11 +23,11 @@ from numpy.typing import NDArray
 
 from colmatch.arrays.ranges import ranges_of
 from colmatch.expr.ast import Constant, Expr, Not, Or, Predicate, Subject, Verb
-from colmatch.indexing.settings import PROGRAMS_MOST, Budget
+from colmatch.given.language import Language
+from colmatch.given.options import Options
+from colmatch.given.schema import DERIVED, Attribute, Attributes, Role, Schema
 from colmatch.kernels.layout import ATTR_MASK, FLAG_NONE, REJECT, Predicates
-from colmatch.language import Language
-from colmatch.options import Options
-from colmatch.schema import DERIVED, Attribute, Attributes, Role, Schema
+from colmatch.kinds.settings import PROGRAMS_MOST, Budget
 from colmatch.spark.manifest import Route
 from colmatch.subscriptions.intake import SubscriptionReader
 

@@ -12,8 +12,8 @@ from typing import Literal, get_args
 from pyspark.sql import DataFrame
 from pyspark.sql.types import LongType, StructField, StructType
 
-from colmatch.arguments import checked_choice
 from colmatch.errors import OptionError
+from colmatch.given.arguments import checked_choice
 from colmatch.spark.manifest import named
 from colmatch.spark.partitions import keys_of
 from colmatch.spark.probe import guarded

@@ -8,11 +8,11 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
-from colmatch.declared import arrow_type_of
 from colmatch.errors import OptionError
+from colmatch.given.declared import arrow_type_of
+from colmatch.given.options import DoubleQuotes
+from colmatch.given.session import same_zone
 from colmatch.matcher import Matcher
-from colmatch.options import DoubleQuotes
-from colmatch.session import same_zone
 
 ANSI = "spark.sql.ansi.enabled"
 QUOTED_NAMES = "spark.sql.ansi.doubleQuotedIdentifiers"

@@ -21,13 +21,13 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from colmatch.errors import ColmatchError
-from colmatch.indexing.registry import IndexName
-from colmatch.indexing.settings import Settings
-from colmatch.language import Language, Missing
+from colmatch.given.language import Language, Missing
+from colmatch.given.options import Options
+from colmatch.given.schema import Attribute, Schema
+from colmatch.kinds.registry import IndexName
+from colmatch.kinds.settings import Settings
 from colmatch.matcher import Matcher
 from colmatch.matching.range_worker import RangeNames
-from colmatch.options import Options
-from colmatch.schema import Attribute, Schema
 from colmatch.spark.manifest import Route, Shard
 from colmatch.spark.pivots import Layout, PivotReader, Pivots, homes
 from colmatch.spark.sharded import ShardedMatcher

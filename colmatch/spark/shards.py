@@ -19,7 +19,6 @@ from typing import Any, get_args
 
 import pyarrow as pa
 
-from colmatch.arguments import checked_choice, checked_whole, file_name
 from colmatch.errors import (
     DependencyError,
     OptionError,
@@ -31,6 +30,7 @@ from colmatch.errors import (
     rejected_of,
     shown,
 )
+from colmatch.given.arguments import checked_choice, checked_whole, file_name
 
 try:
     from pyspark.sql import DataFrame
@@ -41,14 +41,14 @@ except ImportError as error:
     raise DependencyError(f'colmatch.spark needs PySpark 4: pip install "colmatch[spark]" ({error})') from error
 
 from colmatch.expr.ast import Constant
-from colmatch.indexing.plan import asked_for
-from colmatch.indexing.registry import IndexName, is_in_pages
-from colmatch.indexing.settings import Settings
-from colmatch.language import Language, Missing
+from colmatch.given.language import Language, Missing
+from colmatch.given.options import Options
+from colmatch.given.schema import Attribute, Attributes, Schema
+from colmatch.given.session import same_zone
+from colmatch.kinds.plan import asked_for
+from colmatch.kinds.registry import IndexName, is_in_pages
+from colmatch.kinds.settings import Settings
 from colmatch.matcher import Matcher
-from colmatch.options import Options
-from colmatch.schema import Attribute, Attributes, Schema
-from colmatch.session import same_zone
 from colmatch.spark.manifest import (
     VERSIONS_KEPT,
     Manifest,

@@ -30,9 +30,9 @@ from pyspark.errors import UnsupportedOperationException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 
-from colmatch import arguments
 from colmatch.errors import OptionError, StoreError
-from colmatch.indexing.registry import is_in_pages
+from colmatch.given import arguments
+from colmatch.kinds.registry import is_in_pages
 from colmatch.matcher import Matcher
 from colmatch.paged.header import is_pages
 from colmatch.spark.manifest import Manifest, present

@@ -29,13 +29,12 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.pandas.types import from_arrow_schema, from_arrow_type
 from pyspark.sql.types import StructType
 
-from colmatch.arguments import checked_choice, checked_whole, file_name
-from colmatch.columns import Best
 from colmatch.errors import EventError, OptionError, near, shown
 from colmatch.events.gather import meant
 from colmatch.events.json_rows import check_lines
 from colmatch.events.places import Place, is_url, place_of
-from colmatch.incoming import refusing
+from colmatch.given.arguments import checked_choice, checked_whole, file_name
+from colmatch.given.incoming import refusing
 from colmatch.matcher import Matcher
 from colmatch.matching.kept import kept_fields
 from colmatch.spark.frames import RESULTS, MatchMode
@@ -44,6 +43,7 @@ from colmatch.spark.settings import SessionSettings, arrow_schema, check_setting
 from colmatch.spark.worker import IndexFile, Task, open_index
 from colmatch.store import saved
 from colmatch.store.file import content_hash
+from colmatch.tables.columns import Best
 
 ROWS = 1 << 20  # of a partition, about
 _JSON_BLOCK = 1 << 23  # bytes

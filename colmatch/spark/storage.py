@@ -18,9 +18,9 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.fs as fs
 
-from colmatch.arguments import file_name
 from colmatch.errors import StoreError, shown
-from colmatch.incoming import refusing
+from colmatch.given.arguments import file_name
+from colmatch.given.incoming import refusing
 from colmatch.matcher import Matcher
 from colmatch.store.file import content_hash
 from colmatch.store.replacing import replacing

@@ -22,8 +22,8 @@ from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 
-from colmatch import arguments
 from colmatch.errors import EventError, OptionError, StoreError, near, shown
+from colmatch.given import arguments
 from colmatch.matching.kept import kept_names
 from colmatch.matching.range_worker import RangeNames
 from colmatch.matching.topk.arguments import Score

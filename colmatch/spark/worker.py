@@ -24,11 +24,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from colmatch.columns import Best, EventMode, found_in
 from colmatch.errors import EventError, StoreError, near
 from colmatch.events.gather import batches as gathered
 from colmatch.events.gather import meant
-from colmatch.incoming import refusing
+from colmatch.given.incoming import refusing
 from colmatch.matcher import Matcher
 from colmatch.matching.range_worker import RangeNames
 from colmatch.matching.request import Among
@@ -38,6 +37,7 @@ from colmatch.spark.sharded import ShardedMatcher
 from colmatch.spark.storage import Folder
 from colmatch.spark.tally import OBSERVED, Tally, matches_of, no_numbers, show_log
 from colmatch.store.file import content_hash
+from colmatch.tables.columns import Best, EventMode, found_in
 
 PAIRS_MOST = 1 << 20  # of one batch that goes back to Spark: an event may match every subscription
 

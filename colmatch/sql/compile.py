@@ -19,15 +19,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from colmatch.errors import ExpressionError
 from colmatch.expr.ast import And, Expr, Or, Refusal, conjoin
-from colmatch.expr.calls import WrongArgument
 from colmatch.expr.normalise import Normaliser
 from colmatch.expr.shared import TreeForms
 from colmatch.expr.size import check_size
-from colmatch.incoming import is_text
-from colmatch.indexing.settings import Budget
+from colmatch.expr.special import WrongArgument
+from colmatch.given.incoming import is_text
+from colmatch.given.options import Options
+from colmatch.given.schema import Attributes, Schema
+from colmatch.kinds.settings import Budget
 from colmatch.lowering.forms import Form
-from colmatch.options import Options
-from colmatch.schema import Attributes, Schema
 from colmatch.sql.quotes import Quotes
 from colmatch.sql.split import MARK, fill, has_odd_escape, raw_literals, split
 
@@ -126,7 +126,7 @@ class Compiler:
         finally:
             self.parser.forget()
         if form.packings:
-            from colmatch.sql.calls import pack
+            from colmatch.sql.special import pack
 
             try:
                 pack(form, literals)
@@ -207,7 +207,7 @@ class Compiler:
             raise refused(refusal, reading, text) from None
 
     def _form(self, tree: Expr, slots: int) -> Form:
-        from colmatch.sql.calls import with_packings
+        from colmatch.sql.special import with_packings
 
         return with_packings(self.normaliser.form(tree, slots))
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import difflib
 import re
 
-from colmatch.calls import SPECIAL
 from colmatch.errors import shown
 from colmatch.expr.computed import FUNCTIONS as VALUES
+from colmatch.given.special import SPECIAL
 
 SUBQUERY = (
     "subqueries are not supported: list the values, as in a IN (1, 2), or make their result a column of the events"

@@ -16,18 +16,18 @@ from typing import Any
 from sqlglot import exp
 from sqlglot.errors import ErrorLevel, ParseError
 
-from colmatch.calls import SPECIAL
 from colmatch.expr.ast import SIGNS, And, Constant, Expr, Not, Or, Predicate, Refusal, Subject, Verb, conjoin, truth
 from colmatch.expr.computed import comparison
 from colmatch.expr.shared import SharedNodes
+from colmatch.given.special import SPECIAL
 from colmatch.lowering.forms import Kind, Operand
-from colmatch.sql.calls import parsed_call
 from colmatch.sql.checks import bare, check_no_column, check_pattern, check_weekday
 from colmatch.sql.computed import ComputedReader, choice_of, chosen, function_of, is_computed, is_condition
 from colmatch.sql.literals import ALLOWED, Reading
 from colmatch.sql.nots import RANGES, counted, doubled
 from colmatch.sql.quotes import Quotes
 from colmatch.sql.refused import LITERALS, begin_of, said, syntax_refusal
+from colmatch.sql.special import parsed_call
 from colmatch.sql.stack import room
 from colmatch.sql.tokens import SPARK, read_text
 

@@ -24,11 +24,11 @@ from colmatch.arrays.growing import longer
 from colmatch.expr.ast import Refusal, Subject
 from colmatch.expr.normalise import Normaliser
 from colmatch.expr.tree import Any_, Formula, Modes, fold
+from colmatch.given.schema import Type
 from colmatch.kernels.sql import arrays as sq
 from colmatch.kernels.sql.arrays import Cut, Meanings, Phrases
 from colmatch.lowering.forms import PATTERNS, Leaf, Test
 from colmatch.lowering.groups import group_key
-from colmatch.schema import Type
 from colmatch.sql.literals import Reading
 from colmatch.sql.parse import Parser
 from colmatch.sql.refused import refused

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from colmatch.errors import shown
 from colmatch.expr.ast import Refusal
+from colmatch.given.schema import Schema, column_paths
 from colmatch.kernels._forks import cached_property
-from colmatch.schema import Schema, column_paths
 
 # Texts in which every double quote belongs to a name: none stands within other quotes, and there is
 # no backslash, comment or doubled quote. All others are left to tokens.

@@ -20,11 +20,11 @@ from sqlglot.dialects.spark import Spark
 from sqlglot.errors import TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
-from colmatch.calls import SPECIAL
 from colmatch.errors import shown
 from colmatch.expr.ast import Refusal, Subject
 from colmatch.expr.computed import CAST, MOST_PARTS, PREFIX
 from colmatch.expr.computed import FUNCTIONS as VALUES
+from colmatch.given.special import SPECIAL
 from colmatch.lowering.forms import Kind
 from colmatch.sql.dialects import rewritten
 from colmatch.sql.instead import SUBQUERY, of_function, of_word

@@ -13,18 +13,18 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 import numpy as np
 import pyarrow as pa
 
-from colmatch import arguments
 from colmatch.errors import ColmatchError, StoreError, rejected_of, shown
 from colmatch.events.sample import checked_sample
 from colmatch.events.vocabulary import Vocabulary
-from colmatch.indexing.base import Built
-from colmatch.indexing.plan import index
-from colmatch.indexing.registry import find, is_in_pages
-from colmatch.indexing.settings import Settings
+from colmatch.given import arguments
+from colmatch.given.language import Language
+from colmatch.given.options import Options
+from colmatch.given.schema import Attributes, Schema
 from colmatch.kernels import layout
-from colmatch.language import Language
-from colmatch.options import Options
-from colmatch.schema import Attributes, Schema
+from colmatch.kinds.base import Built
+from colmatch.kinds.plan import index
+from colmatch.kinds.registry import find, is_in_pages
+from colmatch.kinds.settings import Settings
 from colmatch.store import sound
 from colmatch.store.file import content_hash, pack, read_arrays, unpack, write_arrays
 from colmatch.store.journal import Journal, unjournalled

@@ -4,7 +4,7 @@ Checksums tell of damage. Whoever crafts a file can compute them as well, so len
 numbers are checked, too, each array once and in order. Nothing that is computed from them can then
 lead outside an array. Nothing in a file is code.
 
-A kind may check how the arrays of its index hang together (``sound`` of ``indexing/base.py``). The
+A kind may check how the arrays of its index hang together (``sound`` of ``kinds/base.py``). The
 index of any other kind, and that of each growing segment, is built anew from its predicates, which
 are checked for all kinds. So a new kind is safe without a check of its own.
 """
@@ -16,13 +16,13 @@ import pyarrow as pa
 
 from colmatch.arrays.frozen import contiguous, freeze
 from colmatch.events.reader import Reader
-from colmatch.incoming import nulls_of
-from colmatch.indexing.base import Built
-from colmatch.indexing.sound import UnsoundError, below, codes_are_sound, equal, lengths, predicates_are_sound, ranges
+from colmatch.given.incoming import nulls_of
+from colmatch.given.schema import Attributes, Schema
 from colmatch.kernels.layout import KEY_MAX, U8, Literals
 from colmatch.kernels.sound import fault_of_order
+from colmatch.kinds.base import Built
+from colmatch.kinds.sound import UnsoundError, below, codes_are_sound, equal, lengths, predicates_are_sound, ranges
 from colmatch.predicates.columns import take
-from colmatch.schema import Attributes, Schema
 from colmatch.subscriptions.tags import Tags
 from colmatch.updates.growing import GrowingSegment
 from colmatch.updates.labels import without_labels

@@ -6,9 +6,9 @@ import re
 from typing import TYPE_CHECKING
 
 from colmatch.errors import ExpressionError, shown
+from colmatch.given.options import Options
+from colmatch.given.schema import Attribute, Role, Schema, value_type
 from colmatch.kernels._forks import cached_property
-from colmatch.options import Options
-from colmatch.schema import Attribute, Role, Schema, value_type
 
 if TYPE_CHECKING:
     from colmatch.expr.computed_types import Typing
@@ -49,7 +49,7 @@ class ComputedNames:
         """
         if not _SIGNS.search(name):
             return None
-        from colmatch.events.nodes import arrow_type
+        from colmatch.events.computed.nodes import arrow_type
         from colmatch.expr.ast import Predicate, Refusal, Verb
 
         try:

@@ -8,10 +8,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from colmatch.arguments import python_value, text, whole_number
 from colmatch.betree.compile import WithConstants
 from colmatch.errors import OptionError, SubscriptionError, shown
-from colmatch.language import Language
+from colmatch.given.arguments import python_value, text, whole_number
+from colmatch.given.language import Language
 from colmatch.subscriptions.ids import Ids
 
 

@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from colmatch.arguments import is_listed
 from colmatch.errors import OptionError, SubscriptionError, shown
-from colmatch.incoming import columns_of, table_of
-from colmatch.language import SQL, Language
+from colmatch.given.arguments import is_listed
+from colmatch.given.incoming import columns_of, table_of
+from colmatch.given.language import SQL, Language
 from colmatch.subscriptions.constants import constants_of_column, with_constants
 from colmatch.subscriptions.ids import Ids, ids_of_values, unique_ids
 from colmatch.subscriptions.table import PredicateTable

@@ -10,12 +10,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from colmatch.arguments import members, python_value
 from colmatch.arrays.frozen import contiguous, frozen
 from colmatch.arrays.growing import Growing
 from colmatch.errors import SubscriptionError, shown
 from colmatch.events.reader import texts_of
-from colmatch.incoming import is_arrow, is_text, plain, refusing, sentence, single_column, values_of
+from colmatch.given.arguments import members, python_value
+from colmatch.given.incoming import is_arrow, is_text, plain, refusing, sentence, single_column, values_of
 from colmatch.kernels.layout import I64, KEY_MAX, KEY_MIN, U8
 from colmatch.subscriptions.lookup import NUMBERS, IdLookup
 

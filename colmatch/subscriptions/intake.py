@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast, get_args
 
 import numpy as np
 
-from colmatch.arguments import checked_choice
 from colmatch.errors import ExpressionError, Rejected
-from colmatch.indexing.settings import Budget
-from colmatch.language import SQL, Language
+from colmatch.given.arguments import checked_choice
+from colmatch.given.language import SQL, Language
+from colmatch.given.options import Options
+from colmatch.given.schema import Attributes, Schema
+from colmatch.given.session import Session
+from colmatch.kinds.settings import Budget
 from colmatch.lowering.few import FEW_EXPRESSIONS, FewExpressions
 from colmatch.lowering.lower import LoweredExpressions, Lowering
-from colmatch.options import Options
-from colmatch.progress import bar
-from colmatch.schema import Attributes, Schema
-from colmatch.session import Session
+from colmatch.show.progress import bar
 from colmatch.subscriptions.computed import ComputedNames
 from colmatch.subscriptions.given import GivenSubscriptions, read
 from colmatch.subscriptions.ids import Ids

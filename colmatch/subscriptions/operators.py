@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from colmatch.errors import ExpressionError, SchemaError
+from colmatch.given.schema import BOOL, INT, Attribute, Column, Family, Role, Schema, Shape, why_unusable
 from colmatch.kernels.layout import KEY_MAX, KEY_MIN
 from colmatch.lowering.floors import misfit
 from colmatch.lowering.forms import PATTERNS, Kind, Op
 from colmatch.lowering.weights import Name
-from colmatch.schema import BOOL, INT, Attribute, Column, Family, Role, Schema, Shape, why_unusable
 from colmatch.subscriptions.computed import ComputedNames
 
 OPERATORS: dict[str, Op] = {

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 
 from colmatch.arrays.ranges import members, ranges_of
 from colmatch.errors import ExpressionError
+from colmatch.given.schema import BOOL, Attributes, Schema
 from colmatch.lowering.forms import Kind, Op, Operand
 from colmatch.lowering.lower import Lowering, Reject
 from colmatch.lowering.weights import FURTHER_PART
-from colmatch.schema import BOOL, Attributes, Schema
 from colmatch.subscriptions.computed import ComputedNames
 from colmatch.subscriptions.operators import OPERATORS, Operator, operand_kind, target
 from colmatch.subscriptions.table import PredicateTable

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from colmatch.errors import SubscriptionError
-from colmatch.incoming import column_of, doubles_of, exact_doubles_of, is_list, is_nested, sentence, table_of
+from colmatch.given.incoming import column_of, doubles_of, exact_doubles_of, is_list, is_nested, sentence, table_of
 from colmatch.subscriptions.ids import ids_of_column
 from colmatch.subscriptions.tags import GivenTags
 

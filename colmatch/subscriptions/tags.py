@@ -15,13 +15,13 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from colmatch.arguments import members, text
 from colmatch.arrays.frozen import contiguous, frozen, sealed
 from colmatch.arrays.growing import Growing
 from colmatch.arrays.ranges import distinct, ranges_of
 from colmatch.errors import OptionError, SubscriptionError, shown
 from colmatch.events.reader import texts_of
-from colmatch.incoming import columns_of, is_arrow, is_text, refusing, table_of, values_of
+from colmatch.given.arguments import members, text
+from colmatch.given.incoming import columns_of, is_arrow, is_text, refusing, table_of, values_of
 from colmatch.kernels.layout import I32, I64, U8
 from colmatch.subscriptions.ids import Ids, ids_of_values, unique_ids
 

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from colmatch.arrays.ranges import members, ranges_of
 from colmatch.errors import SchemaError, SubscriptionError, shown
-from colmatch.incoming import doubles_of, exact_doubles_of, plain, refusing
+from colmatch.given.incoming import doubles_of, exact_doubles_of, plain, refusing
+from colmatch.given.schema import Schema
 from colmatch.lowering.lower import Reject
 from colmatch.lowering.weights import WEIGHT_MOST, AttributeWeights, Name
-from colmatch.schema import Schema
 from colmatch.subscriptions.operators import attribute_named
 
 I64 = NDArray[np.int64]

@@ -32,7 +32,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from colmatch.schema import Family, Type
+from colmatch.given.schema import Family, Type
 from colmatch.text.filters import filters_of
 from colmatch.text.literal_index import LiteralIndex, Lowered, Pairs, Texts, find_among, lowered, texts_of
 from colmatch.text.regex_index import RegexIndex

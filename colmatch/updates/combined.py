@@ -1,6 +1,6 @@
 """Several segments to the predicates and codes of one, as if they had been lowered together.
 
-A kind that puts conjunctions in an order of its own (``arrange`` of ``indexing/base.py``) first
+A kind that puts conjunctions in an order of its own (``arrange`` of ``kinds/base.py``) first
 gets them as they stand and says the order. It gets them again in that order when the first copy has
 gone. For a million subscriptions of ``bitslice``, the peak is 2.0 times what the matcher has at
 rest, and 2.25 times for one that was opened. It was 2.5 and 3.0 before. A merge takes 1.1 to 1.6 s

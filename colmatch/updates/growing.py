@@ -28,11 +28,11 @@ from numpy.typing import NDArray
 
 from colmatch.arrays.frozen import freeze
 from colmatch.arrays.ranges import members, ranges_of
-from colmatch.indexing.base import Built
-from colmatch.indexing.registry import FEWEST, KINDS
-from colmatch.indexing.settings import Settings
-from colmatch.indexing.statistics import Sample
 from colmatch.kernels.layout import Codes, Predicates
+from colmatch.kinds.base import Built
+from colmatch.kinds.registry import FEWEST, KINDS
+from colmatch.kinds.settings import Settings
+from colmatch.kinds.statistics import Sample
 from colmatch.predicates.columns import concat
 from colmatch.predicates.store import PredicateStore, can_follow
 from colmatch.updates import labels

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from colmatch.arguments import checked_flag
 from colmatch.betree.events import schema_of
 from colmatch.errors import OptionError
 from colmatch.events.sample import NOTHING, SampleKeeper, count_values
 from colmatch.events.vocabulary import Vocabulary
-from colmatch.indexing import plan
-from colmatch.indexing.registry import is_in_pages
-from colmatch.indexing.settings import Settings
-from colmatch.language import Language
-from colmatch.options import Options, options_of
-from colmatch.schema import Attributes, Schema
+from colmatch.given.arguments import checked_flag
+from colmatch.given.language import Language
+from colmatch.given.options import Options, options_of
+from colmatch.given.schema import Attributes, Schema
+from colmatch.kinds import plan
+from colmatch.kinds.registry import is_in_pages
+from colmatch.kinds.settings import Settings
 from colmatch.subscriptions.given import read
 from colmatch.subscriptions.intake import Errors, NewSubscriptions, SubscriptionReader
 from colmatch.updates.deleted import Deleted

@@ -32,11 +32,11 @@ from numpy.typing import NDArray
 from colmatch.errors import ColmatchError, OptionError
 from colmatch.events.observed import Observed
 from colmatch.events.sample import kept_events
-from colmatch.indexing.registry import FEWEST
-from colmatch.indexing.settings import Settings
+from colmatch.given.schema import Attributes
 from colmatch.kernels.layout import U8, Codes, Literals
+from colmatch.kinds.registry import FEWEST
+from colmatch.kinds.settings import Settings
 from colmatch.predicates.columns import attributes_of
-from colmatch.schema import Attributes
 from colmatch.subscriptions.given import read
 from colmatch.subscriptions.ids import check_known, check_new, check_type, listed, wanted_ids
 from colmatch.subscriptions.intake import Errors, NewSubscriptions, SubscriptionReader

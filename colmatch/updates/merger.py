@@ -26,9 +26,9 @@ from numpy.typing import NDArray
 
 from colmatch.errors import OptionError
 from colmatch.events.observed import Observed
-from colmatch.indexing.settings import Settings
+from colmatch.given.options import Options
 from colmatch.kernels.layout import U8
-from colmatch.options import Options
+from colmatch.kinds.settings import Settings
 from colmatch.subscriptions.ids import Ids
 from colmatch.subscriptions.tags import NO_TAGS, Tags
 from colmatch.updates import policy

@@ -23,15 +23,15 @@ from colmatch.arrays.frozen import contiguous
 from colmatch.arrays.ranges import distinct, members, ranges_of, rows_of, sizes_of
 from colmatch.errors import Rejected, StoreError, rejected_of
 from colmatch.events.sample import checked_sample
-from colmatch.indexing.sound import codes_are_sound, predicates_are_sound
+from colmatch.given.schema import Attribute, Attributes, Family, Role, Type
 from colmatch.kernels.layout import ATTR_MASK, I64, KEY_MAX, KEY_MIN, U8, Literals
+from colmatch.kinds.sound import codes_are_sound, predicates_are_sound
 from colmatch.lowering.labels import string_labels
 from colmatch.lowering.lower import LoweredExpressions
 from colmatch.predicates.columns import take
 from colmatch.predicates.keys import Keys, keys_of, to_codes
 from colmatch.predicates.records import Form, Records, check, sums
 from colmatch.predicates.sections import predicates_of, shifts
-from colmatch.schema import Attribute, Attributes, Family, Role, Type
 from colmatch.subscriptions.ids import Ids
 from colmatch.subscriptions.intake import NewSubscriptions
 from colmatch.updates.sections import (

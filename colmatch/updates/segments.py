@@ -11,16 +11,16 @@ from colmatch.arrays.frozen import contiguous, freeze, frozen
 from colmatch.arrays.hints import hints_of
 from colmatch.events.sample import recount_values
 from colmatch.events.vocabulary import Vocabulary
-from colmatch.indexing import plan
-from colmatch.indexing.base import Built, Strata, uses_of
-from colmatch.indexing.registry import KINDS
-from colmatch.indexing.settings import Settings
-from colmatch.indexing.statistics import Sample, Statistics
+from colmatch.given.schema import Attributes
 from colmatch.kernels import hints
 from colmatch.kernels._forks import cached_property
 from colmatch.kernels.layout import F64, I64, U8, Codes, Predicates
 from colmatch.kernels.scores import group_conjunctions, score_each
-from colmatch.schema import Attributes
+from colmatch.kinds import plan
+from colmatch.kinds.base import Built, Strata, uses_of
+from colmatch.kinds.registry import KINDS
+from colmatch.kinds.settings import Settings
+from colmatch.kinds.statistics import Sample, Statistics
 
 
 class Segment:

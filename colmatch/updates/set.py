@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 from colmatch.events.observed import Observed
-from colmatch.indexing.settings import Settings
-from colmatch.language import Language
-from colmatch.options import Options
-from colmatch.schema import Schema
+from colmatch.given.language import Language
+from colmatch.given.options import Options
+from colmatch.given.schema import Schema
+from colmatch.kinds.settings import Settings
 from colmatch.subscriptions.intake import Errors
 from colmatch.updates.versions import Parts, Version
 

@@ -22,10 +22,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from colmatch.events.vocabulary import Vocabulary, WordList
-from colmatch.indexing.base import uses_of
+from colmatch.given.schema import Attributes
 from colmatch.kernels.labels.literals import mark_literals
 from colmatch.kernels.layout import U8, Codes, Literals, Predicates
-from colmatch.schema import Attributes
+from colmatch.kinds.base import uses_of
 from colmatch.updates import policy
 from colmatch.updates.literals import found, taken, together
 from colmatch.updates.segments import Segment

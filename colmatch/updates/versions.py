@@ -18,14 +18,14 @@ from numpy.typing import NDArray
 
 from colmatch.errors import Rejected
 from colmatch.events.vocabulary import Vocabulary
-from colmatch.indexing.base import Built
-from colmatch.indexing.settings import Settings
-from colmatch.indexing.statistics import Statistics
+from colmatch.given.language import SQL, Language
+from colmatch.given.options import Options
+from colmatch.given.schema import Attributes, Schema
 from colmatch.kernels._forks import cached_property
 from colmatch.kernels.layout import U8
-from colmatch.language import SQL, Language
-from colmatch.options import Options
-from colmatch.schema import Attributes, Schema
+from colmatch.kinds.base import Built
+from colmatch.kinds.settings import Settings
+from colmatch.kinds.statistics import Statistics
 from colmatch.subscriptions.ids import Ids
 from colmatch.subscriptions.tags import NO_TAGS, Tags
 from colmatch.updates.deleted import Deleted

@@ -8,9 +8,9 @@ from types import ModuleType
 MODULES = (
     "colmatch",
     "colmatch.betree",
-    "colmatch.columns",
-    "colmatch.duckdb",
-    "colmatch.polars",
+    "colmatch.tables.columns",
+    "colmatch.tables.duckdb",
+    "colmatch.tables.polars",
     "colmatch.rules",
     "colmatch.spark",
 )

@@ -128,7 +128,7 @@ def test_the_prototype_grows_its_results_and_spans_blocks(benchmarks: Any) -> No
 
 def test_contest_finds_a_rival_that_errs(benchmarks: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     workload = a_workload("dense")
-    names = [*cm.kinds(), "prototype"]
+    names = [*cm.index_kinds(), "prototype"]
     assert list(benchmarks.contest(workload, names)) == names
     honest = benchmarks.RIVALS["prototype"]
     wrong = lambda workload: lambda events: lambda: benchmarks.Pairs(*(part[1:] for part in honest(workload)(events)()))  # noqa: E731
@@ -141,12 +141,12 @@ def test_figures_of_every_system(benchmarks: Any) -> None:
     from benchmarks.figures import figures, one_event, systems
 
     workload = a_workload("dense")
-    names = [*cm.kinds(), "prototype", "roofline"]
+    names = [*cm.index_kinds(), "prototype", "roofline"]
     found = figures(workload, 400, names, (1, 100))
     assert list(found) == names
     for name, line in found.items():
         assert line[1] > 0 and line[100] > 0 and line["build"] > 0
-        assert (name in cm.kinds()) == ("bytes" in line) == ("matches" in line)
+        assert (name in cm.index_kinds()) == ("bytes" in line) == ("matches" in line)
     made = systems(workload, ["auto", "prototype", "pyarrow"], 50_000)
     assert [system.matcher is None for system in made] == [False, True]  # 50,000 are too many for the loop of filters
     assert len(one_event(made, workload.events.slice(0, 5))) == 1  # a rival has no single events
@@ -170,11 +170,11 @@ def test_bench_prints_a_line_for_each_kind_size_and_batch(files: tuple[str, str]
     head, *lines = cells(result.stdout)
     assert head[:3] == ["index", "subscriptions", "batch"]
     assert [line[:3] for line in lines] == [
-        [kind, n, b] for n in ("40", "120") for b in ("1", "50", "100") for kind in cm.kinds()
+        [kind, n, b] for n in ("40", "120") for b in ("1", "50", "100") for kind in cm.index_kinds()
     ]
     workload = named("dense", subscriptions=120)
     hits = cm.Matcher.build(workload.predicate_table(), workload.schema()).count(workload.events(100))
-    for line in lines[-3 * len(cm.kinds()) :]:
+    for line in lines[-3 * len(cm.index_kinds()) :]:
         of = hits[: max(int(line[2]), 64)]  # a batch of less says too little: some are measured
         assert float(line[7]) == pytest.approx(of.mean(), rel=1e-3)
     for line in lines:
@@ -226,11 +226,11 @@ def test_bench_infers_types_from_more_than_a_row(tmp_path: Path) -> None:
 def test_bench_draws(files: tuple[str, str], tmp_path: Path, extension: str, start: bytes) -> None:
     picture = tmp_path / f"p.{extension}"
     result = run("bench", *files, "--batch", "10,100", "--repeat", 1, "--plot", picture)
-    assert [line[1] for line in cells(result.stdout)[1 :: 2 * len(cm.kinds())]] == ["30", "60", "120"]
+    assert [line[1] for line in cells(result.stdout)[1 :: 2 * len(cm.index_kinds())]] == ["30", "60", "120"]
     assert picture.read_bytes().startswith(start)
     if extension == "svg":
         drawn = picture.read_text()
-        assert all(f"<!-- {kind}, {batch} at a time -->" in drawn for kind in cm.kinds() for batch in (10, 100))
+        assert all(f"<!-- {kind}, {batch} at a time -->" in drawn for kind in cm.index_kinds() for batch in (10, 100))
 
 
 def test_bench_without_matplotlib(files: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -317,7 +317,7 @@ def test_kinds_that_disagree_are_found(files: tuple[str, str], monkeypatch: pyte
         return matcher, line
 
     monkeypatch.setattr(bench, "_build", build)
-    names = ["auto", cm.kinds()[0]]
+    names = ["auto", cm.index_kinds()[0]]
     with pytest.raises(ColmatchError, match="do not agree"):
         list(
             bench.measure(

@@ -380,7 +380,7 @@ def test_stats(index: Path) -> None:
     shown = run("stats", index).stdout
     assert "subscriptions" in shown
     figures = json.loads(run("stats", index, "--json").stdout)
-    assert figures["index"] in cm.kinds()
+    assert figures["index"] in cm.index_kinds()
     assert figures["bytes"] > 0
 
 
@@ -389,7 +389,7 @@ def test_explanations_and_kinds_are_json(index: Path, events: Path) -> None:
     assert told["id"] == 3 and told["matched"] is True and told["tree"]["truth"] is True
     assert "'Lyon'" in told["tree"]["text"] or "Lyon" in json.dumps(told["tree"])
     kinds = json.loads(run("kinds", "--json").stdout)
-    assert list(kinds) == [*cm.kinds(), "auto"]
+    assert list(kinds) == [*cm.index_kinds(), "auto"]
     assert kinds["scan"]["settings"]["tiles"]["default"] is True
 
 

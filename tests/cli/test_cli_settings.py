@@ -10,7 +10,7 @@ import pytest
 from shell import EVENTS, PAIRS, SCHEMA, fails, pairs, run, subscriptions, write
 
 import colmatch as cm
-from colmatch.indexing.plan import settings_of
+from colmatch.kinds.plan import settings_of
 
 
 @pytest.fixture
@@ -57,7 +57,7 @@ def test_kinds_lists_what_the_registry_says() -> None:
     shown = run("kinds").stdout
     words = " ".join(shown.split())
     names = [line.partition(":")[0] for line in shown.splitlines() if not line.startswith(" ")]
-    assert names == [*cm.kinds(), "auto"]
+    assert names == [*cm.index_kinds(), "auto"]
     for kind in names:
         of = settings_of(kind)
         assert f"{kind}: {of.about}" in words

@@ -14,8 +14,8 @@ import pytest
 from contract import NO_JIT
 from shell import fails, invoke, run
 
-from colmatch import progress, warming
 from colmatch.kernels import _warm
+from colmatch.show import progress, warming
 
 pytestmark = pytest.mark.skipif(NO_JIT, reason="nothing is compiled")
 
@@ -103,7 +103,7 @@ def test_a_terminal_without_a_size_gets_lines(size: tuple[int, int], shown: str)
     ends = os.openpty()
     fcntl.ioctl(ends[1], termios.TIOCSWINSZ, struct.pack("HHHH", *size, 0, 0))
     program = (
-        "from colmatch.progress import bar\nwith bar(2, 'kernels', True, True) as made: print(type(made).__name__)"
+        "from colmatch.show.progress import bar\nwith bar(2, 'kernels', True, True) as made: print(type(made).__name__)"
     )
     said = subprocess.run([sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=ends[1], text=True)
     for end in ends:

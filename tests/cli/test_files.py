@@ -20,8 +20,8 @@ import pytest
 from colmatch.cli.files import read_table, reading, rebatch
 from colmatch.cli.places import format_of
 from colmatch.cli.writing import writing
-from colmatch.declared import parse_schema
 from colmatch.errors import ColmatchError, SchemaError
+from colmatch.given.declared import parse_schema
 
 NOON = datetime.datetime(2013, 7, 4, 12, 0, 0, 250)
 FLAT = pa.table(

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from reading import BINARY, FLOAT, STRING, VALUES, arrays, check, entries, few, literals, some_words, texts, value
 
 from colmatch.events.reader import Reader
-from colmatch.schema import INT, Attribute, Attributes, Family, Role, Type, value_type
+from colmatch.given.schema import INT, Attribute, Attributes, Family, Role, Type, value_type
 
 
 @few

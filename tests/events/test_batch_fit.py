@@ -15,6 +15,7 @@ from reading import FLOAT, STRING, check, entries, literals, value
 
 from colmatch.errors import EventError
 from colmatch.events.reader import Reader
+from colmatch.given.schema import INT, Attribute, Attributes, Family, Role, Type
 from colmatch.kernels._jit import kernel as compiled
 from colmatch.kernels.arrow import maps, select, values
 from colmatch.kernels.arrow import read as kernel
@@ -22,7 +23,6 @@ from colmatch.kernels.arrow import words as text
 from colmatch.kernels.arrow.memory import load_f32, load_i8, load_i16, load_i64, load_prefix, load_u8, load_u32
 from colmatch.kernels.arrow.words import compare_tails
 from colmatch.kernels.text.rows import expand
-from colmatch.schema import INT, Attribute, Attributes, Family, Role, Type
 
 
 def test_values_that_do_not_fit() -> None:

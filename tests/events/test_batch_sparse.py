@@ -11,7 +11,7 @@ from reading import FLOAT, STRING, check, entries, few, literals, naive, value
 
 from colmatch.errors import EventError
 from colmatch.events.reader import Reader
-from colmatch.schema import INT, Attribute, Attributes, Family, Role, Type
+from colmatch.given.schema import INT, Attribute, Attributes, Family, Role, Type
 
 
 @few

@@ -18,7 +18,7 @@ import colmatch as cm
 from colmatch.errors import EventError
 from colmatch.events.gather import batches
 from colmatch.events.reader import Reader
-from colmatch.schema import INT, Attribute, Attributes, Role
+from colmatch.given.schema import INT, Attribute, Attributes, Role
 
 
 def sizes(events: object, rows: int, columns: list[str] | None = None) -> list[int]:

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 import colmatch as cm
 from colmatch.arrays.frozen import frozen
-from colmatch.events.circles import circles_of, places_in
-from colmatch.kernels.calls import EARTH
+from colmatch.events.special.circles import circles_of, places_in
+from colmatch.kernels.special import EARTH
 
 Floats = NDArray[np.float64]
 
@@ -90,7 +90,7 @@ def test_an_insert_builds_no_index_of_what_was_there(monkeypatch: pytest.MonkeyP
         built.append(len(latitude))
         return circles_of(latitude, *others)
 
-    monkeypatch.setattr("colmatch.events.calls.circles_of", counted)
+    monkeypatch.setattr("colmatch.events.special.lists.circles_of", counted)
     schema = {"lat": "float64", "lon": "float64", "a": "int64"}
     texts = {id: f"geo_within_radius(lat, lon, {id % 90}.5, {id // 90}, 100)" for id in range(900)}
     with cm.Matcher.build(texts, schema) as matcher:

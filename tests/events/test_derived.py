@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import colmatch as cm
-from colmatch.events import derived
+from colmatch.events.computed import derived
 
 SCHEMA = pa.schema(
     {
@@ -58,7 +58,7 @@ def events() -> pa.Table:  # what overflows does not fit the column's digits
     )
 
 
-@pytest.mark.parametrize("kind", cm.kinds())
+@pytest.mark.parametrize("kind", cm.index_kinds())
 def test_every_kind_matches(kind: str, events: pa.Table) -> None:
     matcher = cm.Matcher.build(TEXTS, SCHEMA, index=kind, options=BERLIN)
     assert found(matcher, events) == FOUND

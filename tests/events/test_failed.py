@@ -19,11 +19,11 @@ import pyarrow as pa
 import pytest
 
 import colmatch as cm
-from colmatch.events import derived
-from colmatch.events.casts import cast
-from colmatch.events.failed import RowsError
-from colmatch.events.functions import FUNCTIONS
-from colmatch.events.rules import RULES
+from colmatch.events.computed import derived
+from colmatch.events.computed.casts import cast
+from colmatch.events.computed.failed import RowsError
+from colmatch.events.computed.functions import FUNCTIONS
+from colmatch.events.computed.rules import RULES
 from colmatch.matching import undecided
 
 ANSI = cm.Options(ansi=True)
@@ -319,7 +319,7 @@ def test_subscriptions_that_do_not_fail_are_found_beside_each_other() -> None:
         assert matcher.match_lists(events.slice(row, 1), ids=fine)[0].as_py() == [i for i in fine if each[i][row][0]]
 
 
-@pytest.mark.parametrize("index", cm.kinds())
+@pytest.mark.parametrize("index", cm.index_kinds())
 def test_several_subscriptions_of_every_kind_are_in_doubt_together(index: Any) -> None:
     """Some kinds have their conjunctions in orders of their own."""
     schema = pa.schema({"price": pa.float64(), "qty": pa.int32(), "kind": pa.string()})

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 
 import colmatch as cm
-from colmatch.events.dates import instant, local
-from colmatch.events.late import LATE, offsets_of
+from colmatch.events.computed.dates import instant, local
+from colmatch.events.computed.late import LATE, offsets_of
 
 SECOND = 10**6
 ZONES = [

@@ -18,7 +18,7 @@ from colmatch.errors import EventError
 from colmatch.events import long_form as module
 from colmatch.events.long_form import from_pairs
 from colmatch.events.reader import Reader
-from colmatch.schema import INT, Attribute, Attributes, Role
+from colmatch.given.schema import INT, Attribute, Attributes, Role
 
 
 def table(event: Any, attribute: Any, value: Any) -> pa.Table:

@@ -121,7 +121,7 @@ def test_conditions_without_unknown(text: str, unknown: list[int], false: list[i
     st.integers(-3, 4),
 )
 def test_floats_are_rounded_as_their_texts_say(values: list[float], places: int) -> None:
-    from colmatch.events.rules import RULES as FUNCTIONS
+    from colmatch.events.computed.rules import RULES as FUNCTIONS
 
     found = FUNCTIONS["round_double"](pa.array([*values, None]), places).to_pylist()
     wanted = [float(_rounded(Decimal(repr(value)), places)) for value in values]

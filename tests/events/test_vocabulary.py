@@ -11,8 +11,8 @@ from reading import STRING, entries, literals, value
 from colmatch.events import vocabulary
 from colmatch.events.reader import Reader
 from colmatch.events.vocabulary import Vocabulary
+from colmatch.given.schema import Attributes
 from colmatch.kernels.layout import I64, U8
-from colmatch.schema import Attributes
 
 
 def test_readers_made_at_the_same_time_keep_their_memory() -> None:

@@ -21,9 +21,9 @@ from trees import TREES
 from colmatch.errors import ExpressionError
 from colmatch.expr.ast import Expr, Predicate, Verb
 from colmatch.expr.build import col
-from colmatch.indexing.settings import Budget
-from colmatch.options import Options
-from colmatch.schema import Attributes, Schema
+from colmatch.given.options import Options
+from colmatch.given.schema import Attributes, Schema
+from colmatch.kinds.settings import Budget
 from colmatch.sql.compile import Compiler
 
 a, b, s, t = col("a"), col("b"), col("s"), col("t")

@@ -17,7 +17,7 @@ import pytest
 from workload import named
 
 import colmatch as cm
-from colmatch.declared import parse_schema
+from colmatch.given.declared import parse_schema
 
 SCHEMA = {
     "a": "int64", "s": "string", "day": "date32", "local": pa.timestamp("us"), "utc": pa.timestamp("us", "UTC"),

@@ -21,7 +21,7 @@ from test_fuzz import WORDS
 from workload import named
 
 import colmatch as cm
-from colmatch.declared import parse_schema
+from colmatch.given.declared import parse_schema
 
 # eight tests: 32,000 in all
 calls = settings(max_examples=4000 if THOROUGH else min(40, settings.default.max_examples))
@@ -313,7 +313,7 @@ def test_arguments(matchers: list[cm.Matcher], seed: int) -> None:
         fields = ["batch_rows", "threads", "missing_columns", "order", "max_depth", "timezone"]
         call(cm.Options, **{rng.choice(fields): odd(rng)})
         settings = ["dnf_budget", "cnf_budget", "signatures", "enumerate", "no"]
-        call(cm.index, rng.choice([*cm.kinds(), "auto", odd(rng)]), **{rng.choice(settings): odd(rng)})
+        call(cm.index, rng.choice([*cm.index_kinds(), "auto", odd(rng)]), **{rng.choice(settings): odd(rng)})
     elif what == 4:
         name = odd(rng)
         name = name if rng.random() < 0.5 and type(name).__hash__ and not isinstance(name, (memoryview, tuple)) else "a"

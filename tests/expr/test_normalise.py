@@ -15,12 +15,12 @@ from trees import EVENTS, TREES, meaning, random_event, random_tree
 from colmatch.errors import ExpressionError
 from colmatch.expr.ast import Expr
 from colmatch.expr.build import col
-from colmatch.indexing.settings import Budget
+from colmatch.given.options import Options
+from colmatch.given.schema import Attributes, Role, Schema
 from colmatch.kernels.layout import ACCEPT, REJECT
+from colmatch.kinds.settings import Budget
 from colmatch.lowering import forms
 from colmatch.lowering.forms import PATTERNS, Form, Kind, Leaf, Op
-from colmatch.options import Options
-from colmatch.schema import Attributes, Role, Schema
 from colmatch.sql.compile import Compiler
 
 SCHEMA = Schema(

@@ -16,8 +16,8 @@ from text_values import parse
 
 from colmatch.errors import ExpressionError
 from colmatch.expr.ast import And, Constant, Expr, Not, Or, Predicate, Subject, Truth, Verb
+from colmatch.given.options import Options
 from colmatch.lowering.forms import Kind, Operand
-from colmatch.options import Options
 from colmatch.sql.parse import FRAMES, Parser
 from colmatch.sql.split import split, unescape
 from colmatch.sql.stack import room

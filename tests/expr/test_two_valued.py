@@ -18,9 +18,9 @@ from trees import EVENTS, TREES, plain_meaning, random_event, random_tree
 
 import colmatch as cm
 from colmatch.expr.ast import Expr, Not, Predicate, Verb, rebuild
-from colmatch.indexing.settings import Budget
-from colmatch.options import Options
-from colmatch.schema import Attributes
+from colmatch.given.options import Options
+from colmatch.given.schema import Attributes
+from colmatch.kinds.settings import Budget
 from colmatch.sql.compile import Compiler
 
 INNER = (Verb.IN, Verb.BETWEEN, Verb.STARTSWITH, Verb.ARRAYS_OVERLAP, Verb.ARRAY_CONTAINS, Verb.CONTAINS_ALL)

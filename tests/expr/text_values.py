@@ -8,8 +8,8 @@ from decimal import Decimal
 from typing import Any
 
 from colmatch.expr.ast import NAN, Expr, Refusal, rebuild
+from colmatch.given.options import Options
 from colmatch.lowering.forms import Kind, Operand
-from colmatch.options import Options
 from colmatch.sql.literals import Reading
 from colmatch.sql.parse import Parser
 from colmatch.sql.refused import refused

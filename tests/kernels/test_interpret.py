@@ -19,7 +19,7 @@ from kernel_copy import MAIN, Copy, plain_environment
 import colmatch as cm
 from colmatch.kernels import _background, _interpret, bits, layout
 from colmatch.kernels.arrow import memory
-from colmatch.kernels.scan import match as scan
+from colmatch.kernels.kinds.scan import match as scan
 from colmatch.matching import workers
 
 pytestmark = [

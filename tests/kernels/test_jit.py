@@ -267,7 +267,7 @@ def test_bits_of_other_words_are_refused():
 
 @pytest.mark.skipif(config.DISABLE_JIT, reason="nothing is compiled")
 def test_a_brief_kernel_is_kept_apart_from_the_one_that_lets_go_of_the_lock():
-    from colmatch.kernels.scan.match import enter, enter_few
+    from colmatch.kernels.kinds.scan.match import enter, enter_few
 
     assert enter.py_func is enter_few.py_func and enter._cache.name != enter_few._cache.name
     assert enter.targetoptions["nogil"] and not enter_few.targetoptions["nogil"]

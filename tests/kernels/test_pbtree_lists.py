@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from colmatch.kernels._jit import kernel
-from colmatch.kernels.pbtree.arrays import LISTS, PREV, WORDS
-from colmatch.kernels.pbtree.editing import MISSED, Pages
-from colmatch.kernels.pbtree.lists import pointer_to
+from colmatch.kernels.kinds.pbtree.arrays import LISTS, PREV, WORDS
+from colmatch.kernels.kinds.pbtree.editing import MISSED, Pages
+from colmatch.kernels.kinds.pbtree.lists import pointer_to
 
 
 @kernel

@@ -16,8 +16,8 @@ from numba.core import config
 
 import colmatch as cm
 from colmatch.events.reader import texts_of
-from colmatch.indexing.settings import Budget
-from colmatch.schema import Attributes
+from colmatch.given.schema import Attributes
+from colmatch.kinds.settings import Budget
 from colmatch.sql.compile import Compiler
 from colmatch.subscriptions.texts import TextReader
 

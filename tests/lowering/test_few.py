@@ -13,14 +13,14 @@ from oracle import to_sql
 from strategies import COLUMNS, an_expression, terms
 
 import colmatch as cm
-from colmatch.indexing.settings import Budget
+from colmatch.given.options import Options
+from colmatch.given.schema import Attributes, Family, Schema, Type
+from colmatch.given.session import Session
 from colmatch.kernels.layout import KEY_MAX, KEY_MIN
+from colmatch.kinds.settings import Budget
 from colmatch.lowering.few import FEW_EXPRESSIONS, MOST_INTERVALS, FewExpressions
 from colmatch.lowering.floors import converter, literal_floors
 from colmatch.lowering.forms import Kind
-from colmatch.options import Options
-from colmatch.schema import Attributes, Family, Schema, Type
-from colmatch.session import Session
 from colmatch.subscriptions import intake
 from colmatch.subscriptions.intake import NewSubscriptions, SubscriptionReader
 

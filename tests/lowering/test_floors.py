@@ -14,11 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import colmatch as cm
+from colmatch.given.schema import Family, Type
+from colmatch.given.session import Session
 from colmatch.kernels.layout import KEY_MAX, KEY_MIN
 from colmatch.lowering.floors import LiteralErrors, Side, intervals, literal_floors, meeting
 from colmatch.lowering.forms import Kind, Op
-from colmatch.schema import Family, Type
-from colmatch.session import Session
 
 INT = Type(Family.INT)
 OPS = {

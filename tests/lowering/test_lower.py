@@ -9,13 +9,13 @@ import pyarrow as pa
 import pytest
 
 import colmatch as cm
-from colmatch.indexing.settings import Budget
+from colmatch.given.options import Options
+from colmatch.given.schema import Attributes, Schema
 from colmatch.kernels.layout import ATTR_MASK, KEY_MAX, KEY_MIN
 from colmatch.kernels.lowering.operators import ABOVE, BELOW, EXACT
+from colmatch.kinds.settings import Budget
 from colmatch.lowering.floors import intervals
 from colmatch.lowering.forms import Op
-from colmatch.options import Options
-from colmatch.schema import Attributes, Schema
 from colmatch.subscriptions import rows as table_rows
 from colmatch.subscriptions.intake import Errors, NewSubscriptions, SubscriptionReader
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import colmatch as cm
-from colmatch.session import same_zone, time_zone
+from colmatch.given.session import same_zone, time_zone
 
 SCHEMA = {"seen": pa.timestamp("us", "UTC"), "local": pa.timestamp("us"), "day": "date32[day]", "text": "string"}
 

@@ -13,8 +13,8 @@ import pytest
 from contract import every_kind
 
 import colmatch as cm
-from colmatch.indexing.scan import KIND
 from colmatch.kernels import scores, topk
+from colmatch.kinds.scan import KIND
 from colmatch.matching.topk import rank as ranking
 
 WEIGHTS = pa.map_(pa.string(), pa.float64())

@@ -180,7 +180,7 @@ def test_a_pattern_cannot_be_asked_of_a_range() -> None:
     assert lists(matcher.match_lists(rows, ranges={"dest": ("x", "y")})) == [["b"]]
 
 
-@pytest.mark.parametrize("kind", cm.kinds())
+@pytest.mark.parametrize("kind", cm.index_kinds())
 def test_a_program_that_asks_too_much_of_ranges_is_refused(kind: str) -> None:
     """Each of the columns has eight values of its own: 9 ** 4 combinations would be tried."""
     columns = ["a", "b", "c", "d"]

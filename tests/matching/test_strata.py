@@ -17,7 +17,7 @@ from sizes import SMALL
 from workload import named
 
 import colmatch as cm
-import colmatch.indexing.strata
+import colmatch.kinds.strata
 from colmatch.kernels.layout import DOT, MAX
 
 SIZE, ROWS = (300, 60) if SMALL else (20_000, 1024)
@@ -29,8 +29,8 @@ SCHEMA = pa.schema(
 @pytest.fixture(autouse=True)
 def _few_are_enough_for_strata() -> Iterator[None]:
     with (
-        patch.object(colmatch.indexing.strata, "LEAST_CONJUNCTIONS", 1),
-        patch.object(colmatch.indexing.strata, "ENOUGH", 0.5),
+        patch.object(colmatch.kinds.strata, "LEAST_CONJUNCTIONS", 1),
+        patch.object(colmatch.kinds.strata, "ENOUGH", 0.5),
     ):
         yield
 

@@ -137,7 +137,7 @@ def test_a_matcher_without_subscriptions() -> None:
     assert found(of, [1]) == [] and found(of, []) == [] and not of.exists(EVENTS).any()
 
 
-@pytest.mark.parametrize("kind", cm.kinds())
+@pytest.mark.parametrize("kind", cm.index_kinds())
 def test_a_range_that_one_of_all_refuses_is_no_matter_to_others(kind: str) -> None:
     columns = ["a", "b", "c", "d"]
     parts = ([*(f"{name} = {10 * i}" for name in columns), f"x = {i}"] for i in range(8))

@@ -11,9 +11,9 @@ import pytest
 from contract import pairs
 
 import colmatch as cm
-from colmatch.indexing.registry import find
 from colmatch.kernels.sink import group_keys, order_groups
 from colmatch.kernels.transpose import code_rows, to_labels, transpose
+from colmatch.kinds.registry import find
 from colmatch.matching import worker
 from colmatch.updates import policy
 

@@ -20,7 +20,7 @@ from sizes import THOROUGH
 from some_pages import built
 
 import colmatch as cm
-from colmatch.kernels.pbtree.arrays import HEAD, KIND, RECORDS
+from colmatch.kernels.kinds.pbtree.arrays import HEAD, KIND, RECORDS
 from colmatch.paged import root_page
 from colmatch.paged.cache import PAGE
 from colmatch.paged.check import check

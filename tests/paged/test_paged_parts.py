@@ -18,7 +18,7 @@ from some_pages import EVENTS, built, reopened
 from writer import text
 
 import colmatch as cm
-from colmatch.kernels.pbtree.arrays import CHILDREN
+from colmatch.kernels.kinds.pbtree.arrays import CHILDREN
 from colmatch.paged.cache import PAGE, Cache
 from colmatch.paged.store import PageStore
 

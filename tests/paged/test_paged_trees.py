@@ -12,7 +12,7 @@ from contract import NO_JIT, pairs
 from sizes import SMALL
 
 import colmatch as cm
-from colmatch.kernels.pbtree.arrays import LIST_ROOM, ROOMS, SHRUNK
+from colmatch.kernels.kinds.pbtree.arrays import LIST_ROOM, ROOMS, SHRUNK
 from colmatch.paged import file as paged_file
 from colmatch.paged import header
 from colmatch.paged.check import check

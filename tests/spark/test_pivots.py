@@ -14,8 +14,8 @@ from oracle import to_sql
 from strategies import a_schema, an_expression, some_rows, terms
 
 import colmatch as cm
-from colmatch.language import SQL
-from colmatch.schema import Schema
+from colmatch.given.language import SQL
+from colmatch.given.schema import Schema
 
 pivots = pytest.importorskip("colmatch.spark.pivots", reason="pyspark is not installed", exc_type=ImportError)
 

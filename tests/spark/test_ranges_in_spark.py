@@ -4,8 +4,8 @@ import pyarrow as pa
 import pytest
 
 from colmatch.errors import EventError, OptionError
+from colmatch.given.options import Options
 from colmatch.matcher import Matcher
-from colmatch.options import Options
 from colmatch.spark.frames import match, match_topk
 
 SCHEMA = pa.schema({"age": pa.int64(), "city": pa.string()})

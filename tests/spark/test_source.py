@@ -17,8 +17,8 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
 from colmatch.errors import ColmatchError, EventError, OptionError
+from colmatch.given.options import Options
 from colmatch.matcher import Matcher
-from colmatch.options import Options
 from colmatch.spark import build, match, match_topk, register_source, source
 from colmatch.spark.source import MatchedReader, query_of
 

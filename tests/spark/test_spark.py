@@ -8,8 +8,8 @@ from pyspark.sql import functions as F
 
 import colmatch as cm
 from colmatch.errors import EventError, OptionError, StoreError
+from colmatch.given.options import Options
 from colmatch.matcher import Matcher
-from colmatch.options import Options
 from colmatch.spark import match_topk
 from colmatch.spark.frames import match
 

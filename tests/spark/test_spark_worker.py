@@ -9,9 +9,9 @@ import pyarrow as pa
 import pytest
 from pyspark.serializers import CloudPickleSerializer
 
+from colmatch.given.options import Options
 from colmatch.matcher import Matcher
 from colmatch.matching import pieces
-from colmatch.options import Options
 from colmatch.spark import shipping
 from colmatch.spark import worker as spark_worker
 from colmatch.spark.frames import match

@@ -15,11 +15,11 @@ import pyarrow as pa
 import pytest
 
 import colmatch as cm
-from colmatch.columns import Best
 from colmatch.spark import match, match_topk, tally, totals
 from colmatch.spark import worker as spark_worker
 from colmatch.spark.worker import IndexFile, Task
 from colmatch.store.file import content_hash
+from colmatch.tables.columns import Best
 
 LINE = re.compile(
     r"(\S+) \(version (\w{12})\), partition (\S+): (\d+) rows, (\d+) matches, "

@@ -8,9 +8,9 @@ import pyarrow as pa
 import pytest
 
 import colmatch as cm
-from colmatch.columns import Best
 from colmatch.spark.worker import IndexFile, Mode, Task
 from colmatch.store.file import content_hash
+from colmatch.tables.columns import Best
 
 WEIGHTS = pa.array([[("price", 1.0)]], pa.map_(pa.string(), pa.float64()))
 RULES = pa.table({"id": [1], "expression": ["price = 5"], "weights": WEIGHTS})

@@ -4,8 +4,8 @@ import pyarrow as pa
 import pytest
 
 from colmatch.errors import OptionError
+from colmatch.given.options import Options
 from colmatch.matcher import Matcher
-from colmatch.options import Options
 from colmatch.spark.frames import match
 
 SCHEMA = pa.schema({"seen": pa.timestamp("us", tz="UTC"), "local": pa.timestamp("us")})

@@ -21,7 +21,7 @@ from contract import pairs
 from sizes import THOROUGH
 
 import colmatch as cm
-from colmatch.indexing.registry import KINDS
+from colmatch.kinds.registry import KINDS
 from colmatch.store.file import pack, read_arrays, write_arrays
 from colmatch.store.journal import JOURNAL
 from colmatch.store.log import HEADER, locked
@@ -31,7 +31,7 @@ from colmatch.updates import records
 EACH = 800 if THOROUGH else 24  # files of each kind, half of them with ids that are numbers
 
 
-@pytest.mark.parametrize("kind", cm.kinds())
+@pytest.mark.parametrize("kind", cm.index_kinds())
 def test_no_crafted_file_harms_the_process(tmp_path: Path, kind: str) -> None:
     """Each use ends with results or an error of colmatch: no signal, and no other exception."""
     sources = [crafted.saved(tmp_path / ids, kind, ids) for ids in ("number", "text")]
@@ -200,7 +200,7 @@ def test_a_journal_with_a_sample_that_is_no_events_is_refused(tmp_path: Path, ho
 
 def test_an_index_that_is_not_looked_at_is_made_anew(tmp_path: Path) -> None:
     """Its arrays do not count then; where the file is trusted, they are taken as they are."""
-    for kind in cm.kinds():
+    for kind in cm.index_kinds():
         path = crafted.saved(tmp_path / kind, kind, "text")
         want = pairs(cm.Matcher.open(path, trusted=True).match(crafted.EVENTS))
         _, arrays = read_arrays(path)

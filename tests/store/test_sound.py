@@ -13,8 +13,8 @@ import pytest
 
 import colmatch as cm
 from colmatch.arrays.frozen import freeze
-from colmatch.indexing.sound import UnsoundError, codes_are_sound, predicates_are_sound
 from colmatch.kernels.layout import ACCEPT, FLAG_MULTI, FLAG_RUN, Codes, Predicates
+from colmatch.kinds.sound import UnsoundError, codes_are_sound, predicates_are_sound
 from colmatch.store.sound import check_tags, check_version, checked_segment
 from colmatch.subscriptions.tags import Tags
 from colmatch.updates import labels

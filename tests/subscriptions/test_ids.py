@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from installed import needs
 
 import colmatch as cm
-from colmatch.arguments import python_value
 from colmatch.errors import SubscriptionError
+from colmatch.given.arguments import python_value
 from colmatch.subscriptions import ids as module
 from colmatch.subscriptions.ids import (
     Ids,

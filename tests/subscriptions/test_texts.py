@@ -17,9 +17,9 @@ from sizes import SMALL
 from strategies import COLUMNS, an_expression, some_rows, terms
 
 import colmatch as cm
-from colmatch.indexing.settings import Budget
+from colmatch.given.schema import Attributes
 from colmatch.kernels.layout import ATTR_MASK
-from colmatch.schema import Attributes
+from colmatch.kinds.settings import Budget
 from colmatch.subscriptions import intake
 from colmatch.subscriptions.given import ArrowTexts
 from colmatch.subscriptions.texts import TextReader

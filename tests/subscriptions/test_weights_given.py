@@ -12,10 +12,10 @@ import pytest
 from scored import Held
 
 import colmatch as cm
-from colmatch.indexing.settings import Budget
+from colmatch.given.options import Options
+from colmatch.given.schema import Attributes, Schema
+from colmatch.kinds.settings import Budget
 from colmatch.lowering.forms import NO_WEIGHT
-from colmatch.options import Options
-from colmatch.schema import Attributes, Schema
 from colmatch.sql.compile import Compiler
 
 SCHEMA = pa.schema(

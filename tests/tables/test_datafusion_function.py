@@ -11,7 +11,7 @@ import pytest
 from engines import COLUMNS, EVENTS, best_of, matcher_of, repeated
 
 import colmatch as cm
-from colmatch.columns import match_column
+from colmatch.tables.columns import match_column
 
 datafusion: Any = pytest.importorskip("datafusion", reason="DataFusion is not installed")
 

@@ -11,7 +11,7 @@ import pytest
 from engines import COLUMNS, EVENTS, best_of, matcher_of, repeated
 
 import colmatch as cm
-from colmatch.duckdb import register
+from colmatch.tables.duckdb import register
 
 duckdb: Any = pytest.importorskip("duckdb", reason="DuckDB is not installed")
 

@@ -8,7 +8,7 @@ import pytest
 from engines import COLUMNS, EVENTS, best_of, matcher_of, repeated
 
 import colmatch as cm
-from colmatch.columns import match_column
+from colmatch.tables.columns import match_column
 
 ibis: Any = pytest.importorskip("ibis", reason="ibis is not installed")
 pytest.importorskip("duckdb", reason="DuckDB is not installed")

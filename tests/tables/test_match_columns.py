@@ -11,7 +11,7 @@ from cut_off import cut_off
 from engines import COLUMNS, EVENTS, RULES, SCHEMA, best_of, matcher_of
 
 import colmatch as cm
-from colmatch.columns import function_name, match_column
+from colmatch.tables.columns import function_name, match_column
 
 
 def made(matcher: cm.Matcher, mode: Any = "list", **said: Any) -> Any:

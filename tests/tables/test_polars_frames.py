@@ -11,10 +11,10 @@ import pytest
 from engines import EVENTS, matcher_of, repeated
 
 import colmatch as cm
-from colmatch.columns import MatchColumn
+from colmatch.tables.columns import MatchColumn
 
 pl: Any = pytest.importorskip("polars", reason="polars is not installed")
-pytest.importorskip("colmatch.polars")
+pytest.importorskip("colmatch.tables.polars")
 
 ENGINES = pytest.mark.parametrize("engine", ["in-memory", "streaming"])
 CALLS: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
@@ -172,6 +172,6 @@ def test_the_module_hides_polars_from_nobody() -> None:
         run = [sys.executable, "-c", f"import {name}"]
         done = subprocess.run(run, cwd=folder, capture_output=True, text=True)
         assert done.returncode and f"this is colmatch.{name}" in done.stderr, done.stderr
-    run = [sys.executable, "-m", "colmatch.polars"]
+    run = [sys.executable, "-m", "colmatch.tables.polars"]
     done = subprocess.run(run, cwd=folder.parent, capture_output=True, text=True)
     assert not done.returncode, done.stderr

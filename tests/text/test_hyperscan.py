@@ -21,7 +21,7 @@ from test_regex_index import regexes
 
 import colmatch as cm
 from colmatch.events.patterns import patterns_of
-from colmatch.schema import Type
+from colmatch.given.schema import Type
 from colmatch.text import hyperscan_sets
 from colmatch.text.hyperscan_sets import HyperscanSet
 from colmatch.text.hyperscan_syntax import Translated, for_hyperscan, plain

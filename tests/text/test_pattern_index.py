@@ -19,9 +19,9 @@ from reading import BINARY, STRING, entries, few, literals
 import colmatch as cm
 from colmatch.events.patterns import patterns_of
 from colmatch.events.reader import Reader
+from colmatch.given.schema import Attribute, Attributes, Role, Type
 from colmatch.kernels.text import automaton, search, verify
 from colmatch.kernels.text import rows as expand
-from colmatch.schema import Attribute, Attributes, Role, Type
 from colmatch.text import literal_index
 from colmatch.text.filters import Filter, filters_of
 from colmatch.text.like import Place

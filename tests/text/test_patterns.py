@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from reading import BINARY, STRING, entries, few, label, literals, value
 
 from colmatch.events.reader import Reader
-from colmatch.schema import Attribute, Attributes, Role
+from colmatch.given.schema import Attribute, Attributes, Role
 from colmatch.text.like import Place, read_like, with_backslash, write_like
 from colmatch.text.reduce import COUNTED_MOST, reduce_pattern
 

@@ -174,7 +174,7 @@ def child(parent: Parent, seed: int) -> str:
 def stress(forks: int, kinds: list[str] | None = None, seed: int = 0, told: Callable[[Outcome], None] = id) -> Outcome:
     """Forks so many children, one after the other."""
     outcome = Outcome()
-    kinds = [*cm.kinds(), "auto", "pages"] if kinds is None else kinds
+    kinds = [*cm.index_kinds(), "auto", "pages"] if kinds is None else kinds
     with (
         tempfile.TemporaryDirectory() as folder,
         patch.object(workers_threads, "SHARE_ROWS", SHARE),

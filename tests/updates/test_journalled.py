@@ -19,7 +19,7 @@ from strategies import COLUMNS, a_schema, an_expression, some_rows, terms
 from test_contract_updates import an_update, check, some_policy
 
 import colmatch as cm
-from colmatch.schema import Attributes
+from colmatch.given.schema import Attributes
 from colmatch.updates import memory_set, policy, records
 
 EVENTS = pa.table({"a": [1, 5, 9, 30, None], "s": ["x", "yy", None, "zz", "x1"]})

@@ -20,8 +20,8 @@ from strategies import a_schema, an_expression, some_rows, terms
 
 import colmatch as cm
 from colmatch.events.gather import seen_batches
-from colmatch.indexing.registry import KINDS, find
 from colmatch.kernels.layout import ATTR_MASK, FLAG_RUN, Codes, Predicates
+from colmatch.kinds.registry import KINDS, find
 from colmatch.matching import worker
 from colmatch.updates import policy
 from colmatch.updates.combined import combine

@@ -151,7 +151,7 @@ class Updates(RuleBasedStateMachine):
         assert stats["merge_error"] is None
 
 
-@pytest.mark.parametrize("kind", [*cm.kinds(), "auto"])
+@pytest.mark.parametrize("kind", [*cm.index_kinds(), "auto"])
 def test_updates_merges_saves(kind: str) -> None:
     machine = type(f"Updates of {kind}", (Updates,), {"kind": kind})
     case = machine.TestCase

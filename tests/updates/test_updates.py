@@ -23,7 +23,7 @@ from workload import Workload
 
 import colmatch as cm
 from colmatch.events import sample
-from colmatch.indexing.registry import KINDS, find
+from colmatch.kinds.registry import KINDS, find
 from colmatch.matching import worker
 from colmatch.updates import growing, policy
 

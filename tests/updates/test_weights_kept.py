@@ -80,7 +80,7 @@ def expected(table: pa.Table, index: Any) -> Held:
     return held(cm.Matcher.build(table, SCHEMA, index=index))
 
 
-@pytest.mark.parametrize("kind", [*cm.kinds(), "auto"])
+@pytest.mark.parametrize("kind", [*cm.index_kinds(), "auto"])
 @pytest.mark.parametrize("seed", range(3))
 def test_updates_keep_weights_and_priorities(kind: str, seed: int, tmp_path: Path) -> None:
     rng, path = Random(f"{kind} {seed}"), tmp_path / "index"

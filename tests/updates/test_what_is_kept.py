@@ -13,7 +13,7 @@ import pytest
 from contract import every_kind, pairs
 
 import colmatch as cm
-from colmatch.schema import BOOL, Attribute, Attributes, Role
+from colmatch.given.schema import BOOL, Attribute, Attributes, Role
 from colmatch.subscriptions import ids
 from colmatch.updates import literals, merger, policy
 from colmatch.updates.literals import joined

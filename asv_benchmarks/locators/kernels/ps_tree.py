@@ -4,11 +4,11 @@ import numpy as np
 
 from colmatch.kernels._jit import kernel
 from colmatch.kernels.hints import SIGN
+from colmatch.kernels.kinds.pstree.arrays import FOUND, PREDS, USES
+from colmatch.kernels.kinds.pstree.change import begin_attribute, count_spaces, cut_at, cuts_above, cuts_below, run_of
+from colmatch.kernels.kinds.pstree.search import find_space, find_together, next_shift
+from colmatch.kernels.kinds.pstree.tables import MOST_DIGITS, lacks_rows
 from colmatch.kernels.predicates import Event
-from colmatch.kernels.pstree.arrays import FOUND, PREDS, USES
-from colmatch.kernels.pstree.change import begin_attribute, count_spaces, cut_at, cuts_above, cuts_below, run_of
-from colmatch.kernels.pstree.search import find_space, find_together, next_shift
-from colmatch.kernels.pstree.tables import MOST_DIGITS, lacks_rows
 from locators.kernels.counting import LINES, NODES
 
 

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Literal, NamedTuple
 
-from colmatch.arguments import checked_choice, checked_whole, double, text
 from colmatch.errors import OptionError, SchemaError, shown
+from colmatch.given.arguments import checked_choice, checked_whole, double, text
+from colmatch.given.schema import Role, Schema
 from colmatch.kernels.layout import DOT, KEY_MAX, MAX, PRIORITY, SUM
 from colmatch.lowering.weights import WEIGHT_MOST, Name
 from colmatch.matching.event_weights import ColumnWeights, MapWeights, Weights
-from colmatch.schema import Role, Schema
 from colmatch.subscriptions.operators import attribute_named
 
 Score = Literal["dot", "sum", "max", "priority"]

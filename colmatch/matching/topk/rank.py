@@ -12,12 +12,12 @@ import numpy as np
 import pyarrow as pa
 
 from colmatch.arrays.frozen import frozen
-from colmatch.indexing.base import Strata
 from colmatch.kernels._jit import entry
 from colmatch.kernels.layout import DOT, MAX, SUM, EventWeights, Top
 from colmatch.kernels.scores import ScoreScratch, offer_known, offer_pairs
 from colmatch.kernels.sink import PAIRS
 from colmatch.kernels.topk import AGAIN, BASE, SCORING, sort_best
+from colmatch.kinds.base import Strata
 from colmatch.matching.event_weights import NO_WEIGHTS
 from colmatch.matching.pieces import Piece
 from colmatch.matching.strata import found_in_strata

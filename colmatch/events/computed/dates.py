@@ -1,0 +1,134 @@
+"""Parts of dates and timestamps, as Spark has them.
+
+Arrow is mended where it differs from Spark: seconds of zones whose offsets have some, and clocks
+that are set forward or back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from colmatch.errors import EventError
+from colmatch.events.computed.late import LATE, instants_of, shown_at
+from colmatch.kernels.layout import I64
+
+DAY_SECONDS = 86_400
+MOST_YEARS = 32_000  # before and after 1970: Arrow has 16 bits for a year
+_MOST = {pa.date32(): MOST_YEARS * 365, pa.timestamp("us"): MOST_YEARS * 365 * DAY_SECONDS * 10**6}
+LAST = 2**63 - 1 - DAY_SECONDS * 10**6  # microseconds: a zone does not move it out of 64 bits
+PARTS: dict[str, Callable[[Any], Any]] = {
+    "year": pc.year,
+    "quarter": pc.quarter,
+    "month": pc.month,
+    "day": pc.day,
+    "dayofyear": pc.day_of_year,
+    "dayofweek": partial(pc.day_of_week, count_from_zero=False, week_start=7),
+    "weekday": pc.day_of_week,
+    "week": pc.iso_week,
+    "hour": pc.hour,
+    "minute": pc.minute,
+    "second": pc.second,
+}
+_CLOCK = ("hour", "minute", "second", "millisecond", "microsecond")
+
+
+def part_of(name: str) -> Callable[..., Any]:
+    """Returns the function that takes a part of instants, in a zone if they have one."""
+    function = PARTS[name]
+
+    def part(values: Any, zone: str | None = None) -> Any:
+        check(values)
+        if zone is not None:
+            values = local(values, zone)  # Arrow's own seconds are those of UTC
+        return function(values).cast(pa.int32())
+
+    return part
+
+
+def check(values: Any) -> None:
+    """Refuses years that Arrow has no number for.
+
+    Raises EventError: some value is 32,000 years from 1970, or more.
+    """
+    days = pa.types.is_date(values.type)
+    ends = pc.min_max(values.cast(pa.int32() if days else pa.int64()))
+    most = _MOST[pa.date32() if days else pa.timestamp("us")]
+    low, high = ends["min"].as_py(), ends["max"].as_py()
+    if low is not None and (low < -most or high > most):
+        raise EventError("there are dates more than 32,000 years from 1970, whose parts cannot be computed")
+
+
+def local(values: Any, zone: str) -> Any:
+    """Returns what clocks of a zone show, as timestamps without a zone.
+
+    Within a day of the first and the last that there are, they are a day from them.
+    """
+    if zone in ("UTC", "+00:00"):
+        return values.cast(pa.timestamp("us"))
+    return _by_age(values, lambda some: pc.local_timestamp(some.cast(pa.timestamp("us", zone))), shown_at, zone, None)
+
+
+def _by_age(values: Any, early: Callable[[Any], Any], late: Callable[..., I64], zone: str, to: str | None) -> Any:
+    """Timestamps by ``early``, and those from 2038 on by ``late`` where the zone is a region's."""
+    if isinstance(values, pa.Scalar):
+        return _by_age(pa.array([values.as_py()], values.type), early, late, zone, to)[0]
+    number = pc.fill_null(values.cast(pa.timestamp("us", values.type.tz)).cast(pa.int64()), 0).to_numpy()
+    is_late = (number >= LATE) if zone[0] not in "+-" else np.zeros(len(number), bool)
+    clipped = np.clip(number, -LAST, LAST)
+    if not is_late.any() and (clipped == number).all():
+        return early(values)
+    null = np.asarray(values.is_null().to_numpy(zero_copy_only=False))
+    given = pa.array(np.where(is_late, 0, clipped)).cast(pa.timestamp("us", values.type.tz))
+    found = early(given).cast(pa.int64()).to_numpy().copy()
+    found[is_late] = late(clipped[is_late], zone)
+    return pa.array(found, mask=null).cast(pa.timestamp("us", to))
+
+
+def instant(values: Any, zone: str) -> Any:
+    """Returns the instants at which clocks of a zone show something.
+
+    Of two it is the first. Where clocks are set forward, it is as long behind the gap as the value
+    is within it.
+    """
+    if zone[0] in "+-":
+        minutes = (int(zone[1:3]) * 60 + int(zone[4:])) * (-1 if zone[0] == "-" else 1)
+        moved = pa.scalar(minutes * 60 * 10**6, pa.int64())
+
+        def shifted(some: Any) -> Any:
+            return pc.subtract(some.cast(pa.int64()), moved).cast(pa.timestamp("us", "UTC"))
+
+        return _by_age(values, shifted, instants_of, zone, "UTC")
+    return _by_age(values, lambda some: _early_instant(some, zone), instants_of, zone, "UTC")
+
+
+def _early_instant(values: Any, zone: str) -> Any:
+    given = pc.assume_timezone(values, zone, ambiguous="earliest", nonexistent="earliest")
+    found = pc.local_timestamp(given)
+    if not pc.all(pc.equal(found, values)).as_py() and given.null_count != len(given):
+        after = pc.assume_timezone(values, zone, ambiguous="earliest", nonexistent="latest")
+        # "earliest" is the last microsecond before a gap, "latest" the first behind it
+        within = pc.subtract(pc.subtract(values.cast(pa.int64()), found.cast(pa.int64())), 1)
+        moved = pc.add(after.cast(pa.int64()), within).cast(after.type)
+        given = pc.if_else(pc.equal(found, values), given, moved)
+    return given.cast(pa.timestamp("us", "UTC"))
+
+
+def date_trunc(values: Any, unit: str, zone: str) -> Any:
+    """Returns the beginning of the unit that an instant is in, by the clocks of a zone."""
+    check(values)
+    clocks = local(values, zone)
+    floor = pc.floor_temporal(clocks, unit=unit)
+    if unit in _CLOCK or unit == "day":
+        into = pc.subtract(clocks.cast(pa.int64()), floor.cast(pa.int64()))
+        found = pc.subtract(values.cast(pa.int64()), into).cast(pa.timestamp("us", "UTC"))
+        kept = pc.equal(local(found, zone), floor)
+        if isinstance(kept, pa.Scalar) or pc.all(kept).as_py() is not False:
+            return found
+        return pc.if_else(kept, found, instant(floor, zone))
+    return instant(floor, zone)

@@ -1,0 +1,229 @@
+"""What functions of computed values do with Arrow arrays, as Spark does it.
+
+Each takes arrays or scalars of exactly the types that ``expr/computed_types.py`` says, then its
+constants. Where Arrow computes otherwise (a division by zero, a cast that does not fit, NaN in a
+comparison, letters that are not ASCII) it is mended here.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from colmatch.events.computed.dates import PARTS, date_trunc, part_of
+from colmatch.events.computed.failed import nulled, refuse, true_rows
+from colmatch.events.computed.nodes import arrow_type
+
+Value = Any  # a pyarrow.Array, or a pyarrow.Scalar where it is the same in all rows
+
+
+def of_distinct(values: Value, change: Callable[[str], Any], type: pa.DataType) -> Value:
+    """Calls a function for each distinct string."""
+    if isinstance(values, pa.Scalar):
+        text = values.as_py()
+        return pa.scalar(None if text is None else change(text), type)
+    encoded = values.dictionary_encode()
+    changed = pa.array([change(text) for text in encoded.dictionary.to_pylist()], type)
+    return changed.take(encoded.indices)
+
+
+def _equal(one: Value, other: Value) -> Value:
+    found = pc.equal(one, other)
+    if pa.types.is_floating(one.type):  # to Spark, NaN is one value, the largest
+        found = pc.or_(found, pc.and_(pc.is_nan(one), pc.is_nan(other)))
+    return found
+
+
+def _less(one: Value, other: Value) -> Value:
+    if pa.types.is_boolean(one.type):
+        return pc.and_(pc.invert(one), other)
+    found = pc.less(one, other)
+    if pa.types.is_floating(one.type):
+        found = pc.or_(found, pc.and_(pc.invert(pc.is_nan(one)), pc.is_nan(other)))
+    return found
+
+
+def _same(one: Value, other: Value) -> Value:
+    found = pc.fill_null(_equal(one, other), False)
+    return pc.or_(found, pc.and_(pc.is_null(one), pc.is_null(other)))
+
+
+def dividing(
+    function: Callable[[Value, Value], Value],
+    checked: bool = False,
+    overflows: Callable[[Value, Value], Value] | None = None,
+) -> Callable[[Value, Value], Value]:
+    """Returns a function that divides by no zero: its result is NULL there.
+
+    checked : or an error, where something is divided
+    overflows : says where the result is too large, which then is an error, too
+    """
+
+    def run(one: Value, other: Value) -> Value:
+        zero = pc.equal(other, pa.scalar(0, other.type))
+        is_free = not true_rows(zero).any()
+        if is_free and overflows is None:
+            return function(one, other)
+        found = function(one, other if is_free else pc.if_else(zero, pa.scalar(None, other.type), other))
+        if not checked:
+            return found
+        by_zero = true_rows(pc.and_(zero, pc.is_valid(one)))
+        large = by_zero & False if overflows is None else true_rows(overflows(one, other))
+        said = lambda row: "division by zero" if by_zero[row] else "the result is too large"  # noqa: E731
+        return refuse(by_zero | large, nulled(found, large), said)
+
+    return run
+
+
+def array_of(value: Value) -> pa.Array:
+    """Returns an array; of one row where a value is the same in all."""
+    return pa.array([value.as_py()], value.type) if isinstance(value, pa.Scalar) else value
+
+
+def _modulo(one: Value, other: Value) -> Value:
+    """Returns the remainder with the sign of the dividend."""
+    type = one.type
+    if pa.types.is_floating(type):
+        return _fmod(one, other)
+    # the least number divided by -1 is too large, and leaves 0 as what is divided by 1 does
+    other = pc.if_else(pc.equal(other, pa.scalar(-1, type)), pa.scalar(1, type), other)
+    return pc.subtract(one, pc.multiply(pc.divide(one, other), other))
+
+
+def _fmod(one: Value, other: Value) -> Value:
+    with np.errstate(invalid="ignore"):
+        found = np.fmod(_doubles(one), _doubles(other))
+    null = pc.or_(pc.is_null(one), pc.is_null(other))
+    if isinstance(null, pa.Scalar):
+        return pa.scalar(None if null.as_py() else found[0], one.type)
+    return pc.if_else(null, pa.scalar(None, one.type), pa.array(np.broadcast_to(found, len(null))))
+
+
+def _doubles(value: Value) -> Any:
+    return pc.fill_null(array_of(value), pa.scalar(1, value.type)).to_numpy(zero_copy_only=False)
+
+
+def _case(simple: str, change: Callable[[str], str]) -> Callable[[Value], Value]:
+    ascii_only = getattr(pc, simple)
+
+    def changed(values: Value) -> Value:
+        if isinstance(values, pa.Scalar) or pc.all(pc.string_is_ascii(values)).as_py() is False:
+            return of_distinct(values, change, pa.string())
+        # pyarrow 26 writes wrong bytes where an array of offset 0 has texts that do not begin at
+        # byte 0 of their buffer, as arrow-rs makes them. A copy has texts that do.
+        return ascii_only(pa.concat_arrays([values, values.slice(0, 0)]))
+
+    return changed
+
+
+def _substring(values: Value, place: int, count: int | None = None) -> Value:
+    """Characters from ``place``, from 1, or counted from the end where it is negative."""
+    if count is not None and count <= 0:
+        return pc.utf8_slice_codeunits(values, 0, 0)
+    start = place - 1 if place > 0 else place
+    stop = None if count is None else start + count
+    if stop is not None and start < 0 <= stop:
+        stop = None
+    return pc.utf8_slice_codeunits(values, start, stop)
+
+
+def _address(values: Value) -> Value:
+    """Addresses as texts whose order is that of the numbers, those of either version together."""
+
+    def change(text: str) -> str | None:
+        try:
+            address = ipaddress.ip_address(text)
+        except ValueError:
+            return None
+        return f"{address.version}{int(address):0{address.max_prefixlen // 4}x}"
+
+    return of_distinct(values, change, pa.string())
+
+
+def _checked(name: str) -> Callable[..., Value]:
+    """Returns arithmetic whose overflow is an error."""
+    checked, plain, overflows = getattr(pc, f"{name}_checked"), getattr(pc, name), _OVERFLOWS[name]
+
+    def run(*values: Value) -> Value:
+        try:
+            return checked(*values)
+        except pa.ArrowInvalid:
+            found = plain(*values)
+            known = array_of(pc.is_valid(found)).to_numpy(zero_copy_only=False)
+            numbers = [pc.fill_null(array_of(value), 0).to_numpy(zero_copy_only=False) for value in (*values, found)]
+            with np.errstate(over="ignore", divide="ignore"):
+                rows = overflows(*numbers) & known
+            return refuse(rows, nulled(found, rows), "the result is too large")
+
+    return run
+
+
+def _is_product_too_large(one: Any, other: Any, found: Any) -> Any:
+    """Says whether a product has wrapped: else it can be divided again.
+
+    The least number divided by -1 has wrapped itself.
+    """
+    least = np.iinfo(found.dtype).min
+    wrapped = ((one == -1) & (other == least)) | ((other == -1) & (one == least))
+    return wrapped | ((one != 0) & (found // np.where(one == 0, 1, one) != other))
+
+
+# Of arguments and wrapped results: whether these are wrong.
+_OVERFLOWS: dict[str, Callable[..., Any]] = {
+    "add": lambda one, other, found: ((one ^ found) & (other ^ found)) < 0,
+    "subtract": lambda one, other, found: ((one ^ other) & (one ^ found)) < 0,
+    "multiply": _is_product_too_large,
+    "negate": lambda one, found: (one == found) & (one != 0),
+    "abs": lambda one, found: found < 0,
+}
+FUNCTIONS: dict[str, Callable[..., Value]] = {
+    "add": pc.add,
+    "subtract": pc.subtract,
+    "multiply": pc.multiply,
+    "divide": dividing(pc.divide),
+    "divide_checked": dividing(pc.divide, True),
+    "modulo": dividing(_modulo),
+    "modulo_checked": dividing(_modulo, True),
+    "negate": pc.negate,
+    "abs": pc.abs,
+    "equal": _equal,
+    "less": _less,
+    "same": _same,
+    "not": pc.invert,
+    "coalesce": pc.coalesce,
+    "lower": _case("ascii_lower", str.lower),
+    "upper": _case("ascii_upper", str.upper),
+    "trim": lambda values: pc.utf8_trim(values, characters=" "),
+    "ltrim": lambda values: pc.utf8_ltrim(values, characters=" "),
+    "rtrim": lambda values: pc.utf8_rtrim(values, characters=" "),
+    "length": pc.utf8_length,
+    "concat": lambda *values: pc.binary_join_element_wise(*values, ""),
+    "substring": _substring,
+    "address": _address,
+    "within": lambda values, low, high: pc.and_(pc.greater_equal(values, low), pc.less_equal(values, high)),
+    "date_trunc": date_trunc,
+    **{f"{name}_checked": _checked(name) for name in _OVERFLOWS},
+    **{name: part_of(name) for name in PARTS},
+}
+
+
+def literal(type: str, text: str) -> pa.Scalar:
+    """Returns the value of a literal that is computed with; of a date or timestamp, its number."""
+    arrow = arrow_type(type)
+    if pa.types.is_boolean(arrow):
+        return pa.scalar(text == "true", arrow)
+    if pa.types.is_integer(arrow):
+        return pa.scalar(int(text), arrow)
+    if pa.types.is_floating(arrow):
+        return pa.scalar(float(text), arrow)
+    if pa.types.is_decimal(arrow):
+        return pa.scalar(Decimal(text), arrow)
+    if pa.types.is_string(arrow):
+        return pa.scalar(text, arrow)
+    return pa.scalar(int(text), pa.int32() if pa.types.is_date(arrow) else pa.int64()).cast(arrow)

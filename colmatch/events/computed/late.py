@@ -1,0 +1,77 @@
+"""Clocks of a zone from 2038 on, where what Arrow knows of summer time ends.
+
+The offsets are those of ``zoneinfo``, in one table of a zone. The calendar repeats after 400 years,
+and by 2100 the rules of each zone repeat with it, so the table ends in 2500.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from colmatch.given.session import time_zone
+from colmatch.kernels.layout import I64
+
+MICROSECONDS = 10**6  # in a second
+LATE = 2_145_916_800 * MICROSECONDS  # the beginning of 2038
+_FROM, _TO, _FOLD = 2_143_238_400, 16_725_225_600, 4_102_444_800  # December 2037, 2500, 2100
+_CYCLE = 146_097 * 86_400  # seconds of 400 years
+_STEP = 7 * 86_400  # no zone changes its offset twice within it
+
+
+class Offsets(NamedTuple):
+    """When the offset of a zone changes, and what it is before each change and behind the last."""
+
+    change: I64  # (n) seconds since 1970
+    offset: I64  # (n + 1) seconds
+
+
+@lru_cache(maxsize=64)
+def offsets_of(name: str) -> Offsets:
+    """Returns the offsets of a zone from December 2037 to 2500."""
+    zone = time_zone(name)
+
+    def offset_at(second: int) -> int:
+        found = dt.datetime.fromtimestamp(second, zone).utcoffset()
+        assert found is not None
+        return int(found.total_seconds())
+
+    change, offset = [], [offset_at(_FROM)]
+    for begin in range(_FROM, _TO, _STEP):
+        low, high = begin, begin + _STEP
+        after = offset_at(high)
+        if after == offset[-1]:
+            continue
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (middle, high) if offset_at(middle) == offset[-1] else (low, middle)
+        change.append(high)
+        offset.append(after)
+    return Offsets(np.array(change, np.int64), np.array(offset, np.int64))
+
+
+def shown_at(instant: NDArray[np.int64], zone: str) -> I64:
+    """Returns what clocks show at instants from 2038 on: both in microseconds."""
+    offsets = offsets_of(zone)
+    place = np.searchsorted(offsets.change, _folded(instant), side="right")
+    return instant + offsets.offset[place] * MICROSECONDS
+
+
+def instants_of(clock: NDArray[np.int64], zone: str) -> I64:
+    """Returns when clocks show something from 2038 on, as ``dates.instant`` has it."""
+    change, offset = offsets_of(zone)
+    second = _folded(clock)
+    place = np.searchsorted(change + offset[:-1], second, side="right")
+    begin = np.concatenate([[_FROM - _STEP], change])[place]
+    in_gap = second - offset[place] < begin
+    return clock - offset[place - in_gap] * MICROSECONDS
+
+
+def _folded(times: NDArray[np.int64]) -> I64:
+    """Returns seconds in the years of the table that have the offsets of these times."""
+    seconds = times // MICROSECONDS
+    return np.where(seconds < _TO, seconds, _FOLD + (seconds - _FOLD) % _CYCLE)

@@ -1,0 +1,121 @@
+"""Computed values whose meaning depends on the ANSI mode of Spark, as their trees tell.
+
+A part of such a value can overflow, be divided by zero, or not fit a cast. That is an error in ANSI
+mode; without it, the part wraps or is NULL. Or a whole number meets a FLOAT, which makes a DOUBLE
+in ANSI mode.
+
+The mode follows from the tree, so a saved matcher has nothing more for it. Spark sessions are
+checked against ``Options(ansi=...)``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from colmatch.errors import EventError
+from colmatch.events.computed.derived import constant
+from colmatch.events.computed.nodes import INTEGERS, LEAVES, ValueNode, digits, is_decimal, node_of, path_of
+from colmatch.given.schema import Attribute, Role
+
+_CHECKED = "_checked"
+_DIVISIONS = ("divide", "modulo", "div")
+_ARITHMETIC = ("add", "subtract", "multiply", "negate", "abs")
+_DIGITS = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 19}  # of the largest number; one less always fits
+
+
+def moded_value(attributes: Iterable[Attribute]) -> str | None:
+    """Returns the name of a computed value whose meaning depends on the mode.
+
+    The result is None where there is no such value.
+    """
+    for attribute in attributes:
+        if attribute.role is Role.COMPUTED and depends_on_mode(node_of(str(attribute.key))):
+            return attribute.path[0]
+    return None
+
+
+def sized_column(attributes: Iterable[Attribute]) -> str | None:
+    """Returns a list or map that ``size`` is asked of, None without any."""
+    for attribute in attributes:
+        if attribute.role is Role.SIZE:
+            return ".".join(attribute.path)
+        sized = _sized(node_of(str(attribute.key))) if attribute.role is Role.COMPUTED else None
+        if sized is not None:
+            return sized
+    return None
+
+
+def _sized(node: ValueNode) -> str | None:
+    """Returns a list or map whose size is a part of a value, None without any."""
+    if node.function == "size":
+        return ".".join(path_of(node))
+    return next((found for found in map(_sized, _parts(node)) if found is not None), None)
+
+
+def depends_on_mode(node: ValueNode) -> bool:
+    """Says whether a value means something else in the other mode."""
+    if node.function in LEAVES:
+        return node.function == "element"
+    parts = _parts(node)
+    if any(map(depends_on_mode, parts)) or _meets_float(node, parts):
+        return True
+    if _is_constant(node):  # its parts mean the same in both modes
+        try:
+            constant(_in_ansi_mode(node, parts))
+        except EventError:
+            return True
+        return False
+    name = node.function.removesuffix(_CHECKED)
+    if name == "cast":
+        return _may_not_fit(parts[0].type, node.type)
+    if name in _DIVISIONS:
+        return not _is_constant(parts[1]) or constant(parts[1]).as_py() in ((0, -1) if name == "div" else (0,))
+    return name in _ARITHMETIC and node.type in INTEGERS
+
+
+def _parts(node: ValueNode) -> list[ValueNode]:
+    return [] if node.function in LEAVES else [a for a in node.arguments if isinstance(a, ValueNode)]
+
+
+def _meets_float(node: ValueNode, parts: list[ValueNode]) -> bool:
+    """Says whether whole numbers and FLOATs get one type: FLOAT, or DOUBLE in ANSI mode."""
+    if node.function in ("cast", "divide", "divide" + _CHECKED):
+        return False
+    if node.function == "case":  # of its conditions, none meets a result
+        parts = [*parts[1::2], parts[-1]]
+    casts = [(part.type, _parts(part)[0].type) for part in parts if part.function == "cast"]
+    if any(to == "float" and have in INTEGERS for to, have in casts):
+        return True
+    have = {have for to, have in casts if to == "double"}
+    return len(casts) == len(parts) and "float" in have and not have.isdisjoint(INTEGERS)
+
+
+def _may_not_fit(have: str, to: str) -> bool:
+    """Says whether a cast may fail."""
+    if have == "string":
+        return True
+    if to in INTEGERS:
+        if have in INTEGERS:
+            return INTEGERS.index(have) > INTEGERS.index(to)
+        return have != "boolean" and not (is_decimal(have) and _whole(have) < _DIGITS[to])
+    if not is_decimal(to) or not is_decimal(have):
+        return is_decimal(to) and (1 if have == "boolean" else _DIGITS[have]) > _whole(to)
+    rounded = digits(have)[1] > digits(to)[1]  # 9.9 becomes 10, which has a digit more
+    return _whole(have) + rounded > _whole(to)
+
+
+def _whole(type: str) -> int:
+    """Returns how many digits a decimal type has before the point."""
+    precision, scale = digits(type)
+    return precision - scale
+
+
+def _is_constant(node: ValueNode) -> bool:
+    return node.function == "literal" or (node.function not in LEAVES and all(map(_is_constant, _parts(node))))
+
+
+def _in_ansi_mode(node: ValueNode, parts: list[ValueNode]) -> ValueNode:
+    if node.function == "cast":
+        return node._replace(arguments=(parts[0], "ansi", *node.arguments[2:]))
+    checked = node.function in (*_DIVISIONS, *_ARITHMETIC) and not is_decimal(node.type)
+    return node._replace(function=node.function + _CHECKED) if checked else node

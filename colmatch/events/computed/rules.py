@@ -1,0 +1,155 @@
+"""What functions that choose, round, search texts or count days do with Arrow arrays.
+
+Their types are those of ``expr/computed_rules.py``. Each takes arrays or scalars, then its
+constants.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from decimal import ROUND_HALF_UP, Decimal
+from functools import reduce
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from colmatch.events.computed.casts import cast, with_another_digit
+from colmatch.events.computed.functions import Value, dividing, of_distinct
+
+_EXACT = 2.0**50  # below it, the distance of a double to the next half is known well enough
+
+
+def _folded(function: Callable[[Value, Value], Value]) -> Callable[..., Value]:
+    return lambda *values: reduce(function, values)
+
+
+def _case(*values: Value) -> Value:
+    """Returns the value behind the first condition that is true, else the last value."""
+    found = values[-1]
+    for i in range(len(values) - 3, -1, -2):
+        found = pc.if_else(pc.fill_null(values[i], False), values[i + 1], found)
+    return found
+
+
+def _extreme(function: Callable[..., Value], largest: bool) -> Callable[..., Value]:
+    """Returns the greatest or least of the values that are not NULL; NaN is the largest."""
+
+    def run(*values: Value) -> Value:
+        type = values[0].type
+        if pa.types.is_timestamp(type) and type.tz is not None:  # which Arrow does not compare here
+            numbers = [value.cast(type).cast(pa.int64()) for value in values]
+            return function(*numbers, skip_nulls=True).cast(type)
+        found = function(*values, skip_nulls=True)
+        if largest and pa.types.is_floating(found.type):
+            nan = reduce(pc.or_, [pc.fill_null(pc.is_nan(value), False) for value in values])
+            found = pc.if_else(nan, pa.scalar(np.nan, found.type), found)
+        return found
+
+    return run
+
+
+def _whole(function: Callable[[Value], Value]) -> Callable[[Value, pa.DataType], Value]:
+    """Returns the function that rounds to a whole number below or above."""
+    return lambda values, type: cast(function(with_another_digit(values)), type, "")
+
+
+def _round(values: Value, type: pa.DataType) -> Value:
+    """Rounds decimals half up."""
+    return cast(values, type, "")
+
+
+def _round_double(values: Value, places: int) -> Value:
+    """Rounds floats half up, as their shortest decimal texts say.
+
+    The nearest whole number decides, but for floats that are near a half, or very large.
+    """
+    if isinstance(values, pa.Scalar):
+        return _round_double(pa.array([values.as_py()], values.type), places)[0]
+    texts = values.cast(pa.string()) if pa.types.is_float32(values.type) else None
+    plain = pc.fill_null(texts.cast(pa.float64()) if texts is not None else values, 0.0)
+    given = plain.to_numpy(zero_copy_only=False)
+    finite = np.where(np.isfinite(given), given, 0.0)
+    power = 10.0 ** abs(places)
+    with np.errstate(over="ignore", invalid="ignore"):
+        scaled = np.abs(finite) * power if places >= 0 else np.abs(finite) / power
+        nearest = np.floor(scaled + 0.5)
+        found = np.copysign(nearest / power if places >= 0 else nearest * power, finite)
+        close = ~(scaled < _EXACT) | (np.abs(scaled - np.floor(scaled) - 0.5) <= 1e-9 * (scaled + 1))
+    unit = Decimal(1).scaleb(-places)
+    for i in np.flatnonzero(close).tolist():
+        exact = Decimal(repr(float(finite[i])))
+        # one that large has no digits behind the place
+        found[i] = float(exact.quantize(unit, ROUND_HALF_UP)) if abs(exact) < 10**10 else float(_large(exact, places))
+    found = np.where(np.isfinite(given), found, given)
+    null = np.asarray(values.is_null().to_numpy(zero_copy_only=False))
+    return pa.array(found, mask=null).cast(values.type, safe=False)
+
+
+def _large(value: Decimal, places: int) -> Decimal:
+    unit = Decimal(1).scaleb(-places)
+    if value.as_tuple().exponent >= -places:  # type: ignore[operator]
+        return value
+    sign = -1 if value < 0 else 1
+    return sign * int((abs(value) / unit).to_integral_value(ROUND_HALF_UP)) * unit
+
+
+def _div(one: Value, other: Value) -> Value:
+    """Divides whole numbers, and cuts the fraction off."""
+    minus = pc.equal(other, pa.scalar(-1, other.type))
+    plain = pc.divide(one, pc.if_else(minus, pa.scalar(1, other.type), other))
+    return pc.if_else(minus, pc.negate(one), plain)
+
+
+def _is_quotient_too_large(one: Value, other: Value) -> Value:
+    return pc.and_(pc.equal(one, pa.scalar(-(2**63), one.type)), pc.equal(other, pa.scalar(-1, other.type)))
+
+
+def _instr(values: Value, part: str) -> Value:
+    return of_distinct(values, lambda text: text.find(part) + 1, pa.int32())
+
+
+def _replace(values: Value, old: str, new: str) -> Value:
+    return pc.replace_substring(values, old, new) if old else values
+
+
+def _date_add(days: Value, count: Value) -> Value:
+    return pc.add(days.cast(pa.int32()), count).cast(pa.date32())
+
+
+def _datediff(later: Value, sooner: Value) -> Value:
+    return pc.subtract(later.cast(pa.int32()), sooner.cast(pa.int32()))
+
+
+RULES: dict[str, Callable[..., Value]] = {
+    "null": lambda type: pa.scalar(None, type),
+    "and": _folded(pc.and_kleene),
+    "or": _folded(pc.or_kleene),
+    "isnull": pc.is_null,
+    "case": _case,
+    "floor": _whole(pc.floor),
+    "ceil": _whole(pc.ceil),
+    "round": _round,
+    "round_double": _round_double,
+    "sign": pc.sign,
+    "sqrt": pc.sqrt,
+    "isnan": lambda values: pc.fill_null(pc.is_nan(values), False),
+    "greatest": _extreme(pc.max_element_wise, True),
+    "least": _extreme(pc.min_element_wise, False),
+    "&": pc.bit_wise_and,
+    "|": pc.bit_wise_or,
+    "^": pc.bit_wise_xor,
+    "div": dividing(_div),
+    "div_checked": dividing(_div, True, _is_quotient_too_large),
+    "like": pc.match_like,
+    "rlike": pc.match_substring_regex,
+    "startswith": pc.starts_with,
+    "endswith": pc.ends_with,
+    "contains": pc.match_substring,
+    "instr": _instr,
+    "replace": _replace,
+    "reverse": pc.utf8_reverse,
+    "date_add": _date_add,
+    "datediff": _datediff,
+}
+RULES_TYPED = frozenset({"null", "floor", "ceil", "round"})  # are told the type of what they return

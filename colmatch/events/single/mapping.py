@@ -1,0 +1,252 @@
+"""Single events: mappings from name to value, read without Arrow where that gives the same.
+
+Values of Python's own types in scalar columns go to the kernel directly. Everything else, such as a
+list, a decimal or a NumPy scalar, becomes a record batch of one row, which is read as any other.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from datetime import date
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from colmatch.arrays.frozen import frozen
+from colmatch.errors import EventError, near, shown
+from colmatch.events.needs import words
+from colmatch.events.vocabulary import Vocabulary
+from colmatch.given.schema import Attribute, Attributes, Family, Role, Schema
+from colmatch.kernels.arrow.words import Words
+from colmatch.kernels.event import DOUBLE, KEY, TEXT, EventValues
+
+FIRST_BYTES = 1 << 10  # of the texts of an event
+EXACT = 1 << 53  # whole numbers up to here are doubles
+EPOCH = date(1970, 1, 1).toordinal()
+
+Event = Mapping[str, Any]
+
+
+class _Value(NamedTuple):
+    """A column whose values need no Arrow."""
+
+    name: str
+    attr: int
+    type: type
+    low: int  # of whole numbers
+    high: int
+
+
+class EventReader:
+    """Reads events for the attributes of one version, in one thread.
+
+    Attributes
+    ----------
+    is_direct : whether each attribute is a scalar column of a type that needs no Arrow
+    """
+
+    def __init__(self, schema: Schema, attributes: Attributes, literals: Vocabulary) -> None:
+        found = [_value(schema, i, attribute) for i, attribute in enumerate(attributes) if not attribute.is_free]
+        self.is_direct = None not in found
+        self._values = [value for value in found if value is not None]
+        self.words: Words
+        self.words, self._held = words(literals.of(len(attributes)))
+        form = np.full(len(attributes), KEY, np.uint8)
+        for value in self._values:
+            form[value.attr] = {float: DOUBLE, str: TEXT}.get(value.type, KEY)
+        count = len(self._values)
+        self.values = EventValues(
+            frozen(form),
+            np.array([value.attr for value in self._values], np.uint32),
+            np.empty(count, np.int64),
+            np.zeros(count + 1, np.int64),
+            np.empty(1, np.int64),
+        )
+        self._buffer: Any = self.values.value
+        self._all = self.values.attr.tobytes()
+        self._is_whole = True  # whether ``values.attr`` has all attributes
+        self._make_room(FIRST_BYTES)
+
+    def _make_room(self, size: int) -> None:
+        self._data = bytearray(size)
+        self.values.place[0] = np.frombuffer(self._data, np.uint8).ctypes.data
+
+    def read(self, event: Event) -> int | None:
+        """Writes the values of an event to ``values``, and says how many they are.
+
+        None where some value needs Arrow.
+        """
+        get = event.get
+        attrs: list[int] = []
+        values: list[int | float] = []
+        value: Any
+        forms, texts = "", b""
+        ends = [0]
+        for name, attr, type_, low, high in self._values:
+            value = get(name)
+            if value is None:
+                continue
+            if type(value) is not type_:
+                if type_ is not float or type(value) is not int or not -EXACT <= value <= EXACT:
+                    return None
+                value = float(value)
+            if type_ is float:
+                forms += "d"
+            elif type_ is str:
+                try:
+                    texts += value.encode()
+                except UnicodeEncodeError:
+                    return None
+                value = len(ends) - 1
+                ends.append(len(texts))
+                forms += "q"
+            else:
+                if type_ is date:
+                    value = value.toordinal() - EPOCH
+                elif not low <= value <= high:
+                    return None
+                forms += "q"
+            attrs.append(attr)
+            values.append(value)
+        return self._write(attrs, values, forms, texts, ends)
+
+    def _write(self, attrs: list[int], values: list[int | float], forms: str, texts: bytes, ends: list[int]) -> int:
+        count, into = len(attrs), self.values
+        struct.pack_into(forms, self._buffer, 0, *values)
+        if count < len(self._values):
+            into.attr[:count] = attrs
+            self._is_whole = False
+        elif not self._is_whole:
+            into.attr[:] = np.frombuffer(self._all, np.uint32)
+            self._is_whole = True
+        if texts or len(ends) > 1:
+            if len(texts) > len(self._data):
+                self._make_room(2 * len(texts))
+            self._data[: len(texts)] = texts
+            into.end[: len(ends)] = ends
+        return count
+
+
+_INTEGERS = {  # the bits of a type -> its lowest and highest value
+    (bits, signed): (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) if signed else (0, (1 << bits) - 1)
+    for bits in (8, 16, 32, 64)
+    for signed in (True, False)
+}
+
+
+def _value(schema: Schema, attr: int, attribute: Attribute) -> _Value | None:
+    """Returns how values of an attribute are read without Arrow, None where they need it."""
+    if attribute.role is not Role.VALUE or attribute.pattern is not None or len(attribute.path) > 1:
+        return None
+    (name,) = attribute.path
+    arrow, low, high = schema.column(attribute.path).arrow, 0, 1
+    if pa.types.is_dictionary(arrow):
+        arrow = arrow.value_type
+    family = attribute.type.family
+    if family is Family.INT:
+        if not pa.types.is_integer(arrow):
+            return None
+        low, high = _INTEGERS[arrow.bit_width, pa.types.is_signed_integer(arrow)]
+    elif family is Family.FLOAT and arrow != pa.float64():
+        return None  # Python's floats are wider
+    python = {Family.INT: int, Family.BOOL: bool, Family.FLOAT: float, Family.STRING: str, Family.DATE: date}.get(
+        family
+    )
+    return None if python is None else _Value(name, attr, python, low, high)
+
+
+# What a caller hands over
+
+
+_WAYS = ("asDict", "_asdict", "model_dump")  # of Rows of Spark, named tuples and pydantic models
+
+
+def is_object(event: object) -> bool:
+    """Says whether an event is an object whose fields are columns."""
+    if isinstance(event, type):
+        return False
+    return is_dataclass(event) or _is_series(event) or any(callable(getattr(event, way, None)) for way in _WAYS)
+
+
+def _is_of_pandas(event: object) -> bool:
+    return type(event).__module__.partition(".")[0] == "pandas"
+
+
+def _is_series(event: object) -> bool:
+    return _is_of_pandas(event) and callable(getattr(event, "to_dict", None)) and getattr(event, "ndim", 0) == 1
+
+
+def as_mapping(event: object) -> Event:
+    """Returns an event as a mapping from name to value.
+
+    That is a mapping as it is, and the fields of a dataclass, a named tuple, a Row of Spark or a
+    pydantic model. Of a row of a pandas frame, NaN is None, as it is NULL in a batch.
+
+    Raises EventError: it is something else.
+    """
+    if isinstance(event, Mapping):
+        return event
+    if _is_of_pandas(event) and not isinstance(event, type):
+        row: Any = event
+        if _is_series(event) and not row.index.is_unique:
+            raise EventError("the row has two values of one name")
+        if _is_series(event) or hasattr(event, "_asdict"):
+            given = row.to_dict() if _is_series(event) else row._asdict()
+            return {name: None if _is_nan(value) else value for name, value in given.items()}
+    if is_dataclass(event) and not isinstance(event, type):
+        return {field.name: getattr(event, field.name) for field in fields(event)}
+    for method in _WAYS:
+        found = None if isinstance(event, type) else getattr(event, method, None)
+        if callable(found) and isinstance(made := found(), Mapping):
+            return made
+    raise EventError(
+        f"an event is a mapping from name to value, a dataclass, a Row, a named tuple, a row of pandas or a pydantic model, "
+        f"not {type(event).__name__}{_instead(event)}"
+    )
+
+
+def _is_nan(value: object) -> bool:
+    return isinstance(value, (float, np.floating)) and bool(value != value)
+
+
+def _instead(event: object) -> str:
+    """Returns what to do with what is no event, for an error."""
+    if isinstance(event, (str, bytes)):
+        return ": read JSON with json.loads(event)"
+    if isinstance(event, (list, tuple)):
+        return ": give one event at a time, or match(pyarrow.array(events)) for mappings"
+    if hasattr(event, "__arrow_c_stream__") or hasattr(event, "__arrow_c_array__"):
+        return ": match(events) takes tables and their like"
+    return ": vars(event) is a mapping of its attributes" if hasattr(event, "__dict__") else ""
+
+
+def renamed(event: Event, names: Sequence[str], where: str, ignored: bool | None) -> Event:
+    """Returns an event, or a struct in it, with names as the schema has them.
+
+    Case does not count where it is not needed, as in batches.
+
+    names : of the columns, or fields. where : what has them, for errors
+    ignored : other names are left out; else they are errors, and None says that there is no choice
+
+    Raises EventError: there is no such name, or it is there twice.
+    """
+    found: dict[str, Any] = {}
+    for given, value in event.items():
+        name = given
+        if not isinstance(name, str):
+            raise EventError(f"the event has a key {shown(name)}: keys are names of columns")
+        if name not in names:
+            same = [other for other in names if other.lower() == name.lower()]
+            if len(same) != 1:
+                if ignored:
+                    continue
+                said = f"the event has a key {shown(name)}, which {where} has not: {near(name[:200], names, where)}"
+                raise EventError(said if ignored is None else f"{said} (unknown='ignore' leaves it out)")
+            (name,) = same
+        if name in found:
+            raise EventError(f"the event has {name!r} twice, in different cases")
+        found[name] = value
+    return found

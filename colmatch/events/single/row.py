@@ -1,0 +1,347 @@
+"""Single events as record batches of one row, whose values are checked before Arrow takes them.
+
+Arrow cuts off fractions and times of day, drops fields that it does not know, and takes numbers for
+times.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from types import NoneType
+from typing import Any, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+
+from colmatch.errors import EventError, shown
+from colmatch.events.exact import UnfitError, exact
+from colmatch.events.single.mapping import Event, as_mapping, is_object, renamed
+from colmatch.given.incoming import is_list, nulls_of, refusing
+from colmatch.given.schema import Schema
+
+_Test: TypeAlias = Callable[[Any], bool]
+type_of = type  # for functions whose ``type`` is one of Arrow
+
+
+class RowMaker:
+    """Makes record batches of one row, for the columns of a schema."""
+
+    def __init__(self, schema: Schema) -> None:
+        self._schema = schema
+        self._known: dict[str, tuple[pa.DataType, _Test | None]] = {}
+
+    def row_of(self, event: Event, names: Sequence[str], ignored: bool | None) -> pa.RecordBatch:
+        """Returns an event as a record batch of one row, with some columns of the schema.
+
+        ignored : fields that a struct has not are left out; else they are errors, as for
+            ``renamed``
+
+        Raises EventError: a value is not of the type that the schema has for its column.
+        """
+        arrays = []
+        for name in names:
+            value = event.get(name)
+            type, is_plain = self._known.get(name) or self._column(name, value)
+            array = None if is_plain is None or not is_plain(value) else _made(value, type)
+            arrays.append(_fit(value, type, name, ignored) if array is None else array)
+        if not arrays:  # a batch without columns has no rows
+            return pa.RecordBatch.from_arrays([pa.nulls(1)], ["event"])
+        return pa.RecordBatch.from_arrays(arrays, names)
+
+    def _column(self, name: str, value: Any) -> tuple[pa.DataType, _Test | None]:
+        """Returns the type of a column, and a test for values that Arrow takes as they are."""
+        if name not in self._schema.arrow.names:
+            return _weights_type(value), None
+        type = _decoded(self._schema.arrow.field(name).type)
+        return self._known.setdefault(name, (type, _plain(type)))
+
+
+def _plain(type: pa.DataType) -> _Test | None:
+    """Returns a test that says whether Arrow takes a value for a type and loses nothing of it.
+
+    None where each value has to be looked at by ``_array``.
+    """
+    types = pa.types
+    if is_list(type) and (inner := _plain(type.value_type)) is not None:
+        return lambda some: some is None or (type_of(some) is list and all(map(inner, some)))
+    if types.is_struct(type) and type.num_fields:
+        tests = {field.name: _plain(field.type) for field in type}
+        if None in tests.values() or len(tests) < type.num_fields:  # of several fields with one name, Arrow takes one
+            return None
+        return lambda some: some is None or _is_plain_struct(some, tests)
+    for of, python in _PLAIN:
+        if of(type):
+            return lambda some: some is None or type_of(some) is python
+    return None
+
+
+_PLAIN: tuple[tuple[_Test, type], ...] = (
+    (pa.types.is_string, str), (pa.types.is_large_string, str), (pa.types.is_integer, int), (pa.types.is_boolean, bool),
+    (pa.types.is_float64, float),
+)  # fmt: skip
+
+
+def _is_plain_struct(value: Any, tests: Mapping[str, Any]) -> bool:
+    return (
+        type_of(value) is dict
+        and value.keys() <= tests.keys()
+        and all(tests[name](some) for name, some in value.items())
+    )
+
+
+def _made(value: Any, type: pa.DataType) -> pa.Array | None:
+    """Returns an array of a plain value; None where Arrow refuses it, which ``_array`` tells of."""
+    try:
+        return pa.array([value], type)
+    except (pa.ArrowException, ValueError, OverflowError):
+        return None
+
+
+def _fit(value: Any, type: pa.DataType, name: str, ignored: bool | None) -> pa.Array:
+    """Returns an array of one value, with wider numbers than the type has where it needs them.
+
+    Batches may have these, too.
+    """
+    try:
+        return _array(value, type, name, ignored)
+    except EventError as error:
+        wide = _widened(type)
+        if wide != type:
+            with suppress(EventError):
+                return _array(value, wide, name, ignored)
+        raise error
+
+
+def _widened(type: pa.DataType) -> pa.DataType:
+    """Returns a type with the widest numbers that are compared as those of a type are."""
+    types = pa.types
+    if types.is_integer(type):
+        return pa.uint64() if types.is_uint64(type) else pa.int64()
+    if types.is_floating(type):
+        return pa.float64()
+    if types.is_decimal(type) and type.precision <= 38:
+        return pa.decimal128(18 if type.precision <= 18 else 38, type.scale)
+    if types.is_struct(type):
+        return pa.struct([field.with_type(_widened(field.type)) for field in type])
+    if types.is_map(type):
+        return pa.map_(type.key_type, _widened(type.item_type))
+    if types.is_large_list(type):
+        return pa.large_list(_widened(type.value_type))
+    return pa.list_(_widened(type.value_type)) if types.is_list(type) else type
+
+
+def _array(value: Any, type: pa.DataType, name: str, ignored: bool | None) -> pa.Array:
+    """Returns an array of one value. Structs are made field by field, since Arrow makes none that
+    have fields of some types.
+    """
+    if isinstance(value, pa.Scalar):
+        with refusing(EventError, f"column {name!r} is {type!s:.200}, and a {value.type!s:.200} of Arrow is not"):
+            value = value.as_py()
+    if _is_null(value):
+        return nulls_of(1, type)
+    said = f"column {name!r} is {type!s:.200}, and {shown(value)} is not"
+    if (wanted := _wanted(value, type)) is not None:
+        raise EventError(f"{said}: {wanted} is needed")
+    with refusing(EventError, said):
+        if pa.types.is_struct(type) and type.num_fields:
+            given = _fields(value, type, name, ignored)
+            parts = [_array(given.get(field.name), field.type, f"{name}.{field.name}", ignored) for field in type]
+            fields = [field.with_type(part.type) for field, part in zip(type, parts, strict=True)]
+            return pa.StructArray.from_arrays(parts, fields=fields)
+        types = pa.types
+        is_narrowed = types.is_floating(type) and type != pa.float64() and isinstance(value, (float, np.floating))
+        takes_numbers = types.is_integer(type) or types.is_decimal(type) or types.is_floating(type)
+        if takes_numbers and _is_number(value) and not is_narrowed:  # Python has no narrow floats
+            return _number(value, type, said)
+        if isinstance(value, np.datetime64):
+            return _moment(value, type, said)
+        fitted = _fitted(value, type, name, ignored)
+        array = pa.array([fitted], type)
+        if not _is_same(fitted, array):
+            raise EventError(f"{said}: it would lose a part")
+        return array
+
+
+def _is_null(value: Any) -> bool:
+    """Says whether a value is None, or what pandas has for it, which is not imported for that."""
+    return value is None or value.__class__.__name__ in ("NaTType", "NAType") or _is_nat(value)
+
+
+def _is_nat(value: Any) -> bool:
+    return isinstance(value, np.datetime64) and bool(np.isnat(value))
+
+
+def _wanted(value: Any, type: pa.DataType) -> str | None:
+    """Returns what a column of a type needs in the place of a value; None where it may fit.
+
+    Arrow takes some more: numbers for times, Booleans for floats, bytes for texts.
+    """
+    types = pa.types
+    if isinstance(value, np.ndarray):
+        return None
+    if types.is_boolean(type):
+        return None if isinstance(value, (bool, np.bool_)) else "True or False"
+    if types.is_integer(type) or types.is_floating(type) or types.is_decimal(type):
+        return None if _is_number(value) else "a whole number" if types.is_integer(type) else "a number"
+    if types.is_string(type) or types.is_large_string(type) or types.is_string_view(type):
+        return None if isinstance(value, str) else "a str"
+    if types.is_timestamp(type):
+        fits = isinstance(value, date) or (isinstance(value, np.datetime64) and type.tz is None)
+        return None if fits else "a datetime.datetime, as of datetime.datetime.fromisoformat(text),"
+    if types.is_date(type):
+        return None if isinstance(value, (date, np.datetime64)) else "a datetime.date"
+    if types.is_time(type):
+        return None if isinstance(value, time) else "a datetime.time"
+    return None
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float, Decimal, np.integer, np.floating)) and not isinstance(
+        value, (bool, np.timedelta64)
+    )
+
+
+def _number(value: Any, type: pa.DataType, said: str) -> pa.Array:
+    """Returns an array of one number, as a batch with the number in a type of its own is read."""
+    if isinstance(value, Decimal) and pa.types.is_floating(type):
+        nearest = float(value)
+        if math.isinf(nearest) and value.is_finite():
+            raise EventError(f"{said}: it is too large")
+        return pa.array([nearest])
+    wide = isinstance(value, int) and not -(1 << 63) <= value < 1 << 63
+    if wide and abs(value) >= 10**38:
+        raise EventError(f"{said}: it is too large")
+    return _exact(pa.array([Decimal(value) if wide else value]), type, said)
+
+
+def _moment(value: np.datetime64, type: pa.DataType, said: str) -> pa.Array:
+    """Returns an array of one moment or day of NumPy; Arrow has no hours, say."""
+    has_unit = np.datetime_data(value)[0] in ("D", "s", "ms", "us", "ns")
+    return _exact(pa.array(np.array([value if has_unit else value.astype("M8[s]")])), type, said)
+
+
+def _exact(values: pa.Array, type: pa.DataType, said: str) -> pa.Array:
+    try:
+        return exact(values, type)
+    except UnfitError:
+        raise EventError(f"{said}: it would lose a part") from None
+
+
+def _fields(value: Any, type: pa.DataType, name: str, ignored: bool | None) -> Event:
+    """Returns the fields of a struct, by their names in the schema."""
+    if not isinstance(value, Mapping) and not is_object(value):
+        raise EventError(f"column {name!r} is {type!s:.200}, and {shown(value)} is not: a mapping is needed")
+    return renamed(as_mapping(value), [field.name for field in type], f"column {name!r}", ignored)
+
+
+def _weights_type(value: Any) -> pa.DataType:
+    """Returns the type of weights that stand in a column of their own."""
+    return pa.map_(pa.string(), pa.float64()) if isinstance(value, Mapping) else pa.float64()
+
+
+def _fitted(value: Any, type: pa.DataType, name: str, ignored: bool | None) -> Any:
+    """Returns a value as Arrow wants it for a type. Arrow itself drops fields that it does not
+    know, and takes a time without a zone for one in UTC.
+    """
+    if _is_null(value):
+        return None
+    if pa.types.is_struct(type):
+        types = {field.name: field.type for field in type}
+        given = _fields(value, type, name, ignored)
+        return {key: _fitted(some, types[key], f"{name}.{key}", ignored) for key, some in given.items()}
+    if pa.types.is_map(type):
+        return _entries(value, type, name, ignored)
+    if is_list(type) or pa.types.is_list_view(type) or pa.types.is_large_list_view(type):
+        if isinstance(value, (str, bytes)):
+            raise EventError(f"column {name!r} is {type!s:.200}, and {shown(value)} is not: a list is needed")
+        if type.value_type.num_fields:
+            return [_fitted(some, type.value_type, name, ignored) for some in value]
+        if isinstance(value, (list, tuple, set, frozenset)):
+            for some in {some.__class__: some for some in value}.values():
+                _check(some, type.value_type, name)
+        if pa.types.is_floating(type.value_type):
+            return [float(some) if isinstance(some, Decimal) else some for some in value]
+        return list(value) if isinstance(value, (set, frozenset)) else value
+    if pa.types.is_timestamp(type) and isinstance(value, date):
+        zone = value.tzinfo if isinstance(value, datetime) else None
+        if (zone is None) != (type.tz is None):
+            has, wants = ("no time zone", "has one") if zone is None else ("a time zone", "has none")
+            instead = "at.replace(tzinfo=datetime.timezone.utc)" if zone is None else "at.replace(tzinfo=None)"
+            said = f"column {name!r} is {type}, which {wants}, and {shown(value)} has {has}"
+            raise EventError(f"{said}: write {instead} or the like")
+        return value if isinstance(value, datetime) else datetime.combine(value, time())
+    _check(value, type, name)
+    return float(value) if isinstance(value, Decimal) and pa.types.is_floating(type) else value
+
+
+def _check(value: Any, type: pa.DataType, name: str) -> None:
+    """Checks a value within a list or a map."""
+    if not isinstance(value, pa.Scalar) and not _is_null(value) and (wanted := _wanted(value, type)) is not None:
+        raise EventError(f"column {name!r} has {type!s:.200} in it, and {shown(value)} is not: {wanted} is needed")
+
+
+def _entries(value: Any, type: pa.DataType, name: str, ignored: bool | None) -> list[tuple[Any, Any]]:
+    """Returns the entries of a map as pairs: Arrow crashes on others."""
+    given = value.items() if isinstance(value, Mapping) else value if isinstance(value, Iterable) else [value]
+    pairs = [(one["key"], one["value"]) if isinstance(one, Mapping) else one for one in given]
+    if not all(isinstance(pair, (tuple, list)) and len(pair) == 2 for pair in pairs):
+        said = f"column {name!r} is {type!s:.200}, and {shown(value)} is not"
+        raise EventError(f"{said}: a mapping is needed, or pairs of a key and a value")
+    return [
+        (_fitted(key, type.key_type, name, ignored), _fitted(item, type.item_type, name, ignored))
+        for key, item in pairs
+    ]
+
+
+def _decoded(type: pa.DataType) -> pa.DataType:
+    """Returns the type without dictionaries and runs.
+
+    Arrow makes no such array of any Python value, and crashes on some.
+    """
+    types = pa.types
+    if types.is_dictionary(type) or types.is_run_end_encoded(type):
+        return _decoded(type.value_type)
+    if types.is_map(type):
+        return pa.map_(_decoded(type.key_type), _decoded(type.item_type))
+    if types.is_struct(type):
+        return pa.struct([pa.field(field.name, _decoded(field.type)) for field in type])
+    if types.is_fixed_size_list(type):
+        return pa.list_(_decoded(type.value_type), type.list_size)
+    for is_one, made in _LISTS:
+        if is_one(type):
+            return made(_decoded(type.value_type))
+    return type
+
+
+_LISTS: tuple[tuple[_Test, Any], ...] = (
+    (pa.types.is_list, pa.list_), (pa.types.is_large_list, pa.large_list), (pa.types.is_list_view, pa.list_view),
+    (pa.types.is_large_list_view, pa.large_list_view),
+)  # fmt: skip
+
+
+def _is_same(value: Any, made: pa.Array) -> bool:
+    """Says whether an array of one value has all of it: Arrow cuts off fractions and times of
+    day.
+    """
+    return isinstance(value, (int, str, bytes, NoneType)) or _equal(value, made[0].as_py())
+
+
+def _equal(value: Any, made: Any) -> bool:
+    if isinstance(value, Mapping) and isinstance(made, Mapping):
+        return all(_equal(some, made.get(key)) for key, some in value.items())
+    if isinstance(value, (list, tuple, np.ndarray)) and isinstance(made, (list, tuple)):
+        return all(map(_equal, value, made))
+    if isinstance(value, (float, np.floating, Decimal)) and isinstance(made, int):
+        return bool(value == made)
+    if isinstance(value, float) and isinstance(made, float):
+        return math.isinf(value) or not math.isinf(made)
+    if isinstance(value, (time, timedelta)):
+        return bool(value == made)
+    if isinstance(value, datetime):
+        same = made if isinstance(made, datetime) else datetime.combine(made, time(tzinfo=value.tzinfo))
+        return bool(value == same)
+    return True

@@ -1,0 +1,112 @@
+"""What time it is, given with a call instead of a column of the events."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple, Protocol, TypeVar
+
+import pyarrow as pa
+
+from colmatch.errors import OptionError, shown
+from colmatch.events.gather import meant
+from colmatch.events.special.lists import clocks_of
+from colmatch.given.arguments import number
+from colmatch.given.incoming import refusing
+from colmatch.given.schema import Attribute, Attributes, Schema
+from colmatch.given.session import time_zone
+
+NOW = "now"  # the column that has the time, too, where the schema has it and it can hold one
+EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+
+
+class Version(Protocol):
+    """What a batch is matched with."""
+
+    @property
+    def attributes(self) -> Attributes: ...
+
+
+Seen = TypeVar("Seen", bound=Version)
+
+
+class Clock(NamedTuple):
+    """The time of all events of a call.
+
+    It takes the place of the columns that special functions have for clocks, and of ``now``.
+    """
+
+    seconds: int | float  # since 1970 began in UTC
+    schema: Schema
+
+    def names(self, attributes: Iterable[Attribute]) -> list[str]:
+        """Returns the columns that it takes the place of."""
+        own = [NOW] if NOW in self.schema.arrow.names and _holds(self.schema.arrow.field(NOW).type) else []
+        return list(dict.fromkeys([*clocks_of(attributes), *own]))
+
+    def without(self, columns: Sequence[str], attributes: Iterable[Attribute]) -> list[str]:
+        """Returns the columns that events still need."""
+        names = self.names(attributes)
+        return [column for column in columns if column not in names]
+
+    def shown_to(self, batches: Iterable[tuple[pa.RecordBatch, Seen]]) -> Iterator[tuple[pa.RecordBatch, Seen]]:
+        """Yields batches with columns that have the time, each with the version that it has."""
+        names: list[str] = []
+        before: Version | None = None
+        for batch, version in batches:
+            if version is not before:
+                before, names = version, self.names(version.attributes)
+            yield self.added_to(batch, names), version
+
+    def added_to(self, batch: pa.RecordBatch, names: Sequence[str]) -> pa.RecordBatch:
+        """Returns a batch in which columns of these names have the time.
+
+        Raises OptionError: a column of the schema cannot hold it.
+        """
+        if not names:
+            return batch
+        gone = meant(batch.schema.names, names)
+        kept = [i for i, name in enumerate(batch.schema.names) if name not in gone]
+        columns = [pa.repeat(self._value(self.schema.arrow.field(name).type, name), batch.num_rows) for name in names]
+        return pa.RecordBatch.from_arrays(
+            [*(batch.column(i) for i in kept), *columns], [*(batch.schema.names[i] for i in kept), *names]
+        )
+
+    def _value(self, type: pa.DataType, name: str) -> pa.Scalar:
+        with refusing(OptionError, f"now={self.seconds!r} does not fit column {name!r}, which is {type}"):
+            if pa.types.is_timestamp(type):
+                micros = pa.scalar(math.floor(self.seconds * 1_000_000), pa.timestamp("us", type.tz))
+                return micros.cast(type, safe=False)
+            if pa.types.is_integer(type):
+                return pa.scalar(math.floor(self.seconds), type)
+            return pa.scalar(float(self.seconds), pa.float64()).cast(type, safe=False)
+
+
+def _holds(type: pa.DataType) -> bool:
+    types = pa.types
+    return bool(types.is_integer(type) or types.is_floating(type) or types.is_timestamp(type))
+
+
+def clock_of(now: object, schema: Schema, zone: str) -> Clock | None:
+    """Returns the clock that a caller gives, checked; None where he gives none.
+
+    now : a datetime, or seconds since 1970 began in UTC
+    zone : that of a datetime without a zone
+
+    Raises OptionError: it is neither, or no finite number.
+    """
+    if now is None:
+        return None
+    if isinstance(now, dt.datetime):
+        if now != now:  # pandas' NaT
+            raise OptionError("now=NaT: a datetime is needed, or seconds since 1970 as a number")
+        since = (now if now.tzinfo is not None else now.replace(tzinfo=time_zone(zone))) - EPOCH
+        whole = since.days * 86_400 + since.seconds
+        return Clock(whole + since.microseconds / 1e6 if since.microseconds else whole, schema)
+    seconds = number(now)
+    if seconds is not None and (
+        -(1 << 63) <= seconds < 1 << 63 if isinstance(seconds, int) else math.isfinite(seconds)
+    ):
+        return Clock(seconds, schema)
+    raise OptionError(f"now={shown(now)}: a datetime is needed, or seconds since 1970 as a number")

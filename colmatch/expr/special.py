@@ -1,0 +1,167 @@
+"""Special functions in expressions: their arguments, checked, and what they come to."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from colmatch.errors import SchemaError
+from colmatch.expr.ast import Predicate, Refusal, Subject, Verb
+from colmatch.expr.computed import Computed
+from colmatch.expr.spelling import quote_name
+from colmatch.expr.tree import Modes
+from colmatch.given.incoming import is_list
+from colmatch.given.schema import Attribute, Family, Role, Schema, Type
+from colmatch.given.special import (
+    CAP,
+    CLOCK,
+    NUMBER,
+    PLACE,
+    SPECIAL,
+    TEXT,
+    UINT32,
+    UNKNOWN,
+    WHOLE,
+    Call,
+    pack,
+)
+from colmatch.lowering.forms import Kind, Leaf, Op, Operand, Test
+
+COLUMNS = 2  # of each function, its first arguments
+_RANGES = {WHOLE: (-(1 << 63), 1 << 63), UINT32: (0, 1 << 32)}
+_KINDS = {
+    NUMBER: (Kind.INT, Kind.DECIMAL, Kind.DOUBLE),
+    TEXT: (Kind.STRING,),
+    WHOLE: (Kind.INT,),
+    UINT32: (Kind.INT,),
+}
+_BINARY = Type(Family.BINARY, name="arguments")
+
+
+class WrongArgument(Exception):
+    """An argument is not what a function takes: its place among all, and what is said."""
+
+    def __init__(self, place: int, message: str) -> None:
+        super().__init__(message)
+        self.place = place
+
+
+def checked_columns(function: str, count: int) -> None:
+    """Checks how many arguments there are.
+
+    Raises WrongArgument: another number than the function takes.
+    """
+    needed = COLUMNS + len(SPECIAL[function].takes)
+    if count != needed:
+        raise WrongArgument(
+            min(count, needed) - 1,
+            f"{function} takes {needed} arguments, not {count}, as in {SPECIAL[function].example}",
+        )
+
+
+def literal_of(function: str, arguments: Sequence[tuple[Kind | None, Any]]) -> bytes:
+    """Makes arguments a literal.
+
+    arguments : those behind the columns: kind, None for what is no literal, and value
+
+    Raises WrongArgument: one is none that the function takes.
+    """
+    values: list[Any] = []
+    for place, ((kind, given), needed) in enumerate(zip(arguments, SPECIAL[function].takes, strict=True), COLUMNS):
+        value: Any = None
+        if kind in _KINDS[needed]:
+            value = str(given) if needed is TEXT else _float(given) if needed is NUMBER else int(given)
+        low, most = _RANGES.get(needed, (0, 0))
+        fits = value is not None and (needed not in _RANGES or low <= value < most)
+        if not fits or (needed is NUMBER and not math.isfinite(value)) or (needed is TEXT and "\0" in value):
+            raise WrongArgument(
+                place, f"{needed} is expected here: {function} is called as in {SPECIAL[function].example}"
+            )
+        values.append(value)
+    return pack(function, tuple(values))
+
+
+def _float(given: Any) -> float:
+    try:
+        return float(given)
+    except OverflowError:  # an int that is too large for a float
+        return math.inf
+
+
+def subject_of(function: str, columns: Sequence[Computed]) -> Subject:
+    """Returns the subject of a predicate that calls a function over columns."""
+    return Subject((), computed=Computed(function, tuple(columns)))
+
+
+def column_needed(function: str) -> str:
+    """Says that an argument is to be a column."""
+    return f"the name of a column is expected here: {function} is called as in {SPECIAL[function].example}"
+
+
+# What a call comes to
+# --------------------------------------------------------------------------
+
+
+def call_attribute(schema: Schema, p: Predicate) -> Attribute:
+    """Returns the attribute that a function of columns is.
+
+    Raises Refusal: a column is not there, or of another type than the function reads.
+    """
+    assert p.subject.computed is not None
+    function, arguments = p.subject.computed
+    columns: list[tuple[str, ...]] = []
+    for place, argument in enumerate(arguments):
+        at = Predicate(Verb.BARE, Subject(argument.arguments))  # for the place of an error
+        try:
+            column = schema.column(argument.arguments)
+        except SchemaError as error:
+            raise Refusal(str(error), predicate=at) from None
+        columns.append(column.path)
+        reads = SPECIAL[function].reads[place]
+        if isinstance(reads, dict):
+            fine, needed = _is_list_of(column.arrow, reads), f"a list of {pa.struct(reads)}"
+        else:
+            fine = _is_number(column.arrow) or (reads == CLOCK and pa.types.is_timestamp(column.arrow))
+            needed = reads
+        if not fine:
+            raise Refusal(f"column {column.name!r} is {column.arrow!s:.200}, {function} needs {needed}", predicate=at)
+        if reads == CLOCK and len(column.path) > 1:
+            raise Refusal(f"{function} takes a column for its clock, not the field {column.name!r}", predicate=at)
+    names = [".".join(map(quote_name, path)) for path in columns]
+    path = p.subject.path or (f"{function}({', '.join([*names, PLACE])})",)
+    return Attribute(path, Role.CALL, _BINARY, Call(function, tuple(columns)).key)
+
+
+def _is_number(type: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(type) or pa.types.is_floating(type) or pa.types.is_decimal(type))
+
+
+def _is_list_of(type: pa.DataType, fields: dict[str, pa.DataType]) -> bool:
+    """Returns whether values are lists of structs with these fields, strings or whole numbers."""
+    if not is_list(type) or not pa.types.is_struct(type.value_type):
+        return False
+    given = {field.name: field.type for field in type.value_type}
+    texts = (pa.types.is_string, pa.types.is_large_string)
+    return given.keys() == fields.keys() and all(
+        any(is_text(given[name]) for is_text in texts)
+        if pa.types.is_string(wanted)
+        else pa.types.is_integer(given[name])
+        for name, wanted in fields.items()
+    )
+
+
+def call_modes(attr: int, p: Predicate) -> Modes:
+    """Returns the modes of a call: Unknown where something that it reads is not known.
+
+    A cap has an entry where it is reached, all others where they are true.
+    """
+    assert p.subject.computed is not None
+    (operand,) = p.operands
+    assert operand is not None
+    entry, either = (Test(Op.EQ, (operand,)),), (Test(Op.IN, (operand, Operand(Kind.BINARY, value=UNKNOWN))),)
+    some, none = Leaf(attr, entry), Leaf(attr, entry, True)
+    maybe, other = Leaf(attr, either), Leaf(attr, either, True)
+    return (other, some, maybe, none) if p.subject.computed.function == CAP else (some, other, none, maybe)

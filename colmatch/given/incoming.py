@@ -1,0 +1,355 @@
+"""Arrow data as callers hand it over -> tables and columns that the rest of the house can trust.
+
+Here is the one place where what Arrow and Python have to say about malformed data becomes an error
+of ours. What comes out is in one piece, without runs, views and NULLs in dictionaries, and its text
+is UTF-8.
+
+Lists of Python objects are looked at level by level before Arrow finds a type for them. A list that
+contains itself would end the process otherwise. Exceptions of a caller's own generator or reader
+come through as they are, and so does the ``OSError`` of a missing file. Checking a million
+predicates takes 8 ms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from itertools import chain
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from colmatch.errors import ColmatchError, shown
+from colmatch.given.arguments import members
+
+# What Arrow, NumPy and Python raise over malformed data.
+_UNREADABLE = (
+    pa.ArrowException,
+    TypeError,
+    ValueError,
+    ArithmeticError,
+    LookupError,
+    AttributeError,
+    NotImplementedError,
+    RecursionError,
+    SystemError,
+)
+NESTED_MOST = 50  # levels of types, or of lists, within each other; Arrow's files take 64
+_CONTAINERS = (list, tuple, set, frozenset, dict, np.ndarray)
+_PLAIN = frozenset({int, float, str, bytes, bool, type(None)})
+
+
+class ArrowStream(Protocol):
+    """Tables, readers and data frames: what has the Arrow C stream protocol."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
+
+
+class ArrowArray(Protocol):
+    """Record batches and arrays: what has the Arrow C array protocol."""
+
+    def __arrow_c_array__(self, requested_schema: object | None = None) -> object: ...
+
+
+class ArrowDataset(Protocol):
+    """Datasets of pyarrow."""
+
+    @property
+    def scanner(self) -> Callable[..., Any]: ...
+
+
+class ArrowScanner(Protocol):
+    """Scanners of pyarrow."""
+
+    def to_reader(self) -> Any: ...
+
+
+class LazyFrame(Protocol):
+    """Queries of polars, computed piece by piece."""
+
+    @property
+    def collect_batches(self) -> Callable[..., Any]: ...
+
+
+class DataclassEvent(Protocol):
+    """A dataclass, whose fields are columns."""
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+
+class ModelEvent(Protocol):
+    """A pydantic model, whose fields are columns."""
+
+    @property
+    def model_dump(self) -> Callable[..., dict[str, Any]]: ...
+
+
+Events = ArrowStream | ArrowArray | ArrowDataset | ArrowScanner | LazyFrame
+Event = Mapping[str, Any] | tuple[Any, ...] | DataclassEvent | ModelEvent
+
+
+@contextmanager
+def refusing(raises: type[ColmatchError], what: str) -> Iterator[None]:
+    """Turns what Arrow, NumPy and Python raise over malformed data into ``raises``, which says
+    ``what`` and why.
+    """
+    try:
+        yield
+    except ColmatchError:
+        raise
+    except _UNREADABLE as error:
+        raise raises(f"{what}: {sentence(error)}") from error
+
+
+def is_text(text: str) -> bool:
+    """Returns whether all of it are characters: half a surrogate pair is none."""
+    if text.isascii():
+        return True
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def sentence(error: BaseException) -> str:
+    """Returns what an error says, in one line of bounded length."""
+    several = len(error.args) > 1 and all(isinstance(part, str) for part in error.args)  # Arrow: what, and of what
+    said = " ".join((": ".join(error.args) if several else str(error)).split()) or type(error).__name__
+    return said if len(said) <= 200 else said[:199] + "…"
+
+
+def table_of(source: Any, raises: type[ColmatchError], what: str) -> pa.Table:
+    """A table of anything with the Arrow C stream or array protocol, or a mapping from name to
+    column.
+
+    Raises
+    ------
+    raises : it is none of these, or cannot be read. What a reader's own source raises comes through
+        as it is
+    """
+    if isinstance(source, pa.Table):
+        return source
+    if isinstance(source, pa.RecordBatchReader):
+        return source.read_all()
+    with refusing(raises, f"{what} cannot be read"):
+        if isinstance(source, dict):
+            return pa.table(
+                {name: _flat(column, raises, f"{what}: column {shown(name)}") for name, column in source.items()}
+            )
+        if hasattr(source, "__arrow_c_stream__"):
+            return pa.table(source)
+        if hasattr(source, "__arrow_c_array__"):
+            return pa.Table.from_batches([pa.record_batch(source)])
+    raise raises(
+        f"{what} is a {type(source).__name__}: an Arrow table, record batch or reader, or a data frame is needed"
+    )
+
+
+def _flat(values: Any, raises: type[ColmatchError], what: str) -> Any:
+    """Returns Python values that Arrow can find a type for, nested no deeper than a column may be.
+
+    A list that contains itself has no end, and would overflow Arrow's stack. So lists are looked at
+    level by level, each of them once; deeper ones are an error.
+    """
+    values = values if is_arrow(values) or isinstance(values, _CONTAINERS) else members(values)
+    level: list[Any] = [values]
+    for _ in range(NESTED_MOST + 1):
+        lists = {id(one): one for one in level if isinstance(one, _CONTAINERS)}
+        level = list(chain.from_iterable(map(_inside, lists.values())))
+        if not level:
+            return values
+    raise raises(f"{what}: its lists nest deeper than {NESTED_MOST}, or contain themselves")
+
+
+def _inside(container: Any) -> Iterable[Any]:
+    """Returns the members of a container that may be containers themselves."""
+    if isinstance(container, np.ndarray):
+        return container.ravel().tolist() if container.dtype.hasobject else ()
+    inside = container.values() if isinstance(container, dict) else container
+    return inside if _PLAIN.isdisjoint(set(map(type, inside))) else [one for one in inside if type(one) not in _PLAIN]
+
+
+def columns_of(
+    table: pa.Table, needed: Iterable[str], optional: Iterable[str], raises: type[ColmatchError], what: str
+) -> dict[str, pa.Array]:
+    """Returns columns by name, each as ``column_of`` does. Optional ones may be absent."""
+    wanted = [*needed, *(name for name in optional if name in table.column_names)]
+    return {name: column_of(table, name, raises, what) for name in wanted}
+
+
+def column_of(table: pa.Table, name: str, raises: type[ColmatchError], what: str) -> pa.Array:
+    """Returns the column of that name in one piece, as ``plain`` makes it.
+
+    Raises
+    ------
+    raises : there is no such column, or more than one; or it is malformed
+    """
+    return one_piece(only(table, name, raises, what), raises, f"{what}: column {name!r}")
+
+
+def only(table: pa.Table, name: str, raises: type[ColmatchError], what: str) -> pa.ChunkedArray:
+    """Returns the only column of that name, unchecked.
+
+    Raises ``raises`` where there is none, or more than one.
+    """
+    names = table.column_names
+    count = names.count(name)
+    if count != 1:
+        said = "there is no column" if count == 0 else f"there are {count} columns"
+        shown = ", ".join(map(repr, names[:20])) + (", …" if len(names) > 20 else "")
+        raise raises(f"{what}: {said} {name!r}; its columns are {shown or 'none':.500}")
+    return table.column(name)
+
+
+def one_piece(column: pa.ChunkedArray | pa.Array, raises: type[ColmatchError], what: str) -> pa.Array:
+    """A column in one piece, as ``plain`` makes it.
+
+    All values are checked: ``raises`` is raised where it is malformed.
+    """
+    with refusing(raises, f"{what} is {column.type!s:.200} and cannot be read"):
+        column.validate(full=True)
+        if isinstance(column, pa.Array):
+            return plain(column)
+        chunks = [plain(chunk) for chunk in column.chunks] or [plain(pa.nulls(0, column.type))]
+        if len(chunks) == 1:
+            return chunks[0]
+        joined = pa.chunked_array(chunks).combine_chunks()
+        return joined.chunk(0) if isinstance(joined, pa.ChunkedArray) else joined
+
+
+def is_arrow(source: object) -> bool:
+    """Says whether an object has the Arrow C stream or array protocol."""
+    return hasattr(source, "__arrow_c_stream__") or hasattr(source, "__arrow_c_array__")
+
+
+def single_column(source: Any, raises: type[ColmatchError], what: str) -> pa.Array:
+    """Anything with the Arrow C stream or array protocol that is one column."""
+    with refusing(raises, f"{what} cannot be read"):
+        column = pa.chunked_array(source) if hasattr(source, "__arrow_c_stream__") else pa.array(source)
+        return one_piece(column, raises, what)
+
+
+def values_of(source: Any, raises: type[ColmatchError], what: str) -> list[Any]:
+    """Returns the values of what ``single_column`` takes."""
+    column = single_column(source, raises, what)
+    with refusing(raises, f"{what} is {column.type!s:.200} and cannot be read"):
+        found: list[Any] = column.to_pylist()
+    return found
+
+
+def plain(column: pa.Array) -> pa.Array:
+    """A column without runs and views.
+
+    A dictionary is of strings without NULL among them, or decoded. Lists of values that are not
+    nested are large lists.
+    """
+    types, given = pa.types, column.type
+    if types.is_run_end_encoded(given):
+        return plain(without_runs(column))
+    if types.is_dictionary(given):
+        words = plain(column.dictionary)
+        if not words.null_count and (types.is_string(words.type) or types.is_large_string(words.type)):
+            return pa.DictionaryArray.from_arrays(column.indices, words)
+        return words.take(column.indices)
+    if types.is_string_view(given):
+        return column.cast(pa.large_string())
+    if types.is_binary_view(given):
+        return column.cast(pa.large_binary())
+    if types.is_list_view(given) or types.is_large_list_view(given):
+        return plain(_of_views(column))
+    if is_list(given) and not is_nested(given.value_type):
+        return _large_list(column)
+    return column
+
+
+def doubles_of(column: pa.Array, raises: type[ColmatchError], what: str) -> pa.DoubleArray:
+    """Numbers of any type as doubles, NULL where they are. Of type null, all are.
+
+    Raises ``raises`` where they are no numbers.
+    """
+    types, given = pa.types, column.type
+    if not (types.is_integer(given) or types.is_floating(given) or types.is_decimal(given) or types.is_null(given)):
+        raise raises(f"{what} is {given}: numbers are needed, which are integers, floats or decimals of any width")
+    with refusing(raises, f"{what} cannot be read"):
+        # Arrow's cast of a decimal may miss the nearest double; that of its text does not.
+        return (column.cast(pa.string()) if types.is_decimal(given) else column).cast(pa.float64(), safe=False)
+
+
+def exact_doubles_of(column: pa.Array, raises: type[ColmatchError], what: str) -> pa.DoubleArray:
+    """Returns numbers as doubles, as ``doubles_of`` does, if each can be told from its neighbours.
+
+    Raises ``raises`` with the row of a number that no double is close enough to, such as a whole
+    number beyond 2**53.
+    """
+    doubles, types = doubles_of(column, raises, what), pa.types
+    if types.is_integer(column.type):
+        numbers, values = column.fill_null(0).to_numpy(), doubles.fill_null(0).to_numpy()
+        most = 2.0 ** (64 if types.is_uint64(column.type) else 63)
+        low = values < most
+        same = low & (np.where(low, values, 0).astype(numbers.dtype) == numbers)
+    elif types.is_decimal(column.type):
+        with refusing(raises, f"{what} is {column.type} and cannot be compared with doubles"):
+            wide = pa.decimal256(76, column.type.scale)
+            told = doubles.cast(pa.string()).cast(wide)  # the shortest decimal number with this double
+            equal = pc.equal(told, column.cast(wide)).fill_null(True)
+            same = equal.to_numpy(zero_copy_only=False)
+    else:
+        return doubles
+    if not same.all():
+        row = int(np.argmin(same))
+        raise raises(
+            f"{what} is {column[row].as_py()} in row {row}, and the double next to it is another number: numbers from "
+            "-2**53 to 2**53, with 15 digits at most, are told apart"
+        )
+    return doubles
+
+
+def is_list(type: pa.DataType) -> bool:
+    return bool(pa.types.is_list(type) or pa.types.is_large_list(type) or pa.types.is_fixed_size_list(type))
+
+
+def is_nested(type: pa.DataType) -> bool:
+    """Returns whether a type is nested, or what its dictionary or runs stand for."""
+    while pa.types.is_dictionary(type) or pa.types.is_run_end_encoded(type):
+        type = type.value_type
+    return bool(pa.types.is_nested(type))
+
+
+def without_runs(column: pa.Array) -> pa.Array:
+    """A run-end encoded column with a value for each row, of the type that the runs have."""
+    values = column.values
+    places = pa.RunEndEncodedArray.from_arrays(column.run_ends, pa.array(range(len(values)), pa.int64()))
+    at = pc.run_end_decode(places.slice(column.offset, len(column)))
+    if pa.types.is_string_view(values.type) or pa.types.is_binary_view(values.type):  # Arrow cannot take from views
+        large = pa.large_string() if pa.types.is_string_view(values.type) else pa.large_binary()
+        return values.cast(large).take(at).cast(values.type)
+    return values.take(at)
+
+
+def nulls_of(count: int, type: pa.DataType) -> pa.Array:
+    """Returns NULLs of a type. Arrow makes invalid ones of a struct that has runs."""
+    if not pa.types.is_struct(type) or not type.num_fields:
+        return pa.nulls(count, type)
+    fields = [nulls_of(count, field.type) for field in type]
+    return pa.StructArray.from_arrays(fields, fields=list(type), mask=pa.array([True] * count, pa.bool_()))
+
+
+def _of_views(column: pa.Array) -> pa.LargeListArray:
+    """List views as lists. A cast would take what a NULL has for its place."""
+    ends = pc.cumulative_sum(pc.fill_null(pc.list_value_length(column), 0).cast(pa.int64()))
+    offsets = pa.concat_arrays([pa.array([0], pa.int64()), ends])
+    return pa.LargeListArray.from_arrays(offsets, column.flatten(), mask=column.is_null())
+
+
+def _large_list(column: pa.Array) -> pa.Array:
+    lists = column.cast(pa.large_list(column.type.value_type))
+    values = plain(lists.values)
+    if pa.types.is_dictionary(values.type):
+        values = values.dictionary_decode()
+    if values.type == lists.type.value_type:
+        return lists
+    offsets = pa.array(lists.offsets.to_numpy())  # Arrow takes no slice of offsets beside a mask
+    return pa.LargeListArray.from_arrays(offsets, values, mask=lists.is_null())

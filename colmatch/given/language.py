@@ -1,0 +1,59 @@
+"""The language that expressions are in, and what they mean where a value is missing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from colmatch.given.arguments import checked_choice
+
+LanguageName = Literal["sql", "betree"]
+Missing = Literal["unknown", "false"]
+
+
+@dataclass(frozen=True, slots=True)
+class Language:
+    """How expressions are read and what they mean; saved with the matcher.
+
+    Attributes
+    ----------
+    name : ``"sql"``, the WHERE of Spark SQL, or ``"betree"``, the language of the be-tree library
+    missing : what a predicate on an absent value is: ``"unknown"``, as in SQL, or ``"false"``, and
+        then NOT is plain negation
+    """
+
+    name: LanguageName = "sql"
+    missing: Missing = "unknown"
+
+    @staticmethod
+    def asked_for(name: object, missing: object) -> Language:
+        """Returns the language that arguments of ``Matcher.build`` name.
+
+        missing : None is what the language says
+
+        Raises
+        ------
+        OptionError : there is none of that name, or no such meaning
+        """
+        language = checked_choice("language={}", name, get_args(LanguageName))
+        if missing is None:
+            missing = "false" if language == "betree" else "unknown"
+        return Language(language, checked_choice("missing={}", missing, get_args(Missing)))
+
+    @property
+    def is_betree(self) -> bool:
+        """Returns whether columns are domains, and events objects of JSON, as in the be-tree
+        library.
+        """
+        return self.name == "betree"
+
+    @property
+    def two_valued(self) -> bool:
+        """Returns whether a predicate on an absent value is false."""
+        return self.missing == "false"
+
+    def to_dict(self) -> dict[str, str]:
+        return {"name": self.name, "missing": self.missing}
+
+
+SQL = Language()

@@ -1,0 +1,161 @@
+"""What an index kind is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from colmatch.arrays.frozen import contiguous
+from colmatch.kernels.bounds import bound_scores
+from colmatch.kernels.layout import DOT, F64, I64, LABEL_TOP, MAX, PRIORITY, Codes, Predicates
+from colmatch.kernels.predicates import count_uses
+from colmatch.kinds.settings import Settings
+from colmatch.kinds.statistics import WINDOW, Sample
+
+Index = TypeVar("Index", bound=Any)  # the arrays of a kind, ``WINDOW`` among them
+
+
+class Strata(NamedTuple):
+    """S strata of an index: the conjunctions of one can score higher than those of the next."""
+
+    best: F64  # (S, 4) the highest score of each by ``layout.DOT`` and so on, if no event gives weights
+    expected: F64  # (S) matches that an event is thought to have in each
+    part: Callable[[int, int], Any]  # begin, end -> the arrays of the strata ``begin:end`` alone
+
+
+@dataclass(frozen=True, slots=True)
+class IndexKind:
+    """A kind of index: the folder ``kernels/<kind>/`` and the file ``kinds/<kind>.py``.
+
+    Attributes
+    ----------
+    settings : dataclass of the settings that it has; names and describes the kind
+    arrays : NamedTuple of numpy arrays: what the kernel reads, what is saved and memory-mapped
+    build : predicates, codes, what a sample of events said, settings -> arrays, and the predicates,
+        whose conjunctions it may have reordered
+    arrange, arranged : ``build`` in two steps, of a kind that reorders: predicates in any order,
+        codes, what a sample said, settings -> an order of them, and what was arranged; and
+        predicates in this order, codes, what was arranged -> arrays. In between, the predicates can
+        be made anew
+    scratch : arrays, codes, rows, entries -> working memory of one thread, for batches of up to so
+        many rows and entries
+    match : the kernel: ``match(index, predicates, rows, start, stop, scratch, sink, counters) ->
+        first row not finished``
+    repeats : arrays -> whether the kernel may write a pair more than once
+    insert : arrays, predicates, codes, begin, end -> arrays with the conjunctions ``begin:end`` of
+        the predicates, which come after all that were entered before. What can be written and has
+        room may be written, the rest is replaced by copies. Predicates may name attributes that are
+        new: the arrays must then be good for events that have these
+    delete : arrays, predicates, codes, conjunctions (int64) -> arrays without them; the predicates
+        still have them. What can be written may be
+
+    match_topk : a kernel that offers the subscriptions that can be among the best of their rows,
+        and leaves out what ``least_score`` of ``kernels/topk.py`` tells it that it may:
+        ``match_topk(index, predicates, rows, start, stop, scratch, weights, scores, top,
+        counters)``, of ``EventWeights``, ``ScoreScratch`` and ``Top``. Where a kind has none, all
+        that ``match`` finds is scored and offered
+    scratch_topk : as ``scratch``, for ``match_topk``, where that needs another
+    strata : arrays -> what it has been cut to for those who want the best matches alone; the kernel
+        and its working memory take the arrays of some of them as they take all
+
+    match_ranges : as ``match``, for events whose attributes may be ranges: ``match_ranges(index,
+        predicates, low, high, start, stop, scratch, meeting, sink, counters)``, with the rows of
+        the lower and of the upper ends and a ``Meeting`` (``kernels/meets.py``). Where a kind has
+        none, every conjunction is looked at
+
+    grows_by_sample : settings -> whether the kind goes by estimates. Its growing segments are then
+        given a sample, whose hits are by key, and are begun anew when they have grown by half
+
+    in_pages : settings -> whether the matcher lives in a file of pages (``colmatch/paged/``)
+
+    sound : arrays, predicates, codes, subscriptions -> the arrays of a file that is not trusted,
+        checked: kernels that match with them read only within them, and come to an end. Arrays that
+        are quickly made may be made anew. Raises ``UnsoundError`` (``kinds/sound.py``). Where a
+        kind has no ``sound``, its index is built anew
+
+    A kind that has ``insert`` and ``delete`` is that of its growing segments, which are built on
+    labels instead of codes (``kernels/layout.py``).
+    """
+
+    settings: type[Settings]
+    arrays: type
+    build: Callable[[Predicates, Codes, Sample | None, Any], tuple[Any, Predicates]]
+    scratch: Callable[[Any, Codes, int, int], Any]
+    match: Callable[..., int]
+    repeats: Callable[[Any], bool] = lambda arrays: False
+    insert: Callable[[Any, Predicates, Codes, int, int], Any] | None = None
+    delete: Callable[[Any, Predicates, Codes, I64], Any] | None = None
+    arrange: Callable[[Predicates, Codes, Sample | None, Any], tuple[NDArray[Any], Any]] | None = None
+    arranged: Callable[[Predicates, Codes, Any], Any] | None = None
+    match_topk: Callable[..., None] | None = None
+    scratch_topk: Callable[[Any, Codes, int, int], Any] | None = None
+    match_ranges: Callable[..., int] | None = None
+    strata: Callable[[Any], Strata] | None = None
+    grows_by_sample: Callable[[Any], bool] = lambda settings: False
+    in_pages: Callable[[Any], bool] = lambda settings: False
+    sound: Callable[[Any, Predicates, Codes, int], Any] | None = None
+
+    @property
+    def name(self) -> str:
+        """Name of the kind, which saved matchers have too."""
+        return self.settings.kind
+
+
+class Built(NamedTuple):
+    """An index: its kind, the settings that it was built with, and its arrays."""
+
+    kind: IndexKind
+    settings: Settings
+    arrays: Any
+
+
+def writable(index: Index) -> Index:
+    """Returns an index that can be changed: read-only arrays are copied, except ``WINDOW``."""
+    changed = {name: array.copy() for name, array in index._asdict().items() if not array.flags.writeable}
+    kept = {name: contiguous(getattr(index, name)) for name in WINDOW}
+    return index._replace(**changed | kept)  # type: ignore[no-any-return]
+
+
+def uses_of(preds: Predicates, attributes: int) -> I64:
+    """Counts the predicates of each of so many attributes: (A)."""
+    uses = np.zeros(attributes, np.int64)
+    count_uses(contiguous(preds.pred), uses)
+    return uses
+
+
+def highest_codes(codes: Codes) -> I64:
+    """Highest code, or label, that a value of each attribute can have.
+
+    A range that goes up to it has no upper end.
+
+    (A)
+    """
+    if len(codes.label):
+        return np.full(len(codes.multi), LABEL_TOP)
+    return np.diff(codes.first) + 1
+
+
+def bounds_of(preds: Predicates) -> F64:
+    """Returns how high each conjunction can score if no event gives weights.
+
+    (C, 4) by ``layout.DOT`` and so on
+    """
+    most = np.empty((len(preds.owner), 4))
+    bound_scores(preds, np.empty(int(np.diff(preds.tree_first).max(initial=0))), most)
+    return most
+
+
+def highest_scores(preds: Predicates) -> F64:
+    """Returns one bound of whatever can be asked of each conjunction, at least 0.
+
+    (C), of weights, or of priorities where there are no weights; (0) where there is neither
+    """
+    if not len(preds.weight) and not len(preds.priority):
+        return np.empty(0)
+    most = bounds_of(preds)
+    highest: F64 = np.maximum(most[:, DOT], most[:, MAX]) if len(preds.weight) else most[:, PRIORITY]
+    return np.maximum(highest, 0.0)

@@ -1,0 +1,61 @@
+"""BE*-Tree: buckets are as narrow as what is in them, and are split in three.
+
+Source: Sadoghi and Jacobsen, "Relevance Matters: Capitalizing on Less Top-k Matching in
+Publish/Subscribe" (IV, V, algorithms 1 to 5). Widths, overlap and coverage are those of keys.
+Deviations:
+
+- The exhaustive split tries the cuts after each upper end only: a cut before a lower end has the
+  left bucket of one of these, and no smaller overlap (``kernels/kinds/trees/buckets.py``).
+- Building at once (BE*-B) is to divide the root with everything in it.
+- Inserts one by one depend on their order, as in the paper: each split puts the upper part of a
+  bucket on the right. So ascending values become a chain. An event with the middle of 1,000 values,
+  100 conjunctions each, visits 505 nodes, with the highest 1,003; it is 13 and 14 after a build at
+  once, or if the values come in no order. ``Matcher.compact()`` and merges build anew by
+  ``construction``: ``"bulk"``, the default, mends the chain, ``"dynamic"`` makes it again.
+- What ``colmatch/kinds/betree.py`` says of ranking, of nodes whose rank has fallen, of what
+  cannot be placed, of entries and of 64 events together holds here, too.
+
+It counts as BE-Tree does.
+
+A delete narrows bounds on the path upwards only, from the ranges of what hangs directly below. For
+that a bucket has the ranges of the attributes above it, too, the paper's inactive dimensions.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from colmatch.kernels.kinds.trees.arrays import ALPHA, BETA, EXHAUSTIVE
+from colmatch.kernels.layout import I64
+from colmatch.kinds import trees
+from colmatch.kinds.settings import Settings, setting
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class BEStarSettings(Settings):
+    """Settings of a BE*-Tree: its construction and evaluation, and the budget."""
+
+    kind = "bestar"
+    by_predicate = True
+    about = "BE*-Tree: divided by attribute, then into buckets as narrow as what is in them"
+
+    capacity: int = setting(160, "conjunctions that a leaf may have before it is divided", range(1, 100_001))
+    ranking: str = setting("selectivity", trees.RANKING_MEANING, trees.RANKINGS)
+    split: str = setting("exhaustive", "try every cut of a bucket, or go from both ends", ("exhaustive", "approximate"))
+    alpha: int = setting(10, "percent of a bucket that must be on either side of a cut", range(1, 51))
+    beta: int = setting(4, "times as wide as it was a bucket may become before another is put above it", range(1, 1001))
+    construction: str = setting("bulk", "all at once, or one by one", ("bulk", "dynamic"))
+    short_circuit: bool = setting(True, "skip what needs an attribute that the event has not", (True, False))
+    evaluation: str = setting(
+        "lazy", "predicates: as they are come to, each distinct one once, or all of these first", trees.EVALUATIONS
+    )
+
+
+def _plan(settings: BEStarSettings) -> I64:
+    plan = trees.common_plan(settings)
+    plan[EXHAUSTIVE] = settings.split == "exhaustive"
+    plan[ALPHA], plan[BETA] = settings.alpha, settings.beta
+    return plan
+
+
+KIND = trees.kind(BEStarSettings, _plan)

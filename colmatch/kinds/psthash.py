@@ -1,0 +1,211 @@
+"""PSTHash: a conjunction is in the spaces that its most selective predicates have together.
+
+Source: Ji and Jacobsen, "PS-Tree-Based Efficient Boolean Expression Matching for High-Dimensional
+and Dense Workloads" (sections 4 and 6, algorithms 6 and 7). Deviations:
+
+- What ``colmatch/kinds/pstbloom.py`` says of event counters, of ranking, of cells, of the order
+  of conjunctions and of what cannot be placed holds here, too. Cells are taken by what has more
+  than four codes, if the cells have few others: by spaces alone, two ranges half as wide as a
+  domain of 100 values would be in 2,500 of them.
+- Access predicates are so many only as make at most ``spaces`` spaces together, else there are
+  fewer, one at least.
+- A row asks only for spaces of attributes that go together: each space, and what begins longer
+  ones, has bits of the attributes that come next (modulo 64).
+- A split copies: what is cut off a space is put together with the other spaces of all that is in
+  it. What is merged is taken out.
+- An entry names two more attributes that its conjunction needs, so most are not verified.
+
+CONJUNCTIONS counts the entries of lists that are read, which are the conjunctions whose access
+predicates hold, or nearly so where they have cells; CANDIDATES those that are verified, PREDICATES
+what that takes, NODES the spaces of several attributes that are looked for.
+
+A value lies in a space and in a cell of its attribute. So 30 values make 60 places, and up to four
+pairs for two values. A place has bits of the attributes that it is paired with, but not whether
+with their spaces or their cells. With 20,000 ``dense`` subscriptions, an event looks for 60 places
+and 476 pairs, of which 62 exist: 225 of two cells (59 exist), 225 of a cell and a space (1.4), 26
+that begin with a space (1.2). With 200,000 subscriptions it looks for 1,079 pairs, of which 334
+exist.
+
+By spaces alone, a million ``dense`` subscriptions would have 272 million entries in lists. They
+have 7 million. Building a million at once takes 2.4 s, one by one 8 s: a thousand buckets are made
+together, whose places in the hash table come from memory at the same time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from colmatch.arrays.frozen import contiguous
+from colmatch.arrays.growing import extended
+from colmatch.kernels.kinds.psthash import arrays as psh
+from colmatch.kernels.kinds.psthash.arrays import PSTHash, Scratch, Work
+from colmatch.kernels.kinds.psthash.buckets import note_buckets
+from colmatch.kernels.kinds.psthash.build import (
+    KEY_WORDS,
+    begin_lists,
+    choose_all,
+    count_buckets,
+    count_members,
+    fill_lists,
+)
+from colmatch.kernels.kinds.psthash.change import enter, remove
+from colmatch.kernels.kinds.psthash.match import match
+from colmatch.kernels.kinds.pstree import arrays as ps
+from colmatch.kernels.kinds.pstree.choose import BY_OPERATOR, DIMENSIONS, LEAVES, PLAN_WORDS, PRODUCT
+from colmatch.kernels.kinds.pstree.verify import BLOCK
+from colmatch.kernels.layout import I64, Codes, Predicates
+from colmatch.kinds.base import IndexKind, highest_codes, writable
+from colmatch.kinds.pstrees import empty_tables, ordered, trimmed, with_conjunctions, with_rows, with_spaces
+from colmatch.kinds.settings import Settings, setting
+from colmatch.kinds.statistics import Sample, window_of
+
+FIRST_SLOTS = 64
+TOGETHER = 1024  # buckets that are looked for together
+BUCKETS_EACH = 4  # buckets for which there is room at first, for each conjunction
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class PSTHashSettings(Settings):
+    """Settings of PSTHash: access predicates, their spaces, construction and the budget."""
+
+    kind = "psthash"
+    by_predicate = True
+    about = "PSTHash: at the spaces that the two most selective predicates have together"
+
+    dimensions: int = setting(2, "access predicates of a conjunction", range(1, psh.DIMENSIONS_MOST + 1))
+    leaves: int = setting(
+        4, "codes that a predicate may have to be given predicate spaces, and not cells", range(1, 100_001)
+    )
+    spaces: int = setting(
+        64, "spaces that access predicates may make together; where they make more, there are fewer", range(1, 100_001)
+    )
+    ranking: str = setting(
+        "share",
+        "what makes a predicate selective where there is no sample: its part of the domain, or its operator first",
+        ("share", "operators"),
+    )
+    construction: str = setting("bulk", "all at once, or one by one", ("bulk", "dynamic"))
+
+
+def _plan(settings: PSTHashSettings) -> I64:
+    plan = np.zeros(PLAN_WORDS, np.int64)
+    plan[LEAVES], plan[PRODUCT], plan[DIMENSIONS] = settings.leaves, settings.spaces, settings.dimensions
+    plan[BY_OPERATOR] = settings.ranking == "operators"
+    return plan
+
+
+def build(preds: Predicates, codes: Codes, sample: Sample | None, settings: Any) -> tuple[PSTHash, Predicates]:
+    count = len(preds.owner)
+    index = _empty(_plan(settings), codes, window_of(sample, codes))
+    index = with_conjunctions(index, preds, codes, 0, count)
+    index, preds, work = ordered(index, preds, codes, _work(index, preds, 0, count), choose_all)
+    grow = _built if settings.construction == "bulk" else _entered
+    index = grow(index, preds, codes, work, count)
+    return (index if len(codes.label) else _trimmed(index, codes)), preds
+
+
+def _built(index: PSTHash, preds: Predicates, codes: Codes, work: Work, count: int) -> PSTHash:
+    """Enters all conjunctions at once, of which ``probe`` says how each predicate is tested."""
+    index, _ = with_spaces(index, preds, codes)
+    work = _with_places(index, work)
+    first = np.zeros(count + 1, np.int64)
+    count_members(index, preds, first)
+    bucket, done = np.empty(int(first[-1]), np.uint32), 0
+    room = min(int(first[-1]), BUCKETS_EACH * count)
+    index = index._replace(slot=np.zeros(1 << int(2 * room).bit_length(), np.uint32))
+    index = index._replace(bucket=extended(index.bucket, 0, room))
+    key = np.empty((max(int(np.diff(first).max(initial=0)), TOGETHER), KEY_WORDS), np.int64)
+    while (done := count_buckets(index, preds, work, first, bucket, key, done)) < count:
+        index = _with_buckets(index, len(key) * psh.DIMENSIONS_MOST)
+    entries = int(begin_lists(index))
+    index.state[ps.ENTRIES] = entries
+    index = index._replace(entry=np.empty((entries, 3), np.uint32))
+    fill_lists(index, preds, work.next, first, bucket)
+    return index
+
+
+def _empty(plan: I64, codes: Codes, window: dict[str, Any]) -> PSTHash:
+    tables = empty_tables(highest_codes(codes).astype(np.uint64), 1)
+    tables.state[ps.SPACES], tables.state[psh.FREE_BUCKET] = ps.RESERVED, ps.NONE
+    return PSTHash(
+        **tables._asdict(), entry=np.zeros((16, 3), np.uint32), bucket=np.zeros((16, psh.BUCKET_WORDS), np.uint32),
+        slot=np.zeros(FIRST_SLOTS, np.uint32), probe=np.empty(0, np.uint32), at=np.empty(0, np.uint8), plan=plan,
+        multi=codes.multi.copy(), common=np.zeros(len(codes.multi), np.uint32), **window,
+    )  # fmt: skip
+
+
+def _with_buckets(index: PSTHash, more: int) -> PSTHash:
+    """With room for so many buckets more."""
+    used, slots = int(index.state[psh.BUCKETS]), int(index.state[psh.SLOTS])
+    index = index._replace(bucket=extended(index.bucket, used, used + more))
+    if 2 * (slots + more) > len(index.slot):
+        index = index._replace(slot=np.zeros(1 << int(4 * (slots + more)).bit_length(), np.uint32))
+        note_buckets(index)
+    return index
+
+
+def _with_places(index: PSTHash, work: Work) -> Work:
+    """With room for the spaces of a conjunction."""
+    size = psh.DIMENSIONS_MOST * (len(index.space) + ps.FANOUT)
+    return work if len(work.spaces) >= size else work._replace(spaces=np.empty(size, np.uint32))
+
+
+def _work(index: PSTHash, preds: Predicates, begin: int, end: int) -> Work:
+    left = np.zeros(psh.LEFT_WORDS, np.int64)
+    left[psh.GOES_NEXT], left[psh.NEW_SPACE] = begin, ps.NONE
+    longest = int(np.diff(preds.first[begin : end + 1]).max(initial=0))
+    work = Work(
+        left, np.empty(longest), np.empty((max(end, len(index.at)), 2), np.uint32), np.empty(0, np.uint32),
+        np.empty(2 * psh.DIMENSIONS_MOST + 1, np.int64),
+    )  # fmt: skip
+    return _with_places(index, work)
+
+
+def _entered(index: PSTHash, preds: Predicates, codes: Codes, work: Work, end: int) -> PSTHash:
+    """With conjunctions up to ``end``, entered one by one."""
+    left = work.left
+    while not enter(index, preds, codes, work, end):
+        index = with_rows(index, int(left[psh.NEED_INNERS]), int(left[psh.NEED_CUTS]), int(left[psh.NEED_SPACES]))
+        used = int(index.state[ps.ENTRIES])
+        index = index._replace(entry=extended(index.entry, used, used + int(left[psh.NEED_ENTRIES])))
+        index, work = _with_buckets(index, int(left[psh.NEED_BUCKETS])), _with_places(index, work)
+    return index
+
+
+def _trimmed(index: PSTHash, codes: Codes) -> PSTHash:
+    index = trimmed(index, codes, bucket=int(index.state[psh.BUCKETS]))
+    size = 1 << max(int(2 * index.state[psh.SLOTS]).bit_length(), 4)
+    if size < len(index.slot):
+        index = index._replace(slot=np.zeros(size, np.uint32))
+        note_buckets(index)
+    return index
+
+
+def insert(index: PSTHash, preds: Predicates, codes: Codes, begin: int, end: int) -> PSTHash:
+    index = with_conjunctions(writable(index), preds, codes, begin, end)
+    return _entered(index, preds, codes, _work(index, preds, begin, end), end)
+
+
+def delete(index: PSTHash, preds: Predicates, codes: Codes, conjunctions: I64) -> PSTHash:
+    index = writable(index)
+    remove(index, preds, _work(index, preds, 0, 0), contiguous(conjunctions))
+    return index
+
+
+def scratch(index: PSTHash, codes: Codes, rows: int, entries: int) -> Scratch:
+    spaces = 2 * entries + 1
+    return Scratch(
+        np.zeros(max(len(codes.multi), 1), np.uint32), np.empty((entries, ps.WALK_WORDS), np.uint32),
+        np.empty(spaces, np.uint32), np.empty(spaces, np.uint32),
+        np.empty((psh.DIMENSIONS_MOST * BLOCK + spaces, 4), np.uint32), np.empty((BLOCK, 3), np.uint32),
+        np.empty(BLOCK, np.int64), np.empty(BLOCK, np.uint32),
+    )  # fmt: skip
+
+
+KIND = IndexKind(
+    PSTHashSettings, PSTHash, build, scratch, match, lambda index: bool(index.state[ps.SEVERAL]), insert, delete,
+    grows_by_sample=lambda requested: True,
+)  # fmt: skip

@@ -1,0 +1,102 @@
+"""SCAN: looks at every conjunction.
+
+Source: the sequential scan that all papers compare with.
+
+Deviation: predicates are packed and ordered most selective first, which the papers leave open,
+so that the yardstick is an honest one. Events of a batch are tested 64 at once (``tiles``); the
+yardstick is the scan without that.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from colmatch.arrays.frozen import contiguous, frozen
+from colmatch.kernels._jit import entry
+from colmatch.kernels.kinds.scan.arrays import HEAD_BLOCK, ROW_BLOCK, TILES, ScanIndex, ScanScratch
+from colmatch.kernels.kinds.scan.match import enter, enter_few, match
+from colmatch.kernels.kinds.scan.ranges import match_ranges
+from colmatch.kernels.layout import I64, Codes, Predicates
+from colmatch.kernels.tiles import TILE_LEAST, TILE_MOST, TILE_ROWS
+from colmatch.kinds.base import IndexKind
+from colmatch.kinds.settings import Settings, setting
+from colmatch.kinds.sound import below, equal, lengths
+from colmatch.kinds.statistics import Sample
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class ScanSettings(Settings):
+    """Settings of scan: the shared work between events, and the budget."""
+
+    kind = "scan"
+    about = "a look at every subscription for every event, its most selective predicate first"
+
+    tiles: bool = setting(
+        True,
+        "test 64 events of a batch at once; without, they are looked at one by one, as the papers do",
+        (True, False),
+    )
+
+
+def build(
+    preds: Predicates, codes: Codes, sample: Sample | None, settings: ScanSettings
+) -> tuple[ScanIndex, Predicates]:
+    none = frozen(np.empty((0, 3), np.uint32))
+    empty = ScanIndex(none, none, codes.multi, np.array([0, settings.tiles], np.int64))
+    return _entered(empty, preds, 0, len(preds.owner), len(codes.label) > 0), preds
+
+
+def insert(index: ScanIndex, preds: Predicates, codes: Codes, begin: int, end: int) -> ScanIndex:
+    """Appends the heads of the conjunctions ``begin:end``, the first of which is the next that the
+    index has not.
+    """
+    return _entered(index._replace(multi=codes.multi), preds, begin, end, True)
+
+
+def _entered(index: ScanIndex, preds: Predicates, begin: int, end: int, labelled: bool) -> ScanIndex:
+    """Returns the index with the conjunctions ``begin:end``."""
+    head, second = contiguous(index.head), contiguous(index.second)
+    first, pred, run_lo, run_hi, _, _, jump_first, jump, *_ = preds
+    heads, seconds = np.empty((end, 3), np.uint32), np.empty((end, 3), np.uint32)
+    entry(enter_few if begin else enter)(
+        head, second, first, pred, run_lo, run_hi, jump_first, jump, labelled, begin, end, heads, seconds
+    )
+    return ScanIndex(heads, seconds, index.multi, np.array([end, index.state[TILES]], np.int64))
+
+
+def delete(index: ScanIndex, preds: Predicates, codes: Codes, conjunctions: I64) -> ScanIndex:
+    """Heads cannot be closed up, since a conjunction's number is its place: these become ranges
+    that nothing lies in.
+    """
+    head = index.head.copy()
+    head[conjunctions, 1:] = 1, 0
+    return index._replace(head=head)
+
+
+def scratch(index: ScanIndex, codes: Codes, rows: int, entries: int) -> ScanScratch:
+    attributes = max(len(codes.multi), 1)
+    tile = attributes * TILE_ROWS if index.state[TILES] and rows >= TILE_LEAST else 0
+    return ScanScratch(
+        np.zeros(attributes, np.uint32),
+        np.zeros(tile if tile <= TILE_MOST else 0, np.uint32),
+        np.empty(HEAD_BLOCK, np.uint32),
+        np.empty(ROW_BLOCK, np.int64),
+    )
+
+
+def sound(index: ScanIndex, preds: Predicates, codes: Codes, size: int) -> ScanIndex:
+    count, attributes = len(preds.owner), len(codes.multi)
+    lengths(index, {"head": count, "second": count, "multi": attributes, "state": 2})
+    equal("multi", index.multi, codes.multi)
+    equal("state", index.state[:1], np.array([count]))
+    for name in ("head", "second"):
+        below(name, getattr(index, name)[:, 0], max(attributes, 1))  # TRUE has no attribute; 0 stands there
+    return index
+
+
+KIND = IndexKind(
+    ScanSettings, ScanIndex, build, scratch, match,
+    insert=insert, delete=delete, match_ranges=match_ranges, sound=sound,
+)  # fmt: skip

@@ -1,0 +1,1 @@
+"""For people who look on: HTML of figures for notebooks, and progress bars."""

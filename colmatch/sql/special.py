@@ -1,0 +1,80 @@
+"""sqlglot's nodes -> calls of special functions.
+
+Arguments are packed to one literal when the form of their text is known (``with_packings``). So
+texts that differ in arguments alone share a form.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from sqlglot import exp
+
+from colmatch.expr.ast import Predicate, Refusal, Verb
+from colmatch.expr.computed import Computed
+from colmatch.expr.shared import SharedNodes
+from colmatch.expr.special import COLUMNS, WrongArgument, checked_columns, column_needed, literal_of, subject_of
+from colmatch.lowering.forms import Form, Kind, Packing
+from colmatch.sql.checks import bare
+from colmatch.sql.literals import Reading
+
+
+def parsed_call(
+    name: str, arguments: list[Any], nodes: SharedNodes, reading: Reading, begin: Callable[[Any], int], at: int
+) -> Predicate:
+    """Makes the predicate that a call is. Its operand are the slots of its arguments.
+
+    begin : where the text of an argument begins
+    at : where that of the call begins
+
+    Raises Refusal: an argument is not what the function takes.
+    """
+    some = list(map(bare, arguments))
+    try:
+        checked_columns(name, len(some))
+        columns = [_column(name, argument, place, reading) for place, argument in enumerate(some[:COLUMNS])]
+        literal_of(name, [_value(argument, reading) for argument in some[COLUMNS:]])
+    except WrongArgument as error:
+        placed = bool(some) and some[error.place].find(exp.Column, exp.Literal) is not None
+        raise Refusal(str(error), begin(some[error.place]) if placed else at) from None
+    slots = [int(argument.args["this"]) for argument in some[COLUMNS:]]
+    given = [reading.operands[slot] for slot in slots]
+    packing = Packing(name, tuple([(kind, negative) for kind, _, negative in given]))
+    operand = nodes.operand(Kind.BINARY, slots[0], packing=packing)
+    return nodes.predicate(Verb.CALL, subject_of(name, columns), (operand,))
+
+
+def pack(form: Form, literals: list[Any]) -> None:
+    """Makes the arguments of special functions one literal each, in the first of their slots.
+
+    Raises WrongArgument: one is none that the function takes.
+    """
+    for slot, (function, arguments) in form.packings:
+        values = zip(arguments, literals[slot : slot + len(arguments)], strict=True)
+        signed = [(kind, f"-{text}" if negative else text) for (kind, negative), text in values]
+        literals[slot] = literal_of(function, signed)
+
+
+def with_packings(form: Form) -> Form:
+    """Returns a form that says which of its slots are to be packed."""
+    operands = {operand for leaf in form.leaves for test in leaf.tests for operand in test.operands}
+    found = sorted((o.slot, o.value) for o in operands if o.slot >= 0 and o.value is not None)
+    return replace(form, packings=tuple(found)) if found else form
+
+
+def _column(name: str, node: Any, place: int, reading: Reading) -> Computed:
+    number = node.args["this"].args["this"] if type(node) is exp.Column else ""
+    if not number.isdigit() or reading.subjects[int(number)].key is not None:
+        raise WrongArgument(place, column_needed(name))
+    return Computed("column", reading.subjects[int(number)].path)
+
+
+def _value(node: Any, reading: Reading) -> tuple[Kind | None, Any]:
+    if type(node) is not exp.Literal:
+        return None, None
+    slot = int(node.args["this"])
+    kind, many, negative = reading.operands[slot]
+    text = reading.literals[slot]
+    return (None, None) if many else (kind, f"-{text}" if negative else text)

@@ -1,0 +1,220 @@
+"""bitslice: which rows of a tile the masks of postings leave."""
+
+import numpy as np
+
+from colmatch.kernels._jit import device
+from colmatch.kernels.bits import ask_for, half_within_kth, within, within_kth
+from colmatch.kernels.kinds.bitslice.arrays import ALL, CONJ_MASK, LAST, MORE, OUTSIDE, STEP, VAGUE, WORD
+from colmatch.kernels.layout import ACCEPT
+
+SEGMENTS_AHEAD = 6  # segments of rows whose postings are on their way from memory
+STRETCH = 32  # postings of a segment that are asked for at once
+
+
+@device
+def visit(head, tile, stride, segment, bits, s, segments, most, survivors, n):
+    """Postings of the segments ``s:segments`` with rows left after three predicates become
+    survivors, from n on.
+
+    Ends when n is ``most``, and may leave a part of a segment. Returns the next s and n, and how
+    many postings were looked at.
+    """
+    posting, place, mask = survivors.posting, survivors.place, survivors.mask
+    looked = np.uint64(0)
+    while s < segments and n < most:
+        begin, end = np.uint64(segment[s, 0]), np.uint64(segment[s, 1])
+        at, rows = np.uint64(segment[s, 2]), bits[s]
+        stop = min(end, begin + most)
+        if rows >> np.uint64(32) == 0:  # up to 32 rows: half of the bytes are read
+            for i in range(begin, stop):
+                j = i << np.uint64(3)
+                left = rows & half_within_kth(tile, head[j] * stride + at, head, j + np.uint64(1))
+                left &= half_within_kth(tile, head[j + np.uint64(2)] * stride + at, head, j + np.uint64(3))
+                left &= half_within_kth(tile, head[j + np.uint64(4)] * stride + at, head, j + np.uint64(5))
+                posting[n] = i
+                place[n] = at
+                mask[n] = left
+                n += np.uint64(left != 0)
+        else:
+            for i in range(begin, stop):
+                j = i << np.uint64(3)
+                left = rows & within_kth(tile, head[j] * stride + at, head, j + np.uint64(1))
+                left &= within_kth(tile, head[j + np.uint64(2)] * stride + at, head, j + np.uint64(3))
+                left &= within_kth(tile, head[j + np.uint64(4)] * stride + at, head, j + np.uint64(5))
+                posting[n] = i
+                place[n] = at
+                mask[n] = left
+                n += np.uint64(left != 0)
+        looked += stop - begin
+        segment[s, 0] = stop
+        s += np.uint64(stop == end)
+    return s, n, looked
+
+
+@device
+def visit_active(head, tile, stride, active, k, count, most, survivors, n):
+    """Active postings from ``k`` on with rows left, as ``visit`` has them.
+
+    The access predicate of one holds from one position of the tile to another. Ends after all
+    ``count``, or when n is ``most``. Returns the next k and n, and how many words were looked at.
+    """
+    active_posting, begin, end = active.posting, active.begin, active.end
+    posting, place, mask = survivors.posting, survivors.place, survivors.mask
+    words = np.uint64(0)
+    while k < count and n < most:
+        i = np.uint64(active_posting[k])
+        high = np.uint64(end[k])
+        j = i << np.uint64(3)
+        first, second, third = head[j] * stride, head[j + np.uint64(2)] * stride, head[j + np.uint64(4)] * stride
+        first_bounds, second_bounds, third_bounds = (
+            head[j + np.uint64(1)],
+            head[j + np.uint64(3)],
+            head[j + np.uint64(5)],
+        )
+        for at in range(np.uint64(begin[k]), high, np.uint64(WORD)):
+            left = within(tile, first + at, first_bounds) & within(tile, second + at, second_bounds)
+            left &= within(tile, third + at, third_bounds)
+            left &= ALL >> (np.uint64(WORD) - min(high - at, np.uint64(WORD)))
+            posting[n] = i
+            place[n] = at
+            mask[n] = left
+            n += np.uint64(left != 0)
+            words += np.uint64(1)
+        k += np.uint64(1)
+    return k, n, words
+
+
+@device
+def lies_within(tile, at, bounds):
+    """``within`` for one row."""
+    return (np.int64(tile[at]) - np.int64(bounds & np.uint16(255))) & 255 <= np.int64(bounds >> np.uint16(8))
+
+
+@device
+def visit_row(head, hi, tile, segment, s, segments, last, most, survivors, n):
+    """Visits postings for a tile of one row, as ``visit`` does for many.
+
+    Visited are those whose access interval reaches up to the segment's code, unless that is 0.
+
+    last : the last segment of all rows, up to which postings are asked for ahead
+    """
+    posting, place, mask = survivors.posting, survivors.place, survivors.mask
+    looked = np.uint64(0)
+    while s < segments and n < most:
+        soon = min(s + np.uint64(SEGMENTS_AHEAD), last)
+        for i in range(
+            np.uint64(segment[soon, 0]), np.uint64(min(segment[soon, 0] + STRETCH, segment[soon, 1])), np.uint64(4)
+        ):
+            ask_for(head, i << np.uint64(3))
+        begin, end, code = np.uint64(segment[s, 0]), np.uint64(segment[s, 1]), segment[s, 2]
+        stop = min(end, begin + most)
+        for i in range(begin, stop):
+            j = i << np.uint64(3)
+            ask_for(head, j + np.uint64(8 * STRETCH))
+            if lies_within(tile, head[j], head[j + np.uint64(1)]):  # the row seldom has the attribute at all
+                holds = lies_within(tile, head[j + np.uint64(2)], head[j + np.uint64(3)])
+                holds &= lies_within(tile, head[j + np.uint64(4)], head[j + np.uint64(5)])
+                if code != 0:
+                    holds &= hi[i] >= code
+                posting[n] = i
+                place[n] = 0
+                mask[n] = 1
+                n += np.uint64(holds)
+        looked += stop - begin
+        segment[s, 0] = stop
+        s += np.uint64(stop == end)
+    return s, n, looked
+
+
+@device
+def refine(head, rest, rest_op, who, jump_first, jump, target, tile, stride, survivors, n):
+    """Survivors -> those with rows left after all their masks, in place.
+
+    Returns how many.
+    """
+    posting, place, mask = survivors.posting, survivors.place, survivors.mask
+    for s in range(n):
+        e = rest_of(head, posting[s])
+        ask_for(rest, e + e)
+        ask_for(rest_op, e)
+        ask_for(who, np.uint64(posting[s]))
+    kept = np.uint64(0)
+    for s in range(n):
+        i = posting[s]
+        left = mask[s]
+        at = np.uint64(place[s])
+        e = rest_of(head, i)
+        if e > 0 and rest_op[e] & STEP:
+            at_jump = jump_first[np.int64(who[i]) & CONJ_MASK]
+            left = run_program(rest, rest_op, e, tile, stride, at, jump, at_jump, left, target)
+        elif e > 0:
+            more = True
+            while more and left != 0:
+                holds, e = within_any(tile, stride, rest, rest_op, e, at)
+                op = rest_op[e]
+                if op & OUTSIDE:
+                    holds = ~holds
+                left &= holds
+                e += np.uint64(1)
+                more = not op & LAST
+        posting[kept] = i
+        place[kept] = at
+        mask[kept] = left
+        kept += np.uint64(left != 0)
+    return kept
+
+
+@device
+def rest_of(head, i):
+    """First of the posting's entries in ``rest``, 0 if it has none."""
+    j = np.uint64(i) << np.uint64(3)
+    return np.uint64(head[j + np.uint64(6)]) | np.uint64(head[j + np.uint64(7)]) << np.uint64(16)
+
+
+@device
+def within_any(tile, stride, rest, rest_op, e, at):
+    """Rows within any interval of the predicate whose entries in ``rest`` begin at ``e``.
+
+    Returns also the last of these entries.
+    """
+    holds = within_kth(tile, rest[e + e] * stride + at, rest, e + e + np.uint64(1))
+    while rest_op[e] & MORE:
+        e += np.uint64(1)
+        holds |= within_kth(tile, rest[e + e] * stride + at, rest, e + e + np.uint64(1))
+    return holds, e
+
+
+@device
+def run_program(rest, rest_op, e, tile, stride, at, jump, at_jump, left, target):
+    """Returns rows of ``left`` that a program may accept.
+
+    Each predicate hands its rows on, those where it holds and those where it does not.
+
+    e : first of its entries in ``rest``; at_jump : first of its rows in ``jump``; target (longest
+    program) : zero between calls. Jumps lead forward only, so one pass does it.
+    """
+    accepted = np.uint64(0)
+    target[0] = left
+    p = np.int64(0)
+    more = True
+    while more:
+        rows = target[p]
+        target[p] = np.uint64(0)
+        holds, e = within_any(tile, stride, rest, rest_op, e, at)
+        op = rest_op[e]
+        e += np.uint64(1)
+        fails = ~holds
+        if op & VAGUE:
+            fails = ALL
+        if op & OUTSIDE:
+            holds, fails = fails, holds
+        for side in range(2):
+            to = jump[at_jump + p, side]
+            part = rows & (holds if side == 0 else fails)
+            if to >= 0:
+                target[to] |= part
+            elif to == ACCEPT:
+                accepted |= part
+        p += 1
+        more = not op & LAST
+    return accepted

@@ -1,0 +1,88 @@
+"""PB+tree: reading what stands in a page; ``base`` is the place of its first word in memory."""
+
+import numpy as np
+
+from colmatch.kernels._jit import device
+from colmatch.kernels.kinds.pbtree.arrays import HEAD, INNER_KEYS, ITEM, ITEMS, SIDS, WORDS
+
+SIGN = 1 << 31
+HIGH = 1 << 32
+LOW = HIGH - 1
+
+
+@device
+def key_at(mem, i):
+    """Returns the key in the words ``i`` and ``i + 1``."""
+    return ((np.int64(mem[i + 1]) ^ SIGN) - SIGN) * HIGH + np.int64(mem[i])
+
+
+@device
+def put_key(mem, i, key):
+    mem[i] = key & LOW
+    mem[i + 1] = (key >> 32) & LOW
+
+
+@device
+def keys_up_to(mem, at, count, key):
+    """Returns how many of so many ascending keys, which begin at a word, are not above a key."""
+    low, high = np.int64(0), np.int64(count)
+    while low < high:
+        middle = (low + high) >> 1
+        if key_at(mem, at + 2 * middle) <= key:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@device
+def child_of(mem, base, key):
+    """Returns which child of an inner page has a key."""
+    return keys_up_to(mem, base + INNER_KEYS, mem[base + ITEMS], key)
+
+
+@device
+def last_item(mem, base, key):
+    """Returns the last item of a leaf whose key is not above ``key``, -1 where there is none."""
+    return keys_up_to(mem, base + HEAD, mem[base + ITEMS], key) - 1
+
+
+@device
+def item_at(base, j):
+    """Returns where item ``j`` of a list node stands."""
+    return base + WORDS - ITEM * (j + 1)
+
+
+@device
+def items_below(mem, base, key):
+    """Returns how many items of a list node have keys below ``key``."""
+    low, high = np.int64(0), np.int64(mem[base + ITEMS])
+    while low < high:
+        middle = (low + high) >> 1
+        if key_at(mem, item_at(base, middle)) < key:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@device
+def begin_of(mem, base, j):
+    """Returns where the SidSet of item ``j`` of a list node begins, among its numbers of slots."""
+    return np.int64(0) if j == 0 else np.int64(mem[item_at(base, j - 1) + 2])
+
+
+@device
+def first_key(mem, base):
+    return key_at(mem, item_at(base, 0))
+
+
+@device
+def last_key(mem, base):
+    return key_at(mem, item_at(base, np.int64(mem[base + ITEMS]) - 1))
+
+
+@device
+def words_used(mem, base):
+    """Words of a list node that are taken, without its header."""
+    return np.int64(mem[base + SIDS]) + ITEM * np.int64(mem[base + ITEMS])

@@ -1,0 +1,269 @@
+"""Conjunctions come and go.
+
+A change that finds no room stops between two steps, says what it needs, and goes on when it is
+called again.
+
+Source: algorithm 6 of "PS-Tree-Based Efficient Boolean Expression Matching for High-Dimensional and
+Dense Workloads", and its section 6.2 for what a split copies.
+"""
+
+import numpy as np
+
+from colmatch.kernels._jit import device, kernel
+from colmatch.kernels.kinds.psthash import arrays as psh
+from colmatch.kernels.kinds.psthash.arrays import PSTHash, Work
+from colmatch.kernels.kinds.psthash.buckets import collect, find_nth, free_empty, lacks_buckets, make_nth
+from colmatch.kernels.kinds.pstree import arrays as ps
+from colmatch.kernels.kinds.pstree.change import (
+    begin_attribute,
+    count_spaces,
+    cut_at,
+    cuts_above,
+    cuts_below,
+    end_attribute,
+    leave_cells,
+    run_of,
+    uncut_at,
+)
+from colmatch.kernels.kinds.pstree.choose import ACCESS, BY_CELL, choose, is_placed
+from colmatch.kernels.kinds.pstree.intervals import cells_within, interval, intervals
+from colmatch.kernels.kinds.pstree.lists import class_for, drop_list, has_room, lacks_block, pull, push, room_of
+from colmatch.kernels.kinds.pstree.tables import MOST_DIGITS, free_space, lacks_rows, new_cells
+from colmatch.kernels.layout import ATTR_MASK, I64, Codes, Predicates, Written
+
+CHOOSE, CUT_BELOW, CUT_ABOVE, WALK, LISTS = range(5)  # steps
+
+
+@device
+def _lacks(tree, work, inners, cuts, spaces, count, buckets):
+    """Returns whether there is no room for rows and a block of ``count`` entries, which
+    is noted.
+    """
+    entries = room_of(class_for(count)) if count > 0 else 0
+    left = work.left
+    left[psh.NEED_INNERS], left[psh.NEED_CUTS], left[psh.NEED_SPACES] = inners, cuts, spaces
+    left[psh.NEED_ENTRIES], left[psh.NEED_BUCKETS] = entries, buckets
+    return (
+        lacks_rows(tree, inners, cuts, spaces)
+        or (count > 0 and lacks_block(tree.state, tree.entry, count))
+        or (buckets > 0 and lacks_buckets(tree, buckets))
+    )
+
+
+@device
+def _list(tree, work, table, row, c):
+    """Puts a conjunction into the list of a space or bucket. Says whether there was room."""
+    if not has_room(table, row) and _lacks(tree, work, 0, 0, 0, np.int64(table[row, ps.COUNT]) + 1, 0):
+        return False
+    push(tree.state, tree.entry, table, row, c, work.next[c, 0], work.next[c, 1])
+    return True
+
+
+@device
+def _enter_nth(tree, work, c, n):
+    """Puts a conjunction into the n-th bucket of what was collected of it."""
+    if _lacks(tree, work, 0, 0, 0, 0, psh.DIMENSIONS_MOST):
+        return False
+    b = make_nth(tree.bucket, tree.slot, tree.space, tree.state, work.spaces, work.dims, n)
+    return _list(tree, work, tree.bucket, b, c)
+
+
+@device
+def _finish_split(tree, preds, work, a):
+    """Puts the members of a space that was cut into the buckets of what was cut off, too."""
+    left = work.left
+    new, old = left[psh.NEW_SPACE], left[psh.OLD_SPACE]
+    if new == ps.NONE:
+        return True
+    while left[psh.MEMBER] < np.int64(tree.space[old, ps.COUNT]):
+        at = np.int64(tree.space[old, ps.LIST]) + left[psh.MEMBER]
+        c = np.int64(tree.entry[at, 0])
+        work.next[c, 0], work.next[c, 1] = tree.entry[at, 1], tree.entry[at, 2]
+        buckets = collect(tree, preds, work, c, a, new)
+        while left[psh.MEMBER_PLACE] < buckets:
+            if not _enter_nth(tree, work, c, left[psh.MEMBER_PLACE]):
+                return False
+            left[psh.MEMBER_PLACE] += 1
+        if not _list(tree, work, tree.space, new, c):
+            return False
+        left[psh.MEMBER] += 1
+        left[psh.MEMBER_PLACE] = 0
+    left[psh.NEW_SPACE] = ps.NONE
+    return True
+
+
+@device
+def _cut(tree, preds, work, a, key):
+    """Cuts at a key. Says whether there was room for that; what is to be copied may wait."""
+    if _lacks(tree, work, MOST_DIGITS, 1, 1, 0, 0):
+        return False
+    new = cut_at(tree, a, key)
+    if new != ps.NONE:
+        left = work.left
+        left[psh.NEW_SPACE], left[psh.MEMBER], left[psh.MEMBER_PLACE] = new, 0, 0
+        left[psh.OLD_SPACE] = tree.cut[np.int64(tree.space[new, ps.START]), ps.LESS]
+    return True
+
+
+@device
+def _enter_spaces(tree, preds, work, c, p):
+    """Makes a conjunction a member of the spaces of a predicate, which may have to be cut first."""
+    left, a = work.left, np.int64(preds.pred[p, 0]) & ATTR_MASK
+    if tree.tree[a, ps.FIRST] == ps.NONE:
+        if _lacks(tree, work, 0, 0, 1, 0, 0):
+            return False
+        begin_attribute(tree, a)
+    # what goes step by step stands in pstbloom/change.py as well: kernels take no functions
+    begin, end = intervals(preds, p)
+    while left[psh.INTERVAL] < end - begin:
+        lo, hi = interval(preds, p, begin + left[psh.INTERVAL])
+        if lo <= hi:
+            if left[psh.STEP] == CUT_BELOW:
+                if cuts_below(tree, lo) and not _cut(tree, preds, work, a, np.uint64(lo)):
+                    return False
+                left[psh.STEP] = CUT_ABOVE
+            if not _finish_split(tree, preds, work, a):
+                return False
+            if left[psh.STEP] == CUT_ABOVE:
+                if cuts_above(tree, a, hi) and not _cut(tree, preds, work, a, np.uint64(hi + 1)):
+                    return False
+                left[psh.STEP] = WALK
+            if not _finish_split(tree, preds, work, a):
+                return False
+            s, last = run_of(tree, a, lo, hi)
+            if left[psh.STEP] == WALK:  # this stands in pstbloom/change.py as well
+                left[psh.STEP], left[psh.PLACE] = LISTS, s
+            while left[psh.PLACE] != ps.NONE:
+                s = left[psh.PLACE]
+                if not _list(tree, work, tree.space, s, c):
+                    return False
+                tree.space[s, ps.PREDS] += 1
+                left[psh.PLACE] = ps.NONE if s == last else np.int64(tree.space[s, ps.NEXT])
+        left[psh.INTERVAL] += 1
+        left[psh.STEP] = CUT_BELOW
+    tree.tree[a, ps.USES] += 1
+    return True
+
+
+@device
+def _count_cells(tree, preds, p, step):
+    a = np.int64(preds.pred[p, 0]) & ATTR_MASK
+    cells, first = cells_within(tree.tree, preds.pred, preds.run_lo, preds.run_hi, p), np.int64(tree.tree[a, ps.CELLS])
+    for i in range(ps.FANOUT):
+        if (cells >> i) & 1:
+            count_spaces(tree.space, first + i, first + i, ps.PREDS, step)
+
+
+@device
+def _enter_cells(tree, preds, work, p):
+    a = np.int64(preds.pred[p, 0]) & ATTR_MASK
+    if tree.tree[a, ps.CELLS] == ps.NONE:
+        if _lacks(tree, work, 0, 0, ps.FANOUT, 0, 0):
+            return False
+        tree.tree[a, ps.CELLS] = new_cells(tree)
+    _count_cells(tree, preds, p, 1)
+    tree.tree[a, ps.CELL_USES] += 1
+    return True
+
+
+@kernel
+def enter(tree: Written[PSTHash], preds: Predicates, codes: Codes, work: Written[Work], end: int) -> bool:
+    """Enters conjunctions up to ``end``, from ``work.left`` on. Says whether there was room."""
+    left = work.left  # how this goes on stands in pstbloom/change.py as well
+    while left[psh.GOES_NEXT] < end:
+        c = left[psh.GOES_NEXT]
+        if left[psh.STEP] == CHOOSE:
+            choose(tree, preds, codes, work.score, c, work.next)
+            if not is_placed(tree.probe, preds.first, c) and not _list(tree, work, tree.space, np.int64(ps.ALWAYS), c):
+                return False
+            left[psh.PREDICATE], left[psh.INTERVAL], left[psh.STEP], left[psh.PLACE] = preds.first[c], 0, CUT_BELOW, 0
+        while left[psh.PREDICATE] < preds.first[c + 1]:
+            how = np.int64(tree.probe[left[psh.PREDICATE]])
+            if how & ACCESS:
+                if how & BY_CELL:
+                    fits = _enter_cells(tree, preds, work, left[psh.PREDICATE])
+                else:
+                    fits = _enter_spaces(tree, preds, work, c, left[psh.PREDICATE])
+                if not fits:
+                    return False
+            left[psh.PREDICATE] += 1
+            left[psh.INTERVAL], left[psh.STEP], left[psh.PLACE] = 0, CUT_BELOW, 0
+        buckets = collect(tree, preds, work, c, np.int64(-1), 0)
+        while left[psh.PLACE] < buckets:
+            if not _enter_nth(tree, work, c, left[psh.PLACE]):
+                return False
+            left[psh.PLACE] += 1
+        tree.at[c] = 1
+        left[psh.GOES_NEXT] += 1
+        left[psh.STEP] = CHOOSE
+    return True
+
+
+@device
+def _leave_buckets(tree, preds, work, c, a, s):
+    """Takes a conjunction out of its buckets, or of those alone that have a space ``s``."""
+    for n in range(collect(tree, preds, work, c, a, s)):
+        b = find_nth(tree, work, n)
+        pull(tree.state, tree.entry, tree.bucket, b, c)
+        free_empty(tree, b)
+
+
+@device
+def _uncut(tree, preds, work, a, key):
+    """Takes an end of a predicate away. What it merges goes out of the buckets."""
+    s = uncut_at(tree, a, key)
+    if s == ps.NONE:
+        return
+    for i in range(np.int64(tree.space[s, ps.COUNT])):
+        c = np.int64(tree.entry[np.int64(tree.space[s, ps.LIST]) + i, 0])
+        _leave_buckets(tree, preds, work, c, a, s)
+    drop_list(tree.state, tree.entry, tree.space, s)
+    free_space(tree, s)
+
+
+@device
+def _leave_spaces(tree, preds, work, c, p):
+    a = np.int64(preds.pred[p, 0]) & ATTR_MASK
+    begin, end = intervals(preds, p)  # this loop stands in pstbloom/change.py as well
+    for j in range(begin, end):
+        lo, hi = interval(preds, p, j)
+        if lo > hi:
+            continue
+        s, last = run_of(tree, a, lo, hi)
+        count_spaces(tree.space, s, last, ps.PREDS, -1)
+        pull(tree.state, tree.entry, tree.space, s, c)
+        while s != last:
+            s = np.int64(tree.space[s, ps.NEXT])
+            pull(tree.state, tree.entry, tree.space, s, c)
+        if cuts_below(tree, lo):
+            _uncut(tree, preds, work, a, np.uint64(lo))
+        if cuts_above(tree, a, hi):
+            _uncut(tree, preds, work, a, np.uint64(hi + 1))
+    tree.tree[a, ps.USES] -= 1
+    end_attribute(tree, a)
+
+
+@device
+def _leave_cells(tree, preds, p):
+    a = np.int64(preds.pred[p, 0]) & ATTR_MASK
+    _count_cells(tree, preds, p, -1)
+    leave_cells(tree, a)
+
+
+@kernel
+def remove(tree: Written[PSTHash], preds: Predicates, work: Written[Work], conjunctions: I64) -> None:
+    """Takes conjunctions out; those that are not there are passed over."""
+    for c in conjunctions:
+        if not tree.at[c]:
+            continue
+        _leave_buckets(tree, preds, work, c, np.int64(-1), 0)
+        for p in range(preds.first[c], preds.first[c + 1]):
+            how = np.int64(tree.probe[p])
+            if how & ACCESS:
+                if how & BY_CELL:
+                    _leave_cells(tree, preds, p)
+                else:
+                    _leave_spaces(tree, preds, work, c, p)
+        if not is_placed(tree.probe, preds.first, c):
+            pull(tree.state, tree.entry, tree.space, ps.ALWAYS, c)
+        tree.at[c] = 0

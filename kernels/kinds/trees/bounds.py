@@ -1,0 +1,74 @@
+"""Bounds of scores, for a tree that changes no more.
+
+Source: "Relevance Matters", III.C and VI. ``match_topk.py`` says how they differ from it.
+"""
+
+import numpy as np
+
+from colmatch.kernels._jit import device, kernel
+from colmatch.kernels.kinds.trees import arrays as bt
+from colmatch.kernels.layout import F64, U32, Table, Written
+
+MARGIN = 1e-6  # by which bounds are larger than they need be: they are rounded, and sums are
+
+
+@device
+def code_of_bound(bound):
+    """A number for a bound, which is at least 0: the higher the bound, the higher; rounded up."""
+    return np.float32(bound * (1.0 + MARGIN)).view(np.uint32)
+
+
+@kernel
+def code_bounds(bound: Written[F64], code: Written[U32]) -> None:
+    """Writes the number of each bound: (L) float64, (L) uint32."""
+    for i in range(len(bound)):
+        code[i] = code_of_bound(bound[i])
+
+
+@kernel
+def order_nodes(node: Written[Table[U32]], part: Written[Table[U32]], stack: Written[U32], order: Written[U32]) -> int:
+    """Writes the buckets, each before what is below it. Returns how many there are.
+
+    stack, order (N) : written
+    """
+    stack[0], stack[1] = bt.ALWAYS, bt.ROOT
+    height, count = 2, 0
+    while height > 0:
+        height -= 1
+        n = np.int64(stack[height])
+        order[count] = n
+        count += 1
+        for half in (node[n, bt.LEFT], node[n, bt.RIGHT]):
+            if half != bt.NONE:
+                stack[height] = half
+                height += 1
+        p = np.int64(node[n, bt.FIRST])
+        while p != bt.NONE:
+            stack[height] = part[p, bt.TOP]
+            height += 1
+            p = np.int64(part[p, bt.NEXT])
+    return count
+
+
+@kernel
+def bound_nodes(
+    node: Written[Table[U32]], part: Written[Table[U32]], bound: Written[U32], order: Written[U32], below: Written[U32]
+) -> None:
+    """Writes the largest bound at and below each bucket.
+
+    bound (L) : of the entries. order : buckets, each before what is below it. below (N) : written
+    """
+    for i in range(len(order) - 1, -1, -1):
+        n = np.int64(order[i])
+        most = np.uint32(0)
+        begin = np.int64(node[n, bt.LEAF])
+        for j in range(begin, begin + np.int64(node[n, bt.COUNT])):
+            most = max(most, bound[j])
+        for half in (node[n, bt.LEFT], node[n, bt.RIGHT]):
+            if half != bt.NONE:
+                most = max(most, below[half])
+        p = np.int64(node[n, bt.FIRST])
+        while p != bt.NONE:
+            most = max(most, below[part[p, bt.TOP]])
+            p = np.int64(part[p, bt.NEXT])
+        below[n] = most
