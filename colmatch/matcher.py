@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal, Unpack, cast, get_args, overload
+from typing import Any, Literal, Unpack, cast, get_args, overload
 
 import numpy as np
 import pyarrow as pa
@@ -30,16 +30,12 @@ from colmatch.matching.subset import Subset, subset_of
 from colmatch.matching.topk.arguments import Score, TopK, checked_topk
 from colmatch.matching.workers import Workers
 from colmatch.paged.header import is_pages
-from colmatch.show.charts import Chart, draw
 from colmatch.show.notebook import Figures, bytes_of, folded, table
 from colmatch.store import saved
 from colmatch.subscriptions.intake import Errors
 from colmatch.updates.initial import indexed_parts, suited, taken_in
 from colmatch.updates.memory_set import MemorySet
 from colmatch.updates.set import SubscriptionSet
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 __all__ = ["Matcher", "Rejected", "index_kinds"]
 
@@ -448,33 +444,14 @@ class Matcher:
         parts = self._set.parts_of(id)
         return explain(parts, event, id, clock_of(now, parts.schema, parts.options.timezone))
 
-    def plot(self, what: Chart = "sizes", ax: Axes | None = None) -> Axes:
-        """Draws the memory of each part, or the estimated time per event of each index kind.
-
-        Parameters
-        ----------
-        what : ``"sizes"``, megabytes of the arrays of each part; ``"costs"``, microseconds per
-            event as ``index="auto"`` compares them, on a logarithmic axis
-        ax : matplotlib Axes to draw into; by default those of a new figure
-
-        Returns
-        -------
-        Axes : the given or new Axes
-
-        Raises
-        ------
-        DependencyError : matplotlib is not installed
-        OptionError : ``what`` has another value, or costs are asked for a file of pages
-        """
-        return draw(self.stats(), what, ax)
-
     def stats(self) -> dict[str, Any]:
         """Returns sizes, the bytes of each array, and the index kind with its settings and reason.
 
-        ``segments`` lists the segments, the oldest first. A segment is a group of subscriptions
-        that are indexed together. ``updates`` and ``merges`` count the updates and merges since the
-        build. ``merge_error`` is the error of the last merge, or None. ``journal`` has path,
-        records and bytes, or is None.
+        ``costs`` estimates the nanoseconds an event with each kind, which ``index="auto"``
+        compares. ``segments`` lists the segments, the oldest first. A segment is a group of
+        subscriptions that are indexed together. ``updates`` and ``merges`` count the updates and
+        merges since the build. ``merge_error`` is the error of the last merge, or None.
+        ``journal`` has path, records and bytes, or is None.
         """
         return Figures(self._set.stats())
 

@@ -23,7 +23,7 @@ LINKS_MOST = 40  # links that are followed on the way to a folder, as in Linux
 
 # An access list of Linux: a version, then entries of a tag, permissions, and a user or group.
 _ACL = "system.posix_acl_access"
-_ACL_USER, _ACL_GROUP_OBJ, _ACL_GROUP, _ACL_MASK = 0x02, 0x04, 0x08, 0x10
+_ACL_USER, _ACL_GROUP_OBJ, _ACL_GROUP = _ACL_OTHERS = 0x02, 0x04, 0x08
 
 
 def base() -> str | None:
@@ -117,32 +117,25 @@ def let_others_write(status: os.stat_result, place: Path | str | int, *users: in
         return f"may be written by everybody (mode {mode:04o})"
     if not mode & stat.S_IWGRP:  # these bits are also the limit for all whom an access list names
         return None
-    named = _named_writers(place)
-    if (named is None or None in named) and not any(_own_group(user, status.st_gid) for user in users):
-        return f"may be written by group {status.st_gid} (mode {mode:04o})"
-    for kind, number in (entry for entry in named or () if entry is not None):
-        if not (number in (0, *users) if kind == "user" else any(_own_group(user, number) for user in users)):
-            return f"may be written by {kind} {number} (access list)"
+    for tag, number in _writers(place):
+        if tag == _ACL_USER and number not in (0, *users):
+            return f"may be written by user {number} (access list)"
+        group = status.st_gid if tag == _ACL_GROUP_OBJ else number
+        if tag != _ACL_USER and not any(_own_group(user, group) for user in users):
+            return f"may be written by group {group} ({'access list' if tag == _ACL_GROUP else f'mode {mode:04o}'})"
     return None
 
 
-def _named_writers(place: Path | str | int) -> list[tuple[str, int] | None] | None:
-    """Returns users and groups that an access list lets write; None stands for the owning group.
+def _writers(place: Path | str | int) -> list[tuple[int, int]]:
+    """Returns tag and number of each user and group that an access list lets write.
 
-    The result is None where there is no list.
+    Without a list, that is the owning group, whose number is in no list.
     """
-    if sys.platform != "linux":
-        return None
     try:
         entries = list(struct.iter_unpack("<HHI", os.getxattr(place, _ACL)[4:]))
-    except (OSError, struct.error):
-        return None
-    most = next((allowed for tag, allowed, _ in entries if tag == _ACL_MASK), 7)
-    return [
-        None if tag == _ACL_GROUP_OBJ else ("user" if tag == _ACL_USER else "group", number)
-        for tag, allowed, number in entries
-        if tag in (_ACL_USER, _ACL_GROUP_OBJ, _ACL_GROUP) and allowed & most & 2
-    ]
+    except (AttributeError, OSError, struct.error):  # the first is another system's than Linux
+        return [(_ACL_GROUP_OBJ, 0)]
+    return [(tag, number) for tag, allowed, number in entries if tag in _ACL_OTHERS and allowed & 2]
 
 
 def _own_group(user: int, group: int) -> bool:

@@ -1,4 +1,4 @@
-"""What a notebook shows of a matcher, an explanation and figures, and what ``plot`` draws."""
+"""What a notebook shows of a matcher, an explanation and figures."""
 
 from __future__ import annotations
 
@@ -74,8 +74,7 @@ def test_a_matcher(matcher: cm.Matcher) -> None:
 def test_a_matcher_in_pages(tmp_path: Path) -> None:
     built = cm.Matcher.build({1: "a > 1"}, {"a": "double"}, index=cm.index("pbtree", path=str(tmp_path / "x.pages")))
     assert "pbtree" in " ".join(seen(built).texts)
-    with pytest.raises(cm.OptionError, match="what='costs'"):
-        built.plot("costs")
+    assert "costs" not in built.stats()
     built.close()
 
 
@@ -145,58 +144,9 @@ def test_bars_are_those_of_the_place(monkeypatch: pytest.MonkeyPatch) -> None:
     assert made and made[0]["file"] is sys.stderr
 
 
-class TestPlot:
-    """``matcher.plot`` with matplotlib."""
-
-    @pytest.fixture(autouse=True)
-    def _matplotlib(self) -> Any:
-        matplotlib = pytest.importorskip("matplotlib", reason="matplotlib is not installed")
-        matplotlib.use("agg")
-        from matplotlib import pyplot
-
-        yield
-        pyplot.close("all")
-
-    def test_sizes(self, matcher: cm.Matcher) -> None:
-        ax = matcher.plot()
-        names = [label.get_text() for label in ax.get_yticklabels()]
-        stats = matcher.stats()
-        assert {"predicates", "codes", "index", "literals", "ids"} <= set(names)
-        assert sum(bar.get_width() for bar in ax.patches) * 1e6 == pytest.approx(stats["bytes"])
-        assert "2 subscriptions" in ax.get_title() and ax.get_xlabel() == "MB"
-
-    def test_costs(self, matcher: cm.Matcher) -> None:
-        ax = matcher.plot("costs")
-        names = [label.get_text() for label in ax.get_yticklabels()]
-        assert sorted(names) == sorted(cm.index_kinds()) and ax.get_xscale() == "log"
-        (own,) = [name for name, bar in zip(names, ax.patches) if bar.get_facecolor() != ax.patches[0].get_facecolor()]
-        assert own == matcher.kind
-        said = re.search(r"event, ([0-9.]+) us", matcher.stats()["reason"])
-        widths = dict(zip(names, (bar.get_width() for bar in ax.patches)))
-        assert said and widths[own] == pytest.approx(float(said[1]), rel=0.01)
-
-    def test_axes_that_are_given(self, matcher: cm.Matcher, tmp_path: Path) -> None:
-        from matplotlib.figure import Figure
-
-        figure = Figure()
-        left, right = figure.subplots(1, 2)
-        assert matcher.plot(ax=left) is left and matcher.plot("costs", ax=right) is right
-        figure.savefig(tmp_path / "both.png")
-
-    def test_an_empty_matcher(self) -> None:
-        empty = cm.Matcher.build({}, {"a": "double"})
-        for what in ("sizes", "costs"):
-            empty.plot(what).figure.canvas.draw()  # type: ignore[arg-type]
-
-    def test_what_it_is_to_draw(self, matcher: cm.Matcher) -> None:
-        with pytest.raises(cm.OptionError, match="what='hits'"):
-            matcher.plot("hits")  # type: ignore[arg-type]
-        with pytest.raises(cm.OptionError, match="ax=3: Axes of matplotlib are needed"):
-            matcher.plot(ax=3)  # type: ignore[arg-type]
-
-
-def test_no_matplotlib(matcher: cm.Matcher, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("matplotlib", "matplotlib.figure"):
-        monkeypatch.setitem(sys.modules, name, None)
-    with pytest.raises(cm.DependencyError, match=r'pip install "colmatch\[plot\]"'):
-        matcher.plot()
+def test_costs_are_those_of_the_reason(matcher: cm.Matcher) -> None:
+    stats = matcher.stats()
+    said = re.search(r"event, ([0-9.]+) us", stats["reason"])
+    assert sorted(stats["costs"]) == sorted(cm.index_kinds())
+    assert min(stats["costs"], key=stats["costs"].get) == matcher.kind
+    assert said and stats["costs"][matcher.kind] == pytest.approx(1e3 * float(said[1]), rel=0.01)

@@ -6,8 +6,7 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from colmatch.errors import ColmatchError
-from colmatch.show.charts import need_matplotlib
+from colmatch.errors import ColmatchError, DependencyError
 
 if TYPE_CHECKING:
     from colmatch.bench.figures import Line
@@ -28,7 +27,11 @@ def check(path: str) -> None:
     folder = os.path.dirname(path) or "."
     if not os.path.isdir(folder):
         raise ColmatchError(f"{path}: there is no folder {folder} to write to")
-    need_matplotlib()
+    try:
+        import matplotlib.figure
+    except ImportError as error:
+        raise DependencyError('a plot needs matplotlib: pip install "colmatch[plot]"') from error
+    assert matplotlib.figure is not None
 
 
 def draw(lines: Sequence[Line], path: str) -> None:

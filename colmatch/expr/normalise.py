@@ -7,6 +7,7 @@ program. Every node is asked in one of the modes of ``modes.py``.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 from colmatch.errors import SchemaError
@@ -72,6 +73,12 @@ _KINDS = {
 }  # fmt: skip
 
 
+@lru_cache(maxsize=64)
+def _every(n: int) -> Conjunction:
+    """Returns the conjunction of leaves 0 to n - 1, which most forms consist of."""
+    return Conjunction(tuple(range(n)))
+
+
 class Normaliser:
     """Trees to forms, over one schema.
 
@@ -99,7 +106,6 @@ class Normaliser:
         self.two_valued = two_valued
         self.typing = Typing(schema, options or Options())
         self._modes: dict[int, tuple[Predicate, tuple[Formula, ...]]] = {}
-        self._plain: list[Conjunction] = []
         self._scalars: dict[Subject, tuple[int, Type, str]] = {}  # columns of one value: attribute, type and name
 
     def form(self, tree: Expr, slots: int) -> Form:
@@ -114,20 +120,12 @@ class Normaliser:
         if root is False:
             return Form((), (), slots)
         if type(root) is Leaf:
-            return Form((root,), (self._all(1),), slots)
+            return Form((root,), (_every(1),), slots)
         if type(root) is All and root.conjunctions == 1:
             leaves = tuple(root.parts)
-            return Form(leaves, (self._all(len(leaves)),), slots)
+            return Form(leaves, (_every(len(leaves)),), slots)
         assert isinstance(root, All)
         return Assembly(self.budget).form(root, slots)
-
-    def _all(self, n: int) -> Conjunction:
-        """Returns the conjunction of leaves 0 to n - 1, which most forms consist of."""
-        if n > 256:
-            return Conjunction(tuple(range(n)))
-        while len(self._plain) < n:
-            self._plain.append(Conjunction(tuple(range(len(self._plain) + 1))))
-        return self._plain[n - 1]
 
     def modes(self, tree: Expr) -> Modes:
         """Returns when a tree is true, false, not true, and not false.

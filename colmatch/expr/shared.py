@@ -51,19 +51,6 @@ class SharedNodes:
             found = self._predicates[key] = Predicate(verb, subject, operands, weighs, negated)
         return found
 
-    def shifted(self, tree: Expr, first: int) -> Expr:
-        """Returns a tree of these predicates with its slots numbered from ``first``."""
-
-        def moved(operand: Operand | None) -> Operand | None:
-            if operand is None or operand.slot < 0:
-                return operand
-            return self.operand(operand.kind, operand.slot + first, operand.many, operand.negative, operand.value)
-
-        return rebuild(
-            tree,
-            lambda p: self.predicate(p.verb, p.subject, tuple(map(moved, p.operands)), negated=p.negated),
-        )
-
 
 class TreeForms:
     """The forms of trees with values in them.

@@ -32,7 +32,7 @@ from colmatch.predicates.columns import EMPTY, take, with_given
 I32 = NDArray[np.int32]
 I64 = NDArray[np.int64]
 F64 = NDArray[np.float64]
-_WEIGHTS = {PART: FURTHER_PART, BY_ATTRIBUTE: OF_ATTRIBUTE, BY_COLUMN: OF_COLUMN}
+WEIGHTS = {NO_WEIGHT: 0.0, PART: FURTHER_PART, BY_ATTRIBUTE: OF_ATTRIBUTE, BY_COLUMN: OF_COLUMN}
 
 
 class Reject(NamedTuple):
@@ -186,18 +186,21 @@ class Lowering:
             if self._leaf_weight.pieces:
                 self._leaf_weight.append(np.zeros(m * len(weights)))
             return
-        if not self._leaf_weight.pieces:
-            self._leaf_weight.append(np.zeros(self._leaves))
         of_leaf = np.zeros((m, len(weights)))
         for j, weight in enumerate(weights):
-            if weight != NO_WEIGHT:
-                of_leaf[:, j] = columns[weight] if weight >= 0 else _WEIGHTS[weight]
-        self._leaf_weight.append(of_leaf.ravel())
+            of_leaf[:, j] = columns[weight] if weight >= 0 else WEIGHTS[weight]
+        self._add_weights(of_leaf.ravel())
+
+    def _add_weights(self, of_leaf: F64) -> None:
+        """Adds the weights of leaves, behind those of earlier ones, which have weights by now."""
+        if self._leaves and not self._leaf_weight.pieces:
+            self._leaf_weight.append(np.zeros(self._leaves))
+        self._leaf_weight.append(of_leaf)
 
     def leaves(self, attr: I64, none: NDArray[np.uint8], sub: I64, weight: NDArray[np.float64] | None) -> int:
         """Leaves without a form: returns the id of the first; the others follow.
 
-        Their tests go to ``groups``. Either all have weights, or none.
+        Their tests go to ``groups``. Where these have no weights, no leaf may have one.
         """
         if not self._is_started:
             self._start()
@@ -206,7 +209,7 @@ class Lowering:
         self._leaf_none.append(none)
         self._leaf_sub.append(sub)
         if weight is not None:
-            self._leaf_weight.append(weight)
+            self._add_weights(weight)
         self._leaves += len(attr)
         return base
 

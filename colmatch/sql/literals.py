@@ -65,7 +65,6 @@ class Reading:
     checked: bool = False  # a literal was checked, or changed: texts that differ in it are read one by one
     baked: dict[int, None] = field(default_factory=dict)  # their slots, once it is parsed
     casts: list[tuple[str, str]] = field(default_factory=list)  # cast or try_cast, and the type
-    parsed: Any = None  # the tree of the parser, or the error that it raised
 
     def place(self, at: int) -> tuple[int, int]:
         """Line and column, from 1."""

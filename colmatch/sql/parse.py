@@ -1,9 +1,6 @@
 """A text -> the tree of ``ast.py``.
 
 sqlglot's Spark parser parses it, and what its tree may have is a whitelist of node types.
-
-The text that was read last is kept until ``forget``. So a text with an error is read and parsed
-once.
 """
 
 from __future__ import annotations
@@ -91,36 +88,16 @@ class Parser:
         self._two_valued = two_valued
         self._sqlglot = SPARK.parser(error_level=ErrorLevel.IMMEDIATE, error_message_context=0)
         self.nodes = SharedNodes()
-        self._last: tuple[str, Reading | Refusal] | None = None  # the text that was read last, and what came of it
 
     def read(self, text: str) -> Reading:
-        """Reads a text as ``tokens.read_text`` does, and keeps the last one until ``forget``."""
-        if self._last is None or self._last[0] != text:
-            try:
-                self._last = text, read_text(text, self.max_depth, self.quotes)
-            except Refusal as refusal:
-                self._last = text, refusal
-        reading: Reading = _value_or_raise(self._last[1])
-        return reading
+        """Reads a text as ``tokens.read_text`` does."""
+        return read_text(text, self.max_depth, self.quotes)
 
     def parse(self, reading: Reading) -> Expr:
-        """Makes the tree of a text that was read, only once; its operands are slots.
+        """Makes the tree of a text that was read; its operands are slots. A reading makes one.
 
         Raises Refusal: not a sentence of the language.
         """
-        if reading.parsed is None:
-            try:
-                reading.parsed = self._tree(reading)
-            except Refusal as refusal:
-                reading.parsed = refusal
-        found: Expr = _value_or_raise(reading.parsed)
-        return found
-
-    def forget(self) -> None:
-        """Drops the text that was read last."""
-        self._last = None
-
-    def _tree(self, reading: Reading) -> Expr:
         root = self._skeleton(reading)
         try:
             return self._convert(root, reading)
@@ -400,10 +377,3 @@ class Parser:
         if name == "contains_all" and len(arguments) > 1:
             return self._test(Verb.CONTAINS_ALL, arguments[0], arguments[1:], reading)
         raise Refusal(f"{name} has too few or too many arguments here", at)
-
-
-def _value_or_raise(found: Any) -> Any:
-    """Returns a result, or raises it if it is a refusal."""
-    if isinstance(found, Refusal):
-        raise found
-    return found

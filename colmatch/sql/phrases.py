@@ -27,8 +27,9 @@ from colmatch.expr.tree import Any_, Formula, Modes, fold
 from colmatch.given.schema import Type
 from colmatch.kernels.sql import arrays as sq
 from colmatch.kernels.sql.arrays import Cut, Meanings, Phrases
-from colmatch.lowering.forms import PATTERNS, Leaf, Test
+from colmatch.lowering.forms import NO_WEIGHT, PATTERNS, Leaf, Test
 from colmatch.lowering.groups import group_key
+from colmatch.lowering.lower import WEIGHTS
 from colmatch.sql.literals import Reading
 from colmatch.sql.parse import Parser
 from colmatch.sql.refused import refused
@@ -83,6 +84,7 @@ class Tests(NamedTuple):
     first: I64  # test -> operands
     literal: I64  # of each operand: a literal of its phrase, or as ``~i`` a constant
     slot: I64  # of each operand: its slot within its phrase, -1 for none
+    weight: NDArray[np.float64]  # of each leaf, as ``lowering.lower.WEIGHTS`` has it
 
 
 class PhraseBook:
@@ -187,9 +189,10 @@ class PhraseBook:
                 return None
         except (Refusal, ValueError):
             return None
-        finally:
-            self._parser.forget()
-        return None if any(map(_has_call, formulas)) else Meaning(reading.depth, formulas, given)
+        is_decided = any(isinstance(formula, bool) for formula in formulas)  # which scores 0: see ``expr/tree.py``
+        if (is_decided and self._normaliser.by_attribute) or any(map(_has_call, formulas)):
+            return None
+        return Meaning(reading.depth, formulas, given)
 
     def _add(self, meaning: Meaning | None) -> None:
         for mode in range(4):
@@ -251,15 +254,17 @@ class PhraseBook:
             np.array(self._first, np.int64),
             np.array(self._formula, np.int32), np.array([leaf.attr for leaf in leaves], np.int64),
             np.array([leaf.none for leaf in leaves], np.uint8),
-            np.array([leaf.tests[0].op not in PATTERNS for leaf in leaves], np.uint8), first,
+            np.array([leaf.tests[0].op not in PATTERNS and leaf.weight == NO_WEIGHT for leaf in leaves], np.uint8), first,
             np.diff(first).max(initial=1, keepdims=True),
         )  # fmt: skip
 
     def _tests(self) -> Tests:
-        """Returns what kernels need not know of tests."""
-        return Tests(
-            *(np.array(some, np.int64) for some in (self._conversion, self._slot_first, self._slots, self._places))
+        """Returns what kernels need not know of tests and leaves."""
+        conversion, first, literal, slot = (
+            np.array(some, np.int64) for some in (self._conversion, self._slot_first, self._slots, self._places)
         )
+        weight = np.array([WEIGHTS[leaf.weight] for leaf in self._leaves], np.float64)
+        return Tests(conversion, first, literal, slot, weight)
 
 
 def _refused(refusal: Refusal, reading: Reading, given: list[int | Constant]) -> RefusedPhrase | None:

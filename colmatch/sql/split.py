@@ -8,9 +8,9 @@ of their class is the *shape*::
 
 It knows nothing of comments, prefixes and map keys beyond what the pattern passes over. That is
 sound because the first text of each shape is read properly (``tokens.py``): where that finds other
-literals, or finds them elsewhere, the shape is marked as one whose texts are always read properly.
-Texts of one shape differ only inside what this pattern took for literals, so they agree or disagree
-together.
+literals, or finds them elsewhere, no form is kept for the shape, and its texts are always read
+properly. Texts of one shape differ only inside what this pattern took for literals, so they agree
+or disagree together.
 
 A list of literals is one mark, so ``IN`` lists of every length share a shape.
 """
@@ -46,7 +46,6 @@ _LITERAL = re.compile(
     ))""",
     re.VERBOSE | re.DOTALL,
 )
-_MARKS = re.compile("\x01[a-zA-Z]")
 _split = _LITERAL.split
 _STRINGS = re.compile(_STRING, re.DOTALL)
 _closed = _STRINGS.fullmatch
@@ -196,12 +195,6 @@ def split(text: str) -> tuple[str, list[Any]]:
     return "".join(pieces), literals
 
 
-def raw_literals(text: str) -> list[tuple[str, int]]:
-    """Returns the literals that ``split`` finds, as they are written, and where."""
-    return [(found[0], found.start()) for found in _LITERAL.finditer(text) if found[0][0] not in "`["]
-
-
-def fill(shape: str, raw: list[str]) -> str:
-    """A text of this shape with these literals."""
-    parts = _MARKS.split(shape)
-    return "".join([word for pair in zip(parts, [*raw, ""], strict=True) for word in pair])
+def literal_places(text: str) -> list[int]:
+    """Returns where the literals are that ``split`` finds."""
+    return [found.start() for found in _LITERAL.finditer(text) if found[0][0] not in "`["]

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 Errors = Literal["raise", "collect"]
 PIECE = 1 << 16  # texts that kernels read together
 SINGLE_PIECE = 1 << 14  # expressions that are read one by one before they are lowered: their forms may take 5 KB each
-FEWEST_TEXTS = 1024  # that kernels read together
+FEWEST_TEXTS = 128  # that kernels read together
 PHRASES_KEPT = 200_000  # shapes of phrases that kernels may have met before they forget them
 FORMS_KEPT = 100_000  # forms that a reader may have known before it forgets them
 
@@ -174,13 +174,14 @@ class SubscriptionReader:
             if self._few is None:
                 self._few = FewReader(single, FewExpressions(self.attributes, Session(self.options.timezone)))
             return [self._few, single], FEW_EXPRESSIONS
-        if count >= FEWEST_TEXTS and not weighted and not self.language.is_betree:
-            if self._texts is None or self._texts.phrases > PHRASES_KEPT:
+        if count >= FEWEST_TEXTS and not self.language.is_betree:
+            texts = self._texts
+            if texts is None or texts.compiler is not single.compiler or texts.phrases > PHRASES_KEPT:
                 from colmatch.subscriptions.texts import TextReader
 
-                self._texts = TextReader(cast("Compiler", single.compiler))
-            if self._texts.is_ready():
-                return [self._texts, single], PIECE
+                texts = self._texts = TextReader(cast("Compiler", single.compiler))
+            if texts.is_ready():
+                return [texts, single], PIECE
         return [single], SINGLE_PIECE
 
     def _single_reader(self, weighted: bool, is_first: bool = False) -> SingleReader:

@@ -34,6 +34,7 @@ from colmatch.events.observed import Observed
 from colmatch.events.sample import kept_events
 from colmatch.given.schema import Attributes
 from colmatch.kernels.layout import U8, Codes, Literals
+from colmatch.kinds.costs import estimates
 from colmatch.kinds.registry import FEWEST
 from colmatch.kinds.settings import Settings
 from colmatch.predicates.columns import attributes_of
@@ -114,6 +115,7 @@ class MemorySet:
             "index": now.index.kind.name,
             "settings": now.index.settings.to_dict(),
             "reason": now.reason,
+            "costs": estimates(statistics),
             "updates": now.updates,
             "merges": now.merges,
             "merging": self.merger.is_running,

@@ -51,6 +51,16 @@ def test_so_it_is_among_texts_of_the_same_shape(literal: str) -> None:
             matcher.insert({"new": text})
 
 
+@pytest.mark.parametrize("behind", ["", " -- x", " OR a = 5L", " OR name LIKE 'a!%' ESCAPE '!'"])
+def test_so_it_is_behind_right_texts_of_the_same_shape(behind: str) -> None:
+    matcher = cm.Matcher.build({}, SCHEMA)
+    for number, literal in enumerate([r"r'\d'", "'d'", "'e'"]):
+        matcher.insert({str(number): f"name RLIKE {literal}{behind}"})
+    for _ in range(2):
+        with pytest.raises(cm.ExpressionError, match="for the regular expression"):
+            matcher.insert({"new": rf"name RLIKE '\d'{behind}"})
+
+
 @pytest.mark.parametrize("literal", RIGHT)
 @pytest.mark.parametrize("is_many", [False, True])
 def test_other_backslashes_mean_what_they_say(literal: str, is_many: bool) -> None:

@@ -13,7 +13,7 @@ from sizes import share
 
 from colmatch.errors import ExpressionError
 from colmatch.sql.quotes import Quotes
-from colmatch.sql.split import fill, raw_literals, split
+from colmatch.sql.split import literal_places, split
 from colmatch.sql.tokens import read_text
 
 
@@ -172,7 +172,7 @@ def test_split_agrees_with_the_reader_or_is_not_used(words: list[str], gap: str)
     if shapes[0][0] != shapes[1][0]:
         return
     agree = [
-        shape[1] == reading.literals and [at for _, at in raw_literals(t)] == reading.literal_at
+        shape[1] == reading.literals and literal_places(t) == reading.literal_at
         for t, shape, reading in zip((text, other), shapes, readings, strict=True)
     ]
     assert agree[0] == agree[1], (text, other)
@@ -191,66 +191,6 @@ def test_nothing_but_our_errors(text: str) -> None:
     assert found.column is not None
 
 
-PHRASES = [
-    "a1 = 1",
-    "v",
-    "NOT v",
-    "s IN ('x', 'it''s')",
-    "(a2 < 5 OR v)",
-    "(a2 < 5 AND v AND (a3 = 1 OR a4 = 5))",
-    "a3 BETWEEN 1 AND -2",
-    "v IS NOT TRUE",
-    "`odd AND name` = 5",
-    "m['k AND l'] = 1",
-    's = " AND "',
-    "a1 NOT BETWEEN 1\n AND 2",
-    "NOT (a1 = 1 OR v)",
-    "s LIKE ANY ('x', 'y')",
-    "n = 5Y",
-    "x = X'00'",
-    "contains_all(t, 'x', 'y')",
-]
-
-
-@given(
-    st.lists(st.tuples(st.sampled_from(PHRASES), st.sampled_from([" AND ", " OR ", "\n and  ", "\tOr "])), min_size=1)
-)
-@settings(max_examples=share(200))
-def test_phrases_mean_what_the_whole_does(pairs: list[tuple[str, str]]) -> None:
-    text = "".join(phrase + join for phrase, join in pairs) + "v"
-    c = compiler()
-    shape, literals = split(text)
-    tree = c._tree(text, shape, literals, [])
-    reading = c.parser.read(text)
-    whole = c.parser.parse(reading)
-    if tree is None:
-        assert any("LIKE ANY" in phrase or "5Y" in phrase or "X'" in phrase for phrase, _ in pairs)
-    else:
-        assert literals == reading.literals
-        assert tree == whole
-
-
-def test_a_phrase_is_parsed_once() -> None:
-    c = compiler()
-    seen: list[str] = []
-    original = c.parser.read
-    c.parser.read = lambda text: seen.append(text) or original(text)  # type: ignore[func-returns-value,method-assign]
-    for i in range(20):
-        for j in range(20):
-            c.form(f"a{i} = 5 AND (a{j} < 7 OR v) AND a{i} BETWEEN 1 AND {j}")
-    assert len(seen) <= 80
-    assert len(c._shapes) == 400
-
-
-@pytest.mark.parametrize("text", ["v OR(v) AND a1 = 1", "a1 = 1 AND v OR(v) AND a2 = 2", "(v)OR(v) AND(a1 = 1)"])
-def test_an_or_without_spaces_is_no_phrase(text: str) -> None:
-    """``v OR(v)`` is a condition by itself and means something else before an AND."""
-    c = compiler()
-    form, _ = c.form(text)
-    assert form == compiler().normaliser.form(c.parser.parse(c.parser.read(text)), form.slots)
-    assert c._tree(text, *split(text), []) is None
-
-
 def test_comments_are_not_cut() -> None:
     c = compiler()
     assert len(c.form("a1 = 1 -- AND a2 = 2\n AND v")[0].leaves) == 2
@@ -265,11 +205,6 @@ def test_a_text_with_a_mark_is_read_properly() -> None:
     c.form("a1 = 1")
     with pytest.raises(ExpressionError):
         c.form("a1 = \x01i")
-
-
-def test_fill() -> None:
-    text = "a IN ('x', 'y') AND b = 17 AND m['k'] = 1.5"
-    assert fill(split(text)[0], [raw for raw, _ in raw_literals(text)]) == text
 
 
 def test_half_a_surrogate_in_a_known_shape() -> None:

@@ -20,6 +20,7 @@ import colmatch as cm
 from colmatch.given.schema import Attributes
 from colmatch.kernels.layout import ATTR_MASK
 from colmatch.kinds.settings import Budget
+from colmatch.sql.parse import Parser
 from colmatch.subscriptions import intake
 from colmatch.subscriptions.given import ArrowTexts
 from colmatch.subscriptions.texts import TextReader
@@ -124,6 +125,44 @@ def test_clauses_of_manuals(counted: Counted) -> None:
     assert len(counted.left) < len(texts)
 
 
+def weighed(rng: Random, texts: list[str], names: list[str]) -> pa.Table:
+    """A table of texts that give weights to some names."""
+    pairs = [[(name, rng.randrange(-4, 9) / 2) for name in sorted(rng.sample(names, 3))] for _ in texts]
+    weights = pa.array(pairs, pa.map_(pa.string(), pa.float64()))
+    return pa.table({"id": range(len(texts)), "expression": texts, "weights": weights})
+
+
+@pytest.mark.parametrize("kind", ["scan", "bestar", "bitslice"])
+def test_weights(kind: str, counted: Counted) -> None:
+    rng = Random(kind)
+    schema = pa.schema(list(COLUMNS.items()))
+    leaves = terms(schema)
+    texts = [to_sql(an_expression(rng, leaves, rng.randrange(4))) for _ in range(SOME)]
+    events = pa.Table.from_pylist(some_rows(rng, schema, 40), schema)
+    names = [name for name in COLUMNS if name.isidentifier()]
+    check_same_scores(weighed(rng, texts, names), schema, events, kind)
+    assert len(counted.left) < 0.6 * SOME
+
+
+def test_weights_of_clauses(counted: Counted) -> None:
+    rng = Random(4)
+    texts = [clause.text for clause in TAKEN]
+    texts += [f"({a}) AND NOT ({b}) OR {c}" for a, b, c in zip(texts, texts[1:], texts[2:], strict=False)]
+    texts += [f"{rng.choice(texts)} AND {text} OR a = {n}" for n, text in enumerate(texts)]
+    names = ["a", "b", "name", "price", "tags", "size(tags)", "m", "m['k']", "st.x", "flag", "day"]
+    check_same_scores(weighed(rng, texts, names), SCHEMA, EVENTS, "scan")
+
+
+def check_same_scores(table: pa.Table, schema: Any, events: pa.Table, kind: str) -> None:
+    want, found = one_by_one(table, schema, kind), cm.Matcher.build(table, schema, kind, errors="collect")
+    assert found.rejected == want.rejected
+    assert found.match(events).equals(want.match(events))
+    for score in ("dot", "max"):
+        each = [matcher.match_topk(events, len(table), score) for matcher in (found, want)]
+        assert each[0].drop_columns("score").equals(each[1].drop_columns("score"))
+        assert each[0]["score"].to_pylist() == pytest.approx(each[1]["score"].to_pylist())
+
+
 SURE = [
     "a = 1 OR NOT(b = 2)AND NOT NOT a=3",
     "a BETWEEN 1 AND 3 AND b BETWEEN - 2 AND b",
@@ -145,6 +184,63 @@ SURE = [
     "if(a = 1 AND flag, b, a) = 1",
     "name ILIKE 'AB%' AND NOT name RLIKE '^a' OR name LIKE '%b'",
 ]
+PHRASES = [
+    "a = 1",
+    "flag",
+    "NOT flag",
+    "name IN ('x', 'it''s')",
+    "(b < 5 OR flag)",
+    "(b < 5 AND flag AND (a = 1 OR b = 5))",
+    "a BETWEEN 1 AND -2",
+    "flag IS NOT TRUE",
+    "`odd AND name` = 5",
+    "m['k AND l'] = 1",
+    'name = " AND "',
+    "a NOT BETWEEN 1\n AND 2",
+    "NOT (a = 1 OR flag)",
+    "name LIKE ANY ('x', 'y')",
+    "d = 5Y",
+    "a = 5L",
+    "contains_all(tags, 'x', 'y')",
+]
+
+
+def test_phrases_mean_what_the_whole_does(counted: Counted) -> None:
+    rng = Random(3)
+    texts = []
+    for _ in range(SOME):
+        pairs = [
+            (rng.choice(PHRASES), rng.choice([" AND ", " OR ", "\n and  ", "\tOr "]))
+            for _ in range(rng.randrange(1, 9))
+        ]
+        texts.append("".join(phrase + join for phrase, join in pairs) + "flag")
+    odd = pa.field("odd AND name", pa.int64())
+    schema, events = SCHEMA.append(odd), EVENTS.append_column(odd, pa.array([5, None] * 5, pa.int64()))
+    want = one_by_one(list(enumerate(texts)), schema, "scan")
+    found = cm.Matcher.build(list(enumerate(texts)), schema, "scan", errors="collect")
+    assert found.rejected == want.rejected
+    assert found.match(events).equals(want.match(events))
+    assert len(counted.left) < SOME
+
+
+def test_a_phrase_is_parsed_once(counted: Counted, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen, read = [], Parser.read
+    monkeypatch.setattr(Parser, "read", lambda self, text: seen.append(text) or read(self, text))
+    texts = [f"a{i} = 5 AND (a{j} < 7 OR v) AND a{i} BETWEEN 1 AND {j}" for i in range(20) for j in range(20)]
+    schema = {f"a{i}": "int64" for i in range(20)} | {"v": "bool"}
+    cm.Matcher.build(list(enumerate(texts)), schema, "scan")
+    assert len(seen) <= 80
+    assert counted.left == []
+
+
+@pytest.mark.parametrize(
+    "text", ["flag OR(flag) AND a = 1", "a = 1 AND flag OR(flag) AND b = 2", "(flag)OR(flag) AND(a = 1)"]
+)
+def test_an_or_without_spaces(text: str, counted: Counted) -> None:
+    """``flag OR(flag)`` is a condition by itself and means something else before an AND."""
+    check_same([text, f"NOT ({text})"], SCHEMA, EVENTS)
+
+
 UNSURE = [
     "a = 1 -- AND a = 2\n AND flag",
     "a = 1 /* OR */ AND flag",

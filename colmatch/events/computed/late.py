@@ -7,6 +7,7 @@ and by 2100 the rules of each zone repeat with it, so the table ends in 2500.
 from __future__ import annotations
 
 import datetime as dt
+from bisect import bisect_left
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -40,18 +41,13 @@ def offsets_of(name: str) -> Offsets:
         assert found is not None
         return int(found.total_seconds())
 
-    change, offset = [], [offset_at(_FROM)]
-    for begin in range(_FROM, _TO, _STEP):
-        low, high = begin, begin + _STEP
-        after = offset_at(high)
-        if after == offset[-1]:
-            continue
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (middle, high) if offset_at(middle) == offset[-1] else (low, middle)
-        change.append(high)
-        offset.append(after)
-    return Offsets(np.array(change, np.int64), np.array(offset, np.int64))
+    def changed(begin: int, after: int) -> int:
+        return bisect_left(range(begin + _STEP), True, begin, key=lambda second: offset_at(second) == after)
+
+    offset = np.array([offset_at(second) for second in range(_FROM, _TO + _STEP, _STEP)])
+    weeks = np.flatnonzero(np.diff(offset))  # in which it changes
+    change = list(map(changed, (_FROM + weeks * _STEP).tolist(), offset[weeks + 1].tolist()))
+    return Offsets(np.array(change, np.int64), offset[np.append(0, weeks + 1)])
 
 
 def shown_at(instant: NDArray[np.int64], zone: str) -> I64:
