@@ -54,8 +54,7 @@ class SingleReader:
             try:
                 form, literals = self.compiler.form(expression)
             except ExpressionError as error:
-                # without what it was found in: frames hold tokens and trees
-                errors[sub] = ExpressionError(error.message, line=error.line, column=error.column)
+                errors[sub] = _without_frames(error)
                 if stop:
                     return (), errors
                 continue
@@ -78,13 +77,20 @@ class FewReader:
         self._few = few
 
     def read(self, expressions: Sequence[Any], numbers: Sequence[int], lowering: Lowering, stop: bool) -> Unread:
-        """See ``Reader.read``. Either none is left, or all are."""
+        """See ``Reader.read``. Either none is left, or all that have no errors."""
         if lowering.rejected:
             return numbers, {}
-        try:
-            forms = [self._single.compiler.form(expressions[number]) for number in numbers]
-        except ExpressionError:  # the reader of single ones finds all errors
-            return numbers, {}
+        forms: list[tuple[Form, list[Any]]] = []
+        errors: dict[int, ExpressionError] = {}
+        for number in numbers:
+            try:
+                forms.append(self._single.compiler.form(expressions[number]))
+            except ExpressionError as error:
+                errors[number] = _without_frames(error)
+                if stop:
+                    return (), errors
+        if errors:
+            return [number for number in numbers if number not in errors], errors
         self._single.forms.update([id(form) for form, _ in forms])
         lowered = self._few.lower(forms)
         if lowered is None:
@@ -92,3 +98,8 @@ class FewReader:
         lowering.session.literal = self._few.session.literal
         lowering.take(lowered)
         return (), {}
+
+
+def _without_frames(error: ExpressionError) -> ExpressionError:
+    """Returns an error without what it was found in: frames hold tokens and trees."""
+    return ExpressionError(error.message, line=error.line, column=error.column)

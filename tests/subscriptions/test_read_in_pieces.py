@@ -30,6 +30,7 @@ def test_matches_are_the_same(texts: list[str], pieces: int, monkeypatch: pytest
     flush = Lowering.flush
     monkeypatch.setattr(Lowering, "flush", lambda self: flushed.append(1) or flush(self))
     monkeypatch.setattr(intake, "SINGLE_PIECE", pieces)
+    monkeypatch.setattr(intake, "PIECE", pieces)
     monkeypatch.setattr(intake, "FORMS_KEPT", 3)
     found = cm.Matcher.build(table, SCHEMA, "scan")
     assert found.match(EVENTS).equals(want.match(EVENTS))
@@ -40,6 +41,7 @@ def test_matches_are_the_same(texts: list[str], pieces: int, monkeypatch: pytest
 @pytest.mark.parametrize("pieces", [2, 100])
 def test_what_is_rejected_for_its_priority(pieces: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(intake, "SINGLE_PIECE", pieces)
+    monkeypatch.setattr(intake, "PIECE", pieces)
     wrong = {1, 8, 9}
     priority = [float("nan") if i in wrong else 1.0 for i in range(12)]
     table = pa.table({"id": range(12), "expression": [f"a = {i}" for i in range(12)], "priority": priority})
@@ -51,6 +53,7 @@ def test_what_is_rejected_for_its_priority(pieces: int, monkeypatch: pytest.Monk
 @pytest.mark.parametrize("order", [1, -1])
 def test_weights_of_some_pieces(order: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(intake, "SINGLE_PIECE", 3)
+    monkeypatch.setattr(intake, "PIECE", 3)
     a = cm.col("a")
     plain, weighted = {i: (a >= i) & (a < 20) for i in range(7)}, {10 + i: (a >= i).weight(2.0 + i) for i in range(7)}
     pairs = [*plain.items(), *weighted.items()][::order]
@@ -61,6 +64,7 @@ def test_weights_of_some_pieces(order: int, monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_recurring_forms_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(intake, "SINGLE_PIECE", 5)
+    monkeypatch.setattr(intake, "PIECE", 5)
     monkeypatch.setattr(intake, "FORMS_KEPT", 8)
     made, compiler = [], intake._compiler_of
     monkeypatch.setattr(intake, "_compiler_of", lambda language: made.append(1) or compiler(language))
@@ -72,6 +76,7 @@ def test_recurring_forms_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_errors_say_which(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(intake, "SINGLE_PIECE", 2)
+    monkeypatch.setattr(intake, "PIECE", 2)
     table = pa.table(
         {"id": list("abcdefg"), "expression": ["a = 1", "a = 2", "b = 1", "a = 'x'", None, "a = 3", "nope = 1"]}
     )
