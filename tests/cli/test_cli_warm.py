@@ -14,8 +14,9 @@ import pytest
 from contract import NO_JIT
 from shell import fails, invoke, run
 
+from colmatch import warming
 from colmatch.kernels import _warm
-from colmatch.show import progress, warming
+from colmatch.show import progress
 
 pytestmark = pytest.mark.skipif(NO_JIT, reason="nothing is compiled")
 

@@ -26,7 +26,7 @@ from installed import needs
 from sizes import SMALL
 
 import colmatch as cm
-from colmatch.events.single.mapping import row as event_row
+from colmatch.events.single import row as event_row
 from colmatch.matching.single import EventWorker
 
 SCHEMA = {
