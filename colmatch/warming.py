@@ -102,9 +102,12 @@ def _kinds(index: Any) -> list[IndexName]:
 
 
 def _folders_of(kind: IndexKind) -> set[str]:
-    """Returns the folders of kernels that a kind's match kernel imports from, its own included."""
+    """Returns the folders of kernels that a kind's match kernel imports from, its own included.
+
+    Names of folders within each other are joined by dots.
+    """
     module = kind.match.__module__.removeprefix(f"{_disk.PACKAGE}.")
-    return {name.partition("/")[0] for name in _closure.closure(module) if "/" in name}
+    return {name.rpartition("/")[0].replace("/", ".") for name in _closure.closure(module) if "/" in name}
 
 
 def _folders_of_others(kinds: list[IndexName]) -> list[str]:

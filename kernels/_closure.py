@@ -68,7 +68,7 @@ def _read(name: str) -> tuple[str, frozenset[str]]:
 def closure(module: str) -> frozenset[str]:
     """Returns the sources that the kernels of a module depend on, as paths within the package.
 
-    module : its dotted name within the package, such as ``trees.match``
+    module : its dotted name within the package, such as ``kinds.trees.match``
     """
     found: set[str] = set()
     todo = {f"{module.replace('.', '/')}.py", *ALWAYS}

@@ -398,9 +398,10 @@ def test_kinds(usual: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for index in (None, "auto", ["scan", "auto"], "scan", ("scan", settings, "pstbloom"), settings):
         with pytest.raises(cm.OptionError, match="NUMBA_DISABLE_JIT is set"):
             cm.warm(index)
-    every = ["bitslice", "kindex", "opindex", "pbtree", "propagation", "pstbloom", "psthash", "pstree", "trees"]
-    few = [name for name in every if name not in ("pstbloom", "pstree", "trees")]
-    assert asked == [[], [], [], every, few, [name for name in every if name != "trees"]]
+    folders = ["bitslice", "kindex", "opindex", "pbtree", "propagation", "pstbloom", "psthash", "pstree", "trees"]
+    every = [f"kinds.{folder}" for folder in folders]
+    few = [name for name in every if name not in ("kinds.pstbloom", "kinds.pstree", "kinds.trees")]
+    assert asked == [[], [], [], every, few, [name for name in every if name != "kinds.trees"]]
     for index, why in (("nope", "index='nope': the kinds are"), ([], "a kind of index is needed"), (7, "index=7")):
         with pytest.raises(cm.OptionError, match=why):
             cm.warm(index)

@@ -71,7 +71,7 @@ def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
 
 def test_the_last_line_says_how_many_kernels_are_where(tmp_path: Path, asked: list[list[str]]) -> None:
     result = run("warm", "--index", "scan", "--index", "bitslice")
-    assert result.stdout == "" and "trees" in asked[0] and "bitslice" not in asked[0]
+    assert result.stdout == "" and "kinds.trees" in asked[0] and "kinds.bitslice" not in asked[0]
     (place,) = (tmp_path / "usual").iterdir()
     assert re.fullmatch(
         rf"colmatch: 2 kernels are ready: 2 compiled into {re.escape(str(place))}, and 0 were there, in \d s\n",

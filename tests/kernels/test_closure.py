@@ -167,7 +167,7 @@ def test_a_source_that_is_exchanged_for_a_while_is_not_taken_for_what_was_import
 def test_an_edit_elsewhere_leaves_a_kernel_as_it_is(tmp_path: Path) -> None:
     copy = Copy(tmp_path)
     assert copy.run("get")["compiled"] == 2
-    for name in ("layout.py", "_compiling.py", "trees/match.py"):
+    for name in ("layout.py", "_compiling.py", "kinds/trees/match.py"):
         path = copy.sources / name
         path.write_text(path.read_text() + "# edited\n")
     said = copy.run("get")
