@@ -167,11 +167,11 @@ def test_errors(matcher: cm.Matcher, frame: Any) -> None:
 
 def test_the_module_hides_polars_from_nobody() -> None:
     """Python puts the folder of a script first: there, polars would be this module."""
-    folder = Path(cm.__file__).parent
+    folder = Path(cm.__file__).parent / "tables"
     for name in ("polars", "duckdb"):
         run = [sys.executable, "-c", f"import {name}"]
         done = subprocess.run(run, cwd=folder, capture_output=True, text=True)
-        assert done.returncode and f"this is colmatch.{name}" in done.stderr, done.stderr
+        assert done.returncode and f"this is colmatch.tables.{name}" in done.stderr, done.stderr
     run = [sys.executable, "-m", "colmatch.tables.polars"]
-    done = subprocess.run(run, cwd=folder.parent, capture_output=True, text=True)
+    done = subprocess.run(run, cwd=folder.parent.parent, capture_output=True, text=True)
     assert not done.returncode, done.stderr
