@@ -114,10 +114,8 @@ class PageFile:
         before = self.state
         for _ in range(TRIES):
             generation, update_number, pages = read_header(self.handle, self.path)
-            begun = self.log.handle >= 0 and self.log.is_begun(base_of(generation, update_number))
-            if (
-                not begun or generation_of(self.log) != generation + 1
-            ):  # the next one: the header may have been written since
+            own = generation_of(self.log) if self.log.handle >= 0 and self.log.is_begun() else -1
+            if own != generation + 1:  # the next one: the header may have been written since
                 break
         else:
             raise StoreError(
@@ -129,7 +127,7 @@ class PageFile:
             self.generation, self.update_number, self.pages, self.log_end = generation, update_number, pages, HEADER
             self.in_log = np.zeros(pages, np.int64)
             self.cache.resize(pages)
-        if begun and generation_of(self.log) == generation:
+        if own == generation:
             self._follow_log()
         return before != self.state
 
@@ -253,10 +251,8 @@ class PageFile:
         self.opened += 1
         try:
             self.refresh()
-            if generation_of(self.log) != self.generation or self.log_end == HEADER:
+            if generation_of(self.log) != self.generation:
                 self._begin_log()
-            else:
-                os.ftruncate(self.log.handle, self.log_end)
             self.is_writer = True
         except OSError as error:
             raise write_error(self.path, error) from error

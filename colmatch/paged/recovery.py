@@ -41,7 +41,7 @@ def _recovered(main: int, log: Log[Pages]) -> dict[str, Any] | None:
     known = read_header(main, log.target)
     own = base_of(known.generation, known.update_number)
     with suppress(Damage):
-        if log.is_begun(own) and log.base != own[0]:
+        if log.is_begun() and log.base != own[0]:
             # or all of it is in the file
             return _with_header(main, log) if generation_of(log) == known.generation + 1 else None
     return cut(log, own, update_number_of(os.pread(main, PAGE, FIRST_PAGE * PAGE)))

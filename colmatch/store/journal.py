@@ -19,7 +19,7 @@ from typing import Any
 from colmatch.errors import OptionError, StoreError
 from colmatch.kernels import _forks
 from colmatch.store import locks
-from colmatch.store.log import HEADER, NOTHING, PIECE, Head, Log, Payload, locked, write
+from colmatch.store.log import HEADER, PIECE, Head, Log, Payload, locked, write
 from colmatch.store.replacing import is_there, replacing, sync_folder
 from colmatch.updates.mutex import FairMutex
 
@@ -69,7 +69,7 @@ class Journal:
         self._coming: Log[bytes] | None = None
         self.path = self._file.path
         self._owner = os.getpid()
-        self._saved = NOTHING
+        self._saved = b"", 0
         _forks.renewed(self)
 
     def in_child(self) -> None:

@@ -42,7 +42,6 @@ VERSION = 1
 MAGIC = b"colmatch log".ljust(16, b"\0")
 PIECE = 2**20  # bytes that are read at once
 VECTOR_MOST = 1000  # pieces of one call of the system
-NOTHING = b"", 0  # what a log follows of which that is not known
 
 _HEADER, _HEAD, _CHECKSUM = struct.Struct("<16sI16sQ"), struct.Struct("<QQI"), struct.Struct("<I")
 HEADER, HEAD = _HEADER.size + _CHECKSUM.size, _HEAD.size + _CHECKSUM.size
@@ -106,7 +105,7 @@ class Log(Generic[T]):
     def __init__(self, payload: Payload[T], target: str, handle: int = -1) -> None:
         self.payload, self.target, self.path = payload, target, target + payload.suffix
         self.handle = handle
-        self.base, self.start = NOTHING
+        self.base, self.start = b"", 0
         self.ends: dict[int, int] = {}
 
     def close(self) -> None:
@@ -123,14 +122,11 @@ class Log(Generic[T]):
 
     # Reading
 
-    def is_begun(self, own: tuple[bytes, int] = NOTHING) -> bool:
+    def is_begun(self) -> bool:
         """Reads the header; says whether there is one: who made the log may have been killed.
-
-        own : what the log should follow, and the number of the last update in that
 
         Raises StoreError: it is damaged, or of something else.
         """
-        self.base, self.start = own
         header, size = os.pread(self.handle, HEADER, 0), self.size
         begun, known, is_whole = header.rstrip(b"\0"), header[: len(MAGIC)], _is_whole(header, HEADER)
         if known == MAGIC and is_whole:
@@ -143,10 +139,8 @@ class Log(Generic[T]):
             return True
         if len(begun) < HEADER and MAGIC.startswith(begun[: len(MAGIC)]) and self._is_zero(len(begun), size):
             return False
-        if self.payload.hole and not begun:  # it was to come with the first record
-            with suppress(Damage):
-                if self.record(HEADER, self.start, size) is None:
-                    return False
+        if not begun and self._only_end(HEADER, size):  # it was to come with the first record
+            return False
         was_log = known == MAGIC or not any(known) or self._head(HEADER) or self._head(size - HEAD)
         if was_log and not is_whole:
             raise Damage(
@@ -185,9 +179,8 @@ class Log(Generic[T]):
             begun = os.pread(self.handle, HEAD, at).rstrip(b"\0")
             if len(begun) < HEAD and self._is_zero(at + len(begun), size):
                 return None
-            last = self._head(size - HEAD)
-            is_last = last is not None and (last.number, last.length) == (number + 1, size - at - 2 * HEAD)
-            if is_last and not begun and self.payload.hole:
+            last = self._only_end(at, size)
+            if last is not None and last.number == number + 1:
                 return None
             raise damage("the head")
         if head.number != number + 1:
@@ -207,6 +200,15 @@ class Log(Generic[T]):
         """Returns the head at a place, None if none is whole there."""
         data = os.pread(self.handle, HEAD, max(at, 0))
         return Head(*_HEAD.unpack_from(data)) if _is_whole(data, HEAD) else None
+
+    def _only_end(self, at: int, size: int) -> Head | None:
+        """Returns the head behind the record at a place, if the one before it is zero alone.
+
+        That is so where the log ends with the record, and the record may have holes.
+        """
+        head = self._head(size - HEAD)
+        is_own = head is not None and head.length == size - at - 2 * HEAD
+        return head if is_own and self.payload.hole and self._is_zero(at, at + HEAD) else None
 
     def _is_zero(self, at: int, end: int) -> bool:
         """Says whether all is zero from one place to another.

@@ -13,7 +13,7 @@ from typing import Any
 from colmatch.errors import StoreError
 from colmatch.store.beside import keep_like, open_beside
 from colmatch.store.journal import JOURNAL
-from colmatch.store.log import HEADER, NOTHING, PIECE, Damage, Log, locked, write
+from colmatch.store.log import HEADER, PIECE, Damage, Log, locked, write
 from colmatch.store.replacing import sync_folder
 
 
@@ -32,7 +32,7 @@ def recover_journal(path: str) -> dict[str, Any] | None:
         return cut(log)
 
 
-def cut(log: Log[Any], own: tuple[bytes, int] = NOTHING, newest: int = 0) -> dict[str, Any] | None:
+def cut(log: Log[Any], own: tuple[bytes, int] | None = None, newest: int = 0) -> dict[str, Any] | None:
     """Cuts a log at its first damage, and keeps a copy. None where nothing is damaged.
 
     own : what the log should follow, where that is known without its header
@@ -44,12 +44,13 @@ def cut(log: Log[Any], own: tuple[bytes, int] = NOTHING, newest: int = 0) -> dic
     """
     kept, end, size, error = 0, HEADER, log.size, ""
     try:
-        if not log.is_begun(own):
+        if not log.is_begun():
             return None
     except Damage as damage:
         end, error = 0, damage.what
+        log.base, log.start = own or (b"", 0)
     try:
-        for record in log.records() if end or own != NOTHING else ():
+        for record in log.records() if end or own else ():
             kept, end = kept + 1, record.end
     except Damage as damage:
         error = error or damage.what

@@ -139,6 +139,17 @@ def test_a_flipped_bit_of_the_last_update_is_damage(tmp_path: Path) -> None:
             cm.Matcher.open(path)
 
 
+def test_the_end_of_another_update_tells_nothing_of_one_without_a_head(tmp_path: Path) -> None:
+    """As where an update is missing, or where there is more in front of the end."""
+    path = tmp_path / "pages"
+    ends, data = logged(path)
+    for begin, more in ((ends[3], b""), (ends[4], garbage(100))):
+        damaged = data[:begin] + bytes(HEAD) + data[ends[4] + HEAD : -HEAD] + more + data[-HEAD:]
+        Path(f"{path}.log").write_bytes(damaged)
+        with pytest.raises(cm.StoreError, match=f"the head of record ., at byte {begin} of"):
+            cm.Matcher.open(path)
+
+
 def test_an_update_that_says_another_length(tmp_path: Path) -> None:
     """It is damage if it ends before the log does; else it is not all there."""
     path = tmp_path / "pages"
@@ -293,16 +304,15 @@ def test_a_log_is_not_read_again_for_each_update_that_it_seems_to_have(tmp_path:
     assert len(data) < sum(read) < 4 * len(data)
 
 
-@pytest.mark.parametrize("is_ended", [False, True])
-@pytest.mark.parametrize("many", [1 << 22, (1 << 32) - 1])
+@pytest.mark.parametrize(("many", "is_ended"), [(0, False), (1 << 22, False), (1 << 22, True), ((1 << 32) - 1, False)])
 def test_a_log_that_seems_larger_than_any_disk(tmp_path: Path, read: list[int], many: int, is_ended: bool) -> None:
     """Nothing is made as large as it says, and what the system has not stored is not read."""
     path = tmp_path / "pages"
     ends, data = logged(path)
-    head = head_of(8 + (4 + PAGE) * many, first_of(data) + UPDATES)
+    head = head_of(8 + (4 + PAGE) * many, first_of(data) + UPDATES) if many else b""
     Path(f"{path}.log").write_bytes(data + head)
     try:
-        os.truncate(f"{path}.log", min(ends[5] + 2 * HEAD + 8 + (PAGE + 4) * many, 1 << 35))
+        os.truncate(f"{path}.log", min(ends[5] + 2 * HEAD + 8 + (PAGE + 4) * (many or 1 << 24), 1 << 35))
         if is_ended:
             with open(f"{path}.log", "r+b") as file:
                 file.seek(-HEAD, os.SEEK_END)
@@ -380,6 +390,9 @@ def test_a_log_of_another_file_is_not_recovered(tmp_path: Path) -> None:
     as_said(cm.Matcher.open(path), state(0))
     assert "nothing is damaged" in run("recover", path).stderr
     assert Path(f"{path}.log").read_bytes() == data
+    Path(f"{path}.log").write_bytes(struck(data, (0, HEADER)))  # the numbers of its updates would do
+    assert f"bytes lost                 {len(data):,}\n" in run("recover", path).stdout
+    as_said(cm.Matcher.open(path), state(0))
 
 
 def test_zeros_are_found_between_two_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -119,7 +119,8 @@ def test_another_version_and_what_is_no_journal(path: Path, monkeypatch: pytest.
         opened(path).close()
     with pytest.raises(cm.StoreError, match="has format version 9, this colmatch reads version 1"):
         opened(path)
-    older = logs._sealed(logs._HEADER.pack(b"colmatch journal", 2, bytes(16), 0))  # of a format before
+    older = logs._sealed(logs._HEADER.pack(b"colmatch journal", 2, bytes(16), 0))  # of a format before, with
+    older += logs._sealed(logs._HEAD.pack(0, 1, 0)) * 2  # an update
     for other in (b"something else", b"as long as some records, and finished, " * 9, older):
         log_of(path).write_bytes(other)
         for call in (
@@ -233,6 +234,13 @@ def test_what_is_not_on_the_disk_is_not_done(path: Path, monkeypatch: pytest.Mon
     monkeypatch.undo()
     matcher.close()
     assert closed_state(path)[1] == [1, 2, 3, 10]
+
+
+def test_more_pieces_than_one_call_takes(tmp_path: Path) -> None:
+    parts = [b"%d " % i for i in range(2 * logs.VECTOR_MOST + 7)]
+    with open(tmp_path / "file", "w+b") as written:
+        end = logs.write(written.fileno(), parts, 5)
+        assert (end, written.read()) == (5 + len(b"".join(parts)), bytes(5) + b"".join(parts))
 
 
 def test_without_fsync_nothing_waits_for_the_disk(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

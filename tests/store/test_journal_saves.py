@@ -10,6 +10,8 @@ import pickle
 import subprocess
 import sys
 import textwrap
+import zlib
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -119,14 +121,15 @@ def test_a_power_cut_takes_records_that_are_saved(path: Path, monkeypatch: pytes
     monkeypatch.undo()
     wanted = state(matcher)
     matcher.close()
+    whole = log_of(path).read_bytes()
     for size in (first, first - 1, 5):
-        with open(log_of(path), "r+b") as log:
-            log.truncate(size)
+        log_of(path).write_bytes(whole[:size])
         assert closed_state(path) == wanted
-    with opened(path) as matcher:
-        matcher.insert({1: "a = 30"})
-        after = state(matcher)
-    assert closed_state(path) == after
+        log_of(path).write_bytes(whole[:size])
+        with opened(path) as matcher:
+            matcher.insert({1: "a = 30"})
+            after = state(matcher)
+        assert closed_state(path) == after
 
 
 def test_updates_during_a_save_are_in_the_next_journal(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -204,6 +207,17 @@ def test_a_journal_of_another_save(path: Path) -> None:
         matcher.insert({10: "a = 9"})
     path.write_bytes(older)
     with pytest.raises(cm.StoreError, match="belongs to another save than .*, and has updates: put the file back"):
+        opened(path)
+
+
+def test_a_journal_that_says_another_number_of_updates(path: Path) -> None:
+    with opened(path) as matcher:
+        matcher.insert({9: "a = 9"})
+    with closing(logs.locked(journal.JOURNAL, str(path))) as log:
+        assert log.is_begun()
+        log.start += 1
+        log.append(logs.HEADER, 2, [b"odd"], zlib.crc32(b"odd"))
+    with pytest.raises(cm.StoreError, match="belongs to another save than"):
         opened(path)
 
 

@@ -85,20 +85,35 @@ def test_a_hole_costs_what_comes_behind_it(tmp_path: Path, form: str, number: in
 
 
 @FORMS
+@pytest.mark.parametrize("cut", [0, 9])
 @pytest.mark.parametrize(("begin", "end"), [(0, 8), (0, 16), (16, 40), (0, HEADER), (0, HEADER + 16), (0, 4096)])
-def test_a_hole_at_the_beginning(tmp_path: Path, form: str, begin: int, end: int) -> None:
+def test_a_hole_at_the_beginning(tmp_path: Path, form: str, begin: int, end: int, cut: int) -> None:
     """Zeros in place of the header are no empty log. Pages know what their log follows."""
     made = logged(tmp_path, form, 40)
-    damaged = hole(made.log.read_bytes(), begin, end)
+    data = made.log.read_bytes()
+    damaged = hole(data[: len(data) - cut], begin, end)
     made.log.write_bytes(damaged)
     with pytest.raises(cm.StoreError, match=f"is damaged in its first 48 bytes.*`colmatch recover {made.path}`"):
         made.opened()
-    kept = 40 if form == "log" and end <= HEADER else 0
+    kept = 40 - bool(cut) if form == "log" and end <= HEADER else 0
     said = run("recover", made.path).stdout
     assert f"updates before the damage  {kept}\n" in said
-    assert f"bytes lost                 {0 if kept else len(damaged):,}\n" in said
+    assert f"bytes lost                 {len(damaged) - (made.ends[kept] if kept else 0):,}\n" in said
     assert made.ids() == made.states[kept]
     assert Path(f"{made.log}.damaged-1").read_bytes() == damaged
+
+
+@FORMS
+def test_a_last_record_without_its_head(tmp_path: Path, form: str) -> None:
+    """Of pages, a block may be zero where a power cut came; a journal must be zero to the end."""
+    made = logged(tmp_path, form, 2)
+    data = made.log.read_bytes()
+    made.log.write_bytes(hole(data, made.ends[1], made.ends[1] + HEAD))
+    if form == "log":
+        assert made.ids() == made.states[1]
+        return
+    with pytest.raises(cm.StoreError, match=f"the head of record 2, at byte {made.ends[1]} of {len(data)}"):
+        made.opened()
 
 
 @FORMS
