@@ -59,9 +59,9 @@ def pack(form: Form, literals: list[Any]) -> None:
 
 def with_packings(form: Form) -> Form:
     """Returns a form that says which of its slots are to be packed."""
-    operands = {operand for leaf in form.leaves for test in leaf.tests for operand in test.operands}
-    found = sorted((o.slot, o.value) for o in operands if o.slot >= 0 and o.value is not None)
-    return replace(form, packings=tuple(found)) if found else form
+    operands = [operand for leaf in form.leaves for test in leaf.tests for operand in test.operands]
+    packings = {(o.slot, o.value) for o in operands if o.slot >= 0 and o.value is not None}
+    return replace(form, packings=tuple(sorted(packings))) if packings else form
 
 
 def _column(name: str, node: Any, place: int, reading: Reading) -> Computed:

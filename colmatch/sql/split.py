@@ -133,26 +133,11 @@ def dropped_escape(text: str, at: int) -> tuple[str, str] | None:
     return None
 
 
-_escaped: dict[str, str] = {}
-
-
-def _unquote(raw: str) -> str:
-    text = raw[1:-1]
-    if "\\" not in text and raw[0] not in text:
-        return text
-    known = _escaped.get(raw)
-    if known is None:
-        if len(_escaped) > 100_000:
-            _escaped.clear()
-        known = _escaped[raw] = unescape(raw)
-    return known
-
-
 def members(raw: str) -> tuple[str, list[str]]:
     """Marks and members of a list, given with its parentheses."""
     if "'" in raw:
         if "\\" in raw or "''" in raw:
-            return "\x01S", [_unquote(item) for item in _STRINGS.findall(raw)]
+            return "\x01S", [unescape(item) for item in _STRINGS.findall(raw)]
         return "\x01S", raw.split("'")[1::2]
     return "\x01D" if "." in raw else "\x01I", [item.strip() for item in raw[1:-1].split(",")]
 
@@ -174,7 +159,7 @@ def split(text: str) -> tuple[str, list[Any]]:
             if "\\" in value or "'" in value:
                 if raw is pieces[-2] and not _closed(raw):
                     raise ValueError(_NOT_CLOSED)
-                value = _unquote(raw)
+                value = unescape(raw)
             elif raw[-1] != "'" or len(raw) == 1:
                 raise ValueError(_NOT_CLOSED)
             marks.append("\x01s")
