@@ -80,7 +80,7 @@ def meeting(number: float, scale: int) -> tuple[int, int]:
     Both are unscaled, with ``scale`` digits behind the point.
     """
     value, power = Fraction(number), 10**scale
-    below, above = (Fraction(end) if math.isfinite(end) else value for end in _neighbours(number))
+    below, above = _neighbours(number)
     ends = (value + below) / 2 * power, (value + above) / 2 * power
     least, most = math.ceil(ends[0]), math.floor(ends[1])
     if number != 0 and math.frexp(number)[0] * 2**53 % 2:  # what is half way goes to a double with an even mantissa
@@ -88,8 +88,12 @@ def meeting(number: float, scale: int) -> tuple[int, int]:
     return least, most
 
 
-def _neighbours(number: float) -> tuple[float, float]:
-    return math.nextafter(number, -math.inf), math.nextafter(number, math.inf)
+def _neighbours(number: float) -> tuple[Fraction, Fraction]:
+    """Returns the doubles below and above; the largest double mirrors the one below it."""
+    beyond = 2 * Fraction(number) - Fraction(math.nextafter(number, 0.0))
+    ends = math.nextafter(number, -math.inf), math.nextafter(number, math.inf)
+    below, above = (Fraction(end) if math.isfinite(end) else beyond for end in ends)
+    return below, above
 
 
 class LiteralErrors(ValueError):

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import datetime as dt
 import math
+import sys
 from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import colmatch as cm
@@ -129,11 +130,16 @@ doubles = st.one_of(
 
 
 @given(doubles, st.integers(0, 6))
+@example(sys.float_info.max, 0)
+@example(-sys.float_info.max, 2)
 def test_numbers_that_meet_a_double_are_those_that_python_rounds_to_it(double: float, scale: int) -> None:
     least, most = meeting(double, scale)
 
     def cast(unscaled: int) -> float:
-        return float(Fraction(unscaled, 10**scale))
+        try:
+            return float(Fraction(unscaled, 10**scale))
+        except OverflowError:  # Fraction raises where IEEE 754 rounds to infinity
+            return math.inf if unscaled > 0 else -math.inf
 
     assert all(cast(number) == double for number in (least, most) if least <= most)
     assert cast(least - 1) < double < cast(most + 1) and cast(most) <= double <= cast(least)
