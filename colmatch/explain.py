@@ -24,7 +24,7 @@ from colmatch.events.single.mapping import as_mapping, is_object, renamed
 from colmatch.events.single.row import RowMaker
 from colmatch.events.special.clock import Clock
 from colmatch.given.schema import Attribute, Attributes, Role
-from colmatch.given.special import CAP, UNKNOWN, Call
+from colmatch.given.special import SPECIAL, UNKNOWN, Call
 from colmatch.kernels import layout
 from colmatch.lowering.written import LiteralTexts, asks_presence, key_runs, predicate_text
 from colmatch.show.notebook import cell, folded
@@ -296,8 +296,8 @@ def _leaf(told: _Told, p: int) -> _Leaf:
     if attribute.role is Role.CALL:
         asks_unknown = any(texts[key] == UNKNOWN for key, _ in texts.dense(runs))
         is_unknown = any(part is None or part != part for part in value.values())
-        if Call.of(str(attribute.key)).function == CAP and [] in value.values():
-            is_unknown = False  # where no cap is given, the time does not matter
+        if SPECIAL[Call.of(str(attribute.key)).function].marks_false and [] in value.values():
+            is_unknown = False  # no struct can make the function false, whatever the time is
         return _Leaf(_called(told, text, asks_unknown, is_unknown, value, found, none))
     subject = attribute.path, attribute.key if attribute.role is Role.ENTRY else None
     lacks = not found and _lacks(attribute, value)

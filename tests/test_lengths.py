@@ -1,10 +1,11 @@
 """Rules of the house about functions: they can be read at one go, and say what they take."""
 
 import ast
+from functools import cache
 
-from test_house import modules
+from test_house import ROOT, modules
 
-MOST_LINES = 80
+MOST_LINES = 77  # of code: a comment a step does not count, so nobody leaves it out
 
 # Functions that take any named argument, and whose fields these are.
 OPEN = {
@@ -23,10 +24,22 @@ def functions(*folders):
                     yield f"{module.path.as_posix()}:{node.name}", node
 
 
+@cache
+def comments(path):
+    """Returns the numbers of the lines that are comments alone."""
+    return {number for number, line in enumerate((ROOT / path).read_text().splitlines(), 1) if line.lstrip()[:1] == "#"}
+
+
+def code_lines(function, path):
+    """Counts the lines of a function without its arguments, docstring and comments."""
+    has_docstring = ast.get_docstring(function) is not None
+    begin = function.body[0].end_lineno + 1 if has_docstring else function.body[0].lineno
+    return sum(line not in comments(path) for line in range(begin, function.end_lineno + 1))
+
+
 def test_functions_are_short():
-    """They have at most 80 lines, docstring included and arguments left out."""
     found = [
-        (name, node.end_lineno - node.body[0].lineno + 1)
+        (name, code_lines(node, name.partition(":")[0]))
         for name, node in functions("colmatch", "kernels", "asv_benchmarks")
     ]
     assert len(found) > 3000

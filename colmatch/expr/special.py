@@ -16,7 +16,6 @@ from colmatch.expr.tree import Modes
 from colmatch.given.incoming import is_list
 from colmatch.given.schema import Attribute, Family, Role, Schema, Type
 from colmatch.given.special import (
-    CAP,
     CLOCK,
     NUMBER,
     PLACE,
@@ -156,7 +155,7 @@ def _is_list_of(type: pa.DataType, fields: dict[str, pa.DataType]) -> bool:
 def call_modes(attr: int, p: Predicate) -> Modes:
     """Returns the modes of a call: Unknown where something that it reads is not known.
 
-    A cap has an entry where it is reached, all others where they are true.
+    Rows have entries where the function is true, or false: ``Function.marks_false`` says it.
     """
     assert p.subject.computed is not None
     (operand,) = p.operands
@@ -164,4 +163,5 @@ def call_modes(attr: int, p: Predicate) -> Modes:
     entry, either = (Test(Op.EQ, (operand,)),), (Test(Op.IN, (operand, Operand(Kind.BINARY, value=UNKNOWN))),)
     some, none = Leaf(attr, entry), Leaf(attr, entry, True)
     maybe, other = Leaf(attr, either), Leaf(attr, either, True)
-    return (other, some, maybe, none) if p.subject.computed.function == CAP else (some, other, none, maybe)
+    marks_false = SPECIAL[p.subject.computed.function].marks_false
+    return (other, some, maybe, none) if marks_false else (some, other, none, maybe)

@@ -31,6 +31,7 @@ class Function(NamedTuple):
     example: str
     named: tuple[str, str]  # the columns that it reads in be-tree's language
     betree: str  # an example in that language
+    marks_false: bool = False  # rows have entries for arguments that make it false, and none without structs
 
     @property
     def numbers(self) -> list[int]:
@@ -64,6 +65,7 @@ SPECIAL = {
         "a number of times and seconds",
         named=("frequency_caps", "now"),
         betree='within_frequency_cap("flight", "namespace", 5, 3600)',
+        marks_false=True,
     ),
 }
 # The numbers of a literal, as ``struct`` has them; strings come behind them, with a zero between.

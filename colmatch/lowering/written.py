@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from colmatch.given.schema import UNITS, Attribute, Family, Role, Type, time_type
-from colmatch.given.special import CAP, PLACE, UNKNOWN, Call
+from colmatch.given.special import PLACE, SPECIAL, UNKNOWN, Call
 from colmatch.kernels import layout
 from colmatch.kernels.layout import KEY_MAX, KEY_MIN
 from colmatch.lowering.forms import arguments_text, quoted
@@ -131,7 +131,7 @@ def _call_text(attribute: Attribute, literals: list[bytes], none: bool) -> str:
             parts.append(f"{attribute.name} IS {'NOT ' if none else ''}NULL")
             continue
         text = attribute.name[: -len(PLACE) - 1] + arguments_text(call.function, literal) + ")"
-        parts.append(f"NOT {text}" if none is not (call.function == CAP) else text)
+        parts.append(f"NOT {text}" if none is not SPECIAL[call.function].marks_false else text)
     return (" AND " if none else " OR ").join(parts)
 
 

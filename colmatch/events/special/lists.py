@@ -35,7 +35,7 @@ from colmatch.events.special.pairs import found_pairs
 from colmatch.events.vocabulary import Vocabulary, WordList
 from colmatch.given.incoming import doubles_of, plain, refusing
 from colmatch.given.schema import Attributes, Role
-from colmatch.given.special import BEFORE, CAP, CAP_FIELDS, CIRCLE, FORMS, SEGMENT_FIELDS, WITHIN, Call
+from colmatch.given.special import BEFORE, CAP, CAP_FIELDS, CIRCLE, FORMS, SEGMENT_FIELDS, SPECIAL, WITHIN, Call
 from colmatch.kernels.layout import F64, I64, Literals
 from colmatch.kernels.special import BEFORE as IS_BEFORE
 from colmatch.kernels.special import REACHED, Circles, Held, Wanted, find_held
@@ -149,7 +149,7 @@ def _read_asked(literals: Literals, id: int, function: str) -> _Asked:
     length, size = np.diff(offset), FORMS[function].size
     unknown = begin if end > begin and not length[0] else -1
     # an id that has been another attribute's may have literals of other lengths
-    fits = np.flatnonzero(length > size if function == CAP else length == size)
+    fits = np.flatnonzero(length > size if SPECIAL[function].texts else length == size)
     packed = literals.data[offset[fits][:, None] + np.arange(size)]
     if function == CIRCLE:
         circle = packed.view("<f8").astype(np.float64)
@@ -159,7 +159,7 @@ def _read_asked(literals: Literals, id: int, function: str) -> _Asked:
     numbers = packed.view("<i8").astype(np.int64)
     key, most, seconds = numbers[:, 0], numbers[:, 1] & HALF, numbers[:, -1].astype(np.float64)
     types, spaces = _NO_TEXTS, _NO_TEXTS
-    if function == CAP:
+    if SPECIAL[function].texts:
         tail = ranges_of(length[fits] - size)
         place = members(offset[fits] + size, tail)
         tails = _strings(literals._replace(offset=tail, data=literals.data[place])).dictionary_encode()
