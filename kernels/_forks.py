@@ -35,6 +35,7 @@ handler takes its lock, is imported here first: a thread that compiles writes to
 """
 
 import importlib
+import logging  # noqa: F401 - so that its handler of forks runs after the one below
 import os
 import sys
 import threading

@@ -79,7 +79,7 @@ class PagedWorkers(Workers):
     def hits(self, events: Any, request: MatchRequest) -> pa.Table:
         if request.ranges:
             return self._whole.hits(events, request)
-        type = self._paged.id_type
+        type = self._paged.reading(lambda: self._paged.id_type)
         empty = pa.RecordBatch.from_arrays([pa.array([], type), pa.array([], pa.int64())], ["values", "counts"])
         task = MatchTask(self, request, PAIRS, lambda piece: pc.value_counts(piece.ids(type)))
         counts = pa.Table.from_batches([empty, *map(pa.RecordBatch.from_struct_array, self.run(events, task))])

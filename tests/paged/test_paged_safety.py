@@ -11,7 +11,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+import traceback
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from random import Random
@@ -26,12 +27,43 @@ from some_pages import EVENTS, SCHEMA, as_said, built, reopened
 from writer import changes, text
 
 import colmatch as cm
+from colmatch.kernels import _forks
 from colmatch.paged import file as paged_file
 from colmatch.paged.check import check
 from colmatch.paged.workers import PagedWorkers
 
 KILLS = int(os.environ.get("COLMATCH_KILLS", "2" if SMALL else "6"))
 WRITER = Path(__file__).with_name("writer.py")
+
+
+def test_pages_are_read_under_the_lock(tmp_path: Path) -> None:
+    """Another thread, or process, may change them otherwise between two pages."""
+    matcher = built(tmp_path / "pages")
+    lock, file = inside.live(matcher).lock, inside.page_file(matcher)
+    read, unlocked = file.read, []
+
+    def looking(page: int) -> Any:
+        if not _forks.is_held(lock):
+            unlocked.append("".join(traceback.format_stack(limit=4)))
+        return read(page)
+
+    with patch.object(file, "read", looking):
+        matcher.insert({100: "a = 1", 101: "b < 7"}, tags={100: ["x"]})
+        matcher.delete([101])
+        calls: list[Callable[[], object]] = [
+            lambda: matcher.match(EVENTS, ids=[1, 100]),
+            lambda: matcher.match_lists(EVENTS, tags=["x"]),
+            lambda: matcher.match_one({"a": 1}),
+            lambda: matcher.match_topk(EVENTS, 2),
+            lambda: matcher.hits(EVENTS),
+            lambda: matcher.reasons(EVENTS),
+            lambda: matcher.explain({"a": 1}, 100),
+            lambda: (matcher.ids, len(matcher), matcher.stats(), matcher.schema, matcher.version),
+            lambda: matcher.save(tmp_path / "copy"),
+        ]
+        for call in calls:
+            call()
+    assert not unlocked, unlocked[0]
 
 
 def test_a_killed_process_loses_no_finished_update(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import os
 import re
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -46,6 +47,12 @@ def matcher(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[cm.Match
 def found(matcher: cm.Matcher) -> str:
     """Returns what a child finds."""
     return in_child(lambda: pairs(matcher.match(EVENTS)))
+
+
+def test_the_lock_of_logging_is_taken_last() -> None:
+    """Else a fork holds it, and waits for a thread that compiles and wants to log."""
+    code = "import sys; import colmatch.kernels._forks; print('logging' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "True\n"
 
 
 def test_a_child_updates_whoever_had_the_turn() -> None:
