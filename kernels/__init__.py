@@ -1,9 +1,9 @@
-"""Compiled kernels: numpy and numba in, arrays out; nothing here knows Arrow, SQL or the index
+"""Compiled kernels over numpy arrays. No module here imports pyarrow, sqlglot or the index
 registry.
 
-Installed as ``colmatch.kernels``. The folder stands at the top level of the repository so that it
-can be read, tested and compiled by itself; importing it under the bare name would make a second
-copy of every module, with caches of its own.
+This package is installed as ``colmatch.kernels``. The folder is at the top level of the repository,
+so it can be read, tested and compiled separately. Importing it under the bare name would make a
+second copy of every module, with separate caches.
 """
 
 if __name__ != "colmatch.kernels":

@@ -1,14 +1,14 @@
-"""Another process that compiles kernels, while this one interprets them: how this one asks.
+"""Another process that compiles kernels while this one interprets them, and requests to it.
 
-It is a process and not a thread, since half of compiling holds the interpreter's lock. It begins
-when this process has interpreted for ``BEFORE`` seconds, so that a short script starts none. It
-ends with this process, and when it has had nothing to do for a while.
+It is a process and not a thread, since half of compiling holds the interpreter's lock. It starts
+when this process has interpreted for ``BEFORE`` seconds, so a short script starts none. It ends
+with this process, or after ``IDLE`` seconds without a request.
 
-Many processes may begin at once, as the workers of Spark do. Locks of files in the folder of
-compiled kernels see to it that nothing is compiled twice. Each kernel has one, which is held while
-any process compiles the kernel. ``BACKGROUND`` is held by the process that compiles for others, as
-long as it lives. Another one waits for it before it imports anything, and then compiles what is
-missing. The system frees the locks of a process that ends in any way.
+Many processes may start at once, as Spark's workers do. Lock files in the folder of compiled
+kernels make sure that nothing is compiled twice. Each kernel has a lock, held by any process that
+compiles the kernel. The process that compiles for others holds ``BACKGROUND`` as long as it lives.
+A second one waits for this lock before it imports anything, and then compiles the missing kernels.
+The system frees the locks of a process, however it ends.
 """
 
 import atexit
@@ -40,12 +40,12 @@ _requests.compile_all(held)
 
 
 def can_start() -> bool:
-    """Says whether another process can be started: not from a program that has Python inside."""
+    """Returns whether another process can be started: not from a program that embeds Python."""
     return os.path.basename(sys.executable or "").startswith("python")
 
 
 class Compiler:
-    """This process's end: what it has asked for."""
+    """The connection to the process that compiles, and the requests sent so far."""
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
@@ -56,10 +56,10 @@ class Compiler:
         _forks.renewed(self)
 
     def ask(self, request: bytes, folder: Path) -> bool:
-        """Asks for a kernel, once. Says whether another process compiles it or will.
+        """Requests a kernel, once. Returns whether another process compiles it or will.
 
         request : the pickled arguments of ``_jit.keep``
-        folder : of compiled kernels, in which it locks a file
+        folder : the folder of compiled kernels, which holds the lock file
         """
         with self._lock:
             if not self._is_possible:
@@ -81,6 +81,7 @@ class Compiler:
             return False  # no such pipes
         if self._process is not None and self._process.stdin is not None:
             self._process.stdin.close()  # it had nothing to do for a while, and ended
+        # Start the process
         try:
             path = [place or os.getcwd() for place in sys.path if isinstance(place, str)]
             command = _START.format(path=path, lock=str(folder / BACKGROUND))
@@ -90,7 +91,7 @@ class Compiler:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
-                start_new_session=True,  # Ctrl-C is not for it
+                start_new_session=True,  # so that Ctrl-C does not end it
             )
         except OSError as error:
             _log.info("no other process compiles kernels: %s", error)
@@ -101,7 +102,7 @@ class Compiler:
         return True
 
     def _send(self) -> None:
-        """Writes as much as the other process has room for."""
+        """Writes as many bytes of the requests as the pipe has room for."""
         assert self._process is not None and self._process.stdin is not None
         try:
             while self._unsent:
@@ -110,7 +111,7 @@ class Compiler:
             pass
 
     def end(self) -> None:
-        """Ends the other process. Files appear whole, so nothing is half done."""
+        """Kills the other process. Files appear whole, so no kernel is left half written."""
         with self._lock:
             process, self._process = self._process, None
         if process is not None:
@@ -130,14 +131,14 @@ atexit.register(compiler.end)
 
 
 def begin(lock: str) -> Any:
-    """Waits in the other process until it may compile. Returns what holds the lock."""
+    """Waits, in the other process, until it may compile. Returns the open file with the lock."""
     end_with_parent()
     os.nice(5)
     return locked(Path(lock))
 
 
 def end_with_parent() -> None:
-    """Ends this process, from now on, as soon as the one that started it has ended."""
+    """Makes this process end as soon as the process that started it has ended."""
     parent = os.getppid()
 
     def look() -> None:
@@ -149,11 +150,12 @@ def end_with_parent() -> None:
 
 
 def locked(path: Path, waits: bool = True) -> Any:
-    """Takes the lock of a file, and returns the open file, which holds it until it is closed.
+    """Takes the lock of a file, and returns the open file, which holds the lock until it is closed.
 
-    Where files have no locks, as on Windows, several processes may compile the same.
+    Without file locks, as on Windows, several processes may compile the same kernel.
 
-    waits : for another process that holds the lock; else the result is then None
+    waits : whether to wait for another process that holds the lock; otherwise the result is then
+        None
     """
     file = open(path, "ab")
     try:

@@ -1,15 +1,16 @@
 """Machine code of kernels that a wheel carries, so that no user waits for a compiler.
 
-A *bundle* is one file beside the sources of the kernels. It has what the folder of compiled kernels
-has, for each kernel and each signature, compiled for a *level*: a name for the features that a
-processor must have. ``.ci/wheel`` makes it.
+A *bundle* is one file next to the sources of the kernels. Like the folder of compiled kernels, it
+has the machine code of each signature of each kernel. All of it is compiled for one *level*: a name
+for the features that a processor must have. ``.ci/wheel`` makes the bundle.
 
-The first line is a digest of the second. That is JSON: ``key`` has the versions and settings that
-the code depends on, and ``entries`` says where the file of each signature begins and how long it
-is. The name of a file depends on its sources. A file has a digest of its own.
+The first line has a digest of the second line, which is JSON. ``key`` lists the versions and
+settings that the code depends on. ``entries`` gives the place and size of each signature's file.
+The name of a file depends on its sources, and each file also has a digest.
 
-Objects call Python by exported names alone, and numba's structures are those of its version. So one
-bundle serves all minor versions of Python: the tests of the contract run with 3.11, 3.12 and 3.13.
+Objects call Python by exported names only, and numba's structures depend on its version only. So
+one bundle serves all minor versions of Python: the tests of the contract run with 3.11, 3.12 and
+3.13.
 """
 
 import hashlib
@@ -28,13 +29,13 @@ _log = logging.getLogger("colmatch")
 
 
 class Level(NamedTuple):
-    """What code is compiled for.
+    """A target of compilation.
 
     Attributes
     ----------
     machine : as ``platform.machine()`` of Linux names it
     cpu : LLVM's name
-    features : that a processor must have, by LLVM's names
+    features : LLVM's names of the features that a processor must have
     """
 
     machine: str
@@ -61,7 +62,7 @@ class Bundle:
         return len(self._entries)
 
     def read(self, name: str) -> bytes | None:
-        """Returns the entry of that name, None where there is none."""
+        """Returns the entry of a name, None where there is none."""
         place = self._entries.get(name)
         if place is None or self._path is None:
             return None
@@ -81,25 +82,27 @@ def level_here() -> str | None:
 
 
 def is_usual_python() -> bool:
-    """Says whether objects of Python have the form that compiled wrappers expect."""
+    """Returns whether Python's objects have the layout that compiled wrappers expect."""
     return platform.python_implementation() == "CPython" and not sysconfig.get_config_var("Py_GIL_DISABLED")
 
 
 def path_of(level: str) -> Path:
-    """Returns where the bundle of a level stands."""
     return _ROOT / f"{level}.bundle"
 
 
 def opened(key: dict[str, Any], features: Mapping[str, bool]) -> Bundle:
-    """Returns the bundle for this process: empty where none can be used, and a warning says why.
+    """Returns the bundle for this process, which is empty where none can be used.
 
-    key : everything that code depends on here, beside the processor
+    A warning gives the reason if the bundle is damaged, or if its versions or processor do not fit.
+
+    key : the versions and settings that the code depends on here
     features : of this processor, by LLVM's names
     """
     level = level_here()
     if level is None or not is_usual_python():
         return Bundle()
     path = path_of(level)
+    # Read the header
     try:
         with open(path, "rb") as file:
             first, second = file.readline(), file.readline()
@@ -107,14 +110,15 @@ def opened(key: dict[str, Any], features: Mapping[str, bool]) -> Bundle:
             size = os.fstat(file.fileno()).st_size
     except OSError:
         return Bundle()
-    found = _header(first, second, size - start)
-    if found is not None and found["key"]["settings"] != key["settings"]:
-        return Bundle()  # bounds are to be checked, say
-    why = "it is damaged" if found is None else _difference(found["key"], key) or _lack(level, features)
-    if found is None or why is not None:
+    # Check that the code fits this process
+    header = _header(first, second, size - start)
+    if header is not None and header["key"]["settings"] != key["settings"]:
+        return Bundle()  # for example, bounds are to be checked
+    why = "it is damaged" if header is None else _difference(header["key"], key) or _lack(level, features)
+    if header is None or why is not None:
         _log.warning("the compiled kernels that came with colmatch (%s) are not used: %s", path, why)
         return Bundle()
-    return Bundle(path, start, found["entries"])
+    return Bundle(path, start, header["entries"])
 
 
 def _header(first: bytes, second: bytes, size: int) -> dict[str, Any] | None:
@@ -125,7 +129,7 @@ def _header(first: bytes, second: bytes, size: int) -> dict[str, Any] | None:
 
 
 def _difference(made: dict[str, Any], here: dict[str, Any]) -> str | None:
-    """Says in what a bundle's key is not that of this process."""
+    """Describes the first difference between a bundle's key and the key of this process."""
     for name, value in here.items():
         if made.get(name) != value:
             return f"they are for {name} {made.get(name)}, and this is {value}"

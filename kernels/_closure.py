@@ -2,13 +2,13 @@
 
 An edit makes stale the kernels that it can reach, and no others.
 
-Modules whose names begin with an underscore decide when kernels are compiled and where they are
-kept. They change no machine code, so they are left out, except two. ``_jit.py`` has the settings of
-the compiler, and ``_code.py`` says what is kept of a kernel. An ``__init__.py`` has no code
-(``tests/test_house.py``) and is left out, too.
+Modules with a leading underscore decide when kernels are compiled and where they are kept. They
+change no machine code, so they are left out, except two. ``_jit.py`` has the settings of the
+compiler, and ``_code.py`` selects the parts of a kernel that are kept. An ``__init__.py`` has no
+code (``tests/test_house.py``) and is left out, too.
 
-The other things that machine code depends on are the types of arguments (``_code.described``), and
-versions, settings and the processor (``_disk.py``).
+Machine code also depends on the types of arguments (``_code.described``), and on versions, settings
+and the processor (``_disk.py``).
 """
 
 import functools
@@ -28,7 +28,7 @@ _IMPORT = re.compile(rf"^[ \t]*from {re.escape(PACKAGE)}([.\w]*) import (\([^)]*
 
 
 def _statuses() -> dict[str, Status]:
-    """Returns the status of each source, by its path within the package; nothing in a zip file."""
+    """Returns the status of each source, by its path within the package; none in a zip file."""
     names = ((folder, name) for folder, _, names in os.walk(ROOT) for name in names)
     paths = [os.path.join(*one) for one in names if re.fullmatch(r"\w+\.py", one[1])]  # not links of editors
     try:
@@ -50,19 +50,19 @@ class ChangedError(Exception):
 def _read(name: str) -> tuple[str, frozenset[str]]:
     """Returns a source's hash, and the sources that it imports.
 
-    Raises ChangedError: it is not what this process has imported.
+    Raises ChangedError if the source has changed since this process imported it.
     """
     with open(os.path.join(ROOT, name), "rb") as file:
         status = os.fstat(file.fileno())
         data = file.read()
     if (status.st_mtime_ns, status.st_size) != STATUSES.get(name):
         raise ChangedError(name)
-    found = set()
+    imports = set()
     for package, names in _IMPORT.findall(data):
         place = package.decode().replace(".", "/").lstrip("/")
         inside = f"{place}/" if place else ""
-        found |= {f"{place}.py", *(f"{inside}{word.decode()}.py" for word in re.findall(rb"\w+", names))}
-    return hashlib.sha256(data).hexdigest(), frozenset(found & STATUSES.keys())
+        imports |= {f"{place}.py", *(f"{inside}{word.decode()}.py" for word in re.findall(rb"\w+", names))}
+    return hashlib.sha256(data).hexdigest(), frozenset(imports & STATUSES.keys())
 
 
 def closure(module: str) -> frozenset[str]:
@@ -70,14 +70,14 @@ def closure(module: str) -> frozenset[str]:
 
     module : its dotted name within the package, such as ``kinds.trees.match``
     """
-    found: set[str] = set()
+    sources: set[str] = set()
     todo = {f"{module.replace('.', '/')}.py", *ALWAYS}
     while todo:
         name = todo.pop()
-        found.add(name)
+        sources.add(name)
         if name not in ALWAYS:
-            todo |= {one for one in _read(name)[1] - found if not one.startswith("_")}
-    return frozenset(found)
+            todo |= {one for one in _read(name)[1] - sources if not one.startswith("_")}
+    return frozenset(sources)
 
 
 @functools.cache
@@ -89,13 +89,13 @@ def _digest(module: str) -> tuple[str, frozenset[str]]:
 def digest(module: str) -> str | None:
     """Returns the hash of all sources that the kernels of a module depend on.
 
-    It is None where they cannot be read, or one has changed since this process imported it: that
-    would file old machine code under the new source's name. A source that was written again, with
-    the same content, has not changed.
+    It is None where a source cannot be read, or has changed since this process imported it.
+    Otherwise old machine code would be filed under the new source's name. A source that was written
+    again with the same content has not changed.
     """
     try:
-        found, names = _digest(module)
-        return found if all(map(_is_unchanged, names)) else None
+        combined, names = _digest(module)
+        return combined if all(map(_is_unchanged, names)) else None
     except (OSError, ChangedError):
         return None
 

@@ -1,12 +1,12 @@
-"""The machine code of a kernel: what is kept of it, and how it is linked in another process.
+"""The machine code of a kernel: the parts that are kept, and how another process links them.
 
-numba's own form (``CompileResult``) has the LLVM bitcode and the annotated source beside the
-machine code, three quarters of its bytes. Bitcode is for kernels that call this one. Before numba
-links anything it imports all that could be compiled, 0.13 s, and 0.25 where SciPy is installed.
+numba's own form (``CompileResult``) also holds LLVM bitcode and annotated source, three quarters of
+its bytes. Bitcode is for kernels that call this one. Before numba links anything, it imports
+everything that could be compiled: 0.13 s, and 0.25 s where SciPy is installed.
 
-What is used of numba's inner workings is imported here alone, and only from the version ``KNOWN``.
-Of any other version, colmatch uses the public interface: kernels are compiled in each process, by
-the thread that calls them, and no fork waits until they are.
+Inner parts of numba are imported here only, and only from the version ``KNOWN``. With any other
+version, colmatch uses the public interface. Each process then compiles its kernels, in the thread
+that calls them, and no fork waits until they are compiled.
 """
 
 import sys
@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 import numba
 from numba import types
 
-KNOWN = "0.68"  # the minor version of numba; pyproject.toml asks for it or a later one
+KNOWN = "0.68"  # the minor version of numba; pyproject.toml requires it or a later one
 IS_KNOWN = numba.__version__.startswith(f"{KNOWN}.")
-LOCKS: tuple[Any, ...] = ()  # that a thread holds while it compiles, in the order in which numba takes them
+LOCKS: tuple[Any, ...] = ()  # held by a thread that compiles, in the order that numba takes them
 
 if IS_KNOWN:
     from llvmlite.binding.ffi import lib as llvm
@@ -35,10 +35,10 @@ WHY = (
 
 
 def described(type: Any) -> str:
-    """Returns a type of numba in words, which differ where machine code may differ.
+    """Describes a type of numba in words, which differ where machine code may differ.
 
     numba's own words leave out the fields of a NamedTuple. Their order decides which array a kernel
-    reads, and the class may stand in a module that the kernel's does not import.
+    reads. The class may also be defined in a module that the kernel's module does not import.
     """
     if isinstance(type, types.BaseNamedTuple):
         of = type.instance_class
@@ -50,19 +50,19 @@ def described(type: Any) -> str:
 
 
 class Code(NamedTuple):
-    """What is kept of a compiled kernel. All of it can be pickled by numba."""
+    """The parts of a compiled kernel that are kept. numba can pickle all of them."""
 
     signature: Any  # numba's, with the type of the result
     library: str  # name of the compiled module
     wrapper: str  # name of the function in it that Python calls
     module: str  # of the kernel's source
     function: str
-    environments: tuple[tuple[str, Any], ...]  # globals of the kernel, and of those that it calls, by name
-    object: bytes  # ELF, or what the system has
+    environments: tuple[tuple[str, Any], ...]  # name -> globals of the kernel, or of a kernel that it calls
+    object: bytes  # ELF, or the system's format
 
 
 class Linked(NamedTuple):
-    """A kernel's code in this process: what a dispatcher has among its overloads."""
+    """A kernel's code in this process, in the form of a dispatcher's overload."""
 
     signature: Any
     entry_point: Any  # callable
@@ -72,7 +72,7 @@ class Linked(NamedTuple):
 
 
 def code_of(compiled: Any) -> Code:
-    """Returns what is kept of a kernel that was just compiled.
+    """Returns the parts of a newly compiled kernel that are kept.
 
     compiled : numba's ``CompileResult``
     """
@@ -92,7 +92,7 @@ def code_of(compiled: Any) -> Code:
 
 
 def linked(code: Code) -> Linked:
-    """Links code, by a thread that holds numba's compiler lock."""
+    """Links code. The calling thread must hold numba's compiler lock."""
     library = cpu_target.target_context.codegen().create_library(code.library)
     library.enable_object_caching()
     library._set_compiled_object(code.object)

@@ -1,14 +1,14 @@
-"""In which thread kernels are compiled, and what is said of it.
+"""The choice of the thread that compiles kernels, and messages to the user about compiling.
 
-Python runs signal handlers in the main thread, and an exception raised by one within numba, by
-Ctrl-C say, leaves numba's registries unusable: they are generators, which end with it. LLVM's
-passes over a kernel take seconds in which no handler runs. So the main thread never compiles or
-loads a kernel. It has another thread do it and waits, which Ctrl-C ends at once. That thread
-finishes its kernel, which is kept for the next call, and none after it.
+Python runs signal handlers in the main thread. If a handler raises an exception within numba, for
+example after Ctrl-C, numba's registries become unusable: these are generators, and end.
+LLVM's passes over a kernel take seconds, during which no handler runs. So the main thread never
+compiles or loads a kernel. It has another thread do it and waits, and Ctrl-C ends this wait at
+once. The other thread finishes its kernel, which is kept for the next call, and starts no other.
 
-A pool's threads would compile while the thread that waits for them knows nothing of it and cannot
-stop them. There ``compiled_only`` makes the first call of a kernel an error, and the caller does
-that work itself.
+Threads of a pool would compile unnoticed by the thread that waits for them, which could not stop
+them. There ``compiled_only`` makes the first call of a kernel an error, and the caller does that
+work itself.
 
 Ctrl-C ends the wait of the main thread within 0.2 s.
 """
@@ -44,17 +44,17 @@ _thread = threading.local()
 
 
 class NotCompiledError(Exception):
-    """A kernel would have to be compiled or loaded in a thread that is to use what is there."""
+    """An error: a thread called a kernel that it may neither compile nor load."""
 
 
 class _State:
-    """What this process is compiling.
+    """The progress of compiling in this process.
 
     Attributes
     ----------
-    misses : kernels that were not on disk
-    seconds : spent on calls that compiled some
-    said : what the user has been told
+    misses : number of kernels that were not on disk
+    seconds : time spent on calls that compiled kernels
+    said : messages that the user has seen
     """
 
     def __init__(self) -> None:
@@ -68,7 +68,7 @@ state = _State()
 
 @contextmanager
 def compiled_only() -> Iterator[None]:
-    """In this thread, the first call of a kernel raises ``NotCompiledError``."""
+    """Makes the first call of a kernel raise ``NotCompiledError``, in this thread."""
     before = getattr(_thread, "compiled_only", False)
     _thread.compiled_only = True
     try:
@@ -78,11 +78,12 @@ def compiled_only() -> Iterator[None]:
 
 
 def compiling(action: Callable[[], T], kept: Callable[[], bool]) -> T:
-    """Returns what ``action`` returns, which compiles or loads a kernel.
+    """Runs ``action``, which compiles or loads a kernel, and returns its result.
 
-    ``kept`` says whether compiled kernels can be kept on disk.
+    ``kept`` returns whether compiled kernels can be kept on disk.
     """
     check()
+    # Refuse after a fork that left numba half way
     if _forks.is_torn():
         raise KernelError(
             "this process was forked while another thread of its parent compiled a kernel, and can neither compile nor "
@@ -100,6 +101,7 @@ def compiling(action: Callable[[], T], kept: Callable[[], bool]) -> T:
         ):
             say(ONCE if kept() else EACH)
 
+    # Run the action, and tell the user of a long wait
     try:
         result = _apart(action, look)
         look()
@@ -110,22 +112,22 @@ def compiling(action: Callable[[], T], kept: Callable[[], bool]) -> T:
 
 
 def check() -> None:
-    """Raises ``NotCompiledError`` in a thread that is to run compiled kernels only."""
+    """Raises ``NotCompiledError`` in a thread that may run compiled kernels only."""
     if getattr(_thread, "compiled_only", False):
         raise NotCompiledError("a kernel is not compiled yet")
 
 
 def loading(action: Callable[[], T]) -> T:
-    """Returns what ``action`` returns, which loads a kernel if there is one to load."""
+    """Runs ``action``, which loads a kernel if there is one, and returns its result."""
     _forks.give_way()
     return _apart(action, lambda: None)
 
 
 def _apart(action: Callable[[], T], look: Callable[[], None]) -> T:
-    """Runs ``action`` where no signal handler runs."""
+    """Runs ``action`` in a thread where no signal handler runs."""
     if threading.current_thread() is not threading.main_thread():
         return action()
-    busy = threading.Lock()  # not an event, whose own lock a child could find held
+    busy = threading.Lock()  # not an event: a child could find its inner lock held
     busy.acquire()
     results: list[T] = []
     errors: list[BaseException] = []
@@ -138,8 +140,10 @@ def _apart(action: Callable[[], T], look: Callable[[], None]) -> T:
         finally:
             busy.release()
 
+    # Run the action in another thread
     thread = threading.Thread(target=run, name="colmatch-compile", daemon=True)
     thread.start()
+    # Wait in short steps
     while not busy.acquire(timeout=TICK):
         look()
         if not thread.is_alive() and busy.locked():  # a signal handler has forked, and this is the child
@@ -153,7 +157,7 @@ def _apart(action: Callable[[], T], look: Callable[[], None]) -> T:
 
 
 def say(text: str) -> None:
-    """Warns of something once: in the log, or on standard error where nothing reads the log."""
+    """Writes a warning once: to the log, or to standard error where nothing reads the log."""
     if text in state.said:
         return
     state.said.add(text)
@@ -162,7 +166,7 @@ def say(text: str) -> None:
         return
     with suppress(AttributeError, OSError, ValueError):  # no standard error, or one that is closed
         # A line in the middle of a progress bar would leave pieces of it. A child has no bar,
-        # and might wait for ever for the lock of its parent's.
+        # and might wait for ever for the lock of its parent's bar.
         bars = None if _forks.is_child() or not sys.stderr.isatty() else sys.modules.get("tqdm")
         write = sys.stderr.write if bars is None else lambda line: bars.tqdm.write(line, sys.stderr, end="")
         write(f"colmatch: {text}\n")

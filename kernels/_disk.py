@@ -1,22 +1,22 @@
 """Machine code of kernels on disk, and in the package.
 
-A folder is named by what the machine code of all kernels depends on: versions, the processor and
-numba's settings (``cache_dir``). A file in it has one signature of one kernel, and is named by the
-kernel, the sources that it depends on (``_closure.py``), and the types of its arguments. So an edit
-makes stale only the kernels that it can reach.
+The name of a folder depends on everything that changes the machine code of all kernels: versions,
+the processor and numba's settings (``cache_dir``). A file in it has one signature of one kernel.
+Its name depends on the kernel, on the kernel's sources (``_closure.py``), and on the types of its
+arguments. So an edit makes stale only the kernels that it can reach.
 
-Files appear whole or not at all, and are never changed. A kernel that cannot be read is compiled.
-One that cannot be written is kept in memory, and a warning says why, once for each folder. A
-*bundle* is the file of machine code that a wheel brings (``_bundle.py``).
+Files appear whole or not at all, and are never changed. A kernel that cannot be read is compiled. A
+kernel that cannot be written is kept in memory, and a warning gives the reason, once for each
+folder. A *bundle* is the file of machine code that a wheel brings (``_bundle.py``).
 
 The base folder is ``$COLMATCH_CACHE_DIR``, read whenever a kernel is first called, else the user's
-cache folder. Cached code is run as it is, so a folder that others could write is not used
+cache folder. Cached code is executed, so a folder that others could write is not used
 (``_folders.py``).
 
-numba's own cache (``cache=True``) was tried and lost on four counts, each seen to happen:
+numba's own cache (``cache=True``) was tried and rejected for four faults, each of them observed:
 
-- it looks at one source file, so an edit to a function that a kernel calls, in another file, left
-  stale machine code in use;
+- it looks at one source file, so an edit to a called function in another file left stale machine
+  code in use;
 - ``NUMBA_BOUNDSCHECK`` and the optimisation settings are not in its key, so checking bounds with a
   warm cache checked nothing;
 - two processes that compile different signatures of one function at once can store each other's
@@ -45,8 +45,8 @@ from colmatch.kernels import _bundle, _closure, _code, _compiling, _folders
 
 PACKAGE = __name__.rpartition(".")[0]
 
-# Settings of numba that change the code it makes and that its own key forgets. The processor's name
-# and features are in ``magic_tuple``.
+# Settings of numba that change machine code, but are missing from numba's own key. The processor's
+# name and features are in ``magic_tuple``.
 SETTINGS = (
     "BOUNDSCHECK",
     "OPT",
@@ -67,13 +67,13 @@ SETTINGS = (
 FILES_KEPT = 16  # of one kernel: its signatures, before and after edits
 
 _log = logging.getLogger("colmatch")
-_unusable: set[Path | None] = set()  # folders that the log has told of
+_unusable: set[Path | None] = set()  # folders that a warning was logged for
 
 
 def cache_dir() -> Path | None:
-    """Folder of this process's compiled kernels; it need not exist.
+    """Returns the folder of this process's compiled kernels, which need not exist.
 
-    None when there can be none: no home folder, no sources, or a numba that is not known.
+    It is None without a home folder, without sources, or with an unknown version of numba.
     """
     base = _folders.base() if _code.IS_KNOWN and _closure.STATUSES else None
     if base is None:
@@ -94,8 +94,8 @@ def cache_dir() -> Path | None:
 
 
 class DiskCache:
-    """Keeps one kernel's machine code: what numba's dispatcher asks before it compiles and tells
-    afterwards.
+    """A cache of one kernel's machine code, as numba's dispatcher uses it before and after
+    compiling.
     """
 
     def __init__(self, function: Callable[..., Any], kind: str = "") -> None:
@@ -110,7 +110,8 @@ class DiskCache:
     def file_name(self, types: tuple[Any, ...]) -> str | None:
         """Returns the name of the file for some types of arguments.
 
-        It is None where the sources are not those that this process has imported.
+        It is None where the sources cannot be read, or have changed since this process imported
+        them.
         """
         sources = _closure.digest(self._module)
         if sources is None:
@@ -118,12 +119,14 @@ class DiskCache:
         return f"{self.name}-{_digest(repr((sources, *map(_code.described, types))).encode())}.bin"
 
     def path(self, types: tuple[Any, ...]) -> Path | None:
-        """Returns the file for some types of arguments; None where there can be none."""
+        """Returns the path of the file for some types of arguments, None where there is none."""
         folder, name = trusted(), self.file_name(types)
         return None if folder is None or name is None else folder / name
 
     def written(self, types: tuple[Any, ...]) -> int | None:
-        """Returns when a kernel's file was written, None where there is none."""
+        """Returns the time in nanoseconds at which a kernel's file was written, None without a
+        file.
+        """
         path = self.path(types)
         try:
             return None if path is None else path.stat().st_mtime_ns
@@ -131,24 +134,27 @@ class DiskCache:
             return None
 
     def load_overload(self, signature: Any, target_context: Any) -> None:
-        """Numba asks before it compiles: for Python's calls, ``load`` has looked already."""
+        """Counts a kernel that numba is about to compile. Calls from Python have tried ``load``
+        before.
+        """
         _compiling.state.misses += 1
 
     def load(self, types: tuple[Any, ...], bundled: bool) -> _code.Code | None:
         """Returns a kernel's code for arguments of some types, None where it must be compiled.
 
-        Code that was compiled on this machine goes before the bundle's, which knows it less.
+        Code that was compiled on this machine goes before the bundle's, which is less specific to
+        it.
 
-        bundled : whether the bundle's will do
+        bundled : whether the bundle's code will do
         """
         folder, name = trusted(), self.file_name(types)
         if name is None:
             return None
-        found = None if folder is None else self._of_file(folder / name)
-        if found is None and bundled:
-            found = sound(bundle().read(name), f"{name} of the bundle")
+        code = None if folder is None else self._of_file(folder / name)
+        if code is None and bundled:
+            code = sound(bundle().read(name), f"{name} of the bundle")
         # Types of the same name need not be the same type.
-        return found if found is not None and found.signature.args == types else None
+        return code if code is not None and code.signature.args == types else None
 
     def _of_file(self, path: Path) -> _code.Code | None:
         try:
@@ -166,7 +172,7 @@ class DiskCache:
         return sound(data, path)
 
     def save_overload(self, signature: Any, compiled: Any) -> None:
-        """Keeps what was just compiled, if a folder can be written."""
+        """Keeps newly compiled code, if a folder can be written."""
         if compiled.library.has_dynamic_globals:
             warnings.warn(
                 f"kernel {self.name} holds an address or a large constant: it is compiled in each process",
@@ -196,7 +202,7 @@ class DiskCache:
 
 
 def sound(data: bytes | None, where: object) -> _code.Code | None:
-    """Returns the code in some bytes: None where they are damaged, since it would be run."""
+    """Returns the code in some bytes, None where they are damaged, since the code would be run."""
     if data is None:
         return None
     if hashlib.sha256(data[32:]).digest() != data[:32]:
@@ -208,9 +214,9 @@ def sound(data: bytes | None, where: object) -> _code.Code | None:
 
 @functools.cache
 def bundle() -> _bundle.Bundle:
-    """Returns what came with the package: empty where this process cannot use it."""
+    """Returns the bundle of the package, which is empty where this process cannot use it."""
     if config.CPU_NAME or config.CPU_FEATURES:
-        return _bundle.Bundle()  # code for another processor is asked for
+        return _bundle.Bundle()  # the user wants code for another processor
     return _bundle.opened(bundle_key(), llvmlite.binding.get_host_cpu_features())
 
 
@@ -231,9 +237,9 @@ def _digest(data: bytes) -> str:
 
 
 def trusted() -> Path | None:
-    """The folder of compiled kernels if it can be used, whether or not it exists yet.
+    """Returns the folder of compiled kernels if it can be used, whether or not it exists yet.
 
-    Where it cannot, a warning says why.
+    A warning gives the reason where there is no home folder, or others could change the folder.
     """
     folder = cache_dir()
     if folder is None:
@@ -255,11 +261,11 @@ def _warn_unusable(folder: Path | None, why: str | None) -> None:
 
 
 def usable() -> Path | None:
-    """Returns the folder that kernels can be kept in, as far as is known; None where none can."""
+    """Returns the folder that kernels can be kept in, None where it has proved unusable."""
     folder = trusted()
     return None if folder in _unusable else folder
 
 
 def is_usable() -> bool:
-    """Says whether there is such a folder."""
+    """Returns whether kernels can be kept on disk."""
     return usable() is not None

@@ -1,13 +1,13 @@
 """The folder of compiled kernels, and checks that nobody else can change it.
 
-A compiled kernel is code: whoever can exchange the file runs code as its reader. So a folder is
-used only if this user and root alone can change its contents. ``distrust`` looks at the folder and
-at all folders and links on the way to it, since whoever can write one of these can exchange all
-below it. In a sticky folder such as ``/tmp``, nobody can exchange what another user owns; there the
-owner of the next folder or link counts. A group may write only if it is the user's own, without
-other members: many systems give each user such a group, and let it write by default. On Linux, an
-access list may name more users and groups. On Windows, the access lists of the user's profile are
-relied on.
+A compiled kernel is code: anyone who can exchange the file runs code with its reader's rights. So a
+folder is used only if this user and root alone can change its contents. ``distrust`` checks the
+folder, and all folders and links on the way to it. Anyone who can write one of these can exchange
+everything below it. In a sticky folder such as ``/tmp``, nobody can exchange another user's files.
+There the owner of the next folder or link counts. A group may write only if it is the user's own,
+without other members. Many systems give each user such a group, and let it write by default. On
+Linux, an access list may name more users and groups. On Windows, the access lists of the user's
+profile are relied on.
 """
 
 import os
@@ -18,7 +18,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-FOLDERS_KEPT = 32  # of different versions and settings, beside each other
+FOLDERS_KEPT = 32  # of different versions and settings, next to each other
 LINKS_MOST = 40  # links that are followed on the way to a folder, as in Linux
 
 # An access list of Linux: a version, then entries of a tag, permissions, and a user or group.
@@ -50,7 +50,7 @@ def _user_cache_dir() -> str | None:
 
 
 def distrust(folder: Path) -> str | None:
-    """Returns why others could change the contents of a folder, in words; None when they cannot.
+    """Returns the reason why others could change the contents of a folder, None when they cannot.
 
     Folders that do not exist yet are passed over. Links are followed, as long as others cannot
     exchange them.
@@ -62,7 +62,7 @@ def distrust(folder: Path) -> str | None:
     for place, is_last in _way_to(folder):
         try:
             status = os.lstat(place)
-        except OSError:  # not there, or not to be looked at: then it cannot be read either, which is said elsewhere
+        except OSError:  # missing, or not accessible: then it cannot be read either, which is reported elsewhere
             continue
         is_sticky = not is_last and status.st_mode & stat.S_ISVTX
         why = _open_to_others(status, place, bool(is_sticky))
@@ -84,6 +84,7 @@ def _way_to(folder: Path) -> Iterator[tuple[Path, bool]]:
         is_link = os.path.islink(entry)  # Path.is_symlink raises where a folder may not be looked at
         yield entry, not todo and not is_link
         if links < LINKS_MOST and is_link:
+            # Follow a link
             target = Path(os.readlink(entry))
             links += 1
             if target.is_absolute():
@@ -94,7 +95,7 @@ def _way_to(folder: Path) -> Iterator[tuple[Path, bool]]:
 
 
 def distrust_file(handle: int) -> str | None:
-    """Why others could change an open file, in words; None when they cannot."""
+    """Returns the reason why others could change an open file, None when they cannot."""
     return None if os.name != "posix" else _open_to_others(os.fstat(handle), handle, False)
 
 
@@ -102,7 +103,7 @@ def _open_to_others(status: os.stat_result, place: Path | int, is_sticky: bool) 
     user = os.geteuid()
     if status.st_uid not in (0, user):
         return f"belongs to user {status.st_uid}, not to user {user}"
-    if is_sticky or stat.S_ISLNK(status.st_mode):  # the folder of a link says who may exchange it
+    if is_sticky or stat.S_ISLNK(status.st_mode):  # the folder of a link decides who may exchange it
         return None
     return let_others_write(status, place, user)
 
@@ -115,7 +116,7 @@ def let_others_write(status: os.stat_result, place: Path | str | int, *users: in
     mode = stat.S_IMODE(status.st_mode)
     if mode & stat.S_IWOTH:
         return f"may be written by everybody (mode {mode:04o})"
-    if not mode & stat.S_IWGRP:  # these bits are also the limit for all whom an access list names
+    if not mode & stat.S_IWGRP:  # these bits also limit everyone that an access list names
         return None
     for tag, number in _writers(place):
         if tag == _ACL_USER and number not in (0, *users):
@@ -129,11 +130,11 @@ def let_others_write(status: os.stat_result, place: Path | str | int, *users: in
 def _writers(place: Path | str | int) -> list[tuple[int, int]]:
     """Returns tag and number of each user and group that an access list lets write.
 
-    Without a list, that is the owning group, whose number is in no list.
+    Without a list, the result is the owning group, with 0 in place of its number.
     """
     try:
         entries = list(struct.iter_unpack("<HHI", os.getxattr(place, _ACL)[4:]))
-    except (AttributeError, OSError, struct.error):  # the first is another system's than Linux
+    except (AttributeError, OSError, struct.error):  # AttributeError: not Linux
         return [(_ACL_GROUP_OBJ, 0)]
     return [(tag, number) for tag, allowed, number in entries if tag in _ACL_OTHERS and allowed & 2]
 
@@ -143,28 +144,28 @@ def _own_group(user: int, group: int) -> bool:
     import pwd
 
     try:
-        own, found = pwd.getpwuid(user), grp.getgrgid(group)
+        own, record = pwd.getpwuid(user), grp.getgrgid(group)
     except KeyError:
         return False
-    return own.pw_gid == group and found.gr_name == own.pw_name and set(found.gr_mem) <= {own.pw_name}
+    return own.pw_gid == group and record.gr_name == own.pw_name and set(record.gr_mem) <= {own.pw_name}
 
 
 def make(folder: Path) -> None:
-    """Makes a folder that nobody else can write, and those above it, whatever the umask.
+    """Makes a folder, and those above it, that nobody else can write, whatever the umask.
 
-    The oldest folders beside it are dropped.
+    Drops the oldest folders next to it.
     """
     if folder.is_dir():
         return
     for place in (*reversed(folder.parents), folder):
         if not place.is_dir():
             place.mkdir(mode=0o755, exist_ok=True)
-    # Whoever still uses an old one has read it, or compiles it again.
+    # A process that still uses an old folder has read its kernels, or compiles them again.
     drop_old(folder.parent.glob("kernels-" + "[0-9a-f]" * 20), FOLDERS_KEPT)
 
 
 def drop_old(places: Iterable[Path], kept: int) -> None:
-    """Drops files or folders, but for some that were changed last."""
+    """Drops all files or folders but the ``kept`` ones that were changed last."""
     for old in sorted(places, key=_time)[:-kept]:
         if old.is_dir():
             shutil.rmtree(old, ignore_errors=True)
@@ -180,7 +181,7 @@ def _time(place: Path) -> float:
 
 
 def write(path: Path, data: bytes) -> None:
-    """Writes a file, whole or not at all, which nobody else may write whatever the umask."""
+    """Writes a file, whole or not at all. Nobody else may write it, whatever the umask."""
     temporary = path.with_name(f"{path.name}.{os.getpid()}.{os.urandom(4).hex()}.tmp")
     try:
         with open(temporary, "xb", opener=lambda name, flags: os.open(name, flags, 0o644)) as file:

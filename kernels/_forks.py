@@ -1,37 +1,37 @@
 """Locks that never keep a forked child waiting.
 
 ``os.fork`` copies a process at one moment, with one of its threads. The other threads are not in
-the child. But the locks that they held are held there, and what they were changing is half changed.
-A child that asked for such a lock would wait for ever. There are two ways out.
+the child. But their locks stay held, and the data that they were changing is half changed. A child
+that needs such a lock would wait for ever. There are two ways out.
 
-*Made anew.* A ``lock`` that another thread held is free in the child. An object that is ``renewed``
-is told that it is in a child, and repairs what another thread may have left half done. And
-``cached_property`` needs no lock at all.
+*Renewal.* A ``lock`` that another thread held is free in the child. An object registered by
+``renewed`` is called in the child, and repairs anything that another thread may have left half
+done. A ``cached_property`` needs no lock at all.
 
-*Waited for.* numba and LLVM cannot be made anew, nor can a module that is half imported. So the
-thread that forks waits until no other thread
+*Waiting.* numba, LLVM and half imported modules cannot be renewed. So the thread that forks waits
+until no other thread
 
 - imports a module of ``IMPORTED``,
-- compiles or loads a kernel, or is inside LLVM (``_jit.py`` hands these locks to ``wait_for``),
+- compiles or loads a kernel, or is inside LLVM (``_jit.py`` passes these locks to ``wait_for``),
 - is between two steps that belong together (``whole``), which takes some microseconds.
 
-An import may still begin between the last look and the fork. The child forgets it, and imports the
+An import may still begin between the last check and the fork. The child forgets it, and imports the
 module itself.
 
 A fork waits for one kernel at most: seconds where it is compiled, milliseconds where it is loaded.
 Other threads release numba's lock after each kernel, and do not take it again while a fork waits
 (``give_way``).
 
-Order of locks: the thread that forks takes them as a thread that compiles does, numba's before
-LLVM's. It holds none of them while it waits for an import, since imports need numba's lock, or for
-what is ``whole``. It may hold a lock of its caller's, such as
-that of a log handler, for which the compiling thread waits. For that case the wait ends after
-``WAIT_MOST``. The child can then run the kernels that are compiled, and any other is an error
-(``is_torn``). A thread that forks while it holds such a lock itself goes on at once, since the
-locks are reentrant.
+Order of locks: the thread that forks takes numba's before LLVM's, like a thread that compiles. It
+holds none of them while it waits for an import, which needs numba's lock, or for ``whole`` steps.
+Its caller may hold a lock that the compiling thread waits for, such as a log handler's. For that
+case the wait ends after ``WAIT_MOST``. The child can then run the kernels that are compiled, and
+any other is an error (``is_torn``). A thread that forks while it holds one of numba's or LLVM's
+locks goes on at once, since they are reentrant.
 
-Before a fork, handlers run in the opposite order of their registration. So ``logging``, whose own
-handler takes its lock, is imported here first: a thread that compiles writes to the log.
+Before a fork, handlers run in the reverse order of their registration. A thread that compiles
+writes to the log, and the handler of ``logging`` takes its lock. So ``logging`` has to be imported
+before this module.
 """
 
 import importlib
@@ -48,7 +48,7 @@ from typing import Any, Generic, Protocol, TypeVar, overload
 T = TypeVar("T")
 
 WAIT_MOST = 300.0  # seconds that a fork waits at most; a kernel took 60 where six threads shared a core
-LEAST_SECONDS = 1.0  # seconds that a fork waits for each lock when ``WAIT_MOST`` is over
+LEAST_SECONDS = 1.0  # seconds that a fork waits for each lock after ``WAIT_MOST``
 TICK = 0.001  # seconds between two looks at imports, or at waiting forks
 
 # packages from which matching and updating import on first use
@@ -58,10 +58,10 @@ IMPORTED = frozenset(
 
 
 class Renewed(Protocol):
-    """An object that is told of each fork, in the child."""
+    """An object that is called in the child after each fork."""
 
     def in_child(self) -> None:
-        """Repairs what threads of the parent may have left half done.
+        """Repairs anything that threads of the parent may have left half done.
 
         It waits for nothing, and reads no file.
         """
@@ -78,38 +78,41 @@ _is_child = _is_torn = False
 
 
 def lock() -> Any:
-    """Makes a lock that is free in a child if another thread of the parent held it.
+    """Makes a lock that is free in a child even if another thread of the parent held it.
 
-    It is Python's own ``RLock``. A lock written in Python could be interrupted between two steps.
+    It is Python's own ``RLock``, since a lock written in Python could be interrupted between two
+    steps.
     """
-    made = threading.RLock()
-    _locks.add(made)
-    return made
+    rlock = threading.RLock()
+    _locks.add(rlock)
+    return rlock
 
 
 def is_held(lock: Any) -> bool:
-    """Says whether this thread has a lock."""
+    """Returns whether this thread holds a lock."""
     return bool(lock._is_owned())
 
 
 def renewed(thing: Renewed) -> None:
-    """Arranges that an object is told of each fork in the child, as long as the object lives."""
+    """Registers an object to be called in the child after each fork, as long as it lives."""
     _renewed.add(thing)
 
 
 def wait_for(*locks: Any) -> None:
-    """Arranges that no process is forked while another thread holds one of these locks.
+    """Keeps any fork waiting while another thread holds one of these locks.
 
-    A fork takes them in the order given, before the locks of earlier calls.
+    A fork takes the locks in this order, before the locks of earlier calls.
     """
     _waited.extend(locks[::-1])
 
 
 class Steps:
-    """Two steps or more that a child must see all or none of, as long as this object is there.
+    """Two steps or more that a child must see completely or not at all, as long as this object
+    exists.
 
-    It is made in a ``with`` statement, and no variable holds it. So it goes when the block ends,
-    even after an exception: a lock would stay held where that comes just before its release.
+    It is made in a ``with`` statement, and no variable holds it. So it is freed when the block
+    ends, even after an exception. A lock would stay held if an exception came just before its
+    release.
     """
 
     __slots__ = ("__weakref__",)
@@ -125,7 +128,7 @@ def whole() -> Steps:
     """Begins steps between which no process is forked: ``with whole():``."""
     steps, me = Steps(), threading.get_ident()
     _inside[steps] = me
-    while not _about_to_fork <= {me}:  # looked at once it is known that this thread is inside
+    while not _about_to_fork <= {me}:  # checked only after this thread is in ``_inside``
         del _inside[steps]
         time.sleep(TICK)
         _inside[steps] = me
@@ -139,21 +142,21 @@ def give_way() -> None:
 
 
 def is_child() -> bool:
-    """Says whether this process was forked from one that had this module."""
+    """Returns whether this process was forked from a process that had this module."""
     return _is_child
 
 
 def is_torn() -> bool:
-    """Says whether another thread of the parent left numba or LLVM half way when it was forked."""
+    """Returns whether another thread was within numba or LLVM when this process was forked."""
     return _is_torn
 
 
-class cached_property(Generic[T]):  # as functools names its own
-    """An attribute that is computed when it is first asked for, like that of ``functools``.
+class cached_property(Generic[T]):  # named like the one of functools
+    """An attribute that is computed on first use, like ``functools.cached_property``.
 
     In Python 3.11 ``functools`` has one lock for all objects of a class; this one has none. Threads
-    that ask at once may each compute the value, but all get the one that was stored first. So an
-    object that is changed later is the only one.
+    that read it at once may each compute the value, but all get the value that was stored first. So
+    an object that is changed later is the only one.
     """
 
     def __init__(self, make: Callable[[Any], T]) -> None:
@@ -181,10 +184,12 @@ def _before() -> None:
     _about_to_fork.add(me)
     try:
         while True:
+            # Take the locks of numba and LLVM
             _mine.taken = taken = []
             for each in _waited[::-1]:
                 if each.acquire(timeout=max(end - time.monotonic(), LEAST_SECONDS)):
                     taken.append(each)
+            # Keep them only if no other thread must be waited for
             others_work = _is_imported_by_others() or any(owner != me for owner in list(_inside.values()))
             if time.monotonic() > end or not others_work:
                 return
@@ -195,9 +200,9 @@ def _before() -> None:
 
 
 def _is_imported_by_others() -> bool:
-    """Says whether another thread is importing a module that a child may need."""
-    known: dict[str, Any] = getattr(getattr(importlib, "_bootstrap", None), "_module_locks", {})
-    owners = {getattr(of(), "owner", None) for name, of in list(known.items()) if name.partition(".")[0] in IMPORTED}
+    """Returns whether another thread is importing a module that a child may need."""
+    locks: dict[str, Any] = getattr(getattr(importlib, "_bootstrap", None), "_module_locks", {})
+    owners = {getattr(of(), "owner", None) for name, of in list(locks.items()) if name.partition(".")[0] in IMPORTED}
     return not owners <= {None, threading.get_ident()}
 
 
@@ -229,6 +234,7 @@ def _release_taken() -> None:
 def _in_child() -> None:
     global _is_child, _is_torn
     _is_child = True
+    # Forget the other threads of the parent
     _forking.clear()
     _about_to_fork.clear()
     for steps, owner in list(_inside.items()):
@@ -236,6 +242,7 @@ def _in_child() -> None:
             _inside.pop(steps, None)
     _release_taken()
     _forget_imports()
+    # Free the locks, and drop those that cannot be freed
     for each in list(_locks):
         if not _is_free(each):
             each._at_fork_reinit()
@@ -248,7 +255,7 @@ def _in_child() -> None:
 
 
 def _is_free(lock: Any) -> bool:
-    """Says whether this thread holds a lock, or could take it at once."""
+    """Returns whether this thread holds a lock, or could take it at once."""
     if not lock.acquire(blocking=False):
         return False
     lock.release()

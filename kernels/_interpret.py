@@ -1,17 +1,17 @@
 """Kernels as plain Python: for small inputs, while there is no machine code.
 
-To compile the kernels of a first match takes 20 seconds, and to interpret them on three
-subscriptions 0.05 seconds. So where a kernel has no machine code yet, a call with little work is
-interpreted, and another process compiles meanwhile (``_background.py``). As soon as its file is
-there, the next call loads it. What is interpreted is the same source, and gives the same results.
+Compiling the kernels of a first match takes 20 seconds. Interpreting them on three subscriptions
+takes 0.05 seconds. So a call with little work is interpreted where its kernel has no machine code
+yet, and another process compiles the kernel (``_background.py``). As soon as its file exists, the
+next call loads it. Interpreted kernels have the same source, and give the same results.
 
-The work of a call must be known before, since a kernel that has begun to write cannot be given up.
-``Matching`` tells of batches: their rows, bytes and subscriptions. All other kernels take time in
+The work of a call must be known before, since a kernel that has begun to write cannot be abandoned.
+``Matching`` describes the batch: its rows, bytes and subscriptions. All other kernels take time in
 proportion to their arrays.
 
-A kernel calls others by the names of its module, which stand for numba's compilers of them. Its
-*twin* is the same code with other globals, in which each of these names stands for a twin. An
-intrinsic, which is no Python, has a function in its place (``has_twin``).
+A kernel calls others by the names of its module, which refer to numba's dispatchers. Its *twin* is
+the same code with other globals, where each of these names refers to a twin. An intrinsic has no
+Python code, so a function replaces it (``has_twin``).
 """
 
 import threading
@@ -29,18 +29,18 @@ ROW_ALONE = 100  # subscriptions that take as long as reading a row
 
 _PACKAGE = __name__.rpartition(".")[0] + "."
 _thread = threading.local()
-_twins: dict[int, Any] = {}  # by id of what they are twins of, which lives as long as its module
+_twins: dict[int, Any] = {}  # id of a global, which lives as long as its module -> its twin
 _lock = _forks.lock()
 
 
 class Spent:
-    """What this process has interpreted: seconds in all."""
+    """The time that this process has interpreted: seconds in all."""
 
     seconds = 0.0
 
 
 class Matching:
-    """Tells kernels that this thread calls how much work there is, as long as a block lasts."""
+    """A block that tells the kernels called by this thread how much work a match is."""
 
     __slots__ = ("_before", "_work")
 
@@ -56,11 +56,11 @@ class Matching:
 
 
 def is_small(arguments: tuple[Any, ...]) -> bool:
-    """Says whether a call is so little work that it can be interpreted."""
-    known: tuple[Any, int] | None = getattr(_thread, "batch", None)
-    if known is None:
+    """Returns whether a call is so little work that it can be interpreted."""
+    context: tuple[Any, int] | None = getattr(_thread, "batch", None)
+    if context is None:
         return _elements(arguments) <= SMALL
-    batch, subscriptions = known
+    batch, subscriptions = context
     work: int = batch.num_rows * (subscriptions + ROW_ALONE)
     return work <= SMALL_MATCH and bool(batch.nbytes <= SMALL_BYTES)
 
@@ -72,7 +72,7 @@ def _elements(value: Any) -> int:
 
 
 def interpreted(kernel: Any) -> Callable[..., Any]:
-    """Returns a function that does what a kernel does, and counts its seconds."""
+    """Returns a function that interprets a kernel, and counts its seconds."""
     function = twin(kernel)
 
     def call(*arguments: Any) -> Any:
@@ -86,38 +86,38 @@ def interpreted(kernel: Any) -> Callable[..., Any]:
 
 
 def has_twin(compiled: Any, function: Any) -> Any:
-    """Says which Python function does what an intrinsic does. Returns the intrinsic."""
+    """Registers the Python function that replaces an intrinsic. Returns the intrinsic."""
     _twins[id(compiled)] = function
     return compiled
 
 
 def twin(value: Any) -> Any:
-    """Returns what stands for a global in interpreted code: most of them stand for themselves."""
-    known = _twins.get(id(value))
-    if known is not None:
-        return known
+    """Returns the twin of a global for interpreted code. Most globals are their own twins."""
+    entry = _twins.get(id(value))
+    if entry is not None:
+        return entry
     with _lock:
         making = _Making()
-        made = making.twin(value)
-        _twins.update(making.twins)  # whole, or after Ctrl-C not at all
-        return made
+        result = making.twin(value)
+        _twins.update(making.twins)  # all at once, or after Ctrl-C not at all
+        return result
 
 
 class _Making:
-    """Twins that no other thread sees until all that they call is there."""
+    """New twins, which no other thread sees until everything that they call exists."""
 
     def __init__(self) -> None:
         self.twins = dict(_twins)
-        self._globals: dict[int, dict[str, Any]] = {}  # of twins, by id of what they stand for
+        self._globals: dict[int, dict[str, Any]] = {}  # id of a kernel's globals -> globals of its twin
 
     def twin(self, value: Any) -> Any:
-        known = self.twins.get(id(value))
-        if known is not None:
-            return known
+        entry = self.twins.get(id(value))
+        if entry is not None:
+            return entry
         if isinstance(value, types.ModuleType) and value.__name__.startswith(_PACKAGE):
-            made = self.twins[id(value)] = types.ModuleType(value.__name__)
-            made.__dict__.update(self._names(value.__dict__))
-            return made
+            module = self.twins[id(value)] = types.ModuleType(value.__name__)
+            module.__dict__.update(self._names(value.__dict__))
+            return module
         function = getattr(value, "py_func", value)
         if not isinstance(function, types.FunctionType) or (function is value and not _is_own(value)):
             return value
@@ -129,11 +129,11 @@ class _Making:
         return copy
 
     def _names(self, names: dict[str, Any]) -> dict[str, Any]:
-        known = self._globals.get(id(names))
-        if known is None:
-            known = self._globals[id(names)] = {}
-            known.update({name: self.twin(value) for name, value in list(names.items())})
-        return known
+        twins = self._globals.get(id(names))
+        if twins is None:
+            twins = self._globals[id(names)] = {}
+            twins.update({name: self.twin(value) for name, value in list(names.items())})
+        return twins
 
 
 def _is_own(function: types.FunctionType) -> bool:

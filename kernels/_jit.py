@@ -1,16 +1,16 @@
-"""The one compile policy: ``@kernel`` for what Python calls, ``@device`` for what kernels call.
+"""The one compile policy: ``@kernel`` for calls from Python, ``@device`` for calls from kernels.
 
-A process that compiles kernels waits seconds for its first match. So what is compiled is kept
-(``_disk.py``), small inputs are interpreted meanwhile (``_interpret.py``), and another process
-compiles (``_background.py``). Here is decided which of these a call comes to.
+A process that compiles kernels waits seconds for its first match. So machine code is kept
+(``_disk.py``), small inputs are interpreted until it exists (``_interpret.py``), and another
+process compiles it (``_background.py``). This module chooses between these for each call.
 
 All this uses numba's inner workings, so it is done for one version of numba (``_code.KNOWN``). With
-another one, kernels are what ``numba.njit`` makes of them, and a warning says so.
+another version, kernels are plain functions of ``numba.njit``, and a warning says so.
 
 Kernels count no references to arrays (``POLICY``): the caller holds all arrays until a kernel
-returns, and a kernel makes none. With counting, building ``pstbloom`` took twice as long, one by
-one three times. ``betree`` (200,000 ``dense``) took 0.7 s instead of 0.3, an event of
-``propagation`` a third longer, and ``bitslice`` as long.
+returns, and a kernel makes none. With counting, building ``pstbloom`` took twice as long, and one
+by one three times as long. ``betree`` (200,000 ``dense``) took 0.7 s instead of 0.3, an event of
+``propagation`` a third longer, and ``bitslice`` as long as without.
 """
 
 import functools
@@ -30,14 +30,15 @@ from colmatch.kernels import _background, _code, _compiling, _disk, _folders, _f
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-# ``_nrt`` False: arrays are not counted. Who calls a kernel holds them until it returns, and none
-# is made inside, nor given back. Else each array that a function is handed is counted in and out
-# atomically, unless LLVM sees that it need not be: choosing the access predicates of a million
-# conjunctions took 1.2 s instead of 0.16, and entering them one by one three to five times as long.
+# ``_nrt`` False: arrays are not counted. The caller of a kernel holds them until it returns, and
+# the kernel neither makes nor returns any. Otherwise each array passed to a function is counted in
+# and out atomically, unless LLVM proves this needless. Then choosing the access predicates of a
+# million conjunctions took 1.2 s instead of 0.16. Entering them one by one took three to five times
+# as long.
 POLICY: dict[str, Any] = {"_nrt": False, "nogil": True, "error_model": "python", "no_cfunc_wrapper": True}
 
-# How kernels come to be run. "auto" takes the machine code that is there, and where there is none
-# it interprets small inputs while another process compiles. "warm" interprets none: it is for tests
+# The ways to run kernels. "auto" takes the machine code that exists. For kernels without any, it
+# interprets small inputs while another process compiles. "warm" interprets none: it is for tests
 # and measurements. "native" does not take the package's machine code, either: it compiles each
 # kernel for this very processor. "ready" compiles and interprets none.
 AUTO, WARM, NATIVE, READY = MODES = ("auto", "warm", "native", "ready")
@@ -45,7 +46,7 @@ MODE = os.environ.get("COLMATCH_KERNELS") or "auto"
 if MODE not in MODES:
     raise OptionError(f"COLMATCH_KERNELS is {MODE!r}: it must be one of {', '.join(MODES)}")
 
-IS_OURS = _code.IS_KNOWN and not config.DISABLE_JIT  # whether it is decided here how kernels come to be run
+IS_OURS = _code.IS_KNOWN and not config.DISABLE_JIT  # whether this module decides how kernels are run
 if not _code.IS_KNOWN and not config.DISABLE_JIT:
     if MODE == "ready":
         raise KernelError(f"{_code.WHY}; COLMATCH_KERNELS=ready forbids to compile kernels: set it to auto")
@@ -58,23 +59,23 @@ BUSY = object()  # another thread compiles or loads a kernel
 
 _log = logging.getLogger("colmatch")
 _kernels: list[Any] = []
-_looked: dict[str, float] = {}  # when a kernel was looked for, by its name
-_entries: dict[Any, Callable[..., Any]] = {}  # kernel -> what ``entry`` says once it is compiled
+_looked: dict[str, float] = {}  # name of a kernel -> time of the last search for it
+_entries: dict[Any, Callable[..., Any]] = {}  # compiled kernel -> result of ``entry``
 
 
 def kernel(function: F) -> F:
-    """Compiles ``function`` when it is first called, from Python or from another kernel, and keeps
-    the machine code on disk.
+    """Compiles ``function`` on its first call from Python or from another kernel, and keeps the
+    machine code on disk.
     """
     return _compiled(function, "", **POLICY)
 
 
 def brief(function: F) -> F:
-    """Compiles ``function`` as a ``kernel`` that keeps the interpreter's lock: for what takes
-    microseconds.
+    """Compiles ``function`` as a ``kernel`` that keeps the interpreter's lock: for microseconds of
+    work.
 
-    To let go of it and take it again costs nothing, unless a merge or a batch is running: then
-    another thread is woken each time, and it takes 15 us. A single insert calls eight of them.
+    Releasing the lock and taking it again costs nothing, unless a merge or a batch is running. Then
+    another thread is woken each time, which takes 15 us. A single insert calls eight of them.
     """
     return _compiled(function, ".brief", **POLICY | {"nogil": False})
 
@@ -84,9 +85,9 @@ def _compiled(function: F, kind: str, **policy: Any) -> F:
     if not config.DISABLE_JIT:
         _kernels.append(compiled)
     if IS_OURS:
-        # What numba calls where there is no machine code for the arguments.
+        # numba calls this where there is no machine code for the arguments.
         compiled._compile_for_args = functools.partial(_code_for, compiled, compiled._compile_for_args)
-        # A closure's cells and sources outside this package are not in the name of the file.
+        # The name of the file does not cover a closure's cells, nor sources outside this package.
         if function.__module__.startswith(f"{_disk.PACKAGE}.") and function.__closure__ is None:
             compiled._cache = _disk.DiskCache(function, kind)
             compiled.get_call_template = functools.partial(_call_template, compiled, compiled.get_call_template)
@@ -94,7 +95,7 @@ def _compiled(function: F, kind: str, **policy: Any) -> F:
 
 
 def _code_for(kernel: Any, compile: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
-    """Returns what Python calls for arguments that a kernel has had none like."""
+    """Returns the function that Python calls for arguments of types that are new to a kernel."""
     if MODE == "auto" and isinstance(kernel._cache, _disk.DiskCache) and not named and _interpret.is_small(arguments):
         instead = _code_or_twin(kernel, arguments)
         if instead is not None:
@@ -103,7 +104,7 @@ def _code_for(kernel: Any, compile: Callable[..., Any], *arguments: Any, **named
 
 
 def _kept_or_made(kernel: Any, compile: Callable[..., Any], arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
-    """Loads a kernel, or compiles it, unless only what is there may be used."""
+    """Loads a kernel, or compiles it unless ``MODE`` is "ready", where it raises KernelError."""
     is_kept = isinstance(kernel._cache, _disk.DiskCache)
     types = tuple(map(kernel.typeof_pyval, arguments)) if is_kept else ()
     before = kernel._cache.written(types) if is_kept else None
@@ -125,7 +126,7 @@ def _kept_or_made(kernel: Any, compile: Callable[..., Any], arguments: tuple[Any
 def _alone(kernel: Any, types: tuple[Any, ...]) -> Iterator[None]:
     """Keeps other processes from compiling the same kernel at once.
 
-    numba's lock is held meanwhile, so that no process is forked that has the file's lock, too.
+    The caller holds numba's lock, so no process is forked that also holds the file's lock.
     """
     with ExitStack() as stack:
         path = kernel._cache.path(types) if _disk.is_usable() and isinstance(kernel._cache, _disk.DiskCache) else None
@@ -137,7 +138,7 @@ def _alone(kernel: Any, types: tuple[Any, ...]) -> Iterator[None]:
 
 
 def _code_or_twin(kernel: Any, arguments: tuple[Any, ...]) -> Any:
-    """Returns machine code that is there by now, else what interprets the kernel.
+    """Returns machine code that exists by now, else a function that interprets the kernel.
 
     The result is None where the kernel should be compiled.
     """
@@ -157,10 +158,10 @@ def _code_or_twin(kernel: Any, arguments: tuple[Any, ...]) -> Any:
 
 
 def is_ready(kernel: Any, arguments: tuple[Any, ...]) -> bool:
-    """Says whether a kernel can be called without waiting until it is compiled.
+    """Returns whether a kernel can be called without waiting until it is compiled.
 
-    Where it cannot, another process is asked to compile it. That is for callers who have another
-    way to the same result.
+    If it cannot, another process is asked to compile it. This is for callers that have another way
+    to the same result.
     """
     if not IS_OURS:
         return not config.DISABLE_JIT  # it cannot be known, and another process cannot help
@@ -178,7 +179,7 @@ def is_ready(kernel: Any, arguments: tuple[Any, ...]) -> bool:
 
 
 def _is_asked(kernel: Any, arguments: tuple[Any, ...]) -> bool:
-    """Has another process compile a kernel. Says whether one can."""
+    """Has another process compile a kernel. Returns whether one can."""
     folder = _disk.usable()
     if folder is None:
         return False
@@ -196,7 +197,7 @@ def _is_asked(kernel: Any, arguments: tuple[Any, ...]) -> bool:
 def keep(module: str, file_name: str, types: tuple[Any, ...]) -> None:
     """Compiles a kernel for arguments of some types and keeps it, unless it is kept already.
 
-    Nothing happens where the sources are no longer those of the file that is named.
+    Nothing happens where the sources no longer match the name of the file.
     """
     importlib.import_module(module)
     for kernel in _kernels:
@@ -211,7 +212,8 @@ def keep(module: str, file_name: str, types: tuple[Any, ...]) -> None:
 def _kept_code(kernel: Any, arguments: tuple[Any, ...], waits: bool = True) -> Any:
     """Returns machine code that is on disk, or came with the package; None where there is none.
 
-    waits : for another thread that compiles or loads a kernel; else the result is ``BUSY``
+    waits : whether to wait for another thread that compiles or loads a kernel; otherwise the result
+        is then ``BUSY``
     """
     if not isinstance(kernel._cache, _disk.DiskCache):
         return None
@@ -222,6 +224,7 @@ def _kept_code(kernel: Any, arguments: tuple[Any, ...], waits: bool = True) -> A
     try:
         if types in kernel.overloads:  # another thread was quicker
             return kernel.overloads[types].entry_point
+        # Link the code that is kept
         code = kernel._cache.load(types, MODE != "native")
         if code is None:
             return None
@@ -233,11 +236,12 @@ def _kept_code(kernel: Any, arguments: tuple[Any, ...], waits: bool = True) -> A
 
 
 def _call_template(kernel: Any, template: Callable[..., Any], *types: Any) -> Any:
-    """Returns how a kernel is called by another one that is compiled.
+    """Returns numba's template for calls of a kernel from another compiled kernel.
 
-    That needs more than machine code, so a kernel that was only linked is compiled after all.
+    Such a call needs more than machine code, so a kernel that was only linked is compiled after
+    all.
     """
-    if any(isinstance(known, _code.Linked) for known in kernel.overloads.values()):
+    if any(isinstance(overload, _code.Linked) for overload in kernel.overloads.values()):
         kernel._reset_overloads()
         kernel.overloads.clear()
     return template(*types)
@@ -246,7 +250,7 @@ def _call_template(kernel: Any, template: Callable[..., Any], *types: Any) -> An
 def device(function: F) -> F:
     """Compiles ``function`` into each kernel that calls it.
 
-    It needs no file of its own: its machine code is in the kernels'.
+    It has no file: its machine code is in the kernels'.
     """
     return numba.njit(**POLICY, no_cpython_wrapper=True)(function)
 
@@ -254,24 +258,24 @@ def device(function: F) -> F:
 def inlined(function: F) -> F:
     """Compiles ``function`` into each place that calls it.
 
-    To hand over ten arrays takes longer than a few steps of work on them. Offering a subscription
-    to the best 5 of a row takes 115 ns without this instead of 60.
+    Passing ten arrays takes longer than a few steps of work on them. Offering a subscription to the
+    best 5 of a row takes 115 ns without this instead of 60.
     """
     return numba.njit(**POLICY, no_cpython_wrapper=True, forceinline=True)(function)
 
 
 def entry(kernel: Callable[..., Any]) -> Callable[..., Any]:
-    """Returns what to call in place of a kernel: its machine code, once it is compiled.
+    """Returns a kernel's machine code, once it is compiled, to be called in place of the kernel.
 
-    The dispatcher looks at the types of all arguments first: 20 us for 60 arrays, which a match of
+    The dispatcher checks the types of all arguments first: 20 us for 60 arrays, which a match of
     one event waits for. A kernel has one signature, so there is nothing to choose from. But machine
-    code takes an array for what its signature says, so the caller must be sure of the types.
+    code trusts its signature, so the caller must be sure of the types.
 
-    It is the kernel itself that is called for the first time, and where bounds are checked.
+    The result is the kernel itself for the first call, and where bounds are checked.
     """
-    known = _entries.get(kernel)
-    if known is not None:
-        return known
+    call = _entries.get(kernel)
+    if call is not None:
+        return call
     overloads = getattr(kernel, "overloads", {})  # none when the JIT is off
     if not IS_OURS or config.BOUNDSCHECK or len(overloads) != 1:
         return kernel
@@ -280,15 +284,15 @@ def entry(kernel: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def kernels() -> list[Any]:
-    """Every kernel imported so far, as numba's dispatchers (``signatures``, ``py_func``,
-    ``stats``); none when the JIT is off.
+    """Returns every kernel imported so far, as numba's dispatchers (``signatures``, ``py_func``,
+    ``stats``). There are none when the JIT is off.
     """
     return list(_kernels)
 
 
 @contextmanager
 def in_mode(mode: str) -> Iterator[None]:
-    """Changes for the whole process how kernels without machine code are run."""
+    """Changes, in the whole process and for a block, how kernels without machine code are run."""
     global MODE
     before, MODE = MODE, mode
     try:
@@ -298,7 +302,7 @@ def in_mode(mode: str) -> Iterator[None]:
 
 
 def not_interpreting() -> Any:
-    """Returns a context in which kernels without machine code are compiled, for measurements."""
+    """Returns a context where kernels without machine code are compiled, for measurements."""
     return in_mode(WARM if MODE == "auto" else MODE)
 
 

@@ -1,4 +1,4 @@
-"""What the process does that compiles kernels in the background (``_background.py``)."""
+"""The work of the process that compiles kernels in the background (``_background.py``)."""
 
 import os
 import pickle
@@ -13,16 +13,16 @@ from colmatch.kernels._background import IDLE
 
 
 def compile_all(held: Any) -> None:
-    """Compiles what is asked for on standard input, and ends the process.
+    """Compiles the kernels requested on standard input, and ends the process.
 
-    held : the lock, which is free when the process ends
+    held : the open file with the lock, which is free when the process ends
     """
     requests: queue.Queue[bytes] = queue.Queue()
 
     def read() -> None:
         while len(head := sys.stdin.buffer.read(4)) == 4:
             requests.put(sys.stdin.buffer.read(struct.unpack("<I", head)[0]))
-        os._exit(0)  # the process that asked has ended
+        os._exit(0)  # the process that sends requests has ended
 
     threading.Thread(target=read, daemon=True).start()
     try:

@@ -1,7 +1,7 @@
 """Types of the arguments that kernels declare.
 
 A kernel has a Python annotation for each argument, and its tuples have one for each field
-(``layout.py``). numba's types follow from these, so a kernel can be compiled before it is called
+(``layout.py``). They determine numba's types, so a kernel can be compiled before it is called
 (``_warm.py``). A call with other types compiles it once more, which is an error in the tests.
 """
 
@@ -27,11 +27,11 @@ def signatures(function: Callable[..., Any]) -> list[tuple[types.Type, ...]]:
     names = function.__code__.co_varnames[: function.__code__.co_argcount]
     if not hints.keys() >= set(names):
         return []
-    given = [hints[name] for name in names]
-    variables = {hint for hint in map(_without_marks, given) if isinstance(hint, TypeVar)}
+    annotations = [hints[name] for name in names]
+    variables = {hint for hint in map(_without_marks, annotations) if isinstance(hint, TypeVar)}
     assert len(variables) < 2, f"{function.__qualname__}: two TypeVars could be combined in several ways"
     choices = next(iter(variables)).__constraints__ if variables else (None,)
-    return [tuple(numba_type(hint, False, choice) for hint in given) for choice in choices]
+    return [tuple(numba_type(hint, False, choice) for hint in annotations) for choice in choices]
 
 
 def _without_marks(hint: Any) -> Any:
@@ -41,8 +41,8 @@ def _without_marks(hint: Any) -> Any:
 def numba_type(hint: Any, written: bool = False, choice: Any = None) -> types.Type:
     """Returns numba's type of an annotation.
 
-    written : arrays are written
-    choice : stands for a ``TypeVar``
+    written : whether arrays are written
+    choice : the type in place of a ``TypeVar``
     """
     marks = hint.__metadata__ if get_origin(hint) is Annotated else ()
     plain = _without_marks(hint)

@@ -1,6 +1,7 @@
-"""Bits of 64-bit words, and comparisons of many bytes at once that make them.
+"""Operations on the bits of 64-bit words, and comparisons of many bytes at once that give such
+words.
 
-They are vector instructions when compiled, numpy and Python's integers otherwise.
+They are vector instructions when compiled, and use numpy and Python's integers otherwise.
 """
 
 from typing import Any
@@ -15,7 +16,7 @@ _ODD = 0x9E3779B97F4A7C15  # 2**64 divided by the golden ratio
 
 
 def ctz(word: np.uint64) -> np.uint64:
-    """Zeros below the lowest set bit: its number. 64 for a word without one.
+    """Returns the number of the lowest set bit: the zeros below it. A word without one gives 64.
 
     ``ctz(0b101000)`` is 3. A loop over the set bits ends each step with ``word =
     without_lowest(word)``.
@@ -38,29 +39,32 @@ def popcount(word: np.uint64) -> np.uint64:
 def within(values: Any, at: Any, bounds: Any) -> np.uint64:
     """Tests 64 bytes from ``values[at]`` on against a range.
 
-    Bit i tells whether byte i is at least ``bounds & 255`` by no more than ``bounds >> 8``.
+    Bit i is set if byte i is at least ``bounds & 255``, and exceeds it by at most ``bounds >> 8``.
+    This takes ten instructions with AVX2, and two of these tests in an AND share some.
 
-    values uint8, all 64 bytes of which must be there to be read; bounds uint16. Ten instructions
-    with AVX2, and two of these in an AND share some.
+    values : uint8, all 64 bytes must be there to be read
+    bounds : uint16
     """
     return np.uint64(_pack(values, at, bounds, 64))
 
 
 def within_kth(values: Any, at: Any, bounds: Any, k: Any) -> np.uint64:
-    """``within`` with ``bounds[k]``, which is quicker where no register holds it."""
+    """Tests like ``within`` with ``bounds[k]``, and is quicker where no register holds it."""
     return np.uint64(_pack(values, at, bounds[k], 64))
 
 
 def half_within_kth(values: Any, at: Any, bounds: Any, k: Any) -> np.uint64:
-    """``within_kth`` for i up to 31; only these bytes are read."""
+    """Tests like ``within_kth`` for i up to 31, and reads only these bytes."""
     return np.uint64(_pack(values, at, bounds[k], 32))
 
 
 def words_within(values: Any, at: Any, low: Any, high: Any) -> np.uint64:
-    """Tests 64 numbers from ``values[at]`` on against a range: bit i tells whether number i lies in
-    ``low`` to ``high``.
+    """Tests 64 numbers from ``values[at]`` on against a range.
 
-    values uint32, all 64 of which must be there to be read; low <= high, both uint32.
+    Bit i is set if number i lies in ``low`` to ``high``.
+
+    values : uint32, all 64 numbers must be there to be read
+    low, high : uint32, low <= high
     """
     part = values[int(at) : int(at) + 64]
     if int(at) < 0 or len(part) < 64:
@@ -70,22 +74,21 @@ def words_within(values: Any, at: Any, low: Any, high: Any) -> np.uint64:
 
 
 def ask_for(values: Any, at: Any) -> None:
-    """Has the processor bring ``values[at]`` into its cache, and go on without waiting.
+    """Has the processor bring ``values[at]`` into its cache, and goes on without waiting.
 
     Nothing happens where there is no such place.
     """
 
 
 def writes_before() -> None:
-    """Has other threads see what was written before this before they see what is
-    written after.
+    """Makes other threads see all earlier writes before they see any later one.
 
-    No instruction at all on x86, where that is so anyway.
+    This is no instruction at all on x86, which keeps this order anyway.
     """
 
 
 def mix(a: Any, b: Any) -> int:
-    """A number whose low bits depend on all bits of two 64-bit integers."""
+    """Mixes two 64-bit integers: the low bits of the result depend on all of their bits."""
     word = ((int(a) ^ int(b)) & _WORD) * _ODD & _WORD
     word ^= word >> 32
     return word - 2**64 if word >> 63 else word
@@ -216,7 +219,7 @@ def _kth(size: int) -> Any:
     def within_kth(typing: Any, values: Any, at: Any, bounds: Any, k: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             data = context.make_array(signature.args[0])(context, builder, args[0]).data
-            # The two bytes are read one by one: a vector of equal bytes is made from memory at
+            # The two bytes are read one by one. A vector of equal bytes is made from memory at
             # once, but not from half of a register.
             both = context.make_array(signature.args[2])(context, builder, args[2]).data
             both = builder.bitcast(builder.gep(both, [args[3]]), ir.IntType(8).as_pointer())

@@ -1,4 +1,4 @@
-"""Events whose attributes are ranges: the two ends, read apart, come together."""
+"""Events with ranges as attributes: their two ends, read separately, are joined here."""
 
 import numpy as np
 
@@ -19,15 +19,18 @@ def join_ends(
     high_key: Written[I64],
     wrong: Written[I64],
 ) -> bool:
-    """Puts the upper ends of ranges beside the lower ones, which stand among all other entries.
+    """Joins the upper ends of ranges to the lower ends, which are among all other entries.
 
-    Where one end is missing, there is no bound; where both are, there is no entry. Returns whether
-    no range begins above its end; else ``wrong`` has the attribute and row of one that does.
+    A missing end means no bound, and a range without both ends has no entry. Returns whether no
+    range begins above its end. If one does, ``wrong`` has its attribute and row.
 
-    low, high : ``layout.Batch`` with the entries of all attributes, and of ranges only. is_range
-    (A) uint8. least, most (A) int64 : keys of what has no bound. col (A + 1), row, key (E) :
-    written as those of a batch, with the lower ends. high_key (E) int64 : the upper ends, which are
-    the same where an attribute is no range. wrong (2) int64
+    low, high : ``layout.Batch`` with the entries of all attributes, and of ranges only
+    is_range : (A) uint8
+    least, most : (A) int64, keys in place of missing ends
+    col, row, key : (A + 1), (E), (E), written like those of a batch, with the lower ends
+    high_key : (E) int64, written with the upper ends, or with ``key`` where an attribute is no
+        range
+    wrong : (2) int64
     """
     low_col, low_row, low_key = low.col, low.row, low.key
     other_col, other_row, other_key = high.col, high.row, high.key
@@ -36,11 +39,13 @@ def join_ends(
     for a in range(len(is_range)):
         e, e_end = low_col[a], low_col[a + 1]
         if not is_range[a]:
+            # Copy the entries of an attribute that is no range
             for i in range(e, e_end):
                 row[n] = low_row[i]
                 key[n] = high_key[n] = low_key[i]
                 n += 1
         else:
+            # Merge the lower and upper ends by row
             i, i_end = other_col[a], other_col[a + 1]
             while e < e_end or i < i_end:
                 begin, end = least[a], most[a]
@@ -53,6 +58,7 @@ def join_ends(
                 if above:
                     end = other_key[i]
                     i += 1
+                # Stop at a range that begins above its end
                 if below and above and begin > end:
                     wrong[0], wrong[1] = a, row[n]
                     return False

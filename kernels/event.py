@@ -1,8 +1,8 @@
 """One event: its values -> codes of a segment.
 
-What a batch goes through in four kernels, reading, labels of strings, transposing and codes, is one
-kernel here: for a single event, calling them takes longer than what they do. It takes a
-microsecond, so it keeps the interpreter's lock.
+A batch goes through four kernels: reading, labels of strings, transposing and codes. This one
+kernel does all of it for a single event, where calling the four takes longer than their work. It
+takes a microsecond, so it keeps the interpreter's lock.
 """
 
 from typing import NamedTuple
@@ -17,11 +17,11 @@ from colmatch.kernels.arrow.words import Words, key_of, label
 from colmatch.kernels.hints import Hints, hinted_code
 from colmatch.kernels.layout import U8, Codes, Rows, Written
 
-KEY, DOUBLE, TEXT = 0, 1, 2  # what stands for the value of an attribute in ``EventValues.value``
+KEY, DOUBLE, TEXT = 0, 1, 2  # forms of an attribute's value in ``EventValues.value``
 
 
 class EventValues(NamedTuple):
-    """The values of one event, by attribute, ascending; of one owner."""
+    """The values of one event, with ascending attributes. It belongs to one owner."""
 
     form: layout.Fixed[layout.U8]  # (A) KEY, DOUBLE or TEXT
     attr: layout.U32  # (A) attribute of each value
@@ -42,14 +42,17 @@ def code_event(
 ) -> None:
     """Fills ``layout.Rows`` of one row with the codes of a segment.
 
-    count : values of the event. literals : as ``arrow.words.Words``. used (A) uint8 : whether the
-    segment has predicates on an attribute
+    count : number of the event's values
+    literals : as ``arrow.words.Words``
+    used : (A) uint8, whether the segment has predicates on an attribute
     """
     n = 0
     for i in range(count):
         a = values.attr[i]
+        # Skip attributes without predicates
         if a >= len(used) or not used[a]:
             continue
+        # Find the key of the value
         key = values.value[i]
         form = values.form[a]
         if form == DOUBLE:
@@ -57,6 +60,7 @@ def code_event(
         elif form == TEXT:
             begin = values.end[key]
             key = text_key(literals, a, values.place[0] + begin, values.end[key + 1] - begin)
+        # Turn the key into a code or a label
         begin = codes.first[a]
         code = hinted_code(
             codes.bound, begin, hints.lowest[a], hints.highest[a], hints.first[a], hints.shift[a], hints.below, key
@@ -73,19 +77,20 @@ def code_event(
 
 @device
 def text_key(literals, a, address, length):
-    """Key of a string among the literals of attribute ``a``."""
+    """Returns the key of a string among the literals of attribute ``a``."""
     place = literals.place
     low, high = literals.first[a], literals.first[a + 1]
     recent, recent_end = literals.recent[a], literals.recent[a + 1]
     if low == high and recent == recent_end:
         return np.int64(0)
+    # Search the sorted literals, then the recent ones
     prefix = load_prefix(address, length)
-    none = low - high - 1  # no hint; by a name, since label would be compiled again for a constant
-    found = label(prefix, address, length, low, high, place[0], place[1], place[2], none)
+    none = low - high - 1  # no hint; a variable, since label would be compiled again for a constant
+    key = label(prefix, address, length, low, high, place[0], place[1], place[2], none)
     if place[3] == 0 and place[7] == 0:
-        return found
-    found = key_of(found, low, place[3])
+        return key
+    key = key_of(key, low, place[3])
     if recent < recent_end:
         other = label(prefix, address, length, recent, recent_end, place[4], place[5], place[6], none)
-        found = max(found, key_of(other, recent, place[7]))
-    return found
+        key = max(key, key_of(other, recent, place[7]))
+    return key

@@ -1,8 +1,8 @@
 """Ranges of codes as ranges of keys: how wide they are, and where they are cut.
 
-Codes are numbers of the intervals between boundaries that predicates have, so the middle of two
-codes says nothing of the domain. Widths and middles are those of keys, as floats: their places are
-estimates, and no match depends on them.
+Codes number the intervals between boundaries of predicates. So the middle of two codes says nothing
+about the domain. Widths and middles are computed from keys, as floats. They are estimates, and no
+match depends on them.
 """
 
 import numpy as np
@@ -13,13 +13,13 @@ from colmatch.kernels.layout import ATTR_MASK, FLAG_NONE, FLAG_RUN, REJECT
 
 @device
 def below(codes, a, code):
-    """Returns how many boundaries of an attribute begin a code up to this one."""
+    """Returns the number of boundaries of an attribute that begin a code up to this one."""
     return boundaries_below(codes.first, codes.label, a, code)
 
 
 @device
 def boundaries_below(first, label, a, code):
-    """``below`` on the arrays of codes, for inner loops."""
+    """Counts like ``below`` on the arrays of codes, for inner loops."""
     begin, end = first[a], first[a + 1]
     if len(label) == 0:
         return min(np.int64(code) - 1, end - begin)
@@ -35,7 +35,7 @@ def boundaries_below(first, label, a, code):
 
 @device
 def code_from(codes, a, n):
-    """Returns the code that the boundary number ``n`` of an attribute begins."""
+    """Returns the code that begins at boundary number ``n`` of an attribute."""
     if len(codes.label) == 0:
         return n + 2
     return np.int64(codes.label[codes.first[a] + n])
@@ -43,13 +43,13 @@ def code_from(codes, a, n):
 
 @device
 def low_key(codes, a, code):
-    """Lowest key with this code, or the lowest boundary."""
+    """Returns the lowest key with this code, or the lowest boundary."""
     return _key_from(codes.first, codes.bound, a, below(codes, a, code))
 
 
 @device
 def high_key(codes, a, code):
-    """Returns the key after the highest with this code, or after the highest boundary."""
+    """Returns the key after the highest key with this code, or after the highest boundary."""
     return _key_after(codes.first, codes.bound, a, below(codes, a, code))
 
 
@@ -66,7 +66,9 @@ def _key_after(first, bound, a, n):
 
 @device
 def width(codes, a, lo, hi):
-    """Returns how many keys have a code from ``lo`` to ``hi``, between the outermost boundaries."""
+    """Returns the number of keys with a code from ``lo`` to ``hi``, between the outermost
+    boundaries.
+    """
     if codes.first[a] == codes.first[a + 1]:
         return 1.0
     return max(high_key(codes, a, hi) - low_key(codes, a, lo), 0.0)
@@ -74,15 +76,15 @@ def width(codes, a, lo, hi):
 
 @device
 def share(codes, a, lo, hi):
-    """Returns which part of the keys between the outermost boundaries has a code from ``lo`` to
-    ``hi``.
+    """Returns the share of keys with a code from ``lo`` to ``hi`` among all keys between the
+    outermost boundaries.
     """
     return share_between(codes.first, codes.bound, codes.label, a, lo, hi)
 
 
 @device
 def share_between(first, bound, label, a, lo, hi):
-    """``share`` on the arrays of codes, for inner loops."""
+    """Returns ``share`` from the arrays of codes, for inner loops."""
     begin, end = first[a], first[a + 1]
     if begin == end:
         return 1.0
@@ -94,8 +96,7 @@ def share_between(first, bound, label, a, lo, hi):
 
 @device
 def middle_of(codes, a, lo, hi, by_codes):
-    """Returns the code that begins the upper half of a range, 0 where nothing is to be
-    cut.
+    """Returns the code that begins the upper half of a range, 0 where the range cannot be cut.
 
     It begins at the boundary within the range that is nearest to the middle of its keys.
 
@@ -107,6 +108,7 @@ def middle_of(codes, a, lo, hi, by_codes):
         return np.int64(0)
     if by_codes:
         return code_from(codes, a, (low + high) >> 1)
+    # Find the first boundary at or above the middle of the keys
     middle = (low_key(codes, a, lo) + high_key(codes, a, hi)) / 2
     n, end = low, high - 1
     while n < end:
@@ -115,6 +117,7 @@ def middle_of(codes, a, lo, hi, by_codes):
             n = between + 1
         else:
             end = between
+    # Take the boundary before it where that is nearer
     if n > low and middle - float(codes.bound[begin + n - 1]) < float(codes.bound[begin + n]) - middle:
         n -= 1
     return code_from(codes, a, n)
@@ -122,9 +125,10 @@ def middle_of(codes, a, lo, hi, by_codes):
 
 @device
 def required_end(preds, c):
-    """End of the predicates of a conjunction that must be true.
+    """Returns the end of the predicates that must be true for the conjunction to be true.
 
-    They are the first ones: all of them, unless it is a program.
+    They are its first ones. Unless the conjunction is a program, all of its predicates must be
+    true.
     """
     return end_of_required(preds.first, preds.jump_first, preds.jump, c)
 
@@ -145,7 +149,7 @@ def end_of_required(first, jump_first, jump, c):
 
 @device
 def range_of(preds, p):
-    """Lowest and highest code with which a predicate can be true of a value that is there."""
+    """Returns the lowest and highest code of a present value that can make a predicate true."""
     if preds.pred[p, 0] & FLAG_RUN:
         return np.int64(preds.run_lo[preds.pred[p, 1]]), np.int64(preds.run_hi[preds.pred[p, 2] - 1])
     return np.int64(preds.pred[p, 1]), np.int64(preds.pred[p, 2])
@@ -168,7 +172,7 @@ def predicate_among(first, pred, jump_first, jump, c, a):
 
 @device
 def attributes_of(preds, c):
-    """Returns bits of the attributes without which a conjunction is false."""
+    """Returns the bits of the attributes without which a conjunction is false."""
     bits = np.uint64(0)
     for p in range(preds.first[c], required_end(preds, c)):
         if not preds.pred[p, 0] & FLAG_NONE:

@@ -1,19 +1,20 @@
 """Keys to codes, quickly.
 
-A key's code is the number of boundaries at or below it, and one. *Hints* cut the span between an
-attribute's lowest and highest boundary into equal cells, about as many as it has boundaries, and
-say how many lie below each cell; so the search goes over the few boundaries of one cell, unless
-they are crowded. A cell of one key has no boundaries within: there the hints are the codes. Where
-most boundaries would lie in few cells, as amounts of money do, cells are as wide as they are far
-from the lowest boundary: each doubling of the distance is cut into as many.
+A key's code is one plus the number of boundaries at or below it. *Hints* cut the span between an
+attribute's lowest and highest boundary into equal cells, about as many as it has boundaries. They
+give the number of boundaries below each cell. So a search covers only the few boundaries of one
+cell, unless these are crowded. A cell of one key has no boundaries within: there the hints are the
+codes. Some attributes, such as amounts of money, would have most boundaries in few cells. Their
+cells grow with the distance from the lowest boundary: each doubling of the distance is cut into as
+many.
 
-Many keys of one attribute are searched for together, step by step, so that no key waits for
-another, and without a branch that goes either way (``codes_together``).
+Many keys of one attribute are searched for together, step by step (``codes_together``). So no key
+waits for another, and no branch depends on a key.
 
-Where the hints are the codes, 100 attributes of small integers take 8 ns an entry instead of 19.
-Cells that grow with the distance from the lowest boundary go by the exponent and the first bits of
-a float64. Then as few boundaries share a cell as among even keys. Searching 64 keys together takes
-a half to two thirds of the time. With growing cells, skewed keys take an eighth of the time.
+100 attributes of small integers take 8 ns an entry instead of 19, since the hints are the codes.
+Growing cells are computed from the exponent and the first bits of a float64. Then as few boundaries
+share a cell as among even keys. Searching 64 keys together takes a half to two thirds of the time.
+With growing cells, skewed keys take an eighth of the time.
 """
 
 from typing import NamedTuple
@@ -26,28 +27,28 @@ from colmatch.kernels.layout import I64, KEY_MAX, U32, Written
 from colmatch.kernels.search import first_at_least
 
 SIGN = np.uint64(1 << 63)
-EXACT = 8  # cells for each boundary, if every key then has one of its own
-CROWD = 8  # boundaries of a cell beyond which they are not looked at one after the other
+EXACT = 8  # most cells for each boundary where every key has a separate cell
+CROWD = 8  # boundaries of a cell beyond which a binary search replaces a linear one
 TILE = np.uint64(64)  # keys that are searched for together
-FEW_KEYS = np.uint64(8)  # keys that are not worth it
+FEW_KEYS = np.uint64(8)  # fewer keys than these are searched for one by one
 ONE = np.uint64(1)
 ONE_POINT_ZERO = np.float64(1.0).view(np.uint64)
-GAIN = 4  # times fewer steps that growing cells must take to be taken: they cost a conversion
+GAIN = 4  # growing cells must divide the steps by this, since they cost a conversion
 
 
 class Hints(NamedTuple):
-    """Made from ``layout.Codes`` by whoever has events to code."""
+    """Hints for A attributes in H cells, made from ``layout.Codes``."""
 
     lowest: I64  # (A) boundary; KEY_MAX where there are none
     highest: I64  # (A) boundary; KEY_MAX where there are none
-    first: I64  # (A + 1) attribute -> its cells and, behind them, one for the end; two where there are no boundaries
-    shift: I64  # (A) a cell is as wide as 2^shift keys; below 0 as ``cell_of`` says
+    first: I64  # (A + 1) attribute -> its cells and, after them, one for the end; two where there are no boundaries
+    shift: I64  # (A) a cell is as wide as 2^shift keys; below 0 see ``cell_of``
     below: U32  # (H) boundaries below the cell
 
 
 @device
 def distance(low, high):
-    """``high - low`` for low <= high, which int64 may not hold.
+    """Returns ``high - low`` for low <= high, which int64 may not hold.
 
     The signs are flipped first, so that nothing overflows.
     """
@@ -56,10 +57,10 @@ def distance(low, high):
 
 @device
 def cell_of(far, shift):
-    """Cell of a key that is ``far`` (uint64) from the lowest boundary.
+    """Returns the cell of a key that is ``far`` (uint64) from the lowest boundary.
 
-    Below 0, shift says how many of the last bits are left out of what the distance and one is as a
-    float64, whose bits ascend with it.
+    A shift below 0 means growing cells. One plus the distance is taken as a float64, and its bits
+    ascend with it. Of these bits, the last ``-shift`` are left out.
     """
     if shift >= 0:
         return far >> np.uint64(shift)
@@ -70,15 +71,17 @@ def cell_of(far, shift):
 def count_cells(
     code_first: I64, bound: I64, lowest: Written[I64], highest: Written[I64], first: Written[I64], shift: Written[I64]
 ) -> None:
-    """Writes all of ``Hints`` but ``below``: as many cells as boundaries, or up to
-    twice as many.
+    """Writes all of ``Hints`` but ``below``.
+
+    There are as many cells as boundaries, or up to twice as many. There may be up to ``EXACT``
+    times as many if every key has a separate cell.
     """
     cut_cells(code_first, bound, lowest, highest, first, shift)
 
 
 @device
 def cut_cells(code_first, bound, lowest, highest, first, shift):
-    """``count_cells`` for other kernels."""
+    """Does the same as ``count_cells``, for other kernels."""
     first[0] = 0
     for a in range(len(shift)):
         begin, end = code_first[a], code_first[a + 1]
@@ -88,10 +91,12 @@ def cut_cells(code_first, bound, lowest, highest, first, shift):
         if begin == end:
             continue
         lowest[a], highest[a] = bound[begin], bound[end - 1]
+        # Widen the cells until they are at most twice as many as boundaries
         span, most = distance(bound[begin], bound[end - 1]), np.uint64(2 * (end - begin))
         if span >= np.uint64(EXACT * (end - begin)):
             while cell_of(span, shift[a]) >= most:
                 shift[a] += 1
+            # Let the cells grow where that saves enough steps
             crowd = _crowd(bound, begin, end, shift[a])
             if crowd > GAIN * (end - begin):
                 growing = np.int64(-1)
@@ -104,7 +109,7 @@ def cut_cells(code_first, bound, lowest, highest, first, shift):
 
 @device
 def _crowd(bound, begin, end, shift):
-    """Boundaries in the cells of all boundaries, together."""
+    """Adds up, over all boundaries, the number of boundaries in the same cell."""
     crowd, size, last = end - end, end - end, np.uint64(0)
     for b in range(begin, end):
         cell = cell_of(distance(bound[begin], bound[b]), shift)
@@ -122,12 +127,12 @@ def fill_cells(code_first: I64, bound: I64, first: Written[I64], shift: Written[
 
 @device
 def count_below(code_first, bound, first, shift, below):
-    """``fill_cells`` for other kernels."""
+    """Does the same as ``fill_cells``, for other kernels."""
     for a in range(len(shift)):
         b, end = code_first[a], code_first[a + 1]
         cells = first[a + 1] - first[a]
         for cell in range(cells):
-            # The last place is behind all cells.
+            # The last place is after all cells.
             while b < end and (
                 cell == cells - 1 or cell_of(distance(bound[code_first[a]], bound[b]), shift[a]) < np.uint64(cell)
             ):
@@ -137,7 +142,7 @@ def count_below(code_first, bound, first, shift, below):
 
 @device
 def between(lowest, highest, cell_first, shift, below, key):
-    """Fewest and most boundaries that can be at or below ``key``, going by its cell: often the
+    """Returns the fewest and most boundaries at or below ``key`` that its cell allows: often the
     same.
     """
     if key < lowest:
@@ -151,9 +156,9 @@ def between(lowest, highest, cell_first, shift, below, key):
 
 @device
 def hinted_code(bound, begin, lowest, highest, cell_first, shift, below, key):
-    """1 + the number of boundaries at or below ``key``.
+    """Returns 1 + the number of boundaries at or below ``key``.
 
-    Small enough for compilers to put it where it is called.
+    The function is small enough for compilers to inline it.
     """
     low, most = between(lowest, highest, cell_first, shift, below, key)
     if most - low > CROWD:
@@ -166,20 +171,23 @@ def hinted_code(bound, begin, lowest, highest, cell_first, shift, below, key):
 
 @device
 def codes_together(bound, begin, end, lowest, highest, cell_first, shift, below, key, start, keys, found):
-    """Writes ``hinted_code`` of up to ``TILE`` keys to found (TILE) uint32.
+    """Writes ``hinted_code`` of up to ``TILE`` keys to ``found``.
 
-    bound[begin:end] : boundaries of the attribute, of which a cell has many. key (E) int64 : the
-    keys stand from ``start`` on.
+    Each step adds the same power of two, or nothing, to the place of each key. Boundaries after a
+    key's cell are above the key. So all keys can take as many steps as the fullest of their cells
+    needs. The steps are sums, not conditions, so that compilers make no branch of them.
 
-    Each step adds the same power of two to the place of a key, or nothing: behind its cell no
-    boundary is at or below it, so as many steps as the fullest of their cells needs do for all.
-    Sums, not conditions, so that compilers make no branch of it.
+    bound : ``bound[begin:end]`` are the boundaries of an attribute, with many in a cell
+    key : (E) int64, with the keys from ``start`` on
+    found : (TILE) uint32
     """
     first, begin = np.uint64(cell_first), np.uint64(begin)
+    # Find the cell of each key
     for i in range(keys):
         cell = cell_of(distance(lowest, min(max(key[start + np.uint64(i)], lowest), highest)), shift)
         found[i] = cell
         ask_for(below, first + cell)
+    # Begin at the first boundary of each cell, and collect the bits of all sizes
     most = np.uint32(0)
     for i in range(keys):
         cell = first + np.uint64(found[i])
@@ -188,6 +196,7 @@ def codes_together(bound, begin, end, lowest, highest, cell_first, shift, below,
         found[i] = low
         ask_for(bound, begin + np.uint64(low + (size >> np.uint32(1))))
         most |= size
+    # Add powers of two, from the highest that the fullest cell needs
     last, step = np.uint64(end) - begin - ONE, np.uint64(0)
     while most >> step > np.uint32(0):
         step += ONE
@@ -197,5 +206,6 @@ def codes_together(bound, begin, end, lowest, highest, cell_first, shift, below,
             at = min(np.uint64(found[i]) + (ONE << step) - ONE, last)
             further = np.uint64(bound[begin + at] <= key[start + np.uint64(i)])
             found[i] = np.uint64(found[i]) + (further << step)
+    # Turn the places into codes
     for i in range(keys):
         found[i] = min(found[i], np.uint32(last + ONE)) + np.uint32(1)

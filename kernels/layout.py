@@ -1,11 +1,11 @@
 """The arrays that all kernels share.
 
 A range is always ``first[i]:first[i + 1]``. ``row``, ``sub``, ``conj`` and ``attr`` are dense ids.
-Values are *keys* (order-preserving int64, see ``colmatch/lowering/keys.py``) until they have been
-*coded*: the boundaries of all predicates on one attribute cut its key domain into elementary
-intervals, and a *code* is the number of the interval that a key lies in, from 1; 0 means that the
-event has no value. Comparing codes is comparing keys as far as any stored predicate can tell, in
-half the memory.
+Values are *keys* (order-preserving int64, see ``colmatch/lowering/keys.py``) until they are
+*coded*. The boundaries of all predicates on one attribute cut its key domain into elementary
+intervals. A *code* is the number of the interval that a key lies in, from 1; 0 means that the event
+has no value. Comparing codes is comparing keys as far as any stored predicate can tell, in half the
+memory.
 
 Example: ``age BETWEEN 22 AND 36`` and ``age > 30`` give the boundaries 22, 31, 37 and the codes::
 
@@ -14,18 +14,18 @@ Example: ``age BETWEEN 22 AND 36`` and ``age > 30`` give the boundaries 22, 31, 
 
 so the two predicates are the code ranges [2, 3] and [3, 4].
 
-Growing segments are given *labels* instead: codes with gaps, so that an inserted boundary
-finds a place between its neighbours and no stored predicate changes. Labels ascend as codes do; the
-code of one is 1 and how many boundaries have labels up to it. With the labels 100, 200, 300 for the
-boundaries above, a value below 22 has 1, one of 22 to 30 has 100, and the predicates are [100, 299]
-and [200, ``LABEL_TOP``], which has no upper end. Neighbouring keys have neighbouring labels
-(``labels/boundaries.py``), so a range of one label is one of one key, or the interval between two
-boundaries with no room left.
+Growing segments have *labels* instead: codes with gaps. An inserted boundary finds a place between
+its neighbours, and no stored predicate changes. Labels ascend as codes do. The code of a label is 1
+plus the number of boundaries with labels up to it. Suppose that the boundaries above have the
+labels 100, 200, 300. Then a value below 22 has 1, and a value of 22 to 30 has 100. The predicates
+are [100, 299] and [200, ``LABEL_TOP``], which has no upper end. Neighbouring keys have neighbouring
+labels (``labels/boundaries.py``). So a range of one label is a range of one key, or the interval
+between two boundaries with no room left.
 
-Single letters stand for the same in all kernels, as numbers of these things; where there are two,
-the folder says which::
+Single letters are numbers of the same things in all kernels. The folder decides between two
+meanings::
 
-    a  attribute                        n  how many so far, and where the next goes
+    a  attribute                        n  count so far, and place of the next
     b  boundary; bit; block             p  predicate; text pattern
     c  conjunction                      q  a second p, or a second place
     d  digit; depth; a second c         r  row; run of slots; literal within its attribute
@@ -35,14 +35,14 @@ the folder says which::
     h  place by a hash                  w  word of 64 bits, or the first place in one
     m  map; bounds so far               x  list within its attribute
 
-    i, j, k  places in what a loop goes over, in this order from the outside: postings, intervals
-             and what they lead to
+    i, j, k  places in the range of a loop, in this order from the outside: postings, intervals
+             and things that these refer to
 
 ``a`` and ``b`` are also two strings or words that are compared. Shapes are written with capitals: A
-attributes, B boundaries, C conjunctions, D bytes of text, E entries, F leaves of a schema, G
-groups, H cells of hints, J jumps of programs, K known keys, L literals, M maps, N rows, P
-predicates (postings in an index, patterns of text), R intervals, S structs, segments or sets of
-strings, T tokens of trees, V distinct strings.
+attributes; B boundaries; C conjunctions; D bytes of text; E entries; F leaves of a schema; G
+groups; H cells of hints; J jumps of programs; K known keys; L literals; M maps; N rows; P
+predicates (postings in an index, patterns of text); R intervals; S structs, segments or sets of
+strings; T tokens of trees; V distinct strings.
 """
 
 from typing import Annotated, NamedTuple, TypeVar
@@ -60,8 +60,8 @@ U64 = NDArray[np.uint64]
 F64 = NDArray[np.float64]
 F32 = NDArray[np.float32]
 Bools = NDArray[np.bool_]
-# The dtype of each: versions of numpy differ in how ``NDArray`` keeps it. A field of a NamedTuple
-# that is an array with columns is ``Annotated`` with how many they are.
+# The dtype of each, since versions of numpy differ in the way that ``NDArray`` keeps it. In a
+# NamedTuple, an array with columns is ``Annotated`` with their number.
 DTYPES = {
     I64: np.dtype(np.int64),
     I32: np.dtype(np.int32),
@@ -76,8 +76,8 @@ DTYPES = {
 }
 
 T = TypeVar("T")
-# How kernels declare their arguments (``_signatures.py``): an array is read-only unless it is
-# ``Written``. Of a NamedTuple that is written, the ``Fixed`` arrays are read-only.
+# Marks for the arguments of kernels (``_signatures.py``). An array is read-only unless it is
+# ``Written``. In a NamedTuple that is written, the ``Fixed`` arrays are read-only.
 Written = Annotated[T, "written"]
 Fixed = Annotated[T, "fixed"]
 Table = Annotated[T, "table"]  # an array with two dimensions
@@ -95,28 +95,28 @@ FLAG_MULTI = 1 << 29  # the attribute may have several entries in one row (a lis
 FLAG_RUN = 1 << 30  # several intervals: words 1 and 2 are the range in run_lo / run_hi
 FLAG_NONE = 1 << 31  # true when no entry of the attribute lies in the intervals (also when there is no entry at all)
 
-# A program's jump targets that end it.
+# Jump targets that end a program.
 ACCEPT = -1
 REJECT = -2
 
-# What a score is made of, see ``Predicates.weight`` and ``kernels/scores.py``.
-DOT = 0  # sum of a predicate's weight times the event's of its attribute
+# Kinds of scores, see ``Predicates.weight`` and ``kernels/scores.py``.
+DOT = 0  # sum of predicates' weights times the event's weights of their attributes
 SUM = 1  # sum of predicates' weights
 MAX = 2  # largest product
-PRIORITY = 3  # what the subscription has of itself
+PRIORITY = 3  # the subscription's own, for any event
 
 # Columns of a predicate's weight: several conditions may have become one predicate.
 ADDED, LARGEST = 0, 1
-# What is largest where no weight is: the condition is a further part of one whose weight another
-# predicate has. It is finite, since an event may give 0 to an attribute.
+# The largest weight where there is none: the predicate is a further part of a condition, and
+# another predicate has its weight. It is finite, since an event may give 0 to an attribute.
 LOWEST = -1.7976931348623157e308
 
-# Counters, the same in every kernel; added to, never reset by a kernel.
+# Counters, the same in every kernel. A kernel adds to them and never resets them.
 CONJUNCTIONS = 0  # conjunctions looked at
 CANDIDATES = 1  # conjunctions that passed the kind's filter and were verified
 PREDICATES = 2  # predicate evaluations during verification
 NODES = 3  # nodes, postings or pages visited, as the kind defines
-MATCHES = 4  # pairs of row and subscription, each once (the caller takes repeats off), none of deleted ones
+MATCHES = 4  # pairs of row and subscription, each once (the caller subtracts repeats), none of deleted ones
 N_COUNTERS = 8
 
 
@@ -126,32 +126,31 @@ for _array in (_NO_CODE_LABELS, _NO_LITERAL_LABELS):
 
 
 class Predicates(NamedTuple):
-    """Every conjunction of every subscription: C conjunctions, P predicates, R intervals of
+    """All conjunctions of all subscriptions: C conjunctions, P predicates, R intervals of
     predicates that have several.
 
-    A conjunction is true when all of its predicates are, unless ``jump_first`` gives it a program:
-    then evaluation starts at its first predicate and follows ``on_true`` / ``on_false`` (always
-    forward) to ACCEPT or REJECT. A plain conjunction is the program whose every predicate goes on
-    to the next when true and rejects when false, and is not written down.
+    A conjunction is true when all of its predicates are, unless ``jump_first`` gives it a program.
+    A program begins at its first predicate and follows ``jump`` (always forward) to ACCEPT or
+    REJECT. A plain conjunction is a program that is not written down. Each of its predicates goes
+    on to the next when true, and rejects when false.
     """
 
     first: I64  # (C + 1) conjunction -> its predicates
     pred: Annotated[U32, 3]  # (P, 3) attribute and flags; lowest and highest code, or the range in run_lo / run_hi
     run_lo: U32  # (R) lowest code of an interval; intervals of one predicate ascend and do not touch
     run_hi: U32  # (R) highest code
-    # (C) conjunction -> subscription, ascending until a kind of index puts conjunctions in an order
-    # of its own
+    # (C) conjunction -> subscription, ascending until a kind of index reorders the conjunctions
     owner: U32
-    # (P, 2) sum of the weights of the conditions that a predicate was made of, and the largest; (0,
-    # 2) when none has a weight
+    # (P, 2) sum of the weights of the conditions that became the predicate, and the largest; (0, 2)
+    # when none has a weight
     weight: Annotated[F64, 2]
     jump_first: I64  # (C), or (0) when there are no programs: conjunction -> first row of ``jump``, -1 for a plain one
-    # (J, 2) per predicate of a program: index within the conjunction to go to when true, when
-    # false; or ACCEPT, REJECT
+    # (J, 2) for each predicate of a program the next one, as its index within the conjunction: when
+    # true, when false; or ACCEPT, REJECT
     jump: Annotated[I32, 2]
     tree_first: I64  # (C + 1), or (0): conjunction -> tokens of ``tree``
-    # (T) the program as a postfix expression, for people: n >= 0 is predicate n, -2k an AND, -2k -
-    # 1 an OR of the last k
+    # (T) the program as a postfix expression. Predicate n is the token n >= 0. An AND of the last k
+    # parts is -2k, an OR -2k - 1
     tree: I32
     priority: F64  # (C) of the conjunction's subscription, or (0) when none has one
 
@@ -162,15 +161,15 @@ class Codes(NamedTuple):
     first: I64  # (A + 1) attribute -> its boundaries
     bound: I64  # (B) key; strictly ascending within an attribute. code(key) = 1 + how many of them are <= key
     multi: U8  # (A) 1 where a row may have several entries
-    # (0) when codes are dense; or (B + 1) label of the code that begins at each boundary, code 1
-    # has 1. The last label is LABEL_TOP, so that labels are seen where there is no boundary
+    # (0) when codes are dense; or (B + 1) label of the code that begins at each boundary. Code 1
+    # has 1. The last label is LABEL_TOP, so that the array shows labels even without a boundary
     label: Fixed[U32] = _NO_CODE_LABELS
 
 
 class Batch(NamedTuple):
     """The events of one batch by attribute: E entries.
 
-    NULL is no entry. Rows ascend within an attribute.
+    NULL has no entry. Rows ascend within an attribute.
     """
 
     rows: I64  # (1) number of rows
@@ -193,8 +192,8 @@ class Literals(NamedTuple):
     Literal number r within its attribute has the key 2r + 1, a value between literals r - 1 and r
     the key 2r.
 
-    With labels, literal r has its label for a key, a value between literals r - 1 and r the label
-    of r - 1 and one, and a value before the first 0.
+    With labels, the key of literal r is its label. A value between literals r - 1 and r has the
+    label of r - 1 plus one. A value before the first has 0.
     """
 
     first: I64  # (A + 1) attribute -> its literals
@@ -204,7 +203,7 @@ class Literals(NamedTuple):
 
 
 class Sink(NamedTuple):
-    """Where a match kernel writes.
+    """The output of a match kernel.
 
     The caller owns it, drains it, and makes it larger when not even one block of rows fits.
     """
@@ -212,16 +211,20 @@ class Sink(NamedTuple):
     row: U32  # (capacity) row of each pair, in any order
     sub: U32  # (capacity) number of the subscription of each pair
     hits: I64  # (N) pairs of each row of the batch
-    # (W) bits of the numbers of deleted subscriptions, whose pairs are left out; zeros behind its
+    # (W) bits of the numbers of deleted subscriptions, to leave out their pairs; zeros beyond its
     # end
     deleted_bits: Fixed[U64]
-    # (4) pairs written; 1 when pairs are wanted, 0 when only ``hits`` is; room that an unfinished
-    # block needs, 0 if unknown; number of the index's first subscription
+    # (4) number of pairs written; COUNTS, PAIRS or ANY of ``kernels/sink.py``, for the results that
+    # are wanted. Then the room that an unfinished block needs, 0 if unknown; and the number of the
+    # index's first subscription
     state: I64
 
 
 class EventWeights(NamedTuple):
-    """What the events of a batch give to attributes: E weights, at least 0. All others are 1."""
+    """The weights that the events of a batch give to attributes: E weights, at least 0.
+
+    All other attributes weigh 1.
+    """
 
     first: I64  # (N + 1) row -> its weights, or (0) when no event gives any
     attr: U32  # (E) each once in a row
@@ -231,8 +234,8 @@ class EventWeights(NamedTuple):
 class Top(NamedTuple):
     """The best subscriptions so far of each row of a batch, at most k.
 
-    A row's first ones are a heap, whose own first is the worst: the lowest score, or the highest id
-    among equal ones.
+    The first entries of a row are a heap with its worst entry first: the lowest score, or the
+    highest id among equal ones.
     """
 
     score: Table[F64]  # (N, k)
@@ -241,8 +244,8 @@ class Top(NamedTuple):
     id: Fixed[I64]  # (S) ids by number, or (0) where they are strings
     offset: Fixed[I64]  # (S + 1) id -> bytes of ``data``, or (0)
     data: Fixed[U8]  # (D)
-    # (W) bits of the numbers of deleted subscriptions, which are left out; zeros behind its end
+    # (W) bits of the numbers of deleted subscriptions, which are left out; zeros beyond its end
     deleted_bits: Fixed[U64]
-    # (3) number of the index's first subscription; ``DOT`` or another; 1 when a kernel may find a
-    # subscription again
+    # (3) number of the index's first subscription; kind of score, such as ``DOT``; 1 when a kernel
+    # may find a subscription again
     state: I64

@@ -1,19 +1,19 @@
-"""Truth of predicates for an event whose attributes may be ranges.
+"""Truth of predicates for an event that may have ranges as attributes.
 
-A conjunction meets the ranges if it is true of some values, one out of each range.
-The event stands in two tables like that of ``predicates.py``, of the lower and the upper ends; an
-attribute that is no range has the same in both. Predicates end at boundaries only, and both ends
-are codes or both are labels, so an interval meets a range if neither begins behind the other's end.
+A conjunction meets the ranges if some values, one out of each range, make it true. The event is in
+two tables like the one of ``predicates.py``, for the lower and the upper ends. An attribute that is
+no range has the same entry in both. Predicates end at boundaries only, and both ends are codes or
+both are labels. So an interval meets a range if neither begins after the other's end.
 
-A plain conjunction has one predicate for each attribute, so each may be asked by itself. In a
-program several predicates may be about one attribute, and one value must do for all of them: then
-the program is asked at each point of the range where one of them begins to be true. The caller has
-checked with ``find_hardest`` that these are few.
+A plain conjunction has one predicate for each attribute, so each predicate can be tested
+separately. In a program, several predicates may share an attribute, and one value must do for all
+of them. Then the program is tested at each point of the range where one of them begins to be true.
+The caller has checked with ``find_hardest`` that these points are few.
 
-Since a plain conjunction has one interval set for each attribute, ``a < 3 AND a > 7`` is met by no
-range. A predicate that an absent value meets is no negation for the same reason: ``NOT (a <=> 5)``
-is met by 5 to 6, as ``a <> 5`` is. To ask each predicate of a program by itself would make matches
-depend on the budget of the kind.
+Since a plain conjunction has one interval set for each attribute, no range meets
+``a < 3 AND a > 7``. For the same reason, a predicate that an absent value meets is no negation. So
+5 to 6 meets ``NOT (a <=> 5)``, as it meets ``a <> 5``. Testing each predicate of a program
+separately would make matches depend on the budget of the kind.
 """
 
 from typing import NamedTuple
@@ -45,18 +45,18 @@ from colmatch.kernels.sink import FILL, emit, is_decided, is_deleted, stops
 ROW_BLOCK = 64
 CONJ_BLOCK = 1024
 
-MOST_POINTS = 4096  # combinations of points at which a program is asked, for one event
-# Ranges of which there are several points: each has at least 3, and 3^8 is above MOST_POINTS.
+MOST_POINTS = 4096  # combinations of points at which a program is tested, for one event
+# Ranges with several points: each has at least 3, and 3^8 is above MOST_POINTS.
 MOST_RANGES = 8
 
 
 class Meeting(NamedTuple):
-    """Working memory of one thread. Of A attributes, all zero between calls."""
+    """Working memory of one thread for A attributes. Arrays (A) are zero between calls."""
 
     low: U32  # (A) table of the lower ends
     high: U32  # (A) table of the upper ends
     seen: U32  # (A)
-    many: Table[U32]  # (MANY, 3) range that several predicates of a program are about: attribute, ends
+    many: Table[U32]  # (MOST_RANGES, 3) range that several predicates of a program share: attribute, ends
 
 
 @device
@@ -75,14 +75,15 @@ def first_from(run_hi, begin, end, low):
 def flagged_meets(conds, p, event, high):
     """Returns whether a predicate with any flags can be true.
 
-    What must not lie in intervals can, unless one of them covers the whole range: intervals of a
-    predicate do not touch. The event's table is that of the lower ends.
+    With FLAG_NONE it can, unless one interval covers the whole range: intervals of a predicate do
+    not touch. The event's table has the lower ends.
     """
     word = conds.pred[p, 0]
     a = word & ATTR_MASK
     bottom, top = event.table[a], high[a]
     if bottom == top:  # a point, nothing, or the place of several entries
         return flagged_holds(conds, p, bottom, event)
+    # Find the interval to compare with the range
     lo, hi = conds.pred[p, 1], conds.pred[p, 2]
     if word & FLAG_RUN:
         i = first_from(conds.run_hi, np.int64(lo), np.int64(hi), bottom)
@@ -97,7 +98,7 @@ def flagged_meets(conds, p, event, high):
 @device
 def plain_meets(conds, c, event, high):
     """Returns whether a conjunction that is no program can be true, and how many predicates it
-    took.
+    tested.
     """
     pred, low, first, last = conds.pred, event.table, conds.first[c], conds.first[c + 1]
     p = first
@@ -114,7 +115,7 @@ def plain_meets(conds, c, event, high):
 
 @device
 def _accepts(conds, c, event, high):
-    """Follows a program's jumps as if ranges were independent. Returns as ``plain_meets``."""
+    """Follows a program's jumps as if ranges were independent. Returns like ``plain_meets``."""
     first, at_jump = conds.first[c], conds.jump_first[c]
     at, steps = np.int64(0), np.int64(0)
     while at >= 0:
@@ -126,17 +127,18 @@ def _accepts(conds, c, event, high):
 
 @device
 def _next_point(conds, c, a, after, most):
-    """Returns the next code of an attribute, up to ``most``, where a predicate of ``c`` begins to
+    """Returns the next code of an attribute, above ``after``, where a predicate of ``c`` begins to
     be true.
 
-    0 where there is none.
+    The code is at most ``most``, or 0 where there is none.
     """
     pred, run_lo, run_hi = conds.pred, conds.run_lo, conds.run_hi
-    found = np.int64(0)
+    code = np.int64(0)
     for p in range(conds.first[c], conds.first[c + 1]):
         word = pred[p, 0]
         if word & ATTR_MASK != a:
             continue
+        # Keep the lowest point where one of the predicate's intervals begins
         begin, end = np.int64(0), np.int64(1)
         if word & FLAG_RUN:
             begin, end = np.int64(pred[p, 1]), np.int64(pred[p, 2])
@@ -145,20 +147,21 @@ def _next_point(conds, c, a, after, most):
             if word & FLAG_RUN:
                 lo, hi = np.int64(run_lo[i]), np.int64(run_hi[i])
             point = hi + 1 if word & FLAG_NONE else lo
-            if after < point and point <= most and (found == 0 or point < found):
-                found = point
-    return found
+            if after < point and point <= most and (code == 0 or point < code):
+                code = point
+    return code
 
 
 @device
 def begin_points(conds, c, meeting):
-    """Sets each range that several predicates of a program are about to its lower end.
+    """Sets each range that several predicates of a program share to its lower end.
 
-    Returns how many there are. ``end_points`` puts the ranges back.
+    Returns the number of these ranges. ``end_points`` restores them.
     """
     low, high, seen, many = meeting.low, meeting.high, meeting.seen, meeting.many
     first, last, pred = conds.first[c], conds.first[c + 1], conds.pred
     n = 0
+    # Find the ranges, and keep their ends
     for p in range(first, last):
         a = pred[p, 0] & ATTR_MASK
         if low[a] != high[a]:
@@ -166,6 +169,7 @@ def begin_points(conds, c, meeting):
             if seen[a] == 2:
                 many[n, 0], many[n, 1], many[n, 2] = a, low[a], high[a]
                 n += 1
+    # Reset the counts, and set the ranges
     for p in range(first, last):
         seen[pred[p, 0] & ATTR_MASK] = 0
     for k in range(n):
@@ -177,7 +181,7 @@ def begin_points(conds, c, meeting):
 def next_points(conds, c, n, meeting):
     """Sets ``n`` ranges to their next combination of points. Returns whether there is one.
 
-    Combinations are counted up as digits are: a range that has come to its end begins anew.
+    Combinations are counted up like digits: a range at its last point starts again from its first.
     """
     low, high, many = meeting.low, meeting.high, meeting.many
     for k in range(n):
@@ -192,7 +196,7 @@ def next_points(conds, c, n, meeting):
 
 @device
 def end_points(n, meeting):
-    """Puts ``n`` ranges back."""
+    """Restores ``n`` ranges."""
     low, high, many = meeting.low, meeting.high, meeting.many
     for k in range(n):
         low[many[k, 0]], high[many[k, 0]] = many[k, 1], many[k, 2]
@@ -200,7 +204,7 @@ def end_points(n, meeting):
 
 @device
 def program_meets(conds, c, event, meeting):
-    """Returns whether a program can be true, and how many predicates were looked at."""
+    """Returns whether a program can be true, and how many predicates were tested."""
     n = begin_points(conds, c, meeting)
     meets, steps = _accepts(conds, c, event, meeting.high)
     while not meets and next_points(conds, c, n, meeting):
@@ -212,21 +216,21 @@ def program_meets(conds, c, event, meeting):
 
 @device
 def spread_ends(low, high, row, multi, meeting):
-    """Enters a row into both tables. Returns the event, whose table is that of the lower ends."""
+    """Enters a row into both tables. Returns the event with the table of the lower ends."""
     spread(high, row, multi, meeting.high)
     return spread(low, row, multi, meeting.low)
 
 
 @device
 def clear_ends(event, meeting):
-    """Takes an event out of both tables again."""
+    """Removes an event from both tables."""
     clear(event)
     clear(Event(event.attr, event.code, event.begin, event.end, meeting.high))
 
 
 @device
 def conjunction_meets(conds, c, event, meeting):
-    """Returns whether a conjunction can be true, and how many predicates were looked at."""
+    """Returns whether a conjunction can be true, and how many predicates were tested."""
     if len(conds.jump_first) > 0 and conds.jump_first[c] >= 0:
         return program_meets(conds, c, event, meeting)
     return plain_meets(conds, c, event, meeting.high)
@@ -244,14 +248,13 @@ def meet_all(
     sink: Written[Sink],
     counters: Written[I64],
 ) -> int:
-    """Matches rows ``start:stop`` with every conjunction, whatever kind of index they
-    have.
+    """Matches rows ``start:stop`` with every conjunction, for any kind of index.
 
     Returns the first row not finished: ``stop``, unless the sink became full. A subscription is
-    written once for each of its conjunctions.
+    written once for each of its conjunctions that match.
 
-    multi (A) uint8. low, high : ``layout.Rows`` of the lower and the upper ends, which differ in
-    ``code`` only
+    multi : (A) uint8
+    low, high : ``layout.Rows`` of the lower and the upper ends, which differ in ``code`` only
     """
     conds, owner = conditions_of(preds), preds.owner
     block = start
@@ -261,6 +264,7 @@ def meet_all(
         for c in range(0, len(owner), CONJ_BLOCK):
             c_end = min(c + CONJ_BLOCK, len(owner))
             for row in range(block, block_end):
+                # Test a block of conjunctions with one row
                 if is_decided(sink, row):
                     continue
                 event = spread_ends(low, high, row, multi, meeting)
@@ -272,6 +276,7 @@ def meet_all(
                     if meets and not emit(sink, row, owner[d], counters):
                         fits = False
                         break
+                # Count, and roll back where the sink is full
                 clear_ends(event, meeting)
                 counters[CONJUNCTIONS] += c_end - c
                 counters[CANDIDATES] += c_end - c
@@ -286,20 +291,22 @@ def meet_all(
 def find_hardest(
     preds: Predicates, is_range: U8, deleted_bits: U64, base: int, points: Written[I64], attribute: Written[I64]
 ) -> int:
-    """Finds a program that would have to be asked at more than ``MOST_POINTS`` points.
+    """Finds a program that would have to be tested at more than ``MOST_POINTS`` points.
 
     Returns its conjunction, or -1.
 
-    is_range (A) uint8
-    deleted_bits, base : bits of deleted subscriptions, whose programs do not matter, and the number
-        of the first subscription
-    points (A) int64 : zeros on entry and return
-    attribute (1) int64 : written, an attribute that the program has several predicates on
+    is_range : (A) uint8
+    deleted_bits, base : bits of deleted subscriptions, which are passed over, and the number of the
+        first subscription
+    points : (A) int64, zeros on entry and return
+    attribute : (1) int64, written, an attribute that the program has several predicates on
     """
     first, pred = preds.first, preds.pred
     for c in range(len(preds.jump_first)):
+        # Skip plain conjunctions and deleted subscriptions
         if preds.jump_first[c] < 0 or is_deleted(deleted_bits, np.uint64(base + preds.owner[c])):
             continue
+        # Multiply the points of all ranges with several predicates
         total = np.int64(1)
         for pass_on in range(2):  # in the first pass intervals are counted, in the second multiplied
             for p in range(first[c], first[c + 1]):
@@ -309,7 +316,7 @@ def find_hardest(
                     continue
                 own = np.int64(pred[p, 2]) - np.int64(pred[p, 1]) if word & FLAG_RUN else np.int64(1)
                 if pass_on == 0:
-                    points[a] += own << 32 | 1
+                    points[a] += own << 32 | 1  # intervals in the upper half, predicates in the lower
                 elif points[a] != 0:
                     if points[a] & 0xFFFFFFFF > 1:
                         total = min(total * ((points[a] >> 32) + 1), np.int64(MOST_POINTS) + 1)

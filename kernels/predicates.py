@@ -1,14 +1,14 @@
 """Truth of predicates and conjunctions for one event.
 
-The event stands in two forms: its row of ``layout.Rows``, and a *table* (A) uint32 over all
-attributes, zero but for those that the row has: the code of a single-valued attribute; for one with
-several entries 1 + the place of the first among the row's entries.
+The event has two forms: its row of ``layout.Rows``, and a *table* (A) uint32 over all attributes.
+An attribute that the row lacks is zero in the table. A single-valued attribute has its code there.
+An attribute with several entries has 1 + the place of the first among the row's entries.
 
-Functions take small NamedTuples of arrays. To hand one over costs nothing where LLVM inlines the
+Functions take small NamedTuples of arrays. Passing one costs nothing where LLVM inlines the
 function, and about 1.5 ns an array where it does not. So whole indexes, and ``layout.Predicates``
-with its eleven arrays, go only to functions that are called once for a block of rows. What is
-called for each conjunction takes ``Conditions`` and an ``Event``. With ``Predicates`` instead, 64
-events took ``betree`` (100,000 ``dense``) twice the time.
+with its eleven arrays, go only to functions that are called once for a block of rows. Functions
+that are called for each conjunction take ``Conditions`` and an ``Event``. With ``Predicates``
+instead, 64 events took ``betree`` (100,000 ``dense``) twice the time.
 """
 
 from typing import Any, NamedTuple
@@ -32,7 +32,7 @@ from colmatch.kernels.layout import (
 
 
 class Conditions(NamedTuple):
-    """The columns of ``layout.Predicates`` that say what is true."""
+    """The columns of ``layout.Predicates`` that decide whether a conjunction is true."""
 
     first: I64
     pred: U32
@@ -43,7 +43,7 @@ class Conditions(NamedTuple):
 
 
 class Event(NamedTuple):
-    """One row: its entries ``begin:end`` among those of all rows, and its table."""
+    """One row: its entries ``begin:end`` among the entries of all rows, and its table."""
 
     attr: U32  # (E) of all rows
     code: U32  # (E)
@@ -61,13 +61,12 @@ def count_uses(pred: Table[U32], uses: Written[I64]) -> None:
 
 @device
 def conditions_of(preds):
-    """Returns the columns that say what is true."""
     return Conditions(preds.first, preds.pred, preds.run_lo, preds.run_hi, preds.jump_first, preds.jump)
 
 
 @device
 def spread(rows, row, multi, table):
-    """Enters a row of ``layout.Rows`` into the table, which is zero. Returns the event."""
+    """Enters a row of ``layout.Rows`` into the table, which is zero before. Returns the event."""
     attr, code, begin, end = rows.attr, rows.code, rows.first[row], rows.first[row + 1]
     for e in range(end - 1, begin - 1, -1):  # backwards, so that the first of several entries stays
         a = attr[e]
@@ -80,7 +79,7 @@ def spread(rows, row, multi, table):
 
 @device
 def clear(event):
-    """Takes an event out of its table again: only what it had set."""
+    """Removes an event from its table. Only entries that the event had set are written."""
     for e in range(event.begin, event.end):
         event.table[event.attr[e]] = 0
 
@@ -101,20 +100,23 @@ def in_run(lo, hi, begin, end, code):
 
 @device
 def flagged_holds(conds, p, v, event):
-    """Returns whether a predicate with any flags is true of an event, whose table has ``v``."""
+    """Returns whether an event makes a predicate with any flags true. ``v`` is the entry of its
+    table.
+    """
     attr, code, begin, end = event.attr, event.code, event.begin, event.end
     run_lo, run_hi = conds.run_lo, conds.run_hi
     word = conds.pred[p, 0]
     a = word & ATTR_MASK
     low = np.int64(conds.pred[p, 1])
     high = np.int64(conds.pred[p, 2])
-    found = False
+    holds = False
+    # Test the entries of the attribute, or its only value
     if word & FLAG_MULTI:
         if v != 0:
             e = begin + v - 1
             if word & FLAG_RUN and high - low > 2:
-                while e < end and attr[e] == a and not found:
-                    found = in_run(run_lo, run_hi, low, high, code[e])
+                while e < end and attr[e] == a and not holds:
+                    holds = in_run(run_lo, run_hi, low, high, code[e])
                     e += 1
             else:  # one interval, or two: a search among two took twice as long (asv_benchmarks/calls.py)
                 other_low, other_high = low, high
@@ -122,24 +124,25 @@ def flagged_holds(conds, p, v, event):
                     last = high - 1
                     other_low, other_high = np.int64(run_lo[last]), np.int64(run_hi[last])
                     low, high = np.int64(run_lo[low]), np.int64(run_hi[low])
-                while e < end and attr[e] == a and not found:
+                while e < end and attr[e] == a and not holds:
                     here = np.int64(code[e])
                     if (low <= here and here <= high) or (other_low <= here and here <= other_high):
-                        found = True
+                        holds = True
                     e += 1
     elif v != 0:
         if word & FLAG_RUN:
-            found = in_run(run_lo, run_hi, low, high, v)
+            holds = in_run(run_lo, run_hi, low, high, v)
         else:
-            found = low <= v and v <= high
+            holds = low <= v and v <= high
+    # Negate where no entry may lie in the intervals
     if word & FLAG_NONE:
-        return not found
-    return found
+        return not holds
+    return holds
 
 
 @device
 def predicate_holds(conds, p, event):
-    """Returns whether a predicate is true: almost all have one interval, and one value at most."""
+    """Returns whether a predicate is true. Almost all have one interval, and one value at most."""
     word = conds.pred[p, 0]
     if word <= ATTR_MASK:
         v = event.table[word]
@@ -151,7 +154,7 @@ def predicate_holds(conds, p, event):
 def program_accepts(conds, c, event):
     """Follows a program's jumps to the verdict. Returns it and the number of predicates evaluated.
 
-    Jumps lead forward only, so this ends after as many steps as the program has predicates.
+    Jumps lead forward only, so there are at most as many steps as the program has predicates.
     """
     first, at_jump = conds.first[c], conds.jump_first[c]
     at = np.int64(0)
@@ -165,7 +168,7 @@ def program_accepts(conds, c, event):
 
 @inlined
 def conjunction_holds(conds, c, event):
-    """Returns whether a conjunction or program is true, and how many predicates were evaluated."""
+    """Returns whether a conjunction or program is true, and the number of predicates evaluated."""
     if len(conds.jump_first) > 0 and conds.jump_first[c] >= 0:
         return program_accepts(conds, c, event)
     steps, holds = 0, True
@@ -179,7 +182,7 @@ def conjunction_holds(conds, c, event):
 
 @device
 def hull(pred, run_lo, run_hi, p):
-    """Returns the lowest and highest entry of the table with which a predicate can be true.
+    """Returns the lowest and highest table entry that can make a predicate true.
 
     This is a cheap necessary condition.
     """

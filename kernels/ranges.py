@@ -1,4 +1,4 @@
-"""Ranges ``first[i]:first[i + 1]``: counts to where they begin, and back; and their members."""
+"""Ranges ``first[i]:first[i + 1]``: from sizes to starts, and back; and the members of ranges."""
 
 from typing import TypeVar
 
@@ -10,9 +10,9 @@ Values = TypeVar("Values", U8, U32)
 
 @device
 def begin_ranges(first, n):
-    """Sums up the sizes of n ranges to where they begin.
+    """Adds up the sizes of n ranges to their starts.
 
-    The size of the i-th stands at ``first[i + 1]``; the last end is then at ``first[n]``.
+    The size of the i-th is at ``first[i + 1]`` before. The last end is at ``first[n]`` afterwards.
     """
     for i in range(n):
         first[i + 1] += first[i]
@@ -20,7 +20,7 @@ def begin_ranges(first, n):
 
 @device
 def rewind_ranges(first, n):
-    """Restore where n ranges begin, after ``first[i]`` has run ahead to the end of the i-th."""
+    """Restores the starts of n ranges, after ``first[i]`` has advanced to the end of the i-th."""
     for i in range(n, 0, -1):
         first[i] = first[i - 1]
     first[0] = 0
@@ -28,9 +28,10 @@ def rewind_ranges(first, n):
 
 @kernel
 def list_members(start: I64, first: I64, place: Written[I64]) -> None:
-    """Lists the members of n ranges one range after the other.
+    """Lists the members of n ranges, one range after the other.
 
-    start (n) int64 : where they begin. first (n + 1) int64 : where each begins in ``place``
+    start : (n) int64, start of each range
+    first : (n + 1) int64, start of each range in ``place``
     """
     for i in range(len(start)):
         begin = first[i]
@@ -40,10 +41,10 @@ def list_members(start: I64, first: I64, place: Written[I64]) -> None:
 
 @kernel
 def copy_ranges(rows: Values, width: int, start: I64, size: I64, at: I64, out: Written[Values]) -> None:
-    """Copies n ranges of rows, each to a place of its own.
+    """Copies n ranges of rows, each to a separate place.
 
-    rows, out : of one type, so many values a row, one row behind the other
-    start, size, at (n) int64 : where each range begins, its rows, where it goes
+    rows, out : arrays of one type, with ``width`` values a row, one row after the other
+    start, size, at : (n) int64, start of each range, its number of rows, its place in ``out``
     """
     for i in range(len(start)):
         begin, shift = at[i] * width, (start[i] - at[i]) * width

@@ -1,9 +1,8 @@
-"""Why subscriptions match nothing: rows that one thing alone has turned away.
+"""Reasons why subscriptions match nothing: rows that a single slot has turned away.
 
-A subscription has *slots*, into which its predicates are put: equal predicates share one, or all
-predicates on what has one name. A slot alone turns a row away if the subscription would be true of
-the row were all predicates of the slot true. Negations are within predicates, so nothing becomes
-false when one of them becomes true.
+A subscription has *slots* for its predicates. Equal predicates share a slot, or all predicates on
+attributes of one name. A slot alone turns a row away if the row would match with all predicates of
+the slot true. Negations are within predicates, so making a predicate true makes nothing false.
 """
 
 import numpy as np
@@ -17,7 +16,7 @@ from colmatch.kernels.tiles import TILE_ROWS, clear_tile, fill_tile, lanes_where
 
 @device
 def same_predicate(pred, run_lo, run_hi, p, q):
-    """Says whether two predicates are equal, whatever their runs' places are."""
+    """Returns whether two predicates are equal, wherever their runs are stored."""
     word = pred[p, 0]
     if word != pred[q, 0]:
         return False
@@ -43,12 +42,14 @@ def number_slots(
     begin: Written[I64],
     sample: Written[I64],
 ) -> int:
-    """Numbers the slots of each subscription, from 0 on. Returns how many there are in all.
+    """Numbers the slots of each subscription, from 0 on. Returns the number of slots in all.
 
-    first (S + 1), members (C) int64 : conjunctions of each subscription. name (A) int64 : number of
-    what each attribute is called, or (0) where only equal predicates share a slot. slot (P) int64,
-    begin (S + 1) int64, sample (P) int64 : written; the slot of each predicate, where those of each
-    subscription begin, and some predicate of each slot
+    first, members : (S + 1), (C) int64, conjunctions of each subscription
+    name : (A) int64, number of each attribute's name, or (0) where only equal predicates share a
+        slot
+    slot : (P) int64, written, the slot of each predicate
+    begin : (S + 1) int64, written, the first slot of each subscription
+    sample : (P) int64, written, some predicate of each slot
     """
     pred, run_lo, run_hi = preds.pred, preds.run_lo, preds.run_hi
     total = np.int64(0)
@@ -57,6 +58,7 @@ def number_slots(
         for i in range(first[s], first[s + 1]):
             c = members[i]
             for p in range(preds.first[c], preds.first[c + 1]):
+                # Find the predicate's slot, or make a new one
                 at = begin[s]
                 while at < total:
                     q = sample[at]
@@ -76,17 +78,19 @@ def number_slots(
 
 @device
 def accepted(jump, at_jump, count, holds, slot, p, forced, every, target):
-    """Returns rows of which a program is true, with the predicates of slot ``forced`` taken to be
-    true.
+    """Returns the rows that a program accepts if all predicates of slot ``forced`` are true.
 
-    holds (predicates of the program) : rows where each is true. target : as many zeros, which it is
-    again. Jumps lead forward only, so one pass does it
+    Jumps lead forward only, so one pass is enough.
+
+    holds : for each predicate of the program, the rows where it is true
+    target : as many zeros, on entry and return
     """
-    found = np.uint64(0)
+    matches = np.uint64(0)
     target[0] = every
     for i in range(count):
         rows = target[i]
         target[i] = np.uint64(0)
+        # Send the rows on to the targets of the predicate
         true = rows if slot[p + i] == forced else rows & holds[i]
         for side in range(2):
             part = true if side == 0 else rows & ~true
@@ -94,8 +98,8 @@ def accepted(jump, at_jump, count, holds, slot, p, forced, every, target):
             if to >= 0:
                 target[to] |= part
             elif to == ACCEPT:
-                found |= part
-    return found
+                matches |= part
+    return matches
 
 
 @kernel
@@ -116,21 +120,23 @@ def count_reasons(
 
     Parameters
     ----------
-    first, members : as for ``number_slots``; slots : a pair of ``slot`` and ``begin`` as it wrote
-    multi (A) uint8 : as in ``layout.Codes``
+    first, members : as for ``number_slots``
+    slots : ``slot`` and ``begin``, as ``number_slots`` wrote them
+    multi : (A) uint8, as in ``layout.Codes``
     rows : ``layout.Rows``
-    valid (N) uint8 : 0 for rows that are left out
-    left_out (S) uint8 : 1 for subscriptions that are left out; written for those that match a row
-    scratch : tile (A * 64) uint32, zeros; failed, sole (most slots of a subscription) uint64;
-        holds, target (longest program) uint64, zeros
-    alone (slots) int64 : added to
-    several (S) int64 : rows that no slot alone has turned away; added to
+    valid : (N) uint8, 0 for rows that are left out
+    left_out : (S) uint8, 1 for subscriptions that are left out; written for those that match a row
+    scratch : tile (A * 64) uint32, zeros; ``failed`` and ``sole`` (most slots of a subscription)
+        uint64; ``holds`` and ``target`` (longest program) uint64, zeros
+    alone : (slots) int64, added to
+    several : (S) int64, added to: rows that no slot alone has turned away
     """
     slot, begin = slots
     value, failed, sole, holds, target = scratch
     conds, jump_first = conditions_of(preds), preds.jump_first
     for start in range(0, len(valid), TILE_ROWS):
         stop = min(start + TILE_ROWS, len(valid))
+        # Enter the valid rows into a tile
         every = np.uint64(0)
         for row in range(start, stop):
             every |= np.uint64(valid[row]) << np.uint64(row - start)
@@ -140,12 +146,14 @@ def count_reasons(
         for s in range(len(left_out)):
             if left_out[s]:
                 continue
+            # Find the rows that match, and those that each slot alone turns away
             count, matched = begin[s + 1] - begin[s], np.uint64(0)
             for i in range(count):
                 sole[i] = np.uint64(0)
             for i in range(first[s], first[s + 1]):
                 c = members[i]
                 p, p_end = preds.first[c], preds.first[c + 1]
+                # Evaluate a program once for each slot
                 if len(jump_first) > 0 and jump_first[c] >= 0:
                     for q in range(p, p_end):
                         holds[q - p] = lanes_where(conds, q, every, tile)
@@ -154,6 +162,7 @@ def count_reasons(
                     for j in range(count):
                         sole[j] |= accepted(preds.jump, at, p_end - p, holds, slot, p, j, every, target)
                     continue
+                # In a plain conjunction, find rows where exactly one slot fails
                 once, twice, q = np.uint64(0), np.uint64(0), p
                 for j in range(p, p_end):
                     failed[slot[j]] = np.uint64(0)
@@ -168,6 +177,7 @@ def count_reasons(
                 matched |= every & ~once
                 for j in range(p, p_end):
                     sole[slot[j]] |= failed[slot[j]] & ~twice
+            # Leave out subscriptions that match, and count the rows of the others
             if matched != 0:
                 left_out[s] = 1
                 continue

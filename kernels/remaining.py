@@ -1,4 +1,4 @@
-"""These kernels find the rows of a batch for which the next stratum can have a better match.
+"""A search for the rows of a batch that may have a better match in the next stratum.
 
 ``colmatch/matching/strata.py`` matches these rows with it, and no others.
 """
@@ -17,7 +17,7 @@ def highest_score(best, scoring, first, value, row):
     """
     if scoring != DOT and scoring != MAX:
         return best * ROUNDED if best > 0.0 else best
-    largest = 1.0  # of attributes that the event gives no weight to
+    largest = 1.0  # for attributes that the event gives no weight to
     if len(first) > 0:
         for e in range(first[row], first[row + 1]):
             largest = max(largest, value[e])
@@ -36,11 +36,13 @@ def gather_remaining(
     row: Written[I64],
     remaining: Written[Rows],
 ) -> int:
-    """Copies the rows for which a match that scores ``best`` would be among those wanted.
+    """Copies the rows where a match that scores ``best`` would be among those wanted.
 
-    best float64 : highest score of what follows, without event weights; row (stop - start) int64 :
-    written, the number of each in the batch; remaining : ``layout.Rows``, written. Returns how many
-    there are.
+    Returns the number of these rows.
+
+    best : float64, highest score of the subscriptions that follow, without event weights
+    row : (stop - start) int64, written, the number of each row in the batch
+    remaining : ``layout.Rows``, written
     """
     scoring, entries, n = top.state[SCORING], 0, 0
     first, attr, code = rows.first, rows.attr, rows.code

@@ -1,8 +1,8 @@
-"""How relevant a subscription is to an event.
+"""Scores: the relevance of a subscription to an event.
 
-The score of a true condition is that of its predicates put together: an AND adds up its parts, an
-OR has the best of those that are true. What has no weight weighs 0. Where attributes are ranges
-(``kernels/meets.py``), the score is the best that any value of each range gives.
+The score of a true condition combines the scores of its predicates. An AND adds up its parts, and
+an OR takes the best of its true parts. A condition without a weight weighs 0. If attributes are
+ranges (``kernels/meets.py``), the score is the best that any value of each range gives.
 
 Source: Sadoghi and Jacobsen, "Relevance Matters: Capitalizing on Less Top-k Matching in
 Publish/Subscribe" (III.C): the sum of products of a predicate's weight and the event's weight of
@@ -48,11 +48,11 @@ from colmatch.kernels.predicates import Event, clear, conditions_of, conjunction
 from colmatch.kernels.ranges import begin_ranges, rewind_ranges
 from colmatch.kernels.topk import AGAIN, BASE, SCORING, offer
 
-PAIRS_AHEAD = 16  # pairs whose scores are on their way from memory
+PAIRS_AHEAD = 16  # scores are prefetched this many pairs ahead
 
 
 class ScoreScratch(NamedTuple):
-    """Working memory of what scores, for A attributes."""
+    """Working memory for scores, with A attributes."""
 
     table: U32  # (A) zero between rows
     weight_of: F64  # (A) 1 between rows
@@ -61,7 +61,7 @@ class ScoreScratch(NamedTuple):
 
 @device
 def weigh_row(first, attr, value, row, table):
-    """Enters the weights that a row gives to attributes: the table (A) float64 has 1 elsewhere."""
+    """Enters the weights that a row gives to attributes. The table (A) float64 has 1 elsewhere."""
     if len(first) > 0:
         for e in range(first[row], first[row + 1]):
             table[attr[e]] = value[e]
@@ -69,7 +69,7 @@ def weigh_row(first, attr, value, row, table):
 
 @device
 def unweigh_row(first, attr, row, table):
-    """Takes the weights of a row out of the table again."""
+    """Removes the weights of a row from the table."""
     if len(first) > 0:
         for e in range(first[row], first[row + 1]):
             table[attr[e]] = 1.0
@@ -77,7 +77,7 @@ def unweigh_row(first, attr, row, table):
 
 @device
 def predicate_score(preds, p, scoring, weight_of):
-    """Returns what a true predicate scores. There must be weights."""
+    """Returns the score of a true predicate. There must be weights."""
     if scoring == SUM:
         return preds.weight[p, ADDED]
     own = preds.weight[p, ADDED if scoring == DOT else LARGEST]
@@ -86,7 +86,7 @@ def predicate_score(preds, p, scoring, weight_of):
 
 @device
 def plain_score(preds, c, scoring, weight_of):
-    """Score of a true conjunction that is no program. There must be weights."""
+    """Returns the score of a true conjunction that is no program. There must be weights."""
     begin, end = preds.first[c], preds.first[c + 1]
     total = -np.inf if scoring == MAX and begin < end else 0.0
     for p in range(begin, end):
@@ -97,20 +97,25 @@ def plain_score(preds, c, scoring, weight_of):
 
 @device
 def program_score(preds, c, scoring, weight_of, event, high, stack):
-    """Score of a program for one row, -inf if it is false: its tree, put together from the leaves.
+    """Returns the score of a program for one row, -inf if it is false.
 
-    weight_of (A) float64 : what the row gives to attributes. high (A) : table of the upper ends;
-    the event's own where no attribute is a range. stack float64 : as long as the longest tree
+    The scores of the tree's leaves are combined up to its root.
+
+    weight_of : (A) float64, the weights that the row gives to attributes
+    high : (A), table of the upper ends; the event's own where no attribute is a range
+    stack : float64, as long as the longest tree
     """
     conds, first, tree = conditions_of(preds), preds.first[c], preds.tree
     height = np.int64(0)
     for t in range(preds.tree_first[c], preds.tree_first[c + 1]):
         token = np.int64(tree[t])
+        # Push the score of a leaf
         if token >= 0:
             holds = flagged_meets(conds, first + token, event, high)
             stack[height] = predicate_score(preds, first + token, scoring, weight_of) if holds else -np.inf
             height += 1
             continue
+        # Replace the parts of a group by its score
         either, parts = token & 1, -token >> 1
         height -= parts
         total = stack[height]
@@ -129,7 +134,7 @@ def program_score(preds, c, scoring, weight_of, event, high, stack):
 
 @device
 def _score_if_true(preds, c, scoring, weight_of, event, stack):
-    """Score of any conjunction for one row, -inf if it is false."""
+    """Returns the score of any conjunction for one row, -inf if it is false."""
     if len(preds.jump_first) > 0 and preds.jump_first[c] >= 0:
         return program_score(preds, c, scoring, weight_of, event, event.table, stack)
     holds, _ = conjunction_holds(conditions_of(preds), c, event)
@@ -138,10 +143,11 @@ def _score_if_true(preds, c, scoring, weight_of, event, stack):
 
 @device
 def _score_if_met(preds, c, scoring, weight_of, event, meeting, stack):
-    """Best score of any conjunction for a row of ranges, -inf if no value makes it true.
+    """Returns the best score of any conjunction for a row of ranges, -inf if no value makes it
+    true.
 
-    More true leaves never make a score worse. So it is enough to ask at the points where a leaf
-    begins to be true.
+    More true leaves never make a score worse. So the points where a leaf begins to be true are
+    enough.
     """
     conds, high = conditions_of(preds), meeting.high
     if len(preds.jump_first) == 0 or preds.jump_first[c] < 0:
@@ -157,15 +163,13 @@ def _score_if_met(preds, c, scoring, weight_of, event, meeting, stack):
 
 @device
 def static_score(priority, c):
-    """Score of a conjunction that no event changes."""
+    """Returns the score of a conjunction that no event changes."""
     return priority[c] if len(priority) > 0 else 0.0
 
 
 @device
 def is_static(weight, scoring):
-    """Returns whether scores are those of ``static_score``: of weights there are none, or none is
-    asked.
-    """
+    """Returns whether ``static_score`` gives all scores: weights are missing, or do not count."""
     return scoring == PRIORITY or len(weight) == 0
 
 
@@ -173,7 +177,8 @@ def is_static(weight, scoring):
 def group_conjunctions(owner: U32, conj_first: Written[I64], conj: Written[I64]) -> None:
     """Lists the conjunctions of each subscription, in their order.
 
-    owner (C) uint32 : conjunction -> subscription. conj_first (S + 1), conj (C) int64 : written
+    owner : (C) uint32, conjunction -> subscription
+    conj_first, conj : (S + 1), (C) int64, written
     """
     conj_first[:] = 0
     for c in range(len(owner)):
@@ -190,10 +195,12 @@ def group_conjunctions(owner: U32, conj_first: Written[I64], conj: Written[I64])
 def score_each(preds: Predicates, scoring: int, table: Written[F64], known: Written[F64], seen: Written[U8]) -> None:
     """Writes the score that each subscription has for every event that gives no weights.
 
-    It is NaN where it depends on what of a subscription is true, so for programs and several
+    The score is NaN where it depends on the parts that are true: for programs and several
     conjunctions. A priority never does.
 
-    table (A) float64 : ones; known (S) float64 : NaN on entry; seen (S) uint8 : zeros on entry
+    table : (A) float64, ones
+    known : (S) float64, NaN on entry
+    seen : (S) uint8, zeros on entry
     """
     weight, programs = preds.weight, len(preds.jump_first) > 0
     for c in range(len(preds.owner)):
@@ -209,10 +216,11 @@ def score_each(preds: Predicates, scoring: int, table: Written[F64], known: Writ
 
 @kernel
 def offer_known(known: F64, place: Written[I64], sub: Written[U32], start: int, top: Written[Top]) -> int:
-    """Offers pairs whose scores are known to the best of their rows.
+    """Offers pairs with known scores to the best of their rows. Returns the number of other pairs.
 
-    known (S) float64 : see ``score_each``; place (n + 1) int64, sub uint32 : row, from ``start``
-    on, -> numbers of subscriptions. Returns how many of the pairs it leaves out.
+    known : (S) float64, see ``score_each``
+    place : (n + 1) int64, row from ``start`` on -> its range in ``sub``
+    sub : uint32, numbers of subscriptions
     """
     base, again, left = top.state[BASE], top.state[AGAIN] != 0, 0
     best, number, fill, id, offset, data = top.score, top.number, top.fill, top.id, top.offset, top.data
@@ -248,17 +256,18 @@ def offer_pairs(
 ) -> None:
     """Scores pairs that were found, and offers them to the best of their rows.
 
-    It leaves out those that ``offer_known`` offers.
+    It leaves out the pairs that ``offer_known`` offers.
 
     Parameters
     ----------
-    multi (A) uint8 : as in ``layout.Codes``
-    conj_first (S + 1), conj (C) int64 : subscription -> its conjunctions
-    known (S) float64 : scores that no event changes, see ``score_each``; or (0)
+    multi : (A) uint8, as in ``layout.Codes``
+    conj_first, conj : (S + 1), (C) int64, subscription -> its conjunctions
+    known : (S) float64, scores that no event changes, see ``score_each``; or (0)
     rows : ``layout.Rows``, of the lower ends where attributes are ranges
-    upper : codes of the upper ends in the order of ``rows``, and meeting : their working memory;
-        both are empty where no attribute is a range
-    place (n + 1) int64, sub uint32 : row, from ``start`` on, -> numbers of subscriptions
+    upper : codes of the upper ends in the order of ``rows``; empty where no attribute is a range
+    meeting : working memory for ranges; empty where no attribute is a range
+    place : (n + 1) int64, row from ``start`` on -> its range in ``sub``
+    sub : uint32, numbers of subscriptions
     weights : ``layout.EventWeights``
     scratch : ``ScoreScratch``
     top : ``layout.Top``
@@ -268,17 +277,20 @@ def offer_pairs(
     weight_first, weight_attr, weight_value = weights.first, weights.attr, weights.value
     table, weight_of, stack = scratch.table, scratch.weight_of, scratch.stack
     best, number, fill, id, offset, data = top.score, top.number, top.fill, top.id, top.offset, top.data
-    some_known, ranged = len(known) > 0, len(upper) > 0
+    has_scores, ranged = len(known) > 0, len(upper) > 0
     high = Rows(row_first, rows.attr, upper)
     for row in range(start, start + len(place) - 1):
+        # Enter the weights of a row that has pairs
         if place[row - start] == place[row - start + 1]:
             continue
         event, there = Event(rows.attr, rows.code, row_first[row], row_first[row + 1], table), False
         weigh_row(weight_first, weight_attr, weight_value, row, weight_of)
         for i in range(place[row - start], place[row - start + 1]):
+            # Skip subscriptions with known scores
             s = np.int64(sub[i]) - base
-            if some_known and not np.isnan(known[s]):
+            if has_scores and not np.isnan(known[s]):
                 continue
+            # Score a plain conjunction without its event, else take the best conjunction
             c, c_end = conj_first[s], conj_first[s + 1]
             if c_end == c + 1 and (len(jump_first) == 0 or jump_first[conj[c]] < 0):
                 score = plain_score(preds, conj[c], scoring, weight_of)
@@ -296,6 +308,7 @@ def offer_pairs(
                         one = _score_if_true(preds, conj[j], scoring, weight_of, event, stack)
                     score = max(score, one)
             offer(best, number, fill, row, score, sub[i], again, id, offset, data)
+        # Clear the tables
         if there and ranged:
             clear_ends(event, meeting)
         elif there:

@@ -5,8 +5,9 @@ from colmatch.kernels._jit import device
 
 @device
 def first_at_least(code, begin, end, value):
-    """Place of the first code that is not below ``value``, by binary search without a branch on
-    the comparison.
+    """Returns the place of the first code that is not below ``value``.
+
+    This is a binary search without a branch on the comparison.
     """
     base = begin
     size = end - begin
@@ -20,8 +21,9 @@ def first_at_least(code, begin, end, value):
 
 @device
 def first_at_least_from(code, begin, end, value):
-    """Place of the first code that is not below ``value``, quickly where that is likely near
-    ``begin``: by galloping.
+    """Returns the place of the first code that is not below ``value``, by galloping.
+
+    This is quick where the place is likely to be near ``begin``.
     """
     step = 1
     low = begin

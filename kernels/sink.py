@@ -1,19 +1,19 @@
 """Results of a match kernel: written by blocks of rows, then ordered by row and number.
 
 A kernel may write a block in any order of subscriptions and rows. A kernel that may find a pair
-twice says so (``repeats`` of ``kinds/base.py``), and the second is dropped here.
+twice declares this (``repeats`` of ``kinds/base.py``), and the second pair is dropped here.
 
 Within a row, numbers ascend. So results do not change when ``auto`` chooses another kind or
 segments are merged. A pair becomes a key of 32 bits: the row within its group of rows, then the
 number of the subscription. A group has some 8,192 pairs, which fit into the cache next to the
 processor. Each group is ordered by two or three digits of its keys, the lowest first. This costs 4
-ns a pair more than the order of rows alone, which ``Options(order="any")`` asks for. Half of that
-is the look-up of ids: each id of a row stands in another line of memory, while kernels write all
+ns a pair more than the order of rows alone, which ``Options(order="any")`` selects. Half of that is
+the look-up of ids: the ids of a row are in different lines of memory. Kernels, however, write all
 rows of a subscription together. The best matches are ordered by score, so this step is left out
 there.
 
-Tried and lost, in ns a pair with 382 matches of a million subscriptions, where ordering by row
-alone takes 3.9 and ``order_groups`` 6.8:
+Slower ways were tried, in ns a pair with 382 matches of a million subscriptions. There ordering by
+row alone takes 3.9, and ``order_groups`` 6.8:
 
 - ordering all pairs by two digits of the number, then by row: 9.4, since each pass goes through the
   next cache;
@@ -34,18 +34,19 @@ WANTED = 1
 NEEDED = 2
 BASE = 3
 
-# What ``state[WANTED]`` asks for: how many matches a row has, the pairs, or whether there is one.
+# Values of ``state[WANTED]``: count the matches of a row, list the pairs, or find out whether a row
+# has a match.
 COUNTS, PAIRS, ANY = 0, 1, 2
 
-# Pairs whose places are on their way from memory: a store that waits holds up all after it
+# Places are prefetched this many pairs ahead: a store that waits for memory delays all later ones
 PAIRS_AHEAD = 32
 
 
 @device
 def is_deleted(deleted_bits, number):
-    """Says whether a subscription was deleted, by its number: whether its bit is set.
+    """Returns whether a subscription was deleted: whether the bit of its number is set.
 
-    deleted_bits (W) uint64; the bits behind its end are 0
+    deleted_bits : (W) uint64; the bits beyond its end are 0
     """
     word = number >> np.uint64(6)
     return word < np.uint64(len(deleted_bits)) and (deleted_bits[word] >> (number & np.uint64(63))) & np.uint64(1) != 0
@@ -55,7 +56,8 @@ def is_deleted(deleted_bits, number):
 def take(sink, row, sub, counters):
     """Notes a match, unless the subscription was deleted.
 
-    False when pairs are wanted and there is no room: the caller rolls its block of rows back.
+    Returns False when pairs are wanted and there is no room. The caller then rolls its block of
+    rows back.
     """
     number = np.uint64(sub + sink.state[BASE])
     if is_deleted(sink.deleted_bits, number):
@@ -74,23 +76,22 @@ def take(sink, row, sub, counters):
 
 @device
 def is_decided(sink, row):
-    """Says whether nothing more is wanted of a row."""
+    """Returns whether no further match of a row is wanted."""
     return sink.state[WANTED] == ANY and sink.hits[row] > 0
 
 
 @device
 def emit(sink, row, sub, counters):
-    """Notes a match as ``take`` does. False also when nothing more is wanted of the
-    row.
+    """Notes a match like ``take``. Returns False also when no further match of the row is wanted.
 
-    Then the caller asks ``stops`` which of both it is.
+    The caller then distinguishes the two cases with ``stops``.
     """
     return take(sink, row, sub, counters) and not is_decided(sink, row)
 
 
 @device
 def stops(sink, fill, counters):
-    """Says whether there was no room when ``emit`` said False, and rolls the row back then."""
+    """Returns whether ``emit`` returned False for lack of room, and then rolls back to ``fill``."""
     if sink.state[WANTED] == ANY:
         return False
     roll_back(sink, fill, counters)
@@ -99,7 +100,7 @@ def stops(sink, fill, counters):
 
 @device
 def roll_back(sink, fill, counters):
-    """Forgets what was emitted since the fill was ``fill``: pairs, since only these need room."""
+    """Removes the pairs that were emitted since the fill was ``fill``. Only pairs need room."""
     for i in range(fill, sink.state[FILL]):
         sink.hits[sink.row[i]] -= 1
     counters[MATCHES] -= sink.state[FILL] - fill
@@ -108,11 +109,11 @@ def roll_back(sink, fill, counters):
 
 @kernel
 def order_by_row(sink: Written[Sink], start: int, place: Written[I64], sub: Written[U32]) -> None:
-    """Writes the subscriptions of the sink's pairs by row: within a row they keep their order.
+    """Writes the subscriptions of the sink's pairs by row, keeping their order within a row.
 
     start : first row of the pairs
-    place (rows) int64 : on entry the first pair of each row from ``start``, on return of the next
-    sub (pairs) uint32 : written
+    place : (rows) int64, the first pair of each row from ``start`` on; on return, of the next row
+    sub : (pairs) uint32, written
     """
     sink_row, sink_sub = sink.row, sink.sub
     count = np.uint64(sink.state[FILL])
@@ -126,9 +127,10 @@ def order_by_row(sink: Written[Sink], start: int, place: Written[I64], sub: Writ
 
 @kernel
 def order_ids(sink: Written[Sink], start: int, place: Written[I64], ids: I64, id: Written[I64]) -> None:
-    """Orders the pairs by row as ``order_by_row`` does, and writes the id of each.
+    """Orders the pairs by row like ``order_by_row``, and writes the id of each.
 
-    id (pairs) int64 is written, out of ids (subscriptions) int64.
+    ids : (subscriptions) int64
+    id : (pairs) int64, written
     """
     sink_row, sink_sub = sink.row, sink.sub
     count = np.uint64(sink.state[FILL])
@@ -149,9 +151,9 @@ def group_keys(sink: Written[Sink], start: int, size: int, bits: int, place: Wri
 
     start : first row of the pairs
     size : a group has 2**size rows
-    bits : of a subscription's number
-    place (groups) int64 : on entry where the keys of each group begin, on return where they end
-    key (pairs) uint32 : written
+    bits : number of bits of a subscription's number
+    place : (groups) int64, the start of each group's keys on entry, and their end on return
+    key : (pairs) uint32, written
     """
     sink_row, sink_sub = sink.row, sink.sub
     size, bits = np.uint64(size), np.uint64(bits)
@@ -165,17 +167,19 @@ def group_keys(sink: Written[Sink], start: int, size: int, bits: int, place: Wri
 
 @device
 def order_digit(source, first, count, shift, place, target):
-    """Moves keys to another array, ordered by some of their bits, those from ``shift`` on.
+    """Moves keys to another array, ordered by some of their bits, from ``shift`` on.
 
     The keys are ``source[first:first + count]``.
 
-    place (2**digit) uint32 : scratch
+    place : (2**digit) uint32, scratch
     """
     mask = np.uint64(len(place)) - np.uint64(1)
+    # Count the keys with each digit
     for d in range(np.uint64(len(place))):
         place[d] = 0
     for i in range(count):
         place[(np.uint64(source[first + i]) >> shift) & mask] += np.uint32(1)
+    # Turn the counts into places, and move the keys there
     total = np.uint32(0)
     for d in range(np.uint64(len(place))):
         begin = total
@@ -203,16 +207,16 @@ def order_groups(
 ) -> int:
     """Orders the pairs of each group by row and number, and writes their ids, or their numbers.
 
-    Returns how many pairs there are.
+    Returns the number of pairs.
 
-    key (pairs) uint32, size, bits : as from ``group_keys``
-    digits : how many digits keys are ordered by
+    key, size, bits : as for ``group_keys``, which writes the keys
+    digits : number of digits that keys are ordered by
     scratch : room for the keys of a group (K) uint32, twice, and for the values of a digit (2**d)
         uint32
-    repeats : whether pairs may stand there twice; the second is dropped
-    place (rows + 1) int64 : row -> its pairs, rewritten
-    ids (S) int64 : (0) where numbers are wanted
-    id (pairs) int64, sub (pairs) uint32 : one of them is written
+    repeats : whether there may be pairs twice; the second is dropped
+    place : (rows + 1) int64, row -> its pairs, rewritten
+    ids : (S) int64, or (0) where numbers are wanted
+    id, sub : (pairs) int64, (pairs) uint32; one of them is written
     """
     rows, kept, end = len(place) - 1, np.uint64(0), np.uint64(place[0])
     mask, width = (np.uint64(1) << np.uint64(bits)) - np.uint64(1), np.uint64(0)
@@ -222,11 +226,13 @@ def order_groups(
         last = min(row + (1 << size), rows)
         begin, end = end, np.uint64(place[last])
         count = end - begin
+        # Order the group by each digit, moving its keys between two arrays
         source, first, target, other = key, begin, scratch[0], scratch[1]
         for d in range(digits):
             order_digit(source, first, count, np.uint64(d) * width, scratch[2], target)
             source, first = target, np.uint64(0)
             target, other = other, target
+        # Write the ids or numbers, without changing places
         if not repeats:
             for i in range(count):
                 number = np.uint64(source[first + i]) & mask
@@ -236,6 +242,7 @@ def order_groups(
                     sub[kept + i] = number
             kept += count
             continue
+        # Drop repeats, and rewrite the places of rows
         r = row
         for i in range(count):
             one = np.uint64(source[first + i])
@@ -259,9 +266,9 @@ def order_groups(
 def number_events(place: Written[I64], first: int, event: Written[I64]) -> None:
     """Writes the event of each pair.
 
-    place (rows + 1) : row -> its pairs
+    place : (rows + 1) int64, row -> its pairs
     first : number of the first row
-    event (pairs) int64 : written
+    event : (pairs) int64, written
     """
     for row in range(len(place) - 1):
         for i in range(np.uint64(place[row]), np.uint64(place[row + 1])):
@@ -272,8 +279,8 @@ def number_events(place: Written[I64], first: int, event: Written[I64]) -> None:
 def add_hits(sub: Written[U32], total: Written[I64]) -> None:
     """Counts the pairs of each subscription.
 
-    sub (pairs) uint32 : numbers of subscriptions
-    total (S) int64 : is added to
+    sub : (pairs) uint32, numbers of subscriptions
+    total : (S) int64, added to
     """
     for i in range(np.uint64(len(sub))):
         total[np.uint64(sub[i])] += 1

@@ -1,7 +1,7 @@
 """A check that predicates lead kernels to no place outside their arrays.
 
-A file from elsewhere may have right checksums. Kernels do not check the numbers that they index by,
-so all of these are checked once, when a file is opened.
+A file from elsewhere may have correct checksums. Kernels do not check the numbers that they index
+by, so all of these are checked once, when a file is opened.
 """
 
 import numpy as np
@@ -36,20 +36,21 @@ def fault_of_order(first: I64, value: I64, least: int, most: int) -> int:
 
 @kernel
 def fault_of_predicates(preds: Predicates, top: I64, multi: U8, size: int) -> int:
-    """Returns what is wrong with the predicates of ``size`` subscriptions, ``SOUND`` for nothing.
+    """Returns the faulty part of the predicates of ``size`` subscriptions, or ``SOUND``.
 
-    The caller has checked the lengths of arrays, except those that ranges give.
+    The caller has checked the lengths of arrays, except lengths that ranges give.
 
-    top (A) int64 : highest code of each attribute
-    multi (A) uint8 : 1 where an attribute may have several values
+    top : (A) int64, highest code of each attribute
+    multi : (A) uint8, 1 where an attribute may have several values
     """
     first, pred, run_lo, run_hi, owner = preds.first, preds.pred, preds.run_lo, preds.run_hi, preds.owner
     jump_first, tree_first = preds.jump_first, preds.tree_first
-    runs = np.int64(0)  # intervals of predicates: no two share one, so they cannot be more than there are
+    runs = np.int64(0)  # intervals of predicates: no two share one, so their sum is at most ``len(run_lo)``
     for c in range(len(owner)):
         if np.int64(owner[c]) >= size:
             return OWNERS
         for p in range(first[c], first[c + 1]):
+            # Check attribute and codes of each predicate
             word, low, high = np.int64(pred[p, 0]), np.int64(pred[p, 1]), np.int64(pred[p, 2])
             a = word & ATTR_MASK
             if a >= len(multi) or (word & FLAG_MULTI != 0) != (multi[a] != 0):
@@ -65,6 +66,7 @@ def fault_of_predicates(preds: Predicates, top: I64, multi: U8, size: int) -> in
                         return CODES
             elif low < 1 or low > top[a] or high > top[a]:
                 return CODES
+        # Check the program and its tree
         if len(jump_first) > 0 and jump_first[c] >= 0:
             count = first[c + 1] - first[c]
             if not _leads_on(preds.jump, jump_first[c], count):
@@ -76,7 +78,7 @@ def fault_of_predicates(preds: Predicates, top: I64, multi: U8, size: int) -> in
 
 @device
 def _leads_on(jump, begin, count):
-    """Says whether each jump of a program leads forward within it, or ends it."""
+    """Returns whether each jump of a program leads forward within it, or ends it."""
     if count == 0 or begin > len(jump) - count:
         return False
     for p in range(count):
@@ -89,7 +91,7 @@ def _leads_on(jump, begin, count):
 
 @device
 def _is_tree(tree, begin, end, count):
-    """Says whether tokens are one postfix expression over so many predicates."""
+    """Returns whether tokens are one postfix expression over ``count`` predicates."""
     height = np.int64(0)
     for t in range(begin, end):
         token = np.int64(tree[t])

@@ -1,7 +1,7 @@
-"""Up to 64 events at once: a *tile* has their tables (``predicates.py``), turned.
+"""Up to 64 events at once: a *tile* has their tables (``predicates.py``), transposed.
 
-The values of one attribute stand side by side, so one comparison of vectors tells of which events a
-predicate is true. It is exact, and events of which one is not are looked at no more.
+The values of one attribute are adjacent, so one comparison of vectors finds the events that make a
+predicate true. The comparison is exact, and an event that fails it is tested no further.
 """
 
 from typing import NamedTuple
@@ -15,12 +15,12 @@ from colmatch.kernels.predicates import Event, flagged_holds
 from colmatch.kernels.sink import is_decided, take
 
 TILE_ROWS = 64
-TILE_LEAST = 24  # rows for which a tile is made: fewer are quicker one by one
+TILE_LEAST = 24  # fewest rows of a tile: fewer are quicker one by one
 TILE_MOST = 1 << 16  # values of a tile, beyond which it would leave the second-level cache
 
 
 class Tile(NamedTuple):
-    """N rows, at most ``TILE_ROWS``: their tables, turned, and their entries."""
+    """N rows, at most ``TILE_ROWS``: their tables, transposed, and their entries."""
 
     value: U32  # (A * 64)
     first: I64  # (N + 1) row -> its entries among those of all rows
@@ -30,7 +30,7 @@ class Tile(NamedTuple):
 
 @device
 def fill_tile(rows, start, stop, multi, value):
-    """Enters the rows ``start:stop``, each as ``spread`` would into a table. Returns the tile."""
+    """Enters the rows ``start:stop``, each like ``spread`` into a table. Returns the tile."""
     first, attr, code = rows.first[start : stop + 1], rows.attr, rows.code
     for lane in range(np.uint64(stop - start)):
         begin = first[lane]
@@ -42,7 +42,7 @@ def fill_tile(rows, start, stop, multi, value):
 
 @device
 def clear_tile(tile):
-    """Takes all rows out of the tile again: only what they had set."""
+    """Removes all rows from the tile. Only entries that they had set are written."""
     for lane in range(np.uint64(len(tile.first) - 1)):
         for e in range(tile.first[lane], tile.first[lane + np.uint64(1)]):
             tile.value[np.uint64(tile.attr[e]) * np.uint64(TILE_ROWS) + lane] = 0
@@ -50,9 +50,10 @@ def clear_tile(tile):
 
 @device
 def take_lanes(left, start, sub, sink, counters):
-    """Notes a match of a subscription with some rows of the tile, which begins with row ``start``.
+    """Notes a match of a subscription with the rows ``left`` of a tile that begins with row
+    ``start``.
 
-    Returns whether there was room in the sink, and of which rows nothing more is wanted.
+    Returns whether there was room in the sink, and the rows that need no further match.
     """
     fits, decided = True, np.uint64(0)
     while left != 0 and fits:
@@ -66,13 +67,13 @@ def take_lanes(left, start, sub, sink, counters):
 
 @inlined
 def lanes_within(tile, attr, low, high):
-    """Returns the rows whose value of an attribute lies in a range, which may be empty."""
+    """Returns the rows where the value of an attribute lies in a range, which may be empty."""
     return words_within(tile.value, np.uint64(attr) * np.uint64(TILE_ROWS), low, high) if low <= high else np.uint64(0)
 
 
 @device
 def lane_holds(conds, p, lane, tile):
-    """Returns whether a predicate is true of one row of the tile."""
+    """Returns whether one row of the tile makes a predicate true."""
     word = conds.pred[p, 0]
     v = tile.value[np.uint64(word & ATTR_MASK) * np.uint64(TILE_ROWS) + lane]
     if word <= ATTR_MASK:
@@ -83,7 +84,7 @@ def lane_holds(conds, p, lane, tile):
 
 @inlined
 def lanes_where(conds, p, left, tile):
-    """Returns those of the rows ``left`` of which a predicate is true."""
+    """Returns those of the rows ``left`` that make a predicate true."""
     word = conds.pred[p, 0]
     if word <= ATTR_MASK:
         return left & lanes_within(tile, word, conds.pred[p, 1], conds.pred[p, 2])
@@ -99,7 +100,7 @@ def lanes_where(conds, p, left, tile):
 def lanes_accepted(conds, c, left, tile):
     """Follows a program for each of the rows ``left``.
 
-    Returns those that it accepts, and how many predicates of rows were evaluated.
+    Returns the rows that it accepts, and the number of predicates evaluated for all rows.
     """
     first, at_jump, steps = conds.first[c], conds.jump_first[c], np.uint64(0)
     there = left
@@ -116,9 +117,9 @@ def lanes_accepted(conds, c, left, tile):
 
 @inlined
 def lanes_that_hold(conds, c, left, tile):
-    """Returns those of the rows ``left`` of which a conjunction is true.
+    """Returns those of the rows ``left`` that make a conjunction true.
 
-    The second result is how many predicates of rows were evaluated.
+    The second result is the number of predicates evaluated for all rows.
     """
     if len(conds.jump_first) > 0 and conds.jump_first[c] >= 0:
         return lanes_accepted(conds, c, left, tile)

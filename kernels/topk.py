@@ -1,6 +1,7 @@
 """The k best subscriptions of each row, gathered as they are found.
 
-Each row has a heap whose first is the worst: the lowest score, and among equal ones the highest id.
+Each row has a heap with its worst entry first: the lowest score, and among equal ones the highest
+id.
 """
 
 import numpy as np
@@ -13,7 +14,7 @@ BASE, SCORING, AGAIN = range(3)  # places of Top.state
 
 @device
 def precedes(id, offset, data, a, b):
-    """Returns whether the id of subscription ``a`` is below that of ``b``: numbers, or bytes of
+    """Returns whether subscription ``a`` has a lower id than ``b``: as numbers, or bytes of
     strings.
     """
     if len(id) > 0:
@@ -29,7 +30,7 @@ def precedes(id, offset, data, a, b):
 
 @device
 def is_worse(id, offset, data, score, number, other_score, other):
-    """Returns whether a subscription comes after another one."""
+    """Returns whether a subscription ranks after another one."""
     if score != other_score:
         return score < other_score
     return precedes(id, offset, data, other, number)
@@ -37,13 +38,13 @@ def is_worse(id, offset, data, score, number, other_score, other):
 
 @device
 def least_score(score, fill, row):
-    """Returns the score below which no subscription can be among the best of a row any more."""
+    """Returns the score below which a subscription can no longer be among the best of a row."""
     return score[row, 0] if fill[row] == score.shape[1] else -np.inf
 
 
 @inlined
 def _sift_down(score, number, row, at, count, id, offset, data):
-    """Moves the entry at a place down to where nothing below it is worse."""
+    """Moves the entry at a place down until nothing below it is worse."""
     s, n = score[row, at], number[row, at]
     while 2 * at + 1 < count:
         below = 2 * at + 1
@@ -62,11 +63,12 @@ def _sift_down(score, number, row, at, count, id, offset, data):
 def offer(score, number, fill, row, s, n, repeats, id, offset, data):
     """Enters a subscription with its score if it is among the best of a row.
 
-    repeats : it may be there already; the better score counts then
+    repeats : whether the subscription may be there already; the better score counts then
     """
     most, count = score.shape[1], fill[row]
     if most == 0 or (count == most and s < score[row, 0]):
         return
+    # Raise the score of a subscription that is there already
     if repeats:
         for i in range(count):
             if number[row, i] == n:
@@ -74,11 +76,13 @@ def offer(score, number, fill, row, s, n, repeats, id, offset, data):
                     score[row, i] = s
                     _sift_down(score, number, row, i, count, id, offset, data)
                 return
+    # Replace the worst entry of a full heap
     if count == most:
         if is_worse(id, offset, data, score[row, 0], number[row, 0], s, n):
             score[row, 0], number[row, 0] = s, n
             _sift_down(score, number, row, 0, count, id, offset, data)
         return
+    # Append an entry, and move it up
     at = count
     fill[row] = count + 1
     while at > 0:
@@ -92,9 +96,10 @@ def offer(score, number, fill, row, s, n, repeats, id, offset, data):
 
 @kernel
 def sort_best(top: Written[Top], rows: int, place: Written[I64], score: Written[F64], number: Written[U32]) -> None:
-    """Writes the best of each row, the best of all first.
+    """Writes the best subscriptions of each row, the very best first.
 
-    place (rows + 1) int64, score, number (places) : written; the heaps are spoilt
+    place : (rows + 1) int64, written
+    score, number : (places), written; the heaps are destroyed
     """
     id, offset, data = top.id, top.offset, top.data
     n = 0

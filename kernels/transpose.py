@@ -1,7 +1,7 @@
 """Events by attribute -> events by row, with codes for keys.
 
-The transpose takes 4 ns an entry, codes included. Hints of the next columns are asked for ahead:
-with 30,000 attributes an entry takes 15 ns with this and 80 without.
+The transpose takes 4 ns an entry, codes included. Hints of the next columns are prefetched: with
+30,000 attributes an entry takes 15 ns with this and 80 without.
 """
 
 import numpy as np
@@ -13,7 +13,7 @@ from colmatch.kernels.layout import I32, I64, U8, U32, Batch, Codes, Written
 from colmatch.kernels.ranges import begin_ranges, rewind_ranges
 
 ROW_BLOCK = 256
-COLUMNS_AHEAD = 8  # columns, of each of which so many hints are on their way from memory
+COLUMNS_AHEAD = 8  # hints are prefetched this many columns ahead, and at most this many of each column
 
 
 @kernel
@@ -22,27 +22,31 @@ def transpose(
 ) -> None:
     """Fills ``layout.Rows`` but for the codes.
 
-    Written are first (N + 1), attr (at least E), and place (at least E) int32, where each entry of
-    the batch has come to stand: a batch has ``ENTRIES_MOST`` at most.
+    There are two passes over the entries, without sorting. A block of rows passes over all columns
+    before the next, so that the entries being written stay in the cache.
 
-    Two passes over the entries, no sorting. Only those of attributes that are ``used`` (A) uint8
-    are entered; the batch may have more attributes.
-
-    A block of rows passes over all columns before the next, so that what is written stays in the
-    cache. next (A) int64: scratch.
-
-    Places of entries are unsigned, here and below: signed ones are tested for wrap-around each
+    Places of entries are unsigned, here and below. Signed ones are tested for wrap-around each
     time, and both kernels took twice as long.
+
+    used : (A) uint8; only entries of these attributes are entered, and the batch may have more
+        attributes
+    next : (A) int64, scratch
+    first : (N + 1) int64, written
+    attr : (at least E) uint32, written
+    place : (at least E) int32, written, the new place of each entry of the batch; ``ENTRIES_MOST``
+        limits them
     """
     rows = len(first) - 1
     col, entry_row = batch.col, batch.row
     first[:] = 0
     attributes = len(used)
+    # Count the entries of each row
     for a in range(attributes):
         next[a] = col[a] if used[a] else col[a + 1]
         for there in range(np.uint64(next[a]), np.uint64(col[a + 1])):
             first[np.uint64(entry_row[there]) + np.uint64(1)] += 1
     begin_ranges(first, rows)
+    # Place the entries, one block of rows after the other
     block = rows_at_once(col, attributes, rows)
     for stop in range(min(block, rows), rows + block, max(block, 1)):
         for a in range(attributes):
@@ -70,10 +74,12 @@ def code_rows(
     found: Written[U32],
     code: Written[U32],
 ) -> None:
-    """Fills ``Rows.code`` (at least E), of rows that ``transpose`` has placed.
+    """Fills ``Rows.code`` (at least E), for rows that ``transpose`` has placed.
 
-    Apart from it, since segments that use the same attributes have the same rows but for codes.
-    found (``hints.TILE``) uint32: scratch.
+    It is a separate kernel, since segments that use the same attributes have the same rows but for
+    codes.
+
+    found : (``hints.TILE``) uint32, scratch
     """
     rows = len(first) - 1
     bound, code_first, lowest, highest = codes.bound, codes.first, hints.lowest, hints.highest
@@ -89,10 +95,12 @@ def code_rows(
             e, e_end = np.uint64(next[a]), np.uint64(col[a + 1])
             begin, behind = code_first[a], code_first[a + 1]
             cells, shift, low, high = cell_first[a], cell_shift[a], lowest[a], highest[a]
+            # Prefetch hints of a later column
             soon = min(a + COLUMNS_AHEAD, attributes - 1)
             for soon_e in range(next[soon], min(next[soon] + COLUMNS_AHEAD, col[soon + 1])):
                 key = min(max(entry_key[soon_e], lowest[soon]), highest[soon])
                 ask_for(below, np.uint64(cell_first[soon]) + cell_of(distance(lowest[soon], key), cell_shift[soon]))
+            # Code many keys together, then the others one by one
             while shift != 0 and e + FEW_KEYS <= e_end and place[e] < end:
                 keys = min(e_end - e, TILE)  # some of the next block among them
                 codes_together(bound, begin, behind, low, high, cells, shift, below, entry_key, e, keys, found)
@@ -107,17 +115,19 @@ def code_rows(
 
 @device
 def rows_at_once(col, attributes, rows):
-    """Returns rows of a block: all where columns have so few entries that to begin anew
-    costs more.
+    """Returns the number of rows of a block.
+
+    It is all rows where columns have so few entries that another pass costs more.
     """
     return ROW_BLOCK if col[attributes] >= 4 * attributes * (rows // ROW_BLOCK + 1) else rows
 
 
 @kernel
 def count_codes(batch: Batch, codes: Codes, hints: Hints, hits: Written[I64], present: Written[I64]) -> None:
-    """Adds to hits (codes) how many entries have each code of each attribute.
+    """Adds to ``hits`` (codes) the number of entries with each code of each attribute.
 
-    Code 1 of attribute 0 comes first. To present (A) is added how many rows have each attribute.
+    Code 1 of attribute 0 comes first. Adds to ``present`` (A) the number of rows with each
+    attribute.
     """
     base = 0
     for a in range(len(batch.col) - 1):
@@ -134,15 +144,16 @@ def count_codes(batch: Batch, codes: Codes, hints: Hints, hits: Written[I64], pr
                 batch.key[e],
             )
             hits[base + code - 1] += 1
+            # Count a row once, for its first entry
             present[a] += e == batch.col[a] or batch.row[e] != batch.row[e - 1]
         base += end - begin + 1
 
 
 @kernel
 def to_labels(codes: Codes, first: Written[I64], attr: Written[U32], code: Written[U32]) -> None:
-    """Codes of ``layout.Rows`` -> labels, in place.
+    """Replaces codes of ``layout.Rows`` by labels, in place.
 
-    A pass of its own, so that kinds without updates have nothing of it.
+    This is a separate pass, so it costs nothing for kinds without updates.
     """
     code_first, label = codes.first, codes.label
     rows = len(first) - 1

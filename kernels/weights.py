@@ -1,4 +1,4 @@
-"""What maps of the events give to attributes, one range of weights a row."""
+"""Weights that maps of the events give to attributes, one range of weights a row."""
 
 from colmatch.kernels._jit import kernel
 from colmatch.kernels.layout import F64, I64, U8, U32, Written
@@ -18,19 +18,22 @@ def join_weights(
     attr: Written[U32],
     weight: Written[F64],
 ) -> None:
-    """Fills ``layout.EventWeights`` from the entries of a map, whose keys are names of attributes.
+    """Fills ``layout.EventWeights`` from the entries of a map with names of attributes as keys.
 
-    Of two entries of a row for one attribute the more specific name counts, else the later entry.
+    If two entries of a row are for one attribute, the more specific name counts, else the later
+    entry.
 
     Parameters
     ----------
-    place (N + 1) int64 : row -> its entries
-    name (E) int64, value (E) float64 : number of an entry's name, -1 where it means nothing
-    target_first (M + 1), target (T) int64 : name -> attributes that it counts for
-    exact (M) uint8 : whether a name is a specific one
-    slot (A) int64 : scratch, -1 on entry. rank (at least as many as ``attr``) uint8 : scratch
-    first (N + 1) int64, attr uint32, weight float64 : written; as many weights as the names of all
-        entries have attributes, or fewer
+    place : (N + 1) int64, row -> its entries
+    name : (E) int64, number of an entry's name, -1 where it means nothing
+    value : (E) float64
+    target_first, target : (M + 1), (T) int64, name -> attributes that it counts for
+    exact : (M) uint8, whether a name is a specific one
+    slot : (A) int64, scratch, -1 on entry
+    rank : (at least as many as ``attr``) uint8, scratch
+    first, attr, weight : (N + 1) int64, uint32, float64, written. There are at most as many weights
+        as the names of all entries have attributes
     """
     n = 0
     first[0] = 0
@@ -43,6 +46,7 @@ def join_weights(
             for t in range(target_first[m], target_first[m + 1]):
                 a = target[t]
                 i = slot[a]
+                # Take a new place for the first entry of the row for an attribute
                 if i < begin:
                     i = n
                     n += 1
@@ -50,6 +54,7 @@ def join_weights(
                     attr[i] = a
                 elif rank[i] > exact[m]:
                     continue
+                # Write the weight unless a more specific name has given one
                 rank[i] = exact[m]
                 weight[i] = value[e]
         first[row + 1] = n

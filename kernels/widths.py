@@ -1,9 +1,9 @@
-"""Ranges of like width: which of a list that is ordered by lowest code can contain a value.
+"""Classes of ranges by width, for lists that are ordered by lowest code.
 
-A list of ranges of every width must be read from its beginning, since its first range may be the
-widest. A list of ranges of one *class* of width is read from as far below the value as its widest
-range reaches. Narrow ranges are then neighbours of the value, and of those that are read, most
-contain it.
+In a list of all widths, a search for the ranges around a value must begin at the first range, which
+may be the widest. A list of ranges of one *class* of width is read from as far below the value as
+its widest range reaches. Narrow ranges are then neighbours of the value, and most of the ranges
+that are read contain it.
 
 Propagation's classes are powers of two. OpIndex's are powers of four: it has a list for each
 partition and searches each class of it. So it has classes only where one attribute of a partition
@@ -15,7 +15,7 @@ from colmatch.kernels._jit import device
 
 @device
 def width_class(low, high):
-    """Returns the class of a range: how many binary digits ``high - low`` has.
+    """Returns the class of a range: the number of binary digits of ``high - low``.
 
     Class 0 is a single code, class k has up to 2^k codes.
     """

@@ -1,7 +1,7 @@
 """The values of a window of events that meet a predicate.
 
-Source: "Relevance Matters", V-B: the loss of a node is its false candidates over a window of
-events. A conjunction matches as often, whichever of its attributes it is found by. So it has the
+Source: "Relevance Matters", V-B: the loss of a node is its number of false candidates over a window
+of events. A conjunction matches as often, whichever of its attributes finds it. So it has the
 fewest false candidates where the fewest events look at it.
 """
 
@@ -18,9 +18,9 @@ def values_met(window, first, key, code_first, bound, label, a, lo, hi):
 
     Returns -1 where the window does not know the attribute.
 
-    window (W + 1) int64 : values with the codes, or keys, before each
-    first : attribute -> its codes, from code 1 on, or its keys; of attributes that were known
-    key (W) int64 : ascending within an attribute; (0) where values are counted by code
+    window : (W + 1) int64, number of values with the codes, or keys, before each
+    first : attribute -> its codes, from code 1 on, or its keys; for attributes that were known
+    key : (W) int64, ascending within an attribute; (0) where values are counted by code
     code_first, bound, label : of the present codes
     """
     if a + 1 >= len(first):
@@ -41,7 +41,7 @@ def values_met(window, first, key, code_first, bound, label, a, lo, hi):
 
 @device
 def looked_at(tree, codes, a, lo, hi, part):
-    """Estimates for which share of the events an entry with this range is looked at.
+    """Estimates the share of events that look at an entry with this range.
 
     These events have the attribute, with a value in the range. ``part`` is the share of the domain.
     It counts as one more event of the window, so it decides between equals. It is also the result

@@ -1,7 +1,7 @@
 """Read-only arrays.
 
-To numba, read-only is another type, so whatever kernels read of an index or a plan must always be
-so.
+To numba, a read-only array has another type. So each array of an index or a plan that kernels read
+must always be read-only.
 """
 
 from __future__ import annotations
@@ -16,25 +16,25 @@ Arrays = TypeVar("Arrays")
 
 
 def frozen(array: Array) -> Array:
-    """A view that cannot be written; the array itself stays as it is."""
+    """Returns a view that cannot be written; the array itself is unchanged."""
     view = array.view()
     view.setflags(write=False)
     return view
 
 
 def sealed(array: Array) -> Array:
-    """Returns the array itself, which nobody writes any more."""
+    """Makes the array itself read-only, after the last write, and returns it."""
     array.setflags(write=False)
     return array
 
 
 def freeze(arrays: Arrays) -> Arrays:
-    """A NamedTuple with its arrays made contiguous and read-only."""
+    """Returns a NamedTuple with its arrays made contiguous and read-only."""
     return type(arrays)(*map(contiguous, arrays))  # type: ignore[call-overload]
 
 
 def contiguous(array: Array) -> Array:
-    """The array if it is contiguous and read-only, else a view or a copy that is."""
+    """Returns the array if it is contiguous and read-only, else a view or a copy that is."""
     flags = array.flags
     if not flags.c_contiguous:
         array = np.ascontiguousarray(array)  # type: ignore[assignment]

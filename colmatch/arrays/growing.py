@@ -1,4 +1,4 @@
-"""Arrays with room: what is appended goes behind what is there, most of the time without a copy."""
+"""Arrays with spare room: new rows go behind the others, mostly without a copy."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ Array = TypeVar("Array", bound=NDArray[Any])
 
 
 def with_room(size: int) -> int:
-    """Length of an array that must hold ``size`` rows and may get more: half as much again.
+    """Returns the length of an array that must hold ``size`` rows and may grow: half as much again.
 
-    To append n rows one by one then copies some 3 n of them in all.
+    Appending n rows one by one then copies some 3 n rows in all.
     """
     return size + size // 2 + 64
 
@@ -24,25 +24,25 @@ def extended(array: Array, used: int, needed: int) -> Array:
     """Returns the array itself, or a longer one with its first ``used`` rows if it has fewer than
     ``needed``.
 
-    What is behind the used rows of a longer one is 0.
+    The rows behind the used ones of a longer array are 0.
     """
     return array if needed <= len(array) else longer(array, used, needed)
 
 
 def longer(array: Array, used: int, needed: int) -> Array:
-    """Returns an array with the first ``used`` rows of another, and room for ``needed`` and more.
+    """Returns an array with the first ``used`` rows of another, and room for ``needed`` or more.
 
-    What is behind them is 0.
+    The rows behind the used ones are 0.
     """
-    made = np.zeros((with_room(needed), *array.shape[1:]), array.dtype)
-    made[:used] = array[:used]
-    return made  # type: ignore[return-value]
+    grown = np.zeros((with_room(needed), *array.shape[1:]), array.dtype)
+    grown[:used] = array[:used]
+    return grown  # type: ignore[return-value]
 
 
 class Growing:
-    """An array that can be appended to.
+    """An array with a method to append rows.
 
-    Views stay as they are; what is appended goes behind them, or elsewhere.
+    Earlier views never change: new rows go behind them, or into a copy.
     """
 
     __slots__ = ("_memory", "size")
@@ -56,11 +56,11 @@ class Growing:
             return
         size = self.size + len(more)
         if not self._memory.flags.writeable:
-            self._memory = self._memory[: self.size]  # so that it is copied
+            self._memory = self._memory[: self.size]  # leaves no room, so that it is copied
         self._memory = extended(self._memory, self.size, size)
         self._memory[self.size : size] = more
         self.size = size
 
     def view(self) -> NDArray[Any]:
-        """Returns what has been appended, read-only."""
+        """Returns all rows, read-only."""
         return frozen(self._memory[: self.size])

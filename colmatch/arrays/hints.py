@@ -1,7 +1,7 @@
 """Hints are short cuts to a place among sorted numbers.
 
-They lead from keys to codes, and from codes to postings; they are made where they are needed and
-never saved.
+They lead from keys to codes, and from codes to postings. They are made where needed and never
+saved.
 """
 
 from __future__ import annotations
@@ -13,11 +13,10 @@ from colmatch.kernels import hints, layout
 
 
 def hints_of(bound_first: layout.I64, bound: layout.I64) -> hints.Hints:
-    """Makes the hints for finding numbers among those of each attribute or group.
+    """Makes hints for finding keys among boundaries, or codes among the lowest codes of postings.
 
-    These are keys among boundaries, or codes among the lowest codes of postings.
-
-    bound_first (A + 1), bound (B) ascending within each of the A.
+    bound_first (A + 1) : starts of A attributes or groups
+    bound (B) : their numbers, ascending within each
     """
     bound_first, bound = frozen(bound_first), frozen(bound)
     lowest, highest, shift = (np.empty(len(bound_first) - 1, np.int64) for _ in range(3))

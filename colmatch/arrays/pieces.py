@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 
 
 class Pieces:
-    """Collects a long array: numbers in lists, which are cheap to extend by a few, and arrays."""
+    """A long array in pieces: lists of numbers, which are cheap to extend by a few, and arrays."""
 
     __slots__ = ("pieces", "tail")
 
     def __init__(self) -> None:
         self.pieces: list[Any] = []
-        self.tail: list[Any] | None = None  # the last piece, when it is a list of ours
+        self.tail: list[Any] | None = None  # the last piece if it is a list made here
 
     def extend(self, values: Iterable[Any]) -> None:
         """Adds some numbers."""
@@ -37,12 +37,12 @@ class Pieces:
         return concat([np.asarray(piece, dtype) for piece in self.pieces], dtype)
 
     def values(self) -> Any:
-        """All as one list, or as one array."""
+        """Returns all pieces as one list or one array."""
         return joined(self.pieces)
 
 
 def joined(pieces: Sequence[Any]) -> Any:
-    """One array of all pieces, of numpy or Arrow, where all are one; a list otherwise."""
+    """Returns one array if all pieces are arrays of numpy, or all of Arrow; otherwise a list."""
     if len(pieces) == 1:
         return pieces[0]
     if all(isinstance(piece, np.ndarray) for piece in pieces):
@@ -53,7 +53,7 @@ def joined(pieces: Sequence[Any]) -> Any:
 
 
 def concat(pieces: Sequence[NDArray[Any]], dtype: Any = np.int64) -> NDArray[Any]:
-    """One array of all pieces; a single piece is not copied."""
+    """Returns one array of all pieces; a single piece is not copied."""
     if len(pieces) == 1:
         return pieces[0]
     return np.concatenate(pieces) if pieces else np.empty(0, dtype)

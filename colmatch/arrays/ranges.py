@@ -1,4 +1,4 @@
-"""Ranges that stand one behind the other: ``first[i]:first[i + 1]`` is the i-th of them."""
+"""Ranges that follow each other: the i-th is ``first[i]:first[i + 1]``."""
 
 from __future__ import annotations
 
@@ -15,9 +15,7 @@ Array = TypeVar("Array", bound=NDArray[Any])
 
 
 def ranges_of(sizes: ArrayLike) -> NDArray[np.int64]:
-    """Returns where ranges of these sizes begin, and where the last one ends: (n) integers -> (n +
-    1).
-    """
+    """Returns the starts of ranges of these sizes, and the last end: (n) integers -> (n + 1)."""
     sizes = np.asarray(sizes)
     first = np.zeros(len(sizes) + 1, np.int64)
     np.cumsum(sizes, out=first[1:])
@@ -25,15 +23,15 @@ def ranges_of(sizes: ArrayLike) -> NDArray[np.int64]:
 
 
 def sizes_of(first: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Sizes of ranges, by where they begin and the last one ends: (n + 1) -> (n)."""
+    """Returns the sizes of ranges from their starts and the last end: (n + 1) -> (n)."""
     return first[1:] - first[:-1]  # ``np.diff`` takes ten times as long for a few
 
 
 def members(start: NDArray[np.int64], first: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Places of the members of n ranges, which lie anywhere, one range after the other.
+    """Returns the members of n ranges, one range after the other. The ranges may lie anywhere.
 
-    start (n) : where they begin. first (n + 1) : where they begin when they stand behind each
-    other, as ``ranges_of`` their sizes says
+    start (n) : start of each range
+    first (n + 1) : ``ranges_of`` the sizes of the ranges
     """
     place = np.empty(first[-1], np.int64)
     list_members(contiguous(start), contiguous(first), place)  # ``np.repeat`` would keep the interpreter's lock
@@ -45,7 +43,7 @@ def put_rows(
 ) -> None:
     """Copies n ranges of rows to places of ``out``, which has rows of the same type.
 
-    start, size, at (n) : where each begins, how many rows it has, and where it goes
+    start, size, at (n) : start, number of rows and place in ``out`` of each range
     """
     unit = np.dtype(np.uint8 if rows.itemsize % 4 else np.uint32)
     width = rows.itemsize // unit.itemsize * math.prod(rows.shape[1:])
@@ -64,7 +62,7 @@ def rows_of(rows: Array, start: NDArray[np.int64], first: NDArray[np.int64]) -> 
 
 
 def distinct(values: Array) -> Array:
-    """Values once each, ascending. ``np.unique`` takes five to ten times as long."""
+    """Returns the distinct values, ascending. ``np.unique`` takes five to ten times as long."""
     ascending = np.sort(values)
     new = np.ones(len(ascending), bool)
     np.not_equal(ascending[1:], ascending[:-1], out=new[1:])

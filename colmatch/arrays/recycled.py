@@ -1,4 +1,4 @@
-"""Memory for results is used again when nobody holds the result any more.
+"""Memory for results, reused once nobody holds the result any more.
 
 Fresh pages cost a fault each, 2 us in a virtual machine. With fresh memory for each batch,
 ``match`` of a million ``dense`` subscriptions took 10.6 us an event instead of 8.9.
@@ -13,24 +13,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 LARGE = 1 << 15  # bytes; smaller arrays are not worth it
-KEPT = 4  # arrays: events and ids, while the caller still has those of the batch before
+KEPT = 4  # arrays: events and ids, while the caller still holds both of the previous batch
 _PROBE = [object()]
-UNUSED = sys.getrefcount(_PROBE[0])  # references to what only a list holds, as ``sys.getrefcount`` sees it
+UNUSED = sys.getrefcount(_PROBE[0])  # ``sys.getrefcount`` of an object that only a list holds
 
 
 class Recycled:
-    """Gives out arrays for results, and uses those again that nobody holds.
+    """A pool of arrays for results, which are reused once nobody holds them.
 
-    One thread at a time; what it has given may be used, and let go of, in any.
+    One thread at a time calls ``array``; any thread may use and release the results.
     """
 
     def __init__(self) -> None:
         self._arrays: list[NDArray[np.uint8]] = []
 
     def array(self, size: int, dtype: type) -> NDArray[Any]:
-        """An array (size) of ``dtype``, not initialised.
+        """Returns an array (size) of ``dtype``, not initialised.
 
-        Nobody else gets its memory before the last reference to a part of it is gone.
+        Its memory is not reused before the last reference to a part of it is gone.
         """
         needed = size * np.dtype(dtype).itemsize
         if needed < LARGE:

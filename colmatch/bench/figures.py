@@ -1,7 +1,7 @@
 """Figures of the index kinds on a user's own data, which ``colmatch bench`` prints.
 
-The matchers of one size are all built first and then measured in turns, so that whatever else the
-machine does hits all alike.
+All matchers of one size are built first and then measured in turns, so that other work of the
+machine affects all of them alike.
 """
 
 from __future__ import annotations
@@ -27,27 +27,27 @@ from colmatch.subscriptions.table import PredicateTable
 
 __all__ = ["Line", "chosen", "count", "default_sizes", "measure", "prefix", "table"]
 
-SMALLEST = 64  # events that are measured, at least: a batch of one alone says little
+SMALLEST = 64  # events in a measurement, at least: a single batch of one event shows little
 LONG = 20.0  # seconds after which no new round of measurements begins
 
 
 class Line(NamedTuple):
-    """One kind of index, with so many subscriptions and events in a batch."""
+    """The figures of one kind of index, with a number of subscriptions and a size of batches."""
 
     kind: str
     subscriptions: int
     batch: int
     build: float  # seconds
-    bytes: float  # a subscription
-    event: float  # seconds an event, median, results included
-    matches: float  # an event
-    # seconds of the first match after the build, of one event: kernels are loaded, or compiled
-    # where that was never done
+    bytes: float  # per subscription
+    event: float  # seconds per event, median, results included
+    matches: float  # per event
+    # seconds of the first match after the build, of one event: it loads kernels, or compiles them
+    # the first time
     first: float
 
 
 def chosen(names: Sequence[str]) -> list[str]:
-    """Returns the kinds that ``--index`` names, of which ``all`` are all.
+    """Returns the kinds that ``--index`` names; ``all`` names every kind.
 
     Raises
     ------
@@ -67,8 +67,8 @@ def prefix(subscriptions: pa.Table | PredicateTable, n: int) -> pa.Table | Predi
     """Returns the first ``n`` subscriptions; of a predicate table, all their rows."""
     if isinstance(subscriptions, pa.Table):
         return subscriptions.slice(0, n)
-    wanted = _ids(subscriptions).slice(0, n)
-    parts = [table.filter(pc.is_in(table["id"], wanted)) for table in subscriptions.tables]
+    ids = _ids(subscriptions).slice(0, n)
+    parts = [table.filter(pc.is_in(table["id"], ids)) for table in subscriptions.tables]
     return PredicateTable(*([part for part in parts if part.num_rows] or parts[:1]))
 
 
@@ -77,7 +77,7 @@ def _ids(subscriptions: PredicateTable) -> pa.Array:
 
 
 def default_sizes(n: int) -> list[int]:
-    """Returns 1,000, 10,000, … below ``n``, and ``n``; for a few subscriptions halves of it."""
+    """Returns 1,000, 10,000, … below ``n``, and ``n``; up to 1,000 a quarter, a half and all."""
     powers = [10**power for power in range(3, 12) if 10**power < n]
     return [*(powers or sorted({max(n // 4, 1), max(n // 2, 1)} - {n})), n]
 
@@ -98,15 +98,14 @@ def measure(
     Parameters
     ----------
     indexes : kinds of index, each once
-    batches : events that are matched at a time, each from 1; those beyond the number of events
-        count as that number
-    sizes : how many subscriptions, the first ones, each from 1
-    repeat : rounds; a median of them is given
+    batches : sizes of batches, each at least 1; larger ones count as the number of events
+    sizes : numbers of subscriptions, counted from the first, each at least 1
+    repeat : rounds; the result is their median
 
     Raises
     ------
-    ColmatchError : there are no events or subscriptions, fewer than a size asks for, or they cannot
-        be used
+    ColmatchError : there are no events or subscriptions, fewer subscriptions than a size, or they
+        cannot be used. Or the kinds find different numbers of matches
     """
     total = count(subscriptions)
     if not total or not events.num_rows:
@@ -114,26 +113,27 @@ def measure(
     if max(sizes) > total:
         raise OptionError(f"{max(sizes):,} subscriptions are asked for, and there are {total:,}")
     with _jit.not_interpreting(), _settled():
-        for index in indexes:  # loads the parser and the kernels that build, for which else the first kind would pay
+        # Load the parser and the kernels that build, so that the first kind does not pay for them.
+        for index in indexes:
             Matcher.build(prefix(subscriptions, min(total, 20)), schema, index=index, options=options)
         for size in sorted(set(sizes)):
             part = prefix(subscriptions, size)
-            made = [_build(part, schema, index, options, events) for index in indexes]
+            builds = [_build(part, schema, index, options, events) for index in indexes]
             for batch in sorted({min(batch, events.num_rows) for batch in batches}):
                 rows = min(max(batch, SMALLEST), events.num_rows)
                 pieces = [events.slice(start, min(batch, rows - start)) for start in range(0, rows, batch)]
-                found = {line.kind: sum(matcher.match(piece).num_rows for piece in pieces) for matcher, line in made}
-                if len(set(found.values())) > 1:
-                    raise ColmatchError(f"the kinds do not agree, please report this as a bug: {found}")
-                for (_, line), seconds in zip(made, _medians([m for m, _ in made], pieces, repeat), strict=True):
-                    yield line._replace(batch=batch, event=seconds / rows, matches=found[line.kind] / rows)
+                counts = {line.kind: sum(matcher.match(piece).num_rows for piece in pieces) for matcher, line in builds}
+                if len(set(counts.values())) > 1:
+                    raise ColmatchError(f"the kinds do not agree, please report this as a bug: {counts}")
+                for (_, line), seconds in zip(builds, _medians([m for m, _ in builds], pieces, repeat), strict=True):
+                    yield line._replace(batch=batch, event=seconds / rows, matches=counts[line.kind] / rows)
 
 
 @contextmanager
 def _settled() -> Iterator[None]:
-    """Keeps what there is already out of garbage collections, of which each measurement has one.
+    """Keeps existing objects out of the garbage collection before each measurement.
 
-    They would take longer than what is measured: a tenth of a second with kernels loaded.
+    It would take longer than the measurement itself: a tenth of a second with kernels loaded.
     """
     gc.collect()
     gc.freeze()
@@ -180,7 +180,7 @@ HEAD = ("index", "subscriptions", "batch", "build", "bytes/sub", "an event", "ev
 
 
 def table(lines: Iterable[Line]) -> Iterator[str]:
-    """Yields lines of text, each as soon as its figures are there."""
+    """Yields lines of text, each as soon as its figures are known."""
     width = [18, 14, 8, 10, 10, 10, 12, 14, 12]
 
     def row(cells: Sequence[str]) -> str:

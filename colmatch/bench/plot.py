@@ -1,4 +1,4 @@
-"""Draws matching time against the number of subscriptions."""
+"""Plots of matching time against the number of subscriptions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def check(path: str) -> None:
 
     Raises
     ------
-    ColmatchError : the extension of ``path`` is no format, or its folder is not there
+    ColmatchError : the extension of ``path`` is none of ``FORMATS``, or its folder does not exist
     DependencyError : matplotlib is not installed
     """
     if os.path.splitext(path)[1].lower().removeprefix(".") not in FORMATS:
@@ -35,7 +35,7 @@ def check(path: str) -> None:
 
 
 def draw(lines: Sequence[Line], path: str) -> None:
-    """Draws a curve for each kind and size of batch into a file; both axes are logarithmic."""
+    """Draws a curve for each kind and batch size into a file; both axes are logarithmic."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(8, 5), layout="constrained")

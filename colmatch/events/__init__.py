@@ -1,9 +1,14 @@
-"""Events as a caller has them, to entries of attributes.
+"""From a caller's events to the entries of attributes.
 
-In comes anything with the Arrow C stream or array protocol; out comes ``kernels.layout.Batch``.
-Read ``gather`` (batches are cut and gathered), ``needs`` and ``binding`` (attributes meet the
-columns of a schema), ``reader`` and ``work`` (kernels read the buffers), ``patterns`` (text
-patterns of the distinct strings) and ``calls`` (special functions) in this order. ``nodes``,
-``derived``, ``functions``, ``casts`` and ``dates`` compute values of columns, and ``required`` is
-what no event may lack.
+Anything with the Arrow C stream or array protocol becomes ``kernels.layout.Batch``.
+
+Read the modules in this order:
+
+- ``gather`` cuts and gathers batches
+- ``needs`` and ``binding`` match attributes with the columns of a schema
+- ``reader`` and ``work`` have kernels read the buffers
+- ``patterns`` finds text patterns in the distinct strings
+- ``special`` adds the columns of special functions
+- ``computed`` adds computed values of columns
+- ``required`` finds events that lack a required column
 """

@@ -1,10 +1,10 @@
-"""A binding says how the attributes of a matcher are read from batches of one schema.
+"""A binding says how to read the attributes of a matcher from batches of one schema.
 
 It finds their columns, checks the types, and writes the tables that the kernels of
 ``kernels/arrow/read.py`` walk.
 
-Done once for each schema that arrives, so it may look at every attribute; all that does not depend
-on the batch's schema is made before, in ``Needs``.
+Each schema is bound once, so binding may look at every attribute. ``Needs`` has all that does not
+depend on the schema.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ DAY = 86_400_000  # milliseconds
 
 @dataclass(frozen=True)
 class Binding:
-    """How batches of one schema are read: the plan of the kernels, and which of them are to run."""
+    """The plan of the kernels for batches of one schema, and the kernels that have to run."""
 
     plan: read.ReadPlan
     columns: read.Columns  # of the plan
-    items: tuple[str, ...]  # what errors call the column of each
+    items: tuple[str, ...]  # name of each item's column in errors
 
     @cached_property
     def maps(self) -> bool:
@@ -63,26 +63,24 @@ class _Level:
             self._folded.setdefault(name.lower(), []).append(i)
 
     def find(self, name: str) -> int | None:
-        """Returns the number of the column of this name, or of the only one that differs in case
-        alone.
-        """
-        found = self._exact.get(name) or self._folded.get(name.lower(), [])
-        if len(found) <= 1:
-            return found[0] if found else None
+        """Returns the number of the column of this name, or of the only one equal but for case."""
+        numbers = self._exact.get(name) or self._folded.get(name.lower(), [])
+        if len(numbers) <= 1:
+            return numbers[0] if numbers else None
         shown = ".".join((*self.path, name))
-        names = {self.names[i] for i in found}
+        names = {self.names[i] for i in numbers}
         if len(names) == 1:
-            raise EventError(f"column {shown!r} is {len(found)} times in the batch: rename or drop all but one")
+            raise EventError(f"column {shown!r} is {len(numbers)} times in the batch: rename or drop all but one")
         raise EventError(
             f"column {shown!r} could be {' or '.join(map(repr, sorted(names)))}: rename or drop all but one"
         )
 
     def missing(self, name: str) -> EventError:
         shown, owner = ".".join((*self.path, name)), f"column {'.'.join(self.path)!r}" if self.path else "the batch"
-        kind, some = "field" if self.path else "column", near(name, self.names, owner)
-        some += "" if some.endswith("?") else ";"
+        kind, hint = "field" if self.path else "column", near(name, self.names, owner)
+        hint += "" if hint.endswith("?") else ";"
         return EventError(
-            f"the events have no {kind} {shown!r}, which the expressions use: {some} "
+            f"the events have no {kind} {shown!r}, which the expressions use: {hint} "
             "Options(missing_columns='null') would take it to be NULL in every row"
         )
 
@@ -92,8 +90,8 @@ class _SchemaColumns:
 
     Parameters
     ----------
-    lenient : a column that is not there is NULL in every row; else it is an error
-    changes : is told of columns, and fields, whose runs are to be decoded
+    lenient : a missing column is NULL in every row; otherwise it is an error
+    changes : notes the columns and fields with runs, which must be decoded
     """
 
     def __init__(self, schema: pa.Schema, lenient: bool, changes: Changes) -> None:
@@ -105,14 +103,14 @@ class _SchemaColumns:
         self.structs: list[tuple[int, int]] = [(-1, -1)]
 
     def find(self, path: Path) -> tuple[tuple[int, int], pa.DataType] | None:
-        """Struct and number of the child at ``path``, and its type.
+        """Returns struct and number of the child at ``path``, and its type.
 
-        None where it is NULL in every row.
+        The result is None if the child is NULL in every row.
         """
-        found = self._level(path[:-1])
-        if found is None:
+        above = self._level(path[:-1])
+        if above is None:
             return None
-        level, parent = found
+        level, parent = above
         child = level.find(path[-1])
         if child is None:
             if self.lenient:
@@ -125,7 +123,7 @@ class _SchemaColumns:
         return None if pa.types.is_null(arrow) else ((level.struct, child), arrow)
 
     def steps(self, place: tuple[int, int]) -> list[int]:
-        """Returns the number of the column that a place is in, then those of the fields below."""
+        """Returns the number of a place's column, then the numbers of the fields below it."""
         steps, (struct, child) = [], place
         while child >= 0:
             steps.append(child)
@@ -133,13 +131,13 @@ class _SchemaColumns:
         return steps[::-1]
 
     def _level(self, path: Path) -> tuple[_Level, pa.Schema | pa.DataType] | None:
-        """The struct at ``path``; None where it is NULL in every row."""
+        """Returns the struct at ``path``; None if it is NULL in every row."""
         if path in self.levels:
             return self.levels[path]
         level = None
-        found = self.find(path)
-        if found is not None:
-            place, arrow = found
+        child = self.find(path)
+        if child is not None:
+            place, arrow = child
             if not pa.types.is_struct(arrow):
                 raise EventError(f"column {'.'.join(path)!r} is {arrow}, the schema says a struct: cast it")
             self.structs.append(place)
@@ -149,9 +147,9 @@ class _SchemaColumns:
 
 
 def require(schema: pa.Schema, paths: Iterable[Path]) -> None:
-    """Checks that a schema has the columns at all of ``paths``.
+    """Checks that a schema has a column at each of ``paths``.
 
-    Raises EventError: one is not there.
+    Raises EventError: a column is missing.
     """
     columns = _SchemaColumns(schema, lenient=False, changes=Changes())
     for path in paths:
@@ -159,28 +157,28 @@ def require(schema: pa.Schema, paths: Iterable[Path]) -> None:
 
 
 def bind(needs: Sequence[Needs], schema: pa.Schema, lenient: bool) -> tuple[list[Binding], Changes]:
-    """Returns the plans for batches of one schema, and what must be changed in these first.
+    """Returns the plans for batches of one schema, and the changes that the batches need first.
 
     A column of type ``null`` is NULL in every row.
 
-    lenient : a column that is not there is NULL in every row; else it is an error
+    lenient : a missing column is NULL in every row; otherwise it is an error
 
-    Raises EventError: a column is not there, its type is not what the schema of the expressions
-    says, or its name is ambiguous.
+    Raises EventError: a column is missing, its name is ambiguous, or its type does not fit the
+    schema of the expressions.
     """
     changes = Changes()
-    found = [_Binder(some, schema, lenient, changes, False).bind() for some in needs]
+    bindings = [_Binder(need, schema, lenient, changes, False).bind() for need in needs]
     if changes:
         schema = changes.schema_of(schema)
-        found = [_Binder(some, schema, lenient, Changes(), True).bind() for some in needs]
-    return found, changes
+        bindings = [_Binder(need, schema, lenient, Changes(), True).bind() for need in needs]
+    return bindings, changes
 
 
 class _Binder:
-    """Makes the plan for one schema.
+    """A builder of the plan for one schema.
 
-    changes : is told what must be changed; the plan is of no use then
-    changed : whether that has been done
+    changes : notes the changes that batches need; the plan is of no use then
+    changed : whether batches have these changes
     """
 
     def __init__(self, needs: Needs, schema: pa.Schema, lenient: bool, changes: Changes, changed: bool) -> None:
@@ -188,7 +186,7 @@ class _Binder:
         self.changes = changes
         self.changed = changed
         self.columns = _SchemaColumns(schema, lenient, changes)
-        # the first for items that read no values
+        # the first leaf is for items that read no values
         self.leaves: dict[tuple[int, ...], int] = {(-1, physical.I8, 0, physical.NOTHING, 1): 0}
         self.items: list[tuple[tuple[int, ...], str]] = []
 
@@ -196,8 +194,8 @@ class _Binder:
         needs = self.needs
         for id, attribute in needs.plain:
             self._plain(id, attribute)
-        for m, (path, known) in enumerate(needs.maps.items()):
-            self._map(m, path, known)
+        for m, (path, map_keys) in enumerate(needs.maps.items()):
+            self._map(m, path, map_keys)
         for attr, end, first in needs.pattern_runs:
             self._item("", select.PATTERNS, attr, end, first=first)
         self.items.sort(key=lambda item: item[0][select.ATTR])
@@ -219,10 +217,10 @@ class _Binder:
         self.items.append(((kind, attr, end, *place, *layout, leaf, set, first, last, keys), name))
 
     def _plain(self, id: int, attribute: Attribute) -> None:
-        found = self.columns.find(attribute.path)
-        if found is None:
+        child = self.columns.find(attribute.path)
+        if child is None:
             return
-        place, arrow = found
+        place, arrow = child
         name = ".".join(attribute.path)
         if attribute.role in (Role.VALUE, Role.COMPUTED):
             leaf = self._leaf(name, arrow, attribute.type, place)
@@ -243,10 +241,10 @@ class _Binder:
                 self._item(name, select.ELEMENT, id, id + 1, place, layout, leaf, self.needs.literal_set(id))
 
     def _map(self, m: int, path: Path, known: MapKeys) -> None:
-        found = self.columns.find(path)
-        if found is None:
+        child = self.columns.find(path)
+        if child is None:
             return
-        place, arrow = found
+        place, arrow = child
         name = ".".join(path)
         if not pa.types.is_map(arrow):
             raise EventError(
@@ -262,10 +260,9 @@ class _Binder:
             self._item(name, select.ENTRIES, attr, end, first=first)
 
     def _leaf(self, name: str, arrow: pa.DataType, wanted: Type, place: tuple[int, int], *part: int) -> int | None:
-        """Returns the number of the leaf that reads this type as ``wanted``; None where all are
-        NULL.
+        """Returns the number of the leaf that reads a type as ``wanted``; None if all is NULL.
 
-        place, part : where it stands, if it must be changed before
+        place, part : location of the values, if they must be changed first
         """
         arrow = _storage(arrow)
         index, value = -1, arrow
@@ -278,10 +275,10 @@ class _Binder:
         have = value_type(value)
         nested = pa.types.is_run_end_encoded(value) or pa.types.is_dictionary(value)
         if have is None or not can_change(have, wanted):
-            said = f"column {name!r} is {arrow}, the schema says {wanted}"
+            message = f"column {name!r} is {arrow}, the schema says {wanted}"
             if have is not None and have.family is wanted.family is Family.TIMESTAMP:
-                raise EventError(f"{said}: give both a time zone or none")
-            raise EventError(f"{said}: cast it")
+                raise EventError(f"{message}: give both a time zone or none")
+            raise EventError(f"{message}: cast it")
         if nested or not is_read_as_is(have, wanted, value):
             self.changes.note([*self.columns.steps(place), *part], name, wanted)
             return 0
@@ -301,11 +298,11 @@ class _Binder:
         return self._kept((index, *_form(value), after, factor))
 
     def _kept(self, leaf: tuple[int, ...]) -> int:
-        """Returns the number of a leaf."""
+        """Returns the number of a leaf, which is added if it is new."""
         return self.leaves.setdefault(leaf, len(self.leaves))
 
     def _nulls(self, name: str, arrow: pa.DataType, place: tuple[int, int]) -> int:
-        """Returns the number of a leaf that is only asked which of its values are NULL."""
+        """Returns the number of a leaf that is read only for its NULLs."""
         arrow = _storage(arrow)
         index, value = -1, arrow
         if pa.types.is_dictionary(arrow):
@@ -328,7 +325,7 @@ def _storage(arrow: pa.DataType) -> pa.DataType:
 
 
 def _layout(arrow: pa.DataType) -> tuple[int, int] | None:
-    """Layout and fixed size of a list or map, None for other types."""
+    """Returns the layout and fixed size of a list or map, None for other types."""
     types = pa.types
     if types.is_list(arrow) or types.is_map(arrow):
         return physical.LIST32, 0
@@ -359,7 +356,8 @@ _FORMS = {
 def _form(arrow: pa.DataType) -> tuple[int, int]:
     """Returns the physical form of a scalar type, and its width.
 
-    That is bytes of a fixed-size string, 64-bit words of a decimal.
+    The width counts the bytes of a fixed-size string or the 64-bit words of a wide decimal, else it
+    is 0.
     """
     form = _FORMS.get(arrow)
     if form is not None:

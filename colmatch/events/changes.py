@@ -1,10 +1,10 @@
-"""Columns of events that are of another type than in the schema, changed before they are read.
+"""Changes of event columns to the types of the schema, before kernels read them.
 
-Kernels read most types as they come. What they cannot read is changed here by whole columns, if
-each value has its equal in the type of the schema (``exact.py``): whole numbers for doubles, floats
-without fractions for whole numbers, decimals of more digits, timestamps of a finer unit, runs. Only
-the leaves that expressions use are changed; what is around them, structs, lists and maps, is put
-together anew. Where types agree, there is nothing to do, and nothing is looked at.
+Kernels read most types directly. Other columns are changed here as a whole, if each value has an
+equal in the type of the schema (``exact.py``). Examples are whole numbers for doubles, floats
+without fractions for whole numbers, decimals of more digits, timestamps of a finer unit, and runs.
+Only the leaves that expressions use are changed; the structs, lists and maps around them are built
+again. If the types agree, nothing is done or inspected.
 
 A decimal of more than 18 digits becomes 17 bytes that have its order, see ``lowering/wide.py``.
 """
@@ -31,7 +31,7 @@ ENTRY_KEYS, ENTRY_VALUES = 0, 1  # parts of a map
 
 
 def can_change(have: Type, wanted: Type) -> bool:
-    """Says whether values of a type may have equals in another."""
+    """Returns whether values of one type may have equals in another."""
     if have.family in _NUMBERS and wanted.family in _NUMBERS:
         return True
     if have.family in _DAYS and wanted.family in _DAYS:
@@ -40,9 +40,9 @@ def can_change(have: Type, wanted: Type) -> bool:
 
 
 def is_read_as_is(have: Type, wanted: Type, arrow: pa.DataType) -> bool:
-    """Says whether kernels read values of a type as those of another.
+    """Returns whether kernels read values of one type directly as another.
 
-    arrow : how they are stored, not as a dictionary
+    arrow : storage type of the values, not a dictionary
     """
     if have.family is not wanted.family:
         return have.family is Family.INT and wanted.family is Family.FLOAT and arrow.bit_width <= 32
@@ -74,14 +74,14 @@ _CHANGED = {
 
 @dataclass(slots=True)
 class _Change:
-    """What becomes of a column, or of a part of one. Runs are decoded in any case.
+    """The change of a column, or of a part of one. Runs are decoded in any case.
 
     Attributes
     ----------
-    name : how errors call it
-    wanted : type of its values; None where only parts are changed
-    parts : by the number of the field of a struct, 0 for the elements of a list, ``ENTRY_KEYS`` or
-        ``ENTRY_VALUES`` of a map
+    name : of the column, in errors
+    wanted : new type of the values; None if only parts are changed
+    parts : changes by the number of the field of a struct, 0 for the elements of a list,
+        ``ENTRY_KEYS`` or ``ENTRY_VALUES`` of a map
     """
 
     name: str = ""
@@ -90,7 +90,7 @@ class _Change:
 
 
 class Changes:
-    """All that must be changed in batches of one schema before kernels read them."""
+    """All changes that batches of one schema need before kernels read them."""
 
     def __init__(self) -> None:
         self._all = _Change()
@@ -101,8 +101,8 @@ class Changes:
     def note(self, steps: Sequence[int], name: str, wanted: Type | None) -> None:
         """Notes a change.
 
-        steps : numbers of the column, and of the part that is changed, see ``_Change.parts``
-        wanted : the type that it gets; None where only runs are decoded
+        steps : numbers of the column and of the changed part, see ``_Change.parts``
+        wanted : the new type; None if only runs are decoded
         """
         here = self._all
         for step in steps:
@@ -111,9 +111,9 @@ class Changes:
         here.wanted = wanted or here.wanted
 
     def made_of(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Returns a batch with all that is changed.
+        """Returns a batch with all changes.
 
-        Raises EventError: with column and event, a value has no equal in the type of the schema.
+        Raises EventError, with column and event: a value has no equal in the type of the schema.
         """
         arrays = list(batch.columns)
         for i, change in self._all.parts.items():
@@ -124,7 +124,7 @@ class Changes:
         return pa.RecordBatch.from_arrays(arrays, names=batch.schema.names)
 
     def schema_of(self, schema: pa.Schema) -> pa.Schema:
-        """Returns the schema that batches of a schema have when they are changed."""
+        """Returns the schema of batches after the changes."""
         types = schema.types
         for i, change in self._all.parts.items():
             types[i] = _changed(nulls_of(0, types[i]), change).type
@@ -132,7 +132,7 @@ class Changes:
 
 
 class _Unfit(Exception):
-    """A value that has no equal, and its place."""
+    """A value without an equal, and its place."""
 
     def __init__(self, row: int, value: str, have: pa.DataType, change: _Change) -> None:
         super().__init__(row)
@@ -160,16 +160,16 @@ def _changed(array: pa.Array, change: _Change) -> pa.Array:
 
 def _leaf(array: pa.Array, change: _Change, wanted: Type) -> pa.Array:
     try:
-        found = exact(array, changed_type(wanted))
+        values = exact(array, changed_type(wanted))
     except UnfitError as error:
         raise _Unfit(error.index, error.value, array.type, change) from None
-    return ordered_bytes(found) if wanted.family is Family.WIDE_DECIMAL else found
+    return ordered_bytes(values) if wanted.family is Family.WIDE_DECIMAL else values
 
 
 def _struct(array: pa.StructArray, change: _Change) -> pa.StructArray:
     fields = [array.field(i) for i in range(array.type.num_fields)]
     for i, part in change.parts.items():
-        # what stands under a NULL of the struct does not count, and may be anything
+        # a value within a NULL struct does not count, and may be anything
         one = without_runs(fields[i]) if pa.types.is_run_end_encoded(fields[i].type) else fields[i]
         if array.null_count:
             one = one.take(_places(array))
@@ -180,7 +180,7 @@ def _struct(array: pa.StructArray, change: _Change) -> pa.StructArray:
 
 
 def _places(array: pa.Array) -> pa.Array:
-    """Returns the number of each row, NULL where the array is."""
+    """Returns the number of each row, NULL where the array is NULL."""
     return pc.if_else(array.is_valid(), pa.array(np.arange(len(array))), pa.scalar(None, pa.int64()))
 
 
@@ -205,7 +205,7 @@ def _map(array: pa.MapArray, change: _Change) -> pa.MapArray:
 
 
 def _within(values: pa.Array, part: _Change, first: I64) -> pa.Array:
-    """Changes the values of lists; an error is told of the list that has the value."""
+    """Changes the values of lists. Errors have the row of the list with the value."""
     try:
         return _changed(values, part)
     except _Unfit as unfit:

@@ -1,15 +1,15 @@
-"""Arrow arrays in another type, value for value the same, but for decimals that become floats.
+"""Casts of Arrow arrays that keep every value, except decimals that become floats.
 
-Arrow's own safe casts cut, round or refuse what they should not: a timestamp loses its time of day
-in a date, a double is rounded to a decimal, a whole number above 2**53 is refused as a double also
-where it is one, and a decimal of 32 bits is refused as an integer. So floats, dates and narrow
-decimals are checked here, and only the rest is left to the casts.
+Arrow's own safe casts cut, round or refuse wrongly. A timestamp loses its time of day in a date,
+and a double is rounded to a decimal. A whole number above 2**53 is refused as a double even if it
+is one. A decimal of 32 bits is refused as an integer. So floats, dates and narrow decimals are
+checked here, and only the rest is left to the casts.
 
-A decimal becomes the nearest float, as in Spark and Arrow: 1.10 has no equal among doubles, and is
-what ``SELECT 1.10`` of a database returns for a price.
+A decimal becomes the nearest float, as in Spark and Arrow. The price 1.10, for example, has no
+equal among doubles, and databases return this decimal for ``SELECT 1.10``.
 
-NaN of an array of floats is NULL where the other type has no NaN: NumPy and pandas write a missing
-number so.
+NaN in an array of floats is NULL if the other type has no NaN: NumPy and pandas write missing
+numbers this way.
 """
 
 from __future__ import annotations
@@ -27,24 +27,24 @@ from colmatch.given.schema import UNITS
 
 _DAY = 86_400  # seconds
 _BYTES = 256 ** np.arange(8, dtype=np.uint64)  # the least numbers of 1 to 8 bytes
-_MOST_DECIMAL = 1e76  # beyond all that Arrow has
-_MOST_SCALE = 18  # of decimals that are made of doubles all at once
+_MOST_DECIMAL = 1e76  # beyond all decimals of Arrow
+_MOST_SCALE = 18  # of decimals that are made of all doubles at once
 
 
 class UnfitError(ValueError):
-    """A value has no equal in the type that is wanted.
+    """An error for a value without an equal in the wanted type.
 
     Attributes
     ----------
     index : of the value
-    value : as an error shows it
+    value : its text for errors
     """
 
     def __init__(self, values: pa.Array, index: int) -> None:
         self.index = index
         try:
             self.value = str(values[index])
-        except (ValueError, ArithmeticError, pa.ArrowException):  # a moment that Python has not
+        except (ValueError, ArithmeticError, pa.ArrowException):  # a moment outside Python's range
             self.value = "a value beyond the years 1 to 9999"
         super().__init__(index)
 
@@ -52,7 +52,7 @@ class UnfitError(ValueError):
 def exact(values: pa.Array, to: pa.DataType) -> pa.Array:
     """Returns the same values in another type, without dictionaries and runs.
 
-    Raises UnfitError: a value has no equal there, or a decimal is too large for a float.
+    Raises UnfitError: a value has no equal in that type, or a decimal is too large for a float.
     """
     types, values = pa.types, decoded(values)
     if values.type == to:
@@ -90,29 +90,33 @@ def decoded(values: pa.Array) -> pa.Array:
 def ordered_bytes(decimals: pa.Decimal128Array) -> pa.FixedSizeBinaryArray:
     """Returns for each decimal 17 bytes that have the order of the numbers.
 
-    The first has the sign and how many bytes the unscaled number takes. These follow, from the
-    highest to the lowest, then zeros. Of a negative number, the bytes behind the first are negated.
-    So the first 8 bytes, which are compared before all else, tell most numbers apart.
+    The first byte has the sign, and the size of the unscaled number in bytes. The number follows,
+    from the highest byte to the lowest, then zeros. For a negative number, the bytes behind the
+    first are inverted. So the first 8 bytes, which are compared before all else, distinguish most
+    numbers.
     """
     count = len(decimals)
     if not count:
         return pa.array([], pa.binary(17))
     words = np.frombuffer(decimals.buffers()[1], np.uint64, 2 * count, 16 * decimals.offset).reshape(count, 2)
+    # Take the absolute values, and count their bytes
     negative = words[:, 1] >> 63 != 0
     low = np.where(negative, ~words[:, 0] + 1, words[:, 0])
     high = np.where(negative, ~words[:, 1] + (words[:, 0] == 0), words[:, 1])
     size = np.where(high, 8 + np.searchsorted(_BYTES, high, "right"), np.searchsorted(_BYTES, low, "right"))
+    # Shift the numbers to the left
     shift = (8 * (16 - size)).astype(np.uint64)  # to the left, bits
     part = shift & 63
     top = np.where(shift < 64, high, low) << part
     carried = np.where((shift < 64) & (part > 0), low >> (64 - part & 63), 0)
+    # Write the bytes, inverted for negative numbers
     flip = np.where(negative, ~np.uint64(0), np.uint64(0))
-    found = np.empty((count, 17), np.uint8)
-    found[:, 0] = 128 + np.where(negative, -size, size)
-    found[:, 1:9] = ((top | carried) ^ flip).astype(">u8").view(np.uint8).reshape(count, 8)
-    found[:, 9:] = (np.where(shift < 64, low << part, 0) ^ flip).astype(">u8").view(np.uint8).reshape(count, 8)
+    ordered = np.empty((count, 17), np.uint8)
+    ordered[:, 0] = 128 + np.where(negative, -size, size)
+    ordered[:, 1:9] = ((top | carried) ^ flip).astype(">u8").view(np.uint8).reshape(count, 8)
+    ordered[:, 9:] = (np.where(shift < 64, low << part, 0) ^ flip).astype(">u8").view(np.uint8).reshape(count, 8)
     there = pa.py_buffer(np.packbits(~_nulls(decimals), bitorder="little")) if decimals.null_count else None
-    return pa.Array.from_buffers(pa.binary(17), count, [there, pa.py_buffer(found)])
+    return pa.Array.from_buffers(pa.binary(17), count, [there, pa.py_buffer(ordered)])
 
 
 def _nulls(values: pa.Array) -> NDArray[np.bool_]:
@@ -126,8 +130,8 @@ def _check(values: pa.Array, fits: NDArray[np.bool_]) -> None:
 
 def _doubles(values: pa.Array) -> NDArray[np.float64]:
     """Returns floats as doubles, with NaN for NULL."""
-    found: NDArray[np.float64] = values.cast(pa.float64()).to_numpy(zero_copy_only=False)
-    return found
+    doubles: NDArray[np.float64] = values.cast(pa.float64()).to_numpy(zero_copy_only=False)
+    return doubles
 
 
 def _integers(values: pa.Array, to: pa.DataType) -> pa.Array:
@@ -137,8 +141,8 @@ def _integers(values: pa.Array, to: pa.DataType) -> pa.Array:
     low, high = (-(2.0**63), 2.0**63) if signed else (0.0, 2.0**64)
     missing = np.isnan(numbers)
     _check(values, missing | ((numbers >= low) & (numbers < high) & (np.trunc(numbers) == numbers)))
-    found = np.where(missing, 0.0, numbers).astype(np.int64 if signed else np.uint64)
-    wide = pa.array(found, mask=missing)
+    whole = np.where(missing, 0.0, numbers).astype(np.int64 if signed else np.uint64)
+    wide = pa.array(whole, mask=missing)
     return wide if wide.type == to else _cast(wide, to)
 
 
@@ -149,19 +153,19 @@ def _floats(values: pa.Array, to: pa.DataType) -> pa.Array:
         doubles = numbers.astype(np.float64)
         low = doubles < 2.0 ** (64 if types.is_uint64(have) else 63)
         _check(values, low & (np.where(low, doubles, 0).astype(numbers.dtype) == numbers))
-        found = pa.array(doubles, mask=_nulls(values))
+        floats = pa.array(doubles, mask=_nulls(values))
     elif types.is_decimal(have):
-        # Arrow's cast of a decimal may miss the nearest number; that of its text does not, but
-        # there is none of a negative scale
+        # Arrow's cast of a decimal may miss the nearest number. The cast of its text does not, but
+        # a decimal of negative scale has no text.
         plain = values if have.scale >= 0 else values.cast(pa.decimal256(76, 0))
         nearest = plain.cast(pa.string()).cast(to)
         _check(values, ~np.isinf(_doubles(nearest)))
         return nearest
     else:
-        found = values.cast(pa.float64())
+        floats = values.cast(pa.float64())
     if to.bit_width == 64:
-        return found
-    narrow, wide = found.cast(to, safe=False), _doubles(found)
+        return floats
+    narrow, wide = floats.cast(to, safe=False), _doubles(floats)
     _check(values, np.isnan(wide) | (_doubles(narrow) == wide))
     return narrow
 
@@ -199,18 +203,18 @@ def _cast(values: pa.Array, to: pa.DataType) -> pa.Array:
 
 
 def _located(values: pa.Array, change: Callable[[pa.Array], pa.Array], changing: pa.Array | None = None) -> pa.Array:
-    """Returns what ``change`` makes of some values.
+    """Returns the values after ``change``.
 
-    changing : what stands for the values meanwhile
+    changing : is changed instead of the values, if given; errors show the values
 
-    Raises UnfitError: with the first value that it refuses
+    Raises UnfitError: for the first value that ``change`` refuses
     """
     changing = values if changing is None else changing
     try:
         return change(changing)
     except pa.ArrowException:
         low, high = 0, len(values)
-    while high - low > 1:  # the first that is refused is among these
+    while high - low > 1:  # the first refused value is among these
         middle = (low + high) // 2
         try:
             change(changing.slice(low, middle - low))

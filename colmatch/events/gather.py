@@ -1,7 +1,7 @@
-"""Events as the caller has them, cut and gathered into record batches of a useful size.
+"""A caller's events, cut and gathered into record batches of a useful size.
 
-A batch that is as it should be is handed on untouched: for a single event, selecting 100 columns
-takes longer than reading them.
+A suitable batch is passed on untouched: for a single event, selecting 100 columns takes longer than
+reading them.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from colmatch.given.incoming import refusing
 Seen = TypeVar("Seen")
 _NOTHING = object()
 
-SEEN_MOST = 8  # schemas whose columns are known, in this process
+SEEN_MOST = 8  # schemas with remembered columns, in this process
 
 
 class Source(NamedTuple):
-    """Events that were looked at: what they are is known before the first batch comes.
+    """Events of any kind, described before the first batch comes.
 
-    schema : of the rows, for those who keep some columns, given their names
-    batches : those that there are, of one schema
-    is_whole : all of them are there already
-    read : of what is read from files, computed or converted when its columns are chosen: names of
-        columns, None for all -> batches. It has no ``batches`` then
+    schema : names of the columns that are kept -> schema of the rows
+    batches : the batches that are there, of one schema
+    is_whole : whether all batches are there already
+    read : names of columns, None for all -> batches. For sources that read, compute or convert only
+        chosen columns; ``batches`` is empty then
     """
 
     schema: Callable[[list[str]], pa.Schema]
@@ -42,21 +42,21 @@ class Source(NamedTuple):
 
 
 def batches(events: object, rows: int, columns: list[str] | None = None) -> Iterator[pa.RecordBatch]:
-    """Events as record batches of ``rows`` rows, the last one of what is left.
+    """Returns events as record batches of ``rows`` rows; the last batch has the rest.
 
-    Larger batches are cut without copying; smaller ones that follow each other are gathered. Takes
-    from the source only what the next batch needs. Batches without rows are left out.
+    Larger batches are cut without copying, and small neighbours are gathered. The source is read
+    only as far as the next batch needs. Batches without rows are left out.
 
     Parameters
     ----------
-    events : anything with ``__arrow_c_stream__`` or ``__arrow_c_array__`` whose rows are structs: a
-        table, data frame, record batch, reader, struct array; or a dataset of pyarrow or a scanner,
-        or a LazyFrame of polars
+    events : anything with ``__arrow_c_stream__`` or ``__arrow_c_array__`` that has structs as rows:
+        a table, data frame, record batch, reader or struct array. Or a dataset of pyarrow or a
+        scanner, or a LazyFrame of polars
     rows : at least 1
-    columns : those that are needed, by name or else by a name that differs in case alone; all when
-        None. Others are left out where that saves more than it costs
+    columns : names of the needed columns, exact or else but for case; None for all. Others are left
+        out where that saves more than it costs
 
-    Raises EventError: ``events`` is something else. Errors of the source come through as they are.
+    Raises EventError: ``events`` is something else. Errors of the source come through unchanged.
     """
     return (batch for batch, _ in seen_batches(events, rows, lambda: None, lambda _: columns))
 
@@ -64,24 +64,24 @@ def batches(events: object, rows: int, columns: list[str] | None = None) -> Iter
 def seen_batches(
     events: object, rows: int, see: Callable[[], Seen], needed: Callable[[Seen], list[str] | None]
 ) -> Iterator[tuple[pa.RecordBatch, Seen]]:
-    """As ``batches``, each with what was seen when its rows began to come.
+    """Returns the same as ``batches``, each with the result of ``see`` when its rows began to come.
 
-    All rows of one batch of the source have seen the same object, however it is cut, and so have
-    all of a table, or of anything else that is in memory or has a length: only readers have none.
+    All rows of one batch of the source get the same result, however the batch is cut. So do all
+    rows of a table, or of any other source in memory or with a length: only readers have none.
 
-    see : what there is to be seen
-    needed : the columns that are needed by one who has seen it, as for ``batches``
+    see : returns the present state, such as a version of the matcher
+    needed : returns the columns that a state needs, as for ``batches``
     """
     source = events if isinstance(events, Source) else source_of(events)
     if source.read is not None:
-        # All have seen the same, as the rows of a table have: columns are chosen once.
+        # All rows get the same state, as in a table: columns are chosen once.
         seen = see()
         return _gather(source.read(needed(seen)), rows, lambda: seen, needed)
     return _gather(source.batches, rows, cache(see) if source.is_whole else see, needed)
 
 
 def _is_frame(events: object) -> bool:
-    """Says whether events are a data frame that may have columns of types that Arrow has not."""
+    """Returns whether events are a data frame, which may have columns of types that Arrow lacks."""
     kind = type(events)
     return (
         kind.__module__.partition(".")[0] in ("pandas", "polars")
@@ -91,26 +91,26 @@ def _is_frame(events: object) -> bool:
 
 
 def _narrowed(frame: Any, columns: list[str] | None) -> Any:
-    """Returns a data frame with the needed columns alone, since Arrow may have no type for others.
+    """Returns a data frame with only the needed columns, since Arrow may have no type for others.
 
-    All stay where one that is needed is not there, so that an error can name them. Levels of an
-    index of pandas are columns, too.
+    All columns stay if a needed one is missing, so that an error can name them. Levels of a pandas
+    index are columns, too.
     """
     levels = [str(name) for name in frame.index.names if name is not None] if hasattr(frame, "index") else []
     names = [*map(str, frame.columns), *levels]
-    found = None if columns is None else meant(names, columns)
-    if not found or not {name.lower() for name in columns or ()} <= {name.lower() for name in names}:
+    matches = None if columns is None else meant(names, columns)
+    if not matches or not {name.lower() for name in columns or ()} <= {name.lower() for name in names}:
         return frame
-    wanted = set(found)
-    kept = [i for i, name in enumerate(names[: len(frame.columns)]) if name in wanted]
+    chosen = set(matches)
+    kept = [i for i, name in enumerate(names[: len(frame.columns)]) if name in chosen]
     if not hasattr(frame, "iloc"):
         return frame[:, kept]
     with refusing(EventError, "the data frame cannot be read"):
-        return pa.Table.from_pandas(frame.iloc[:, kept], preserve_index=not wanted.isdisjoint(levels))
+        return pa.Table.from_pandas(frame.iloc[:, kept], preserve_index=not chosen.isdisjoint(levels))
 
 
 def _of_frame(frame: object) -> Source:
-    """Returns a data frame, of which only the needed columns are converted."""
+    """Returns the source of a data frame; only the needed columns are converted."""
     return Source(
         lambda columns: _of_arrow(_narrowed(frame, columns))[0],
         (),
@@ -122,9 +122,9 @@ def _of_frame(frame: object) -> Source:
 def check_layout(data: pa.RecordBatch | pa.Array | pa.ChunkedArray) -> None:
     """Checks that arrays are as long as Arrow says, without a look at their values.
 
-    Up to 1.42, polars exports slices of a column of structs whose fields are too short.
+    Up to 1.42, polars exports slices of struct columns with fields that are too short.
 
-    Raises EventError: one is not.
+    Raises EventError: an array has a wrong length.
     """
     with refusing(
         EventError, "the events are no valid Arrow data, ask for a later version of the library they are from"
@@ -145,7 +145,7 @@ def _chosen(schema: pa.Schema, columns: list[str] | None) -> list[str] | None:
 
 
 def _of_dataset(dataset: Any) -> Source:
-    """Returns a dataset of pyarrow, of which only the needed columns are read."""
+    """Returns the source of a pyarrow dataset; only the needed columns are read."""
 
     def read(columns: list[str] | None) -> pa.RecordBatchReader:
         with refusing(EventError, "the dataset cannot be read"):
@@ -155,7 +155,7 @@ def _of_dataset(dataset: Any) -> Source:
 
 
 def _of_lazy_frame(frame: Any) -> Source:
-    """Returns a LazyFrame of polars, of which only the needed columns are computed."""
+    """Returns the source of a polars LazyFrame; only the needed columns are computed."""
     if not hasattr(frame, "collect_batches"):
         raise EventError(
             "this polars cannot compute a LazyFrame piece by piece: install polars 1.34 or later, or collect() it"
@@ -171,15 +171,15 @@ def _of_lazy_frame(frame: Any) -> Source:
 
 
 def source_of(events: object) -> Source:
-    """Looks at events, of whatever kind they are. A reader is still to be read then.
+    """Returns the source of events of any kind. A reader is not read yet.
 
-    Raises EventError: they are something else.
+    Raises EventError: the object is something else.
     """
     if isinstance(events, pa.RecordBatch):
-        return Source(lambda _: events.schema, (events,), False)  # a single one sees one object anyway
+        return Source(lambda _: events.schema, (events,), False)  # a single batch gets one state anyway
     if _is_frame(events):
         return _of_frame(events)
-    dataset = sys.modules.get("pyarrow.dataset")  # who has one has imported this
+    dataset = sys.modules.get("pyarrow.dataset")  # imported by anyone who has a dataset
     if dataset is not None and isinstance(events, dataset.Dataset):
         return _of_dataset(events)
     polars = sys.modules.get("polars")
@@ -188,17 +188,17 @@ def source_of(events: object) -> Source:
     if dataset is not None and isinstance(events, dataset.Scanner):
         scanned = events.to_reader()
         return Source(lambda _: scanned.schema, scanned, True)
-    schema, found, is_whole = _of_arrow(events)
-    return Source(lambda _: schema, found, is_whole)
+    schema, parts, is_whole = _of_arrow(events)
+    return Source(lambda _: schema, parts, is_whole)
 
 
 def _of_arrow(events: Any) -> tuple[pa.Schema, Iterable[pa.RecordBatch], bool]:
-    """Returns schema and batches of Arrow data, and whether all of them are there already.
+    """Returns schema and batches of Arrow data, and whether all batches are there already.
 
-    Raises EventError: they are something else.
+    Raises EventError: the object is something else.
     """
     if isinstance(events, pa.RecordBatchReader):
-        return events.schema, events, False  # exported, its errors would lose their type
+        return events.schema, events, False  # an export would lose the type of its errors
     if isinstance(events, pa.Table):
         return events.schema, events.to_reader(), True
     if isinstance(events, pa.ChunkedArray) and pa.types.is_struct(events.type):
@@ -220,7 +220,7 @@ def _of_arrow(events: Any) -> tuple[pa.Schema, Iterable[pa.RecordBatch], bool]:
 
 
 def _instead(events: object) -> str:
-    """Returns what to do with what are no events, for an error."""
+    """Returns the advice of an error about an object that has no events."""
     first = events[0] if isinstance(events, (list, tuple)) and events else None
     if isinstance(events, (str, os.PathLike)):
         return f"of files, pyarrow.dataset.dataset({shown(os.fspath(events))}) are events"
@@ -245,13 +245,13 @@ def _gather(
     for batch in source:
         seen = see()
         if seen is not before:
-            if pending:  # what came before has seen something else
+            if pending:  # earlier rows have another state
                 yield from ((piece, before) for piece in _joined(pending, columns))
                 pending, held = [], 0
             before, columns = seen, needed(seen)
         if columns is not None:
             kept = _kept(batch.schema, columns)
-            # Each column kept costs twice what exporting one does.
+            # Keeping a column costs twice as much as exporting it.
             if kept is not None and 3 * len(kept) <= batch.num_columns:
                 batch = batch.select(kept)
         start = 0
@@ -280,9 +280,9 @@ def _joined(pieces: list[pa.RecordBatch], columns: list[str] | None) -> list[pa.
 
 
 def meant(names: Sequence[str], wanted: Iterable[str]) -> list[str]:
-    """Returns the names that are wanted: as written, or else but for their case.
+    """Returns the names that match a wanted name: exactly, or else but for case.
 
-    Which of several is meant is for the Reader to say.
+    The Reader decides among several matches.
     """
     exact = set(wanted) & set(names)
     folded = {name.lower() for name in wanted if name not in exact}
@@ -292,24 +292,23 @@ def meant(names: Sequence[str], wanted: Iterable[str]) -> list[str]:
 def _kept(schema: pa.Schema, columns: list[str]) -> list[int] | None:
     """Returns the numbers of the columns that may be meant.
 
-    None when all may be, or when some column is not there.
-
-    Which of several is meant is for the Reader to say.
+    The result is None for all columns, or if a wanted column is missing. The Reader decides among
+    several matches.
     """
     global _seen
-    for known, asked, kept in _seen:
-        if asked == columns and known.equals(schema):
+    for seen_schema, seen_columns, kept in _seen:
+        if seen_columns == columns and seen_schema.equals(schema):
             return kept
     names = schema.names
-    wanted, folded = set(meant(names, columns)), {name.lower() for name in names}
-    found = [i for i, name in enumerate(names) if name in wanted]
-    # With all columns, an error can say which one was meant instead of one that is not there.
+    matches, folded = set(meant(names, columns)), {name.lower() for name in names}
+    numbers = [i for i, name in enumerate(names) if name in matches]
+    # With all columns, an error can suggest one in place of a missing column.
     absent = any(column.lower() not in folded for column in columns)
-    kept = None if len(found) == len(names) or absent else found
+    kept = None if len(numbers) == len(names) or absent else numbers
     _seen = ((schema, list(columns), kept), *_seen[: SEEN_MOST - 1])
     return kept
 
 
-# What ``_kept`` found last: it takes longer than a small batch takes to be read. Replaced as a
-# whole, for threads.
+# The last results of ``_kept``, which takes longer than reading a small batch. Replaced as a whole,
+# for threads.
 _seen: tuple[tuple[pa.Schema, list[str], list[int] | None], ...] = ()

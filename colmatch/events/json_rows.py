@@ -1,4 +1,4 @@
-"""Lines of JSON that end the process in pyarrow's reader, found before it gets them.
+"""A check for lines of JSON that end the process in pyarrow's reader.
 
 pyarrow 26 crashes on a row ``null`` that comes first in a block, and on deep nesting.
 """
@@ -19,14 +19,15 @@ _BRACKETS[list(b"[{")], _BRACKETS[list(b"]}")] = 1, -1
 
 
 def check_lines(lines: bytes, before: int = 0, noun: str = "line") -> None:
-    """Checks whole lines, which pyarrow may read then.
+    """Checks whole lines before pyarrow reads them.
 
-    before : how many lines there are before them. noun : what errors call a line
+    before : number of earlier lines
+    noun : word for a line in errors
 
     Raises EventError: a line begins with ``null``, or nests too deep.
     """
-    if found := _NULL.search(lines):
-        number = before + lines.count(b"\n", 0, found.end()) + 1
+    if null := _NULL.search(lines):
+        number = before + lines.count(b"\n", 0, null.end()) + 1
         raise EventError(f"{noun} {number}: a JSON object is needed, not null")
     if lines.count(b"[") + lines.count(b"{") <= DEEPEST:
         return

@@ -1,4 +1,4 @@
-"""Events in long form have one row for each value: as columnar and sparse as data comes."""
+"""Events in long form: a row for each value, as columnar and sparse as data comes."""
 
 from __future__ import annotations
 
@@ -30,12 +30,11 @@ def from_pairs(pairs: Any, column: str = "attrs", rows: int | None = None) -> pa
     Parameters
     ----------
     pairs : anything with ``__arrow_c_stream__`` or ``__arrow_c_array__``, or a dict of columns.
-        Other columns than these three are ignored:
+        All but these three columns are ignored:
 
-        - ``event`` : integers, ascending: row number of the event. The pairs of one event stand
-          together
-        - ``attribute`` : strings, a dictionary of strings, or integers of up to 64 bits with a sign
-          (32 without): the map's keys
+        - ``event`` : row number of the event, ascending integers
+        - ``attribute`` : key of the map: strings, a dictionary of strings, or signed integers of up
+          to 64 bits (unsigned: 32)
         - ``value`` : of any type, the same for all attributes. NULL is NULL
 
         Of several pairs with the same event and attribute, the first counts.
@@ -50,9 +49,9 @@ def from_pairs(pairs: Any, column: str = "attrs", rows: int | None = None) -> pa
 
     Raises
     ------
-    EventError : a column is missing or of another type; events do not ascend, are negative, NULL,
-        or not below ``rows``; an attribute is NULL; more than 2**31 - 1 pairs. Rows of ``pairs``
-        are counted from 0
+    EventError : A column is missing or of another type. Events do not ascend, are negative, NULL,
+        or not below ``rows``. An attribute is NULL. There are more than 2**31 - 1 pairs. Errors
+        count rows of ``pairs`` from 0
 
     Examples
     --------
@@ -95,7 +94,7 @@ def _columns(pairs: Any) -> tuple[pa.Array, pa.Array, pa.Array]:
 
 
 def _piece(table: pa.Table, name: str) -> pa.Array:
-    """A column in one piece, but otherwise as it is: events are read in all layouts but runs."""
+    """Returns a column in one piece, otherwise unchanged: only runs cannot be read."""
     column = only(table, name, EventError, "pairs")
     with refusing(EventError, f"column {name!r} of the pairs is {column.type!s:.200} and cannot be read"):
         column.validate(full=name == "attribute")

@@ -1,10 +1,7 @@
-"""What a matcher needs of every batch, whatever its schema is.
+"""The needs of a matcher in every batch, whatever its schema is.
 
-These are the attributes by how they are read, and literals and map keys in the form that kernels
-search.
-
-All that does not depend on the schema of a batch; ``colmatch/events/binding.py`` does the rest when
-one arrives.
+They are the attributes by the way they are read, and literals and map keys in the form that kernels
+search. ``colmatch/events/binding.py`` does all that depends on the schema of a batch.
 """
 
 from __future__ import annotations
@@ -31,10 +28,11 @@ Path = tuple[str, ...]
 
 
 def words(vocabulary: Vocabulary) -> tuple[Words, list[NDArray[Any]]]:
-    """``Words`` over a vocabulary, and the arrays whose addresses it has: keep them alive.
+    """Returns ``Words`` over a vocabulary, and the arrays at its addresses: keep them alive.
 
     Another thread may make a prefix at the same time, and the vocabulary then keeps only one.
     """
+    # Collect the addresses of both parts
     held: list[NDArray[Any]] = []
     place: list[int] = []
     for part in (vocabulary.old, vocabulary.recent):
@@ -46,18 +44,19 @@ def words(vocabulary: Vocabulary) -> tuple[Words, list[NDArray[Any]]]:
         place.append(label.ctypes.data if len(label) else 0)
         held += arrays
     first, recent = vocabulary.old.literals.first, vocabulary.recent.literals.first
+    # Size the hints of large sets
     counts = np.diff(first)
     sizes = np.zeros(len(counts), np.int64)
     large = counts >= HINTED
     sizes[large] = np.clip(2 ** np.ceil(np.log2(8.0 * counts[large])).astype(np.int64), 1024, 1 << 17)
     if sizes.sum() > HINTS_MOST:
         sizes[large] = 2 ** int(np.log2(max(HINTS_MOST / large.sum(), 1)))
-    found = Words(contiguous(first), contiguous(recent), frozen(np.array(place, np.int64)), frozen(ranges_of(sizes)))
-    return found, held
+    pointers = Words(contiguous(first), contiguous(recent), frozen(np.array(place, np.int64)), frozen(ranges_of(sizes)))
+    return pointers, held
 
 
 def _runs(ids: Sequence[int], first: int) -> Iterator[tuple[int, int, int]]:
-    """Yields attribute, end, first entry: of each run of consecutive ids."""
+    """Yields first id, end and first entry of each run of consecutive ids."""
     breaks = (np.flatnonzero(np.diff(np.array(ids, np.int64)) != 1) + 1).tolist()
     for start, stop in zip([0, *breaks], [*breaks, len(ids)]) if ids else ():
         yield ids[start], ids[stop - 1] + 1, first + start
@@ -65,7 +64,7 @@ def _runs(ids: Sequence[int], first: int) -> Iterator[tuple[int, int, int]]:
 
 @dataclass(slots=True)
 class MapKeys:
-    """The attributes of one map column: numbers of its entries ascend with the attribute's id."""
+    """The attributes of one map column. Numbers of its entries ascend with the attribute's id."""
 
     type: Type
     key: Type
@@ -78,13 +77,13 @@ class MapKeys:
 
 
 class Needs:
-    """Attributes by id, as far as they can be prepared before a batch is seen.
+    """The attributes by id, prepared as far as possible before the first batch.
 
     Parameters
     ----------
-    members : attribute of each id; those with a pattern are read from ``Work.pattern_first``, in
-        the order of their ids
-    literals : for the labels of strings; or None to number distinct strings instead, group g for
+    members : attribute of each id. Attributes with a pattern are read from ``Work.pattern_first``,
+        in the order of their ids
+    literals : have the labels of strings; None numbers distinct strings instead, group g for
         attribute g
     """
 
@@ -103,14 +102,14 @@ class Needs:
                 self.plain.append((id, attribute))
             else:
                 assert attribute.key is not None
-                known = self.maps.get(attribute.path)
-                if known is None:
+                map_keys = self.maps.get(attribute.path)
+                if map_keys is None:
                     family, name = (
                         (Family.STRING, "string") if isinstance(attribute.key, str) else (Family.INT, "int64")
                     )
-                    known = self.maps[attribute.path] = MapKeys(attribute.type, Type(family, name=name))
-                known.ids.append(id)
-                known.keys.append(attribute.key)
+                    map_keys = self.maps[attribute.path] = MapKeys(attribute.type, Type(family, name=name))
+                map_keys.ids.append(id)
+                map_keys.keys.append(attribute.key)
         self.pattern_runs = list(_runs(patterns, 0))
         if not isinstance(literals, Vocabulary):
             literals = Vocabulary.among(NONE if literals is None else literals)
@@ -118,15 +117,13 @@ class Needs:
         self._bind_keys()
 
     def literal_set(self, id: int) -> int:
-        """Returns the set of literals that strings of an attribute are looked up in; -1 - id:
-        numbered.
-        """
+        """Returns the set of literals for an attribute's strings; -1 - id if they are numbered."""
         return -1 - id if self.distinct else id
 
     def _bind_keys(self) -> None:
         """Numbers the entries of all maps, and fills the hash tables of their keys.
 
-        The kernel reads these by address.
+        The kernel reads the tables by address.
         """
         first: list[int] = []
         last: list[int] = []
@@ -134,16 +131,18 @@ class Needs:
         sizes = [0]
         pieces: list[bytes] = []
         numbers: list[int] = []
-        for known in self.maps.values():
-            known.first = len(sets)
-            spare = -len(known.ids) % BLOCK  # entries that are nobody's
-            textual = known.key.textual
-            pieces += [str(key).encode() if textual else b"" for key in known.keys] + [b""] * spare
-            numbers += [0 if textual else int(key) for key in known.keys] + [0] * spare
-            sets += [self.literal_set(id) for id in known.ids] + [0] * spare
-            first.append(known.first)
-            last.append(known.first + len(known.ids))
-            sizes.append(2 ** (2 * len(known.ids) - 1).bit_length())  # at most half full
+        # Collect the entries of all maps, in whole blocks for each
+        for map_keys in self.maps.values():
+            map_keys.first = len(sets)
+            spare = -len(map_keys.ids) % BLOCK  # entries without an attribute
+            textual = map_keys.key.textual
+            pieces += [str(key).encode() if textual else b"" for key in map_keys.keys] + [b""] * spare
+            numbers += [0 if textual else int(key) for key in map_keys.keys] + [0] * spare
+            sets += [self.literal_set(id) for id in map_keys.ids] + [0] * spare
+            first.append(map_keys.first)
+            last.append(map_keys.first + len(map_keys.ids))
+            sizes.append(2 ** (2 * len(map_keys.ids) - 1).bit_length())  # at most half full
+        # Join the keys, and fill the tables
         offset = ranges_of(list(map(len, pieces)))
         data = np.frombuffer(b"".join(pieces), np.uint8)
         table = np.full(2 * sum(sizes), -1, np.int64)
@@ -152,6 +151,6 @@ class Needs:
         self.keys = Keys(frozen(np.cumsum(sizes, dtype=np.int64)), place)
         self.entry_set = frozen(np.array(sets, np.int64))
         if first:
-            texts = [int(known.key.textual) for known in self.maps.values()]
+            texts = [int(map_keys.key.textual) for map_keys in self.maps.values()]
             columns = [frozen(np.array(column, np.int64)) for column in (texts, first, last, numbers)]
             fill_tables(columns[0], columns[1], columns[2], columns[3], self.keys, table)

@@ -1,29 +1,29 @@
-"""Some of the events that were matched last: what they say is counted when segments are merged.
+"""A window over the events that were matched last, which is counted when segments are merged.
 
-Each event is taken with the same probability, 1 / ``EVERY``, and copied, so that nothing of the
-caller's memory is held. To copy one event takes nearly as long as to copy many, so most batches are
-not looked at, and up to ``PART`` events of the others are taken at once. A batch of 64 events or
-fewer is taken whole, or not at all. Of a larger one, which is looked at the more often the larger
-it is, 64 at even distances are taken. Only the events of batches above ``EVERY * PART`` are rarer
-than others, since each of these batches gives 64. Neighbours come together, so the window says less
-of what small batches differ in than as many events drawn one by one.
+Each event is taken with the same probability, 1 / ``EVERY``, and copied, so that no memory of the
+caller is held. Copying one event takes nearly as long as copying many. So most batches are not
+looked at, and up to ``PART`` events of the others are taken at once. A batch of 64 events or fewer
+is taken whole, or not at all. A larger batch is looked at the more often the larger it is, and 64
+events at even distances are taken. Only the events of batches above ``EVERY * PART`` are rarer than
+others, since each of these batches gives 64. Neighbours come together, so the window shows
+differences between small batches less well than single events drawn at random.
 
-The window holds ``MOST_BYTES`` at most. So where events take more than 64 KB each, there are never
+The window holds ``MOST_BYTES`` at most. So if events take more than 64 KB each, there are never
 enough of them, and the sample of the build stays.
 
-What there is stands in one tuple, which is replaced in one step: threads need no lock for it. Of
-two that take events at once, one may lose what it took.
+The window is one tuple, which is replaced in one step: threads need no lock for it. If two threads
+take events at once, one may lose its events.
 
 The paper on BE*-Tree counts matches over a window of events, and takes nodes apart when their rank
-has fallen. Here the window is a sample of the events, and whole segments are built anew: by
-``compact``, and by each merge. So one mechanism adjusts every kind that goes by a sample. Counters
-in nodes would be written by all threads that match, into arrays that must not change. They would
-say that a node is bad, but not which attribute would be better. For that, its conjunctions must be
-placed again, with present events. Between two merges no single node is taken apart: the growing
-segment has 512 subscriptions at most, and other segments never change.
+has fallen. Here the window is a sample of the events, and ``compact`` and each merge rebuild whole
+segments. So one mechanism adjusts every kind that uses a sample. Counters in nodes would be written
+by all threads that match, into arrays that must not change. They would say that a node is bad, but
+not which attribute would be better. For that, its conjunctions must be placed again, with present
+events. Between two merges no single node is taken apart: the growing segment has 512 subscriptions
+at most, and other segments never change.
 
 Copying one event of 100 columns takes some 200 us, and copying 64 events hardly more. Dictionaries
-and views are made plain, since 64 values would hold all words of their column. Where columns have
+and views are made plain, since 64 values would hold all words of their column. If columns have
 several types, the type of most events counts. The events that a merge has counted become the sample
 of the version, so they are saved. The journal does not record them: after a crash, the sample of
 the last save counts until enough events have been observed. A file of pages has no estimates that
@@ -45,9 +45,9 @@ from colmatch.events.sample import MOST_BYTES, PART, stream_of
 from colmatch.given.incoming import is_list, plain
 from colmatch.kernels.layout import U8
 
-EVERY = 128  # events, of which one is taken on average
+EVERY = 128  # one event in so many is taken on average
 LEAST_EVENTS = 256  # events that a window needs to take the place of an older sample
-# Types of which a few values hold all words of the column, or which Arrow cannot take values from.
+# Types with values that hold all words of the column, or that Arrow cannot take values from.
 _HOLDING = {
     type.id
     for type in (
@@ -71,29 +71,29 @@ class _Part(NamedTuple):
 
 
 class _Read(NamedTuple):
-    """What is taken of events of a schema."""
+    """The columns to take from events of one schema."""
 
     schema: pa.Schema
     wanted: list[int]  # numbers of columns that expressions may use
-    holding: list[int]  # among these, the places of columns that are made plain before
+    holding: list[int]  # places in ``wanted`` of columns that are made plain first
 
 
 class Observed:
-    """The window of a matcher; ``columns`` are those that expressions may use."""
+    """The window of a matcher, with the ``columns`` that expressions may use."""
 
     def __init__(self, columns: list[str]) -> None:
         self._columns = {name.lower() for name in columns}
-        # of its own, or what a caller draws would differ with what is matched; in one thread, the
-        # same calls take the same events
+        # A separate generator, so that matching does not change a caller's draws. In one thread,
+        # the same calls take the same events.
         self._random = Random(1)
         self._read = _Read(pa.schema([]), [], [])  # of the last events; replaced as a whole, for threads
-        self._kept: tuple[tuple[_Part, ...], tuple[_Part, ...]] = (), ()  # of PART events and more, others
+        self._kept: tuple[tuple[_Part, ...], tuple[_Part, ...]] = (), ()  # parts of PART events and more; others
 
     def __len__(self) -> int:
         return sum(part.events.num_rows for parts in self._kept for part in parts)
 
     def note(self, events: pa.RecordBatch, most: int) -> None:
-        """Takes some of the events that were matched into the window of ``most``, or none."""
+        """Takes some of the matched events, or none, into the window of ``most`` events."""
         if most and events.num_rows and self._random.random() * (EVERY * PART) < max(events.num_rows, PART):
             try:
                 self._take(events, most)
@@ -116,7 +116,7 @@ class Observed:
         self._kept = whole, few
 
     def _copied(self, events: pa.RecordBatch) -> _Part | None:
-        """Returns up to ``PART`` of some events, of whose columns nothing but a copy is held."""
+        """Returns a copy of up to ``PART`` events that holds nothing else; None without columns."""
         read, count = self._read, events.num_rows
         if not read.schema.equals(events.schema):
             self._read = read = self._read_of(events.schema)
@@ -136,20 +136,20 @@ class Observed:
         return _part(events)
 
     def _read_of(self, schema: pa.Schema) -> _Read:
-        wanted = [i for i, name in enumerate(schema.names) if name.lower() in self._columns]
-        return _Read(schema, wanted, [place for place, i in enumerate(wanted) if _is_holding(schema.types[i])])
+        numbers = [i for i, name in enumerate(schema.names) if name.lower() in self._columns]
+        return _Read(schema, numbers, [place for place, i in enumerate(numbers) if _is_holding(schema.types[i])])
 
     def sample(self, most: int) -> U8 | None:
-        """Returns the last ``most`` events of the window as ``Version.sample`` has them.
+        """Returns the last ``most`` events of the window in the form of ``Version.sample``.
 
-        None where there are too few to go by.
+        The result is None if there are too few.
         """
         whole, few = self._kept
         if not most or not len(self):
             return None
         events = joined([part.events for part in (*whole, *few)])
         parts = events.slice(max(events.num_rows - most, 0)).to_batches()
-        # a column that few events have may take more than these, now that it is NULL in all others
+        # a column of few events may take more than these, now that it is NULL in all others
         while parts and sum(part.nbytes for part in parts) > MOST_BYTES:
             parts = parts[1:]
         if sum(part.num_rows for part in parts) < min(LEAST_EVENTS, most):
@@ -169,15 +169,15 @@ def _is_holding(type: pa.DataType) -> bool:
 
 
 def joined(parts: Sequence[pa.RecordBatch]) -> pa.Table:
-    """Returns events with one schema: a column that some lack is NULL in these.
+    """Returns events with one schema; a column is NULL in events that lack it.
 
-    Where a column has several types, those events count that are as most are, and all that fit
-    these.
+    If a column has several types, only events of the most frequent schema and of fitting schemas
+    count.
     """
-    if all(part.schema.equals(parts[0].schema) for part in parts):  # sooner told than counted
+    if all(part.schema.equals(parts[0].schema) for part in parts):  # a quick test
         return pa.Table.from_batches(parts)
     rows: Counter[pa.Schema] = Counter()
-    for part in reversed(parts):  # of as many, the latest
+    for part in reversed(parts):  # among equal counts, the latest comes first
         rows[part.schema] += part.num_rows
     (together, _), *others = rows.most_common()
     fitting = {together}

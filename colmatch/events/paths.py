@@ -1,4 +1,4 @@
-"""Columns and fields of structs of a batch, by the names that lead to them."""
+"""Columns of a batch and fields of structs, by the names that lead to them."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from colmatch.events.gather import meant
 
 
 def column_at(batch: pa.RecordBatch, path: tuple[str, ...], lenient: bool, used: str) -> pa.Array | None:
-    """Returns a column, or a field of a struct; None where it is NULL in every row.
+    """Returns a column, or a field of a struct; None if it is NULL in every row.
 
-    lenient : what is not there is NULL in every row; else it is an error
-    used : what it is for, in errors
+    lenient : a missing column is NULL in every row; otherwise it is an error
+    used : purpose of the column, for errors
 
-    Raises EventError: it is not there, or several times.
+    Raises EventError: the column is missing or ambiguous, or its parent is no struct.
     """
     name = ".".join(path)
     column: pa.Array | None = None
@@ -25,8 +25,8 @@ def column_at(batch: pa.RecordBatch, path: tuple[str, ...], lenient: bool, used:
         if not same and lenient:
             return None
         if len(same) != 1:
-            said = f"there are {len(same)} columns" if same else "the events have no column"
-            raise EventError(f"{said} {name!r}, {used}: {near(part, names, 'the batch')}")
+            message = f"there are {len(same)} columns" if same else "the events have no column"
+            raise EventError(f"{message} {name!r}, {used}: {near(part, names, 'the batch')}")
         column = batch.column(same[0]) if depth == 0 else pc.struct_field(column, same[0])
         if depth + 1 < len(path):
             if pa.types.is_null(column.type):

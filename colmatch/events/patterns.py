@@ -1,4 +1,4 @@
-"""From the distinct strings of a batch to the rows where each text pattern is true."""
+"""The rows where each text pattern is true, found by the distinct strings of a batch."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class Patterns:
 
     Attributes
     ----------
-    total : of patterns; they are numbered in the order of the attributes
-    needs : the bases, group g of distinct strings being those of base g
-    indexes : of each base
+    total : number of patterns, which are numbered in the order of the attributes
+    needs : the bases; group g of distinct strings belongs to base g
+    indexes : index of the patterns of each base
     """
 
     def __init__(self, attributes: Attributes) -> None:
@@ -42,7 +42,7 @@ class Patterns:
         self.indexes = [PatternIndex(*members, base.type, base.name) for base, members in bases.items()]
 
     def wait(self) -> None:
-        """Waits for what is compiled in the background."""
+        """Waits until the patterns are compiled in the background."""
         for index in self.indexes:
             index.regex.wait()
 
@@ -54,23 +54,21 @@ _built: WeakKeyDictionary[Attributes, tuple[int, Patterns]] = WeakKeyDictionary(
 def patterns_of(attributes: Attributes) -> Patterns:
     """Returns the patterns of a matcher's attributes, made once for all that read its events.
 
-    These are each thread and each ``explain``.
-
-    Nothing of them is saved, but for what Hyperscan compiles: 10,000 patterns take a fifth of a
-    second.
+    Each thread and each ``explain`` reads events. Only the patterns that Hyperscan compiles are
+    saved: making 10,000 patterns takes a fifth of a second.
     """
     with _building:  # threads that start together would otherwise each make them, one after the other
-        known = _built.get(attributes)
-        if known is None or known[0] != attributes.used:
-            known = _built[attributes] = attributes.used, Patterns(attributes)
-        return known[1]
+        entry = _built.get(attributes)
+        if entry is None or entry[0] != attributes.used:
+            entry = _built[attributes] = attributes.used, Patterns(attributes)
+        return entry[1]
 
 
 class PatternRows:
-    """Finds the rows of a batch where each text pattern of a matcher is true.
+    """A finder of the rows of a batch where each text pattern of a matcher is true.
 
-    It reads the distinct strings that the patterns are about, and has the patterns looked for in
-    them. One thread at a time.
+    It reads the distinct strings of the patterns' bases, and searches these for the patterns. One
+    thread at a time.
     """
 
     def __init__(self, attributes: Attributes) -> None:
@@ -82,10 +80,12 @@ class PatternRows:
         self._row = np.zeros(64, np.int32)
 
     def read(self, binding: Binding, address: int, rows: int) -> tuple[I64, I32]:
-        """Rows where each pattern is true, as ranges: first, row. Overwritten by the next call.
+        """Returns the rows where each pattern is true, as ranges: first, row.
 
-        ``binding`` is one of ``needs``; the batch stands at ``address``.
+        The next call overwrites them. ``binding`` is a binding of ``needs``; the batch is at
+        ``address``.
         """
+        # Read the distinct strings
         self._memory.read(binding, address, rows)
         work, distinct = self._memory.results
         pairs, groups = self._pairs, distinct.range
@@ -93,6 +93,7 @@ class PatternRows:
         count = int(distinct.total[0])
         offset = frozen(distinct.offset[: count + 1])
         texts = Texts(offset, frozen(distinct.data[: offset[-1]]), 0, count)
+        # Find the patterns in the strings of each base
         lower: Lowered | None = None
         for group in np.flatnonzero(groups[:, 1] > groups[:, 0]).tolist():
             index, (begin, end) = self._patterns.indexes[group], groups[group].tolist()
@@ -101,9 +102,11 @@ class PatternRows:
             part = lower.part(begin, end) if lower is not None and index.needs_lower else None
             index.find(texts._replace(begin=begin, end=end), part, pairs)
         value, pattern = pairs.arrays()
+        # List the patterns of each string
         value_first = np.zeros(count + 2, np.int64)
         value_pattern = np.empty(len(pattern), np.int32)
         by_value(value, pattern, value_first, value_pattern)
+        # Expand strings to rows, with more room if needed
         base = np.stack([work.col[:-1], work.col[1:], groups[:, 0]], axis=1)
         while True:
             expand(base, work.row, work.key, value_first, value_pattern, self._first, self._row)

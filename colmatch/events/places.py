@@ -1,4 +1,4 @@
-"""Finds files of rows by path, pattern, folder or URL, in the file systems that pyarrow has."""
+"""Files of rows by path, pattern, folder or URL, in the file systems of pyarrow."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _ICEBERG = "a table of Iceberg"
 
 
 class Place(NamedTuple):
-    """What a path, a pattern, a folder or a URL stands for.
+    """The files of a path, a pattern, a folder or a URL.
 
     Attributes
     ----------
-    base : the folder in which files were looked for; what is below it may say columns
+    base : the searched folder; names of folders below it may have values of columns
     files : in the order of their names
     """
 
@@ -36,27 +36,27 @@ class Place(NamedTuple):
 
 
 def is_url(path: str) -> bool:
-    """Says whether a path is an address of a file system."""
+    """Returns whether a path is an address of a file system."""
     return "://" in path or path.startswith("file:")
 
 
 def _listed(system: pa_fs.FileSystem, folder: str) -> list[pa_fs.FileInfo]:
-    """Returns what is in a folder, and in folders in it.
+    """Returns the content of a folder, and of all folders in it.
 
     Raises EventError: Arrow cannot read a name.
     """
     try:
-        found: list[pa_fs.FileInfo] = system.get_file_info(
+        infos: list[pa_fs.FileInfo] = system.get_file_info(
             pa_fs.FileSelector(folder, allow_not_found=True, recursive=True)
         )
-        _ = [one.path for one in found]  # which it decodes only now
+        _ = [one.path for one in infos]  # names are decoded only now
     except UnicodeDecodeError as error:
         raise EventError(f"the folder has a name that is not UTF-8, {error.object!r}: rename it") from None
-    return found
+    return infos
 
 
 def _check_name(path: str) -> None:
-    """Raises EventError: Arrow cannot open a file of that name."""
+    """Raises EventError if Arrow cannot open a file of that name."""
     try:
         path.encode()
     except UnicodeEncodeError:
@@ -64,16 +64,16 @@ def _check_name(path: str) -> None:
 
 
 def place_of(path: str, is_text: Callable[[str], bool]) -> Place:
-    """Returns the files that a path stands for: itself, or those of a folder, pattern or URL.
+    """Returns the file of a path, or the files of a folder, pattern or URL.
 
-    Left out are names that begin with a dot or an underscore, and in folders texts without a byte.
+    Names that begin with a dot or an underscore are left out, and in folders empty texts.
 
-    is_text : says whether a file is a text, which has no rows where it has no byte
+    is_text : returns whether a file is a text, which has no rows if it is empty
 
     Raises
     ------
     OSError : there is no such file
-    EventError : a folder or pattern has no file. Or a log says which of its files have rows, as in
+    EventError : A folder or pattern has no file. Or a log says which of its files have rows, as in
         a table of Delta Lake, Iceberg or Hudi
     """
     _check_name(path)
@@ -93,8 +93,8 @@ def place_of(path: str, is_text: Callable[[str], bool]) -> Place:
         else:
             inside = _listed(system, base)
             parts = place.split("/")
-            some = (one for one in inside if _counts(one.path, base) and _fits(one.path.split("/"), parts))
-            infos = sorted(some, key=lambda one: one.path)
+            matches = (one for one in inside if _counts(one.path, base) and _fits(one.path.split("/"), parts))
+            infos = sorted(matches, key=lambda one: one.path)
     if info.type != pa_fs.FileType.File:
         _check_above(system, base)
     names = []
@@ -109,11 +109,11 @@ def place_of(path: str, is_text: Callable[[str], bool]) -> Place:
     if not names:
         kind = "folder" if info.type == pa_fs.FileType.Directory else "pattern"
         raise EventError(f"no file of rows is in this {kind}")
-    return Place(system, base, list(dict.fromkeys(names)))  # ``**`` names folders, and what is in them
+    return Place(system, base, list(dict.fromkeys(names)))  # ``**`` matches folders and their content
 
 
 def _check_below(folder: str, files: list[pa_fs.FileInfo]) -> None:
-    """Raises EventError where a log is among the files of a folder."""
+    """Raises EventError if a log is among the files of a folder."""
     for one in files:
         parts = one.path[len(folder) :].split("/")
         for part in parts:
@@ -124,7 +124,7 @@ def _check_below(folder: str, files: list[pa_fs.FileInfo]) -> None:
 
 
 def _check_above(system: pa_fs.FileSystem, base: str) -> None:
-    """Raises EventError where a log stands beside a folder, or beside one that it is in."""
+    """Raises EventError if a log is in a folder, or in a folder around it."""
     parts = base.rstrip("/").split("/")
     if any(part in _LOGS for part in parts):  # the log itself is read
         return
@@ -148,7 +148,7 @@ def _logged(what: str, folder: str) -> EventError:
 
 
 def _fits(path: list[str], pattern: list[str]) -> bool:
-    """Says whether a pattern means a path; ``**`` is any number of folders."""
+    """Returns whether a path matches a pattern; ``**`` matches any number of folders."""
     if not pattern:
         return not path
     if pattern[0] == "**":
@@ -157,6 +157,6 @@ def _fits(path: list[str], pattern: list[str]) -> bool:
 
 
 def _counts(path: str, folder: str) -> bool:
-    """Says whether a file in a folder is one of rows: Spark and others mark what is not."""
+    """Returns whether a file in a folder has rows: Spark and others mark the rest."""
     parts = path[len(folder) :].split("/")
     return not any(part.startswith(".") or (part.startswith("_") and "=" not in part) for part in parts)

@@ -1,7 +1,7 @@
-"""Events in which an attribute may be a range: two columns hold its ends.
+"""Events with attributes that may be ranges: two columns hold the ends of a range.
 
-The lower ends are read in the place of the attribute, with all others; the upper ends by a
-``Reader`` of their own; a kernel puts them beside each other.
+The lower ends are read with all other attributes. A second ``Reader`` reads the upper ends, and a
+kernel joins both.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ KEPT = 8  # pairs of attributes that are remembered for one matcher
 class Range:
     """An attribute that is a range in each event, and the names of the columns of its ends.
 
-    A dot in such a name leads to the field of a struct. ``type`` is that of the attribute, as the
-    schema has it: where a range has no bound, it ends with the last value of this type.
+    A dot in such a name leads to the field of a struct. ``type`` is the type of the attribute in
+    the schema. A range without a bound ends with the least or greatest value of this type.
     """
 
     path: Path
@@ -43,7 +43,7 @@ class Range:
 
     @property
     def name(self) -> str:
-        """The attribute as an expression writes it."""
+        """Returns the attribute as an expression writes it."""
         return ".".join(self.path)
 
 
@@ -61,7 +61,7 @@ def used_ranges(attributes: Attributes, ranges: Ranges, patterns: bool = False) 
 
 
 def columns_of(attributes: Attributes, ranges: Ranges) -> list[str]:
-    """Returns the top-level columns that events need in which attributes are ranges."""
+    """Returns the top-level columns that events with these ranges need."""
     by_path = {range.path for range in ranges}
     names = [path[0] for attribute in attributes for path in attribute.paths if path not in by_path]
     for range in used_ranges(attributes, ranges).values():
@@ -70,18 +70,17 @@ def columns_of(attributes: Attributes, ranges: Ranges) -> list[str]:
 
 
 class RangeReader:
-    """Reads record batches for the attributes of one matcher, some of which are ranges.
+    """A reader of record batches for the attributes of one matcher, with ranges among them.
 
-    One thread at a time. What ``read`` returns is valid until the next call.
+    One thread at a time. The next call of ``read`` overwrites the last result.
 
     Parameters
     ----------
-    lenient : a column that is not there is NULL in every row, that of an end as well; else it is an
-        error
+    lenient : a missing column is NULL in every row, also for an end; otherwise it is an error
 
     Attributes
     ----------
-    failed : as that of ``Reader``
+    failed : as in ``Reader``
     """
 
     def __init__(self, attributes: Attributes, literals: Vocabulary, lenient: bool, ranges: Ranges) -> None:
@@ -105,13 +104,15 @@ class RangeReader:
         return frozen(self._is_range)
 
     def read(self, batch: pa.RecordBatch) -> tuple[Batch, I64]:
-        """Reads the entries of every attribute, of ranges the lower ends.
+        """Reads the entries of every attribute, with the lower ends of ranges.
 
-        Returns these, and the upper end of each; it is the same where an attribute is no range.
+        Returns the entries, and the upper end of each, which is the same for an attribute without
+        ranges.
 
-        Raises EventError: a column is not there or does not fit the schema that the matcher was
-        built with, or a range begins above its end.
+        Raises EventError: a column is missing or does not fit the matcher's schema, or a range
+        begins above its end.
         """
+        # Read both ends
         low, high = self._bound(batch.schema)
         try:
             lower, upper = low.read(batch), high.read(batch)
@@ -119,13 +120,14 @@ class RangeReader:
             self._raise_of_end(error)
             raise
         self.failed = low.failed  # no end of a range is computed
+        # Join the ends
         entries = int(lower.col[-1] + upper.col[-1])
         if len(self._row) < entries:
             room = entries * 5 // 4
             self._row, self._key, self._high_key = np.empty(room, np.int32), *np.empty((2, room), np.int64)
         wrong = np.zeros(2, np.int64)
-        known = frozen(self._is_range), frozen(self._least), frozen(self._most)
-        if not join_ends(lower, upper, *known, self._col, self._row, self._key, self._high_key, wrong):
+        extents = frozen(self._is_range), frozen(self._least), frozen(self._most)
+        if not join_ends(lower, upper, *extents, self._col, self._row, self._key, self._high_key, wrong):
             range, row = self._ranges[int(wrong[0])], int(wrong[1])
             raise EventError(
                 f"it is above column {range.high!r}, and {range.name!r} goes from the lower to the higher: "
@@ -133,22 +135,23 @@ class RangeReader:
                 column=f"column {range.low!r}",
                 event=row,
             )
+        # Correct unbounded ranges that begin beyond the last value
         end = int(self._col[-1])
         beyond = np.flatnonzero(self._key[:end] > self._high_key[:end])
         if len(beyond):  # an end from a column of a wider type, and no bound: a range of one value
             attr = np.searchsorted(self._col, beyond, "right") - 1
             begin, last = self._key[beyond], self._high_key[beyond]
             self._key[beyond] = self._high_key[beyond] = np.where(last == self._most[attr], begin, last)
-        found = Batch(lower.rows, frozen(self._col), frozen(self._row[:end]), frozen(self._key[:end]))
-        return found, frozen(self._high_key[:end])
+        joined = Batch(lower.rows, frozen(self._col), frozen(self._row[:end]), frozen(self._key[:end]))
+        return joined, frozen(self._high_key[:end])
 
     def _raise_of_end(self, error: EventError) -> None:
-        """Raises a fuller error where one is about the type of an end."""
+        """Raises a fuller error if an error is about the type of an end."""
         for range in self._ranges.values():
             for name in (range.low, range.high):
                 if str(error).startswith((f"column {name!r} is ", f"column {name!r}, ")):
-                    said = f"{error.message} (it is an end of the range {range.name!r}: {range.type})"
-                    raise EventError(said, column=error.column, event=error.event) from None
+                    message = f"{error.message} (it is an end of the range {range.name!r}: {range.type})"
+                    raise EventError(message, column=error.column, event=error.event) from None
 
     def _bound(self, schema: pa.Schema) -> tuple[Reader, Reader]:
         if self._readers is not None and (schema is self._schema or schema.equals(self._schema)):
@@ -166,14 +169,14 @@ class RangeReader:
 
 
 def _check_ends(schema: pa.Schema, range: Range) -> None:
-    """Checks that the events have the columns in which the ends of a range are."""
-    folded = {known.lower() for known in schema.names}
+    """Checks that the events have the columns of a range's ends."""
+    folded = {column.lower() for column in schema.names}
     for name in (range.low.split(".")[0], range.high.split(".")[0]):
         if name.lower() not in folded:
-            some = near(name, schema.names, "the batch")
+            hint = near(name, schema.names, "the batch")
             raise EventError(
                 f"the events have no column {name!r}, which is to be an end of {range.name!r}: "
-                f"{some}{'' if some.endswith('?') else ';'} "
+                f"{hint}{'' if hint.endswith('?') else ';'} "
                 "Options(missing_columns='null') would take it to be NULL in every row"
             )
 
@@ -184,17 +187,17 @@ _derived = WeakKeyDictionary()
 
 
 def _attributes_of(attributes: Attributes, paths: dict[int, tuple[Path, Path]]) -> tuple[Attributes, Attributes]:
-    """Returns what is read for the lower ends and all that is no range, and for the upper ends.
+    """Returns the attributes with the lower ends of ranges, and with the upper ends alone.
 
-    It is made once for all that read a matcher's events, since what finds text patterns is made
-    once for each object.
+    They are made once for all readers of a matcher's events, since text patterns are indexed once
+    for each ``Attributes`` object.
     """
     key = tuple(sorted(paths.items()))
     with _deriving:
-        known = _derived.setdefault(attributes, {})
-        if key not in known:
-            if len(known) >= KEPT:
-                known.clear()
+        pairs = _derived.setdefault(attributes, {})
+        if key not in pairs:
+            if len(pairs) >= KEPT:
+                pairs.clear()
             ranges = {attributes[id].path for id in paths}
             low, high = [], []
             for id, attribute in enumerate(attributes):
@@ -202,8 +205,8 @@ def _attributes_of(attributes: Attributes, paths: dict[int, tuple[Path, Path]]) 
                 own = spare if attribute.pattern is not None and attribute.path in ranges else attribute
                 low.append(replace(attribute, path=paths[id][0]) if id in paths else own)
                 high.append(replace(attribute, path=paths[id][1]) if id in paths else spare)
-            known[key] = Attributes(low), Attributes(high)
-        return known[key]
+            pairs[key] = Attributes(low), Attributes(high)
+        return pairs[key]
 
 
 def _write_extents(
@@ -211,22 +214,22 @@ def _write_extents(
 ) -> None:
     """Writes the keys of the least and the greatest value of each range, by attribute.
 
-    They are read as any event is, since the key of a string goes by the literals.
+    The values are read like an event, since the key of a string depends on the literals.
     """
     names = {id: str(id) for id in ranges}
-    wanted = [attribute.freed() for attribute in attributes]
+    members = [attribute.freed() for attribute in attributes]
     for id, name in names.items():
-        wanted[id] = replace(attributes[id], path=(name,))
+        members[id] = replace(attributes[id], path=(name,))
     ends = [_extremes(range.type) for range in ranges.values()]
-    found = Reader(Attributes(wanted), literals).read(pa.RecordBatch.from_arrays(ends, names=list(names.values())))
+    batch = Reader(Attributes(members), literals).read(pa.RecordBatch.from_arrays(ends, names=list(names.values())))
     for id in ranges:
-        begin, end = found.col[id : id + 2]
-        least[id] = found.key[begin]
-        most[id] = found.key[begin + 1] if end - begin == 2 else KEY_MAX
+        begin, end = batch.col[id : id + 2]
+        least[id] = batch.key[begin]
+        most[id] = batch.key[begin + 1] if end - begin == 2 else KEY_MAX
 
 
 def _extremes(type: pa.DataType) -> pa.Array:
-    """Returns the least and the greatest value of a type, NULL where none is the greatest."""
+    """Returns the least and the greatest value of a type, NULL if none is the greatest."""
     types = pa.types
     while types.is_dictionary(type) or types.is_run_end_encoded(type):
         type = type.value_type

@@ -1,13 +1,13 @@
-"""Record batches -> ``kernels.layout.Batch``. Only ``exact.py`` reads buffers of Arrow besides.
+"""From record batches to ``kernels.layout.Batch``.
 
-``Reader.read`` exports a batch through the Arrow C data interface and has kernels walk the exported
-structs: no Python runs for a column, let alone a row. The distinct strings that text patterns are
-about are read first, with a plan of their own (``patterns.py``). ``work.py`` has the memory that
-kernels write, ``gather.py`` says where batches come from. ``texts_of`` is for strings that are no
-events.
+``Reader.read`` exports a batch through the Arrow C data interface, and kernels walk the exported
+structs. No Python runs for a column, let alone a row. The distinct strings for text patterns are
+read first, with a separate plan (``patterns.py``). ``work.py`` has the memory that kernels write,
+and ``gather.py`` gives the batches. ``texts_of`` is for strings that are no events. Elsewhere, only
+``exact.py`` reads buffers of Arrow.
 
 A loop of Python over 100 columns costs milliseconds a batch, the kernels cost tens of microseconds.
-Nothing that is read points into Arrow's memory afterwards.
+The result never points into Arrow's memory.
 """
 
 from __future__ import annotations
@@ -37,21 +37,20 @@ _NO_OFFSET, _NO_DATA = frozen(np.zeros(1, np.int32)), frozen(np.empty(0, np.uint
 
 
 class Reader:
-    """Reads record batches for the attributes of one matcher.
+    """A reader of record batches for the attributes of one matcher.
 
-    Owns the memory that batches are read into: what ``read`` returns is valid until the next call.
+    It owns the memory that batches are read into, so the next ``read`` overwrites the last result.
     One thread at a time.
 
     Parameters
     ----------
-    lenient : a column that is not there is NULL in every row; else it is an error
+    lenient : a missing column is NULL in every row; otherwise it is an error
 
     Attributes
     ----------
-    columns : top-level columns that the attributes need, in the order in which attributes name them
-        first
-    failed : rows of the last batch in which computed values have no value, though they are not
-        NULL, by their names
+    columns : top-level columns that the attributes need, in the order of their first use
+    failed : names of computed values -> rows of the last batch where they failed, instead of being
+        NULL
     """
 
     def __init__(self, attributes: Attributes, literals: Vocabulary | Literals, lenient: bool = True) -> None:
@@ -70,9 +69,9 @@ class Reader:
     def read(self, batch: pa.RecordBatch) -> Batch:
         """Reads the entries of every attribute.
 
-        They stand in read-only views of this Reader's memory: the next call overwrites them.
+        They are read-only views of this Reader's memory: the next call overwrites them.
 
-        Raises EventError: a column does not fit the schema that the matcher was built with.
+        Raises EventError: a column does not fit the matcher's schema.
         """
         if self._calls:
             batch = self._calls.added_to(batch)
@@ -85,19 +84,19 @@ class Reader:
         rows = batch.num_rows
         memory = self._memory
         # Not ``__arrow_c_array__``, which exports the schema as well: 12 of 30 us for 100 columns.
-        with _forks.whole():  # a batch has a lock, which a child with the same batch would find held
+        with _forks.whole():  # a forked child would find the lock of the batch held
             batch._export_to_c(self._address)
         try:
             if self._patterns is not None and pattern_binding is not None:
                 memory.take_patterns(*self._patterns.read(pattern_binding, self._address, rows))
             memory.read(binding, self._address, rows)
         finally:
-            self._struct.release(self._address)  # what the kernels read lives until now
+            self._struct.release(self._address)  # the exported memory lives until now
         return memory.batch(rows)
 
     def _bind(self, schema: pa.Schema) -> tuple[Binding, Binding | None, Changes]:
-        for i, (known, *_) in enumerate(self._bindings):
-            if known is schema or known.equals(schema):
+        for i, (bound_schema, *_) in enumerate(self._bindings):
+            if bound_schema is schema or bound_schema.equals(schema):
                 if i:
                     self._bindings.insert(0, self._bindings.pop(i))
                 return self._bindings[0][1:]
@@ -109,9 +108,9 @@ class Reader:
 
 
 def texts_of(strings: pa.Array) -> tuple[I32, U8]:
-    """Returns where strings begin and end, and their bytes, without a copy.
+    """Returns the offsets and the bytes of strings, without a copy.
 
-    String i is ``data[offset[i]:offset[i + 1]]``; none is NULL. Both arrays are read-only.
+    String i is ``data[offset[i]:offset[i + 1]]``; no string is NULL. Both arrays are read-only.
     """
     assert not strings.null_count
     if not len(strings):  # its buffers may be empty, or missing
@@ -124,7 +123,7 @@ def texts_of(strings: pa.Array) -> tuple[I32, U8]:
 class _ArrowArray(ctypes.Structure):
     """An exported record batch.
 
-    ``release`` gives back all that the export holds; nobody else will.
+    ``release`` frees all that the export holds; nobody else does.
     """
 
     _fields_ = [

@@ -1,14 +1,13 @@
-"""Events that tell which values are frequent. They are counted whenever an index is built.
+"""Events that show which values are frequent. They are counted whenever an index is built.
 
-The events themselves are kept, not what was counted. Updates bring attributes and literals that
-nobody had asked for when the matcher was built, and counts by the values of that time would say
-nothing of them.
+The sample keeps events, not counts. Updates bring attributes and literals that were unknown when
+the matcher was built, and earlier counts would say nothing of them.
 
-OpIndex chooses pivots, and Propagation, PSTBloom and PSTHash choose access predicates, by how
-frequent attributes and values are estimated to be. Each merge estimates anew. A growing segment of
-these kinds is given the sample, too. It is begun anew when it has grown by half, since its first
+OpIndex chooses pivots by the estimated frequencies of attributes and values. Propagation, PSTBloom
+and PSTHash choose access predicates by them. Each merge estimates them again. A growing segment of
+these kinds gets the sample, too. It is built again when it has grown by half, since its first
 subscriptions say little about the others. ``compact(sample=...)`` replaces the sample. Such an
-update has a record of its own in the journal, which is written before the new index is there.
+update has a separate record in the journal, which is written before the new index is there.
 Replaying the journal gives the new events at once, and the index at the next merge.
 """
 
@@ -49,7 +48,7 @@ def count_values(
     literals: Vocabulary,
     lenient: bool = True,
 ) -> Sample:
-    """Returns what the events say about which values are frequent.
+    """Counts how frequent each value is in the events.
 
     Codes and literals are frozen; ``lenient`` as for a Reader.
     """
@@ -63,10 +62,11 @@ def count_values(
 
 
 def count_keys(events: Iterator[pa.RecordBatch], attributes: Attributes, literals: Vocabulary) -> Sample:
-    """Returns what the events say about which keys are frequent, as ``count_values`` does by code.
+    """Counts how frequent each key is in the events, as ``count_values`` does by code.
 
-    A string that no literal is keeps the key that it has now.
+    A string that is no literal keeps its present key.
     """
+    # Read attribute and key of all entries
     reader = Reader(attributes, literals)
     attr, key, present, rows = [], [], np.zeros(len(attributes), np.int64), 0
     for read, count in _entries(events, reader):
@@ -75,16 +75,18 @@ def count_keys(events: Iterator[pa.RecordBatch], attributes: Attributes, literal
         new = np.append(True, (np.diff(read.row[: read.col[-1]]) != 0) | (np.diff(attr[-1]) != 0))
         present += np.bincount(attr[-1][new[: len(attr[-1])]], minlength=len(attributes))
         rows += count
+    # Sort the keys of each attribute
     every, keys = np.concatenate([np.empty(0, np.int64), *attr]), np.concatenate([np.empty(0, np.int64), *key])
     order = np.lexsort((keys, every))
     every, keys = every[order], keys[order]
+    # Count equal keys
     begins = np.flatnonzero(np.append(True, (np.diff(every) != 0) | (np.diff(keys) != 0))[: len(keys)])
     first = np.searchsorted(every[begins], np.arange(len(attributes) + 1))
     return Sample(np.diff(np.append(begins, len(keys))), present, rows, first, keys[begins])
 
 
 def _entries(events: Iterable[pa.RecordBatch], reader: Reader) -> Iterator[tuple[layout.Batch, int]]:
-    """Reads events, batch by batch. Says also how many a batch has; an error names the event."""
+    """Yields the entries and the number of events of each batch; an error names the event."""
     before = 0
     for batch in events:
         try:
@@ -99,9 +101,9 @@ def _entries(events: Iterable[pa.RecordBatch], reader: Reader) -> Iterator[tuple
 def recount_values(
     kept: NDArray[np.uint8], attributes: Attributes, codes: layout.Codes | None, literals: Vocabulary
 ) -> Sample | None:
-    """Returns what kept events say by code, or by key where there are no codes; or None.
+    """Counts kept events by code, or by key without codes. Returns None without events.
 
-    An attribute that came later may have a column that does not fit: then they say nothing.
+    The result is also None if the column of a later attribute does not fit.
     """
     if not len(kept):
         return None
@@ -116,14 +118,14 @@ def recount_values(
 
 
 def checked_sample(kept: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Returns kept events that come from elsewhere, checked.
+    """Checks kept events that come from elsewhere, and returns them.
 
-    Raises UnsoundError: they are none, or kernels would be led out of their arrays.
+    Raises UnsoundError: the data are no events, or kernels would be led out of their arrays.
     """
     try:
         for batch in pa.ipc.open_stream(pa.py_buffer(kept)) if len(kept) else ():
             batch.validate(full=True)
-    except (pa.ArrowException, OSError) as error:  # of what ends too soon, Arrow says OSError
+    except (pa.ArrowException, OSError) as error:  # OSError if the stream ends too soon
         raise UnsoundError(f"the sample of events: {sentence(error)}") from error
     return kept
 
@@ -131,9 +133,10 @@ def checked_sample(kept: NDArray[np.uint8]) -> NDArray[np.uint8]:
 def kept_events(
     events: object, size: int, columns: list[str], attributes: Attributes, literals: Vocabulary, lenient: bool
 ) -> NDArray[np.uint8]:
-    """Those of a sample's events that are kept, all of which fit the attributes.
+    """Returns the kept events of a sample. All its events must fit the attributes.
 
-    size, columns : as for a ``SampleKeeper``; ``lenient`` as for a Reader
+    size, columns : as for a ``SampleKeeper``
+    lenient : as for a Reader
 
     Raises EventError: an event does not fit.
     """
@@ -144,9 +147,9 @@ def kept_events(
 
 
 class SampleKeeper:
-    """Hands on a sample's events as record batches, and keeps some of them, evenly spread.
+    """An iterator over a sample's events in record batches; it keeps some events, evenly spread.
 
-    ``columns`` are those that expressions may use; no others are kept.
+    ``columns`` are the columns that expressions may use; no others are kept.
     """
 
     def __init__(self, events: object, size: int, columns: list[str]) -> None:
@@ -159,12 +162,12 @@ class SampleKeeper:
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         for batch in self._batches:
             yield batch
-            wanted = [i for i, name in enumerate(batch.schema.names) if name.lower() in self._columns]
-            if not wanted:
+            numbers = [i for i, name in enumerate(batch.schema.names) if name.lower() in self._columns]
+            if not numbers:
                 continue
             for start in range(0, batch.num_rows, PART):
                 if self._seen % self._every == 0:
-                    self._parts.append(batch.slice(start, PART).select(wanted))
+                    self._parts.append(batch.slice(start, PART).select(numbers))
                     self._thin()
                 self._seen += 1
 
@@ -174,9 +177,9 @@ class SampleKeeper:
             self._every *= 2
 
     def kept(self) -> NDArray[np.uint8]:
-        """Returns the events that were kept, as an Arrow stream.
+        """Returns the kept events as an Arrow stream.
 
-        It is a copy: none of the caller's memory is held.
+        It is a copy: no memory of the caller is held.
         """
         parts = self._parts
         while len(parts) > 1 and sum(part.nbytes for part in parts) > MOST_BYTES:
@@ -185,7 +188,7 @@ class SampleKeeper:
 
 
 def stream_of(parts: list[pa.RecordBatch]) -> NDArray[np.uint8]:
-    """Returns events of one schema as an Arrow stream, empty where they are too large for it."""
+    """Returns events of one schema as an Arrow stream, empty if too large or not writable."""
     if not parts or parts[0].nbytes > MOST_BYTES:
         return NOTHING
     out = pa.BufferOutputStream()

@@ -1,4 +1,4 @@
-"""Working memory of one thread that reads batches, and what becomes of it when it is full."""
+"""Working memory of one thread that reads batches; it grows when it is full."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ _SAID = {
 
 
 class WorkingMemory:
-    """The arrays that the kernels of ``kernels/arrow/read.py`` write, made larger when need be.
+    """The arrays that the kernels of ``kernels/arrow/read.py`` write. They grow when needed.
 
     One thread at a time.
 
     Parameters
     ----------
-    groups : of distinct strings that are numbered; 0 where strings are looked up among literals
+    groups : number of groups of distinct strings; 0 if strings are looked up among literals
     """
 
     def __init__(self, needs: Needs, groups: int) -> None:
@@ -51,8 +51,8 @@ class WorkingMemory:
             pattern_first=np.zeros(patterns + 1, np.int64),
             pattern_row=np.zeros(0, np.int32),
         )
-        known = np.zeros(0, np.int64)
-        self._maps = read.MapWork(known, np.zeros(2 * entries, np.int32), np.zeros(entries // BLOCK, np.uint8))
+        scratch = np.zeros(0, np.int64)
+        self._maps = read.MapWork(scratch, np.zeros(2 * entries, np.int32), np.zeros(entries // BLOCK, np.uint8))
         distinct = Distinct(
             table=np.zeros(16, np.int32),
             offset=np.zeros(1, np.int64),
@@ -60,12 +60,12 @@ class WorkingMemory:
             range=np.zeros((groups, 2), np.int64),
             total=np.zeros(4, np.int64),
         )
-        self._texts = read.TextWork(known, np.zeros(int(needs.literals.hint[-1]), np.int32), distinct)
+        self._texts = read.TextWork(scratch, np.zeros(int(needs.literals.hint[-1]), np.int32), distinct)
         self._col = frozen(self._work.col)
 
     @property
     def results(self) -> tuple[read.Work, Distinct]:
-        """Returns what was read, and the distinct strings."""
+        """Returns the working arrays with the results, and the distinct strings."""
         return self._work, self._texts.distinct
 
     def read(self, binding: Binding, address: int, rows: int) -> None:
@@ -73,6 +73,7 @@ class WorkingMemory:
 
         Raises EventError: the batch has a value that its column should not have.
         """
+        # Make room for the structs and the rows
         structs = len(binding.columns.struct)
         work = self._work
         if len(work.struct) < 3 * structs or len(work.valid) < structs * rows:
@@ -82,6 +83,7 @@ class WorkingMemory:
         if len(work.slot) < rows:
             self._grow(select.FULL_STREAM, rows)
             self._grow(select.FULL_OUT, rows * self._width)
+        # Run until no array is too short
         while True:
             code = self._run(binding, address, rows)
             if code == select.OK:
@@ -110,7 +112,7 @@ class WorkingMemory:
     def batch(self, rows: int) -> Batch:
         """Returns the entries that were read, as read-only views.
 
-        Raises EventError: they are too many.
+        Raises EventError: there are too many entries.
         """
         work = self._work
         self._rows[0] = rows
@@ -139,10 +141,10 @@ class WorkingMemory:
             n = max(n, len(work.slot) * 3 // 2)
             if len(distinct.range):  # at most half full, and a power of two
                 distinct = distinct._replace(table=np.empty(4 * 2 ** (n - 1).bit_length(), np.int32))
-            known = np.empty(n, np.int64)
+            scratch = np.empty(n, np.int64)
             self._work = work._replace(slot=np.empty(n, np.int64))
-            self._maps = self._maps._replace(known=known)
-            self._texts = self._texts._replace(known=known, distinct=distinct)
+            self._maps = self._maps._replace(known=scratch)
+            self._texts = self._texts._replace(known=scratch, distinct=distinct)
         elif code == select.FULL_STRINGS:
             n = max(n, len(distinct.offset) * 3 // 2)
             self._texts = self._texts._replace(distinct=distinct._replace(offset=np.empty(n, np.int64)))

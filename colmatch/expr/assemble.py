@@ -1,25 +1,25 @@
-"""Makes conjunctions of a tree of leaves: multiplied out within the budget, programs beyond it.
+"""Conjunctions of a tree of leaves: multiplied out within the budget, programs beyond it.
 
-An AND of ORs of 2, five times over, is 32 conjunctions of 5 predicates, or one program of 10. A
-kind of index that has counters for clauses takes the latter in an eighth of the memory. Other
-programs it would verify one by one, so a budget has a number for each.
+An AND of five ORs of 2 predicates is 32 conjunctions of 5 predicates, or one program of 10. A kind
+of index with counters for clauses keeps the program in an eighth of the memory. It would verify
+other programs one by one, so a budget has a number for each case.
 
 Some kinds find a conjunction by a predicate that it needs. A program needs no single predicate, so
 such a kind would look at it for each event. For these kinds, an AND of ORs is multiplied out by its
-shortest OR alone (``divided``). Each predicate of that OR begins a program of its own, which needs
-it. Scores stay the same: an AND adds up its parts, and an OR has the best of them.
+shortest OR alone (``divided``). Each predicate of that OR begins a separate program, which needs
+the predicate. Scores stay the same: an AND adds up its parts, and an OR has the best of them.
 
 The parts of an OR at the top are counted one by one, and take 16 budgets together at most. Between
 ORs of the same length, operators decide. A program stays whole where it would become more programs
 than the budget allows, or have more than ``MOST_PREDICATES`` predicates together. It also stays
 whole where each OR has a predicate that an absent attribute meets. A kind that finds conjunctions
 by a needed predicate verifies such a program for each event. Inserts, deletes, ranges and the best
-matches need nothing new, since a subscription has several conjunctions, as with any OR. ``explain``
-puts the programs of an expression together again.
+matches need no extra code, since any OR gives a subscription several conjunctions. ``explain`` puts
+the programs of an expression together again.
 
-The price of ``divided`` is memory: an OR of two doubles the predicates of a program. Several places
-in the lists for one program would spare that. But each kind would then need them in its build, its
-inserts and its deletes.
+The price of ``divided`` is memory: an OR of two doubles the predicates of a program. Several
+entries in the posting lists for one program would avoid this. But each kind would then need them in
+its build, its inserts and its deletes.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ from colmatch.kernels.layout import ACCEPT, REJECT
 from colmatch.kinds.settings import Budget
 from colmatch.lowering.forms import Conjunction, Form, Leaf, Op
 
-MOST_PREDICATES = 1024  # of all programs that a part is divided into: each has the other ORs whole
+MOST_PREDICATES = 1024  # of all programs that a part is divided into: each repeats the other ORs
 
 
 class Assembly:
-    """One form in the making: leaves get their numbers in the order of their first use."""
+    """A form in the making. Leaves are numbered in the order of their first use."""
 
     def __init__(self, budget: Budget) -> None:
         self.budget = budget
@@ -43,7 +43,7 @@ class Assembly:
         self._numbers: dict[int, int] = {}
 
     def form(self, root: All, slots: int) -> Form:
-        """Makes the form of a tree; an assembly makes one."""
+        """Makes the form of a tree. It is called once for each assembly."""
         conjunctions: dict[Any, Conjunction] = {}
         parts = root.parts if isinstance(root, Any_) else [root]
         left = 16 * self.budget.dnf  # so that many parts do not each take the whole budget
@@ -69,14 +69,14 @@ class Assembly:
         return Form(tuple(self.leaves), tuple(conjunctions.values()), slots)
 
     def _same(self, leaves: tuple[int, ...]) -> Any:
-        """Returns what is equal for conjunctions that say and score the same."""
+        """Returns a key that is equal for conjunctions with the same meaning and score."""
         return frozenset(leaves), tuple(sorted(leaf for leaf in leaves if self.leaves[leaf].scores))
 
     def _is_cnf(self, root: All) -> bool:
-        """Returns whether it is an AND of leaves and ORs of leaves, no more than the kind has
-        clauses for.
+        """Returns whether ``root`` is an AND of leaves and ORs of leaves within the clauses of the
+        kind.
 
-        A leaf of an OR wants an entry: what is true of events without one is found by no list.
+        A leaf of an OR must need an entry, since no posting list leads to events without one.
         """
         return len(root.parts) <= self.budget.clauses and all(
             type(clause) is Leaf or all(type(leaf) is Leaf and not leaf.none for leaf in clause.parts)
@@ -90,11 +90,12 @@ class Assembly:
         return number
 
     def _program(self, root: All) -> Conjunction:
-        """Jumps that go forward only: where to go on when a leaf is true, when it is false."""
+        """Makes a program: each leaf has two forward jumps, for true and for false."""
         if type(root) is All:  # necessary conditions first: an index finds candidates by them
             root = All(
                 sorted(root.parts, key=lambda part: type(part) is not Leaf), root.conjunctions, root.size, root.scored
             )
+        # Place the leaves in reading order; each jump skips to the next part or leaves the group
         leaves: list[int] = [0] * root.size
         jumps: list[tuple[int, int]] = [(0, 0)] * root.size
         stack: list[tuple[Any, int, int, int]] = [(root, 0, ACCEPT, REJECT)]
@@ -117,19 +118,23 @@ class Assembly:
 
 
 class Ways(NamedTuple):
-    """The ANDs whose OR a part of an expression is; each begins with a leaf that it needs."""
+    """A division of a part into ANDs; the part is their OR.
+
+    Each AND begins with a leaf that it needs.
+    """
 
     cost: tuple[int, int]  # number of ANDs, and the sum of ``_breadth`` of their first leaves
     products: list[tuple[Any, ...]]  # leaves and groups of each AND
 
 
 def divided(root: All, most: int) -> list[All]:
-    """Divides a part into up to ``most`` groups, one of which is true when the part is.
+    """Divides a part into up to ``most`` groups; the part is true when one of them is.
 
-    Each group is an AND that begins with a leaf which an index can find it by. The groups are as
-    few as possible. Between divisions into equally many, operators decide: the one whose leaves the
-    fewest values meet is taken. A part that cannot be divided so, or need not be, is returned as it
-    is, and so is one whose groups would have more than ``MOST_PREDICATES`` predicates together.
+    Each group is an AND that begins with a leaf by which an index can find it. There are as few
+    groups as possible. Between divisions into equally many groups, the operators of the first
+    leaves decide: leaves that few values meet are preferred. A part stays undivided where no such
+    division exists or none is needed. It also stays undivided where its groups would have more than
+    ``MOST_PREDICATES`` predicates together.
     """
     if most < 1:
         return [root]
@@ -138,14 +143,14 @@ def divided(root: All, most: int) -> list[All]:
         return None if one.none else Ways((1, _breadth(one)), [(one,)])
 
     def group(node: All, parts: list[Ways | None]) -> Ways | None:
-        known = [ways for ways in parts if ways is not None]
+        divisions = [ways for ways in parts if ways is not None]
         if type(node) is Any_:
-            count = sum(ways.cost[0] for ways in known)
-            if len(known) < len(parts) or count > most:
+            count = sum(ways.cost[0] for ways in divisions)
+            if len(divisions) < len(parts) or count > most:
                 return None
-            cost = count, sum(ways.cost[1] for ways in known)
-            return Ways(cost, [product for ways in known for product in ways.products])
-        if not known:
+            cost = count, sum(ways.cost[1] for ways in divisions)
+            return Ways(cost, [product for ways in divisions for product in ways.products])
+        if not divisions:
             return None
         best = min(range(len(parts)), key=lambda i: parts[i].cost if parts[i] else (COUNTLESS, 0))  # type: ignore[union-attr]
         others = (*node.parts[:best], *node.parts[best + 1 :])
@@ -171,7 +176,10 @@ _BREADTH = {Op.EQ: 1, Op.IN: 2, Op.BETWEEN: 8, Op.LT: 32, Op.LE: 32, Op.GT: 32, 
 
 
 def _breadth(leaf: Leaf) -> int:
-    """Estimates which share of values meets a leaf, in some unit; few values meet a pattern."""
+    """Estimates the share of values that meet a leaf, in an arbitrary unit.
+
+    Few values meet a pattern.
+    """
     return sum(64 if test.outside else _BREADTH.get(test.op, 4) for test in leaf.tests)
 
 
@@ -186,8 +194,8 @@ def _multiply(root: All) -> list[tuple[Leaf, ...]]:
             products = [one + other for one in products for other in part]
         return products
 
-    found: list[tuple[Leaf, ...]] = fold(root, lambda leaf: [(leaf,)], group)
-    return found
+    conjunctions: list[tuple[Leaf, ...]] = fold(root, lambda leaf: [(leaf,)], group)
+    return conjunctions
 
 
 def _postfix(root: All) -> list[int]:

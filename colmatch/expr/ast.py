@@ -1,8 +1,8 @@
-"""The tree says what an expression says, before it is known which columns there are.
+"""The tree of an expression, before its columns are looked up.
 
 The text parser and the builder make the same tree, so that ``parse(str(expression)) ==
-expression``. A tree of AND, OR, NOT and IS TRUE over *predicates*; a predicate is a verb, the
-subject that it is about and its operands::
+expression``. A tree has AND, OR, NOT and IS TRUE over *predicates*. A predicate is a verb with its
+subject and its operands::
 
     age BETWEEN 22 AND 36 AND NOT vip
 
@@ -25,13 +25,13 @@ from colmatch.given.arguments import double
 from colmatch.lowering.forms import Kind, Operand, arguments_text, quoted
 from colmatch.lowering.weights import WEIGHT_MOST
 
-NAN = float("nan")  # the one that trees hold, so that they are equal
+NAN = float("nan")  # the only NaN in trees, so that equal trees compare as equal
 
 
 class Refusal(Exception):
-    """An expression cannot be used.
+    """The refusal of an expression, with its reason and its place.
 
-    It says why, and where: an offset into the text, or the predicate and slot that are to blame.
+    The place is an offset into the text, or the predicate and slot that are to blame.
     """
 
     def __init__(self, message: str, at: int | None = None, predicate: Predicate | None = None, slot: int = -1) -> None:
@@ -43,10 +43,10 @@ class Refusal(Exception):
 
 
 class Subject(NamedTuple):
-    """What a predicate is about.
+    """The subject of a predicate.
 
-    It is a column or struct field, an entry of a map, with ``size`` the number of elements, or what
-    is computed of columns: then it has no path.
+    It is a column or struct field, an entry of a map, or a computed value. With ``size``, it is the
+    number of elements. A computed value has no path.
     """
 
     path: tuple[str, ...]
@@ -56,7 +56,7 @@ class Subject(NamedTuple):
 
 
 class Verb(IntEnum):
-    """What a predicate says of its subject."""
+    """The verb of a predicate, which relates its subject to its operands."""
 
     EQ = 0
     NE = 1
@@ -78,7 +78,7 @@ class Verb(IntEnum):
     ARRAY_CONTAINS = 17
     ARRAYS_OVERLAP = 18
     CONTAINS_ALL = 19
-    CALL = 20  # a special function: the subject has the columns that it reads, its operand the arguments
+    CALL = 20  # a special function: its subject has the columns, its operand the arguments
 
 
 SIGNS = {Verb.EQ: "=", Verb.NE: "<>", Verb.LT: "<", Verb.LE: "<=", Verb.GT: ">", Verb.GE: ">=", Verb.SAME: "<=>"}
@@ -94,12 +94,12 @@ CALLS = {
 
 
 class Expr:
-    """A condition. ``&``, ``|`` and ``~`` combine conditions; it prints as Spark SQL."""
+    """A condition. ``&``, ``|`` and ``~`` combine conditions. It prints as Spark SQL."""
 
     __slots__ = ()
 
     def node(self) -> Expr:
-        """The tree itself (a column handle is a condition that has yet to become one)."""
+        """Returns the tree itself (a column handle is a condition that has yet to become one)."""
         return self
 
     def __and__(self, other: Expr | bool) -> Expr:
@@ -124,27 +124,27 @@ class Expr:
         )
 
     def is_true(self) -> Expr:
-        """True where the condition is, else false."""
+        """Makes a condition that is true where this one is, else false."""
         return truth(self.node(), True)
 
     def is_false(self) -> Expr:
-        """True where the condition is false, else false."""
+        """Makes a condition that is true where this one is false, else false."""
         return truth(self.node(), False)
 
     def is_unknown(self) -> Expr:
-        """True where the condition is neither true nor false, else false."""
+        """Makes a condition that is true where this one is neither true nor false, else false."""
         return truth(self.node(), None)
 
     def weight(self, weight: float) -> Expr:
-        """A single predicate with a weight, which it adds to the score where it is true.
+        """Returns a single predicate with a weight, which it adds to the score where it is true.
 
-        It keeps the weight when it is negated. The language has no words for weights: ``str()``
-        leaves them out.
+        The predicate keeps the weight when it is negated. The language has no words for weights:
+        ``str()`` leaves them out.
 
         Raises
         ------
-        ExpressionError : this is an AND or OR, whose parts are what can have weights; or the weight
-            is no number from -1e100 to 1e100
+        ExpressionError : this is an AND or OR, or a constant within NOT or IS TRUE: only predicates
+            have weights. Or the weight is no number from -1e100 to 1e100
         """
         return _weighed(self.node(), _weight(weight))
 
@@ -172,7 +172,10 @@ class Not(Expr):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Truth(Expr):
-    """``(part) IS TRUE``, ``IS FALSE``, or with None ``IS UNKNOWN``: never Unknown itself."""
+    """The condition ``(part) IS TRUE``, ``IS FALSE``, or with None ``IS UNKNOWN``.
+
+    It is never Unknown itself.
+    """
 
     part: Expr
     value: bool | None
@@ -188,8 +191,8 @@ class Predicate(Expr):
     verb: Verb
     subject: Subject
     operands: tuple[Operand | None, ...] = ()  # None is NULL
-    weighs: Operand | None = None  # the weight that it was given
-    negated: bool = False  # NOT is a part of it, as in NOT IN: it is never true of what is absent
+    weighs: Operand | None = None  # its weight, if it has one
+    negated: bool = False  # NOT is a part of it, as in NOT IN: it is never true of an absent value
 
 
 def _condition(value: Expr | bool) -> Expr:
@@ -228,7 +231,7 @@ def _weighed(node: Expr, weight: Operand) -> Expr:
 
 
 def conjoin(kind: type[And] | type[Or], parts: list[Expr]) -> Expr:
-    """AND or OR of ``parts``, flat."""
+    """Joins ``parts`` by AND or OR, and flattens them."""
     flat: list[Expr] = []
     for part in parts:
         if type(part) is kind:
@@ -239,7 +242,7 @@ def conjoin(kind: type[And] | type[Or], parts: list[Expr]) -> Expr:
 
 
 def truth(part: Expr, value: bool | None) -> Expr:
-    """``part IS value``; of a bare column, IS UNKNOWN and IS NULL are one."""
+    """Makes ``part IS value``; for a bare column, IS UNKNOWN becomes IS NULL."""
     if value is None and type(part) is Predicate and part.verb is Verb.BARE:
         return Predicate(Verb.NULL, part.subject)
     return Truth(part, value)
@@ -250,13 +253,13 @@ def truth(part: Expr, value: bool | None) -> Expr:
 
 
 def walk(expr: Expr, max_depth: int) -> Iterator[tuple[Expr, int]]:
-    """Every node in reading order with the number of its children, parents first.
+    """Yields every node in reading order with the number of its children, parents first.
 
-    No recursion: a builder can nest without bound.
+    There is no recursion, since a builder can nest without bound.
 
     Raises
     ------
-    Refusal : it nests deeper than ``max_depth``
+    Refusal : the tree nests deeper than ``max_depth``
     """
     stack = [(expr, 0)]
     while stack:
@@ -347,7 +350,7 @@ def _predicate(predicate: Predicate) -> str:
 
 
 def to_sql(expr: Expr) -> str:
-    """Spark SQL that parses back to an equal tree."""
+    """Writes Spark SQL that parses back to an equal tree."""
     words: list[str] = []
     stack: list[Expr | str] = [expr]
     while stack:

@@ -1,6 +1,6 @@
 """Conditions written in Python.
 
-``(col("age") > 30) & ~col("vip")`` is the tree that ``"age > 30 AND NOT (vip)"`` is.
+``(col("age") > 30) & ~col("vip")`` makes the same tree as ``"age > 30 AND NOT (vip)"``.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def col(*path: str) -> ColumnHandle:
 
     Parameters
     ----------
-    path : one name, in which dots lead into structs (``col("user.age")``); or several names, each
+    path : one name, with dots that lead into structs (``col("user.age")``); or several names, each
         taken literally (``col("user", "age")``)
 
     Examples
@@ -64,12 +64,12 @@ class ColumnHandle(Computing, Expr):
             raise ExpressionError("[...] takes the key of a map's entry, a string or a whole number, once")
         return ColumnHandle(self._subject._replace(key=plain))
 
-    __iter__ = None  # else ``x in col("a")`` would ask for col("a")[0], col("a")[1] … for ever
+    __iter__ = None  # else ``x in col("a")`` would read col("a")[0], col("a")[1] … for ever
     __contains__ = None
     __hash__ = None  # type: ignore[assignment]
 
     def size(self) -> ColumnHandle:
-        """The number of elements of a list, or of entries of a map."""
+        """Returns the number of elements of a list, or of entries of a map."""
         if self._subject.size:
             raise ExpressionError("size() of a size: call it once, on a list or map column")
         return ColumnHandle(self._subject._replace(size=True))
@@ -98,15 +98,15 @@ class ColumnHandle(Computing, Expr):
         return self._test(Verb.GE, other)
 
     def eq_null_safe(self, value: Any) -> Expr:
-        """The value equals ``value``, or both are NULL. Never Unknown."""
+        """Makes a condition: the value equals ``value``, or both are NULL. It is never Unknown."""
         return self._test(Verb.SAME, value)
 
     def between(self, low: Any, high: Any) -> Expr:
-        """The value lies between ``low`` and ``high``, both included."""
+        """Makes a condition: the value lies between ``low`` and ``high``, both included."""
         return self._test(Verb.BETWEEN, low, high)
 
     def isin(self, values: Iterable[Any]) -> Expr:
-        """The value is one of ``values``.
+        """Makes a condition: the value is one of ``values``.
 
         With None among ``values``, a value that is not found gives Unknown, as in SQL. Without
         ``values``, the condition is false.
@@ -115,50 +115,51 @@ class ColumnHandle(Computing, Expr):
         return Predicate(Verb.IN, self._subject, operands) if operands else Constant(False)
 
     def is_null(self) -> Expr:
-        """The value is NULL."""
+        """Makes a condition: the value is NULL."""
         return Predicate(Verb.NULL, self._subject)
 
     def is_not_null(self) -> Expr:
-        """The value is not NULL."""
+        """Makes a condition: the value is not NULL."""
         return Not(self.is_null())
 
     def like(self, pattern: str) -> Expr:
-        """The text matches a pattern: ``%`` is any text, and ``_`` one character.
+        """Makes a condition: the text matches a pattern.
 
-        A backslash makes the next character literal.
+        In the pattern, ``%`` is any text, and ``_`` one character. A backslash makes the next
+        character literal.
         """
         return self._test(Verb.LIKE, _text(pattern))
 
     def ilike(self, pattern: str) -> Expr:
-        """The text matches a LIKE pattern, whatever its upper and lower case."""
+        """Makes a condition: the text matches a LIKE pattern, regardless of case."""
         return self._test(Verb.ILIKE, _text(pattern))
 
     def rlike(self, pattern: str) -> Expr:
-        """Some part of the value matches a regular expression."""
+        """Makes a condition: some part of the value matches a regular expression."""
         return self._test(Verb.RLIKE, _text(pattern))
 
     def startswith(self, prefix: str) -> Expr:
-        """The text begins with ``prefix``."""
+        """Makes a condition: the text begins with ``prefix``."""
         return self._test(Verb.STARTSWITH, _text(prefix))
 
     def endswith(self, suffix: str) -> Expr:
-        """The text ends with ``suffix``."""
+        """Makes a condition: the text ends with ``suffix``."""
         return self._test(Verb.ENDSWITH, _text(suffix))
 
     def contains(self, part: str) -> Expr:
-        """The text has ``part`` somewhere."""
+        """Makes a condition: the text has ``part`` somewhere."""
         return self._test(Verb.CONTAINS, _text(part))
 
     def array_contains(self, value: Any) -> Expr:
-        """The list has this element."""
+        """Makes a condition: the list has this element."""
         return self._test(Verb.ARRAY_CONTAINS, value)
 
     def arrays_overlap(self, values: Iterable[Any]) -> Expr:
-        """The list has one of these elements."""
+        """Makes a condition: the list has one of these elements."""
         return Predicate(Verb.ARRAYS_OVERLAP, self._subject, _members(values))
 
     def contains_all(self, *values: Any) -> Expr:
-        """The list has all of these elements."""
+        """Makes a condition: the list has all of these elements."""
         if not values:
             raise ExpressionError("contains_all needs one value or more")
         return self._test(Verb.CONTAINS_ALL, *values)
@@ -172,9 +173,9 @@ def _text(value: Any) -> str:
 
 
 def _members(values: Iterable[Any]) -> tuple[Operand | None, ...]:
-    """The operands of a list.
+    """Returns the operands of a list.
 
-    Where all values are of one kind it is a single one, as the parser makes of ``(1, 2, 3)``.
+    Integers, decimals or strings alone become a single operand, as in a parsed ``(1, 2, 3)``.
     """
     listed = members(values)
     if listed is None:

@@ -1,4 +1,4 @@
-"""Values that are computed of columns, written in Python: ``col("price") * col("qty")``."""
+"""Values computed from columns, written in Python: ``col("price") * col("qty")``."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from colmatch.lowering.forms import Kind
 
 
 class Computing:
-    """What can be computed of a column, or of what is computed."""
+    """The operators of a column or a computed value."""
 
     __slots__ = ()
     _subject: Subject
@@ -60,26 +60,26 @@ class Computing:
         return self._node("abs", self)
 
     def cast(self, type: str) -> Self:
-        """Returns the value as another type, which is written as in SQL: ``"bigint"``."""
+        """Casts the value to another type, written as in SQL: ``"bigint"``."""
         name = text(type)
         if name is None:
             raise ExpressionError("cast takes the name of a type, as in cast('bigint')")
-        made = Computed("cast", (computed(self), name.strip().lower()))
-        return self.__class__(Subject((), computed=made))  # type: ignore[call-arg]
+        value = Computed("cast", (computed(self), name.strip().lower()))
+        return self.__class__(Subject((), computed=value))  # type: ignore[call-arg]
 
 
 def compared(sign: str, left: Computing, right: Computing) -> Expr:
-    """Returns the comparison of two columns, or of what is computed of them."""
+    """Makes the comparison of two columns or computed values."""
     value, negated = comparison(sign, computed(left), computed(right))
     return Predicate(Verb.BARE, Subject((), computed=value), negated=negated)
 
 
 def computed(value: Any) -> Computed:
-    """A column, a computed value or a Python value as an argument.
+    """Converts a column, a computed value or a Python value to an argument.
 
     Raises
     ------
-    ExpressionError : nothing can be computed with it
+    ExpressionError : nothing can be computed with the value
     """
     if isinstance(value, Computing):
         subject = value._subject

@@ -20,11 +20,11 @@ _KINDS = "biufSUOM"  # kinds of NumPy's scalars that are literals: all but compl
 
 
 def literal(value: Any) -> Operand | None:
-    """A Python value, numpy scalar or Arrow scalar as an operand; None for None.
+    """Converts a Python value, numpy scalar or Arrow scalar to an operand; None stays None.
 
     Raises
     ------
-    ExpressionError : no column can be compared with it
+    ExpressionError : no column can be compared with the value
     """
     value = python_value(value)
     kind = type(value)
@@ -88,7 +88,7 @@ def _numpy(value: Any) -> Operand | None:
         if not isinstance(day, date):
             raise ExpressionError(f"no column can be compared with {shown(value)}: dates end with the year 9999")
         return literal(day)
-    found = value.astype("datetime64[us]")
-    if found == value and isinstance(found.item(), datetime):
-        return literal(found.item())
+    instant = value.astype("datetime64[us]")
+    if instant == value and isinstance(instant.item(), datetime):
+        return literal(instant.item())
     return Operand(Kind.TIMESTAMP, value=text.replace("T", " "))

@@ -1,4 +1,4 @@
-"""Special functions written in Python, as ``segment_within(col("seen"), col("now"), 12, 3600)``."""
+"""Special functions written in Python: ``segment_within(col("seen"), col("now"), 12, 3600)``."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def segment_within(segments: Computing, now: Computing, id: int, seconds: int) -
 def segment_before(segments: Computing, now: Computing, id: int, seconds: int) -> Expr:
     """Makes a condition: the segment ``id`` was entered more than ``seconds`` ago.
 
-    Columns are those of ``segment_within``.
+    The columns are as in ``segment_within``.
     """
     return _called(BEFORE, (segments, now), (id, seconds))
 
@@ -77,10 +77,10 @@ def within_frequency_cap(
 def _called(function: str, columns: tuple[Any, ...], values: tuple[Any, ...]) -> Expr:
     read = []
     for place, column in enumerate(columns):
-        found = computed(column) if isinstance(column, Computing) else None
-        if found is None or found.function != "column":
+        argument = computed(column) if isinstance(column, Computing) else None
+        if argument is None or argument.function != "column":
             raise ExpressionError(f"argument {place + 1}: {column_needed(function)}")
-        read.append(found)
+        read.append(argument)
     operands = [literal(value) for value in values]
     try:
         packed = literal_of(function, [(None, None) if o is None else (o.kind, o.value) for o in operands])

@@ -1,4 +1,4 @@
-"""Values that are computed of columns, as an expression writes them: ``price * qty``."""
+"""Values computed from columns, as an expression writes them: ``price * qty``."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ WORDS = {"like": "LIKE", "rlike": "RLIKE", "and": "AND", "or": "OR"}  # function
 TRUTHS = {"isnull": "NULL", "istrue": "TRUE", "isfalse": "FALSE"}  # functions that are written with IS
 DEEPEST = 64  # levels of a computed value
 MOST_PARTS = 1000  # operators of a computed value in a text, and arguments of each function
-PREFIX = "cm_"  # of functions, so that sqlglot takes them as they are
-CAST = f"{PREFIX}cast_"  # with the number of the type behind it
+PREFIX = "cm_"  # of functions, so that sqlglot does not change them
+CAST = f"{PREFIX}cast_"  # followed by the number of the type
 PARTS = {
     "year": "date", "quarter": "date", "month": "date", "day": "date", "dayofmonth": "date", "dayofyear": "date",
     "dayofweek": "date", "weekday": "date", "week": "date", "weekofyear": "date", "hour": "time", "minute": "time", "second": "time",
@@ -26,7 +26,7 @@ SYNONYMS = {
     "ceiling": "ceil", "iff": "if", "strpos": "instr", "charindex": "locate", "date_diff": "datediff", "dateadd": "date_add",
     "signum": "sign", "map_contains": "map_contains_key", "dow": "dayofweek",
 }  # fmt: skip
-CHOICES = frozenset({"coalesce", "if", "case"})  # of conditions they are conditions
+CHOICES = frozenset({"coalesce", "if", "case"})  # they are conditions where their results are
 FUNCTIONS = frozenset(
     {*PARTS, *SYNONYMS, "abs", "lower", "upper", "trim", "ltrim", "rtrim", "length", "coalesce", "concat", "substring"}
     | {"date_trunc", "cidr_contains", "floor", "ceil", "round", "sign", "sqrt", "isnan", "nanvl", "greatest", "least"}
@@ -39,9 +39,9 @@ _SUFFIXES = {"bigint": "L", "float": "F", "double": "D"}
 
 
 class Computed(NamedTuple):
-    """A function of values.
+    """A function with its arguments.
 
-    A column has the parts of its name for arguments, a literal its type and text, and a cast a
+    A column has the parts of its name for arguments. A literal has its type and text, and a cast a
     value and a type.
     """
 
@@ -50,7 +50,7 @@ class Computed(NamedTuple):
 
     @property
     def columns(self) -> Iterator[tuple[str, ...]]:
-        """The names of the columns that it reads, as they are written."""
+        """Yields the names of the columns that it reads, as written."""
         if self.function == "column":
             yield self.arguments
         elif self.function != "literal":
@@ -59,7 +59,7 @@ class Computed(NamedTuple):
                     yield from argument.columns
 
     def sql(self, within: bool = False) -> str:
-        """Writes it as Spark SQL, with parentheses around an operator that is within another."""
+        """Writes the value as Spark SQL, with parentheses around an operator ``within`` another."""
         if self.function == "column":
             return ".".join(map(quote_name, self.arguments))
         if self.function == "literal":
@@ -75,7 +75,7 @@ class Computed(NamedTuple):
         return self._call()
 
     def _call(self) -> str:
-        """Writes a function, or what has words of its own."""
+        """Writes a function call, or a function with special syntax, such as CASE."""
         if self.function == "null":
             return "NULL"
         if self.function == "not":
@@ -91,7 +91,7 @@ class Computed(NamedTuple):
 
 
 def _case_sql(of: tuple[Computed, ...], arguments: tuple[Computed, ...]) -> str:
-    """Writes a CASE; ``of`` has what is compared with each value, if anything is."""
+    """Writes a CASE; ``of`` has the value to compare with each WHEN, if there is one."""
     texts = [argument.sql() for argument in arguments]
     words = ["CASE", *texts[: len(of)]]
     pairs, other = divmod(len(texts) - len(of), 2)
@@ -115,9 +115,9 @@ def _literal_sql(type: str, text: str) -> str:
 
 
 def comparison(sign: str, left: Computed, right: Computed) -> tuple[Computed, bool]:
-    """Returns a comparison by = or < or <=>, and whether it is its negation that is meant.
+    """Returns a comparison by = or < or <=>, and whether its negation is meant.
 
-    All values have one order, so that ``a >= b`` is what ``a < b`` is not.
+    All values have one order, so ``a >= b`` is the negation of ``a < b``.
     """
     if sign in (">", "<="):
         left, right = right, left
@@ -126,7 +126,7 @@ def comparison(sign: str, left: Computed, right: Computed) -> tuple[Computed, bo
 
 
 def negated_sql(value: Computed) -> str:
-    """Writes the negation of a comparison as one."""
+    """Writes the negation of a comparison as a comparison."""
     left, right = value.arguments
     if value.function == "=":
         return f"{left.sql(True)} <> {right.sql(True)}"
@@ -134,7 +134,7 @@ def negated_sql(value: Computed) -> str:
 
 
 def number(kind: Kind, text: str, suffix: str = "") -> Computed:
-    """A literal of the type that Spark gives to a number."""
+    """Makes a literal of the type that Spark gives to a number."""
     if kind is Kind.DOUBLE:
         return Computed("literal", ("float" if suffix == "F" else "double", repr(float(text))))
     if kind is Kind.INT:

@@ -1,7 +1,7 @@
-"""Types of functions that choose, round, search texts or count days; and functions that are others.
+"""Types of functions that choose, round, search texts or count days.
 
-``Typing`` of ``computed_types.py`` has the rules of arithmetic and of types in common, which these
-are handed.
+``plain`` expresses some functions by others. ``Typing`` of ``computed_types.py`` has the rules of
+arithmetic and of common types, which ``Rules`` uses.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from colmatch.expr.ast import Refusal
 from colmatch.expr.computed import MOST_PARTS, Computed
 from colmatch.text.like import read_like
 
-_DIGITS_MOST = 15  # that round() may be told
+_DIGITS_MOST = 15  # most places that round() takes
 _FALSE = Computed("literal", ("boolean", "false"))
 _NULL = Computed("null", ())
 _EXAMPLES = {
@@ -38,9 +38,9 @@ _ARGUMENTS = {  # least and most
 
 
 def counted(name: str, arguments: Any) -> None:
-    """Checks how many arguments a function of this module has.
+    """Checks the number of arguments of a function of this module.
 
-    Raises Refusal: too few, or too many.
+    Raises Refusal: there are too few, or too many.
     """
     least, most = _ARGUMENTS.get(name, (1, 1))
     if name in _EXAMPLES and not least <= len(arguments) <= most:
@@ -48,7 +48,7 @@ def counted(name: str, arguments: Any) -> None:
 
 
 def plain(name: str, arguments: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
-    """Returns a function and its arguments, written by fewer functions."""
+    """Expresses a function and its arguments by fewer functions."""
     counted(name, arguments)
     if name == "if":
         return "case", arguments
@@ -81,7 +81,7 @@ def plain(name: str, arguments: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
 
 
 def _ends(name: str, count: Computed) -> tuple[Computed, ...]:
-    """Returns place and length of a text's beginning or end."""
+    """Returns the arguments of ``substring`` for a text's beginning or end."""
     if count.function != "literal" or count.arguments[0] != "int":
         raise Refusal(f"{name} takes a string and a whole number, as in {_EXAMPLES[name]}")
     number = max(int(count.arguments[1]), 0)
@@ -101,7 +101,7 @@ def _minus(value: Computed) -> Computed:
 
 
 class Rules:
-    """Types of functions, for ``Typing``."""
+    """The types of functions, a base class of ``Typing``."""
 
     _ansi: bool
     _common: Callable[[str, list[ValueNode]], list[ValueNode]]
@@ -121,10 +121,10 @@ class Rules:
         counted(name, nodes)
         pairs, other = divmod(len(nodes), 2)
         results = [*nodes[1::2], *(nodes[-1:] if other else [ValueNode("null", "void", ())])]
-        found = self._common("CASE", results)
+        branches = self._common("CASE", results)
         conditions = self._logic("when", nodes[: 2 * pairs : 2]).arguments
-        parts = [part for pair in zip(conditions, found[:pairs], strict=True) for part in pair]
-        return ValueNode("case", found[0].type, (*parts, found[-1]))
+        parts = [part for pair in zip(conditions, branches[:pairs], strict=True) for part in pair]
+        return ValueNode("case", branches[0].type, (*parts, branches[-1]))
 
     def _rounded(self, name: str, nodes: list[ValueNode]) -> ValueNode:
         """Types ``floor`` and ``ceil``."""
@@ -141,10 +141,10 @@ class Rules:
         counted(name, nodes)
         type, places = _number(name, nodes[0]), 0
         if len(nodes) == 2:
-            told = nodes[1]
-            if told.function != "literal" or told.type != "int" or abs(int(told.arguments[0])) > _DIGITS_MOST:
+            count = nodes[1]
+            if count.function != "literal" or count.type != "int" or abs(int(count.arguments[0])) > _DIGITS_MOST:
                 raise Refusal(f"round takes a literal number of digits up to {_DIGITS_MOST}, as in {_EXAMPLES[name]}")
-            places = int(told.arguments[0])
+            places = int(count.arguments[0])
         if places < 0 and type not in ("float", "double"):
             raise Refusal(f"round of {type} to tens or hundreds is not computed: cast it to DOUBLE")
         if type in INTEGERS:
@@ -204,7 +204,7 @@ class Rules:
 
 
 def _number(name: str, node: ValueNode) -> str:
-    """Returns the type of a number. Raises Refusal: it is none."""
+    """Returns the type of a number. Raises Refusal: the value is no number."""
     if node.type not in (*INTEGERS, "float", "double") and not is_decimal(node.type):
         raise Refusal(f"{name} needs a number, not {node.type}")
     return node.type
@@ -215,7 +215,7 @@ def _is_text(node: ValueNode) -> bool:
 
 
 def _check_pattern(name: str, pattern: str) -> None:
-    """Raises Refusal: a pattern is none."""
+    """Raises Refusal: the text is no pattern."""
     try:
         if name == "like":
             read_like(pattern)

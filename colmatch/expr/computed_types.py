@@ -1,13 +1,13 @@
-"""Computed values: their normal form, and their types, as Spark's rules have them.
+"""Computed values: their normal form, and their types by Spark's rules.
 
-What Arrow computes otherwise than Spark is said to the functions in the nodes: casts are explicit,
-and so is whether an overflow is an error.
+The nodes are explicit where Arrow differs from Spark: they have all casts, and state whether an
+overflow is an error.
 
-The normal form writes ``b > a`` as ``a < b`` and sorts the operands of what commutes. Spark orders
-all values, NaN among them. So ``a >= b`` is the negation of ``a < b`` and needs no attribute of its
-own. A comparison of two columns is a Boolean value that a predicate compares with TRUE, which is
-right for all types. The SQL text of the normal form is the name of the attribute, and the typed
-tree is its key.
+The normal form writes ``b > a`` as ``a < b`` and sorts the operands of commutative functions. Spark
+orders all values, NaN among them. So ``a >= b`` is the negation of ``a < b``, and both share an
+attribute. A comparison of two columns is a Boolean value, and a predicate compares it with TRUE.
+This is right for all types. The SQL text of the normal form is the name of the attribute, and the
+typed tree is its key.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ from colmatch.lowering.forms import Kind
 
 _NUMBERS = (*INTEGERS, "float", "double")
 _OF_INTEGER = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 20}
-_INSTANTS = ("date", "timestamp_ntz", "timestamp")  # each can be compared as one behind it
+_INSTANTS = ("date", "timestamp_ntz", "timestamp")  # each is widened to a later one for a comparison
 _ALIASES = {
     "byte": "tinyint", "short": "smallint", "integer": "int", "long": "bigint", "real": "float", "dec": "decimal",
     "numeric": "decimal", "bool": "boolean", "timestamp_ltz": "timestamp", "text": "string", "varchar": "string",
     "int2": "smallint", "int4": "int", "int8": "bigint", "float4": "float", "float8": "double", "timestamptz": "timestamp",
 }  # fmt: skip
 _TYPE = re.compile(r"\s*([A-Za-z_][A-Za-z_0-9]*)\s*(?:\(\s*(\d{1,3})\s*(?:,\s*(\d{1,3})\s*)?\))?\s*", re.ASCII)
-_CASTS = {  # what can be cast to a type, but for itself
+_CASTS = {  # type -> types that can be cast to it, besides itself
     "boolean": ("number", "decimal", "string"), "tinyint": ("number", "decimal", "boolean", "string"),
     "float": ("number", "decimal", "boolean", "string"), "string": ("integer", "boolean"),
     "date": ("timestamp", "timestamp_ntz"), "timestamp": ("date", "timestamp_ntz"),
@@ -67,22 +67,22 @@ class Typing(Rules):
         self._known: dict[Computed, tuple[str, ValueNode]] = {}
 
     def of(self, value: Computed) -> tuple[str, ValueNode]:
-        """Returns the name of a value, which is its normal form, and its node.
+        """Returns the name of a value, which is the text of its normal form, and its node.
 
-        Raises Refusal: it does not fit the schema, or is not computed as in Spark.
+        Raises Refusal: the value does not fit the schema, or cannot be computed as in Spark.
         """
-        found = self._known.get(value)
-        if found is None:
+        result = self._known.get(value)
+        if result is None:
             normal = self._normal(value)
             node = self._node(normal)
             try:
                 check_constants(node)
             except EventError as error:
                 raise Refusal(f"{normal.sql()} cannot be computed: {error}") from None
-            found = self._known[value] = normal.sql(), node
+            result = self._known[value] = normal.sql(), node
             if _mentions(node, self._zone):
-                self.zoned = self.zoned or found[0]
-        return found
+                self.zoned = self.zoned or result[0]
+        return result
 
     # The normal form
 
@@ -97,10 +97,10 @@ class Typing(Rules):
         name = SYNONYMS.get(name, name)
         if name in ("entry", "element_at", "map_contains_key", "size"):
             column = arguments[0]
-            known = column.function == "column"
+            is_column = column.function == "column"
             return (
                 Computed(name, (Computed("column", self._nested(column.arguments).path), *arguments[1:]))
-                if known
+                if is_column
                 else value
             )
         name, arguments = plain(name, arguments)
@@ -126,20 +126,20 @@ class Typing(Rules):
     def _entry(self, column: Computed, key: str | int) -> ValueNode:
         """Types an element of a list by its place, an entry of a map, or a field of a struct."""
         path = column.arguments
-        found = self._nested(path)
-        if found.shape is Shape.STRUCT and isinstance(key, str):
+        container = self._nested(path)
+        if container.shape is Shape.STRUCT and isinstance(key, str):
             return self._node(Computed("column", self._path((*path, key))))
-        if found.shape is Shape.LIST and isinstance(key, int):
+        if container.shape is Shape.LIST and isinstance(key, int):
             if key < 0:
                 raise Refusal(
-                    f"places in [...] begin with 0: write element_at({found.name}, {key}) for one from the end"
+                    f"places in [...] begin with 0: write element_at({container.name}, {key}) for one from the end"
                 )
-            return self._element(found, key)
-        if found.shape is not Shape.MAP or found.key is None or found.type is None:
-            wanted = "a whole number" if found.shape is Shape.LIST else "a map or list before it"
-            raise Refusal(f"column {found.name!r} is {found.arrow}: [...] needs {wanted}")
-        _check_key(found, found.key, key, "in [...]")
-        return ValueNode("entry", _type_of(found.arrow.item_type, found.name), (key, *found.path))
+            return self._element(container, key)
+        if container.shape is not Shape.MAP or container.key is None or container.type is None:
+            need = "a whole number" if container.shape is Shape.LIST else "a map or list before it"
+            raise Refusal(f"column {container.name!r} is {container.arrow}: [...] needs {need}")
+        _check_key(container, container.key, key, "in [...]")
+        return ValueNode("entry", _type_of(container.arrow.item_type, container.name), (key, *container.path))
 
     def _element(self, column: Column, place: int) -> ValueNode:
         type = _type_of(column.arrow.value_type, column.name)
@@ -149,32 +149,32 @@ class Typing(Rules):
         column, key = arguments if len(arguments) == 2 else (_NO_COLUMN, _NO_COLUMN)
         if column.function != "column" or key.function != "literal" or key.arguments[0] not in ("int", "bigint"):
             raise Refusal("element_at takes a list or map and a literal, as in element_at(tags, 1)")
-        found, place = self._nested(column.arguments), int(key.arguments[1])
-        if found.shape is not Shape.LIST:
+        container, place = self._nested(column.arguments), int(key.arguments[1])
+        if container.shape is not Shape.LIST:
             return self._entry(column, place)
         if not place:
-            raise Refusal(f"element_at counts from 1: the first element of {found.name!r} has the place 1")
-        return self._element(found, place - (place > 0))
+            raise Refusal(f"element_at counts from 1: the first element of {container.name!r} has the place 1")
+        return self._element(container, place - (place > 0))
 
     def _contains_key(self, arguments: tuple[Computed, ...]) -> ValueNode:
         column, key = arguments if len(arguments) == 2 else (_NO_COLUMN, _NO_COLUMN)
         types = ("string", "int", "bigint")
         if column.function != "column" or key.function != "literal" or key.arguments[0] not in types:
             raise Refusal("map_contains_key takes a map and a literal, as in map_contains_key(attrs, 'colour')")
-        found = self._nested(column.arguments)
-        if found.shape is not Shape.MAP or found.key is None:
-            raise Refusal(f"map_contains_key needs a map column; {found.name!r} is {found.arrow}")
+        container = self._nested(column.arguments)
+        if container.shape is not Shape.MAP or container.key is None:
+            raise Refusal(f"map_contains_key needs a map column; {container.name!r} is {container.arrow}")
         value = key.arguments[1] if key.arguments[0] == "string" else int(key.arguments[1])
-        _check_key(found, found.key, value, "for the key")
-        return ValueNode("map_contains_key", "boolean", (value, *found.path))
+        _check_key(container, container.key, value, "for the key")
+        return ValueNode("map_contains_key", "boolean", (value, *container.path))
 
     def _size(self, column: Computed) -> ValueNode:
         if column.function != "column":
             raise Refusal("size(...) takes the name of one list or map column")
-        found = self._nested(column.arguments)
-        if found.shape not in (Shape.LIST, Shape.MAP):
-            raise Refusal(f"size needs a list or map column; {found.name!r} is {found.arrow}")
-        return ValueNode("size", "int", found.path)
+        container = self._nested(column.arguments)
+        if container.shape not in (Shape.LIST, Shape.MAP):
+            raise Refusal(f"size needs a list or map column; {container.name!r} is {container.arrow}")
+        return ValueNode("size", "int", container.path)
 
     def _nested(self, path: tuple[str, ...]) -> Column:
         try:
@@ -202,9 +202,9 @@ class Typing(Rules):
             return ValueNode("null", "void", ())
         nodes = [self._node(argument) for argument in arguments if isinstance(argument, Computed)]
         if name in ("cast", "try_cast"):
-            found = self._explicit(nodes[0], arguments[1])
-            tried = name == "try_cast" and found.function == "cast"
-            return _tried(found) if tried else found
+            cast = self._explicit(nodes[0], arguments[1])
+            is_tried = name == "try_cast" and cast.function == "cast"
+            return _tried(cast) if is_tried else cast
         if name == "cidr_contains":
             return _in_network(nodes)
         method: Callable[[str, list[ValueNode]], ValueNode] = getattr(self, _METHODS.get(name, "_part"))
@@ -213,11 +213,11 @@ class Typing(Rules):
     def _literal(self, type: str, text: str) -> ValueNode:
         if type not in _INSTANTS:
             return ValueNode("literal", type, (text,))
-        wanted = value_type(arrow_type(type))
-        assert wanted is not None
+        target = value_type(arrow_type(type))
+        assert target is not None
         kind = {"date": Kind.DATE, "timestamp": Kind.TIMESTAMP}.get(type, Kind.TIMESTAMP_NTZ)
         try:
-            floor, place = literal_floors(wanted, kind, [text], False, self._session)
+            floor, place = literal_floors(target, kind, [text], False, self._session)
         except LiteralErrors as errors:
             raise Refusal(errors.reasons[0]) from None
         self.zoned = self.zoned or self._session.literal
@@ -250,7 +250,7 @@ class Typing(Rules):
         return self._cast(node, type)
 
     def _common(self, name: str, nodes: list[ValueNode]) -> list[ValueNode]:
-        """Returns the arguments, all cast to the type that Spark finds for them."""
+        """Casts all arguments to the type that Spark finds for them."""
         type = nodes[0].type if nodes else "void"
         for node in nodes[1:]:
             type = self._wider(name, type, node.type)
@@ -348,26 +348,26 @@ class Typing(Rules):
     def _date_trunc(self, name: str, nodes: list[ValueNode]) -> ValueNode:
         _count(name, nodes, 2)
         unit, of = nodes
-        found = _UNITS.get(str(unit.arguments[0]).lower()) if unit.function == "literal" else None
-        if found is None or of.type not in _INSTANTS:
+        unit_name = _UNITS.get(str(unit.arguments[0]).lower()) if unit.function == "literal" else None
+        if unit_name is None or of.type not in _INSTANTS:
             raise Refusal("date_trunc takes a unit and a timestamp, as in date_trunc('month', at)")
-        return ValueNode("date_trunc", "timestamp", (self._cast(of, "timestamp"), found, self._zone))
+        return ValueNode("date_trunc", "timestamp", (self._cast(of, "timestamp"), unit_name, self._zone))
 
 
 def _tried(node: ValueNode) -> ValueNode:
-    """A cast that is NULL where it fails, in either mode."""
+    """Makes a cast NULL where it fails, in either mode."""
     return node._replace(function="try_cast", arguments=(node.arguments[0], "", *node.arguments[2:]))
 
 
 def _check_key(column: Column, key: Type, value: str | int, where: str) -> None:
-    """Raises Refusal: a key is not of the type that the keys of a map have."""
+    """Raises Refusal: a key has another type than the keys of its map."""
     if (key.family is Family.STRING) is not isinstance(value, str):
-        wanted = "a string" if key.family is Family.STRING else "a whole number"
-        raise Refusal(f"the keys of {column.name!r} are {key}: write {wanted} {where}")
+        key_kind = "a string" if key.family is Family.STRING else "a whole number"
+        raise Refusal(f"the keys of {column.name!r} are {key}: write {key_kind} {where}")
 
 
 def _instead(column: Column) -> str:
-    """Says what can be computed with a column that holds several values."""
+    """Suggests values to compute with for a column that holds several values."""
     name = column.name
     if column.shape is Shape.LIST:
         return f": name an element, as in {name}[0], or write size({name}) for their number"
@@ -377,7 +377,7 @@ def _instead(column: Column) -> str:
 
 
 def _mentions(node: ValueNode, zone: str) -> bool:
-    """Returns whether something in it is computed by the clocks of a zone."""
+    """Returns whether a part of the value is computed by the clocks of a zone."""
     if node.function in LEAVES:
         return False
     return any(_mentions(a, zone) if isinstance(a, ValueNode) else a == zone for a in node.arguments)
@@ -410,8 +410,9 @@ def _digits(type: str) -> tuple[int, int]:
 
 
 def _literal_digits(node: ValueNode) -> tuple[int, int]:
-    """Returns the digits of a number; those that it has where it is a whole number that is written
-    out.
+    """Returns precision and scale of a number.
+
+    A literal whole number has only the digits that are written.
     """
     if node.function == "literal" and node.type in INTEGERS:
         return len(node.arguments[0].lstrip("-")), 0
@@ -419,7 +420,7 @@ def _literal_digits(node: ValueNode) -> tuple[int, int]:
 
 
 def _in_network(nodes: list[ValueNode]) -> ValueNode:
-    """``cidr_contains('10.0.0.0/8', ip)``."""
+    """Types ``cidr_contains('10.0.0.0/8', ip)``."""
     example = "cidr_contains takes a network and a column of strings, as in cidr_contains('10.0.0.0/8', ip)"
     if len(nodes) != 2 or nodes[0].function != "literal" or any(node.type != "string" for node in nodes):
         raise Refusal(example)
@@ -434,32 +435,32 @@ def _in_network(nodes: list[ValueNode]) -> ValueNode:
 
 
 def _type_of_text(text: str) -> str:
-    """Returns the name of a type that CAST is to.
+    """Returns the name of the type in a CAST.
 
     Raises Refusal: there is no such type.
     """
-    found = _TYPE.fullmatch(text)
-    name = found[1].lower() if found else ""
+    match = _TYPE.fullmatch(text)
+    name = match[1].lower() if match else ""
     name = _ALIASES.get(name, name)
-    if found and name == "decimal":
-        precision, scale = int(found[2] or 10), int(found[3] or 0)
+    if match and name == "decimal":
+        precision, scale = int(match[2] or 10), int(match[3] or 0)
         if 1 <= precision <= 38 and scale <= precision:
             return f"decimal({precision},{scale})"
-    elif found and found[2] is None and (name in _NUMBERS or name in _INSTANTS or name in ("string", "boolean")):
+    elif match and match[2] is None and (name in _NUMBERS or name in _INSTANTS or name in ("string", "boolean")):
         return name
     raise Refusal(f"CAST knows no type {shown(text)}: write BIGINT, DOUBLE, DECIMAL(12, 2), STRING, DATE or the like")
 
 
 def _type_of(arrow: pa.DataType, name: str) -> str:
-    """Spark's type for values of a column.
+    """Returns Spark's type for values of a column.
 
-    Raises Refusal: nothing can be computed of them as Spark would.
+    Raises Refusal: Spark cannot compute with them.
     """
     types = pa.types
     while types.is_dictionary(arrow) or types.is_run_end_encoded(arrow):
         arrow = arrow.value_type
-    known = value_type(arrow)
-    assert known is not None
+    kind = value_type(arrow)
+    assert kind is not None
     if types.is_integer(arrow) and not types.is_uint64(arrow):
         width = arrow.bit_width * (2 if types.is_unsigned_integer(arrow) else 1)
         return {8: "tinyint", 16: "smallint", 32: "int", 64: "bigint"}[width]
@@ -469,14 +470,14 @@ def _type_of(arrow: pa.DataType, name: str) -> str:
         return f"decimal({min(arrow.precision, 38)},{arrow.scale})"
     if types.is_timestamp(arrow) and arrow.unit != "ns":
         return "timestamp_ntz" if arrow.tz is None else "timestamp"
-    plain = {"bool": "boolean", "string": "string", "binary": "binary", "date": "date"}.get(known.family.name.lower())
+    plain = {"bool": "boolean", "string": "string", "binary": "binary", "date": "date"}.get(kind.family.name.lower())
     if plain is None:
         raise Refusal(f"column {name!r} is {arrow}, and Spark has no such type to compute with: cast the column")
     return plain
 
 
 def _arrow_zone(name: str) -> str:
-    """A time zone as Arrow names it."""
+    """Returns the name of a time zone in Arrow."""
     offset = time_zone(name).utcoffset(None)
     if offset is None:
         return name

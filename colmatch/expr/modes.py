@@ -1,20 +1,20 @@
-"""The four questions that a condition can be asked, its *modes*.
+"""The *modes* of a condition: the four questions that can be asked about it.
 
-They are: is it True, is it False, is it not True, is it not False. With NULLs about, the third is
-not the second. A matcher asks the first; NOT turns True into False and not-True into not-False; AND
-is True when all of its parts are, and not True when some part is not True. So every mode of every
-node is an AND or OR of modes of its parts, down to *leaves*, which are two-valued: "the event has a
-value of ``a`` in this set", "it has none".
+The questions are: is it True, is it False, is it not True, is it not False. With NULLs, the third
+differs from the second. A matcher asks the first. NOT turns True into False and not-True into
+not-False. AND is True when all of its parts are, and not True when some part is not True. So every
+mode of every node is an AND or OR of modes of its parts, down to *leaves*. Leaves are two-valued:
+"the event has a value of ``a`` in this set", "it has none".
 
-Where a predicate on an absent value is to be False instead of Unknown, False is not-True for each
-predicate, and so for all that is made of them.
+With two values, a predicate on an absent value is False instead of Unknown. Then False is the same
+as not-True for each predicate, and so for every condition made of predicates.
 
 Kernels know these leaves alone. So ``IS NULL``, ``NOT array_contains`` and ``IS NOT TRUE`` need no
-code of their own there.
+extra code there.
 
-A NOT that belongs to a predicate (``NOT IN``, be-tree's ``none of``) is said by
-``Predicate.negated``. With two values it differs from a NOT before the predicate. With three values
-both mean the same, and SQL's parser does not tell them apart.
+``Predicate.negated`` is a NOT that belongs to a predicate (``NOT IN``, be-tree's ``none of``). With
+two values it differs from a NOT before the predicate. With three values both mean the same, and
+SQL's parser does not tell them apart.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from colmatch.expr.ast import Constant, Expr, Not, Predicate, Truth, Verb
 from colmatch.expr.tree import All, Formula, Modes, always, conjoin, disjoin
 from colmatch.lowering.forms import PART, Leaf, Op, Test
 
-TRUE, FALSE, NOT_TRUE, NOT_FALSE = range(4)  # two that differ in the lowest bit are swapped by NOT
-UNSCORED = 4  # is added to a mode: without weights
+TRUE, FALSE, NOT_TRUE, NOT_FALSE = range(4)  # NOT swaps two that differ in the lowest bit
+UNSCORED = 4  # added to a mode: the same without weights
 
 POSITIVE = (TRUE, NOT_FALSE, TRUE | UNSCORED, NOT_FALSE | UNSCORED)
 PRESENT = (Test(Op.PRESENT),)
@@ -35,7 +35,7 @@ UNKNOWN: Modes = (False, False, True, True)
 
 
 def of_predicate(modes: Modes, negated: bool, two_valued: bool) -> Modes:
-    """Returns the modes of a predicate, of which ``modes`` are those without its own NOT."""
+    """Returns the modes of a predicate; ``modes`` are its modes without its NOT."""
     if negated:
         modes = (modes[FALSE], modes[TRUE], modes[NOT_FALSE], modes[NOT_TRUE])
     if two_valued:
@@ -44,16 +44,17 @@ def of_predicate(modes: Modes, negated: bool, two_valued: bool) -> Modes:
 
 
 def ask_truth(node: Truth, mode: int, stack: list[Any], by_attribute: bool, two_valued: bool) -> None:
-    """Asks the part of IS TRUE / FALSE / UNKNOWN what the mode comes to, by ``stack``.
+    """Puts the part's modes that answer a mode of IS TRUE, FALSE or UNKNOWN on ``stack``.
 
-    It is never Unknown itself: not-True is False, not-False is True.
+    The node itself is never Unknown: not-True is False, not-False is True.
 
-    IS UNKNOWN asks its part twice, whose own weights count once, and those by attribute not at all.
+    IS UNKNOWN asks its part twice. The part's own weights count once, and those by attribute not at
+    all.
     """
     yes, unscored = mode in POSITIVE, mode & UNSCORED
     if node.value is not None:
-        asked = (TRUE if yes else NOT_TRUE) if node.value else (FALSE if yes else NOT_FALSE)
-        stack.append((node.part, asked | unscored))
+        part_mode = (TRUE if yes else NOT_TRUE) if node.value else (FALSE if yes else NOT_FALSE)
+        stack.append((node.part, part_mode | unscored))
     elif two_valued or _never_unknown(node.part):
         stack.append((Constant(False), mode))
     else:
@@ -84,19 +85,19 @@ def in_set(attr: int, test: Test) -> Modes:
 
 
 def modes_with_weight(modes: Modes, weight: int, which: Iterable[int], attr: int) -> tuple[Formula, ...]:
-    """Returns the modes of a predicate with a weight, and those without.
+    """Returns the modes of a predicate with its weight, and then those without.
 
-    The weight counts once: it stands on the first part of an AND and on every part of an OR.
+    The weight counts once: it is on the first part of an AND and on every part of an OR.
 
-    weight : as a leaf has it
+    weight : in the encoding of ``Leaf.weight``
     which : modes that have the weight
     attr : an attribute of the predicate, for a mode that is always true
     """
-    found: list[Formula] = list(modes)
+    formulas: list[Formula] = list(modes)
     for mode in which:
-        found[mode] = _with_weight(found[mode], weight, attr)
+        formulas[mode] = _with_weight(formulas[mode], weight, attr)
     bare = modes if weight < 0 else tuple(_with_weight(mode, PART, attr) for mode in modes)
-    return (*found, *bare)
+    return (*formulas, *bare)
 
 
 def _with_weight(formula: Formula, weight: int, attr: int) -> Formula:

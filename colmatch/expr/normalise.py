@@ -1,7 +1,7 @@
-"""The tree of ``ast.py`` -> a form.
+"""Forms from the trees of ``ast.py``.
 
-Attributes are resolved, NOT is gone, and what is left is a disjunction of conjunctions or a
-program. Every node is asked in one of the modes of ``modes.py``.
+Attributes are resolved, NOT disappears, and a disjunction of conjunctions or a program remains.
+Every node is asked in one of the modes of ``modes.py``.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ from colmatch.kinds.settings import Budget
 from colmatch.lowering.floors import misfit
 from colmatch.lowering.forms import BY_ATTRIBUTE, BY_COLUMN, PATTERNS, Conjunction, Form, Kind, Leaf, Op, Operand, Test
 
-# how often a predicate may stand in a form, on average: IS UNKNOWN repeats its part, so nesting it
-# doubles
+# most repetitions of a predicate in a form, on average: IS UNKNOWN repeats its part, so nesting it
+# doubles them
 REPEATS = 64
 
 _EMPTY = (Test(Op.EQ, (Operand(Kind.INT, value=0),)),)
@@ -75,19 +75,20 @@ _KINDS = {
 
 @lru_cache(maxsize=64)
 def _every(n: int) -> Conjunction:
-    """Returns the conjunction of leaves 0 to n - 1, which most forms consist of."""
+    """Returns the conjunction of leaves 0 to n - 1, the only one in most forms."""
     return Conjunction(tuple(range(n)))
 
 
 class Normaliser:
-    """Trees to forms, over one schema.
+    """A converter of trees to forms, over one schema.
 
-    ``attributes`` takes up those that the expressions use. Leaves are made once for each predicate
-    object, so that forms share them: 100,000 different forms over 100 columns have a few thousand
-    leaves between them.
+    ``attributes`` collects the attributes that the expressions use. Leaves are made once for each
+    predicate object, so that forms share them. Over 100 columns, 100,000 different forms have a few
+    thousand leaves between them.
 
-    With ``by_attribute``, positive predicates weigh what subscriptions give to attributes. With
-    ``two_valued``, a predicate on an absent value is False, and no condition is ever Unknown.
+    With ``by_attribute``, positive predicates have the weights that subscriptions give to
+    attributes. With ``two_valued``, a predicate on an absent value is False, and no condition is
+    ever Unknown.
     """
 
     def __init__(
@@ -109,10 +110,10 @@ class Normaliser:
         self._scalars: dict[Subject, tuple[int, Type, str]] = {}  # columns of one value: attribute, type and name
 
     def form(self, tree: Expr, slots: int) -> Form:
-        """Makes a tree a form.
+        """Makes the form of a tree.
 
-        Raises Refusal: an attribute is unknown or of the wrong type, with the predicate that is to
-        blame.
+        Raises Refusal: an attribute is unknown or of the wrong type. The error has the predicate
+        that is to blame.
         """
         root = self._modal(tree, TRUE)
         if root is True:
@@ -128,7 +129,7 @@ class Normaliser:
         return Assembly(self.budget).form(root, slots)
 
     def modes(self, tree: Expr) -> Modes:
-        """Returns when a tree is true, false, not true, and not false.
+        """Returns the formulas for a tree to be true, false, not true, and not false.
 
         Raises Refusal: as ``form`` does.
         """
@@ -142,24 +143,24 @@ class Normaliser:
     # Modes
 
     def _modal(self, tree: Expr, mode: int) -> Formula:
-        """One mode of the tree, as leaves and groups."""
+        """Returns one mode of the tree, as leaves and groups."""
         done: list[Formula] = []
         stack: list[Any] = [(tree, mode)]
-        known = self._modes
+        cache = self._modes
         size, most = 0, COUNTLESS
         while stack:
             node, mode = stack.pop()
             kind = type(node)
             if kind is Predicate:
-                found = known.get(id(node))
-                if found is None:
-                    # the node is held so that its id stays its own
-                    found = known[id(node)] = node, self._with_weight(node)
-                done.append(found[1][mode])
+                entry = cache.get(id(node))
+                if entry is None:
+                    # hold the node, so that no other object gets its id
+                    entry = cache[id(node)] = node, self._with_weight(node)
+                done.append(entry[1][mode])
                 size += 1
             elif kind is And or kind is Or:
-                # AND asks all of its parts in modes TRUE and NOT_FALSE, some of them in the other
-                # two; OR the other way round.
+                # AND needs all of its parts in modes TRUE and NOT_FALSE, and one of them in the
+                # other two; OR the other way round.
                 combine = conjoin if (kind is And) == (mode in POSITIVE) else disjoin
                 stack.append((combine, len(node.parts)))
                 stack.extend([(part, mode) for part in node.parts])
@@ -186,7 +187,7 @@ class Normaliser:
     # Predicates
 
     def _with_weight(self, p: Predicate) -> tuple[Formula, ...]:
-        """Returns the modes of a predicate with its weight, and those without."""
+        """Returns the modes of a predicate with its weight, and then those without."""
         p = self._placed(p)
         modes = of_predicate(self._predicate(p), p.negated, self.two_valued)
         if p.weighs is not None:
@@ -200,7 +201,7 @@ class Normaliser:
         return modes + modes
 
     def _placed(self, p: Predicate) -> Predicate:
-        """Returns a predicate on an element of a list as one on a computed value."""
+        """Turns a predicate on an element of a list into one on a computed value."""
         path, key = p.subject[:2]
         if not isinstance(key, int):
             return p
@@ -212,7 +213,7 @@ class Normaliser:
         return replace(p, subject=Subject((), computed=value)) if is_list else p
 
     def _any_attribute(self, p: Predicate) -> int:
-        """An attribute that the predicate is about."""
+        """Returns an attribute that the predicate is about."""
         if p.verb is Verb.CALL:
             return self.attributes.intern(call_attribute(self.schema, p))
         if p.subject.computed is not None:
@@ -227,7 +228,7 @@ class Normaliser:
         return self._attribute(column, Role.VALUE, column.type)
 
     def _computed(self, p: Predicate) -> tuple[int, Type, str]:
-        """Returns the attribute that a computed value is, its type and its name."""
+        """Returns the attribute of a computed value, its type and its name."""
         assert p.subject.computed is not None
         try:
             name, node = self.typing.of(p.subject.computed)
@@ -274,7 +275,7 @@ class Normaliser:
         return self._scalar(p, *scalar)
 
     def _column(self, p: Predicate) -> tuple[Column, str | int | None]:
-        """Column and map key of the subject.
+        """Returns the column and the map key of the subject.
 
         As in Spark, ``s['x']`` of a struct is a field and ``m.x`` of a map an entry.
         """
@@ -295,8 +296,8 @@ class Normaliser:
         if column.shape is Shape.STRUCT:
             field = column.arrow.field(0).name if column.arrow.num_fields else "field"
             raise Refusal(f"column {name!r} is a struct: name a field, as in {name}.{field}", predicate=p)
-        told = p.subject.size and p.verb is Verb.NULL and is_list(column.arrow)  # whether there is one
-        if column.shape is Shape.UNUSABLE and not told:
+        asks_presence = p.subject.size and p.verb is Verb.NULL and is_list(column.arrow)
+        if column.shape is Shape.UNUSABLE and not asks_presence:
             raise Refusal(why_unusable(name, column.arrow), predicate=p)
         if key is not None:
             if column.shape is Shape.LIST:
@@ -305,8 +306,8 @@ class Normaliser:
                 raise Refusal(f"column {name!r} is {column.arrow}: [...] needs a map", predicate=p)
             assert column.key is not None
             if (column.key.family is Family.STRING) is not isinstance(key, str):
-                wanted = "a string" if column.key.family is Family.STRING else "a whole number"
-                raise Refusal(f"the keys of {name!r} are {column.key}: write {wanted} in [...]", predicate=p)
+                key_kind = "a string" if column.key.family is Family.STRING else "a whole number"
+                raise Refusal(f"the keys of {name!r} are {column.key}: write {key_kind} in [...]", predicate=p)
             if isinstance(key, int) and not KEY_MIN <= key <= KEY_MAX:
                 raise Refusal(
                     f"the keys of {name!r} are {column.key}: none is as large as the number in [...]", predicate=p
@@ -314,7 +315,7 @@ class Normaliser:
         return column, key
 
     def _above(self, path: tuple[str, ...]) -> Column | None:
-        """Returns the map with string keys of which ``path`` names an entry."""
+        """Returns the map with string keys that has ``path`` as an entry, or None."""
         try:
             above = self.schema.column(path[:-1])
         except SchemaError:
@@ -326,19 +327,19 @@ class Normaliser:
         return self.attributes.intern(Attribute(column.path, role, type))
 
     def _fit(self, p: Predicate, type: Type, name: str) -> None:
-        """Refuse literals that can never be compared with the attribute."""
+        """Refuses literals that can never be compared with the attribute."""
         for operand in p.operands:
             needed = misfit(type, operand.kind) if operand is not None else None
             if needed is not None:
                 assert operand is not None
                 what = name if name.startswith("size(") else f"column {name!r}"
-                given = _KINDS[operand.kind]
+                kind = _KINDS[operand.kind]
                 if type.family is Family.STRING and _KINDS[operand.kind] == "a number" and name.isidentifier():
                     needed += f", or CAST({name} AS DOUBLE)"
                 if operand.kind is Kind.DATE and type.family is Family.STRING and name.isidentifier():
                     needed += f', or make the column a date, as --schema "{name}: date" does'
                 raise Refusal(
-                    f"{what} is {type}, the expression compares it with {given}: write {needed}", None, p, operand.slot
+                    f"{what} is {type}, the expression compares it with {kind}: write {needed}", None, p, operand.slot
                 )
 
     def _scalar(self, p: Predicate, attr: int, type: Type, name: str) -> Modes:
@@ -370,8 +371,8 @@ class Normaliser:
             # AND with Unknown is never True; it is False where the other side is.
             return (False, in_set(attr, one)[FALSE], True, in_set(attr, one)[NOT_FALSE]) if one else UNKNOWN
         if verb is Verb.IN and nulls:
-            found = in_set(attr, Test(op, values)) if values else UNKNOWN
-            return found[TRUE], False, found[NOT_TRUE], True
+            membership = in_set(attr, Test(op, values)) if values else UNKNOWN
+            return membership[TRUE], False, membership[NOT_TRUE], True
         if nulls:
             return UNKNOWN
         modes = in_set(attr, Test(op, values))
@@ -386,8 +387,8 @@ class Normaliser:
             return UNKNOWN
         if operand.kind is not Kind.STRING:
             raise Refusal(f"{word} needs a string, not {_KINDS[operand.kind]}", None, p, operand.slot)
-        # A pattern is an attribute of its own later on: where the value is NULL it is absent just
-        # as where it does not match.
+        # Later, a pattern is a separate attribute. It is absent where the value is NULL, and also
+        # where the value does not match.
         some, none = Leaf(attr, (Test(op, (operand,)),)), Leaf(attr, (Test(op, (operand,)),), True)
         return some, conjoin([Leaf(attr, PRESENT), none]), none, disjoin([Leaf(attr, PRESENT, True), some])
 
@@ -412,9 +413,7 @@ class Normaliser:
         return self._known(column, size, conjoin(list(some)), disjoin(list(none)))
 
     def _known(self, column: Column, size: int, some: Formula, none: Formula) -> Modes:
-        """Returns the modes of what elements say, which is Unknown where it is not true and one is
-        NULL.
-        """
+        """Returns the modes of a test of elements: Unknown where it is not true and one is NULL."""
         if not column.arrow.field(0).nullable:
             return some, conjoin([Leaf(size, PRESENT), none]), none, disjoin([some, Leaf(size, PRESENT, True)])
         null = self._attribute(column, Role.HAS_NULL, BOOL)

@@ -1,6 +1,6 @@
-"""Trees with values in them -> forms, each distinct structure once.
+"""Forms of trees with values in them, each distinct structure once.
 
-What is normalised is kept by ``id()``: equal predicates are one object, made by ``SharedNodes``.
+The normaliser keeps results by ``id()``, so ``SharedNodes`` makes equal predicates one object.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from colmatch.lowering.forms import Form, Kind, Operand, Packing
 
 
 class SharedNodes:
-    """Predicates whose operands are slots: equal ones are one object."""
+    """Predicates with slots for operands: equal ones are one object."""
 
     def __init__(self) -> None:
         self._operands: dict[Any, Operand] = {}
@@ -24,17 +24,17 @@ class SharedNodes:
     ) -> Operand:
         """Returns the operand of a slot, one object for equal ones."""
         key = (kind, slot, many, negative, packing)
-        found = self._operands.get(key)
-        if found is None:
-            found = self._operands[key] = Operand(kind, slot, many, negative, packing)
-        return found
+        operand = self._operands.get(key)
+        if operand is None:
+            operand = self._operands[key] = Operand(kind, slot, many, negative, packing)
+        return operand
 
     def boolean(self, value: bool) -> Operand:
         """Returns the operand TRUE or FALSE, one object for equal ones."""
-        found = self._operands.get(value)
-        if found is None:
-            found = self._operands[value] = Operand(Kind.BOOL, value=value)
-        return found
+        operand = self._operands.get(value)
+        if operand is None:
+            operand = self._operands[value] = Operand(Kind.BOOL, value=value)
+        return operand
 
     def predicate(
         self,
@@ -44,12 +44,15 @@ class SharedNodes:
         weighs: Operand | None = None,
         negated: bool = False,
     ) -> Predicate:
-        """All operands come from ``operand`` and ``boolean``, which keep them alive."""
+        """Returns a predicate, one object for equal ones.
+
+        All operands come from ``operand`` and ``boolean``, which keep them alive.
+        """
         key = (verb, subject, *map(id, operands), id(weighs), negated)
-        found = self._predicates.get(key)
-        if found is None:
-            found = self._predicates[key] = Predicate(verb, subject, operands, weighs, negated)
-        return found
+        predicate = self._predicates.get(key)
+        if predicate is None:
+            predicate = self._predicates[key] = Predicate(verb, subject, operands, weighs, negated)
+        return predicate
 
 
 class TreeForms:
@@ -57,7 +60,7 @@ class TreeForms:
 
     Parameters
     ----------
-    nodes : predicates that other texts of the same normaliser use, too
+    nodes : predicates, shared with other texts of the same normaliser
     max_depth : deepest nesting that is accepted
     """
 
@@ -68,20 +71,18 @@ class TreeForms:
         self._forms: dict[Any, Form] = {}  # by structure
 
     def form(self, tree: Expr) -> tuple[Form, list[Any]]:
-        """Makes the form of a tree, and returns its literals by slot.
+        """Makes the form of a tree, and returns it with the tree's literals by slot.
 
-        Raises Refusal: it nests too deep, or does not fit the schema.
+        Raises Refusal: the tree nests too deep, or does not fit the schema.
         """
         key, literals = self._structure(tree)
-        found = self._forms.get(key)
-        if found is None:
-            found = self._forms[key] = self._normaliser.form(self._slotted(tree), len(literals))
-        return found, literals
+        form = self._forms.get(key)
+        if form is None:
+            form = self._forms[key] = self._normaliser.form(self._slotted(tree), len(literals))
+        return form, literals
 
     def _structure(self, tree: Expr) -> tuple[tuple[Any, ...], list[Any]]:
-        """Returns what two trees share when they differ in their literals alone, and the
-        literals.
-        """
+        """Returns a key that is equal for trees that differ in literals alone, and the literals."""
         key: list[Any] = []
         literals: list[Any] = []
         for node, children in walk(tree, self._max_depth):
@@ -107,7 +108,7 @@ class TreeForms:
         return tuple(key), literals
 
     def _slotted(self, tree: Expr) -> Expr:
-        """``tree`` with slots, numbered in reading order, for values."""
+        """Copies ``tree`` with slots, numbered in reading order, for values."""
         nodes, slot = self._nodes, 0
 
         def place(operand: Operand | None) -> Operand | None:

@@ -1,4 +1,4 @@
-"""The check of a text's length, which comes before anything else of it is read.
+"""The check of a text's length, before the text is read.
 
 Each condition becomes an object of Python, so reading a megabyte takes seconds.
 """
@@ -11,7 +11,7 @@ from colmatch.errors import ExpressionError
 def check_size(text: str, most: int) -> None:
     """Refuses a text of more than ``most`` bytes in UTF-8.
 
-    Raises ExpressionError: the text has more bytes; it says where the last ends that may be there.
+    Raises ExpressionError: the text has more bytes. Its place is the first character beyond them.
     """
     size = len(text)
     if size <= most and size * 4 > most and not text.isascii():

@@ -1,4 +1,4 @@
-"""Special functions in expressions: their arguments, checked, and what they come to."""
+"""Special functions in expressions: checks of their arguments, their attributes and their modes."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _BINARY = Type(Family.BINARY, name="arguments")
 
 
 class WrongArgument(Exception):
-    """An argument is not what a function takes: its place among all, and what is said."""
+    """The error for an argument that a function does not take, with its place among all."""
 
     def __init__(self, place: int, message: str) -> None:
         super().__init__(message)
@@ -49,9 +49,9 @@ class WrongArgument(Exception):
 
 
 def checked_columns(function: str, count: int) -> None:
-    """Checks how many arguments there are.
+    """Checks the number of arguments.
 
-    Raises WrongArgument: another number than the function takes.
+    Raises WrongArgument: the function takes another number.
     """
     needed = COLUMNS + len(SPECIAL[function].takes)
     if count != needed:
@@ -62,17 +62,17 @@ def checked_columns(function: str, count: int) -> None:
 
 
 def literal_of(function: str, arguments: Sequence[tuple[Kind | None, Any]]) -> bytes:
-    """Makes arguments a literal.
+    """Packs arguments into a literal.
 
-    arguments : those behind the columns: kind, None for what is no literal, and value
+    arguments : kind and value of each argument behind the columns; the kind is None for no literal
 
-    Raises WrongArgument: one is none that the function takes.
+    Raises WrongArgument: the function does not take one of the arguments.
     """
     values: list[Any] = []
-    for place, ((kind, given), needed) in enumerate(zip(arguments, SPECIAL[function].takes, strict=True), COLUMNS):
+    for place, ((kind, argument), needed) in enumerate(zip(arguments, SPECIAL[function].takes, strict=True), COLUMNS):
         value: Any = None
         if kind in _KINDS[needed]:
-            value = str(given) if needed is TEXT else _float(given) if needed is NUMBER else int(given)
+            value = str(argument) if needed is TEXT else _float(argument) if needed is NUMBER else int(argument)
         low, most = _RANGES.get(needed, (0, 0))
         fits = value is not None and (needed not in _RANGES or low <= value < most)
         if not fits or (needed is NUMBER and not math.isfinite(value)) or (needed is TEXT and "\0" in value):
@@ -96,18 +96,18 @@ def subject_of(function: str, columns: Sequence[Computed]) -> Subject:
 
 
 def column_needed(function: str) -> str:
-    """Says that an argument is to be a column."""
+    """Returns the error text for an argument that must be a column."""
     return f"the name of a column is expected here: {function} is called as in {SPECIAL[function].example}"
 
 
-# What a call comes to
+# Attributes and modes of calls
 # --------------------------------------------------------------------------
 
 
 def call_attribute(schema: Schema, p: Predicate) -> Attribute:
-    """Returns the attribute that a function of columns is.
+    """Returns the attribute for a function of columns.
 
-    Raises Refusal: a column is not there, or of another type than the function reads.
+    Raises Refusal: a column does not exist, or has another type than the function reads.
     """
     assert p.subject.computed is not None
     function, arguments = p.subject.computed
@@ -142,20 +142,20 @@ def _is_list_of(type: pa.DataType, fields: dict[str, pa.DataType]) -> bool:
     """Returns whether values are lists of structs with these fields, strings or whole numbers."""
     if not is_list(type) or not pa.types.is_struct(type.value_type):
         return False
-    given = {field.name: field.type for field in type.value_type}
+    types = {field.name: field.type for field in type.value_type}
     texts = (pa.types.is_string, pa.types.is_large_string)
-    return given.keys() == fields.keys() and all(
-        any(is_text(given[name]) for is_text in texts)
-        if pa.types.is_string(wanted)
-        else pa.types.is_integer(given[name])
-        for name, wanted in fields.items()
+    return types.keys() == fields.keys() and all(
+        any(is_text(types[name]) for is_text in texts)
+        if pa.types.is_string(field_type)
+        else pa.types.is_integer(types[name])
+        for name, field_type in fields.items()
     )
 
 
 def call_modes(attr: int, p: Predicate) -> Modes:
     """Returns the modes of a call: Unknown where something that it reads is not known.
 
-    Rows have entries where the function is true, or false: ``Function.marks_false`` says it.
+    Rows have entries where the function is true, or false, as ``Function.marks_false`` says.
     """
     assert p.subject.computed is not None
     (operand,) = p.operands

@@ -18,7 +18,7 @@ _KEYWORDS = frozenset(_WORDS.split())
 
 
 def quote_name(part: str) -> str:
-    """Writes a name as Spark SQL reads it, in backquotes where it must have them."""
+    """Writes a name as Spark SQL reads it, in backquotes where it needs them."""
     if _PLAIN.match(part) and part.upper() not in _KEYWORDS:
         return part
     return "`" + part.replace("`", "``") + "`"

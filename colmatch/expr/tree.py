@@ -1,8 +1,8 @@
 """ANDs and ORs over leaves: flat, without constants, without repeated parts.
 
-But what has a weight counts as often as it is there.
+A part with a weight counts as often as it occurs.
 
-All of it walks with a stack of its own: an expression may nest, or go on, for longer than Python
+All functions walk with an explicit stack: an expression may nest, or go on, for longer than Python
 recurses.
 """
 
@@ -18,13 +18,13 @@ _NOTHING = (Test(Op.PRESENT, outside=True),)
 
 
 class All:
-    """AND (``All``) or OR (``Any_``) of two or more leaves and groups of the other kind."""
+    """An AND (``All``) or OR (``Any_``) of two or more leaves and groups of the other kind."""
 
     __slots__ = ("conjunctions", "parts", "scored", "size")
 
     def __init__(self, parts: list[Any], conjunctions: int, size: int, scored: Leaf | None) -> None:
         self.parts = parts
-        self.conjunctions = conjunctions  # that it would be multiplied out into; MANY for more
+        self.conjunctions = conjunctions  # that it would be multiplied out into; COUNTLESS for more
         self.size = size  # leaves in it, repeated ones each time
         self.scored = scored  # one of them that has a weight
 
@@ -38,29 +38,28 @@ Modes = tuple[Formula, Formula, Formula, Formula]
 
 
 def conjoin(parts: list[Formula]) -> Formula:
-    """Makes the AND of some parts."""
+    """Makes the AND of parts."""
     return _group(All, parts, False)
 
 
 def disjoin(parts: list[Formula]) -> Formula:
-    """Makes the OR of some parts."""
+    """Makes the OR of parts."""
     return _group(Any_, parts, True)
 
 
 def always(attr: int, weight: int = NO_WEIGHT) -> Leaf:
-    """Makes a leaf that is true of every event: there is no entry in the empty set."""
+    """Makes a leaf that every event meets: no event has an entry in the empty set."""
     return Leaf(attr, _NOTHING, True, weight)
 
 
 def _group(kind: type[All], parts: list[Formula], decides: bool) -> Formula:
     """Makes an AND or OR: flat, without constants and repeated leaves.
 
-    The leaves of one attribute are merged where that is one leaf.
+    Leaves of one attribute are merged into one leaf where possible. ``a = 1 OR a = 2`` becomes one
+    set, as does "no entry in this set" AND "no entry in that".
 
-    ``a = 1 OR a = 2`` is one set; so is "no entry in this set" AND "no entry in that".
-
-    With weights, an AND has each leaf as often as it is given, an OR scores its best part, and TRUE
-    scores 0, so it is a leaf then. Leaves are merged where that is the same.
+    With weights, an AND keeps repeated leaves, and an OR scores its best part. TRUE scores 0, so it
+    becomes a leaf. Leaves are then merged only where the score stays the same.
     """
     flat: list[Any] = []
     seen: set[int] = set()
@@ -69,6 +68,7 @@ def _group(kind: type[All], parts: list[Formula], decides: bool) -> Formula:
     stack = parts[::-1] if any(type(part) is kind for part in parts) else None
     either = kind is Any_
     true, scored = False, None
+    # Collect parts, without repeated leaves and constants
     for part in _flatten(kind, stack) if stack is not None else parts:
         if type(part) is Leaf:
             weight = part.weight
@@ -92,6 +92,7 @@ def _group(kind: type[All], parts: list[Formula], decides: bool) -> Formula:
         else:
             scored = scored or part.scored  # type: ignore[union-attr]
         flat.append(part)
+    # Unite the tests of merged leaves
     for place, tests in unions.items():
         flat[place] = Leaf(flat[place].attr, _distinct(tests), not decides, flat[place].weight)
     if true and scored is not None:
@@ -103,6 +104,7 @@ def _group(kind: type[All], parts: list[Formula], decides: bool) -> Formula:
     if len(flat) == 1:
         node: Formula = flat[0]
         return node
+    # Count conjunctions and leaves
     conjunctions, size = (0 if either else 1), 0
     for part in flat:
         leaf = type(part) is Leaf
@@ -113,9 +115,9 @@ def _group(kind: type[All], parts: list[Formula], decides: bool) -> Formula:
 
 
 def _flatten(kind: type[All], stack: list[Any]) -> list[Any]:
-    """Parts in order, those of nested groups of the same kind among them.
+    """Returns parts in order, with nested groups of the same kind replaced by their parts.
 
-    ``stack`` has them backwards.
+    ``stack`` has the parts backwards.
     """
     flat: list[Any] = []
     while stack:
@@ -136,7 +138,7 @@ def _distinct(tests: list[Test]) -> tuple[Test, ...]:
 
 
 def fold(root: Any, leaf: Callable[[Leaf], Any], group: Callable[[All, list[Any]], Any]) -> Any:
-    """``leaf`` of each leaf in order, ``group`` of each group and its parts' results."""
+    """Calls ``leaf`` on each leaf in order, and ``group`` on each group and its parts' results."""
     done: list[Any] = []
     stack: list[tuple[Any, bool]] = [(root, False)]
     while stack:

@@ -1,4 +1,4 @@
-"""A file of pages made at once, bottom-up, in the place of whatever has its name."""
+"""A file of pages built at once, bottom-up, which replaces any file of the same name."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ from colmatch.store.replacing import replacing
 from colmatch.subscriptions.ids import Ids
 from colmatch.subscriptions.tags import NO_TAGS, Tags
 
-PIECE = 1 << 16  # subscriptions whose records are packed together
+PIECE = 1 << 16  # subscriptions packed into records at once
 FIRST = ROOT + 1  # the first page of trees
 
 
 def hashes_of(texts: pa.StringArray) -> I64:
-    """Returns the keys that texts have in trees: 64 bits, with a sign."""
+    """Returns the keys of texts in trees: signed 64-bit hashes."""
     keys = np.empty(len(texts), np.int64)
     hash_texts(*texts_of(texts), keys)
     return contiguous(keys)
 
 
 def to_keys(preds: Predicates, codes: Codes, ids: Ids, tags: Tags, slots: NDArray[np.uint32] | None = None) -> Keyed:
-    """Returns subscriptions by key, with slots from 0 on unless others are given."""
+    """Returns subscriptions by key. Without ``slots``, their slots are numbered from 0."""
     sizes = np.bincount(preds.owner, minlength=len(ids))
     if slots is None:
         slots = np.arange(int(np.maximum(sizes, 1).sum()), dtype=np.uint32)
@@ -48,14 +48,14 @@ def to_keys(preds: Predicates, codes: Codes, ids: Ids, tags: Tags, slots: NDArra
 
 
 def id_keys(ids: Ids) -> I64:
-    """Returns the key that each id has in the tree of ids."""
+    """Returns the key of each id in the tree of ids."""
     if ids.numbers is not None:
         return ids.numbers
     return hashes_of(ids.array)
 
 
 def all_entries(some: Keyed) -> ListEntries:
-    """Returns what subscriptions have in all trees; what slots need is for ``some.slots``."""
+    """Returns the entries of subscriptions in all trees. Needed counts are for ``some.slots``."""
     first, keys, here = some.slots[some.slot_first[:-1]], id_keys(some.ids), some.is_of_conjunction
     own, needed = entries_of_keys(some.predicates, some.keys, some.slots[here]), np.zeros(len(here), np.uint8)
     needed[here] = own.needed
@@ -75,9 +75,9 @@ def all_entries(some: Keyed) -> ListEntries:
 
 
 def check_tags(tags: Tags) -> I64:
-    """Returns the key that each tag has in their tree.
+    """Returns the key of each tag in the tree of tags.
 
-    Raises SubscriptionError: two of them have the same.
+    Raises SubscriptionError: two tags have the same key.
     """
     if not len(tags):
         return np.empty(0, np.int64)
@@ -90,14 +90,14 @@ def check_tags(tags: Tags) -> I64:
 
 
 def same_key(tag: str) -> SubscriptionError:
-    """Returns the error for a tag whose key another has: one of 2**64."""
+    """Returns the error for two tags with the same key, a chance of one in 2**64."""
     return SubscriptionError(
         f"tag {shown(tag)} has the same key of 64 bits as another: nothing was changed; another name has another key"
     )
 
 
 def slot_entries(some: Keyed, page: I64, word: I64) -> U32:
-    """Returns what the table of slots says of ``some.slots``, by page and word of each record."""
+    """Returns the table entries of ``some.slots``, from the page and word of each record."""
     owner = np.repeat(np.arange(len(some.sizes)), np.maximum(some.sizes, 1))
     entry = np.empty((len(owner), store.SLOT_WORDS), np.uint32)
     entry[:, :2] = np.ascontiguousarray(id_keys(some.ids)[owner]).view(np.uint32).reshape(-1, 2)
@@ -106,7 +106,7 @@ def slot_entries(some: Keyed, page: I64, word: I64) -> U32:
 
 
 def part_of(some: Keyed, begin: int, end: int) -> Keyed:
-    """Returns some neighbouring subscriptions."""
+    """Returns the subscriptions ``begin:end``."""
     preds, here = some.predicates, np.zeros(len(some.sizes), bool)
     here[begin:end] = True
     c, d = np.searchsorted(preds.owner, [begin, end]).tolist()
@@ -122,14 +122,14 @@ def part_of(some: Keyed, begin: int, end: int) -> Keyed:
 
 
 class _Pages:
-    """Pages that are made one block after the other."""
+    """Pages that are appended block by block."""
 
     def __init__(self) -> None:
         self.count = FIRST
         self.blocks: list[NDArray[np.uint32]] = []
 
     def add(self, words: NDArray[np.uint32]) -> int:
-        """Appends whole pages. Returns the number of the first."""
+        """Appends whole pages. Returns the number of the first page."""
         first = self.count
         self.blocks.append(words)
         self.count += len(words) // pb.WORDS
@@ -143,7 +143,7 @@ class _Pages:
         return int(top)
 
     def chain(self, words: U32) -> int:
-        """Appends words as a chain of pages. Returns the first."""
+        """Appends words as a chain of pages. Returns the first page."""
         count = max(-(-len(words) // pb.CHILDREN), 1)
         mem = np.zeros((count, pb.WORDS), np.uint32)
         filled_words = np.zeros(count * pb.CHILDREN, np.uint32)
@@ -155,20 +155,23 @@ class _Pages:
         return self.add(mem.ravel())
 
     def records(self, some: Keyed) -> tuple[I64, I64]:
-        """Appends records. Returns page and word of each."""
+        """Appends records. Returns the page and word of each."""
         page, word = np.zeros(len(some.ids), np.int64), np.zeros(len(some.ids), np.int64)
         for begin in range(0, len(some.ids), PIECE):
             end = min(begin + PIECE, len(some.ids))
             words, first = pack(part_of(some, begin, end))
             length = np.diff(first)
+            # Place the records that fit in a page
             base = self.count
             count = bulk.place_records(length, page[begin:end], word[begin:end], base)
+            # Write the headers of the pages
             mem = np.zeros((count, pb.WORDS), np.uint32)
             mem[:, pb.KIND] = pb.RECORDS
             here = np.flatnonzero(page[begin:end])
             number = page[begin:end][here] - base
             mem[:, pb.ITEMS] = np.bincount(number, minlength=count)
             mem[:, pb.SIDS] = np.bincount(number, length[here], minlength=count).astype(np.uint32)
+            # Copy the words of all these records
             flat = mem.ravel()
             at = number * pb.WORDS + word[begin:end][here]
             each = np.zeros(len(here) + 1, np.int64)
@@ -177,23 +180,25 @@ class _Pages:
                 np.repeat(first[:-1][here] - each[:-1], length[here]) + np.arange(each[-1])
             ]
             self.add(flat)
+            # Write longer records as chains
             for i in np.flatnonzero(page[begin:end] == 0).tolist():
                 page[begin + i] = self.chain(words[first[i] : first[i + 1]])
         return page, word
 
 
 class Made(NamedTuple):
-    """A file that is made: all its pages but the headers."""
+    """A complete file: all its pages but the headers."""
 
     blocks: list[NDArray[np.uint32]]
     total: int  # pages of the file
 
 
 def build_pages(some: Keyed, trees: int, texts: dict[int, bytes], updates: int) -> Made:
-    """Makes the pages of subscriptions.
+    """Builds the pages of subscriptions.
 
-    trees : of attributes. texts : what describes the subscriptions, by chain
+    trees : number of trees of attributes. texts : descriptions of the subscriptions, by chain
     """
+    # Build the trees
     entries = all_entries(some)
     pages = _Pages()
     tree_count = trees + pb.OWN_TREES
@@ -201,6 +206,7 @@ def build_pages(some: Keyed, trees: int, texts: dict[int, bytes], updates: int) 
     needed: U8 = entries.needed
     del entries
     pages.add(tree_pages.page)
+    # Append records and tables
     page, word = pages.records(some)
     top = pages.table(tree_pages.entry, pb.TREES)
     slots = np.zeros((len(some.slots), store.SLOT_WORDS), np.uint32)
@@ -209,6 +215,7 @@ def build_pages(some: Keyed, trees: int, texts: dict[int, bytes], updates: int) 
     bytes_ = np.zeros(-(-len(needed) // store.NEEDED_OF_PAGE) * store.NEEDED_OF_PAGE, np.uint8)
     bytes_[some.slots] = needed
     needed_top = pages.table(bytes_.view(np.uint32).reshape(-1, pb.CHILDREN), 1)
+    # Fill in the root page
     root = np.zeros(pb.WORDS, np.uint32)
     root[pb.KIND] = ROOT_KIND
     root[root_page.TREES_TOP], root[root_page.SLOTS_TOP], root[root_page.NEEDED_TOP] = top, slots_top, needed_top
@@ -223,11 +230,11 @@ def build_pages(some: Keyed, trees: int, texts: dict[int, bytes], updates: int) 
 
 
 def write(path: str, pages: Made, generation: int, update_number: int) -> None:
-    """Writes a file in the place of another, at once. Who reads the other one is not disturbed.
+    """Writes a file over any old one, in one step. Readers of the old file are not disturbed.
 
-    generation : higher than that of the other one, and of its log
+    generation : higher than the generations of the old file and its log
 
-    Raises StoreError: it cannot be written; ``path`` is as it was.
+    Raises StoreError: the file cannot be written; ``path`` is as it was.
     """
     number = ROOT
     try:

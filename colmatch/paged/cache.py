@@ -1,4 +1,4 @@
-"""A cache of pages: frames in one array, which kernels read, and who is where."""
+"""A cache of pages: frames in one array, which kernels read, and the frame of each page."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from colmatch.kernels.layout import I32, I64, U8, U32
 PAGE = 4 * WORDS  # bytes
 LEAST_FRAMES = 8  # frames
 NONE: NDArray[np.int64] = np.empty(0, np.int64)
-ROOM_LEAST = 1024  # frames that there is room for at once, if the budget has as many
+ROOM_LEAST = 1024  # frames with room from the start, if the budget has as many
 
 
 class StaleError(Exception):
-    """Another process has changed a page since this one began to read: begin again.
+    """A signal to begin again: another process has changed a page since this one began to read.
 
-    page : which one; or it is damaged, where the state is the same once more
+    page : its number. If the state turns out the same again, the page is damaged
     """
 
     def __init__(self, page: int) -> None:
@@ -31,24 +31,24 @@ class StaleError(Exception):
 
 
 def checksum(page: memoryview | bytes, number: int) -> int:
-    """Returns the checksum of a page, which its first four bytes are to be."""
+    """Returns the checksum of a page, which belongs in its first four bytes."""
     return zlib.crc32(page[4:], number)
 
 
 class Cache:
-    """Frames of pages, in the manner of a clock: what was read since the hand went by may stay.
+    """Frames of pages, evicted by a clock: pages used since the hand last passed may stay.
 
-    Frame 0 holds no page (``editing.py``). Frames that an update has changed stay until
-    it ends; where there are more of them than the budget, there are more frames till then.
-    A budget of more than the file has pages costs nothing.
+    Frame 0 holds no page (``editing.py``). Frames that an update has changed stay until it ends.
+    If these exceed the budget, there are more frames until then. A budget larger than the file
+    costs nothing.
 
     Attributes
     ----------
-    mem, frame, used, dirty : as kernels have them
+    mem, frame, used, dirty : as in the kernels' ``Pages``
     page (frames) : the page of each frame, -1 for none
-    holds : an update is being made: what it has read stays, too
-    reads, hits : pages that were read from the file; that were asked for and there, but for those
-        that kernels ask for to change them
+    holds : an update is in progress, and the pages that it has read stay, too
+    reads, hits : pages read from the file; requests for pages in memory, except by kernels that
+        change them
     """
 
     def __init__(self, budget: int, read: Callable[[int, list[memoryview]], None]) -> None:
@@ -58,13 +58,13 @@ class Cache:
         self.begin_anew()
 
     def begin_anew(self) -> None:
-        """Forgets all pages, and any change of them that was not finished."""
+        """Forgets all pages and any unfinished change."""
         self.holds = False
         self.frame: I32 = np.full(1, -1, np.int32)
         self._begin(self._room())
 
     def _room(self) -> int:
-        """Returns how many frames to begin with: not more than the pages of the file may fill."""
+        """Returns the initial number of frames: no more than the pages of the file may fill."""
         return min(self.frames, max(2 * len(self.frame), ROOM_LEAST)) + 1
 
     def _begin(self, frames: int) -> None:
@@ -75,11 +75,11 @@ class Cache:
         self._kept: U8 = np.zeros(frames, np.uint8)
         self._bytes = self.mem.view(np.uint8).data
         self._hand = 1
-        self._top = 1  # frames from here on have never had a page
-        self._free: list[int] = []  # others that have none
+        self._top = 1  # frames from here on have never held a page
+        self._free: list[int] = []  # other frames without a page
 
     def budget(self, size: int) -> None:
-        """Takes another budget of bytes; all pages are forgotten where it differs."""
+        """Sets the budget in bytes. A different budget forgets all pages."""
         frames = max(size // PAGE, LEAST_FRAMES)
         if frames != self.frames:
             self.frames = frames
@@ -87,7 +87,7 @@ class Cache:
             self._begin(self._room())
 
     def resize(self, pages: int) -> None:
-        """Makes room for page numbers below ``pages``; pages beyond are forgotten."""
+        """Makes room for page numbers below ``pages``. An empty cache may get more frames."""
         if pages > len(self.frame):
             more = np.full(max(pages, len(self.frame) * 5 // 4), -1, np.int32)
             more[: len(self.frame)] = self.frame
@@ -96,7 +96,7 @@ class Cache:
             self._begin(self._room())
 
     def begin_update(self) -> None:
-        """Begins an update: what it reads from now on stays until ``end_update``."""
+        """Begins an update: pages that it reads stay until ``end_update``."""
         self.used[:] = 0
         self.holds = True
 
@@ -109,7 +109,6 @@ class Cache:
         self._top, self._free = 1, []
 
     def forget(self, pages: NDArray[np.int64]) -> None:
-        """Forgets some pages."""
         frames = self.frame[pages]
         frames = frames[frames >= 0]
         self.page[frames] = -1
@@ -123,7 +122,7 @@ class Cache:
         return np.flatnonzero(self.dirty[: self._top].view(bool))
 
     def end_update(self) -> None:
-        """Goes back to the budget, after an update that needed more."""
+        """Ends an update, and returns to the budget if the update needed more frames."""
         self.holds = False
         if len(self.page) > self.frames + 1:
             self.frame[:] = -1
@@ -134,7 +133,7 @@ class Cache:
         return self._bytes[frame * PAGE : (frame + 1) * PAGE]
 
     def sealed(self, frames: NDArray[np.int64], pages: NDArray[np.int64], update_number: int) -> list[memoryview]:
-        """Gives pages their update number and their checksums. Returns the bytes of each."""
+        """Gives pages their update number and checksums. Returns the bytes of each."""
         words = self.mem.reshape(-1, WORDS)
         words[frames, STAMP], words[frames, STAMP_HIGH] = update_number & 0xFFFFFFFF, update_number >> 32
         views = [self.view(frame) for frame in frames.tolist()]
@@ -146,42 +145,48 @@ class Cache:
         return self.mem[frame * WORDS : (frame + 1) * WORDS]
 
     def victims(self, count: int, keep: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Returns frames for so many pages: free ones, or those that were not read for long.
+        """Returns ``count`` frames: free ones, or frames not used recently.
 
-        keep : frames that are needed
+        keep : frames that must stay
         """
         if count == 1 and self._top < len(self.page) and not self._free:
             self._top += 1
             return np.array([self._top - 1])
-        some = [self._free.pop() for _ in range(min(count, len(self._free)))]
-        never = min(count - len(some), len(self.page) - self._top)
-        free = np.array([*some, *range(self._top, self._top + never)], np.int64)
+        # Take free frames, then frames that were never used
+        spare = [self._free.pop() for _ in range(min(count, len(self._free)))]
+        never = min(count - len(spare), len(self.page) - self._top)
+        free = np.array([*spare, *range(self._top, self._top + never)], np.int64)
         self._top += never
+        # Add frames within the budget
         if len(free) < count and len(self.page) <= self.frames:  # the file has grown
             most = self.frames + 1 - len(self.page)
             free = np.concatenate([free, self._more(min(count - len(free), most), most)])
+        # Evict pages, some of them in advance
         if len(free) < count:
             free = np.concatenate([free, *self._evicted(max(count - len(free), self.frames // 128), keep)])
             self._free += free[count:].tolist()
             free = free[:count]
+        # Exceed the budget if all frames must stay
         if len(free) < count:
             free = np.concatenate([free, self._more(count - len(free))])
         return free
 
     def _evicted(self, count: int, keep: NDArray[np.int64]) -> list[NDArray[np.int64]]:
-        """Goes on with the hand of the clock until so many frames are free, or none can be.
+        """Advances the hand of the clock until ``count`` frames are free, or none can be.
 
-        What an update changes is used, and stays as all that it uses.
+        An update marks the frames that it changes as used, so they stay like all that it uses.
         """
-        frames, found = len(self.page) - 1, []
+        frames, victims = len(self.page) - 1, []
         self._kept[keep] = 1
         turns = frames if self.holds else 2 * frames
         while count > 0 and turns > 0:
+            # Choose unused frames in a window from the hand on
             window = (self._hand - 1 + np.arange(min(2 * count + 64, frames))) % frames + 1
             can = (self.page[window] >= 0) & (self._kept[window] == 0)
             places = np.flatnonzero(can & (self.used[window] == 0))[:count]
             if len(places) == count:
                 window = window[: places[-1] + 1]
+            # Free them, and give used frames a second chance
             old = window[places]
             if not self.holds:
                 self.used[window] = 0
@@ -190,12 +195,12 @@ class Cache:
             self._hand = int(window[-1]) % frames + 1
             turns -= len(window)
             count -= len(old)
-            found.append(old)
+            victims.append(old)
         self._kept[keep] = 0
-        return found
+        return victims
 
     def _more(self, wanted: int, most: int | None = None) -> NDArray[np.int64]:
-        """Adds frames, as many as are wanted or more, and returns the former."""
+        """Adds at least ``wanted`` frames, and returns exactly that many of them."""
         frames = len(self.page)
         count = max(wanted, frames // 2)
         count = count if most is None else min(count, most)
@@ -211,23 +216,23 @@ class Cache:
     def load(self, pages: NDArray[np.int64]) -> None:
         """Brings pages into memory, in the order of the file.
 
-        Pages that are there already stay; of more than there are frames, the first ones come.
+        Pages in memory stay. If there are more pages than frames, only the first ones are read.
         """
-        wanted = np.unique(pages)
-        there = self.frame[wanted]
+        numbers = np.unique(pages)
+        there = self.frame[numbers]
         self.hits += int(np.count_nonzero(there >= 0))
         keep = there[there >= 0].astype(np.int64)
-        wanted = wanted[there < 0][: max(self.frames - len(keep), 1)]
-        if not len(wanted):
+        numbers = numbers[there < 0][: max(self.frames - len(keep), 1)]
+        if not len(numbers):
             return
-        frames = self.victims(len(wanted), keep)[: len(wanted)]
-        self._read_into(wanted.tolist(), frames.tolist())
-        self.page[frames] = wanted
-        self.frame[wanted] = frames
+        frames = self.victims(len(numbers), keep)[: len(numbers)]
+        self._read_into(numbers.tolist(), frames.tolist())
+        self.page[frames] = numbers
+        self.frame[numbers] = frames
         self.used[frames] = 1
 
     def _read_into(self, pages: list[int], frames: list[int]) -> None:
-        """Reads pages, ascending, into frames that are free."""
+        """Reads pages, in ascending order, into free frames."""
         self.reads += len(pages)
         begin = 0
         try:
@@ -240,7 +245,7 @@ class Cache:
             raise
 
     def at(self, page: int) -> int:
-        """Returns the frame of a page, which is read if it is not there."""
+        """Returns the frame of a page, which is read if it is not in memory."""
         frame = int(self.frame[page])
         if frame < 0:
             frame = int(self.victims(1, NONE)[0])
@@ -263,17 +268,17 @@ class Cache:
         return frame
 
     def is_whole(self, page: int, view: memoryview) -> bool:
-        """Says whether a page has the checksum that it should have."""
+        """Checks whether a page has the right checksum."""
         return int.from_bytes(view[:4], "little") == checksum(view, page)
 
 
 def update_number_of(view: memoryview | bytes) -> int:
-    """Returns the number of the update that has written a page."""
+    """Returns the number of the update that wrote a page."""
     return int.from_bytes(view[4 * STAMP : 4 * STAMP_HIGH + 4], "little")
 
 
 def damaged(path: str, page: int) -> StoreError:
-    """Returns the error for a page that is not what was written."""
+    """Returns the error for a page that differs from the written one."""
     return StoreError(
         f"{path} is damaged: page {page} (from byte {page * PAGE} on) is not what was written: take a copy, or build it again"
     )

@@ -1,8 +1,8 @@
-"""Looks at every page of a file: checksums, links, order, and that trees say what records say.
+"""A check of every page of a file: checksums, links, order, and trees against records.
 
-Pages are checked as a whole or not at all: one page alone cannot show that a link leads to a page
-of another kind, or in a circle. Parts that are read on opening are checked then: headers, log,
-schema, attributes and literals.
+Pages are checked together or not at all. One page alone cannot show that a link leads to a page of
+another kind, or in a circle. Parts that are read on opening are checked then: headers, log, schema,
+attributes and literals.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ def _block_words(size_class: int) -> int:
 
 
 class Figures(NamedTuple):
-    """What a file is made of."""
+    """The composition of a file."""
 
     pages: dict[str, int]  # by kind
     depth: int  # pages from the root of the deepest tree to a leaf
-    fill: dict[str, float]  # how full leaves, inner pages, nodes of lists and records are, 0 to 1
+    fill: dict[str, float]  # mean for leaves, inner pages, list nodes and records, 0 to 1
 
 
 class _Checker(Walk):
-    """Checks all pages of a file; each is reached once."""
+    """A checker of all pages of a file. Each page is reached once."""
 
     def __init__(self, paged: PagedSet) -> None:
         super().__init__(paged)
@@ -51,19 +51,22 @@ class _Checker(Walk):
         self.blocks: dict[int, set[int]] = {}  # page -> places of its blocks
 
     def tree(self, number: int, entry: NDArray[np.uint32]) -> None:
-        """Walks over a tree and its lists."""
+        """Checks a tree and its lists."""
         root, size = int(entry[pb.TREE_ROOT]), int(entry[pb.TREE_SIZE])
+        # Check an empty tree or a block
         if not root or size & pb.IN_BLOCK:
             if entry[pb.HEADS :].any() or (size > 0 and not root):
                 self.wrong(root, f"has lists without a tree: tree {number}")
             if root:
                 self._block(number, root, size ^ pb.IN_BLOCK)
             return
+        # Walk from the root to the leaves
         leaves: list[int] = []
         self._descend(root, None, None, 1, leaves)
         keys, pointers = self._leaves(leaves)
         if not (pointers & pb.IN_LIST).any(axis=1).all():
             self.wrong(leaves[0], "begins leaves with a key that no list has")
+        # Check the lists, and their number of entries
         before = len(self.found)
         for which in range(pb.LISTS):
             self._list(number, which, int(entry[pb.HEADS + which]), keys, pointers[:, which].astype(np.int64))
@@ -75,12 +78,14 @@ class _Checker(Walk):
         if page not in self.blocks:
             self.reach(page, pb.BLOCKS)
             self.blocks[page] = set()
+        # Check the place of the block in its page
         words = self.pages[page]
         size_class = int(words[pb.SIZE_CLASS])
         each = _block_words(size_class) if size_class < len(pb.ROOMS) else pb.WORDS
         if place in self.blocks[page] or (place - pb.HEAD) % each or not pb.HEAD <= place <= pb.WORDS - each:
             self.wrong(page, f"has no block at word {place}, or two trees have it")
         self.blocks[page].add(place)
+        # Check its tree, size and order
         which, keys, slots = block_entries(words, place)
         least = pb.ROOMS[size_class - 1] * 3 // 4 if size_class else 0
         if words[place] != number + 1 or not least < len(which) <= pb.ROOMS[size_class]:
@@ -90,9 +95,9 @@ class _Checker(Walk):
         self.found.append((number * pb.LISTS + which, keys, slots))
 
     def _blocks(self, spare: NDArray[np.uint32]) -> None:
-        """Checks the pages of blocks: all are full, except one of each size at most.
+        """Checks the pages of blocks: all are full, except at most one of each size.
 
-        spare : for each size, the page that has free blocks
+        spare : for each size, the page with free blocks
         """
         free = np.zeros(pb.TREE_WORDS, np.int64)
         for page, places in self.blocks.items():
@@ -114,6 +119,7 @@ class _Checker(Walk):
             self.wrong(page, "is not in the file")
         if depth > DEPTH_MOST:
             self.wrong(page, "is deeper in its tree than any page can be")
+        # Read the keys of a leaf, or of an inner page and its children
         if self.kinds[page] == pb.LEAF:
             self.reach(page, pb.LEAF)
             self.depth = max(self.depth, depth)
@@ -125,6 +131,7 @@ class _Checker(Walk):
             bounds = [low, *keys.tolist(), high]
             for i, child in enumerate(words[pb.HEAD : pb.HEAD + len(keys) + 1].tolist()):
                 self._descend(child, bounds[i], bounds[i + 1], depth + 1, leaves)
+        # Compare them with the bounds from the page above
         if len(keys) and ((low is not None and keys[0] < low) or (high is not None and keys[-1] >= high)):
             self.wrong(page, "has a key that belongs elsewhere")
 
@@ -138,7 +145,8 @@ class _Checker(Walk):
         return keys
 
     def _leaves(self, leaves: list[int]) -> tuple[I64, NDArray[np.uint32]]:
-        """Checks the chain of leaves. Returns the keys of all items, and their pointers."""
+        """Checks the chain of leaves. Returns the keys and pointers of all items."""
+        # Check the links between neighbours
         before = 0
         for page, behind in zip(leaves, [*leaves[1:], 0], strict=True):
             words = self.pages[page]
@@ -147,6 +155,7 @@ class _Checker(Walk):
             if not words[pb.ITEMS] and len(leaves) > 1:
                 self.wrong(page, "is an empty leaf")
             before = page
+        # Collect keys and pointers
         keys = np.concatenate([self._keys(page, pb.HEAD, pb.LEAF_MOST) for page in leaves])
         pointers = [
             self.pages[page, pb.LEAF_POINTERS : pb.LEAF_POINTERS + pb.LISTS * int(self.pages[page, pb.ITEMS])].reshape(
@@ -157,7 +166,7 @@ class _Checker(Walk):
         return keys, np.concatenate(pointers)
 
     def _list(self, number: int, which: int, page: int, keys: I64, pointers: I64) -> None:
-        """Walks over a list: its order, and that the items of leaves point where they should."""
+        """Checks a list: its order, and the pointers from the items of leaves to its nodes."""
         before, last = 0, None
         firsts, nodes, there = [], [], []
         while page:
@@ -165,6 +174,7 @@ class _Checker(Walk):
             items, sids = int(words[pb.ITEMS]), int(words[pb.SIDS])
             if not items or sids + pb.ITEM * items > pb.LIST_ROOM or words[pb.PREV] != before:
                 self.wrong(page, "is a node of a list with other sizes or links than it can have")
+            # Check the order of keys and SidSets
             item = words[pb.WORDS - pb.ITEM * items :].reshape(-1, pb.ITEM)[::-1]
             own = item[:, :2].copy().view(np.int64).ravel()
             ends = item[:, 2].astype(np.int64)
@@ -173,16 +183,19 @@ class _Checker(Walk):
                 self.wrong(page, "has keys or SidSets that do not ascend")
             if last is not None and (own[0] < last or (own[0] == last and not words[pb.CONTINUES])):
                 self.wrong(page, "begins with a key that belongs before it")
+            # Keep the entries, and the first key of each node
             slots = words[pb.HEAD : pb.HEAD + sids].astype(np.int64)
             self.found.append((np.full(sids, number * pb.LISTS + which), np.repeat(own, size), slots))
             firsts.append(int(own[0]))
             nodes.append(page)
             there.append(own)
             before, last, page = page, int(own[-1]), int(words[pb.NEXT])
+        # Check the node that each item of a leaf points to
         place = np.searchsorted(np.array(firsts[1:], np.int64), keys, "right")
-        wanted = np.array([0, *nodes[1:]])[place]
-        if (pointers & pb.PAGE_MASK != wanted).any():
-            self.wrong(int(wanted[int((pointers & pb.PAGE_MASK != wanted).argmax())]), "is not what items point to")
+        targets = np.array([0, *nodes[1:]])[place]
+        if (pointers & pb.PAGE_MASK != targets).any():
+            self.wrong(int(targets[int((pointers & pb.PAGE_MASK != targets).argmax())]), "is not what items point to")
+        # Compare the keys of the list with the items that claim to be in it
         in_list = np.isin(keys, np.concatenate([np.empty(0, np.int64), *there]))
         if (in_list != (pointers & pb.IN_LIST > 0)).any() or len(np.unique(np.concatenate([keys, *there]))) != len(
             keys
@@ -190,41 +203,45 @@ class _Checker(Walk):
             self.wrong(before, "has other keys than its tree")
 
     def records(self) -> None:
-        """Checks that slots, needed counts and trees say what the records say."""
+        """Checks slots, needed counts and trees against the records."""
         paged = self.paged
         places = paged.all_places()
         if len(places) != paged.store.root(root_page.SUBSCRIPTIONS):
-            said_there = paged.store.root(root_page.SUBSCRIPTIONS)
-            self.wrong(ROOT_PAGE, f"says {said_there} subscriptions, there are {len(places)}")
-        said: list[tuple[I64, I64, I64]] = []
+            stored_count = paged.store.root(root_page.SUBSCRIPTIONS)
+            self.wrong(ROOT_PAGE, f"says {stored_count} subscriptions, there are {len(places)}")
+        # Read all records, and check the table of slots
+        record_entries: list[tuple[I64, I64, I64]] = []
         needed = np.zeros(paged.store.root(root_page.SLOT_COUNT), np.int64)
         used = np.zeros(len(needed), bool)
         for begin in range(0, len(places), PIECE):
-            some = places[begin : begin + PIECE]
-            known = paged.store.to_keys(some)
-            entries = build.all_entries(known)
-            self._subscriptions(known)
-            said.append((entries.tree, entries.key, entries.slot.astype(np.int64)))
-            if used[known.slots].any() or len(np.unique(known.slots)) < len(known.slots):
+            part = places[begin : begin + PIECE]
+            subscriptions = paged.store.to_keys(part)
+            entries = build.all_entries(subscriptions)
+            self._subscriptions(subscriptions)
+            record_entries.append((entries.tree, entries.key, entries.slot.astype(np.int64)))
+            if used[subscriptions.slots].any() or len(np.unique(subscriptions.slots)) < len(subscriptions.slots):
                 self.wrong(ROOT_PAGE, "leads to a slot that two subscriptions have")
-            used[known.slots], needed[known.slots] = True, entries.needed
-            wanted = build.slot_entries(known, some >> 16, some & 0xFFFF)
-            if (paged.store.slots(known.slots) != wanted).any():
+            used[subscriptions.slots], needed[subscriptions.slots] = True, entries.needed
+            expected = build.slot_entries(subscriptions, part >> 16, part & 0xFFFF)
+            if (paged.store.slots(subscriptions.slots) != expected).any():
                 self.wrong(ROOT_PAGE, "leads to a slot of another subscription")
+        # Check free slots and needed counts
         self._free_slots(~used)
         if (paged.store.needed() != needed).any():
             self.wrong(ROOT_PAGE, "leads to a slot with another count than its subscription has")
+        # Compare the entries of the records with the entries found in trees
         both = []
-        for some_entries in (said, self.found):
+        for tuples in (record_entries, self.found):
             tree, key, slot = (
-                (np.concatenate([np.empty(0, np.int64), *column]) for column in zip(*some_entries, strict=True))
-                if some_entries
+                (np.concatenate([np.empty(0, np.int64), *column]) for column in zip(*tuples, strict=True))
+                if tuples
                 else (np.empty(0, np.int64),) * 3
             )
             order = np.lexsort((slot, key, tree))
             both.append((tree[order], key[order], slot[order]))
         if any(len(a) != len(b) or (a != b).any() for a, b in zip(*both, strict=True)):
             self.wrong(ROOT_PAGE, "leads to predicates in trees that are not those of the subscriptions")
+        # Check the pages of records, and the chains of long ones
         counts = np.bincount(places[places & 0xFFFF > 0] >> 16, minlength=len(self.pages))
         for page in np.flatnonzero(self.kinds == pb.RECORDS).tolist():
             if self.reach(page, pb.RECORDS)[pb.ITEMS] != counts[page]:
@@ -247,6 +264,7 @@ class _Checker(Walk):
         slots, root = np.flatnonzero(free), self.paged.store.root
         behind = np.arange(len(free) + 1)  # slot + 1 -> next free slot + 1, 0 behind the last
         behind[slots + 1] = np.minimum(self.paged.store.slots(slots)[:, 0], len(free))
+        # Count the free slots from each slot on, by pointer doubling
         steps = np.append(0, free.astype(np.int64))
         for _ in range(len(slots).bit_length()):
             steps, behind = steps + steps[behind], behind[behind]
@@ -279,7 +297,7 @@ class _Checker(Walk):
         return self.figures()
 
     def run(self) -> Figures:
-        """Checks all."""
+        """Checks all pages, links and counts."""
         self.trees()
         root = self.pages[ROOT_PAGE]
         self.table(int(root[root_page.SLOTS_TOP]))
@@ -310,11 +328,11 @@ class _Checker(Walk):
 
 
 def check(path: str) -> Figures:
-    """Verifies every page of a file, every link and every count.
+    """Verifies every page, link and count of a file.
 
-    It takes memory for the whole file.
+    The check takes memory for the whole file.
 
-    Raises StoreError: something is not as it should be; says which page.
+    Raises StoreError: something is wrong; the message names the page.
     """
     return _walked(path, _Checker.run)
 
@@ -322,7 +340,7 @@ def check(path: str) -> Figures:
 def looked_at(path: str) -> Figures:
     """Counts the pages of a file by kind, and verifies trees and lists alone.
 
-    Raises StoreError: something is not as it should be.
+    Raises StoreError: something in them is wrong.
     """
     return _walked(path, _Checker.trees)
 
@@ -334,8 +352,8 @@ def _walked(path: str, walk: Callable[[_Checker], Figures]) -> Figures:
     except (StoreError, OSError):
         raise
     except Exception as error:  # a crafted file may lead to errors that no check foresees
-        said = f"{type(error).__name__}: {error}"
-        raise StoreError(f"{path} is damaged: it cannot be read ({said}): take a copy, or build it again") from error
+        message = f"{type(error).__name__}: {error}"
+        raise StoreError(f"{path} is damaged: it cannot be read ({message}): take a copy, or build it again") from error
 
 
 def as_dict(figures: Figures) -> dict[str, Any]:

@@ -1,9 +1,9 @@
-"""A file of pages with a log, a lock and a cache: each update is there, or not.
+"""A file of pages with a log, a lock and a cache. Each update is there completely or not at all.
 
-Pages 0 and 1 are headers, of which the one with the higher generation counts. An update appends the
-pages that it has changed to the log, with one call of the system. Now and then these pages are
-copied to their places in the file, a header of the next generation says so, and the log begins
-anew: a log of an older generation than the header's has nothing that is not in the file.
+Pages 0 and 1 are headers, and the header with the higher generation counts. An update appends its
+changed pages to the log, in one system call if possible. Now and then, a checkpoint copies these
+pages to their places in the file. A header of the next generation records it, and the log starts
+over. A log of an older generation than the header has nothing that is not in the file.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from colmatch.store.beside import open_beside
 from colmatch.store.log import HEAD, HEADER, Damage, Log
 from colmatch.store.replacing import is_there
 
-ROOT = FIRST_PAGE  # the page from which all others are found
-LOG_MOST = 1 << 25  # bytes of a log that are copied to the file
-TRIES = 20  # times that a page is read which another process may be writing
+ROOT = FIRST_PAGE  # the page that leads to all others
+LOG_MOST = 1 << 25  # bytes of a log; a longer one causes a checkpoint
+TRIES = 20  # attempts to read a page that another process may be writing
 
 
 class PageFile:
@@ -39,9 +39,9 @@ class PageFile:
 
     Attributes
     ----------
-    generation, update_number, pages : of the state that is read: copies to the file, updates, pages
-    opened : how often the file was opened; another file may have taken its place then
-    in_log (pages) : where in the log each page begins, 0 where the file has it
+    generation, update_number, pages : checkpoint, last update and number of pages of the state read
+    opened : how often the file was opened; each time, it may be another one
+    in_log (pages) : offset of each page in the log, 0 if the file has it
     """
 
     handle = -1
@@ -56,7 +56,7 @@ class PageFile:
         self.log_end = 0
         self.writes = 0
         self.opened = 1
-        fill = WeakMethod(self._fill)  # nothing that it has keeps a file open that nobody has any more
+        fill = WeakMethod(self._fill)  # weak, so that the cache does not keep an abandoned file open
         self.cache = Cache(cache_bytes, lambda first, views: fill()(first, views))  # type: ignore[misc]
         self.handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         try:
@@ -66,7 +66,7 @@ class PageFile:
             raise
 
     def close(self) -> None:
-        """Lets go of the file, and of the right to change it."""
+        """Closes the file, and gives up the right to change it."""
         handle, self.handle = self.handle, -1
         with suppress(OSError):
             locks.close(handle)
@@ -75,25 +75,25 @@ class PageFile:
         self.is_writer = False
 
     def __del__(self, is_ending: Callable[[], bool] = sys.is_finalizing) -> None:
-        if not is_ending():  # modules are gone then, and the system closes what is open
+        if not is_ending():  # modules are gone then, and the system closes open files
             self.close()
 
     @property
     def state(self) -> tuple[int, int]:
-        """Returns what tells the state that is read from others: its copies and updates."""
+        """Returns the generation and the update number, which identify the state that is read."""
         return self.generation, self.update_number
 
     def begin_anew(self) -> None:
-        """Forgets its state, and the right to change the file, in a forked child."""
+        """Forgets the state, and the right to change the file, in a forked child."""
         self.log.close()
         self.is_writer = False
         self.generation = self.update_number = self.pages = self.log_end = 0
         self.cache.begin_anew()
 
-    # Which state is read
+    # Choosing the state
 
     def refresh(self) -> bool:
-        """Goes on to the last update that is finished. Says whether anything has changed.
+        """Advances to the last finished update. Returns whether anything has changed.
 
         Raises StoreError: the file is damaged, or cannot be read.
         """
@@ -132,7 +132,7 @@ class PageFile:
         return before != self.state
 
     def _refresh_log(self) -> None:
-        """Opens the log, or another one that has its name now."""
+        """Opens the log, again if another file has its name now."""
         if self.log.handle >= 0 and not is_there(self.log.path, self.log.handle):
             self.log.close()
             self.generation = 0
@@ -148,7 +148,7 @@ class PageFile:
             except Damage:
                 if self.log.size == size and self.log.is_begun() and self.log.base == base:
                     raise
-                break  # somebody writes it
+                break  # a writer is busy with it
             if record is None:
                 break
             total, pages, begin = record.content
@@ -197,7 +197,7 @@ class PageFile:
                 raise StaleError(first + i)
 
     def _read_again(self, handle: int, offset: int, page: int, view: memoryview) -> None:
-        """Reads a page again that another process may have been writing."""
+        """Rereads a page that another process may have been writing."""
         for _ in range(TRIES if not self.is_writer else 1):
             os.preadv(handle, [view], offset)
             if self.cache.is_whole(page, view):
@@ -207,22 +207,22 @@ class PageFile:
         raise damaged(self.path, page)
 
     def read(self, page: int) -> U32:
-        """Returns the words of a page, which stay until other pages are read."""
+        """Returns the words of a page, valid until other pages are read."""
         if not 0 < page < self.pages:
             raise damaged(self.path, page)
         return self.cache.words(self.cache.at(page))
 
     def read_all(self, pages: NDArray[np.int64]) -> U32:
-        """Returns a copy of some pages: (pages, WORDS)."""
+        """Returns a copy of the words of pages: (pages, WORDS)."""
         out = np.empty((len(pages), PAGE // 4), np.uint32)
         if len(pages) and (int(pages.min()) < 1 or int(pages.max()) >= self.pages):
             raise damaged(self.path, int(pages.max()))
         step = max(self.cache.frames // 2, 1)
         order = np.argsort(pages, kind="stable")
         for begin in range(0, len(pages), step):
-            some = order[begin : begin + step]
-            self.cache.load(pages[some])
-            out[some] = self.cache.mem.reshape(-1, PAGE // 4)[self.cache.frame[pages[some]]]
+            part = order[begin : begin + step]
+            self.cache.load(pages[part])
+            out[part] = self.cache.mem.reshape(-1, PAGE // 4)[self.cache.frame[pages[part]]]
         return out
 
     # Changing
@@ -230,24 +230,23 @@ class PageFile:
     def begin_writing(self) -> None:
         """Takes the right to change the file.
 
-        Raises StoreError: another has it, the file cannot be written, or another is in its place by
-        now.
+        Raises StoreError: another writer has it, the file cannot be written, or it was replaced.
         """
         if self._pid != os.getpid():
             raise OptionError(f"{self.path} was opened before this process was forked: open it again to update it")
         if self.is_writer:
             self._go_on_writing()
             return
-        opened = locked_log(self.path)
+        new_log = locked_log(self.path)
         try:
             main = os.open(self.path, os.O_RDWR | os.O_CLOEXEC)
         except OSError as error:
-            opened.close()
+            new_log.close()
             raise write_error(self.path, error) from error
-        log, handle, self.log, self.handle = self.log, self.handle, opened, main
+        log, handle, self.log, self.handle = self.log, self.handle, new_log, main
         log.close()
         os.close(handle)
-        self.generation = 0  # all anew, since the file may be another one
+        self.generation = 0  # read everything again, since the file may be another one
         self.opened += 1
         try:
             self.refresh()
@@ -261,7 +260,7 @@ class PageFile:
                 self.close_writing()
 
     def _go_on_writing(self) -> None:
-        """Sees that the file is there still. A log that was removed begins anew."""
+        """Checks that the file is still in place. A removed log is started again."""
         if is_there(self.path, self.handle):
             if is_there(self.log.path, self.log.handle):
                 return
@@ -283,13 +282,13 @@ class PageFile:
         )
 
     def close_writing(self) -> None:
-        """Gives the right to change the file back."""
+        """Gives up the right to change the file."""
         if self.log.handle >= 0:
             locks.unlock(self.log.handle)
         self.is_writer = False
 
     def edit(self, page: int) -> U32:
-        """Returns the words of a page that is to be changed."""
+        """Marks a page as changed. Returns its words."""
         if not 0 < page < self.pages:
             raise damaged(self.path, page)
         frame = self.cache.at(page)
@@ -297,7 +296,7 @@ class PageFile:
         return self.cache.words(frame)
 
     def allocate(self, head: int) -> tuple[int, int]:
-        """Returns a page that nobody uses, empty, and the first free one behind it.
+        """Returns an unused page, emptied, and the first free page behind it.
 
         head : the first free page, 0 for none
         """
@@ -316,16 +315,16 @@ class PageFile:
         return page, 0
 
     def release(self, page: int, head: int) -> None:
-        """Makes a page free, with the free one that comes behind it."""
+        """Frees a page, and links it to the first free page."""
         words = self.edit(page)
         words[:] = 0
         words[KIND], words[NEXT] = 0, head
 
     def commit(self) -> None:
-        """Makes what was changed last: it is in the log when the call returns, as one update.
+        """Commits all changes as one update, which is in the log when the call returns.
 
-        Raises StoreError: it cannot be written; all is as before the update then. Or it is in the
-        file, but not known to be on the disk: the message says so.
+        Raises StoreError: the log cannot be written, and the file is as before the update. Or the
+        update is in the log, but may not be on the disk, and the message says so.
         """
         frames = self.cache.changed()
         pages = self.cache.page[frames]
@@ -349,14 +348,16 @@ class PageFile:
             try:
                 os.fsync(self.log.handle)
             except OSError as error:
-                said = f"the update is in {self.path}, and may not outlast a power cut: {os.strerror(error.errno or 0)}"
-                raise StoreError(said) from error
+                message = (
+                    f"the update is in {self.path}, and may not outlast a power cut: {os.strerror(error.errno or 0)}"
+                )
+                raise StoreError(message) from error
         if self.log_end > LOG_MOST:
             with suppress(OSError):  # all is in the log: it grows until there is room for a copy
                 self.checkpoint()
 
     def roll_back(self, pages: int) -> None:
-        """Forgets what was changed since the last commit; there were so many pages then."""
+        """Discards all changes since the last commit, when there were ``pages`` pages."""
         dirty = self.cache.changed()
         self.cache.forget(self.cache.page[dirty])
         self.cache.dirty[:] = 0
@@ -364,9 +365,9 @@ class PageFile:
         self.pages = pages
 
     def checkpoint(self) -> None:
-        """Copies the pages of the log to the file, and begins the log anew.
+        """Copies the pages of the log to the file, and empties the log.
 
-        Raises OSError: it cannot be written; nothing is lost, since the log has all.
+        Raises OSError: the file cannot be written. Nothing is lost, since the log has everything.
         """
         pages = np.flatnonzero(self.in_log[: self.pages])
         if not len(pages) and self.log_end == HEADER:
@@ -382,7 +383,7 @@ class PageFile:
             self.generation = generation
             self.in_log[:] = 0
             self._begin_log()
-        except BaseException:  # which header counts is found out when the file is opened anew
+        except BaseException:  # opening the file again finds out which header counts
             self.close_writing()
             raise
 
@@ -391,7 +392,7 @@ class PageFile:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     def _begin_log(self) -> None:
-        """Forgets the log, which is of an older generation now; the next update begins another."""
+        """Empties the log, which is of an older generation now. The next update begins another."""
         self.log_end = HEADER
         self.log.base, self.log.start = base_of(self.generation, self.update_number)
         os.ftruncate(self.log.handle, 0)

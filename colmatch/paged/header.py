@@ -1,4 +1,4 @@
-"""The headers of a file of pages: its first two pages. That with the higher generation counts."""
+"""The headers of a file of pages, its first two pages. The header of higher generation counts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _HEADER = struct.Struct("<15sxIQQQ")  # magic, version, generation, update numbe
 
 
 class State(NamedTuple):
-    """What the file has after some update."""
+    """The state of a file after an update."""
 
     generation: int
     update_number: int  # of that update
@@ -25,48 +25,48 @@ class State(NamedTuple):
 
 
 def header_bytes(generation: int, update_number: int, pages: int) -> bytes:
-    """Returns a header page."""
+    """Returns a header page with its checksum."""
     head = _HEADER.pack(MAGIC, VERSION, generation, update_number, pages).ljust(PAGE - 4, b"\0")
     return head + struct.pack("<I", zlib.crc32(head))
 
 
 def headers(generation: int, update_number: int, pages: int) -> bytes:
-    """Returns both headers of a new file: of this generation and the next, which counts."""
+    """Returns both headers of a new file: of this generation, and of the next one, which counts."""
     numbers = sorted((generation, generation + 1), key=lambda number: number % 2)
     return b"".join(header_bytes(number, update_number, pages) for number in numbers)
 
 
 def is_pages(path: str) -> bool:
-    """Says whether a file is one of pages, as far as its first bytes tell."""
+    """Checks by the first bytes of its headers whether a file is a file of pages."""
     try:
         if not os.path.isfile(path):
-            return False  # to look into a pipe would wait for somebody to fill it
+            return False  # reading from a pipe would wait for a writer
         with open(path, "rb") as file:
             first = file.read(len(MAGIC))
             file.seek(PAGE)
             return MAGIC in (first, file.read(len(MAGIC)))
     except OSError:
-        return False  # whoever opens it says why
+        return False  # opening it reports the reason
 
 
 def read_header(handle: int, path: str) -> State:
-    """Returns the state of an open file by the header that counts.
+    """Returns the state of an open file from the header that counts.
 
-    Raises StoreError: neither header is whole, or it is of another format, or says more pages than
+    Raises StoreError: neither header is whole, or it has another format, or names more pages than
     there are.
     """
     best: State | None = None
     for page in (0, 1):
         data = os.pread(handle, PAGE, page * PAGE)
         if len(data) == PAGE and zlib.crc32(data[:-4]) == struct.unpack("<I", data[-4:])[0]:
-            magic, version, *found = _HEADER.unpack_from(data)
+            magic, version, *numbers = _HEADER.unpack_from(data)
             if magic == MAGIC and version != VERSION:
                 raise StoreError(
                     f"{path} has pages of format {version}, this colmatch reads {VERSION}: build it again, or open it with "
                     "the colmatch that wrote it"
                 )
-            if magic == MAGIC and (best is None or found[0] > best.generation):
-                best = State(*found)
+            if magic == MAGIC and (best is None or numbers[0] > best.generation):
+                best = State(*numbers)
     if best is None:
         raise StoreError(f"{path} is damaged, or no index: neither of its two headers is whole")
     there = os.fstat(handle).st_size // PAGE

@@ -1,13 +1,13 @@
-"""The log of a file of pages: pages that updates have made, until they are copied to the file.
+"""The log of a file of pages: pages that updates have changed since the last checkpoint.
 
 A record (``store/log.py``) has the pages of one update::
 
-    8 bytes    pages of the file then
+    8 bytes    number of pages of the file
     4 bytes    for each page: its number
-    PAGE bytes for each page: it, with the number of the update and a checksum of its own
+    PAGE bytes for each page: its contents, with the number of the update and a checksum
 
-The record's checksum is that of the first two parts and of the pages' own checksums, and begins
-with the generation of the file. So no record counts for another file.
+The checksum of a record covers the first two parts and the checksums of the pages. It starts from
+the generation of the file, so no record counts for another file.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from colmatch.paged.cache import PAGE, checksum, write_error
 from colmatch.store.log import Head, Log, Payload, locked
 
 _TOTAL = struct.Struct("<Q")
-NUMBERS = 1024  # of pages that are read at once
+NUMBERS = 1024  # of pages, read at once
 
 
 class Pages(NamedTuple):
@@ -32,11 +32,11 @@ class Pages(NamedTuple):
 
     total: int  # pages of the file
     numbers: NDArray[np.int64]
-    begin: int  # where the first of them begins
+    begin: int  # offset of the first of them
 
 
 def first_part(generation: int, total: int, numbers: NDArray[np.int64], sums: bytes) -> tuple[bytes, int]:
-    """Returns what stands before the pages of an update, and the checksum of the record.
+    """Returns the bytes before the pages of an update, and the checksum of the record.
 
     sums : the checksums of the pages
     """
@@ -45,10 +45,10 @@ def first_part(generation: int, total: int, numbers: NDArray[np.int64], sums: by
 
 
 def _pages(log: Log[Pages], head: Head, begin: int) -> Pages | None:
-    """Reads as much as is whole, whatever the head says."""
+    """Returns the pages of a record, None if they are not whole. Stops at the first fault."""
     many, odd = divmod(head.length - _TOTAL.size, 4 + PAGE)
-    said = os.pread(log.handle, _TOTAL.size, begin)
-    if odd or len(said) < _TOTAL.size:
+    prefix = os.pread(log.handle, _TOTAL.size, begin)
+    if odd or len(prefix) < _TOTAL.size:
         return None
     numbers, sums, first = bytearray(), bytearray(), begin + head.length - PAGE * many
     for i in range(many):
@@ -58,7 +58,7 @@ def _pages(log: Log[Pages], head: Head, begin: int) -> Pages | None:
         if len(own) < PAGE or own[:4] != checksum(own, number).to_bytes(4, "little"):
             return None
         sums += own[:4]
-    (total,), pages = _TOTAL.unpack(said), np.frombuffer(numbers, np.uint32).astype(np.int64)
+    (total,), pages = _TOTAL.unpack(prefix), np.frombuffer(numbers, np.uint32).astype(np.int64)
     is_whole = first_part(generation_of(log), total, pages, bytes(sums))[1] == head.checksum
     return Pages(total, pages, first) if is_whole else None
 
@@ -69,14 +69,14 @@ PAGES = Payload(
     busy="{target} is being changed by another process, or another matcher of this one: close that first",
     unlocked="{target} cannot be locked on this system: nothing was changed",
     read=_pages,
-    hole=PAGE,  # each page has the number of its update
+    hole=PAGE,  # no page is all zeros, since each has the number of its update
 )
 
 
 def locked_log(path: str) -> Log[Pages]:
-    """Opens the log of a file with the right to change both, which goes when it is closed.
+    """Opens the log of a file, with the right to change both until the log is closed.
 
-    Raises StoreError: another has that right, or nothing can be written there.
+    Raises StoreError: another writer has that right, or nothing can be written there.
     """
     try:
         return locked(PAGES, path)
@@ -85,7 +85,7 @@ def locked_log(path: str) -> Log[Pages]:
 
 
 def base_of(generation: int, update_number: int) -> tuple[bytes, int]:
-    """Returns what the log follows of a file that has so many copies and updates in itself."""
+    """Returns ``Log.base`` and ``Log.start`` for the log of a file in this state."""
     return generation.to_bytes(16, "little"), update_number
 
 

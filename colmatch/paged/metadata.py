@@ -1,12 +1,12 @@
-"""What describes the subscriptions of a file: schema, options, attributes, string literals.
+"""The descriptions of a file's subscriptions: schema, options, attributes, string literals.
 
-It stands in two chains of pages. The first is a saved matcher without subscriptions that has the
-recent string literals alone (``events/vocabulary.py``), and is written whenever something in it is
-new. The second has the old ones, which may be millions: it is read when they are needed first, and
-written when recent ones come to them.
+They are in two chains of pages. The first is a saved matcher without subscriptions and with only
+the recent string literals (``events/vocabulary.py``). It is written whenever something in it is
+new. The second has the old literals, which may be millions. It is read when they are first needed,
+and written when recent literals join them.
 
-Keys in trees are labels, which follow the order of all literals. So literals are read as a whole.
-In one chain, each insert with a new literal among 300,000 took 115 ms, in two it takes 2 ms.
+Keys in trees are labels, which follow the order of all literals. So literals are read together.
+With one chain, each insert with a new literal among 300,000 took 115 ms; with two, it takes 2 ms.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from colmatch.updates.versions import Parts, Version
 
 
 class Metadata(NamedTuple):
-    """What describes the subscriptions, as far as it was read.
+    """The descriptions of the subscriptions, as far as they were read.
 
-    ``parts`` has no literals but the recent ones, ``old`` are the old ones, and ``version`` is that
-    of ``parts`` with all: None before they were read. ``others`` and ``literals`` say which chains
-    these are of.
+    ``parts`` has only the recent literals, and ``old`` has the old ones. ``version`` is the version
+    of ``parts`` with all literals. Both are None until they are needed. ``others`` and ``literals``
+    are the states of the chains that were read.
     """
 
     parts: Parts
@@ -38,12 +38,12 @@ class Metadata(NamedTuple):
 
 
 def chains_of(parts: Parts) -> dict[int, bytes]:
-    """Returns the contents of both chains, by what ``Chains.write_named`` calls them."""
+    """Returns the contents of both chains, by their names in ``root_page.CHAINS``."""
     return {OTHERS: saved.to_bytes(_with_recent(parts)), OLD_LITERALS: _old_literals(parts.version)}
 
 
 def read(store: Chains, known: Metadata | None) -> Metadata:
-    """Reads what describes the subscriptions, as far as it is not known."""
+    """Reads the descriptions if they have changed. Outdated old literals are dropped, not read."""
     others, literals = store.state_of(OTHERS), store.state_of(OLD_LITERALS)
     old = known.old if known is not None and known.literals == literals else None
     if known is None or known.others != others:
@@ -52,7 +52,7 @@ def read(store: Chains, known: Metadata | None) -> Metadata:
 
 
 def with_literals(store: Chains, known: Metadata) -> Metadata:
-    """Returns the same with all string literals."""
+    """Returns the same descriptions with all string literals."""
     if known.version is not None:
         return known
     old = known.old
@@ -64,7 +64,10 @@ def with_literals(store: Chains, known: Metadata) -> Metadata:
 
 
 def write(store: Chains, known: Metadata, parts: Parts) -> Metadata:
-    """Writes what is new in ``parts``, whose version has all literals, as ``known`` has."""
+    """Writes ``parts``, and the old literals if they have changed.
+
+    The versions of ``parts`` and ``known`` have all literals.
+    """
     assert known.version is not None
     recent = _with_recent(parts)
     literals, others = known.literals, store.write_named(OTHERS, saved.to_bytes(recent))

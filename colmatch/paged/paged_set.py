@@ -1,6 +1,6 @@
 """The counterpart of ``updates/memory_set.py`` for a matcher that lives in a file of pages.
 
-An update changes pages in the cache and is in the log when the call returns; what goes wrong before
+An update changes pages in the cache, and is in the log when the call returns. An error before that
 leaves the file as it was.
 """
 
@@ -41,11 +41,11 @@ from colmatch.updates.initial import Given, indexed_parts
 from colmatch.updates.segments import indexed
 from colmatch.updates.versions import Version
 
-PIECE = 8192  # records that are read at once
+PIECE = 8192  # records read at once
 
 
 class PagedSet(PagedReader):
-    """Subscriptions in a file of pages, which take updates."""
+    """Subscriptions in a file of pages, with updates."""
 
     observed = None
 
@@ -53,7 +53,7 @@ class PagedSet(PagedReader):
 
     @contextmanager
     def _updating(self) -> Iterator[None]:
-        """Makes one update of what is done inside, or none."""
+        """Commits the changes made inside as one update, or none of them."""
         self._check_open()
         with self.turn.take(), self.lock:
             self._check_open()
@@ -72,7 +72,7 @@ class PagedSet(PagedReader):
                 words[root_page.UPDATES], words[root_page.UPDATES_HIGH] = updates & 0xFFFFFFFF, updates >> 32
                 self.file.commit()
             except BaseException as error:
-                if self.file.update_number == update_number:  # else it is there, and what follows was interrupted
+                if self.file.update_number == update_number:  # else it is in the log, and a later step was interrupted
                     self.file.roll_back(pages)
                     self.store.forget_needed()
                     self._metadata, self._source = before, None
@@ -91,12 +91,12 @@ class PagedSet(PagedReader):
     def insert(
         self, subscriptions: Any, errors: Errors, replace: bool, constants: Any = None, tags: Any = None
     ) -> None:
-        """Inserts as ``Matcher.insert`` and ``replace`` do."""
+        """Inserts subscriptions as ``Matcher.insert`` and ``replace`` do."""
         self._check_open()
-        given = read(subscriptions, self.language, constants, tags)
+        intake = read(subscriptions, self.language, constants, tags)
         with self._updating():
             source = self._source_of()
-            new = source.take_in(given, errors)
+            new = source.take_in(intake, errors)
             if len(new.ids) and self.store.root(root_page.SUBSCRIPTIONS):
                 check_type(self.id_type, new.ids.type)
             old = self.places(new.ids)
@@ -109,18 +109,18 @@ class PagedSet(PagedReader):
             self._add(new, source)
 
     def delete(self, ids: Any) -> None:
-        """Deletes as ``Matcher.delete`` does."""
+        """Deletes subscriptions as ``Matcher.delete`` does."""
         self._check_open()
         values = listed(ids)
         with self._updating():
-            wanted = wanted_ids(values, self.id_type)
-            old = self.places(wanted)
-            check_known(wanted, old)
+            targets = wanted_ids(values, self.id_type)
+            old = self.places(targets)
+            check_known(targets, old)
             if not len(old):
                 raise _Nothing
             self._remove(np.unique(old))
             version = self.version
-            rejected = following(version.rejected, wanted, ())
+            rejected = following(version.rejected, targets, ())
             if rejected is not version.rejected:
                 self._describe(version.changed(rejected=rejected))
 
@@ -133,41 +133,41 @@ class PagedSet(PagedReader):
         return self._source
 
     def _remove(self, places: NDArray[np.int64]) -> None:
-        """Takes the subscriptions of some records away."""
+        """Removes the subscriptions of some records."""
         for begin in range(0, len(places), PIECE):
-            some = places[begin : begin + PIECE]
-            known = self.store.to_keys(some)
-            self.store.change(build.all_entries(known), False)
-            self.store.give_slots(known.slots.tolist())
-            for place in some.tolist():
+            part = places[begin : begin + PIECE]
+            subscriptions = self.store.to_keys(part)
+            self.store.change(build.all_entries(subscriptions), False)
+            self.store.give_slots(subscriptions.slots.tolist())
+            for place in part.tolist():
                 self.store.remove_record(place >> 16, place & 0xFFFF)
         self.store.set_root(root_page.SUBSCRIPTIONS, self.store.root(root_page.SUBSCRIPTIONS) - len(places))
 
     def _add(self, new: NewSubscriptions, source: SubscriptionReader) -> None:
-        """Enters subscriptions, and what describes them."""
+        """Adds subscriptions and their descriptions."""
         version, attributes = self.version, source.attributes
         count = len(attributes)
         predicates, codes, own, _ = new.lowered
-        known, codes, move = literals.joined(version.literals, codes, own, count)
+        vocabulary, codes, move = literals.joined(version.literals, codes, own, count)
         if move is not None:
             self._rebuild_with(move)
         if len(new.ids):
-            some = build.to_keys(predicates, codes, new.ids, new.tags)
-            some = some._replace(slots=self.store.take_slots(len(some.slots)))
-            self._check_tags(some.tags)
-            entries = build.all_entries(some)
+            subscriptions = build.to_keys(predicates, codes, new.ids, new.tags)
+            subscriptions = subscriptions._replace(slots=self.store.take_slots(len(subscriptions.slots)))
+            self._check_tags(subscriptions.tags)
+            entries = build.all_entries(subscriptions)
             self.store.change(entries, True)
-            words, first = pack(some)
+            words, first = pack(subscriptions)
             spots = [self.store.write_record(words[a:b]) for a, b in zip(first[:-1].tolist(), first[1:].tolist())]
             page, word = np.array(spots, np.int64).T
-            self.store.set_slots(some.slots.tolist(), build.slot_entries(some, page, word))
-            self.store.set_needed(some.slots.tolist(), entries.needed.tolist())
+            self.store.set_slots(subscriptions.slots.tolist(), build.slot_entries(subscriptions, page, word))
+            self.store.set_needed(subscriptions.slots.tolist(), entries.needed.tolist())
             self.store.set_root(root_page.SUBSCRIPTIONS, self.store.root(root_page.SUBSCRIPTIONS) + len(new.ids))
             self.store.set_root(root_page.TEXT_IDS, int(new.ids.numbers is None))
             self.store.set_root(root_page.TREE_COUNT, max(self.store.root(root_page.TREE_COUNT), count + 3))
         changes: dict[str, Any] = {}
-        if known is not version.literals:
-            changes["literals"] = known
+        if vocabulary is not version.literals:
+            changes["literals"] = vocabulary
         if len(version.attributes) < count:
             changes["attributes"] = Attributes(list(attributes))
         if version.local_literal is None and new.local_literal is not None:
@@ -179,7 +179,7 @@ class PagedSet(PagedReader):
             self._describe(self.version.changed(**changes))
 
     def _check_tags(self, tags: Tags) -> None:
-        """Refuses tags whose keys others have that are there."""
+        """Refuses a tag if another one in the file has the same key."""
         if not len(tags):
             return
         for tag, key in zip(list(tags.names), build.check_tags(tags).tolist(), strict=True):
@@ -187,7 +187,7 @@ class PagedSet(PagedReader):
                 raise build.same_key(tag)
 
     def _rebuild_with(self, move: literals.Move) -> None:
-        """Gives all predicates the keys that string literals have now."""
+        """Gives all predicates the new keys of string literals."""
         places = self.all_places()
         version = self.version_of(places)
         codes = freeze(literals.moved(version.segments[0].codes, move))
@@ -197,16 +197,16 @@ class PagedSet(PagedReader):
         self.store.change(build.all_entries(old), False)
         self.store.change(build.all_entries(new), True)
         words, first = pack(new)
-        for i, place in enumerate(places.tolist()):  # of the same lengths
+        for i, place in enumerate(places.tolist()):  # lengths have not changed
             self.store.write_over(place >> 16, place & 0xFFFF, words[first[i] : first[i + 1]])
 
     def _describe(self, version: Version) -> None:
-        """Writes what describes the subscriptions."""
+        """Writes the descriptions of the subscriptions."""
         assert self._metadata is not None
         self._metadata = metadata.write(self.store, self._metadata, self.parts_with(version))
 
     def compact(self, sample: Any) -> None:
-        """Writes the file anew, as ``Matcher.compact`` does."""
+        """Rewrites the file, as ``Matcher.compact`` does."""
         self._check_open()
         version = self.now
         kept = version.sample
@@ -221,11 +221,11 @@ class PagedSet(PagedReader):
             whole = self.whole()
             segment = combine(whole.segments, whole.bases, whole.live(), dense=True)
             parts = self.parts_with(self.version.changed(sample=kept))
-            some = build.to_keys(segment.by_subscription(), segment.codes, whole.ids, whole.tags)
+            subscriptions = build.to_keys(segment.by_subscription(), segment.codes, whole.ids, whole.tags)
             updates = self.store.updates + (sample is not None)
-            made = build.build_pages(some, len(whole.attributes), metadata.chains_of(parts), updates)
+            pages = build.build_pages(subscriptions, len(whole.attributes), metadata.chains_of(parts), updates)
             generation = self.file.generation + 1
-            build.write(self.path, made, generation, self.file.update_number + 1)
+            build.write(self.path, pages, generation, self.file.update_number + 1)
             self.file.close_writing()
             self.file.begin_writing()
             self._known = None
@@ -233,7 +233,7 @@ class PagedSet(PagedReader):
             self.reading(lambda: None)
 
     def save(self, path: str) -> None:
-        """Writes a copy of the file; to its own path, copies what is in the log."""
+        """Writes a copy of the file, or makes a checkpoint if the path is its own."""
         with self.turn.take(), self.lock:
             path = os.path.realpath(path)
             if path == self.path:
@@ -256,7 +256,7 @@ class PagedSet(PagedReader):
             raise write_error(path, error) from error
 
     def close(self) -> None:
-        """Copies what is in the log to the file, and lets go of it."""
+        """Closes the matcher, with a checkpoint if it is the writer."""
         with self.lock:
             if self.file.is_writer:
                 with suppress(OSError):  # all is in the log
@@ -266,13 +266,13 @@ class PagedSet(PagedReader):
 
 
 class _Nothing(Exception):
-    """An update changes nothing."""
+    """A signal that an update changes nothing."""
 
 
 def built(given: Given, sample: Any) -> PagedSet:
-    """Makes a file of what was taken in, in the place of what has its name.
+    """Builds a file of pages, which replaces any file of the same name.
 
-    Raises StoreError: it cannot be written, or is being changed by another.
+    Raises StoreError: the file cannot be written, or another writer is changing it.
     """
     requested = given.requested
     assert isinstance(requested, PbtreeSettings)
@@ -281,7 +281,7 @@ def built(given: Given, sample: Any) -> PagedSet:
     parts = indexed_parts(few, sample)
     version = parts.version
     segment = version.segments[0]
-    some = build.to_keys(segment.predicates, segment.codes, version.ids, version.tags)
+    subscriptions = build.to_keys(segment.predicates, segment.codes, version.ids, version.tags)
     nothing = combine((), (), np.empty(0, bool))
     empty, _ = indexed(few.requested, nothing, nothing.codes, None, 0, 0)
     described = version.changed(
@@ -289,7 +289,7 @@ def built(given: Given, sample: Any) -> PagedSet:
     )
     base = replace(parts, requested=requested, version=described)
     with taking_place(path) as generation:
-        made = build.build_pages(some, len(version.attributes), metadata.chains_of(base), 0)
-        del some, segment, version, parts
-        build.write(path, made, generation, 1)
+        pages = build.build_pages(subscriptions, len(version.attributes), metadata.chains_of(base), 0)
+        del subscriptions, segment, version, parts
+        build.write(path, pages, generation, 1)
     return PagedSet(path, requested, given.options)

@@ -1,4 +1,4 @@
-"""What a matcher that lives in pages says of itself at one moment."""
+"""The version of a matcher that lives in pages, at one moment."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from colmatch.updates.versions import Version
 
 
 class PagedVersion(Version):
-    """A version whose subscriptions are in pages.
+    """A version with its subscriptions in pages.
 
-    Ids, tags and string literals are read when they are asked for.
+    Ids, tags and string literals are read on demand.
     """
 
     @staticmethod
     def of(paged: Any, base: Version, pages: PageStore) -> PagedVersion:
-        """Returns the version of the state that is being read, of a ``PagedReader``."""
-        made = object.__new__(PagedVersion)
-        values = made.__dict__
+        """Returns the version of the state that a ``PagedReader`` is reading."""
+        version = object.__new__(PagedVersion)
+        values = version.__dict__
         values.update({name: value for name, value in base.__dict__.items() if name not in ("ids", "literals", "tags")})
         values["paged"] = paged
         values["updates"] = pages.updates
         values["count"] = pages.root(root_page.SUBSCRIPTIONS)
         values["is_text"] = bool(pages.root(root_page.TEXT_IDS))
-        return made
+        return version
 
     def __len__(self) -> int:
         count: int = self.__dict__["count"]
@@ -42,8 +42,8 @@ class PagedVersion(Version):
 
     @property
     def ids(self) -> Ids:
-        found: Ids = self.__dict__["paged"].whole().ids
-        return found
+        ids: Ids = self.__dict__["paged"].whole().ids
+        return ids
 
     @property
     def literals(self) -> Any:

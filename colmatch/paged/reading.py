@@ -1,6 +1,6 @@
 """A matcher that lives in a file of pages, as far as it is read.
 
-What describes the subscriptions is in memory once it was read (``metadata.py``).
+The descriptions of the subscriptions stay in memory once they were read (``metadata.py``).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from colmatch.updates.segments import indexed
 from colmatch.updates.versions import Parts, Version
 
 T = TypeVar("T")
-TRIES = 100  # times that reading begins again while another process changes the file
+TRIES = 100  # attempts to read while another process changes the file
 
 
 class PagedReader:
@@ -46,7 +46,7 @@ class PagedReader:
 
     Attributes
     ----------
-    lock : held by who uses the cache
+    lock : held while the cache is in use
     """
 
     journal = None
@@ -94,7 +94,7 @@ class PagedReader:
     # Reading
 
     def reading(self, work: Callable[[], T]) -> T:
-        """Does something with the pages of one state, from the beginning if others change them.
+        """Runs ``work`` on the pages of one state, again from the beginning if they change.
 
         Raises StoreError: the file is damaged, or cannot be read.
         """
@@ -115,20 +115,20 @@ class PagedReader:
             raise StoreError(f"{self.path} is changed by another process faster than it can be read: try again")
 
     def _learn(self) -> None:
-        """Reads what describes the subscriptions, where it has changed."""
+        """Reads the descriptions of the subscriptions if they have changed."""
         if self.file.state != self._known:
             self._metadata = metadata.read(self.store, self._metadata)
             self._known = self.file.state
 
     @property
     def base(self) -> Parts:
-        """A matcher without subscriptions, and with recent string literals alone."""
+        """A matcher without subscriptions, and with only the recent string literals."""
         assert self._metadata is not None
         return self._metadata.parts
 
     @property
     def version(self) -> Version:
-        """The version of ``base``, with all string literals. To be asked for while reading."""
+        """The version of ``base``, with all string literals. For use inside ``reading``."""
         assert self._metadata is not None
         self._metadata = metadata.with_literals(self.store, self._metadata)
         assert self._metadata.version is not None
@@ -144,16 +144,16 @@ class PagedReader:
 
     @property
     def now(self) -> PagedVersion:
-        """Returns what is there now."""
+        """Returns the current version."""
         return self.reading(lambda: PagedVersion.of(self, self.base.version, self.store))
 
     @property
     def id_type(self) -> pa.DataType:
-        """The type of ids. To be asked for while reading."""
+        """The type of ids. For use inside ``reading``."""
         return pa.string() if self.store.root(root_page.TEXT_IDS) else pa.int64()
 
     def places(self, ids: Ids) -> NDArray[np.int64]:
-        """Returns where the record of each id is: page << 16 | word, -1 where there is none."""
+        """Returns the place of each id's record: page << 16 | word, or -1 for none."""
         out = np.full(len(ids), -1)
         is_text = ids.numbers is None
         if len(ids) and is_text != bool(self.store.root(root_page.TEXT_IDS)):
@@ -165,35 +165,35 @@ class PagedReader:
                 continue
             places = places_of(self.store.slots(slots))
             if is_text:
-                found = self.store.to_keys(places).ids.array.to_pylist()
-                places = places[[own == ids[i] for own in found]]
+                stored_ids = self.store.to_keys(places).ids.array.to_pylist()
+                places = places[[own == ids[i] for own in stored_ids]]
             if len(places):
                 out[i] = places[0]
         return out
 
     def tagged(self, tag: str) -> NDArray[np.int64]:
-        """Returns the first slots of the subscriptions that have a tag."""
+        """Returns the first slot of each subscription with a tag."""
         slots = self.store.slots_of(TAGS, int(build.hashes_of(pa.array([tag], pa.string()))[0]))
         if not len(slots):
             return slots
-        # All that stand there have the same tag (``_check_tags``), so one of them says which it is.
+        # All slots of a key have the same tag (``_check_tags``), so one record is enough.
         return slots if tag in self.store.to_keys(places_of(self.store.slots(slots[:1]))).tags.names else slots[:0]
 
     def all_places(self) -> NDArray[np.int64]:
-        """Returns the places of all records in the order of the file, which matches have too."""
+        """Returns the places of all records in file order, which is also the order of matches."""
         entry = self.store.slots(np.arange(self.store.root(root_page.SLOT_COUNT)))
         return contiguous(np.unique(places_of(entry[entry[:, 2] > 0])))
 
     def version_of(self, places: NDArray[np.int64]) -> Version:
-        """Returns some subscriptions as a version in memory."""
-        some = self.store.to_keys(places)
+        """Returns the subscriptions of some records as a version in memory."""
+        subscriptions = self.store.to_keys(places)
         version = self.version
         multi: U8 = contiguous(np.array(version.attributes.multi, np.uint8))
-        predicates, codes = to_codes(some.predicates, some.keys, multi)
-        count = len(some.ids)
+        predicates, codes = to_codes(subscriptions.predicates, subscriptions.keys, multi)
+        count = len(subscriptions.ids)
         requested = FEWEST.settings.under(self.requested.dnf_budget)
         segment, _ = indexed(requested, predicates, codes, None, count, count)
-        ids = some.ids if count or not self.store.root(root_page.TEXT_IDS) else Ids(pa.array([], pa.string()))
+        ids = subscriptions.ids if count or not self.store.root(root_page.TEXT_IDS) else Ids(pa.array([], pa.string()))
         return version.changed(
             segments=(segment,),
             bases=(0,),
@@ -202,12 +202,12 @@ class PagedReader:
             deleted=Deleted(),
             gone=0,
             ids=ids,
-            tags=some.tags,
+            tags=subscriptions.tags,
             updates=self.store.updates,
         )
 
     def whole(self) -> Version:
-        """Returns all subscriptions as a version in memory, which stays until the next update."""
+        """Returns all subscriptions as a version in memory, kept until the next update."""
 
         def read_all() -> Version:
             if self._whole is None or self._whole[0] != self.file.state:
@@ -217,17 +217,17 @@ class PagedReader:
         return self.reading(read_all)
 
     def parts_with(self, version: Version) -> Parts:
-        """Returns what a matcher is made of that has a version, and all else of this one."""
+        """Returns the parts of this matcher, with another version."""
         return replace(self.base, options=self.options, requested=self.requested, version=version)
 
     def parts(self) -> Parts:
-        """Returns what a matcher in memory is made of that has the same subscriptions."""
+        """Returns the parts of a matcher in memory with the same subscriptions."""
         return replace(self.parts_with(self.whole()), requested=PbtreeSettings(self.requested.dnf_budget))
 
     def parts_of(self, id: int | str) -> Parts:
-        """Returns as ``parts`` with one subscription alone.
+        """Returns the parts of this matcher, with only one subscription.
 
-        Raises SubscriptionError: there is none.
+        Raises SubscriptionError: there is no subscription with this id.
         """
 
         def find() -> Parts:
@@ -241,7 +241,7 @@ class PagedReader:
         return self.reading(find)
 
     def stats(self) -> dict[str, Any]:
-        """Returns what ``Matcher.stats`` does."""
+        """Returns the figures of ``Matcher.stats``."""
         version = self.now
         cache = self.file.cache
 

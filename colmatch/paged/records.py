@@ -1,7 +1,7 @@
-"""Subscriptions as records of 32-bit words: what stands in pages, by key, and how it is read.
+"""Records of subscriptions in pages: 32-bit words, with predicates by key.
 
-A record has the sections of one subscription that a record of a journal has, too, and the slots of
-its conjunctions. Records are read together.
+A record has the sections of one subscription in a journal's record, and the slots of its
+conjunctions. Many records are read together.
 """
 
 from __future__ import annotations
@@ -25,28 +25,28 @@ FORM = Form({"slot": Section(np.dtype("<u4"))} | SECTIONS)
 
 
 class Keyed(NamedTuple):
-    """Subscriptions by key: what ``predicates.pred`` says of codes does not count."""
+    """Subscriptions by key. The codes in ``predicates.pred`` do not count."""
 
     predicates: Predicates
     keys: Keys
     ids: Ids
     tags: Tags
-    slots: NDArray[np.uint32]  # of each subscription: of its conjunctions, or one where it has none
+    slots: NDArray[np.uint32]  # of each subscription: one for each conjunction, or one if it has none
     sizes: I64  # (S) conjunctions
 
     @property
     def slot_first(self) -> I64:
-        """Returns where the slots of each subscription begin: (S + 1)."""
+        """Returns the place of each subscription's first slot: (S + 1)."""
         return ranges_of(np.maximum(self.sizes, 1))
 
     @property
     def is_of_conjunction(self) -> NDArray[np.bool_]:
-        """Returns whether each slot is of a conjunction."""
+        """Returns for each slot whether it belongs to a conjunction."""
         return np.repeat(self.sizes > 0, np.maximum(self.sizes, 1))
 
 
 def pack(some: Keyed) -> tuple[U32, I64]:
-    """Returns the words of all records, and where each begins (S + 1)."""
+    """Returns the words of all records, and the beginning of each (S + 1)."""
     preds, keys, ids, tags, slots, sizes = some
     sections = sections_of(preds, keys, ids, tags, ranges_of(sizes), np.arange(len(ids) + 1))
     try:
@@ -56,9 +56,11 @@ def pack(some: Keyed) -> tuple[U32, I64]:
 
 
 def unpacked(words: U32, first: I64) -> Keyed:
-    """Reads records from words, ``first`` (S + 1) being where each begins. Owners count from 0 on.
+    """Reads records from words. Owners are numbered from 0.
 
-    Raises ValueError: a record is not as long as its parts are.
+    first (S + 1) : the beginning of each record
+
+    Raises ValueError: a record is longer or shorter than its parts.
     """
     records = Records(FORM, words, first)
     ids, each = ids_of(records)

@@ -1,8 +1,8 @@
-"""Goes on with a file of pages whose log is damaged: with the updates before the damage.
+"""Recovery of a file of pages with a damaged log, up to the damage.
 
-A power cut may leave a hole in a log: the system writes blocks in any order, and without ``fsync``
+A power cut may leave a hole in a log. The system writes blocks in any order, and without ``fsync``
 nobody waits for them. If only a header is damaged, it is written again, since all of its contents
-stand elsewhere, too.
+are elsewhere, too.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from colmatch.store.recovery import cut, figures, set_aside
 
 
 def recover_log(path: str) -> dict[str, Any] | None:
-    """Cuts off what is damaged of the log of a file of pages, as ``cut`` does.
+    """Cuts the log of a file of pages at its first damage, as ``cut`` does.
 
-    Raises StoreError: another changes the file, or the file itself is damaged.
+    Raises StoreError: another writer is changing the file, or the file itself is damaged.
     """
     path = os.path.realpath(path)
     if not os.path.lexists(path + PAGES.suffix):
@@ -38,17 +38,17 @@ def recover_log(path: str) -> dict[str, Any] | None:
 
 
 def _recovered(main: int, log: Log[Pages]) -> dict[str, Any] | None:
-    known = read_header(main, log.target)
-    own = base_of(known.generation, known.update_number)
+    state = read_header(main, log.target)
+    own = base_of(state.generation, state.update_number)
     with suppress(Damage):
         if log.is_begun() and log.base != own[0]:
-            # or all of it is in the file
-            return _with_header(main, log) if generation_of(log) == known.generation + 1 else None
+            # The log follows a lost header, or all of it is in the file
+            return _with_header(main, log) if generation_of(log) == state.generation + 1 else None
     return cut(log, own, update_number_of(os.pread(main, PAGE, FIRST_PAGE * PAGE)))
 
 
 def _with_header(main: int, log: Log[Pages]) -> dict[str, Any]:
-    """Writes the header again that a log follows. All that it said stands elsewhere, too."""
+    """Rewrites the header that a log follows, from the log and the size of the file."""
     copy, generation, pages = set_aside(log), generation_of(log), os.fstat(main).st_size // PAGE
     os.pwrite(main, header_bytes(generation, log.start, pages), generation % 2 * PAGE)
     os.fsync(main)

@@ -1,8 +1,8 @@
-"""Who may put a file in the place of a file of pages.
+"""The right to put a file in the place of a file of pages.
 
-The new file has a higher generation than the old file and its log, so a log that is left behind
-does not count. A lock on a log that has lost its name keeps nobody out, so its holder looks for the
-log again. Names are resolved first, so a link is the same file with the same log.
+The new file has a higher generation than the old file and its log. So a log that is left behind
+does not count. A lock on a log that has lost its name keeps nobody out, so its holder checks the
+name. Names are resolved first, so a link is the same file with the same log.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from colmatch.store.replacing import replaced
 
 @contextmanager
 def taking_place(path: str) -> Iterator[int]:
-    """Sees that a file of pages may be put into a place. Yields a generation for it.
+    """Takes the right to put a file of pages at a path. Yields a generation for it.
 
-    It is one that no file or log of the path has had, and hardly any other has.
+    No file or log of the path has had this generation, and hardly any other file has it.
 
     path : without links. Its log has nothing for the new file, and is removed at the end
 
-    Raises StoreError: another changes what is there, or it has a journal with updates, or what has
-    the name of its log is none, or nothing can be written there.
+    Raises StoreError: another writer changes the old file, or the file has a journal with updates.
+    Or a file with the name of its log is no log, or the path is a log or cannot be written.
     """
     _check_name(path)
     try:
@@ -49,9 +49,9 @@ def taking_place(path: str) -> Iterator[int]:
 
 @contextmanager
 def unpaged(path: str) -> Iterator[None]:
-    """Sees that a file may be replaced by one without pages, as ``taking_place`` does.
+    """Takes the right to replace a file by one without pages, as ``taking_place`` does.
 
-    Raises StoreError: it has pages, which another changes.
+    Raises StoreError: the file has pages that another writer changes, or is the log of another.
     """
     path = os.path.realpath(path)
     _check_name(path)
@@ -70,7 +70,10 @@ def _check_name(path: str) -> None:
 
 @contextmanager
 def _alone(path: str) -> Iterator[Log[Pages]]:
-    """Holds the right to change a file of pages, as its writer does. The log is removed."""
+    """Holds the right to change a file of pages, and removes its log at the end.
+
+    After an error, only a new log is removed.
+    """
     with closing(locked_log(path)) as log:
         is_new = log.size == 0
         try:
@@ -83,12 +86,12 @@ def _alone(path: str) -> Iterator[Log[Pages]]:
 
 
 def _remove(path: str) -> None:
-    with suppress(OSError):  # of another generation, so nobody reads it
+    with suppress(OSError):  # it has another generation, so nobody reads it
         os.unlink(path)
 
 
 def _generation_of(path: str) -> int:
-    """Returns the generation of a file of pages, 0 for one that is damaged, which is made anew."""
+    """Returns the generation of a file of pages, 0 for a damaged file."""
     try:
         return PageFile(path, 0).generation
     except (OSError, StoreError):

@@ -1,13 +1,14 @@
 """The root page, free pages and chains of pages of a file.
 
-The root page has the first page of all else::
+The root page leads to everything else::
 
-    TREES    table of trees: those of ids, of tags, of what is always verified, of each attribute
-    SLOTS    table of slots: id (of strings a hash), page and word of the record
-    NEEDED   table of bytes: what each slot has to count
-    ...      how many there are of everything, and which are free
+    TREES    table of trees: of ids, of tags, of conjunctions always verified, of each attribute
+    SLOTS    table of slots: id (a hash for strings), page and word of the record
+    NEEDED   table of bytes: the needed count of each slot
+    ...      counts of everything, and the first free page and slot
 
-A chain is what is too long for one page: a record, or one of two that have names.
+Each conjunction has a number, its slot. A chain has contents that may not fit in one page: a
+record, or one of two texts with names.
 """
 
 from __future__ import annotations
@@ -24,16 +25,16 @@ from colmatch.paged.file import ROOT, PageFile
 # Words of the root page, behind its header.
 (TREES_TOP, SLOTS_TOP, NEEDED_TOP, SLOT_COUNT, FREE_SLOT, FREE_PAGE, SUBSCRIPTIONS, UPDATES, UPDATES_HIGH, RECORD_PAGE,
  TEXT_IDS, FREE_SLOTS, TREE_COUNT) = range(HEAD, HEAD + 13)  # fmt: skip
-# Chains that have names: first page, bytes, how often it was written (``metadata.py``).
+# Chains with names: first page, bytes, number of writes (``metadata.py``).
 OTHERS, OLD_LITERALS = HEAD + 13, HEAD + 16
 CHAINS = {OTHERS: "descriptions", OLD_LITERALS: "string literals"}
-PAGES_AHEAD = 256  # pages of a chain that are read together where they are neighbours
+PAGES_AHEAD = 256  # neighbouring pages of a chain that are read together
 
 
 def words_of(data: bytes, chain: int) -> tuple[U32, int]:
     """Returns the contents of one of ``CHAINS`` as words, and their size in bytes.
 
-    Raises StoreError: they are too large.
+    Raises StoreError: the contents are too large.
     """
     if len(data) >> 32:
         raise StoreError(f"the {CHAINS[chain]} have {len(data):,} bytes, a file of pages has room for 4 GiB of them")
@@ -41,7 +42,7 @@ def words_of(data: bytes, chain: int) -> tuple[U32, int]:
 
 
 class Chains:
-    """Reads and changes the root page, and chains of pages. ``file.commit`` ends an update."""
+    """The root page and chains of pages, to read and change. ``file.commit`` ends an update."""
 
     def __init__(self, file: PageFile) -> None:
         self.file = file
@@ -69,14 +70,14 @@ class Chains:
         self.set_root(FREE_PAGE, page)
 
     def write_chain(self, words: U32) -> int:
-        """Writes words to a chain of pages. Returns the first."""
+        """Writes words to a chain of pages. Returns the first page."""
         first = before = 0
         for begin in range(0, max(len(words), 1), CHILDREN):
-            some = words[begin : begin + CHILDREN]
+            part = words[begin : begin + CHILDREN]
             page = self.allocate(BLOB)
             into = self.file.edit(page)
-            into[HEAD : HEAD + len(some)] = some
-            into[SIDS] = len(some)
+            into[HEAD : HEAD + len(part)] = part
+            into[SIDS] = len(part)
             if before:
                 self.file.edit(before)[NEXT] = page
             first, before = first or page, page
@@ -90,7 +91,7 @@ class Chains:
             page = following
 
     def read_chain(self, page: int, pages: int = 1) -> U32:
-        """Returns the words of a chain of pages, of which there are so many, or more."""
+        """Returns the words of a chain of at least ``pages`` pages."""
         parts: list[NDArray[np.uint32]] = []
         while page:
             if len(parts) > self.file.pages:
@@ -106,7 +107,7 @@ class Chains:
         return np.concatenate(parts) if parts else np.empty(0, np.uint32)
 
     def state_of(self, chain: int) -> tuple[int, ...]:
-        """Returns what differs when something else stands in a chain: one of ``CHAINS``."""
+        """Returns the state of one of ``CHAINS``, which differs whenever the contents do."""
         return self.file.opened, self.root(chain), self.root(chain + 2)
 
     def read_named(self, chain: int) -> bytes:
@@ -115,7 +116,7 @@ class Chains:
         return self.read_chain(self.root(chain), -(-size // (4 * CHILDREN))).tobytes()[:size]
 
     def write_named(self, chain: int, data: bytes) -> tuple[int, ...]:
-        """Writes the contents of one of ``CHAINS``. Returns its state."""
+        """Writes the contents of one of ``CHAINS``. Returns the new state."""
         words, size = words_of(data, chain)
         self.remove_chain(self.root(chain))
         self.set_root(chain, self.write_chain(words))

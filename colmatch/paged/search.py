@@ -23,12 +23,12 @@ from colmatch.paged import root_page
 from colmatch.paged.store import PageStore, places_of
 from colmatch.predicates.keys import to_codes
 
-OUT_LEAST = 1 << 14  # pairs of row and slot that there is room for
-VERIFIED_MOST = 4096  # records that are verified together
+OUT_LEAST = 1 << 14  # pairs of row and slot with room at first
+VERIFIED_MOST = 4096  # records verified together
 
 
 class Found(NamedTuple):
-    """Pairs of a batch: row, slot and what the table says of it; ordered by row, each once."""
+    """The matches of a batch: row, slot and its table entry; ordered by row, each once."""
 
     row: I64
     slot: I64
@@ -36,7 +36,7 @@ class Found(NamedTuple):
 
 
 class Searcher:
-    """Working memory for batches, of one matcher; one thread at a time."""
+    """The working memory of one matcher for batches. One thread uses it at a time."""
 
     def __init__(self, pages: PageStore) -> None:
         self.store = pages
@@ -48,22 +48,24 @@ class Searcher:
         self.failed: Mapping[str, Failed] = {}
 
     def entries(self, attributes: Any, literals: Any, lenient: bool, rows: pa.RecordBatch) -> Batch:
-        """Reads a batch. ``failed`` then has the rows in which computed values have no value."""
-        wanted = attributes, literals, lenient
-        if self._reader is None or any(a is not b for a, b in zip(self._read_for, wanted, strict=True)):
-            self._reader, self._read_for = Reader(*wanted), wanted
-        found = self._reader.read(rows)
+        """Reads a batch. ``failed`` then has the rows without a value for computed attributes."""
+        arguments = attributes, literals, lenient
+        if self._reader is None or any(a is not b for a, b in zip(self._read_for, arguments, strict=True)):
+            self._reader, self._read_for = Reader(*arguments), arguments
+        batch = self._reader.read(rows)
         self.failed = self._reader.failed
-        return found
+        return batch
 
     def found(self, batch: Batch, rows: int, multi: NDArray[np.uint8]) -> Found:
-        """Finds the subscriptions that are true for rows of a batch."""
+        """Finds the subscriptions that match rows of a batch."""
+        # Order the entries of the batch by row
         col, entry_row = batch.col, batch.row[: batch.col[-1]]
         order = np.argsort(entry_row, kind="stable")
         first = ranges_of(np.bincount(entry_row, minlength=rows))
         attr = np.repeat(np.arange(len(col) - 1), np.diff(col))[order]
         key = batch.key[: col[-1]][order]
         by_row = contiguous(first), contiguous(attr), contiguous(key)
+        # Find pairs by counting, and verify where counting is not enough
         pairs = self._search(by_row, rows)
         row, slot = pairs[:, 0], pairs[:, 1]
         needed = self.store.needed()
@@ -73,6 +75,7 @@ class Searcher:
             keep = ~doubtful
             keep[doubtful] = self._verified(row[doubtful], slot[doubtful], entry[doubtful], by_row, multi)
             row, slot, entry = row[keep], slot[keep], entry[keep]
+        # Keep one pair for each row and subscription
         place = places_of(entry)
         order = np.lexsort((place, row))
         row, place = row[order], place[order]
@@ -83,12 +86,14 @@ class Searcher:
         return Found(row[new], slot[kept], entry[kept])
 
     def _search(self, rows: tuple[I64, I64, I64], count: int) -> I64:
-        """Returns pairs of row and slot that have counted all."""
+        """Returns the pairs of row and slot with a complete count."""
+        # Prepare the working memory
         needed, top = contiguous(self.store.needed()), self.store.root(root_page.TREES_TOP)
         scratch = self._room(len(needed), int(np.diff(rows[0]).max(initial=0)))
         state = np.array([0, count, -1, 0, 0, 0, 0], np.int64)
         cache, parts = self.store.file.cache, []
         visits, reads = int(self.counters[layout.NODES]), cache.reads
+        # Search, loading missing pages and emptying the full output
         while state[0] < count:
             search_rows(
                 (cache.mem, cache.frame, cache.used), top, needed, rows, state, scratch, self._out, self.counters
@@ -105,42 +110,45 @@ class Searcher:
         return np.concatenate(parts)
 
     def _room(self, slots: int, entries: int) -> SearchScratch:
-        known, tasks = self._scratch, WALKS * (entries + 1)
-        if known is None or len(known.left) != slots or len(known.wanted) < tasks:
-            self._scratch = known = SearchScratch(
+        scratch, tasks = self._scratch, WALKS * (entries + 1)
+        if scratch is None or len(scratch.left) != slots or len(scratch.wanted) < tasks:
+            self._scratch = scratch = SearchScratch(
                 np.empty((tasks, TASK), np.int64),
                 np.empty(slots, np.uint8),
                 np.zeros((SPANS, 2), np.int64),
                 np.empty(slots + 1, np.uint32),
                 np.empty(tasks, np.int64),
             )
-        return known
+        return scratch
 
     def _verified(
         self, row: I64, slot: I64, entry: U32, rows: tuple[I64, I64, I64], multi: NDArray[np.uint8]
     ) -> NDArray[np.bool_]:
-        """Says of pairs whether they are true, by the records of the subscriptions."""
+        """Checks whether pairs are true, by the records of the subscriptions."""
         distinct, which = np.unique(places_of(entry), return_inverse=True)
         true = np.zeros(len(row), bool)
         for begin in range(0, len(distinct), VERIFIED_MOST):
-            some = np.flatnonzero((which >= begin) & (which < begin + VERIFIED_MOST))
+            # Read some of the records
+            part = np.flatnonzero((which >= begin) & (which < begin + VERIFIED_MOST))
             places = distinct[begin : begin + VERIFIED_MOST]
-            known = self.store.to_keys(places)
-            predicates, codes = to_codes(known.predicates, known.keys, multi)
-            own = known.slots[known.is_of_conjunction].astype(np.int64)
+            subscriptions = self.store.to_keys(places)
+            predicates, codes = to_codes(subscriptions.predicates, subscriptions.keys, multi)
+            # Find the conjunction of each slot
+            own = subscriptions.slots[subscriptions.is_of_conjunction].astype(np.int64)
             order = np.argsort(own)
-            conj = order[np.searchsorted(own[order], slot[some])]
-            by_row = np.argsort(row[some], kind="stable")
-            held, width = np.zeros(len(some), np.uint8), int(np.diff(rows[0]).max(initial=0)) + 1
+            conj = order[np.searchsorted(own[order], slot[part])]
+            # Verify the pairs, ordered by row
+            by_row = np.argsort(row[part], kind="stable")
+            held, width = np.zeros(len(part), np.uint8), int(np.diff(rows[0]).max(initial=0)) + 1
             scratch = np.zeros(max(len(multi), 1), np.uint32), np.empty(width, np.uint32), np.empty(width, np.uint32)
-            pairs = contiguous(row[some][by_row]), contiguous(conj[by_row])
+            pairs = contiguous(row[part][by_row]), contiguous(conj[by_row])
             verify_pairs(predicates, codes, rows, pairs, scratch, held, self.counters)
-            true[some[by_row]] = held > 0
+            true[part[by_row]] = held > 0
         return true
 
 
 def piece_of(found: Found, rows: int, offset: int, pages: PageStore, memory: Any) -> Piece:
-    """Returns the matches of a batch in the form that callers' forms are made of."""
+    """Returns the matches of a batch as a ``Piece``, from which all forms of results are made."""
     place = ranges_of(np.bincount(found.row, minlength=rows))
     if not pages.root(root_page.TEXT_IDS):
         ids = np.ascontiguousarray(found.entry[:, :2]).view(np.int64).ravel()

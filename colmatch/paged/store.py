@@ -1,4 +1,4 @@
-"""What stands in a file of pages: tables of slots, records of subscriptions, trees."""
+"""The contents of a file of pages: tables of slots, records of subscriptions, trees."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ from colmatch.paged.root_page import (
 SLOT_WORDS = 4
 SLOTS_OF_PAGE = pb.CHILDREN // SLOT_WORDS
 NEEDED_OF_PAGE = 4 * pb.CHILDREN
-RECORD_MOST = pb.WORDS - pb.HEAD  # words of a record that stands in one page
+RECORD_MOST = pb.WORDS - pb.HEAD  # words of a record in one page, at most
 FRESH_LEAST, SHADOWS_LEAST = 4, 32
 
 
 def block_entries(words: U32, place: int) -> tuple[I64, I64, I64]:
-    """Returns list, key and slot of the entries of a block, which begins at a word of its page."""
+    """Returns list, key and slot of each entry of a block, which begins at word ``place``."""
     room = pb.ROOMS[int(words[pb.SIZE_CLASS])]
     counts = words[place + 1 : place + pb.BLOCK_HEAD].copy().view(np.uint16)
     total, slots = int(counts.sum()), place + pb.BLOCK_HEAD
@@ -58,19 +58,19 @@ def block_entries(words: U32, place: int) -> tuple[I64, I64, I64]:
 
 
 def places_of(entry: U32) -> I64:
-    """Returns the places of records, page << 16 | word, by what the table says of their slots."""
+    """Returns the places of records, page << 16 | word, from the table entries of their slots."""
     return entry[:, 2].astype(np.int64) << 16 | entry[:, 3]
 
 
 class PageStore(Chains):
-    """Reads and changes what stands in a file of pages. ``file.commit`` ends an update."""
+    """The contents of a file of pages, to read and change. ``file.commit`` ends an update."""
 
     def __init__(self, file: PageFile) -> None:
         super().__init__(file)
         self.begin_anew()
 
     def begin_anew(self) -> None:
-        """Forgets all that was read from pages."""
+        """Forgets everything that was read from pages."""
         self._fresh = 0
         self._freed: I64 = np.empty(0, np.int64)
         self._take_shadows(SHADOWS_LEAST)
@@ -79,7 +79,7 @@ class PageStore(Chains):
     # Tables
 
     def table_pages(self, top: int, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Returns the pages of a table, by their places: 0 where there is none."""
+        """Returns the pages at some places of a table, 0 for a missing page."""
         middles = self.file.read(top)[pb.HEAD + numbers // pb.CHILDREN].astype(np.int64)
         pages = np.zeros(len(numbers), np.int64)
         for middle in sorted({*middles.tolist()} - {0}):
@@ -88,7 +88,7 @@ class PageStore(Chains):
         return pages
 
     def reach_table_page(self, top: int, number: int) -> int:
-        """Returns a page of a table, which is made if there is none."""
+        """Returns a page of a table, which is allocated if it is missing."""
         page = top
         for place, level in ((number // pb.CHILDREN, 1), (number % pb.CHILDREN, 0)):
             child = int(self.file.read(page)[pb.HEAD + place])
@@ -102,24 +102,26 @@ class PageStore(Chains):
     # Slots
 
     def slots(self, slots: NDArray[np.integer[Any]]) -> U32:
-        """Returns what the table says of slots: (slots, SLOT_WORDS)."""
+        """Returns the table entries of slots: (slots, SLOT_WORDS)."""
+        # Find the pages of the table
         number, place = np.divmod(slots.astype(np.int64), SLOTS_OF_PAGE)
         distinct, which = np.unique(number, return_inverse=True)
         pages = self.table_pages(self.root(SLOTS_TOP), distinct)
         out = np.empty((len(number), SLOT_WORDS), np.uint32)
+        # Copy the entries, from as many pages at once as the cache can hold
         step = max(self.file.cache.frames // 2, 1)
         order = np.argsort(which, kind="stable")
         ends = np.searchsorted(which[order], np.arange(len(distinct) + 1))
         for begin in range(0, len(distinct), step):
             end = min(begin + step, len(distinct))
             words = self.file.read_all(pages[begin:end])
-            some = order[ends[begin] : ends[end]]
-            at = pb.HEAD + SLOT_WORDS * place[some]
-            out[some] = words[(which[some] - begin)[:, None], at[:, None] + np.arange(SLOT_WORDS)]
+            part = order[ends[begin] : ends[end]]
+            at = pb.HEAD + SLOT_WORDS * place[part]
+            out[part] = words[(which[part] - begin)[:, None], at[:, None] + np.arange(SLOT_WORDS)]
         return out
 
     def set_slots(self, slots: Iterable[int], entries: U32) -> None:
-        """Writes what the table says of slots."""
+        """Writes the table entries of slots."""
         top = self.root(SLOTS_TOP)
         for slot, entry in zip(slots, entries, strict=True):
             page = self.reach_table_page(top, slot // SLOTS_OF_PAGE)
@@ -127,32 +129,32 @@ class PageStore(Chains):
             self.file.edit(page)[at : at + SLOT_WORDS] = entry
 
     def set_needed(self, slots: Iterable[int], needed: Iterable[int]) -> None:
-        """Writes what slots have to count."""
+        """Writes the needed counts of slots."""
         top, kept = self.root(NEEDED_TOP), self._known_needed
-        known = None if kept is None or kept[0] != self.file.state else kept[1]
+        counts = None if kept is None or kept[0] != self.file.state else kept[1]
         for slot, value in zip(slots, needed, strict=True):
             page = self.reach_table_page(top, slot // NEEDED_OF_PAGE)
             self.file.edit(page).view(np.uint8)[4 * pb.HEAD + slot % NEEDED_OF_PAGE] = value
-            if known is not None and slot < len(known):
-                known[slot] = value
-        if known is None or self.root(SLOT_COUNT) > len(known):
+            if counts is not None and slot < len(counts):
+                counts[slot] = value
+        if counts is None or self.root(SLOT_COUNT) > len(counts):
             self._known_needed = None
 
     def needed(self) -> U8:
-        """Returns what each slot has to count: one byte for each, which stay in memory."""
-        known, count = self._known_needed, self.root(SLOT_COUNT)
-        if known is None or known[0] != self.file.state:
+        """Returns the needed count of each slot, a byte each. The counts stay in memory."""
+        cached, count = self._known_needed, self.root(SLOT_COUNT)
+        if cached is None or cached[0] != self.file.state:
             pages = self.table_pages(self.root(NEEDED_TOP), np.arange(-(-count // NEEDED_OF_PAGE)))
-            found = np.zeros(len(pages) * NEEDED_OF_PAGE, np.uint8)
+            counts = np.zeros(len(pages) * NEEDED_OF_PAGE, np.uint8)
             step = max(self.file.cache.frames // 2, 1)
             for begin in range(0, len(pages), step):
-                some = self.file.read_all(pages[begin : begin + step])[:, pb.HEAD :]
-                found[begin * NEEDED_OF_PAGE :][: 4 * some.size] = np.ascontiguousarray(some).view(np.uint8).ravel()
-            self._known_needed = known = self.file.state, found[:count].copy()
-        return known[1]
+                words = self.file.read_all(pages[begin : begin + step])[:, pb.HEAD :]
+                counts[begin * NEEDED_OF_PAGE :][: 4 * words.size] = np.ascontiguousarray(words).view(np.uint8).ravel()
+            self._known_needed = cached = self.file.state, counts[:count].copy()
+        return cached[1]
 
     def keep_needed(self) -> None:
-        """Says that what is known of slots is what the last update has made of them."""
+        """Keeps the needed counts in memory, which the last update has brought up to date."""
         if self._known_needed is not None:
             self._known_needed = self.file.state, self._known_needed[1]
 
@@ -160,7 +162,7 @@ class PageStore(Chains):
         self._known_needed = None
 
     def take_slots(self, count: int) -> NDArray[np.uint32]:
-        """Returns slots that nobody has."""
+        """Returns unused slots, which count as used from now on."""
         taken: list[int] = []
         while len(taken) < count and (free := self.root(FREE_SLOT)):
             taken.append(free - 1)
@@ -173,7 +175,7 @@ class PageStore(Chains):
         return np.array([*taken, *range(high, high + rest)], np.uint32)
 
     def give_slots(self, slots: list[int]) -> None:
-        """Makes slots free."""
+        """Frees slots."""
         for slot in slots:
             entry = np.array([[self.root(FREE_SLOT), 0, 0, 0]], np.uint32)
             self.set_slots([slot], entry)
@@ -184,7 +186,7 @@ class PageStore(Chains):
     # Records
 
     def write_record(self, words: U32) -> tuple[int, int]:
-        """Writes a record. Returns its page and the word where it begins, 0 for a page chain."""
+        """Writes a record. Returns its page and its first word, 0 for a chain of pages."""
         if len(words) > RECORD_MOST:
             return self.write_chain(words), 0
         page = self.root(RECORD_PAGE)
@@ -201,9 +203,9 @@ class PageStore(Chains):
         return page, pb.HEAD + used
 
     def write_over(self, page: int, word: int, words: U32) -> None:
-        """Writes a record in the place of one of the same length.
+        """Writes a record over one of the same length.
 
-        Raises StoreError: that one has another length.
+        Raises StoreError: the old record has another length, and is no chain.
         """
         if word:
             into = self.file.edit(page)
@@ -217,7 +219,7 @@ class PageStore(Chains):
             into[pb.HEAD : pb.HEAD + size], words = words[:size], words[size:]
 
     def remove_record(self, page: int, word: int) -> None:
-        """Takes a record away. Its page is free when it has no other."""
+        """Removes a record. A page without records is freed, unless it takes new ones."""
         if not word:
             self.remove_chain(page)
             return
@@ -227,32 +229,35 @@ class PageStore(Chains):
             self.release(page)
 
     def records(self, page: I64, word: I64) -> tuple[U32, I64]:
-        """Returns records, by their pages and words: all words, and where each begins."""
+        """Reads records at some pages and words. Returns all words, and the beginning of each."""
+        # Read records that fit in a page
         distinct, which = np.unique(page, return_inverse=True)
         sizes = np.zeros(len(page), np.int64)
         parts: list[tuple[NDArray[np.int64], NDArray[np.uint32]]] = []
         step = max(self.file.cache.frames // 2, 1)
         for begin in range(0, len(distinct), step):
             pages = self.file.read_all(distinct[begin : begin + step])
-            some = np.flatnonzero((which >= begin) & (which < begin + step) & (word > 0))
+            part = np.flatnonzero((which >= begin) & (which < begin + step) & (word > 0))
             flat = pages.ravel()
-            at = (which[some] - begin) * pb.WORDS + word[some]
-            sizes[some] = flat[at]
-            if (beyond := word[some] + sizes[some] > pb.WORDS).any():
-                raise damaged(self.file.path, int(page[some[beyond.argmax()]]))
-            parts.append((some, flat[members(at, ranges_of(sizes[some]))]))
+            at = (which[part] - begin) * pb.WORDS + word[part]
+            sizes[part] = flat[at]
+            if (beyond := word[part] + sizes[part] > pb.WORDS).any():
+                raise damaged(self.file.path, int(page[part[beyond.argmax()]]))
+            parts.append((part, flat[members(at, ranges_of(sizes[part]))]))
+        # Read longer records
         for i in np.flatnonzero(word == 0).tolist():
             words = self.read_chain(int(page[i]))
             sizes[i] = len(words)
             parts.append((np.array([i]), words))
+        # Join all records in their order
         first = ranges_of(sizes)
         out = np.empty(int(first[-1]), np.uint32)
-        for some, words in parts:
-            out[members(first[some], ranges_of(sizes[some]))] = words
+        for part, words in parts:
+            out[members(first[part], ranges_of(sizes[part]))] = words
         return out, first
 
     def to_keys(self, places: NDArray[np.int64]) -> Keyed:
-        """Returns the subscriptions of some records, by their places: page << 16 | word."""
+        """Returns the subscriptions of records by key. A place is page << 16 | word."""
         try:
             return unpacked(*self.records(places >> 16, places & 0xFFFF))
         except ValueError as error:
@@ -261,18 +266,21 @@ class PageStore(Chains):
     # Trees
 
     def slots_of(self, tree: int, key: int) -> NDArray[np.int64]:
-        """Returns the SidSet of a key that is in the list of equalities of a tree."""
+        """Returns the SidSet of a key in the list of equalities of a tree."""
+        # Find the tree
         none = np.empty(0, np.int64)
         page = int(self.table_pages(self.root(TREES_TOP), np.array([tree // pb.TREES]))[0])
         begin = pb.HEAD + pb.TREE_WORDS * (tree % pb.TREES)
         entry = self.file.read(page)[begin : begin + pb.TREE_WORDS].tolist() if page else [0]
         if not entry[pb.TREE_ROOT]:
             return none
+        # Search the block of a small tree
         words = self.file.read(entry[pb.TREE_ROOT])
         if entry[pb.TREE_SIZE] & pb.IN_BLOCK:
             which, key_of, slots = block_entries(words, entry[pb.TREE_SIZE] ^ pb.IN_BLOCK)
             same: I64 = slots[(which == pb.EQUAL) & (key_of == key)]
             return same
+        # Descend to a leaf
         while words[pb.KIND] != pb.LEAF:
             items = int(words[pb.ITEMS])
             child = int(words[pb.INNER_KEYS : pb.INNER_KEYS + 2 * items].view(np.int64).searchsorted(key, "right"))
@@ -281,9 +289,10 @@ class PageStore(Chains):
         place = int(keys.searchsorted(key))
         if place == len(keys) or keys[place] != key:
             return none
+        # Collect the slots from the last node of the list with this key to the first
         pointer = int(words[pb.LEAF_POINTERS + pb.LISTS * place + pb.EQUAL])
         node = (pointer & pb.PAGE_MASK or entry[pb.HEADS + pb.EQUAL]) if pointer & pb.IN_LIST else 0
-        found: list[NDArray[np.int64]] = []
+        parts: list[NDArray[np.int64]] = []
         while node:
             words = self.file.read(node)
             items = int(words[pb.ITEMS])
@@ -293,14 +302,14 @@ class PageStore(Chains):
             if j == items or keys[j] != key:
                 break
             begin = int(item[j - 1, 2]) if j else 0
-            found.append(words[pb.HEAD + begin : pb.HEAD + int(item[j, 2])].astype(np.int64))
+            parts.append(words[pb.HEAD + begin : pb.HEAD + int(item[j, 2])].astype(np.int64))
             node = int(words[pb.PREV]) if j == 0 and words[pb.CONTINUES] else 0
-        return np.concatenate(found) if found else none
+        return np.concatenate(parts) if parts else none
 
     def change(self, entries: ListEntries, is_insert: bool) -> None:
-        """Enters slots into the lists of trees, or takes them out.
+        """Inserts slots into the lists of trees, or removes them.
 
-        Raises StoreError: what is to be taken out is not there: the file is damaged.
+        Raises StoreError: the file is damaged; for example, a slot to remove is missing.
         """
         order = np.lexsort((entries.key, entries.tree))
         tree, key, slot = entries.tree[order], entries.key[order], entries.slot[order]
@@ -313,7 +322,7 @@ class PageStore(Chains):
             self._settle(pages)
 
     def _pages(self) -> Pages:
-        """Returns the cache as operations see it, with pages that nobody uses."""
+        """Returns the cache as operations see it, with unused pages."""
         cache = self.file.cache
         fresh = [self.allocate(pb.TABLE) for _ in range(self._fresh)]
         if len(self._freed) < self.file.pages:
@@ -326,7 +335,7 @@ class PageStore(Chains):
         self._shadow_of: I64 = np.empty((pages, 2), np.int64)
 
     def _settle(self, pages: Pages) -> None:
-        """Does what operations asked for."""
+        """Releases unused pages, and gets the page or the room that an operation lacked."""
         state = pages.state
         if state[WRONG]:
             raise StoreError(f"{self.file.path} is damaged: a predicate is not where it should be: build it again")
@@ -336,11 +345,11 @@ class PageStore(Chains):
             self.file.read(int(state[MISSED]))
         elif state[NO_ROOM] == NO_FRESH:
             self._fresh = max(2 * self._fresh, FRESH_LEAST)
-        elif state[NO_ROOM] == NO_SHADOW:  # what is freed has room again
+        elif state[NO_ROOM] == NO_SHADOW:  # NO_FREED: there is room again by now
             self._take_shadows(2 * len(self._shadow_of))
 
     def loaded(self, pages: NDArray[np.int64]) -> None:
-        """Brings pages into memory that a kernel asks for, as many as there is room for."""
+        """Loads pages for a kernel, as many as there is room for."""
         if len(pages) and int(pages.max()) >= self.file.pages:
             raise damaged(self.file.path, int(pages.max()))
         self.file.cache.load(pages)

@@ -1,4 +1,4 @@
-"""A walk over the pages of a file, which checks that each is what others take it for."""
+"""A walk over the pages of a file, which checks their kinds."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NAMES = {
 
 
 class Walk:
-    """A walk over all pages of a file, each of which it reaches once.
+    """A walk over all pages of a file. It reaches each page once.
 
     Attributes
     ----------
@@ -41,7 +41,7 @@ class Walk:
         raise StoreError(f"{self.path} is damaged: page {page} {said}: take a copy, or build it again")
 
     def reach(self, page: int, kind: int) -> U32:
-        """Returns the words of a page that was not reached before."""
+        """Checks that a page has the right kind and is reached once. Returns its words."""
         if not 0 < page < len(self.pages) or self.kinds[page] != kind:
             self.wrong(page, f"is not a page of the kind {NAMES[kind]!r}, which another page takes it for")
         if self.seen[page]:
@@ -51,18 +51,18 @@ class Walk:
         return words
 
     def table(self, top: int) -> list[tuple[int, int]]:
-        """Walks over a table. Returns the place and the number of each of its pages."""
-        found = []
+        """Walks over a table. Returns the place and number of each of its pages."""
+        pages = []
         for i, middle in enumerate(self.reach(top, pb.TABLE)[pb.HEAD :].tolist()):
             if middle:
                 for j, page in enumerate(self.reach(middle, pb.TABLE)[pb.HEAD :].tolist()):
                     if page:
                         self.reach(page, pb.TABLE)
-                        found.append((i * pb.CHILDREN + j, page))
-        return found
+                        pages.append((i * pb.CHILDREN + j, page))
+        return pages
 
     def chain(self, page: int, kind: int) -> int:
-        """Walks over a chain of pages. Returns how many there are."""
+        """Walks over a chain of pages. Returns the number of pages."""
         count = 0
         while page:
             page, count = int(self.reach(page, kind)[pb.NEXT]), count + 1

@@ -1,7 +1,7 @@
-"""The workers of a matcher that lives in pages: one batch at a time, with the cache that it has.
+"""The workers of a matcher that lives in pages. They match one batch at a time, with its cache.
 
-The best matches, events that are ranges, and reasons are found by an index in memory that is made
-of all subscriptions when one of them is asked for first after an update.
+The best matches, events that are ranges, and reasons come from an index of all subscriptions in
+memory. It is built on the first such request after an update.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from colmatch.updates.versions import Version
 
 
 class _Whole:
-    """A matcher in memory with all subscriptions, as ``Workers`` wants one."""
+    """A matcher in memory with all subscriptions, as ``Workers`` needs it."""
 
     observed = None
 
@@ -55,7 +55,7 @@ class _Whole:
 
 
 class PagedWorkers(Workers):
-    """Matches batches with the pages of a file."""
+    """Workers that match batches against the pages of a file."""
 
     finds_single = False
 
@@ -91,7 +91,7 @@ class PagedWorkers(Workers):
             yield from self._whole.run(events, replace(task, workers=self._whole))
             return
         offset = 0
-        # all columns: which are needed is known when the pages are read
+        # all columns, since the needed ones are known only when the pages are read
         for batch, _ in seen_batches(events, self._paged.options.batch_rows, lambda: None, lambda seen: None):
             yield from task.formed(
                 self._paged.reading(partial(self._piece, batch, offset, task.request)), batch, offset
@@ -99,20 +99,20 @@ class PagedWorkers(Workers):
             offset += batch.num_rows
 
     def _piece(self, batch: pa.RecordBatch, offset: int, request: MatchRequest) -> Piece:
-        """Returns what a batch matches."""
+        """Returns the matches of a batch."""
         version, clock = self._paged.version, request.now
         if clock is not None:
             batch = clock.added_to(batch, clock.names(version.attributes))
         lacks = self.required(()).lacks(batch, self.is_lenient)
-        found = self._found(batch, offset, version)
+        matches = self._found(batch, offset, version)
         if self._searcher.failed:  # the index in memory says whether a subscription needs such a value
             whole = self._paged.whole() if request.among is None else request.among.of(self._paged.whole())
             worker = self._whole.idle_worker(())
             worker.read(whole, self.is_lenient, batch, PAIRS, offset)
             self._whole.give_back(worker)
         if request.among is not None:
-            found = self._among(found, request.among)
-        return piece_of(found, batch.num_rows, offset, self._paged.store, Recycled()).without(lacks, offset)
+            matches = self._among(matches, request.among)
+        return piece_of(matches, batch.num_rows, offset, self._paged.store, Recycled()).without(lacks, offset)
 
     def _found(self, batch: pa.RecordBatch, offset: int, version: Version) -> Found:
         try:
@@ -124,15 +124,15 @@ class PagedWorkers(Workers):
         return self._searcher.found(entries, batch.num_rows, multi)
 
     def _among(self, found: Found, among: Subset) -> Found:
-        """Leaves those of some ids and tags."""
+        """Keeps the matches of some ids and tags."""
         places = places_of(found.entry)
         kept = np.ones(len(places), bool)
         ids, tags = among.said
         if ids is not None:
             same = ids.type == self._paged.id_type
             kept &= np.isin(places, self._paged.places(ids) if same else np.empty(0, np.int64))
-        for some in tags:
-            slots = np.concatenate([self._paged.tagged(tag) for tag in some] or [np.empty(0, np.int64)])
+        for tag_set in tags:
+            slots = np.concatenate([self._paged.tagged(tag) for tag in tag_set] or [np.empty(0, np.int64)])
             kept &= np.isin(places, places_of(self._paged.store.slots(slots)))
         return Found(found.row[kept], found.slot[kept], found.entry[kept])
 
@@ -142,5 +142,5 @@ class PagedWorkers(Workers):
         before, reads = self._searcher.counters.copy(), self._paged.file.cache.reads
         matches = sum(int(counts.sum()) for counts in self.run(events, MatchTask(self, request, wanted, Piece.counts)))
         more: NDArray[np.int64] = self._searcher.counters - before
-        told = {name: int(more[place]) for name, place in COUNTED.items()}
-        return told | {"matches": matches, "pages": self._paged.file.cache.reads - reads}
+        figures = {name: int(more[place]) for name, place in COUNTED.items()}
+        return figures | {"matches": matches, "pages": self._paged.file.cache.reads - reads}

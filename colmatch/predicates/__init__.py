@@ -1,6 +1,6 @@
-"""Sets of predicates: parts of them, several together, their keys, and what is written of them.
+"""Sets of predicates: selections, unions, keys, and the records that are written of them.
 
-In come columns as ``layout.Predicates`` has them; out come others. Read ``columns`` first: it says
-of each column what it has a value for, and all else follows from that. A column that is to be kept
-with predicates needs a line there.
+The modules take and return columns as in ``layout.Predicates``. Read ``columns`` first: it lists
+the columns and the meaning of their rows, and all else follows. A new column that is kept with
+predicates needs a line there.
 """

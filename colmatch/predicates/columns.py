@@ -1,4 +1,4 @@
-"""The columns of a set of predicates, and what follows from them: what is taken or joined."""
+"""The columns of a set of predicates; selections and unions of sets follow from them."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from colmatch.arrays.frozen import sealed
 from colmatch.arrays.ranges import put_rows, ranges_of, rows_of, sizes_of
 from colmatch.kernels.layout import ATTR_MASK, DTYPES, FLAG_RUN, I64, Predicates
 
-# What a column has a row for. That of the first column, its rows are so many.
+# Units: a column has a row for each. The first column of a unit is never optional.
 CONJUNCTION, PREDICATE, RUN, JUMP, TOKEN = range(5)
 
 
 class Column(NamedTuple):
     """A column of ``layout.Predicates``.
 
-    One that is optional has no rows where none would say anything.
+    An optional column has no rows where none would say anything.
     """
 
-    per: int  # what it has a row for
-    leads_to: int = -1  # what its values are places of
+    per: int  # unit of its rows
+    leads_to: int = -1  # unit of the rows that its values are places of
     is_range: bool = False  # then it has one row more
     is_optional: bool = False
-    fill: int = 0  # what is in the place of rows that are not there
+    fill: int = 0  # the value of missing rows
 
 
 COLUMNS = {
@@ -42,10 +42,10 @@ COLUMNS = {
     "tree": Column(TOKEN),
     "priority": Column(CONJUNCTION, is_optional=True),
 }
-# Those that say something of a conjunction or a predicate, and lead nowhere.
+# Optional columns that describe a conjunction or a predicate, and lead nowhere.
 GIVEN = {name: column.per for name, column in COLUMNS.items() if column.is_optional and column.leads_to < 0}
 _OF_CONJUNCTIONS = [name for name, column in COLUMNS.items() if column.per == CONJUNCTION and not column.is_range]
-_RANGES = {  # columns of ranges, and those that have rows in these
+_RANGES = {  # columns of ranges -> columns with rows in these ranges
     name: [other for other, column in COLUMNS.items() if column.per == range.leads_to]
     for name, range in COLUMNS.items()
     if range.is_range
@@ -58,29 +58,29 @@ def _empty(type: Any) -> NDArray[Any]:
     return sealed(np.empty((0, *columns), dtype))
 
 
-# No columns at all: what is not there is of the right type and of no length.
+# No predicates: each column has its type and no rows.
 EMPTY = Predicates(*map(_empty, get_type_hints(Predicates, include_extras=True).values()))
 
 
 def with_given(preds: Predicates, given: Mapping[str, NDArray[Any] | None]) -> Predicates:
-    """Returns predicates with what subscriptions have of themselves, by the name of the column."""
+    """Returns predicates with the columns ``given``, which have a value for each subscription."""
     there = {name: sealed(values[preds.owner]) for name, values in given.items() if values is not None}
     return preds._replace(**there) if there else preds
 
 
 def attributes_of(preds: Predicates) -> int:
-    """Returns one more than the highest attribute that is used."""
+    """Returns one more than the highest attribute in use."""
     return int((preds.pred[:, 0] & np.uint32(ATTR_MASK)).max(initial=0)) + 1 if len(preds.pred) else 0
 
 
 def has_runs(preds: Predicates) -> NDArray[np.bool_]:
-    """Says which predicates have several intervals."""
+    """Returns whether each predicate has several intervals."""
     several: NDArray[np.bool_] = preds.pred[:, 0] & np.uint32(FLAG_RUN) != 0
     return several
 
 
 class Placed(NamedTuple):
-    """Some conjunctions of a set, and where they go among those of several sets."""
+    """Conjunctions of a set, and their places among the conjunctions of several sets."""
 
     predicates: Predicates
     conjunctions: NDArray[np.integer[Any]]
@@ -88,21 +88,23 @@ class Placed(NamedTuple):
 
 
 def gather(parts: Sequence[Placed]) -> Predicates:
-    """Returns conjunctions of several sets, each at its place, with all but their runs.
+    """Returns conjunctions of several sets, each at its place, with all columns but the runs.
 
-    Predicates are as they were, and lead to the runs of their own set.
+    The predicates are unchanged: they lead to the runs of their own set.
     """
-    count, made = sum(len(part.place) for part in parts), {}
+    count, columns = sum(len(part.place) for part in parts), {}
+    # Place the values of conjunctions
     for name in _OF_CONJUNCTIONS:
         if there := _having(name, parts):
-            made[name] = out = np.full(count, COLUMNS[name].fill, getattr(EMPTY, name).dtype)
+            columns[name] = out = np.full(count, COLUMNS[name].fill, getattr(EMPTY, name).dtype)
             for part, rows in there:
                 out[part.place] = rows[part.conjunctions]
+    # Place the ranges of conjunctions, then the rows in them
     for name, members in _RANGES.items():
         there = _having(name, parts)
         if COLUMNS[name].is_optional and not (there and count):
             continue
-        made[name] = first = np.zeros(count + 1, np.int64)
+        columns[name] = first = np.zeros(count + 1, np.int64)
         starts, sizes = [], []
         for part, own in there:
             starts.append(own[:-1][part.conjunctions])
@@ -113,35 +115,36 @@ def gather(parts: Sequence[Placed]) -> Predicates:
             empty: NDArray[Any] = getattr(EMPTY, member)
             if COLUMNS[member].is_optional and not any(len(getattr(part.predicates, member)) for part in parts):
                 continue
-            made[member] = out = np.zeros((int(first[-1]), *empty.shape[1:]), empty.dtype)
+            columns[member] = out = np.zeros((int(first[-1]), *empty.shape[1:]), empty.dtype)
             for (part, _), start, size in zip(there, starts, sizes, strict=True):
                 if len(rows := getattr(part.predicates, member)):
                     put_rows(rows, start, size, first[part.place], out)
+    # Renumber the jumps of programs
     if there := _having("jump_first", parts):
         jumps, total = [], 0
         for part, start in there:
             start = start[part.conjunctions]
             own = ranges_of(np.where(start >= 0, sizes_of(part.predicates.first)[part.conjunctions], 0))
-            made["jump_first"][part.place] = np.where(start >= 0, own[:-1] + total, -1)
+            columns["jump_first"][part.place] = np.where(start >= 0, own[:-1] + total, -1)
             jumps.append(rows_of(part.predicates.jump, start, own))
             total += int(own[-1])
-        made["jump"] = np.concatenate(jumps)
-    return EMPTY._replace(**made)
+        columns["jump"] = np.concatenate(jumps)
+    return EMPTY._replace(**columns)
 
 
 def _having(name: str, parts: Sequence[Placed]) -> list[tuple[Placed, NDArray[Any]]]:
-    """Returns the parts that have rows in a column, and this."""
+    """Returns the parts that have rows in a column, each with the column."""
     return [(part, rows) for part in parts if len(rows := getattr(part.predicates, name))]
 
 
 def take(preds: Predicates, conjunctions: NDArray[np.integer[Any]]) -> Predicates:
-    """Returns some conjunctions in the order in which they are given, with the runs of all."""
+    """Returns conjunctions in the given order, with all runs of the set."""
     taken = gather([Placed(preds, conjunctions, np.arange(len(conjunctions)))])
     return taken._replace(run_lo=preds.run_lo, run_hi=preds.run_hi)
 
 
 def concat(parts: Sequence[Predicates]) -> Predicates:
-    """Returns the predicates of all parts. Their owners, which ascend from part to part, stay."""
+    """Returns the predicates of all parts, with the same owners, which ascend from part to part."""
     if len(parts) == 1:
         return parts[0]
     placed, begin = [], 0
@@ -149,10 +152,11 @@ def concat(parts: Sequence[Predicates]) -> Predicates:
         own = np.arange(len(part.owner))
         placed.append(Placed(part, own, own + begin))
         begin += len(own)
-    made = gather(placed)
+    preds = gather(placed)
     run_lo, run_hi = (np.concatenate([getattr(part, name) for part in parts]) for name in ("run_lo", "run_hi"))
     runs = ranges_of([len(part.run_lo) for part in parts])[:-1]
     shift = np.repeat(runs, [len(part.pred) for part in parts]).astype(np.uint32)
-    several = has_runs(made)
-    made.pred[several, 1:] += shift[several, None]
-    return made._replace(run_lo=run_lo, run_hi=run_hi)
+    # Lead the predicates to the joined runs
+    several = has_runs(preds)
+    preds.pred[several, 1:] += shift[several, None]
+    return preds._replace(run_lo=run_lo, run_hi=run_hi)

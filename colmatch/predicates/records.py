@@ -1,4 +1,4 @@
-"""Records: sections of different types, laid out as ``kernels/segments/records`` says."""
+"""Records of sections of different types, laid out as in ``kernels/segments/records``."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ MOST_BYTES = 2**32 - 1  # bytes of a section
 _HEAD = struct.Struct("<IQ")
 
 
-Sections = dict[str, tuple[NDArray[Any], I64]]  # rows of some records, and where those of each begin (N + 1)
+Sections = dict[str, tuple[NDArray[Any], I64]]  # rows of N records, and their starts (N + 1)
 
 
 class Section(NamedTuple):
-    """The rows of a section.
+    """The type of a section's rows.
 
-    A record whose rows are all ``fill`` has none of them. So what is in a record does not depend on
-    the others that are written with it.
+    A record leaves out a section if all rows of it are ``fill``. So a record does not depend on the
+    others that are written with it.
     """
 
     type: np.dtype[Any]
@@ -43,7 +43,7 @@ class Form:
     def pack(self, sections: Mapping[str, NDArray[Any]]) -> bytes:
         """Returns one record.
 
-        Raises OverflowError: a section has more bytes than its head can say.
+        Raises OverflowError: a section has more bytes than the record's head can hold.
         """
         there = sorted([
             (self.places[name], rows.astype(self.sections[name].type, copy=False).tobytes())
@@ -61,7 +61,7 @@ class Form:
         return fill is not None and not (rows != fill).any()
 
     def _without_fill(self, name: str, rows: NDArray[Any], first: I64) -> tuple[NDArray[Any], I64]:
-        """Returns the rows of a section, without those of records that have ``fill`` alone."""
+        """Returns the rows of a section without the records that have only ``fill``."""
         fill, sizes = self.sections[name].fill, sizes_of(first)
         if fill is None:
             return rows, first
@@ -70,23 +70,25 @@ class Form:
         return rows[np.repeat(has, sizes)], ranges_of(sizes * has)
 
     def names(self, record: bytes) -> set[str]:
-        """Returns the sections that a record has.
+        """Returns the names of the sections in a record.
 
-        Raises struct.error: it is too short for one.
+        Raises struct.error: the record is too short for its head.
         """
         bits = _HEAD.unpack_from(record)[1]
         return {name for name, place in self.places.items() if bits >> place & 1}
 
     def all_packed(self, sections: Sections, count: int) -> tuple[U32, I64]:
-        """Returns the words of so many records, and where each begins (N + 1).
+        """Returns the words of ``count`` records, and the start of each (N + 1).
 
-        Raises OverflowError: a section has more bytes than its head can say.
+        Raises OverflowError: a section has more bytes than the record's head can hold.
         """
         if count == 1:
             words = np.frombuffer(self.pack({name: rows for name, (rows, _) in sections.items()}), np.uint32)
             return words, np.array([0, len(words)])
+        # Leave out the records with ``fill`` alone, and empty sections
         there = {name: self._without_fill(name, *section) for name, section in sections.items() if len(section[0])}
         names = sorted([name for name, (rows, _) in there.items() if len(rows)], key=self.places.__getitem__)
+        # Compute the size in bytes of each section in each record
         sizes, data = np.zeros((len(names), count), np.int64), []
         for i, name in enumerate(names):
             rows, first = there[name]
@@ -94,6 +96,7 @@ class Form:
             np.multiply(first[1:] - first[:-1], len(data[-1]) // len(rows), out=sizes[i])
         if sizes.max(initial=0) > MOST_BYTES:
             raise OverflowError
+        # Lay out the records and write them
         first = contiguous(ranges_of(HEAD + (((sizes + 3) >> 2) + (sizes > 0)).sum(axis=0)))
         words = np.zeros(first[-1], np.uint32)
         places = contiguous(np.array([self.places[name] for name in names], np.int64))
@@ -104,7 +107,7 @@ class Form:
 
 
 class Records:
-    """Reads the sections of some records, those of each section one behind the other.
+    """A reader of several records: the rows of a section are one array, record after record.
 
     Raises ValueError: a record is not as long as its parts are.
     """
@@ -114,7 +117,7 @@ class Records:
         self.count = len(first) - 1
         self._bits = int(check_records(self._words, self._first, len(form.places)))
         check(self._bits >= 0)
-        self._known: dict[str, tuple[NDArray[Any], I64, I64]] = {}  # rows, where they begin in bytes, their bytes
+        self._known: dict[str, tuple[NDArray[Any], I64, I64]] = {}  # rows; start and size in each record, in bytes
 
     def __contains__(self, name: str) -> bool:
         return bool(self._bits >> self._form.places[name] & 1)
@@ -138,12 +141,12 @@ class Records:
         return self._section(name)[0]
 
     def counts(self, name: str) -> I64:
-        """Returns how many rows each record has."""
+        """Returns the number of rows in each record."""
         type, columns, _ = self._form.sections[name]
         return self._section(name)[2] // (type.itemsize * columns)
 
     def filled(self, name: str, counts: I64) -> NDArray[Any]:
-        """Returns so many rows of each record: where a record has none, all are ``fill``."""
+        """Returns ``counts`` rows of each record, all ``fill`` if the record lacks the section."""
         rows, own = self[name], self.counts(name)
         check(((own == counts) | (own == 0)).all())
         if len(rows) == counts.sum():
@@ -154,14 +157,14 @@ class Records:
         return whole
 
     def texts(self, name: str) -> list[bytes]:
-        """Returns what there is of each record that has it."""
+        """Returns the bytes of a section in each record that has it."""
         _, start, size = self._section(name)
         data = self._words.view(np.uint8)
         return [data[at : at + many].tobytes() for at, many in zip(start.tolist(), size.tolist(), strict=True) if many]
 
 
 def check(is_right: bool | np.bool_) -> None:
-    """Raises an error unless what is needed holds for all records."""
+    """Raises ValueError unless a condition on the records holds."""
     if not is_right:
         raise ValueError("a record is not as long as its parts are")
 

@@ -1,4 +1,4 @@
-"""Predicates as sections of records, by key, and back."""
+"""Predicates by key to sections of records, and back."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from colmatch.predicates.columns import CONJUNCTION, EMPTY, GIVEN, has_runs
 from colmatch.predicates.keys import Keys
 from colmatch.predicates.records import Records, Section, Sections, check, sums
 
-# Of C conjunctions, P predicates and so on, as in ``layout``. A range is its size.
+# C conjunctions, P predicates and so on, as in ``layout``. A range is written as its size.
 _U4, _I8 = np.dtype("<u4"), np.dtype("<i8")
 SECTIONS = {
     "size": Section(_U4),  # (C) predicates
@@ -31,58 +31,61 @@ SECTIONS = {
 
 
 def sections_of(preds: Predicates, keys: Keys, conj_first: I64, sub_first: I64) -> Sections:
-    """Returns the sections of records.
+    """Returns predicates as sections of N records.
 
-    keys : of the predicates
-    conj_first, sub_first (N + 1) : where conjunctions and subscriptions of each record begin
+    keys : intervals of the predicates
+    conj_first, sub_first (N + 1) : starts of each record's conjunctions and subscriptions
     """
     pred_first = preds.first[conj_first]
     interval_first = keys.first[pred_first]
     owner = preds.owner - np.repeat(sub_first[:-1], sizes_of(conj_first)).astype(np.uint32)
-    found: Sections = {
+    sections: Sections = {
         "size": (sizes_of(preds.first), conj_first),
         "word": (preds.pred[:, 0], pred_first),
         "low": (keys.low, interval_first),
         "high": (keys.high, interval_first),
     }
-    found |= {"owner": (owner, conj_first), "intervals": (sizes_of(keys.first), pred_first)}
+    sections |= {"owner": (owner, conj_first), "intervals": (sizes_of(keys.first), pred_first)}
     for name, per in GIVEN.items():
-        found[name] = getattr(preds, name), conj_first if per == CONJUNCTION else pred_first
+        sections[name] = getattr(preds, name), conj_first if per == CONJUNCTION else pred_first
     if len(preds.jump_first):
         program = preds.jump_first >= 0
         jump_first = ranges_of(sizes_of(preds.first) * program)
-        found["program"] = program, conj_first
-        found["jump"] = rows_of(preds.jump, preds.jump_first, jump_first), jump_first[conj_first]
-        found["tree_size"] = sizes_of(preds.tree_first), conj_first
-        found["tree"] = preds.tree, preds.tree_first[conj_first]
-    return found
+        sections["program"] = program, conj_first
+        sections["jump"] = rows_of(preds.jump, preds.jump_first, jump_first), jump_first[conj_first]
+        sections["tree_size"] = sizes_of(preds.tree_first), conj_first
+        sections["tree"] = preds.tree, preds.tree_first[conj_first]
+    return sections
 
 
 def predicates_of(records: Records, subs: I64) -> tuple[Predicates, Keys]:
     """Reads the predicates of all records, with keys and without codes.
 
-    subs (N) : subscriptions of each record; owners are numbered through
+    subs (N) : number of subscriptions in each record; owners are numbered across records
 
     Raises ValueError: the sections of a record do not fit each other.
     """
     size, conjunctions, predicates = records["size"], records.counts("size"), records.counts("word")
     check((sums(size, conjunctions) == predicates).all())
+    # Read the predicates, without their intervals, and the owners
     pred = np.zeros((len(records["word"]), 3), np.uint32)
     pred[:, 0] = records["word"]
     intervals, owner = records.filled("intervals", predicates), records.filled("owner", conjunctions)
     check((owner < np.repeat(subs, conjunctions)).all())
-    found: dict[str, Any] = {"first": ranges_of(size), "pred": pred, "owner": owner + shifts(subs, conjunctions)}
+    columns: dict[str, Any] = {"first": ranges_of(size), "pred": pred, "owner": owner + shifts(subs, conjunctions)}
     for name, per in GIVEN.items():
         if name in records:
-            found[name] = records.filled(name, conjunctions if per == CONJUNCTION else predicates)
+            columns[name] = records.filled(name, conjunctions if per == CONJUNCTION else predicates)
+    # Read the programs
     program, tree_size = records.filled("program", conjunctions) > 0, records.filled("tree_size", conjunctions)
     jumps = size * program
     check((sums(jumps, conjunctions) == records.counts("jump")).all())
     check((sums(tree_size, conjunctions) == records.counts("tree")).all())
     if program.any():
-        found["jump_first"] = np.where(program, ranges_of(jumps)[:-1], -1)
-        found |= {"jump": records["jump"], "tree_first": ranges_of(tree_size), "tree": records["tree"]}
-    preds = EMPTY._replace(**found)
+        columns["jump_first"] = np.where(program, ranges_of(jumps)[:-1], -1)
+        columns |= {"jump": records["jump"], "tree_first": ranges_of(tree_size), "tree": records["tree"]}
+    preds = EMPTY._replace(**columns)
+    # Check the intervals
     check(((intervals == 1) | (has_runs(preds) & (intervals > 0))).all())
     for name in ("low", "high"):
         check((sums(intervals, predicates) == records.counts(name)).all())
@@ -90,5 +93,5 @@ def predicates_of(records: Records, subs: I64) -> tuple[Predicates, Keys]:
 
 
 def shifts(sizes: I64, counts: I64) -> NDArray[np.uint32]:
-    """Returns how many of one thing earlier records have, for each of another thing."""
+    """Returns the sum of ``sizes`` of earlier records, for each of ``counts`` rows of a record."""
     return np.repeat(ranges_of(sizes)[:-1], counts).astype(np.uint32)

@@ -1,4 +1,4 @@
-"""Predicates behind others in one memory."""
+"""Memory for appending predicates to others."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from colmatch.predicates.columns import COLUMNS, GIVEN
 
 
 def can_follow(preds: Predicates, more: Predicates) -> bool:
-    """Returns whether a ``PredicateStore`` takes more predicates behind others.
+    """Returns whether a ``PredicateStore`` can append predicates to others.
 
-    There are no programs, and no weights and priorities that are the first.
+    Neither set may have programs. ``more`` may have weights or priorities only if ``preds`` does.
     """
     if len(preds.jump_first) or len(more.jump_first):
         return False
@@ -26,38 +26,41 @@ def can_follow(preds: Predicates, more: Predicates) -> bool:
 
 
 class PredicateStore:
-    """Memory of predicates without programs, with room behind them, where more are put in the time
-    that these take.
+    """Memory of predicates without programs, with spare room behind them.
 
-    What was returned before stays as it is. One thread at a time extends.
+    Appending takes time for the new predicates alone. Predicates that were returned before do not
+    change. One thread at a time extends.
     """
 
     __slots__ = ("_memory",)
 
     def __init__(self) -> None:
-        self._memory: tuple[list[NDArray[Any]], list[NDArray[Any]]] = [], []  # arrays, and these read-only
+        self._memory: tuple[list[NDArray[Any]], list[NDArray[Any]]] = [], []  # arrays, and read-only views of them
 
     def extended(
         self, preds: Predicates, more: Predicates, codes: Codes, label: NDArray[np.uint32], base: int
     ) -> Predicates:
-        """Returns predicates and others behind them, whose owners come after all others.
+        """Returns predicates with more behind them; the owners of ``more`` come after all others.
 
-        preds : what was returned last, or before that: then what came after it is forgotten
-        more : with dense codes of the boundaries of ``codes``, which have these labels, and such
-            as ``can_follow``. Owners count from ``base`` on
+        preds : the last result, or an earlier one: then later results are forgotten
+        more : predicates that ``can_follow``, with dense codes of the boundaries in ``codes``
+        label : labels of these boundaries
+        base : is added to each owner of ``more``
         """
-        known = len(preds.owner), len(preds.pred), len(preds.run_lo)
-        total = known[0] + len(more.owner), known[1] + len(more.pred), known[2] + len(more.run_lo)
+        used = len(preds.owner), len(preds.pred), len(preds.run_lo)
+        total = used[0] + len(more.owner), used[1] + len(more.pred), used[2] + len(more.run_lo)
         conjunctions, predicates, runs = total
-        given = [name for name in GIVEN if len(getattr(preds, name))]
+        optional = [name for name in GIVEN if len(getattr(preds, name))]
+        # Move all predicates to longer memory if there is no room
         memory, shown = self._memory
         if not memory or len(memory[4]) < conjunctions or len(memory[1]) < predicates or len(memory[2]) < runs:
-            sizes = [conjunctions + 1, predicates, runs, runs, conjunctions, *[total[GIVEN[name]] for name in given]]
-            columns = [*preds[:5], *[getattr(preds, name) for name in given]]
+            sizes = [conjunctions + 1, predicates, runs, runs, conjunctions, *[total[GIVEN[name]] for name in optional]]
+            columns = [*preds[:5], *[getattr(preds, name) for name in optional]]
             memory = [longer(column, len(column), size) for column, size in zip(columns, sizes, strict=True)]
             shown = [frozen(array) for array in memory]
             self._memory = memory, shown
-        entry(append_predicates)(*more[:5], codes.first, label, *known, base, *memory[:5])
+        # Append the columns that all predicates have
+        entry(append_predicates)(*more[:5], codes.first, label, *used, base, *memory[:5])
         first, pred, run_lo, run_hi, owner = shown[:5]
         extended = preds._replace(
             first=first[: conjunctions + 1],
@@ -66,10 +69,11 @@ class PredicateStore:
             run_hi=run_hi[:runs],
             owner=owner[:conjunctions],
         )
-        if not given:
+        if not optional:
             return extended
-        for array, name in zip(memory[5:], given, strict=True):
-            begin, end, rows = known[GIVEN[name]], total[GIVEN[name]], getattr(more, name)
+        # Append weights and priorities
+        for array, name in zip(memory[5:], optional, strict=True):
+            begin, end, rows = used[GIVEN[name]], total[GIVEN[name]], getattr(more, name)
             array[begin:end] = rows if len(rows) else COLUMNS[name].fill
-        there = zip(given, shown[5:], strict=True)
+        there = zip(optional, shown[5:], strict=True)
         return extended._replace(**{name: array[: total[GIVEN[name]]] for name, array in there})

@@ -1,6 +1,6 @@
-"""Rules of the npm package json-rules-engine: what its users have, as colmatch takes it.
+"""Rules of the npm package json-rules-engine, read for colmatch.
 
-``from_json`` makes a condition of the builder of each rule, for ``Matcher.build``.
+``from_json`` makes a condition of the builder from each rule, for ``Matcher.build``.
 """
 
 from __future__ import annotations

@@ -1,11 +1,13 @@
-"""Conditions of json-rules-engine, objects as JSON has them -> conditions of the builder.
+"""Conditions of json-rules-engine, JSON objects, converted to conditions of the builder.
 
-The meaning is that of the package's sources, version 7.3: ``rule.js`` (an empty ``any`` is true),
-``engine-default-operators.js`` (``===``, and which facts an operator is true of at all) and
-``almanac.js`` (facts as values, paths). Every NOT is said of ``IS TRUE``, so what is made means the
-same with two values and with three.
+The meaning follows the package's sources, version 7.3:
 
-Saying so costs nothing: normalisation then asks "is it not true" (``expr/modes.py``).
+- ``rule.js``: an empty ``any`` is true
+- ``engine-default-operators.js``: ``===``, and the facts that an operator can be true for
+- ``almanac.js``: facts as values, paths
+
+Every NOT is around ``IS TRUE``, so the result means the same with two values and with three. This
+costs nothing: normalisation then asks "is it not true" (``expr/modes.py``).
 """
 
 from __future__ import annotations
@@ -21,21 +23,21 @@ from colmatch.expr.build import ColumnHandle
 from colmatch.given.arguments import python_value
 from colmatch.given.incoming import is_text
 
-ROOT = "conditions"  # the path to those of a rule
-WORDS = ("all", "any", "not", "condition", "fact")  # what a condition is, by the key that it has
+ROOT = "conditions"  # the path to the conditions of a rule
+WORDS = ("all", "any", "not", "condition", "fact")  # the kinds of conditions, each by its key
 DEEPEST = 400  # levels of conditions, which is the most that Options(max_depth=...) allows
-MOST_CONDITIONS = 1_000_000  # conditions of a rule, with those that it refers to
+MOST_CONDITIONS = 1_000_000  # conditions of a rule, with its named conditions
 _PATH = re.compile(r"""(\$|[\w-]+)(\.[\w-]+|\[(['"])[\w .-]+\3\])*""")
 _STEP = re.compile(r"""\.?([\w-]+)|\[(['"])([\w .-]+)\2\]""")
 
 
 class Unusable(Exception):
-    """A condition cannot be had.
+    """The error for a condition that cannot be converted.
 
     Attributes
     ----------
     place : the path to it, within its rule or named condition
-    owner : the named condition that it is in, else None
+    owner : the named condition around it, else None
     """
 
     def __init__(self, place: str, message: str, owner: str | None = None) -> None:
@@ -46,26 +48,26 @@ class Unusable(Exception):
 
 
 class Conditions:
-    """Converts conditions, and the named ones that they refer to, each of these once."""
+    """A converter of conditions. It converts each named condition once."""
 
     def __init__(self, named: Mapping[Any, Any]) -> None:
         self._named = named
-        self._known: dict[str, tuple[Expr, int]] = {}  # by name: the condition, and how many it has
+        self._known: dict[str, tuple[Expr, int]] = {}  # by name: the condition, and the number of facts in it
 
     @property
     def names(self) -> list[Any]:
-        """Returns what the named conditions are called."""
+        """Returns the names of the named conditions."""
         return list(self._named)
 
     def convert(self, conditions: Any) -> Expr:
         """Converts the conditions of a rule.
 
-        Raises Unusable: they cannot be had, or the engine would refuse them.
+        Raises Unusable: they cannot be converted, or the engine would refuse them.
         """
         return _Conversion(self._named, self._known).convert(conditions, ROOT)
 
     def check_named(self, name: Any) -> None:
-        """Converts a named condition, unless another refers to it, which was converted."""
+        """Converts a named condition, unless it was converted for another that refers to it."""
         if name not in self._known:
             _Conversion(self._named, self._known).convert({"condition": name}, "")
 
@@ -73,8 +75,9 @@ class Conditions:
 class _Conversion:
     """A stack instead of recursion, since conditions may nest as deep as they like.
 
-    Each entry of it is a condition to convert; or, with a word, how many of the last ones that were
-    converted are to be combined, or the name of the last one. Behind it, its place and level.
+    Each entry is a condition to convert, or a word with a number or a name. The number is how many
+    of the last results are to be combined. The name belongs to the last result. Place and level
+    follow.
     """
 
     def __init__(self, named: Mapping[Any, Any], known: dict[str, tuple[Expr, int]]) -> None:
@@ -82,25 +85,25 @@ class _Conversion:
         self._known = known
         self._stack: list[tuple[str, Any, str, int]] = []
         self._done: list[tuple[Expr, int]] = []
-        self._inside: list[str] = []  # the named conditions that are being converted, by name
+        self._inside: list[str] = []  # names of the named conditions that are being converted
 
     def convert(self, conditions: Any, place: str) -> Expr:
-        """Converts conditions, of which ``place`` is the path."""
+        """Converts conditions at the path ``place``."""
         self._stack.append(("", conditions, place, 0))
         try:
             while self._stack:
-                word, given, place, level = self._stack.pop()
+                word, item, place, level = self._stack.pop()
                 if word == "condition":
                     self._known[self._inside.pop()] = self._done[-1]
                 elif word:
-                    self._combine(word, given, place)
+                    self._combine(word, item, place)
                 else:
-                    self._begin(given, place, level)
+                    self._begin(item, place, level)
         except Unusable as error:
             error.owner = f"condition {shown(self._inside[-1])}" if self._inside else None
             raise
-        ((made, _),) = self._done
-        return made
+        ((condition, _),) = self._done
+        return condition
 
     def _begin(self, given: Any, place: str, level: int) -> None:
         """Converts a condition without parts, or puts its parts on the stack."""
@@ -124,15 +127,15 @@ class _Conversion:
             raise Unusable(inner, f"a list is needed, not {shown(parts)}")
 
     def _refer(self, name: Any, place: str, level: int) -> None:
-        """Takes a named condition that is known, or puts it on the stack."""
+        """Takes the result of a named condition, or puts the condition on the stack."""
         if not isinstance(name, str):
             raise Unusable(place, f"the name of a condition is needed, not {shown(name)}")
         if name in self._inside:
             circle = " -> ".join(map(shown, [*self._inside[self._inside.index(name) :], name]))
             raise Unusable(place, f"conditions refer to one another in a circle: {circle}")
-        known = self._known.get(name)
-        if known is not None:
-            self._done.append(known)
+        conversion = self._known.get(name)
+        if conversion is not None:
+            self._done.append(conversion)
         elif name in self._named:
             self._inside.append(name)
             self._stack += [("condition", name, place, level), ("", self._named[name], "", level + 1)]
@@ -147,26 +150,26 @@ class _Conversion:
         if number > MOST_CONDITIONS:
             raise Unusable(place, f"with the named conditions there are more than {MOST_CONDITIONS:,} conditions")
         if word == "not":
-            made = _negation(parts[0][0])
+            condition = _negation(parts[0][0])
         elif parts:
-            made = conjoin(And if word == "all" else Or, [part for part, _ in parts])
+            condition = conjoin(And if word == "all" else Or, [part for part, _ in parts])
         else:
-            made = Constant(True)  # of an empty any, too
-        self._done.append((made, number))
+            condition = Constant(True)  # an empty any is true as well
+        self._done.append((condition, number))
 
 
 def _word(given: Any, place: str, is_root: bool) -> str:
-    """Returns what kind of condition this is."""
+    """Returns the kind of a condition, by its key."""
     if not isinstance(given, Mapping):
         raise Unusable(place, f"a condition is an object, not {shown(given)}")
-    found = [word for word in WORDS if word in given]
-    if not found:
+    words = [word for word in WORDS if word in given]
+    if not words:
         raise Unusable(place, f"a condition has one of {', '.join(WORDS)}, not {shown(list(given))}")
-    if len(found) > 1:
-        raise Unusable(place, f"a condition has {' and '.join(found)}: one of them is needed")
-    if is_root and found == ["fact"]:
+    if len(words) > 1:
+        raise Unusable(place, f"a condition has {' and '.join(words)}: one of them is needed")
+    if is_root and words == ["fact"]:
         raise Unusable(place, "all, any, not or condition is needed around the facts of a rule")
-    return found[0]
+    return words[0]
 
 
 def _negation(part: Expr) -> Expr:
@@ -188,8 +191,8 @@ def _comparison(given: Mapping[Any, Any], place: str) -> Expr:
         at = f"{place}.operator"
         if isinstance(operator, str) and ":" in operator:
             raise Unusable(at, f"the decorators of operators cannot be had ({shown(operator)})")
-        known = near(operator[:200], _OPERATORS, "the list of operators") if isinstance(operator, str) else "a text"
-        raise Unusable(at, f"there is no operator {shown(operator)}, custom ones cannot be had: {known}")
+        hint = near(operator[:200], _OPERATORS, "the list of operators") if isinstance(operator, str) else "a text"
+        raise Unusable(at, f"there is no operator {shown(operator)}, custom ones cannot be had: {hint}")
     column = _column(given, place)
     value = python_value(given["value"])
     at = f"{place}.value"
@@ -201,7 +204,7 @@ def _comparison(given: Mapping[Any, Any], place: str) -> Expr:
 
 
 def _column(given: Mapping[Any, Any], place: str) -> ColumnHandle:
-    """Returns the column that a fact and its path are."""
+    """Returns the column for a fact and its path."""
     name, path = python_value(given["fact"]), python_value(given.get("path"))
     if not isinstance(name, str) or not name or not is_text(name):
         raise Unusable(f"{place}.fact", f"the name of a fact is needed, not {shown(name)}")
@@ -216,13 +219,13 @@ def _column(given: Mapping[Any, Any], place: str) -> ColumnHandle:
 
 
 def _is_empty(value: Any) -> bool:
-    """Says whether json-rules-engine takes a value of JSON for none."""
+    """Returns whether json-rules-engine takes a JSON value for none."""
     plain = python_value(value)
     return plain is None or (isinstance(plain, (str, int, float, list, dict)) and not plain)
 
 
 def _scalar(value: Any, place: str) -> Any:
-    """Checks a value of JSON that is no list and no object."""
+    """Checks that a JSON value is neither a list nor an object."""
     is_number = isinstance(value, (int, float)) and not (isinstance(value, float) and math.isnan(value))
     if value is None or is_number or (isinstance(value, str) and is_text(value)):
         return value
@@ -241,10 +244,10 @@ def _in(column: ColumnHandle, value: Any, place: str) -> Expr:
     if not isinstance(value, (list, tuple)):
         raise Unusable(place, f"a list is needed, not {shown(value)}")
     values = [_scalar(one, f"{place}[{number}]") for number, one in enumerate(value)]
-    found = column.isin([one for one in values if one is not None])
+    condition = column.isin([one for one in values if one is not None])
     if None not in values:
-        return found
-    return column.is_null() if isinstance(found, Constant) else found | column.is_null()
+        return condition
+    return column.is_null() if isinstance(condition, Constant) else condition | column.is_null()
 
 
 def _contains(column: ColumnHandle, value: Any, place: str) -> Expr:

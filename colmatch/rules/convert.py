@@ -1,4 +1,4 @@
-"""Rules of json-rules-engine, as JSON or as what was read of it -> conditions of the builder."""
+"""Rules of json-rules-engine, as JSON or parsed JSON, converted to conditions of the builder."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from colmatch.given.arguments import checked_choice
 from colmatch.rules.conditions import Conditions, Unusable
 from colmatch.rules.source import Rule, named_conditions, read_rules
 
-TOLD = 10  # rules of which an error says what is wrong
+TOLD = 10  # most faults that an error lists
 
 
 class Rules(dict[int | str, Expr]):
@@ -18,8 +18,8 @@ class Rules(dict[int | str, Expr]):
 
     Attributes
     ----------
-    rejected : rules that were left out, with ``errors="collect"``: id, line and column at which the
-        rule begins, if it was a text, and what is wrong, after the path to it
+    rejected : rules that were left out, with ``errors="collect"``. Each has its id, line and column
+        if it was a text, and the fault behind its path
     """
 
     def __init__(self, made: Mapping[int | str, Expr], rejected: list[Rejected]) -> None:
@@ -35,7 +35,7 @@ def from_json(rules: object, conditions: object = None, errors: str = "raise") -
 
     - an absent or null fact is neither less nor greater than any value, and contains nothing. It is
       ``notEqual`` to everything but null, and ``notIn`` every list without null
-    - ``doesNotContain`` is true of lists alone
+    - ``doesNotContain`` is true for lists alone
     - ``not`` is plain negation, so ``missing=`` of ``Matcher.build`` makes no difference
     - an empty ``all`` is true, and so is an empty ``any``
 
@@ -54,15 +54,16 @@ def from_json(rules: object, conditions: object = None, errors: str = "raise") -
 
     Parameters
     ----------
-    rules : JSON, as text, bytes or an open file: a list of rules, one rule, an object from id to
-        rule, or lines with one rule each. Or the parsed JSON, in which a rule may still be a text
+    rules : JSON as text, bytes or an open file, or parsed JSON: a list of rules, one rule, or an
+        object from id to rule. A text may also have one rule on each line, and a rule of parsed
+        JSON may still be a text
     conditions : the named conditions that rules refer to, an object from name to conditions
     errors : ``"raise"``, or ``"collect"``: leave bad rules out and list them in ``rejected``
 
     Returns
     -------
-    Rules : a dict from id to condition. Ids are those of the object, else the names of the rules if
-        all have one, else their positions from 0
+    Rules : a dict from id to condition. Ids come from the object, else they are the names of the
+        rules if all have one, else their positions from 0
 
     Raises
     ------
@@ -78,19 +79,19 @@ def from_json(rules: object, conditions: object = None, errors: str = "raise") -
     {0: 'NOT ((age < 18) IS TRUE)'}
     """
     stops = checked_choice("errors={}", errors, ("raise", "collect")) == "raise"
-    given, places = read_rules(rules)
+    entries, places = read_rules(rules)
     converter = Conditions(named_conditions(conditions))
     wrong: list[str] = []
-    for name in converter.names if stops else ():  # else those that rules refer to are told with the rules
+    for name in converter.names if stops else ():  # else each rule reports its own conditions
         try:
             converter.check_named(name)
         except Unusable as error:
             wrong.append(_said(error, f"condition {shown(name)}"))
-    made: dict[int | str, Expr] = {}
+    results: dict[int | str, Expr] = {}
     rejected: list[Rejected] = []
-    for rule in given if not wrong else ():
+    for rule in entries if not wrong else ():
         try:
-            made[rule.id] = _condition_of(converter, rule)
+            results[rule.id] = _condition_of(converter, rule)
         except Unusable as error:
             place = places.of(rule)
             rejected.append(Rejected(rule.id, place, _said(error, "")))
@@ -98,7 +99,7 @@ def from_json(rules: object, conditions: object = None, errors: str = "raise") -
     if wrong and stops:
         more = f"; and {len(wrong) - TOLD:,} more" if len(wrong) > TOLD else ""
         raise ExpressionError("; ".join(wrong[:TOLD]) + more)
-    return Rules(made, rejected)
+    return Rules(results, rejected)
 
 
 def _condition_of(converter: Conditions, rule: Rule) -> Expr:
@@ -110,5 +111,5 @@ def _condition_of(converter: Conditions, rule: Rule) -> Expr:
 
 
 def _said(error: Unusable, label: str) -> str:
-    """Returns what is wrong, behind whose condition it is, if that is said, and the path to it."""
+    """Joins the name of the condition, if there is one, its path and its fault."""
     return ": ".join(filter(None, (error.owner or label, error.place, error.message)))

@@ -1,4 +1,4 @@
-"""Rules as callers hand them over, JSON or what was read of it -> a list of rules with ids."""
+"""Rules from callers, as JSON or parsed JSON, read into a list of rules with ids."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ NEEDED = "a list of rules, one rule, or an object from id to rule is needed"
 
 
 class Rule(NamedTuple):
-    """A rule as it was given, and what it is called."""
+    """A rule from the caller, with its names."""
 
     id: int | str
-    label: str  # what errors call it
-    given: Any  # what was read of its JSON, not checked
+    label: str  # its name in errors
+    given: Any  # its parsed JSON, not checked
     key: int | str = 0  # its number among the rules of a text, or its name in an object
 
 
 class Places:
-    """Lines and columns of the rules of a JSON text, which are looked for where one is wrong."""
+    """Lines and columns of the rules of a JSON text, looked up only for errors."""
 
     def __init__(self, text: str | None, lines: list[int] | None) -> None:
         self._text = text
-        self._lines = lines  # of rules with a line each
+        self._lines = lines  # of rules that have one line each
 
     def of(self, rule: Rule) -> tuple[int, int] | None:
-        """Returns where a rule begins, line and column from 1; None where rules are no text."""
+        """Returns line and column of a rule, from 1; None where rules are no text."""
         if self._lines is not None:
             return self._lines[int(rule.key)], 1
         if self._text is None:
@@ -48,24 +48,24 @@ class Places:
         if text[at] == "{" and "conditions" in decoder.raw_decode(text, at)[0]:
             return {0: at}
         is_object, at = text[at] == "{", _SPACE.match(text, at + 1).end()
-        found: dict[int | str, int] = {}
+        starts: dict[int | str, int] = {}
         while text[at] not in "]}":
-            key: int | str = len(found)
+            key: int | str = len(starts)
             if is_object:
                 key, at = decoder.raw_decode(text, at)
                 at = _SPACE.match(text, at).end()
-            found[key] = at
+            starts[key] = at
             at = _SPACE.match(text, decoder.raw_decode(text, at)[1]).end()
-        return found
+        return starts
 
 
 def read_rules(source: object) -> tuple[list[Rule], Places]:
-    """Reads rules from all that ``from_json`` takes.
+    """Reads rules in any form that ``from_json`` takes.
 
-    Raises SubscriptionError: this is not JSON, or not rules; or two have the same name.
+    Raises SubscriptionError: the source is not JSON, or not rules; or two have the same name.
     """
-    given, places = _read_one(source, "the rules")
-    return _rules(given), places
+    content, places = _read_one(source, "the rules")
+    return _rules(content), places
 
 
 def _rules(given: Any) -> list[Rule]:
@@ -93,16 +93,16 @@ def _rules(given: Any) -> list[Rule]:
 def named_conditions(source: object) -> Mapping[Any, Any]:
     """Reads named conditions, an object from name to conditions, or its JSON; None is none.
 
-    Raises SubscriptionError: it is not JSON, or no object.
+    Raises SubscriptionError: the source is not JSON, or no object.
     """
-    given = {} if source is None else _read_one(source, "the named conditions")[0]
-    if isinstance(given, Mapping):
-        return given
-    raise SubscriptionError(f"named conditions are an object from name to conditions, not {shown(given)}")
+    conditions = {} if source is None else _read_one(source, "the named conditions")[0]
+    if isinstance(conditions, Mapping):
+        return conditions
+    raise SubscriptionError(f"named conditions are an object from name to conditions, not {shown(conditions)}")
 
 
 def _name(rule: Any, number: int) -> int | str | None:
-    """Returns the name of a rule; for the engine, what is empty is none."""
+    """Returns the name of a rule. As in the engine, an empty name is none."""
     name = python_value(rule.get("name")) if isinstance(rule, Mapping) else None
     if name is None or name is False or (isinstance(name, str) and not name):
         return None
@@ -112,7 +112,7 @@ def _name(rule: Any, number: int) -> int | str | None:
 
 
 def _read_one(source: Any, what: str) -> tuple[Any, Places]:
-    """Returns what JSON says, or lines of JSON, with places; and what is none as it is."""
+    """Returns parsed JSON, or lines of JSON, with places. Anything but a text stays unchanged."""
     if hasattr(source, "read"):
         source = source.read()
     if not isinstance(source, (str, bytes, bytearray, memoryview)):
@@ -129,7 +129,7 @@ def _read_one(source: Any, what: str) -> tuple[Any, Places]:
 
 
 def _read_rule(rule: Any, what: str) -> Any:
-    """Returns a rule that may be a text of its own, as the engine's ``toJSON`` makes it."""
+    """Returns a rule. It may be a separate text, as from the engine's ``toJSON``."""
     return _json(_text(rule, what), what) if isinstance(rule, (str, bytes)) else rule
 
 

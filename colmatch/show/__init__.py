@@ -1,1 +1,1 @@
-"""For people who look on: HTML of figures for notebooks, and progress bars."""
+"""Displays for people: figures as HTML in notebooks, and progress bars."""

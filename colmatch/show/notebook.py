@@ -1,6 +1,6 @@
 """HTML for notebooks, which show it in place of a ``repr``: tables, and lists that fold.
 
-All text that comes in is escaped here. Colours and fonts are those of the notebook.
+All text that comes in is escaped here. Colours and fonts are the notebook's.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Figures(dict[str, Any]):
 
 
 def cell(value: object) -> Markup:
-    """Returns a value for a cell of a table: what has parts is a table that unfolds."""
+    """Returns the markup of a table's cell; mappings and sequences become tables that unfold."""
     if isinstance(value, Markup):
         return value
     if isinstance(value, bool) or value is None:
@@ -42,12 +42,12 @@ def cell(value: object) -> Markup:
 
 
 def table(rows: Iterable[tuple[object, object]], title: str = "") -> Markup:
-    """Returns a table of names and values, with a line that counts those beyond ``ROWS_MOST``."""
-    some = list(rows)
+    """Returns a table of names and values; a last line counts the rows beyond ``ROWS_MOST``."""
+    pairs = list(rows)
     lines = [f'<tr><th style="text-align:left">{cell(str(name))}</th><td style="text-align:left">{cell(value)}</td></tr>'
-             for name, value in some[:ROWS_MOST]]  # fmt: skip
-    if len(some) > ROWS_MOST:
-        lines.append(f'<tr><td colspan="2">and {len(some) - ROWS_MOST:,} more</td></tr>')
+             for name, value in pairs[:ROWS_MOST]]  # fmt: skip
+    if len(pairs) > ROWS_MOST:
+        lines.append(f'<tr><td colspan="2">and {len(pairs) - ROWS_MOST:,} more</td></tr>')
     caption = f'<caption style="text-align:left">{escape(title)}</caption>' if title else ""
     return Markup(f"<table>{caption}<tbody>{''.join(lines)}</tbody></table>")
 

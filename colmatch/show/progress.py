@@ -1,4 +1,4 @@
-"""The bar that shows how far something has come, on standard error or in a notebook."""
+"""A progress bar on standard error or in a notebook."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ LINE_EVERY = 10.0  # seconds between two lines
 
 
 class Bar(Protocol):
-    """A bar as tqdm has it."""
+    """The part of tqdm's interface that the library uses."""
 
     total: Any
 
@@ -23,7 +23,7 @@ class Bar(Protocol):
 
 
 class _NoBar:
-    """Shows nothing, and needs no tqdm, which takes a while to import."""
+    """A bar that shows nothing. It needs no tqdm, which takes a while to import."""
 
     total: Any = None
 
@@ -33,7 +33,7 @@ class _NoBar:
 
 
 class _Lines(_NoBar):
-    """Says in a line now and then how many there are, for pipes and logs."""
+    """A bar that prints a line with the count now and then, for pipes and logs."""
 
     def __init__(self, total: int | None, unit: str) -> None:
         self.total, self._unit, self._count, self._said, self._text = total, unit, 0, time.monotonic(), ""
@@ -61,13 +61,13 @@ def _has_room() -> bool:
 
 @contextmanager
 def bar(total: int | None, unit: str, shown: bool, lines: bool = False, shape: str | None = None) -> Iterator[Bar]:
-    """Shows a bar while a block runs: how many, how fast, and how much longer it will take.
+    """Shows a bar while a block runs: the count, the rate and the time left.
 
-    total : how many there are; None where that is not known, and so not how long it will take
-    unit : what is counted, in the plural
-    lines : whether lines are wanted instead where standard error is neither terminal nor notebook,
-        or a terminal whose size nobody has said, on which tqdm shows nothing
-    shape : what the bar shows, as tqdm's ``bar_format``
+    total : the final count; None if it is unknown, and the time left with it
+    unit : name of the counted things, in the plural
+    lines : prints lines instead if standard error is neither terminal nor notebook, or is a
+        terminal of unknown size, on which tqdm shows nothing
+    shape : layout of the bar, as tqdm's ``bar_format``
     """
     if not shown:
         yield _NoBar()
@@ -78,5 +78,5 @@ def bar(total: int | None, unit: str, shown: bool, lines: bool = False, shape: s
         yield _Lines(total, unit)
         return
     how: dict[str, Any] = {"unit": f" {unit}", "unit_scale": True, "bar_format": shape}
-    with tqdm(total=total, dynamic_ncols=True, leave=False, file=sys.stderr, **how) as made:
-        yield made
+    with tqdm(total=total, dynamic_ncols=True, leave=False, file=sys.stderr, **how) as progress:
+        yield progress

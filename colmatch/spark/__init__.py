@@ -1,8 +1,8 @@
 """A matcher over a Spark DataFrame: ``build``, ``match``, ``match_topk``, ``totals``.
 
-``matchers`` and ``frames`` are what runs in the session, which ``session`` makes, and ``worker``
-what runs in Spark's Python workers. Names are imported when first used: workers import this package
-and must not need the session's classes.
+``matchers`` and ``frames`` run in the session, which ``session`` can make. ``worker`` runs in
+Spark's Python workers. Names are imported when first used: workers import this package and must not
+need the session's classes.
 """
 
 from __future__ import annotations

@@ -1,17 +1,15 @@
 """A matcher over a Spark DataFrame, batch or streaming, classic or Connect.
 
-``match`` selects the columns that the expressions use, checks their names and types, sees to it
-that the workers can read the index, and hands the rest to ``mapInArrow``; ``worker.py`` is what
-then runs. Everything that can be wrong is found here, before a job starts.
-
-``shipping.py`` says how the index gets there.
+``match`` selects the columns that the expressions use, and checks their names and types. It makes
+the index readable for the workers (``shipping.py``), and passes a task (``worker.py``) to
+``mapInArrow``. Errors are raised here as far as possible, before a job starts.
 
 Kernels are compiled once for each machine and kept on disk (``kernels/_jit.py``). ``match`` runs
 one row of NULLs through the matcher, so workers on this machine find them compiled. The first
 workers on another machine compile them into the user's cache folder there, which takes seconds. To
-spare them that, copy this machine's cache folder (README, Two commands) to a folder that they see,
-and set ``spark.executorEnv.COLMATCH_CACHE_DIR`` to the copy. It serves the same processor only.
-Where nothing can be read or written, each worker compiles for itself.
+avoid this, copy this machine's cache folder (README, Two commands) to a folder that they see. Then
+set ``spark.executorEnv.COLMATCH_CACHE_DIR`` to the copy. It fits only the same processor. Without a
+readable or writable cache folder, each worker compiles for itself.
 """
 
 from __future__ import annotations
@@ -52,7 +50,7 @@ from colmatch.spark.worker import VERSION_DIGITS, Mode, Task
 
 MatchMode = Literal["pairs", "list", "count", "exists"]
 NUMBERS = StructType([StructField(name, LongType(), nullable=False) for name in tally.NUMBERS])
-# The columns that a call adds to those that are kept.
+# The columns that each mode adds to the kept columns.
 RESULTS: dict[Mode, tuple[str, ...]] = {
     "pairs": ("subscription",),
     "list": ("subscriptions",),
@@ -62,13 +60,13 @@ RESULTS: dict[Mode, tuple[str, ...]] = {
 }
 
 
-_WRITTEN_TYPE = "__CHAR_VARCHAR_TYPE_STRING"  # of a column's metadata in Spark
+_WRITTEN_TYPE = "__CHAR_VARCHAR_TYPE_STRING"  # a key in Spark's metadata of a column
 _COLLATED = re.compile(r" collate (?!UTF8_BINARY\b)")
 _CHAR = re.compile(r"char\(\d+\)", re.IGNORECASE)
 
 
 class Beside(NamedTuple):
-    """What a call says beside the events, as ``Matcher.match`` takes it."""
+    """Further arguments of a call, as for ``Matcher.match``."""
 
     ids: Any = None
     tags: Any = None
@@ -123,10 +121,10 @@ def match(
     ------
     EventError : a column that the expressions or ``keep`` name is missing, or has a type that the
         matcher was not built for
-    OptionError : ``keep``, ``mode``, ``shared``, ``ranges``, ``tags`` or ``observe`` cannot be
-        used. Or the matcher does not fit the session: it read timestamp literals in a zone other
-        than ``spark.sql.session.timeZone``, or its ``Options(ansi=...)`` differs from
-        ``spark.sql.ansi.enabled`` and matters to a computed value
+    OptionError : ``keep``, ``mode``, ``shared``, ``ranges``, ``tags``, ``plan`` or ``observe``
+        cannot be used. Or the matcher does not fit the session. For example, it read timestamp
+        literals in a zone other than ``spark.sql.session.timeZone``. Or its ``Options(ansi=...)``
+        differs from ``spark.sql.ansi.enabled`` and matters to a computed value
     SubscriptionError : ``ids`` is not a list of ids
     StoreError, OSError : the path does not hold a matcher
     DependencyError : workers cannot run this version of colmatch, or get no Arrow data
@@ -199,15 +197,15 @@ def match_topk(
 
     Returns
     -------
-    DataFrame : the kept columns, ``subscription`` and ``score``, a row for each of the best
+    DataFrame : the kept columns, ``subscription`` and ``score``, with a row for each of the best
         matches. Spark promises no order of rows: sort by the kept columns of an event and by
         ``score``
 
     Raises
     ------
     OptionError : ``k``, ``score`` or ``event_weights`` cannot be used, or as from ``match``
-    EventError, StoreError, OSError : as from ``match``. An invalid weight is an EventError in the
-        job that fails; its event numbers count within a partition
+    EventError, StoreError, OSError : as from ``match``. An invalid weight raises an EventError in
+        the job, with event numbers that count within a partition
     """
     check_arguments(matcher, "pairs", shared)
     best = Best(k, score, dict(event_weights) if isinstance(event_weights, Mapping) else event_weights)
@@ -233,12 +231,12 @@ def _matched(
         raise EventError(f"events are a Spark DataFrame here, not {type(df).__name__}: Matcher.match takes others")
     columns = ColumnNames(df)
     _check_kept(kept, columns, [*results, OBSERVED])
-    given, file, hash, opened = opened_index(matcher)
-    plan = checked_plan(plan, given, mode, best is not None)
+    origin, file, hash, opened = opened_index(matcher)
+    plan = checked_plan(plan, origin, mode, best is not None)
     check_settings(SessionSettings.of(df.sparkSession), opened)
     ids, tags, now = beside
     subset = None if ids is None and tags is None else opened.subset(ids, tags)
-    # What is kept comes first, so the worker needs only its number; what is used may be among it.
+    # Kept columns come first, so the worker needs only their number. Expressions may use some, too.
     sent = [columns.find(name, "keep") for name in kept]
     used: list[tuple[int, str]] = []
 
@@ -256,7 +254,7 @@ def _matched(
         for name in opened.columns_of_weights(best.k, best.score, best.event_weights):
             if name not in [other for _, other in used]:
                 use(name, "event_weights")
-    # Under names of our own, since mapInArrow does not quote a name with a dot in it.
+    # Columns get new names, since mapInArrow does not quote a name with a dot in it.
     events = (
         df.select(*[columns.column(name).alias(f"c{i}") for i, name in enumerate(sent)])
         if sent
@@ -274,7 +272,7 @@ def _matched(
     for name in results:
         schema.add(name, types[name], nullable=False)
     check_workers(df.sparkSession, isinstance(df, ClassicDataFrame))
-    index = reachable(df, given, file, hash, shared, opened)
+    index = reachable(df, origin, file, hash, shared, opened)
     task = Task(
         index, len(kept), tuple(used), mode, tuple(schema.names), best, ranges and dict(ranges), subset, now,
         observe is not None, log.isEnabledFor(logging.INFO),
@@ -286,7 +284,7 @@ def _matched(
 
 
 def _observed(found: DataFrame, observe: str | Observation, hash: str) -> DataFrame:
-    """Returns what tasks have found, whose numbers Spark tells, without the rows that have them."""
+    """Has Spark observe the numbers of tasks, and drops the rows that hold the numbers."""
     rows, matches, nanoseconds = (F.coalesce(F.sum(f"`{OBSERVED}`.{name}"), F.lit(0)) for name in NUMBERS.names)
     seen = found.observe(
         observe,
@@ -300,13 +298,13 @@ def _observed(found: DataFrame, observe: str | Observation, hash: str) -> DataFr
 
 
 def _check_observe(observe: object) -> None:
-    # Connect's class is another, which only Connect has.
+    # Connect has another class of this name, which can be imported only with Connect.
     if observe is not None and not text(observe) and type(observe).__name__ != "Observation":
         raise OptionError(f"observe={shown(observe)}: a name or an Observation is needed")
 
 
 def check_arguments(matcher: object, mode: object, shared: object) -> MatchMode:
-    """Checks what can be checked without the DataFrame; returns the mode."""
+    """Checks the arguments that do not depend on the DataFrame; returns the mode."""
     chosen: MatchMode = checked_choice("mode={}", mode, get_args(MatchMode))
     if shared is not None and checked_flag("shared={}", shared) and isinstance(matcher, Matcher):
         raise OptionError(
@@ -316,7 +314,7 @@ def check_arguments(matcher: object, mode: object, shared: object) -> MatchMode:
 
 
 def _check_kept(kept: list[str], columns: ColumnNames, results: list[str]) -> None:
-    """Checks that no column is kept twice, nor one that is called as the result."""
+    """Checks that no column is kept twice or named as a column of the result."""
     for name in kept:
         if columns.folded(name) in results:
             raise OptionError(
@@ -330,7 +328,7 @@ def _check_kept(kept: list[str], columns: ColumnNames, results: list[str]) -> No
 class ColumnNames:
     """The names of a DataFrame's columns, looked up as Spark does.
 
-    Case does not matter, unless ``spark.sql.caseSensitive`` says so.
+    Case matters only if ``spark.sql.caseSensitive`` is true.
     """
 
     def __init__(self, df: DataFrame) -> None:
@@ -344,24 +342,24 @@ class ColumnNames:
         return self.folded(name) in self.names
 
     def folded(self, name: str) -> str:
-        """Returns the name as it is compared with others."""
+        """Returns the form of a name for comparisons."""
         return name if self.sensitive else name.lower()
 
     def find(self, name: str, wanted_by: str) -> str:
-        """Returns the name as the DataFrame has it."""
-        found = self.names.get(self.folded(name), [])
-        if len(found) == 1:
-            return found[0]
-        if found:
+        """Returns the name as the DataFrame spells it."""
+        matches = self.names.get(self.folded(name), [])
+        if len(matches) == 1:
+            return matches[0]
+        if matches:
             raise EventError(
-                f"the DataFrame has {len(found)} columns called {name!r}, which {wanted_by} names: rename all but one"
+                f"the DataFrame has {len(matches)} columns called {name!r}, which {wanted_by} names: rename all but one"
             )
         raise EventError(
             f"the DataFrame has no column {name!r}, which {wanted_by} names: {near(name, self.df.columns, 'it')}"
         )
 
     def column(self, name: str) -> Column:
-        """Returns a column, quoted: a dot in a name would be read as a struct's field."""
+        """Returns a column by its quoted name: Spark would read a dot as access to a field."""
         return self.df["`" + name.replace("`", "``") + "`"]
 
 
@@ -373,9 +371,9 @@ def _check_types(
     ranges: RangeNames | None,
     now: Any,
 ) -> None:
-    """Raises what a worker would raise on its first batch.
+    """Raises the errors that a worker would raise on its first batch.
 
-    The matcher gets a row of NULLs of the types that Spark will send.
+    The matcher matches a row of NULLs, with the types that Spark will send.
     """
     for i, name in used:
         if char := _CHAR.fullmatch(str(events.schema.fields[i].metadata.get(_WRITTEN_TYPE, ""))):

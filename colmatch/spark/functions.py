@@ -1,6 +1,6 @@
 """A matcher as a function of Spark: ``hits`` in a column, ``register`` in SQL.
 
-Both need Spark 4.1, whose Arrow functions get whole batches. ``worker.py`` does the work of both.
+Both need the Arrow functions of Spark 4.1, which get whole batches. ``worker.py`` does their work.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def hits(
 
     >>> df.withColumn("alerts", hits("alerts.cm")(F.struct("*")))  # doctest: +SKIP
 
-    All columns of the struct go to Python. Of a wide table, name only the columns that expressions
+    All columns of the struct go to Python. For a wide table, name only the columns that expressions
     use.
 
     Parameters
@@ -51,13 +51,12 @@ def hits(
 
     Returns
     -------
-    function : takes a struct column, whose fields are the columns of the events, and returns a
-        column
+    function : takes a struct column, with the columns of the events as fields, and returns a column
 
     Raises
     ------
     DependencyError : Spark is older than 4.1, or its workers cannot run colmatch
-    OptionError : no session is active, or as from ``match``; or ``mode`` has another value
+    OptionError : no session is active, ``mode`` has another value, or as from ``match``
     StoreError, OSError : as from ``match``
     """
     checked_choice("mode={}", mode, ("list", "count", "exists"))
@@ -72,7 +71,7 @@ def hits(
     def found(events: pa.Array) -> pa.Array:
         return task(events)
 
-    found.__annotations__ = {"events": pa.Array, "return": pa.Array}  # which Spark reads
+    found.__annotations__ = {"events": pa.Array, "return": pa.Array}  # Spark reads these
     column: Callable[[Column], Column] = _arrow_functions().arrow_udf(found, returnType=types[mode])
     return lambda events: column(_compared_by_bytes(events))
 
@@ -131,14 +130,14 @@ def register(
 
 
 def _compared_by_bytes(events: Column | str) -> Column:
-    """Returns a column that is an error in the job if its type has a collation.
+    """Returns a column that raises an error in the job if its type has a collation.
 
     events : a column, or its name
     """
     events = F.col(events) if isinstance(events, str) else events
     type = F.typeof(events)
-    said = F.concat(type, F.lit(": expressions compare strings by bytes: cast them to STRING COLLATE UTF8_BINARY"))
-    return F.when(F.regexp_like(type, F.lit(r"collate (?!UTF8_BINARY\b)")), F.raise_error(said)).otherwise(events)
+    message = F.concat(type, F.lit(": expressions compare strings by bytes: cast them to STRING COLLATE UTF8_BINARY"))
+    return F.when(F.regexp_like(type, F.lit(r"collate (?!UTF8_BINARY\b)")), F.raise_error(message)).otherwise(events)
 
 
 def _arrow_functions() -> Any:
@@ -150,23 +149,23 @@ def _arrow_functions() -> Any:
 
 
 def _active_session() -> SparkSession:
-    found = SparkSession.getActiveSession()
+    session = SparkSession.getActiveSession()
     connect = sys.modules.get("pyspark.sql.connect.session")
-    if found is None and connect is not None:
-        found = connect.SparkSession.getActiveSession()
-    if found is None:
+    if session is None and connect is not None:
+        session = connect.SparkSession.getActiveSession()
+    if session is None:
         raise OptionError("no session of Spark is active: make one first")
-    return found
+    return session
 
 
 def _shipped(
     spark: SparkSession, matcher: Matcher | str | os.PathLike[str], shared: bool | None
 ) -> tuple[Matcher, IndexFile]:
-    """Returns the matcher, and where the workers of a session find it."""
-    given, file, hash, opened = opened_index(matcher)
+    """Makes an index readable for the workers of a session; returns the matcher and its file."""
+    origin, file, hash, opened = opened_index(matcher)
     check_settings(SessionSettings.of(spark), opened)
     check_workers(spark, not type(spark).__module__.startswith("pyspark.sql.connect"))
-    return opened, reachable(spark.range(0), given, file, hash, shared, opened)
+    return opened, reachable(spark.range(0), origin, file, hash, shared, opened)
 
 
 def _id_type(opened: Matcher) -> DataType:
@@ -174,23 +173,23 @@ def _id_type(opened: Matcher) -> DataType:
 
 
 def _kept(keep: Any, opened: Matcher, case_sensitive: bool) -> list[StructField]:
-    """Returns the columns that are kept, of the types that are said or that the matcher knows."""
+    """Returns the kept columns, with the types from ``keep`` or from the matcher's schema."""
     if isinstance(keep, Mapping):
-        said = schema_of(keep)
+        columns = schema_of(keep)
     else:
-        known = opened.schema.arrow
+        schema = opened.schema.arrow
         names = kept_names(keep)
         for name in names:
-            if name not in known.names:
+            if name not in schema.names:
                 raise SchemaError(
-                    f"keep has {name!r}, which the matcher does not know ({near(name, known.names, 'its schema')}): "
+                    f"keep has {name!r}, which the matcher does not know ({near(name, schema.names, 'its schema')}): "
                     f"say its type, keep={{{name!r}: 'string'}}"
                 )
-        said = pa.schema([known.field(name) for name in names])
-    folded = said.names if case_sensitive else [name.lower() for name in said.names]
-    for name, seen in zip(said.names, folded):
+        columns = pa.schema([schema.field(name) for name in names])
+    folded = columns.names if case_sensitive else [name.lower() for name in columns.names]
+    for name, seen in zip(columns.names, folded):
         if seen == "subscription":
             raise OptionError(f"keep has {name!r}, which is a column of the result: rename that of the table")
         if folded.count(seen) > 1:
             raise OptionError(f"keep has {name!r} {folded.count(seen)} times")
-    return [StructField(field.name, from_arrow_type(field.type)) for field in said]
+    return [StructField(field.name, from_arrow_type(field.type)) for field in columns]

@@ -1,9 +1,8 @@
-"""The manifest of a folder of shards: which files are shards, and which rows they need.
+"""The manifest of a folder of shards: the files of the shards, and the rows that each shard needs.
 
-A folder has the file ``shards.json``, which names the manifest of the present version. A manifest,
-and each shard, has its content's hash for a name, so none of them is ever changed. What an older
-version names stays until seven more versions have been made; queries that were planned with it go
-on.
+The file ``shards.json`` of a folder names the manifest of the present version. The names of
+manifests and shards contain the hash of their content, so these files never change. The files of a
+version stay until eight more versions have been made, so queries planned with it can go on.
 """
 
 from __future__ import annotations
@@ -26,10 +25,11 @@ _log = logging.getLogger("colmatch")
 POINTER = "shards.json"
 FORMAT = 1
 VERSIONS_KEPT = 8
-_OWN = re.compile(r"(shard-\d+|model|router|manifest|new)-[0-9a-f]{32}(\.cm|\.json)?$")  # files of a folder
+_OWN = re.compile(r"(shard-\d+|model|router|manifest|new)-[0-9a-f]{32}(\.cm|\.json)?$")  # names of files
 
 Sharding = Literal["hash", "pivot"]
-Route = tuple[tuple[str, ...], int | str | None]  # a column or field, and a key of a map: what a row must have
+# The path of a column or field, and the key of a map or None, that a row must have.
+Route = tuple[tuple[str, ...], int | str | None]
 
 
 @dataclass(frozen=True)
@@ -38,11 +38,11 @@ class Shard:
 
     Attributes
     ----------
-    file : its name in the folder
-    subscriptions : how many it has
-    bytes : of the file
-    routes : places among ``Manifest.pivots``: a row that has none of them matches nothing here.
-        None where any row may match
+    file : name of the file in the folder
+    subscriptions : number of subscriptions
+    bytes : size of the file
+    routes : places in ``Manifest.pivots``. A row without any of these pivots matches nothing in
+        the shard. None if any row may match
     """
 
     file: str
@@ -58,17 +58,17 @@ class Manifest:
     Attributes
     ----------
     version : 1 for the first build, one more for each build and update since
-    by : what says to which shard a subscription belongs
-    shards : by number; None for one that has no subscriptions
+    by : rule that assigns a subscription to a shard
+    shards : the shards by number; None for a shard without subscriptions
     ids : type of the ids, ``int64`` or ``string``
     model : file of a matcher without subscriptions, which knows the columns that expressions use
-    router : file of a matcher whose subscriptions are the shards, and which says which of them a
-        row needs; None where each row needs all
-    pivots : what rows have: a column, and a key of a map
-    uses : how many predicates of the sample need each
-    rows : how many subscriptions of the sample have each of the first pivots, then how many have
-        none
-    earlier : manifests of older versions whose files are kept, the newest last
+    router : file of a matcher that finds the shards for a row, with a subscription for each shard;
+        None if each row needs all shards
+    pivots : columns or fields, each with the key of a map or None (``pivots.py``)
+    uses : number of predicates in a sample that need each pivot
+    rows : number of subscriptions in the sample with each of the first pivots, then the number
+        without a pivot
+    earlier : manifests of the older versions that are kept, the newest last
     """
 
     version: int
@@ -85,25 +85,23 @@ class Manifest:
 
     @property
     def hash(self) -> str:
-        """Its content hash."""
         return hash_in(self.name)
 
     @property
     def id_type(self) -> pa.DataType:
-        """The type of the ids."""
         return pa.int64() if self.ids == "int64" else pa.string()
 
     @property
     def files(self) -> set[str]:
         """The files that this version needs."""
-        found = {self.name, self.model, *(shard.file for shard in self.shards if shard is not None)}
-        return found if self.router is None else found | {self.router}
+        names = {self.name, self.model, *(shard.file for shard in self.shards if shard is not None)}
+        return names if self.router is None else names | {self.router}
 
     def text(self) -> bytes:
-        """Returns it as it is written down."""
-        said = asdict(self)
-        del said["name"]
-        return json.dumps({"format": FORMAT, **said}, separators=(",", ":")).encode()
+        """Returns the content of the manifest's file."""
+        fields = asdict(self)
+        del fields["name"]
+        return json.dumps({"format": FORMAT, **fields}, separators=(",", ":")).encode()
 
 
 def present(folder: Folder) -> Manifest:
@@ -111,7 +109,7 @@ def present(folder: Folder) -> Manifest:
 
     Raises
     ------
-    StoreError : the folder has none, or it is damaged, or of another version of colmatch
+    StoreError : the folder has no manifest, or it is damaged or of another version of colmatch
     """
     if not folder.has(POINTER):
         raise StoreError(
@@ -125,18 +123,18 @@ def present(folder: Folder) -> Manifest:
 
 
 def named(folder: Folder, name: str) -> Manifest:
-    """Returns a manifest by the name of its file.
+    """Reads a manifest by the name of its file.
 
-    Raises StoreError: as ``present``.
+    Raises StoreError: the file is gone, damaged or of another version of colmatch.
     """
     where = f"{folder.address}/{name}"
     try:
         data = folder.read(name)
-        said = json.loads(data)
+        fields = json.loads(data)
         if f"manifest-{_hash(data)}.json" != name:
             raise ValueError("its content is not what its name says")
-        if said.pop("format") == FORMAT:
-            return _read(said, name)
+        if fields.pop("format") == FORMAT:
+            return _read(fields, name)
         raise StoreError(f"{where} is of another version of colmatch: build the shards again")
     except StoreError:
         raise
@@ -159,7 +157,7 @@ def _read(said: dict[str, Any], name: str) -> Manifest:
 
 
 def publish(folder: Folder, manifest: Manifest) -> str:
-    """Makes a manifest the present one; returns its name."""
+    """Publishes a manifest as the present version; returns the name of its file."""
     data = manifest.text()
     name = f"manifest-{_hash(data)}.json"
     folder.write(name, data)
@@ -169,12 +167,12 @@ def publish(folder: Folder, manifest: Manifest) -> str:
 
 
 def sweep(folder: Folder, manifest: Manifest, before: Manifest | None) -> None:
-    """Removes files that no kept version needs: of a version that is kept no longer, and old ones.
+    """Removes files that no kept version needs.
 
-    The latter are of builds and updates that came to nothing. What goes wrong here is logged, since
-    the new version is there already.
+    These are files of a version that is no longer kept, and files older than a day, which failed
+    builds and updates left. Errors are logged, since the new version exists already.
 
-    before : the version before this one
+    before : the previous version
     """
     try:
         kept = manifest.files.union(*(named(folder, name).files for name in manifest.earlier))
@@ -188,7 +186,7 @@ def sweep(folder: Folder, manifest: Manifest, before: Manifest | None) -> None:
 
 
 def hash_in(name: str) -> str:
-    """Returns the content hash that the name of a file of a folder ends with."""
+    """Returns the content hash at the end of a file's name."""
     return name.rpartition(".")[0].rpartition("-")[2]
 
 

@@ -1,4 +1,4 @@
-"""Matchers for a DataFrame, whose expressions mean what they mean in its session."""
+"""Matchers for a DataFrame, with the same meaning of expressions as in its session."""
 
 from __future__ import annotations
 
@@ -45,19 +45,18 @@ def build(
     Parameters
     ----------
     subscriptions : a DataFrame with columns ``id`` and ``expression``, and optionally ``weights``,
-        ``priority`` and ``tags``, which is collected as Arrow data. Or as ``Matcher.build`` takes
-        them
+        ``priority`` and ``tags``, which is collected as Arrow data. Or as for ``Matcher.build``
     df : a DataFrame with the columns that expressions name; may be streaming. No job reads it. All
         columns may be NULL
     options : as for ``Matcher.build``; default values become those of the session
-    sample : as for ``Matcher.build``, or a DataFrame, of which the first 4,096 rows are collected
+    sample : as for ``Matcher.build``, or a DataFrame; its first 4,096 rows are collected
     index, errors, missing, tags : as for ``Matcher.build``
 
     Raises
     ------
-    SchemaError : ``df`` is not a DataFrame, or has columns that Arrow has no type for
-    OptionError : ``options`` has another time zone than the session, or the session has another
-        ANSI mode than ``Options(ansi=True)``
+    SchemaError : ``df`` is not a DataFrame, or Arrow has no type for one of its columns
+    OptionError : ``options`` has another time zone than the session, or ``Options(ansi=True)`` is
+        used in a session without ANSI mode
     ExpressionError, SubscriptionError : as from ``Matcher.build``
     """
     schema = schema_for(df)
@@ -71,9 +70,9 @@ def build(
 
 
 def schema_for(df: Any) -> Schema:
-    """Returns the schema of a DataFrame, whose columns may all be NULL.
+    """Returns the schema of a DataFrame, with all columns nullable.
 
-    Raises SchemaError: it is none.
+    Raises SchemaError: as from ``build``.
     """
     if not isinstance(df, DataFrame):
         raise SchemaError(f"a Spark DataFrame is needed, not {type(df).__name__}: Matcher.build takes other schemas")
@@ -82,15 +81,14 @@ def schema_for(df: Any) -> Schema:
 
 
 def sample_of(given: Any) -> Any:
-    """Returns a sample as ``Matcher.build`` takes it: of a DataFrame, the first rows."""
+    """Returns a sample for ``Matcher.build``: of a DataFrame, the first rows."""
     return given.limit(MOST_EVENTS).toArrow() if isinstance(given, DataFrame) else given
 
 
 def options_for(df: DataFrame, given: Options | None) -> Options:
-    """Returns options with the zone, the mode and the quotes of a session, where these are at their
-    default.
+    """Replaces default options by the zone, the ANSI mode and the quotes of a session.
 
-    Raises OptionError: they are at neither.
+    Raises OptionError: the zone or the mode is neither the default nor as in the session.
     """
     default, spark = Options(), df.sparkSession
     options = default if given is None else checked(given)

@@ -1,12 +1,12 @@
-"""What a row must have for a subscription to be true: the pivots by which shards are chosen.
+"""Pivots of subscriptions: columns or map keys that a row must have. They choose the shards.
 
-Each conjunction needs a value of every attribute that one of its predicates tests, unless the
-predicate is true of a missing value. The rarest of these is its *pivot*, as in OpIndex ("An
+Each conjunction needs a value of every attribute that one of its predicates tests, unless a missing
+value satisfies the predicate. The rarest of these attributes is its *pivot*, as in OpIndex ("An
 Efficient Publish/Subscribe Index for E-Commerce Databases", section 4.1). A row without that
-column, or without that key of a map, cannot match it.
+column, or without that key of a map, cannot match the conjunction.
 
-A subscription lives in one shard. Of the pivots of its conjunctions, the most frequent one says
-which; the shard needs the rows that have any of them.
+A subscription lives in one shard, chosen by the most frequent pivot of its conjunctions. The shard
+needs the rows that have any of the pivots.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ _BUDGET = Budget(16, 16, programs=PROGRAMS_MOST)
 
 
 def route_of(attribute: Attribute) -> Route | None:
-    """Returns what a row has if it has a value of an attribute; None where that is not known."""
+    """Returns the column and map key that a value of an attribute needs; None if unknown."""
     if attribute.role in DERIVED or attribute.is_free:
         return None
     return attribute.path, attribute.key if attribute.role is Role.ENTRY else None
 
 
 def condition(routes: Iterable[Route]) -> Expr:
-    """Returns the condition that a row has one of these."""
+    """Returns the condition that a row has at least one of the routes."""
     parts: list[Expr] = [Not(Predicate(Verb.NULL, Subject(path, key))) for path, key in routes]
     return (Or(tuple(parts)) if len(parts) > 1 else parts[0]) if parts else Constant(False)
 
@@ -53,12 +53,12 @@ class Pivots(NamedTuple):
 
     Attributes
     ----------
-    known : what rows may have
-    text : of each, as JSON
-    share, uses : of each, a number from 0 to 1 that is always the same; and how many need it. They
-        are of one more, which is none
-    owner, pivot : (C) number of the subscription of each conjunction, ascending, and its pivot
-        among ``known``, or NONE
+    known : routes that rows may have
+    text : each route as JSON
+    share, uses : for each route, a fixed number from 0 to 1, and the number of predicates that need
+        the route. The last entry of both is for no pivot
+    owner, pivot : (C) number of the subscription of each conjunction, ascending, and the place of
+        its pivot in ``known``, or NONE
     """
 
     known: list[Route]
@@ -70,25 +70,25 @@ class Pivots(NamedTuple):
 
 
 def needed(predicates: Predicates) -> NDArray[np.bool_]:
-    """Says of each predicate whether its conjunction needs a value of its attribute (P).
+    """Marks the predicates that need a value of their attribute for the conjunction to hold (P).
 
-    Of a program, they are those at the beginning without which it rejects.
+    In a program, only leading predicates count: those that make it reject if they are false.
     """
-    found: NDArray[np.bool_] = predicates.pred[:, 0] & FLAG_NONE == 0
+    mask: NDArray[np.bool_] = predicates.pred[:, 0] & FLAG_NONE == 0
     for c in np.flatnonzero(predicates.jump_first >= 0):
         begin, end, jump = predicates.first[c], predicates.first[c + 1], predicates.jump_first[c]
         jumps = predicates.jump[jump : jump + end - begin]
         leads = (jumps[:, 1] == REJECT) & (jumps[:, 0] == np.arange(1, end - begin + 1))
-        found[begin:end] &= np.cumprod(np.append(True, leads[:-1])).astype(bool) & (jumps[:, 1] == REJECT)
-    return found
+        mask[begin:end] &= np.cumprod(np.append(True, leads[:-1])).astype(bool) & (jumps[:, 1] == REJECT)
+    return mask
 
 
 class PivotReader:
-    """Finds pivots of texts, batch after batch.
+    """A reader that finds the pivots of expressions, batch by batch.
 
     Parameters
     ----------
-    uses : how many conjunctions need each of what rows may have; of rows, where that is known
+    uses : for each route, the number of predicates that need it, as far as known
     """
 
     def __init__(self, schema: Schema, options: Options, language: Language, uses: dict[Route, int]) -> None:
@@ -126,16 +126,16 @@ class PivotReader:
         return Counter({self._routes[i]: int(counts[i]) for i in np.flatnonzero(counts)})
 
     def pivots(self, subscriptions: pa.Table) -> tuple[Pivots, NDArray[np.int64]]:
-        """Returns the pivots of subscriptions (id, expression), and the ids of their numbers.
+        """Returns the pivots of subscriptions (id, expression), and the id of each by its number.
 
-        Expressions that cannot be understood are not among them.
+        Invalid expressions are left out.
         """
         intake = self._reader.take_in(subscriptions, "collect")
         of = self._see_attributes()
         share, uses = np.array([*self._share, 0.0]), np.array([*self._rarity, np.iinfo(np.int64).max])
         owner, pivot = _pivots(intake.lowered.predicates, of, share, uses)
-        found = Pivots(self._routes, self._text, share, uses, owner, pivot)
-        return found, intake.ids.array.to_numpy()
+        pivots = Pivots(self._routes, self._text, share, uses, owner, pivot)
+        return pivots, intake.ids.array.to_numpy()
 
 
 def _pivots(
@@ -143,7 +143,7 @@ def _pivots(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Returns the subscription and the pivot of each conjunction (C), (C).
 
-    Of equally rare ones it is always the same, in whatever order they were come upon.
+    Among equally rare routes, the choice does not depend on the order of reading.
 
     of : attribute -> its route, or NONE
     """
@@ -161,9 +161,9 @@ def _pivots(
 
 
 def homes(pivots: Pivots, count: int) -> NDArray[np.int64]:
-    """Returns the pivot that says where a subscription lives, or NONE (count).
+    """Returns the pivot that chooses the shard of each subscription, or NONE (count).
 
-    It is the most frequent one of its conjunctions, and NONE if one of these has none.
+    It is the most frequent pivot of the conjunctions, and NONE if one of them has no pivot.
     """
     home = np.full(count, NONE, np.int64)
     order = np.lexsort((pivots.share[pivots.pivot], pivots.uses[pivots.pivot], pivots.owner))
@@ -174,11 +174,11 @@ def homes(pivots: Pivots, count: int) -> NDArray[np.int64]:
 
 
 class Layout:
-    """Which shard a subscription belongs to, by its pivot and its id.
+    """The assignment of subscriptions to shards, by pivot and id.
 
-    Pivots stand one behind the other, each as long as it has subscriptions in a sample, those
-    without a pivot last. Shards are equal parts of that line. A pivot that is longer than a part
-    lies in several shards, and ids are spread over these by a hash.
+    Pivots lie along a line, each as long as its number of subscriptions in a sample. Subscriptions
+    without a pivot come last. Shards are equal parts of that line. A pivot that is longer than a
+    part lies in several shards, and a hash spreads the ids over these.
 
     Parameters
     ----------
@@ -194,18 +194,18 @@ class Layout:
     def shard_of(self, pivots: Pivots, home: NDArray[np.int64], hashes: NDArray[np.int64]) -> NDArray[np.int64]:
         """Returns the shard of each of n subscriptions.
 
-        home : (n) the pivot of each, or NONE; one that the sample lacks is placed by its own hash
-        hashes : (n) of the ids
+        home : (n) the pivot of each, or NONE; a pivot that the sample lacks is placed by its hash
+        hashes : (n) hashes of the ids
         """
         spread, total = hashes.view(np.uint64) / 2.0**64, float(self.starts[-1] + self.rows[-1])
         line = spread
-        if total >= self.shards:  # the sample says something
+        if total >= self.shards:  # the sample is large enough
             at = np.array([*(self.place.get(route, NONE) for route in pivots.known), len(self.place)], np.int64)
-            start = np.where(at >= 0, self.starts[at], pivots.share * total)[home]  # home is NONE: the last one
+            start = np.where(at >= 0, self.starts[at], pivots.share * total)[home]  # NONE selects the last entry
             length = np.where(at >= 0, self.rows[at], 0.0)[home]
             line = (start + spread * length) / total
-        found: NDArray[np.int64] = np.minimum((line * self.shards).astype(np.int64), self.shards - 1)
-        return found
+        numbers: NDArray[np.int64] = np.minimum((line * self.shards).astype(np.int64), self.shards - 1)
+        return numbers
 
 
 def _share(route: Route) -> float:

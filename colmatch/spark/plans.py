@@ -1,8 +1,8 @@
-"""How rows meet shards: every task takes them in turn, or each row is sent to those that it needs.
+"""Plans for rows and shards: tasks take the shards in turn, or rows are routed to their shards.
 
-In turn, no row leaves its machine, and each machine reads all shards. Routed, a shard is read by
-one task alone, and rows are shuffled, once for each shard that they need. What needs all matches of
-a row together (lists, counts, the best matches) is done in turn.
+In turn, no row leaves its machine, and each machine reads all shards. Routed, only one task reads a
+shard, and a row is shuffled once for each shard that it needs. Results that need all matches of a
+row together (lists, counts, the best matches) are found in turn.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from colmatch.spark.storage import Folder
 from colmatch.spark.worker import Mode, Task
 
 Plan = Literal["auto", "in_turn", "routed"]
-IN_TURN_MOST = 16 << 30  # bytes of all shards that a machine is taken to keep in its memory
+IN_TURN_MOST = 16 << 30  # bytes of all shards that a machine is assumed to keep in memory
 
 
 def checked_plan(plan: object, given: object, mode: Mode, best: bool) -> Plan:
-    """Returns a plan that is asked for.
+    """Checks a plan and returns it.
 
-    given : a ``Folder`` where there are shards
+    given : a ``Folder`` if there are shards
 
-    Raises OptionError: it is none, or does not suit.
+    Raises OptionError: there is no such plan, or it does not suit the index or the mode.
     """
     chosen: Plan = checked_choice("plan={}", plan, get_args(Plan))
     if chosen != "auto" and not isinstance(given, Folder):
@@ -43,9 +43,9 @@ def checked_plan(plan: object, given: object, mode: Mode, best: bool) -> Plan:
 
 
 def planned(events: DataFrame, task: Task, schema: StructType, plan: Plan) -> DataFrame:
-    """Returns what a task finds in all shards.
+    """Returns the result of a task over all shards.
 
-    The plan is seen in ``explain()``, by the names of functions.
+    ``explain()`` shows the plan by the names of functions.
     """
     folder = Folder(task.index.folder)
     manifest = named(folder, task.index.path)

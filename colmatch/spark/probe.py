@@ -1,12 +1,12 @@
-"""Workers that cannot run colmatch, found before the first job and told in one line.
+"""A check that Spark's workers can run colmatch, before the first job, with errors of one line.
 
-``check_workers`` runs one task of one row in a session, and then never again for that session: it
-says which Python the workers run, and what that lacks. Workers may differ, and executors come
-later, so ``guarded`` wraps each task in a function that looks again, and says the same in one line.
+``check_workers`` runs one task of one row, once for each session. Its error names the workers'
+Python and the problem. Workers may differ, and executors may start later. So ``guarded`` wraps each
+task in a function that checks again, and reports the same in one line.
 
-Spark sends functions of a module by their name, and a worker without colmatch cannot look that up.
-It sends a function within a function whole; so those here import all that they use, and take their
-words from outside.
+Spark sends functions of a module by name, and a worker without colmatch cannot resolve the name.
+Spark sends a nested function whole. So the nested functions here import all modules that they use,
+and take their texts from the enclosing function.
 """
 
 from __future__ import annotations
@@ -24,31 +24,31 @@ from pyspark.sql import SparkSession
 from colmatch.errors import DependencyError
 from colmatch.version import __version__
 
-# A setting that a session can change, and without which workers get no Arrow data.
+# A setting that a session can change. Without it, workers get no Arrow data.
 _BUFFER = "spark.sql.execution.pandas.udf.buffer.size"
 _MISMATCH = re.compile(r"PYTHON_VERSION_MISMATCH\] Python in worker has different version: ([\d.]+)")
 _CAUSE = re.compile(r"^(?:.*: )?([\w.]*(?:Error|Exception)\w*: .+)$", re.MULTILINE)
 
-_good: set[tuple[str, ...]] = set()  # sessions whose workers have answered, and with which Python
+_good: set[tuple[str, ...]] = set()  # sessions with workers that can run colmatch: id, Python, settings
 
 
 def guarded(
     task: Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]], name: str = "match"
 ) -> Callable[..., Any]:
-    """Returns what ``mapInArrow`` calls to run a task that is a reference to colmatch's modules.
+    """Wraps a task, pickled as a reference to colmatch's modules, in a function for ``mapInArrow``.
 
-    name : of the function, which ``explain()`` of a DataFrame shows
+    name : name of the function, which ``explain()`` of a DataFrame shows
 
-    Raises RuntimeError in the worker: its colmatch is another, or none.
+    Raises RuntimeError in the worker: it has another version of colmatch, or none.
     """
     pickled, fault = pickle.dumps(task), _fault(__version__)
 
     def run(partition: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         import pickle
 
-        found = fault()
-        if found:
-            raise RuntimeError(f"{found}. Give all workers the same Python environment")
+        message = fault()
+        if message:
+            raise RuntimeError(f"{message}. Give all workers the same Python environment")
         yield from pickle.loads(pickled)(partition)
 
     run.__name__ = name
@@ -60,7 +60,7 @@ def check_workers(spark: SparkSession, classic: bool) -> None:
 
     Raises
     ------
-    DependencyError : it cannot; says which Python it is, and what to do
+    DependencyError : it cannot; the message names its Python and the remedy
     """
     context = spark.sparkContext if classic else None
     executable = context.pythonExec if context else ""
@@ -80,8 +80,8 @@ def check_workers(spark: SparkSession, classic: bool) -> None:
     try:
         rows = spark.range(0, 1, 1, 1).mapInArrow(look, "fault string").collect()
     except Exception as error:
-        said, known = _cause(str(error))
-        raise DependencyError(f"Spark's workers cannot run colmatch: {said}: {advice}") from (None if known else error)
+        cause, known = _cause(str(error))
+        raise DependencyError(f"Spark's workers cannot run colmatch: {cause}: {advice}") from (None if known else error)
     if rows[0].fault:
         raise DependencyError(f"Spark's workers cannot run colmatch: {rows[0].fault}: {advice}")
     _good.add(session)
@@ -90,14 +90,14 @@ def check_workers(spark: SparkSession, classic: bool) -> None:
 def _buffer(spark: SparkSession) -> str:
     try:
         return spark.conf.get(_BUFFER) or ""
-    except Exception:  # a server that is no Spark has other settings
+    except Exception:  # a server other than Spark may lack this setting
         return ""
 
 
 def _fault(wanted: str) -> Callable[[], str]:
-    """Returns a function that says what keeps a worker from running this colmatch.
+    """Returns a function that describes why a worker cannot run this version of colmatch.
 
-    It says nothing ("") where all is well. The first call in a process imports colmatch.
+    The description is "" if the worker can. The first call in a process imports colmatch.
     """
 
     def fault() -> str:
@@ -120,17 +120,17 @@ def _fault(wanted: str) -> Callable[[], str]:
 
 
 def _advice(executable: str) -> str:
-    """Says what to do; ``executable`` is what a classic session runs, "" for one of Connect."""
+    """Returns advice; ``executable`` is the Python of a classic session, "" with Connect."""
     python = f"a Python {sys.version_info[0]}.{sys.version_info[1]} with colmatch {__version__}"
     if not executable:
         return f"set PYSPARK_PYTHON, where the Connect server is started, to {python}"
-    given = os.environ.get("PYSPARK_PYTHON")
-    now = f"it is {given}" if given else f"it is not set, so workers run {executable} of the PATH"
+    path = os.environ.get("PYSPARK_PYTHON")
+    now = f"it is {path}" if path else f"it is not set, so workers run {executable} of the PATH"
     return f"before the session starts, set PYSPARK_PYTHON to {python} ({now})"
 
 
 def _cause(said: str) -> tuple[str, bool]:
-    """Returns the cause that an error of Spark names, as one line, and whether it names one."""
+    """Returns the cause of an error of Spark in one line, and True if the error names the cause."""
     said = said.partition("\n\tat ")[0]
     other = _MISMATCH.search(said)
     if other:

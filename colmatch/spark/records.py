@@ -1,15 +1,15 @@
-"""The folder in which a stream records the version of the index that each batch is matched with.
+"""The folder with a stream's records: the version of the index that matched each batch.
 
 ::
 
-    batches/<number>.json    a line of JSON: the version, and what the batch has come to
-    versions/colmatch-<hash> the index files that the last batches are matched with
+    batches/<number>.json    a line of JSON: the version, and figures of the batch
+    versions/colmatch-<hash> the index files that matched the last batches
 
-Spark does a batch again if it was killed before the batch was committed. The batch must then find
-the version of the first time, though the pointer names another one by now. So a version is linked
-into the folder before it is recorded, and recorded before it is used. A version goes when no batch
-that can come again is recorded with it: Spark does the last batch alone again. Each step leaves the
-folder such that a kill before the next one does no harm, and one driver at a time writes in it.
+Spark repeats a batch if it was killed before the commit. The repeated batch must use the version of
+the first time, even if the pointer names another version by now. So a version is linked into the
+folder before it is recorded, and recorded before it is used. A version is removed when no batch
+that can be repeated needs it; Spark repeats only the last batch. A kill between two steps does no
+harm. Only one driver at a time writes in the folder.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ from colmatch.store.replacing import replacing, sync_folder
 from colmatch.store.saved import file_name
 
 RECORDS_KEPT = 100  # batches, as many as Spark keeps in a checkpoint by default
-_AGAIN = 2  # batches whose versions are kept: one that may come again, and the one before it
+_AGAIN = 2  # last batches that keep their versions: one may be repeated
 _OWN = re.compile(r"colmatch-[0-9a-f]{32}|(link|copy)-[0-9a-z-]+")  # files of index versions
-_POINTER_MOST = 4096  # bytes of a file that names another
+_POINTER_MOST = 4096  # bytes of a text file that names an index
 
 
 class Records:
@@ -45,8 +45,8 @@ class Records:
 
     Attributes
     ----------
-    folder : the place
-    checkpoint : that of the stream, as far as it is a folder of this machine
+    folder : path of the folder
+    checkpoint : checkpoint of the stream; None if it is not a folder of this machine
     """
 
     def __init__(self, folder: Path, checkpoint: Path | None) -> None:
@@ -71,14 +71,14 @@ class Records:
             ) from error
 
     def current(self, pointer: Path) -> Pinned:
-        """Returns the version that a pointer names now, kept in this folder.
+        """Returns the version that a pointer names now, and keeps it in this folder.
 
-        Raises StoreError, OSError: there is none.
+        Raises StoreError, OSError: the pointer names no index.
         """
-        given = current_file(pointer)
-        if given.is_dir():  # of shards, which keeps old versions itself
-            return opened_index(given)
-        source, hash = opened_index(given)[1:3] if is_pages(str(given)) else (given, content_hash(given))
+        index = current_file(pointer)
+        if index.is_dir():  # a folder of shards, which keeps old versions itself
+            return opened_index(index)
+        source, hash = opened_index(index)[1:3] if is_pages(str(index)) else (index, content_hash(index))
         held = self.held
         if held is not None and hash == held.hash and held.file.exists():
             return held
@@ -90,9 +90,9 @@ class Records:
         return self._opened(pointer, file, hash)
 
     def recorded(self, number: int, pointer: Path) -> Pinned | None:
-        """Returns the version that a batch is recorded with, if it is.
+        """Returns the version in the record of a batch; None if the batch has no record.
 
-        Raises StoreError: the records are of another stream, or the version is gone.
+        Raises StoreError: the records belong to another stream, or the version is gone.
         """
         there = self._numbers()
         if there and there[-1] > number:
@@ -101,9 +101,9 @@ class Records:
                 "another stream, or the checkpoint was put back. Pass another folder, match_stream(records=…), or "
                 "remove this one, and the present version is used"
             )
-        if there and (found := self.read(there[-1])["query"]) and (query := self.query()) and found != query:
+        if there and (owner := self.read(there[-1])["query"]) and (query := self.query()) and owner != query:
             raise StoreError(
-                f"{self.folder} has the records of another stream (query {found}, and this is {query}): pass another "
+                f"{self.folder} has the records of another stream (query {owner}, and this is {query}): pass another "
                 "folder, match_stream(records=…), or remove this one"
             )
         if number not in there:
@@ -130,9 +130,9 @@ class Records:
 
     @contextmanager
     def turn(self) -> Iterator[None]:
-        """Keeps another driver from doing a batch of the same stream meanwhile.
+        """Locks out other drivers of the same stream during a batch.
 
-        Raises StoreError: one does.
+        Raises StoreError: another driver has locked it.
         """
         handle = os.open(self.folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
         try:
@@ -143,7 +143,7 @@ class Records:
             locks.close(handle)
 
     def ids(self) -> str | None:
-        """Returns the type of the ids that the last batch had, None where there is none."""
+        """Returns the type of the ids in the record of the last batch; None if there is none."""
         there = self._numbers()
         return self.read(there[-1]).get("ids") if there else None
 
@@ -167,7 +167,7 @@ class Records:
         raise StoreError(f"{path} is damaged: remove it, and the present version of the index is used")
 
     def clear(self) -> None:
-        """Removes versions that no batch needs, what was left of kills, and old records."""
+        """Removes versions that no batch needs, remains of killed drivers, and old records."""
         there = self._numbers()
         needed = {f"colmatch-{self.read(number)['index']}" for number in there[-_AGAIN:]}
         for file in (self.folder / "versions").iterdir():
@@ -177,12 +177,12 @@ class Records:
             self.path(number).unlink(missing_ok=True)
 
     def query(self) -> str:
-        """Returns the id of the stream, which its checkpoint has; "" where that is elsewhere."""
+        """Returns the id of the stream from its checkpoint; "" if the checkpoint cannot be read."""
         try:
-            found = json.loads((self.checkpoint / "metadata").read_bytes())["id"] if self.checkpoint else ""
+            query = json.loads((self.checkpoint / "metadata").read_bytes())["id"] if self.checkpoint else ""
         except (OSError, ValueError, KeyError, TypeError):
             return ""
-        return str(found)
+        return str(query)
 
     def _opened(self, pointer: Path, file: Path, hash: str) -> Pinned:
         held = self.held
@@ -195,7 +195,7 @@ class Records:
         return held
 
     def _copied(self, source: Path) -> tuple[Path, str]:
-        """Copies an index from another file system."""
+        """Copies an index from another file system; returns the copy and its content hash."""
         new = self.folder / "versions" / f"copy-{os.urandom(8).hex()}"
         with open(source, "rb") as old, replacing(new) as file:
             shutil.copyfileobj(old, file, 1 << 20)
@@ -206,7 +206,7 @@ class Records:
         return self.folder / "batches" / f"{number}.json"
 
     def _numbers(self) -> list[int]:
-        """Returns the batches that have records, the last one last."""
+        """Returns the numbers of recorded batches, ascending."""
         names = [path.stem for path in (self.folder / "batches").glob("*.json")]
         return sorted(int(name) for name in names if name.isdecimal())
 
@@ -214,12 +214,13 @@ class Records:
 def current_file(pointer: Path) -> Path:
     """Returns the index that a pointer names now.
 
-    A pointer is a saved matcher; or a folder of them, of which the last by name counts; or a folder
-    of shards; or a text file with the path of any, which is relative to the file's folder.
+    A pointer is a saved matcher, a folder of saved matchers, or a folder of shards. Or a text file
+    with the path of one of them, relative to the file's folder. In a folder of saved matchers, the
+    last by name counts.
 
     Raises
     ------
-    StoreError : there is none
+    StoreError : the pointer names no index
     OSError : as from ``open``
     """
     if pointer.is_dir():
@@ -227,35 +228,35 @@ def current_file(pointer: Path) -> Path:
     if is_index(pointer):
         return pointer
     named = _named(pointer)
-    found = pointer.parent / file_name(named)
-    if found.is_dir():
-        return found if (found / POINTER).is_file() else _last(found)
-    if not is_index(found):
+    index = pointer.parent / file_name(named)
+    if index.is_dir():
+        return index if (index / POINTER).is_file() else _last(index)
+    if not is_index(index):
         raise StoreError(f"{pointer} names {shown(named)}, which is no saved matcher: write the path of one into it")
-    return found
+    return index
 
 
 def is_index(path: Path) -> bool:
-    """Says whether a file has an index in it, as far as its first bytes tell."""
+    """Returns whether a file has an index in it, judging by its first bytes."""
     return is_saved(path) or is_pages(str(path))
 
 
 def _last(folder: Path) -> Path:
     """Returns the last index of a folder; digits in names are compared as numbers."""
     names = [entry.name for entry in os.scandir(folder) if not entry.name.startswith((".", "_"))]
-    some = [name for name in names if is_index(folder / name)]
-    if not some:
+    indexes = [name for name in names if is_index(folder / name)]
+    if not indexes:
         raise StoreError(f"the folder {folder} has no saved matcher: save one into it, matcher.save('{folder}/1.cm')")
-    return folder / max(some, key=lambda name: (_in_turn(name), name))
+    return folder / max(indexes, key=lambda name: (_in_turn(name), name))
 
 
 def _in_turn(name: str) -> list[int | str]:
-    """Returns a name as it is sorted; every other part is a number."""
+    """Returns the sort key of a name: texts and numbers alternate."""
     return [int(part) if i % 2 else part for i, part in enumerate(re.split(r"(\d+)", name))]
 
 
 def _named(pointer: Path) -> str:
-    """Returns the path that a text file has in it."""
+    """Reads the path in a text file."""
     if not pointer.is_file():
         raise StoreError(f"there is no saved matcher {pointer}: call matcher.save('{pointer}') before")
     with open(pointer, "rb") as file:

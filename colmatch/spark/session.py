@@ -32,8 +32,7 @@ def local_session(cores: int | str = "*", **config: str | int | bool) -> SparkSe
     DependencyError : Java is absent or too old
     """
     check_java()
-    # Workers take the first python3 on the PATH otherwise, which is seldom the one that has
-    # colmatch.
+    # Otherwise workers take the first python3 on the PATH, which seldom has colmatch.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.master(f"local[{cores}]")
     for name, value in config.items():
@@ -48,8 +47,8 @@ def check_java() -> None:
 
     Raises
     ------
-    DependencyError : Java is absent or too old. The message says what to install; PySpark itself
-        says only JAVA_GATEWAY_EXITED
+    DependencyError : Java is absent or too old. The message explains how to install it; PySpark
+        itself reports only JAVA_GATEWAY_EXITED
     """
     home = os.environ.get("JAVA_HOME")
     java = os.path.join(home, "bin", "java") if home else "java"

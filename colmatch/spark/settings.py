@@ -1,4 +1,4 @@
-"""Settings of a session that change what expressions mean."""
+"""Settings of a session that change the meaning of expressions."""
 
 from __future__ import annotations
 
@@ -23,45 +23,43 @@ _READ_OTHERWISE = {
 
 
 def is_on(spark: SparkSession, setting: str) -> bool:
-    """Says whether a setting of a session is true."""
+    """Returns whether a setting of a session is true."""
     return (spark.conf.get(setting) or "").strip().lower() == "true"
 
 
 def _is_turned_on(spark: SparkSession, setting: str) -> bool:
-    """Says whether a setting is true that is off by default; some versions of Spark lack it."""
+    """Returns whether a setting that is off by default is true; some versions of Spark lack it."""
     return (spark.conf.get(setting, "false") or "").strip().lower() == "true"
 
 
 def double_quotes_of(spark: SparkSession) -> DoubleQuotes:
-    """Returns what double quotes stand around in a session."""
+    """Returns the meaning of double quotes in a session."""
     return "names" if is_on(spark, ANSI) and _is_turned_on(spark, QUOTED_NAMES) else "texts"
 
 
 def zone_of(spark: SparkSession) -> str:
-    """Returns the time zone of a session."""
     return spark.conf.get("spark.sql.session.timeZone") or ""
 
 
 def arrow_schema(schema: StructType, zone: str) -> pa.Schema:
-    """Returns the schema in which Arrow data come from Spark and go to it.
+    """Returns the Arrow schema of data from and to Spark.
 
-    zone : of timestamps with one
+    zone : time zone of timestamps with a zone
     """
     return pa.schema(list(arrow_type_of(schema, zone)))
 
 
 class SessionSettings(NamedTuple):
-    """What a session says of expressions; it can be sent to workers."""
+    """The settings of a session that matter to expressions. They can be sent to workers."""
 
     zone: str
     ansi: bool
     legacy_sizes: bool  # the size of NULL is -1
     double_quotes: DoubleQuotes = "texts"
-    read_otherwise: str = ""  # a setting with which texts in quotes are read in another way
+    read_otherwise: str = ""  # a true setting that changes the reading of texts in quotes
 
     @staticmethod
     def of(spark: SparkSession) -> SessionSettings:
-        """Returns the settings that a session has now."""
         ansi = is_on(spark, ANSI)
         legacy_sizes = not ansi and is_on(spark, "spark.sql.legacy.sizeOfNull")
         otherwise = next((setting for setting in _READ_OTHERWISE if _is_turned_on(spark, setting)), "")
@@ -69,9 +67,9 @@ class SessionSettings(NamedTuple):
 
 
 def check_settings(session: SessionSettings, matcher: Matcher) -> None:
-    """Checks that expressions mean in a session what they mean in a matcher.
+    """Checks that expressions mean the same in a session and in a matcher.
 
-    Raises OptionError: they do not, naming the setting.
+    Raises OptionError: they do not; the message names the setting.
     """
     _check_zone(session, matcher)
     _check_mode(session, matcher)
@@ -80,7 +78,7 @@ def check_settings(session: SessionSettings, matcher: Matcher) -> None:
 
 
 def _check_zone(session: SessionSettings, matcher: Matcher) -> None:
-    """Checks that the session has the zone in which literals were read, if any was."""
+    """Checks that the session has the zone of the matcher, if a literal was read in that zone."""
     read, literal = matcher.options.timezone, matcher.local_literal
     if literal is not None and not same_zone(read, session.zone):
         raise OptionError(
@@ -104,12 +102,12 @@ def _check_mode(session: SessionSettings, matcher: Matcher) -> None:
 
 
 def _check_quotes(session: SessionSettings, matcher: Matcher) -> None:
-    """Checks that the session reads quotes as the matcher has; names may be asked for beside it."""
+    """Checks that the session reads quotes as the matcher does; only the matcher may read names."""
     if matcher.language != "sql":
         return
     if session.read_otherwise:
-        said = _READ_OTHERWISE[session.read_otherwise]
-        raise OptionError(f"{session.read_otherwise} is true, with which {said}: set it to false")
+        meaning = _READ_OTHERWISE[session.read_otherwise]
+        raise OptionError(f"{session.read_otherwise} is true, with which {meaning}: set it to false")
     if session.double_quotes == "names" and matcher.options.double_quotes == "texts":
         raise OptionError(
             f"double quotes stand around names in this session ({QUOTED_NAMES} is true), and around texts in the matcher: "
@@ -118,7 +116,7 @@ def _check_quotes(session: SessionSettings, matcher: Matcher) -> None:
 
 
 def _check_sizes(session: SessionSettings, matcher: Matcher) -> None:
-    """Checks that the session takes the size of NULL for NULL, if any size is asked for."""
+    """Checks that the size of NULL is NULL in the session, if an expression uses a size."""
     column = matcher.sized_column
     if column is not None and session.legacy_sizes:
         raise OptionError(

@@ -1,4 +1,4 @@
-"""What runs in Spark's workers where subscriptions are shards: placing, building, routing.
+"""Tasks for shards of subscriptions in Spark's workers: placing, building, routing.
 
 Tasks that build answer with rows of JSON, one for each shard, since the driver holds no shard.
 """
@@ -37,16 +37,16 @@ from colmatch.subscriptions.intake import Errors
 from colmatch.updates.records import attribute_entry
 from colmatch.updates.versions import Parts
 
-ANSWER = "answer string"  # of tasks that build
+ANSWER = "answer string"  # schema of the answers of tasks that build
 SHARD, OWN, NEEDS = "shard", "own", "needs"  # columns that are added to subscriptions
-SEGMENTS_MOST = 4  # of a shard, before they are merged
-TEXT_MOST = 1 << 30  # bytes of texts that are sure to fit Arrow's smaller type in one piece
-REJECTED_MOST = 1000  # of a shard, that its build tells of
+SEGMENTS_MOST = 4  # segments of a shard; more are merged
+TEXT_MOST = 1 << 30  # bytes of texts that surely fit one array of Arrow's smaller type
+REJECTED_MOST = 1000  # rejected expressions that the build of a shard reports
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """How each shard is built; as for ``Matcher.build``."""
+    """The arguments for building each shard, as for ``Matcher.build``."""
 
     schema: pa.Schema
     index: IndexName | Settings
@@ -56,20 +56,18 @@ class Recipe:
     missing: Missing | None
 
     def matcher(self, subscriptions: pa.Table) -> Matcher:
-        """Builds a matcher."""
         schema, sample = Schema(self.schema), self.sample
         return Matcher.build(
             subscriptions, schema, self.index, self.options, self.errors, sample, missing=self.missing
         )  # fmt: skip
 
     def pivot_reader(self, uses: dict[Route, int]) -> PivotReader:
-        """Returns what finds pivots."""
         return PivotReader(Schema(self.schema), self.options, Language.asked_for("sql", self.missing), uses)
 
 
 @dataclass(frozen=True)
 class NeedsTask:
-    """Counts what rows must have for the expressions of a partition to be true."""
+    """A task that counts, for each route, the predicates of a partition that need it."""
 
     recipe: Recipe
 
@@ -82,9 +80,9 @@ class NeedsTask:
 
 @dataclass(frozen=True)
 class PivotsTask:
-    """Counts the pivots of the subscriptions of a partition.
+    """A task that counts the pivots of the subscriptions of a partition.
 
-    uses : what ``NeedsTask`` has counted
+    uses : the counts of ``NeedsTask``
     """
 
     recipe: Recipe
@@ -94,18 +92,18 @@ class PivotsTask:
         reader, counts = self.recipe.pivot_reader(self.uses), Counter[Route | None]()
         for batch in partition:
             pivots, rows = reader.pivots(numbered(batch))
-            known = [*pivots.known, None]
-            found = np.bincount(homes(pivots, len(rows)) % len(known), minlength=len(known))
-            counts += Counter({known[i]: int(found[i]) for i in np.flatnonzero(found)})
+            routes = [*pivots.known, None]
+            frequencies = np.bincount(homes(pivots, len(rows)) % len(routes), minlength=len(routes))
+            counts += Counter({routes[i]: int(frequencies[i]) for i in np.flatnonzero(frequencies)})
         yield answers([[route, count] for route, count in counts.items()])
 
 
 @dataclass(frozen=True)
 class PlaceTask:
-    """Says what rows each subscription needs, and to which shard it belongs, in two last columns.
+    """A task that adds the pivots and the shard of each subscription, in two last columns.
 
-    They take the place of a hash of the id. What cannot be understood goes where subscriptions
-    without a pivot go: that shard's build says what is wrong with it.
+    The columns replace a hash of the id. An invalid expression is placed like a subscription
+    without a pivot: the build of that shard reports the error.
     """
 
     recipe: Recipe
@@ -125,7 +123,7 @@ class PlaceTask:
 
 @dataclass(frozen=True)
 class BuildTask:
-    """Builds a shard of the subscriptions of a partition, whose last column says which.
+    """A task that builds the shards of a partition, numbered in its last column.
 
     folder : address of the folder
     """
@@ -143,12 +141,13 @@ class BuildTask:
 
 @dataclass(frozen=True)
 class UpdateTask:
-    """Changes a shard by the rows of a partition, which say what is its own, and which it is.
+    """A task that changes shards by the rows of a partition.
 
-    A subscription that belongs to the shard is inserted, or takes the place of one. Of other rows,
-    those without an expression among them, the shard loses the subscription.
+    The last columns mark the shard's own subscriptions, and have its number. The shard inserts or
+    replaces its own subscriptions. It deletes those of other rows, and of rows without an
+    expression.
 
-    shards : files of the shards, by number; None where there is none yet
+    shards : the shards by number; None for a shard that does not exist yet
     """
 
     recipe: Recipe
@@ -184,10 +183,10 @@ class UpdateTask:
 
 @dataclass(frozen=True)
 class RouteTask:
-    """Sends rows to the shards that need them: a row comes once for each, with its key last.
+    """A task that repeats each row for all shards that need it, with the shard's key last.
 
     used, ranges, now : as for ``Task``
-    keys : of each shard
+    keys : key of each shard, as in ``partitions.py``
     """
 
     index: IndexFile
@@ -209,7 +208,7 @@ class RouteTask:
 
 @dataclass(frozen=True)
 class RoutedTask:
-    """Matches the rows of a partition with the shard that their last column, a key, is of."""
+    """A task that matches rows with one shard each: their last column has the key of the shard."""
 
     task: Task
     keys: tuple[int, ...]
@@ -226,7 +225,7 @@ class RoutedTask:
 
 
 def _of_one(partition: Iterator[pa.RecordBatch], name: str) -> Iterator[pa.RecordBatch]:
-    """Yields batches in each of which all rows have one value of a column."""
+    """Splits batches, so that all rows of a batch have the same value in a column."""
     for batch in partition:
         values = batch.column(name).unique()
         if len(values) == 1:
@@ -237,25 +236,25 @@ def _of_one(partition: Iterator[pa.RecordBatch], name: str) -> Iterator[pa.Recor
 
 
 def by_shard(partition: Iterator[pa.RecordBatch]) -> Iterator[tuple[int, pa.Table]]:
-    """Yields the number of each shard, and its rows.
+    """Yields the number of each shard with its rows, in their order.
 
-    Rows come by shard, and their order is kept.
+    The partition is sorted by shard.
     """
     for shard, batches in groupby(_of_one(partition, SHARD), key=lambda batch: batch[SHARD][0].as_py()):
         rows = pa.Table.from_batches(batches).drop([SHARD])
         if rows["expression"].nbytes > TEXT_MOST:
             large = rows["expression"].cast(pa.large_string())
             rows = rows.set_column(rows.column_names.index("expression"), "expression", large)
-        yield shard, rows.combine_chunks()  # what reads them would keep both
+        yield shard, rows.combine_chunks()  # a reader would keep both copies
 
 
 def numbered(batch: pa.RecordBatch) -> pa.Table:
-    """Returns the expressions of a batch, with the numbers of its rows for ids."""
+    """Returns the expressions of a batch, with row numbers as ids."""
     return pa.table({"id": np.arange(len(batch)), "expression": batch.column("expression")})
 
 
 def _needs(pivots: Pivots, rows: NDArray[np.int64], count: int) -> pa.ListArray:
-    """Returns the pivots of each of ``count`` subscriptions, as JSON; NULL for what was unread."""
+    """Returns the pivots of each of ``count`` subscriptions, as JSON; NULL for invalid ones."""
     pair = np.unique(np.stack([rows[pivots.owner], pivots.pivot]), axis=1)
     texts = pa.array([*pivots.text, "null"], pa.string())
     offsets = np.searchsorted(pair[0], np.arange(count + 1)).astype(np.int32)
@@ -266,7 +265,7 @@ def _needs(pivots: Pivots, rows: NDArray[np.int64], count: int) -> pa.ListArray:
 
 
 def without_needs(subscriptions: pa.Table) -> tuple[pa.Table, list[Any] | None]:
-    """Returns subscriptions, and what rows they need together; None where that is not known."""
+    """Returns subscriptions without their pivots, and the distinct pivots; None if unknown."""
     if NEEDS not in subscriptions.column_names:
         return subscriptions, None
     needs = pc.unique(pc.list_flatten(subscriptions[NEEDS])).drop_null().to_pylist()
@@ -276,9 +275,9 @@ def without_needs(subscriptions: pa.Table) -> tuple[pa.Table, list[Any] | None]:
 def saved(
     folder: Folder, number: int, matcher: Matcher, needs: list[Any] | None, new: set[Any] | None = None
 ) -> dict[str, Any]:
-    """Saves a shard; returns what the driver needs to know of it.
+    """Saves a shard; returns the answer for the driver.
 
-    new : ids whose rejected expressions it is to tell; None for all
+    new : the answer reports rejected expressions only for these ids; None for all
     """
     file, size = folder.put(f"shard-{number:05}", matcher)
     rejected = matcher.rejected
@@ -293,7 +292,6 @@ def saved(
 
 
 def parts_of(matcher: Matcher) -> Parts:
-    """Returns what a matcher in memory is made of."""
     parts: Parts = matcher._set.parts()
     return parts
 
@@ -304,7 +302,7 @@ def used_attributes(matcher: Matcher) -> list[Attribute]:
 
 
 def answered(ask: Callable[[], dict[str, Any] | None]) -> dict[str, Any] | None:
-    """Returns an answer, or what went wrong, for the driver to raise."""
+    """Returns an answer, or a pickled error for the driver to raise."""
     try:
         return ask()
     except ColmatchError as error:
@@ -312,5 +310,5 @@ def answered(ask: Callable[[], dict[str, Any] | None]) -> dict[str, Any] | None:
 
 
 def answers(found: list[Any]) -> pa.RecordBatch:
-    """Returns what a task answers as Spark takes it."""
+    """Returns the answers of a task as a record batch of JSON."""
     return pa.record_batch({"answer": pa.array([json.dumps(one) for one in found], pa.string())})

@@ -1,8 +1,8 @@
-"""Shards that are matched one after the other: what a worker opens instead of one matcher.
+"""Shards that a worker matches one after the other, instead of a single matcher.
 
-A piece of events meets each shard in turn, and what the shards find is put together. So memory is
-a piece of events, what it matches, and one shard. Where shards have pivots, a shard gets only the
-rows that it needs.
+Each shard matches a piece of events in turn, and the matches of all shards are combined. So memory
+holds a piece of events, its matches, and one shard. A shard with pivots gets only the rows that it
+needs.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ from colmatch.matching.request import Among, Keep
 from colmatch.spark.manifest import Manifest
 from colmatch.spark.storage import Folder
 
-PIECE_ROWS = 1 << 18  # events that meet all shards before others come
-LISTED_ROWS = 1 << 16  # of what keeps its matches until all shards have been met
-LISTED_FIRST = 1 << 10  # of these, before it is known how much they match
+PIECE_ROWS = 1 << 18  # events that all shards match before the next ones
+LISTED_ROWS = 1 << 16  # events, if their matches are held until all shards are done
+LISTED_FIRST = 1 << 10  # events with lists, before the number of matches is known
 LISTED_MOST = 1 << 23  # matches in lists that are held, about
-VALUES_MOST = 1 << 22  # of a chunk of lists
-KEPT_ROWS = 1 << 16  # of a batch of the best matches
+VALUES_MOST = 1 << 22  # ids in a chunk of lists
+KEPT_ROWS = 1 << 16  # rows in a batch of the best matches
 
 
 class Part(NamedTuple):
     """Events of a piece that a shard needs.
 
-    number : of the shard
-    rows : (n) their places in the piece; None where all are needed
+    number : number of the shard
+    rows : (n) places of the events in the piece; None if all are needed
     """
 
     number: int
@@ -48,11 +48,11 @@ class Part(NamedTuple):
 
     @property
     def places(self) -> Any:
-        """What numpy takes ``rows`` for."""
+        """The places of the events as an index for numpy."""
         return slice(None) if self.rows is None else self.rows.to_numpy()
 
     def in_piece(self, events: pa.Array) -> pa.Array:
-        """Returns places in the piece, of places among these events."""
+        """Converts places among these events to places in the piece."""
         return events if self.rows is None else self.rows.take(events)
 
     @contextmanager
@@ -69,9 +69,10 @@ class Part(NamedTuple):
 class ShardedMatcher:
     """The shards of a folder, with the methods of ``Matcher`` that a task calls.
 
+    The attribute ``model`` knows the columns and options that all shards share.
+
     Parameters
     ----------
-    model : knows the columns and options that all shards share
     opened : opens a file of the folder
     """
 
@@ -82,11 +83,11 @@ class ShardedMatcher:
         self.model = opened(manifest.model)
         self._router = None if manifest.router is None else opened(manifest.router)
         self.options = self.model.options
-        self._rows = self._listed = 0  # events that lists were made of, and what these had in them
+        self._rows = self._listed = 0  # events that have lists so far, and ids in the lists
 
     @property
     def ids(self) -> pa.Array:
-        """No ids, of the type that those of all shards have."""
+        """An empty array, of the type of the ids in all shards."""
         return self.model.ids
 
     def subset(self, ids: Any = None, tags: Any = None) -> Any:
@@ -94,14 +95,13 @@ class ShardedMatcher:
         return self.model.subset(ids, tags)
 
     def piece_rows(self, mode: str, best: bool) -> int:
-        """Returns how many events are to meet all shards together, at most."""
+        """Returns the largest number of events in a piece."""
         return LISTED_ROWS if best or mode == "list" else PIECE_ROWS
 
     def pieces(self, events: pa.RecordBatch, mode: str) -> Iterator[pa.RecordBatch]:
-        """Yields events that are to meet all shards together.
+        """Yields pieces of events for all shards.
 
-        Where lists are asked for, they are as many as have some millions of matches, going by those
-        before.
+        With mode ``"list"``, a piece has some millions of matches, estimated from earlier pieces.
         """
         start = 0
         while start < len(events):
@@ -114,9 +114,9 @@ class ShardedMatcher:
     def routes(
         self, events: pa.RecordBatch, ranges: RangeNames | None = None, now: Any = None
     ) -> dict[int, pa.Array | None]:
-        """Returns the shards that any of the events need, and which events these are, None for all.
+        """Returns the shards that any event needs, with the places of those events; None for all.
 
-        Attributes that are ranges do not tell: all events need all shards then.
+        With ``ranges``, all events need all shards.
         """
         there = [number for number, shard in enumerate(self.manifest.shards) if shard is not None]
         if self._router is None or ranges:
@@ -126,13 +126,13 @@ class ShardedMatcher:
         order = np.argsort(number, kind="stable")
         begins = np.searchsorted(number[order], there)
         ends = np.searchsorted(number[order], there, side="right")
-        found: dict[int, pa.Array | None] = {}
+        needs: dict[int, pa.Array | None] = {}
         for shard, begin, end in zip(there, begins.tolist(), ends.tolist()):
             if end - begin == len(events):
-                found[shard] = None
+                needs[shard] = None
             elif end > begin:
-                found[shard] = pa.array(row[order[begin:end]])
-        return found
+                needs[shard] = pa.array(row[order[begin:end]])
+        return needs
 
     def match_batches(
         self, events: pa.RecordBatch, ranges: RangeNames | None = None, *, keep: Keep = None, **among: Unpack[Among]
@@ -155,14 +155,14 @@ class ShardedMatcher:
         **among: Unpack[Among],
     ) -> Iterator[pa.RecordBatch]:
         """Yields the best matches of all shards."""
-        found: list[pa.Table] = []
+        merged: list[pa.Table] = []
         for part in self._parts(events, ranges, among):
             with part.errors():
                 best = part.matcher.match_topk(part.events, k, score, event_weights, ranges=ranges, **among)
             best = best.combine_chunks()
             placed = best.set_column(0, "event", part.in_piece(best.column(0).combine_chunks()))
-            found = [best_of(pa.concat_tables([*found, placed]), k)]
-        best = found[0] if found else pa.table({})
+            merged = [best_of(pa.concat_tables([*merged, placed]), k)]
+        best = merged[0] if merged else pa.table({})
         for rows in best.to_batches(max_chunksize=KEPT_ROWS):
             kept = {name: events.column(name).take(rows.column(0)) for name in keep or ()}
             yield pa.RecordBatch.from_arrays([*rows.columns, *kept.values()], [*rows.schema.names, *kept])
@@ -170,12 +170,12 @@ class ShardedMatcher:
     def match_lists(
         self, events: pa.RecordBatch, ranges: RangeNames | None = None, **among: Unpack[Among]
     ) -> pa.ChunkedArray:
-        """Returns the ids that match each event, those of the first shard first."""
-        found = []
+        """Returns the ids that match each event, ordered by shard."""
+        parts = []
         for part in self._parts(events, ranges, among):
             with part.errors():
-                found.append((part.places, part.matcher.match_lists(part.events, ranges, **among)))
-        lists = joined_lists(found, len(events), self.manifest.id_type)
+                parts.append((part.places, part.matcher.match_lists(part.events, ranges, **among)))
+        lists = joined_lists(parts, len(events), self.manifest.id_type)
         self._rows += len(events)
         self._listed += sum(len(chunk.values) for chunk in lists.chunks)
         return lists
@@ -193,16 +193,16 @@ class ShardedMatcher:
     def exists(
         self, events: pa.RecordBatch, ranges: RangeNames | None = None, **among: Unpack[Among]
     ) -> NDArray[np.bool_]:
-        """Says of each event whether any subscription matches it."""
-        found = np.zeros(len(events), np.bool_)
+        """Returns for each event whether any subscription matches."""
+        flags = np.zeros(len(events), np.bool_)
         for part in self._parts(events, ranges, among):
             with part.errors():
-                found[part.places] |= part.matcher.exists(part.events, ranges, **among)
-        return found
+                flags[part.places] |= part.matcher.exists(part.events, ranges, **among)
+        return flags
 
     def hits(self, events: Any, ranges: RangeNames | None = None, **among: Unpack[Among]) -> pa.Table:
         """Counts the events that each subscription matches."""
-        found: dict[int, pa.Table] = {}
+        tables: dict[int, pa.Table] = {}
         start = 0
         for piece in batches(events, PIECE_ROWS):
             for part in self._parts(piece, ranges, among):
@@ -212,14 +212,14 @@ class ShardedMatcher:
                 except EventError as error:
                     error.count_from(start)
                     raise
-                before = found.get(part.number)
-                found[part.number] = hits if before is None else _summed(pa.concat_tables([before, hits]))
+                before = tables.get(part.number)
+                tables[part.number] = hits if before is None else _summed(pa.concat_tables([before, hits]))
             start += len(piece)
         schema = pa.schema([("subscription", self.manifest.id_type), ("events", pa.int64())])
-        return pa.concat_tables([schema.empty_table(), *(table.cast(schema) for table in found.values())])
+        return pa.concat_tables([schema.empty_table(), *(table.cast(schema) for table in tables.values())])
 
     def _parts(self, events: pa.RecordBatch, ranges: RangeNames | None, among: Among) -> Iterator[Part]:
-        """Yields each shard that any of the events need, with these."""
+        """Yields the shards that any event needs, with those events."""
         for number, rows in self.routes(events, ranges, among.get("now")).items():
             shard = self.manifest.shards[number]
             if shard is not None:
@@ -234,7 +234,7 @@ def _summed(hits: pa.Table) -> pa.Table:
 def best_of(scored: pa.Table, k: int) -> pa.Table:
     """Returns the k best rows of each event (event, subscription, score), by event.
 
-    Of equal scores, the lower id is better.
+    Among equal scores, the lower id is better.
     """
     order = [("event", "ascending"), ("score", "descending"), ("subscription", "ascending")]
     scored = scored.sort_by(order).combine_chunks()
@@ -244,15 +244,17 @@ def best_of(scored: pa.Table, k: int) -> pa.Table:
 
 
 def joined_lists(found: list[tuple[Any, pa.ChunkedArray]], rows: int, type: pa.DataType) -> pa.ChunkedArray:
-    """Returns a list for each row: those of several parts, one behind the other.
+    """Concatenates the lists of several parts, row by row.
 
-    found : places of rows, and a list for each of them
+    found : for each part, the places of its rows, and a list for each row
     """
+    # Add up the lengths of the lists of each row.
     sizes, parts = np.zeros(rows, np.int64), []
     for at, lists in found:
         size = pc.list_value_length(lists).to_numpy().astype(np.int64)
         sizes[at] += size
         parts.append((at, size, pc.list_flatten(lists)))
+    # Copy the ids, or numbers of strings, behind the earlier ones of their row.
     first = ranges_of(sizes)
     to, numbers, before = first[:-1].copy(), np.empty(first[-1], np.int64), 0
     for at, size, values in parts:
@@ -261,6 +263,7 @@ def joined_lists(found: list[tuple[Any, pa.ChunkedArray]], rows: int, type: pa.D
         to[at] += size
         before += len(values)
     ids = None if type == pa.int64() else pa.chunked_array([c for _, _, values in parts for c in values.chunks], type)
+    # Cut the lists into chunks.
     chunks, start = [], 0
     while start < rows:
         most = int(np.searchsorted(first, first[start] + VALUES_MOST, side="right")) - 1

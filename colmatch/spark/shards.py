@@ -1,7 +1,7 @@
 """Subscriptions beyond one machine's memory: a folder of shards, each built by a task of Spark.
 
-The driver holds none of them. It reads what tasks answer, and writes a manifest (``manifest.py``).
-``sharded.py`` matches shards one after the other, and ``plans.py`` chooses how rows meet them.
+The driver holds no shard. It reads the answers of the tasks, and writes a manifest
+(``manifest.py``). ``sharded.py`` matches shards one after the other. ``plans.py`` chooses a plan.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ from colmatch.updates.memory_set import MemorySet
 from colmatch.updates.records import attribute_of
 
 SHARDS_MOST = 10_000
-SAMPLE = 500_000  # subscriptions whose pivots say how shards are laid out, about
+SAMPLE = 500_000  # subscriptions, about, in the sample for the layout of shards
 _COLUMNS = ("id", "expression", "weights", "priority", "tags")
 
 
@@ -134,7 +134,7 @@ def build_shards(
     sample: Any = None,
     missing: Missing | None = None,
 ) -> ShardSet:
-    """Indexes subscriptions as shards, each of which a Spark task builds and saves.
+    """Indexes subscriptions as shards. A Spark task builds and saves each shard.
 
     Parameters
     ----------
@@ -145,7 +145,7 @@ def build_shards(
         ``s3://bucket/alerts``. New shards replace old ones when all of them are written
     shards : number of shards, at most 10,000. A task needs the memory to build one
     by : ``"hash"`` spreads ids evenly. ``"pivot"`` groups subscriptions that need the same columns
-        or map keys, so that a row meets only the shards of its own columns and keys
+        or map keys. So a row meets only the shards for the columns and keys that it has
     index, options, errors, sample, missing : as for ``colmatch.spark.build``, for each shard
 
     Returns
@@ -183,9 +183,10 @@ def build_shards(
 def update_shards(
     changes: DataFrame, df: DataFrame, path: str | os.PathLike[str], errors: Errors = "raise"
 ) -> ShardSet:
-    """Changes subscriptions in shards; only shards with changes are written anew.
+    """Changes subscriptions in shards. Only shards with changes are rewritten.
 
-    A query keeps the version that it was planned with, while that is one of the eight newest.
+    A query keeps the version that it was planned with, while that version is among the eight
+    newest.
 
     Parameters
     ----------
@@ -193,13 +194,14 @@ def update_shards(
         one. A row with NULL in ``expression`` deletes the subscription; an unknown id is no error
     df : as for ``build_shards``, of the same schema and session settings
     path : path or address of the folder
-    errors : as for ``build_shards``. A bad expression that is left out does not remove the old
+    errors : as for ``build_shards``. An invalid expression that is left out does not remove the old
         subscription
 
     Raises
     ------
-    StoreError : the folder holds no shards, or another call has changed them meanwhile: call again.
-        At an address, two calls at once are not detected: let one process at a time call this
+    StoreError : the folder holds no shards, or another call changed them during this one: call
+        again. At an address, two calls at once are not detected: let one process at a time call
+        this
     SubscriptionError, ExpressionError, OptionError, SchemaError, DependencyError : as from
         ``build_shards``
     """
@@ -217,7 +219,7 @@ def update_shards(
         every = F.explode(F.sequence(F.lit(0), F.lit(len(before.shards) - 1)))
         all_of = placed.withColumnRenamed(SHARD, "home").withColumn(SHARD, every)
         own = F.col("home") == F.col(SHARD)
-        # What cannot be understood goes to its own shard alone, which says so: no other loses it.
+        # An invalid expression goes only to its own shard, which reports it. No shard drops the id.
         understood = F.col(NEEDS).isNotNull() | F.col("expression").isNull()
         placed = all_of.where(own | understood).select(
             *[
@@ -247,7 +249,7 @@ def describe_shards(path: str | os.PathLike[str]) -> ShardSet:
 
 
 def _checked_subscriptions(given: Any) -> DataFrame:
-    """Returns the columns that shards are built of, ids as long or string."""
+    """Checks subscriptions; returns the columns for shards, ids as long or string."""
     if not isinstance(given, DataFrame):
         raise SubscriptionError(f"subscriptions are a Spark DataFrame here, not {type(given).__name__}")
     if given.isStreaming:
@@ -259,7 +261,7 @@ def _checked_subscriptions(given: Any) -> DataFrame:
             )
     kept = given.select(*[name for name in _COLUMNS if name in given.columns])
     types = {field.name: field.dataType for field in kept.schema}
-    if isinstance(types["expression"], NullType):  # of changes that all delete
+    if isinstance(types["expression"], NullType):  # all changes are deletions
         kept = kept.withColumn("expression", F.col("expression").cast("string"))
     elif not isinstance(types["expression"], StringType):
         raise SubscriptionError(f"column 'expression' is {types['expression'].simpleString()}, a string is needed")
@@ -292,7 +294,7 @@ def _recipe(
 
 
 def _same_recipe(df: Any, model: Matcher, errors: Errors, where: str) -> Recipe:
-    """Returns how the shards of a folder were built, if expressions mean the same for ``df``."""
+    """Returns the recipe of existing shards; checks that expressions mean the same for ``df``."""
     checked_choice("errors={}", errors, get_args(Errors))
     schema, options = schema_for(df), model.options
     if schema.arrow != model.schema.arrow or schema.case_sensitive != model.schema.case_sensitive:
@@ -307,7 +309,7 @@ def _same_recipe(df: Any, model: Matcher, errors: Errors, where: str) -> Recipe:
 
 
 def _folder_of(path: Any, df: Any) -> Folder:
-    """Returns the folder; with Connect, a path is one of the server."""
+    """Returns the folder. With Connect, the path must be absolute: the server uses it, too."""
     name = file_name(path) or ""
     if (
         isinstance(df, DataFrame)
@@ -321,7 +323,7 @@ def _folder_of(path: Any, df: Any) -> Folder:
 
 
 def _before(folder: Folder) -> Manifest | None:
-    """Returns the present version, None where there is none that can be read."""
+    """Returns the present version; None if there is no readable one."""
     try:
         return present(folder)
     except StoreError:
@@ -329,15 +331,15 @@ def _before(folder: Folder) -> Manifest | None:
 
 
 def _laid_out(manifest: Manifest, table: DataFrame, recipe: Recipe) -> Manifest:
-    """Returns the manifest with pivots, of a sample of the subscriptions."""
+    """Adds the pivots of a sample of the subscriptions to the manifest."""
     rows = table.count()
-    some = table.select("id", "expression")
-    some = some if rows <= SAMPLE else some.sample(fraction=SAMPLE / rows, seed=0)
+    sample = table.select("id", "expression")
+    sample = sample if rows <= SAMPLE else sample.sample(fraction=SAMPLE / rows, seed=0)
     uses: Counter[Route] = Counter()
-    for path, number in _rows(some, NeedsTask(recipe)):
+    for path, number in _rows(sample, NeedsTask(recipe)):
         uses[_route(path)] += number
     counts: Counter[Route | None] = Counter()
-    for path, number in _rows(some, PivotsTask(recipe, dict(uses))):
+    for path, number in _rows(sample, PivotsTask(recipe, dict(uses))):
         counts[None if path is None else _route(path)] += number
     frequent = sorted((one for one in counts if one is not None), key=lambda route: (-counts[route], repr(route)))
     pivots = (*frequent, *sorted(uses.keys() - counts.keys(), key=repr))
@@ -351,7 +353,7 @@ def _route(said: Any) -> Route:
 
 
 def _placed(table: DataFrame, manifest: Manifest, recipe: Recipe) -> DataFrame:
-    """Returns subscriptions with the number of their shard, the last column."""
+    """Adds the number of the shard to subscriptions, as the last column."""
     count = len(manifest.shards)
     if manifest.by == "hash":
         return table.withColumn(SHARD, F.pmod(F.xxhash64("id"), F.lit(count)).cast("int"))
@@ -364,14 +366,14 @@ def _placed(table: DataFrame, manifest: Manifest, recipe: Recipe) -> DataFrame:
 
 
 def _asked(placed: DataFrame, count: int, task: Any) -> list[dict[str, Any]]:
-    """Returns what each shard's task answers; raises what one answers with."""
-    # Spark sorts, since it can do so on disk; by id, so that equal scores are in that order.
+    """Runs the task for each shard; returns the answers, or raises the error of one."""
+    # Spark sorts, since it can do so on disk. Sorting by id puts equal scores in that order.
     parts = spread(placed, F.col(SHARD), count).sortWithinPartitions(SHARD, "id")
-    found = [one for one in _rows(parts, task) if one is not None]
-    for one in found:
+    answers = [one for one in _rows(parts, task) if one is not None]
+    for one in answers:
         if "error" in one:
             raise pickle.loads(base64.b64decode(one["error"]))
-    return found
+    return answers
 
 
 def _rows(df: DataFrame, task: Any) -> Iterator[Any]:
@@ -423,20 +425,20 @@ def _finished(
 def _numbers(
     said: list[Any] | None, old: Shard | None, pivots: list[Route], place: dict[Route, int]
 ) -> tuple[int, ...] | None:
-    """Returns the routes of a shard as places among the pivots, with those that it had."""
+    """Returns the places of a shard's old and new routes among the pivots; adds missing ones."""
     if said is None or None in said or (old is not None and old.routes is None):
         return None
-    found = set() if old is None or old.routes is None else set(old.routes)
+    places = set() if old is None or old.routes is None else set(old.routes)
     for route in map(_route, said):
         if route not in place:
             place[route] = len(pivots)
             pivots.append(route)
-        found.add(place[route])
-    return tuple(sorted(found))
+        places.add(place[route])
+    return tuple(sorted(places))
 
 
 def _model(recipe: Recipe, ids: pa.DataType, attributes: list[Attribute], literal: str | None) -> Matcher:
-    """Returns a matcher without subscriptions, which knows attributes that subscriptions use."""
+    """Makes a matcher without subscriptions that knows the attributes of the shards."""
     language = Language.asked_for("sql", recipe.missing)
     given = taken_in(
         {}, Schema(recipe.schema), recipe.index, recipe.options, "raise", language, attributes=Attributes(attributes)
@@ -446,7 +448,7 @@ def _model(recipe: Recipe, ids: pa.DataType, attributes: list[Attribute], litera
 
 
 def _router(recipe: Recipe, shards: Sequence[Shard | None], pivots: Sequence[Route]) -> Matcher:
-    """Returns a matcher whose subscriptions are the shards."""
+    """Makes a matcher with a subscription for each shard: it matches the rows it needs."""
     texts = {
         number: Constant(True) if shard.routes is None else condition(pivots[i] for i in shard.routes)
         for number, shard in enumerate(shards)
@@ -469,7 +471,7 @@ def _summary(folder: Folder, manifest: Manifest) -> ShardSet:
 
 @contextmanager
 def _turn(folder: Folder) -> Iterator[None]:
-    """Keeps other processes of this machine from publishing meanwhile."""
+    """Locks the folder, so that no other process of this machine publishes."""
     if not folder.is_local:
         yield
         return

@@ -1,17 +1,17 @@
-"""How an index gets to Spark's workers: as a file.
+"""Shipping of an index to Spark's workers, as a file.
 
-- a classic session with a local master reads it where it is. It is linked (not copied) into a
-  folder of this process first where the file system allows, so that a query keeps its version when
-  the index is replaced under it, up to eight times;
-- any other session has it sent to its workers once, as an artifact whose name carries the content
-  hash, since Spark refuses a name twice;
-- with ``shared=True`` the workers open the path that was given: right for an index on a file system
-  that all of them mount;
-- a stream of a Connect session has the index within its tasks. Spark 4.3 runs such a stream without
+- A classic session with a local master reads the file in place. If the file system allows, the file
+  is first linked (not copied) into a folder of this process. So a query keeps its version when the
+  index is replaced, until eight newer versions have been opened.
+- Any other session sends the file to its workers once, as an artifact. The content hash is part of
+  its name, since Spark refuses a name twice.
+- With ``shared=True`` the workers open the path from the caller. It suits an index on a file system
+  that all workers mount.
+- A stream of a Connect session has the index within its tasks. Spark 4.3 runs such a stream without
   the artifacts of its session, so these reach no worker. Each task of each micro-batch carries the
-  index, which a worker unpacks once; so there is a limit.
+  index, and a worker unpacks it once. So there is a limit of size.
 
-A matcher that lives in a file of pages is copied into such a file, as it is when it is asked.
+A matcher in a file of pages is copied into an ordinary file, in its state at the time of the call.
 """
 
 from __future__ import annotations
@@ -42,30 +42,30 @@ from colmatch.store.file import content_hash
 from colmatch.store.saved import file_name
 
 PACKED_MOST = 32 << 20  # bytes of an index, compressed, that go with each task; a Connect server takes 128 MiB at once
-VERSIONS_KEPT = 8  # of one index, in this process: a link holds the disk space of what it names
+VERSIONS_KEPT = 8  # of one index, in this process: a link holds the disk space of its file
 
 # names of the artifacts that a session has
 _sent: weakref.WeakKeyDictionary[SparkSession, set[str]] = weakref.WeakKeyDictionary()
 # version of the matcher, file, its hash
 _saves: weakref.WeakKeyDictionary[Matcher, tuple[int, Path, str]] = weakref.WeakKeyDictionary()
-_paged: dict[Path, Matcher] = {}  # those in files of pages that were given by path; they follow the file
-_links: dict[Path, list[Path]] = {}  # path that was given -> links to its versions, the newest last
+_paged: dict[Path, Matcher] = {}  # path of a file of pages -> its matcher, which follows the file
+_links: dict[Path, list[Path]] = {}  # path from the caller -> links to its versions, the newest last
 
 
 class Pinned(NamedTuple):
-    """A version of an index in a file that stays as it is.
+    """A version of an index, in a file that does not change.
 
-    Of a folder of shards, they are the folder, its model and the hash of its manifest.
+    For a folder of shards, the fields are the folder, its model and the hash of its manifest.
     """
 
-    given: Path | Folder  # what the caller calls the index
+    given: Path | Folder  # the caller's name for the index
     file: Path
     hash: str
     opened: Matcher
 
 
 def opened_index(matcher: Matcher | Pinned | str | os.PathLike[str]) -> Pinned:
-    """Returns the version of an index that a caller means."""
+    """Opens the present version of an index."""
     if isinstance(matcher, Pinned):
         return matcher
     if isinstance(matcher, Matcher):
@@ -75,20 +75,19 @@ def opened_index(matcher: Matcher | Pinned | str | os.PathLike[str]) -> Pinned:
     if is_address(name) or os.path.isdir(name):
         folder = Folder(name)
         return pinned_shards(folder, present(folder))
-    given = Path(os.path.abspath(file_name(matcher)))
-    if is_pages(str(given)):
-        if given not in _paged:
-            _paged[given] = Matcher.open(given)
-        return opened_index(_paged[given])
-    file, hash = _pinned(given)
+    path = Path(os.path.abspath(file_name(matcher)))
+    if is_pages(str(path)):
+        if path not in _paged:
+            _paged[path] = Matcher.open(path)
+        return opened_index(_paged[path])
+    file, hash = _pinned(path)
     opened = Matcher.open(file, mmap=True)
     if content_hash(file) != hash:
-        raise StoreError(f"{given} was replaced while it was read: call match again")
-    return Pinned(given, file, hash, opened)
+        raise StoreError(f"{path} was replaced while it was read: call match again")
+    return Pinned(path, file, hash, opened)
 
 
 def pinned_shards(folder: Folder, manifest: Manifest) -> Pinned:
-    """Returns a version of a folder of shards."""
     file = Path(folder.local(manifest.model))
     return Pinned(folder, file, manifest.hash, Matcher.open(file, mmap=True))
 
@@ -96,16 +95,16 @@ def pinned_shards(folder: Folder, manifest: Manifest) -> Pinned:
 def reachable(
     df: DataFrame, given: Path | Folder, file: Path, hash: str, shared: bool | None, opened: Matcher
 ) -> IndexFile:
-    """Makes an index readable for workers: ``file``, which the caller calls ``given``.
+    """Makes ``file`` readable for workers; ``given`` is the caller's name for the index.
 
-    Raises OptionError: it is too large for a stream of a Connect session, or is shards that are to
-    be sent.
+    Raises OptionError: the index is too large for a stream of a Connect session. Or ``shared`` is
+    False for shards, or the server takes no files.
     """
     if isinstance(given, Folder):
         if shared is False:
             raise OptionError("shared=False: shards are not sent to workers, which open the folder: leave shared out")
         return IndexFile(hash, given.address, f"manifest-{hash}.json", artifact=False, folder=given.address)
-    if shared:  # another machine has no folder of this process
+    if shared:  # other machines cannot see the folder of this process
         return IndexFile(hash, str(given), str(given if file.parent == _folder() else file), artifact=False)
     spark = df.sparkSession
     if (
@@ -146,10 +145,10 @@ def _packed(matcher: Matcher) -> tuple[int, bytes]:
 def _saved(matcher: Matcher) -> tuple[Path, str]:
     """Saves a matcher, once for each of its versions; returns the file and its content hash."""
     saved = _saves.get(matcher)
-    version = matcher.version  # before it is saved: an update in between makes this save look old, not new
+    version = matcher.version  # read before saving: an update in between makes this save look old, not new
     if saved is None or saved[0] != version:
         new = _folder() / f"new-{os.urandom(8).hex()}"
-        # Workers map files into memory, so one of pages is not for them.
+        # Workers map files into memory, so they cannot use a file of pages.
         mapped = pickle.loads(pickle.dumps(matcher)) if is_in_pages(matcher.index) else matcher
         mapped.save(new)
         hash = content_hash(new)
@@ -160,8 +159,8 @@ def _saved(matcher: Matcher) -> tuple[Path, str]:
 def _pinned(path: Path) -> tuple[Path, str]:
     """Links an index under its content hash; returns the link and that hash.
 
-    The link keeps this version when the index is replaced. It is the path itself on another file
-    system than the temporary folder, or where links are not allowed.
+    The link keeps this version when the index is replaced. The function returns the path itself if
+    the temporary folder is on another file system, or if links are not allowed.
     """
     try:
         link, hash = linked(path, _folder())
@@ -186,7 +185,7 @@ def linked(path: Path, folder: Path) -> tuple[Path, str]:
         hash = content_hash(new)
         return new.replace(folder / f"colmatch-{hash}"), hash
     finally:
-        new.unlink(missing_ok=True)  # also when it was to replace a link to the same file, which does nothing
+        new.unlink(missing_ok=True)  # ``replace`` leaves it if both are links to the same file
 
 
 @cache

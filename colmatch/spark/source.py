@@ -1,12 +1,12 @@
-"""Files of events, matched where they are read: the Python data source ``colmatch``.
+"""The Python data source ``colmatch``, which matches files of events where they are read.
 
-Spark hands rows to Python through the JVM, which takes longer than to match them. Here, Spark's
-Python workers read files with pyarrow, and only the columns that expressions and ``keep`` name.
-Spark gets what matches.
+Spark hands rows to Python through the JVM, which takes longer than matching. Here, Spark's Python
+workers read files with pyarrow, and only the columns that expressions and ``keep`` name. Spark gets
+only the matches.
 
 A partition is some row groups of Parquet files, or whole files of another format. Spark applies the
-filters of a query to what is found. The source takes none: up to Spark 4.3, those of one query stay
-with its DataFrame, and other queries of it would lack rows.
+filters of a query to the matches. The source takes no filters. Up to Spark 4.3, the filters of one
+query would stay with its DataFrame, and other queries of the DataFrame would lack rows.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ from colmatch.store import saved
 from colmatch.store.file import content_hash
 from colmatch.tables.columns import Best
 
-ROWS = 1 << 20  # of a partition, about
+ROWS = 1 << 20  # rows of a partition, about
 _JSON_BLOCK = 1 << 23  # bytes
-AHEAD = 2  # batches of results that are made before Spark has taken those before
+AHEAD = 2  # batches of results that are made before Spark takes them
 FORMATS = ("parquet", "orc", "csv", "json", "arrow")
 OPTIONS = {
     "index": "the file of a saved matcher, which all workers see",
@@ -70,7 +70,7 @@ def register_source(spark: SparkSession) -> None:
     >>> spark.read.format("colmatch").option("index", "alerts.cm").load("events/")  # doctest: +SKIP
 
     The result has the columns of ``keep``, then ``subscription``, and with ``k`` the ``score``. In
-    other modes, ``subscriptions``, ``count`` or ``exists`` takes their place. ``OPTIONS`` has all
+    other modes, ``subscriptions``, ``count`` or ``exists`` takes their place. ``OPTIONS`` lists all
     options.
 
     Raises
@@ -78,23 +78,23 @@ def register_source(spark: SparkSession) -> None:
     DependencyError : Spark's workers cannot run colmatch
     """
     check_workers(spark, not type(spark).__module__.startswith("pyspark.sql.connect"))
-    # A class of its own carries this to Spark's workers.
+    # A subclass carries these values to Spark's workers.
     here = {"folder": os.getcwd(), "settings": SessionSettings.of(spark)}
     spark.dataSource.register(type("SessionFiles", (MatchedFiles,), here))
 
 
 @dataclass(frozen=True)
 class Query:
-    """What the options of a query say, checked.
+    """The checked options of a query.
 
     Attributes
     ----------
     dataset : the events
-    columns : those that are read: first those that are kept, then those that expressions use
-    result : columns of the result, as pyarrow has them
+    columns : columns to read: first the kept columns, then the others that expressions use
+    result : schema of the result
     ids : only these subscriptions, None for all
     tags : only subscriptions with one of these, None for all
-    rows : of a partition, about
+    rows : rows of a partition, about
     """
 
     dataset: ds.Dataset
@@ -110,7 +110,7 @@ class Query:
     rows: int
 
     def task(self) -> Task:
-        """Returns what is done with batches of ``columns``."""
+        """Returns the task for batches of ``columns``."""
         among = None
         if self.ids is not None or self.tags is not None:
             among = open_index(self.index).subset(self.ids, self.tags)
@@ -123,8 +123,8 @@ class MatchedFiles(DataSource):
 
     Attributes
     ----------
-    folder : what relative paths begin at
-    settings : those of the session, when it came to know of the source; None where none are checked
+    folder : folder that relative paths begin at
+    settings : settings of the session when it registered the source; None to check none
     """
 
     folder = ""
@@ -138,7 +138,7 @@ class MatchedFiles(DataSource):
         return from_arrow_schema(self._query().result)
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        # Sail hands over a schema of Arrow.
+        # Sail passes an Arrow schema.
         return MatchedReader(self._query(), schema if isinstance(schema, pa.Schema) else arrow_schema(schema, "UTC"))
 
     def _query(self) -> Query:
@@ -146,11 +146,11 @@ class MatchedFiles(DataSource):
 
 
 class MatchedReader(DataSourceReader):
-    """Reads files, and yields what matches.
+    """A reader that matches the files of a query.
 
     Attributes
     ----------
-    schema : of the result, as Spark wants it
+    schema : schema of the result, as Spark expects it
     """
 
     def __init__(self, query: Query, schema: pa.Schema) -> None:
@@ -169,40 +169,40 @@ class MatchedReader(DataSourceReader):
         if isinstance(first.format, ds.JsonFileFormat):
             for fragment in fragments:
                 _check_json(fragment)
-        some = ds.FileSystemDataset(fragments, query.dataset.schema, first.format, first.filesystem)
-        events = some.scanner(columns=list(query.columns)).to_reader()
-        for found in _made_ahead(query.task()(iter(events))):
-            columns = [column.cast(field.type) for column, field in zip(found.columns, self.schema, strict=True)]
+        dataset = ds.FileSystemDataset(fragments, query.dataset.schema, first.format, first.filesystem)
+        events = dataset.scanner(columns=list(query.columns)).to_reader()
+        for batch in _made_ahead(query.task()(iter(events))):
+            columns = [column.cast(field.type) for column, field in zip(batch.columns, self.schema, strict=True)]
             yield pa.RecordBatch.from_arrays(columns, schema=self.schema)
 
 
 def _made_ahead(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Yields batches while a thread makes those that come next.
+    """Yields batches while a thread makes the next ones.
 
-    Spark's pipe holds little: without the thread, a worker waits for the JVM to take what is found,
-    and the JVM for the worker to find more.
+    Spark's pipe holds little. Without the thread, a worker waits for the JVM to take matches, and
+    the JVM waits for the worker to find more.
     """
     thread = ThreadPoolExecutor(1, "colmatch-source")
     try:
-        made = deque(thread.submit(next, batches, None) for _ in range(AHEAD))
-        while (batch := made.popleft().result()) is not None:
-            made.append(thread.submit(next, batches, None))
+        futures = deque(thread.submit(next, batches, None) for _ in range(AHEAD))
+        while (batch := futures.popleft().result()) is not None:
+            futures.append(thread.submit(next, batches, None))
             yield batch
     finally:
         thread.shutdown(cancel_futures=True)
 
 
 def query_of(options: Mapping[str, str], folder: str = "", settings: SessionSettings | None = None) -> Query:
-    """Returns what options say; relative paths begin at ``folder``.
+    """Checks options and returns the query; relative paths begin at ``folder``.
 
-    settings : of the session, which expressions are to mean the same in
+    settings : settings of the session, where expressions must mean the same; None to check none
 
     Raises
     ------
-    OptionError : an option is unknown, missing, or cannot be used; or an expression means something
+    OptionError : an option is unknown, missing, or cannot be used. Or an expression means something
         else in the session
-    EventError : the files cannot be read, or do not have the columns that are needed
-    StoreError : the index is not there, or damaged
+    EventError : the files cannot be read, or lack a column that is needed
+    StoreError : the index is absent or damaged
     """
     unknown = [name for name in options if name.lower() not in OPTIONS]
     if unknown:
@@ -242,19 +242,21 @@ def query_of(options: Mapping[str, str], folder: str = "", settings: SessionSett
     columns, used = [field.name for field in fields], []
     needed = matcher.columns if best is None else [*matcher.columns, *matcher.columns_of_weights(best.k, best.score)]
     for name in dict.fromkeys(needed):
-        found = meant(dataset.schema.names, [name])
-        if len(found) != 1:
-            if not found and matcher.options.missing_columns == "null":
+        matches = meant(dataset.schema.names, [name])
+        if len(matches) != 1:
+            if not matches and matcher.options.missing_columns == "null":
                 continue
             why = near(name, dataset.schema.names, "each file")
-            raise EventError(f"the events have {len(found) or 'no'} column {name!r}, which the expressions use: {why}")
-        if found[0] not in columns:
-            columns.append(found[0])
-        used.append((columns.index(found[0]), name))
+            raise EventError(
+                f"the events have {len(matches) or 'no'} column {name!r}, which the expressions use: {why}"
+            )
+        if matches[0] not in columns:
+            columns.append(matches[0])
+        used.append((columns.index(matches[0]), name))
     one = pa.RecordBatch.from_arrays(
         [pa.nulls(1, dataset.schema.field(columns[i]).type) for i, _ in used], [name for _, name in used]
     )
-    matcher.count(one)  # says which column is of a wrong type before a job begins
+    matcher.count(one)  # raises the error for a column of a wrong type before a job begins
     ids = _listed(options, "ids")
     return Query(
         dataset=dataset,
@@ -276,7 +278,7 @@ def _dataset(options: Mapping[str, str], folder: str) -> ds.Dataset:
     if not paths:
         raise OptionError('the events are missing: .load("events/")')
     format = checked_choice("format={}", options.get("format", "parquet"), FORMATS)
-    found, seen = [], set[str]()
+    datasets, seen = [], set[str]()
     for path in paths:
         what = f"events cannot be read from {shown(path)}"
         with refusing(EventError, what):
@@ -284,15 +286,15 @@ def _dataset(options: Mapping[str, str], folder: str) -> ds.Dataset:
                 place = place_of(_local(path, folder), lambda _: format in ("csv", "json"))
             except EventError as error:
                 raise EventError(f"{what}: {error}") from None
-            new = [file for file in place.files if file not in seen]  # of a folder that is named before, too
+            new = [file for file in place.files if file not in seen]  # paths may overlap
             seen.update(new)
             if new:
-                found.append(_with_dates(place._replace(files=new), format))
-    return found[0] if len(found) == 1 else ds.dataset(found)
+                datasets.append(_with_dates(place._replace(files=new), format))
+    return datasets[0] if len(datasets) == 1 else ds.dataset(datasets)
 
 
 def _local(path: str, folder: str) -> str:
-    """Returns a path of this machine, or an address of elsewhere as it is."""
+    """Returns a path of this machine below ``folder``, or an address unchanged."""
     name = file_name(path) or path
     if is_url(name):
         return name
@@ -301,9 +303,9 @@ def _local(path: str, folder: str) -> str:
 
 
 def _with_dates(place: Place, format: str) -> ds.Dataset:
-    """Returns the files as a dataset in which folders such as ``day=2026-01-31`` are columns.
+    """Returns the files as a dataset, with folders such as ``day=2026-01-31`` as columns.
 
-    They are dates where they can be, as in Spark.
+    These columns are dates where possible, as in Spark.
     """
 
     def opened(partitioning: Any, schema: pa.Schema | None = None, unit: str = "us") -> ds.Dataset:
@@ -312,16 +314,16 @@ def _with_dates(place: Place, format: str) -> ds.Dataset:
         files = ds.ParquetFileFormat(read_options=read) if format == "parquet" else format
         return ds.dataset(place.files, schema, filesystem=place.system, format=files, partitioning=partitioning, **base)
 
-    if format == "json":  # pyarrow reads the beginning of the first file for its columns
+    if format == "json":  # pyarrow infers the columns from the beginning of the first file
         with place.system.open_input_stream(place.files[0]) as file:
             check_lines(file.read(_JSON_BLOCK))
     partitioning: Any = "hive"
     dataset = opened(partitioning)
     fields = []
-    for field, known in zip(dataset.partitioning.schema, dataset.partitioning.dictionaries, strict=True):
-        if pa.types.is_string(field.type) and known is not None:
+    for field, values in zip(dataset.partitioning.schema, dataset.partitioning.dictionaries, strict=True):
+        if pa.types.is_string(field.type) and values is not None:
             with suppress(pa.ArrowInvalid):
-                known.cast(pa.date32())
+                values.cast(pa.date32())
                 field = field.with_type(pa.date32())
         fields.append(field)
     if pa.schema(fields) != dataset.partitioning.schema:
@@ -335,9 +337,9 @@ def _with_dates(place: Place, format: str) -> ds.Dataset:
 
 
 def _zoned(type: pa.DataType, other: pa.DataType) -> pa.DataType:
-    """Returns a type in which what Parquet calls INT96 is an instant, as Spark writes and reads it.
+    """Replaces Parquet's INT96 in a type by an instant, as Spark writes and reads it.
 
-    other : the type if INT96 is read in another unit, which tells where it is
+    other : the type if INT96 is read in another unit; the difference shows the places of INT96
     """
     if type == other:
         return type
@@ -352,7 +354,7 @@ def _zoned(type: pa.DataType, other: pa.DataType) -> pa.DataType:
 def _check_json(fragment: ds.Fragment) -> None:
     """Checks the lines of a file of JSON, before pyarrow reads them.
 
-    Raises EventError: it would crash.
+    Raises EventError: pyarrow would crash.
     """
     before, rest = 0, b""
     with refusing(EventError, f"events cannot be read from {shown(fragment.path)}"), fragment.open() as file:
@@ -364,7 +366,7 @@ def _check_json(fragment: ds.Fragment) -> None:
 
 
 def _parts(query: Query) -> Iterator[list[ds.Fragment]]:
-    """Yields fragments for each partition: of Parquet some row groups, else files."""
+    """Yields the fragments of each partition: row groups of Parquet, else whole files."""
     part: list[ds.Fragment] = []
     rows = 0
     for fragment in query.dataset.get_fragments():
@@ -385,20 +387,20 @@ def _parts(query: Query) -> Iterator[list[ds.Fragment]]:
 
 
 def _listed(options: Mapping[str, str], name: str) -> list[str] | None:
-    """Returns what an option lists: separated by commas, or as JSON, for names with commas."""
-    given = options.get(name)
-    if given is None or not given.lstrip().startswith("["):
-        return None if given is None else [one.strip() for one in given.split(",") if one.strip()]
+    """Returns the list in an option: separated by commas, or as JSON, for names with commas."""
+    value = options.get(name)
+    if value is None or not value.lstrip().startswith("["):
+        return None if value is None else [one.strip() for one in value.split(",") if one.strip()]
     try:
-        listed = json.loads(given)
+        listed = json.loads(value)
     except ValueError as error:
         raise OptionError(
-            f"{name}={shown(given)}: what begins with [ is a list as JSON, and this is none: {error}"
+            f"{name}={shown(value)}: what begins with [ is a list as JSON, and this is none: {error}"
         ) from None
     wrong = [one for one in listed if isinstance(one, bool) or not isinstance(one, str | int)]
     if wrong:
         raise OptionError(
-            f"{name}={shown(given)}: a list as JSON has texts here, and numbers as ids, not {shown(wrong[0])}"
+            f"{name}={shown(value)}: a list as JSON has texts here, and numbers as ids, not {shown(wrong[0])}"
         )
     return [str(one) for one in listed]
 

@@ -1,7 +1,7 @@
-"""Folders that the driver and all workers see: on this machine, mounted, or addresses of elsewhere.
+"""Folders that the driver and all workers see: on this machine, mounted, or at a remote address.
 
-An address, such as ``s3://bucket/alerts``, is what ``pyarrow.fs`` takes. Matchers are mapped into
-memory, so a worker copies those of an address to its own disk first, once for each content.
+``pyarrow.fs`` opens an address, such as ``s3://bucket/alerts``. Matchers are mapped into memory. So
+a worker first copies the matchers of an address to its own disk, once for each content.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")  # longer than the letter of
 
 
 class Folder:
-    """A folder whose files appear whole or not at all.
+    """A folder with files that appear whole or not at all.
 
     Parameters
     ----------
@@ -37,12 +37,12 @@ class Folder:
 
     Attributes
     ----------
-    address : which another process opens the same folder by
-    is_local : whether it is a path of this machine
+    address : path or address that opens the same folder in another process
+    is_local : True for a path of this machine
 
     Raises
     ------
-    StoreError : it is neither
+    StoreError : ``given`` is neither, cannot be opened, or is an address of HDFS
     """
 
     def __init__(self, given: str | os.PathLike[str]) -> None:
@@ -54,41 +54,40 @@ class Folder:
             self.address = os.path.abspath(name)
             self._files, self._root = fs.LocalFileSystem(), self.address
         else:
-            self.address = name = re.sub("^s3[an]://", "s3://", name)  # as Spark has them
+            self.address = name = re.sub("^s3[an]://", "s3://", name)  # Spark uses s3a and s3n
             with refusing(StoreError, f"{name} cannot be opened"):
                 self._files, self._root = fs.FileSystem.from_uri(name)
             if self._files.type_name == "hdfs":
                 raise StoreError(f"{name}: HDFS cannot replace a file in one step; mount it, or use a store of objects")
 
     def make(self) -> None:
-        """Makes the folder, if it is not there.
+        """Makes the folder, if it does not exist.
 
-        Raises StoreError: it is a file.
+        Raises StoreError: the address is a file.
         """
         if self.has(""):
             raise StoreError(f"{self.address} is a file, and a folder is needed")
         self._files.create_dir(self._root, recursive=True)
 
     def has(self, name: str) -> bool:
-        """Says whether there is a file of that name."""
         return bool(self._files.get_file_info(self._path(name)).type == fs.FileType.File)
 
     def read(self, name: str) -> bytes:
-        """Returns what a small file holds."""
+        """Returns the content of a small file."""
         with self._files.open_input_stream(self._path(name)) as file:
             return bytes(file.read())
 
     def write(self, name: str, data: bytes) -> None:
-        """Writes a small file, in place of one of that name."""
+        """Writes or replaces a small file."""
         if self.is_local:
             with replacing(self._path(name)) as file:
                 file.write(data)
-        else:  # stores of objects show one when all of it is there
+        else:  # stores of objects show a file when it is complete
             with self._files.open_output_stream(self._path(name)) as stream:
                 stream.write(data)
 
     def put(self, prefix: str, matcher: Matcher) -> tuple[str, int]:
-        """Saves a matcher; returns its file, which is named by its content hash, and the bytes."""
+        """Saves a matcher in a file named by its content hash; returns the name and the bytes."""
         place = self.address if self.is_local else tempfile.mkdtemp(prefix="colmatch-")
         new = os.path.join(place, f"new-{uuid.uuid4().hex}")
         try:
@@ -96,7 +95,7 @@ class Folder:
             name, size = f"{prefix}-{content_hash(Path(new))}.cm", os.path.getsize(new)
             if self.is_local:
                 os.replace(new, self._path(name))
-            elif not self.has(name):  # the name says what is in it
+            elif not self.has(name):  # a file of that name has the same content
                 fs.copy_files(new, self._path(name), fs.LocalFileSystem(), self._files)
         finally:
             Path(new).unlink(missing_ok=True)
@@ -105,9 +104,9 @@ class Folder:
         return name, size
 
     def local(self, name: str) -> str:
-        """Returns a path of this machine at which a file can be mapped into memory.
+        """Returns a path of this machine from which a file can be mapped into memory.
 
-        Raises FileNotFoundError: it is not there.
+        Raises FileNotFoundError: there is no such file.
         """
         if self.is_local:
             path = self._path(name)
@@ -120,13 +119,13 @@ class Folder:
         return copy
 
     def files(self) -> dict[str, float]:
-        """Returns the names of all files, and how many seconds ago each was written."""
-        found, now = self._files.get_file_info(fs.FileSelector(self._root)), time.time()
-        there = {one.base_name: one.mtime_ns for one in found if one.type == fs.FileType.File}
+        """Returns the names of all files, and their ages in seconds; 0 if unknown."""
+        entries, now = self._files.get_file_info(fs.FileSelector(self._root)), time.time()
+        there = {one.base_name: one.mtime_ns for one in entries if one.type == fs.FileType.File}
         return {name: 0.0 if at is None else now - at / 1e9 for name, at in sorted(there.items())}
 
     def remove(self, name: str) -> None:
-        """Removes a file, if it is there."""
+        """Removes a file, if it exists."""
         try:
             self._files.delete_file(self._path(name))
         except (FileNotFoundError, pa.ArrowException):
@@ -138,13 +137,13 @@ class Folder:
 
 
 def is_address(name: str) -> bool:
-    """Says whether a name is an address of elsewhere, such as ``s3://bucket/alerts``."""
+    """Returns whether a name is a remote address, such as ``s3://bucket/alerts``."""
     return bool(_ADDRESS.match(name))
 
 
 @cache
 def _copies() -> str:
-    """Returns a folder for copies: of an executor, for all its workers, or of this process."""
+    """Returns a folder for copies: one for all workers of an executor, or one for this process."""
     from pyspark import TaskContext
     from pyspark.core.files import SparkFiles
 

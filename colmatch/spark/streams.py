@@ -1,8 +1,8 @@
-"""Streams that take up each new version of their index, and match a batch again as before.
+"""Streams that use each new version of their index, and repeat a batch with its first version.
 
-``match_stream`` goes through ``foreachBatch``. At the beginning of a batch it records the version
-that the pointer names, or reads the record if the batch comes again (``records.py``). The sink then
-gets the matches. With Connect all of this runs on the server, to which ``_Batches`` is sent.
+``match_stream`` uses ``foreachBatch``. At the beginning of a batch it records the version that the
+pointer names. If the batch is repeated, it reads the record instead (``records.py``). The sink then
+gets the matches. With Connect, ``_Batches`` is sent to the server, and all of this runs there.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ Sink = str | os.PathLike[str] | Callable[[DataFrame, int], object]
 
 VERSION = "index_version"  # a column of the result
 BATCH = "batch"  # a column that files get from the names of their folders
-NAME = "colmatch"  # of the numbers in the progress of a query
-OBSERVED_SECONDS = 2.0  # that the numbers of a job may come after it
+NAME = "colmatch"  # name of the numbers in the progress of a query
+OBSERVED_SECONDS = 2.0  # to wait for the numbers of a job
 
 _BESIDE = ("keep", "shared", "ids", "tags", "now")
 _ALL = (*_BESIDE, "mode", "ranges", "plan")
@@ -80,7 +80,7 @@ def match_stream(
     event_time: str | None = None,
     **matching: Unpack[Matching],
 ) -> DataStreamWriter:
-    """Matches a stream, each batch with the version of the index that is then current.
+    """Matches a stream, each batch with the version of the index that is current when it begins.
 
     >>> match_stream(offers, "alerts.cm", "fired", "checkpoint").start()  # doctest: +SKIP
 
@@ -93,9 +93,9 @@ def match_stream(
     pointer : place of the current version: a saved matcher that is saved over, a folder of saved
         matchers, or a folder of shards. Or a text file with the path of one of them. Of several
         saved matchers, the last by name is current, with digits compared as numbers
-    sink : a folder, in which batch ``n`` is the folder ``batch=n``, overwritten if the batch is
-        repeated; or a function of a DataFrame and the number of its batch, which runs one job
-    checkpoint : a folder, in which Spark keeps the progress of the stream
+    sink : a folder; batch ``n`` is its folder ``batch=n``, overwritten if the batch is repeated.
+        Or a function of a DataFrame and the number of its batch, which runs one job
+    checkpoint : a folder where Spark keeps the progress of the stream
     format : format of the files in the folder ``sink``
     records : a folder for records and for index files; by default the folder ``colmatch`` in
         ``checkpoint``. It is required if ``checkpoint`` is not a folder of this machine
@@ -148,7 +148,7 @@ def match_stream(
 
 @dataclass
 class _Batches:
-    """What ``foreachBatch`` calls; arguments are those of ``match_stream``, checked."""
+    """The function for ``foreachBatch``, with the checked arguments of ``match_stream``."""
 
     pointer: str
     checkpoint: str
@@ -168,7 +168,7 @@ class _Batches:
         return self._records
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_records": None}  # on a Connect server, it is made there
+        return self.__dict__ | {"_records": None}  # a Connect server makes its own
 
     def __call__(self, batch: DataFrame, number: int) -> None:
         if not isinstance(batch, ClassicDataFrame):
@@ -184,9 +184,9 @@ class _Batches:
         replayed = index is not None
         if index is None:
             index = records.current(Path(self.pointer))
-        events, found = Observation(), Observation()
-        # A version that does not fit the stream is an error here, before it is recorded.
-        matched = self.planned(batch.observe(events, *self.measured(batch)), index, found)
+        events, results = Observation(), Observation()
+        # A version that does not fit the stream raises an error here, before it is recorded.
+        matched = self.planned(batch.observe(events, *self.measured(batch)), index, results)
         version = index.hash[:VERSION_DIGITS]
         record = {
             "batch": number, VERSION: version, "index": index.hash, "started": _utc(started), "replayed": replayed
@@ -209,17 +209,17 @@ class _Batches:
             raise
         self._own(records)
         ended, until = time.time(), time.monotonic() + OBSERVED_SECONDS
-        record |= {"seconds": round(ended - started, 3)} | _told(found, until)
+        record |= {"seconds": round(ended - started, 3)} | _told(results, until)
         latest = _told(events, until).get("event_time")
         if latest is not None:
             record["lag"] = round(ended - latest / 1e6, 3)
-            with suppress(ValueError, OverflowError, OSError):  # a year that Python has not
+            with suppress(ValueError, OverflowError, OSError):  # a year that Python lacks
                 record["event_time"] = _utc(latest / 1e6)
         records.write(number, record)
         log.info("%s, batch %d: %s", self.pointer, number, record)
 
     def measured(self, events: DataFrame) -> list[Column]:
-        """Returns what Spark tells of the events of a batch: rows, and the latest time."""
+        """Returns the figures of a batch that Spark observes: rows, and the latest event time."""
         rows = [F.count(F.lit(1)).alias("rows")]
         if self.event_time:
             time = ColumnNames(events).column(self.event_time).cast("timestamp")
@@ -227,22 +227,22 @@ class _Batches:
         return rows
 
     def planned(self, df: DataFrame, index: Pinned, observe: Any) -> DataFrame:
-        """Returns the matches of a DataFrame, which are found when a job reads them."""
+        """Returns the matches of a DataFrame; a job that reads them does the work."""
         find: Callable[..., DataFrame] = match_topk if "k" in self.matching else match
         return find(df, index, observe=observe, **self.matching)
 
     def _check_owner(self, records: Records) -> None:
-        """Raises StoreError: the folder of results has the batches of another stream."""
+        """Checks that the folder of results has no batches of another stream (StoreError)."""
         owner = self._owner()
         if owner is None or not owner.is_file():
             return
         try:
-            found = json.loads(owner.read_bytes())["query"]
+            query = json.loads(owner.read_bytes())["query"]
         except (ValueError, KeyError, TypeError):
-            found = "?"
-        if found != records.query():
+            query = "?"
+        if query != records.query():
             raise StoreError(
-                f"{self.sink} has the batches of another stream (query {found}): give each stream a folder of its own, and "
+                f"{self.sink} has the batches of another stream (query {query}): give each stream a folder of its own, and "
                 "remove that folder when you remove the checkpoint"
             )
 
@@ -253,7 +253,7 @@ class _Batches:
                 file.write(json.dumps({"query": query}).encode() + b"\n")
 
     def _owner(self) -> Path | None:
-        """Returns the file that says whose results a folder has, None where it is elsewhere."""
+        """Returns the file that names the stream of a folder of results; None if not local."""
         return None if callable(self.sink) or is_address(self.sink) else Path(self.sink) / "_colmatch.json"
 
     def _write(self, matched: DataFrame, number: int) -> None:
@@ -264,12 +264,13 @@ class _Batches:
 
 
 def _told(observation: Observation, until: float) -> dict[str, Any]:
-    """Returns the numbers of a job; none if no job has run until then.
+    """Returns the numbers of a job; none if no job has finished by ``until``.
 
-    A classic session has them a little later than the result, and would wait for a job forever.
+    A classic session has the numbers a little later than the result. It would wait forever for a
+    job that never runs.
     """
-    told = getattr(observation, "_jo", None)
-    while told is not None and not told.future().isCompleted():
+    java_observation = getattr(observation, "_jo", None)
+    while java_observation is not None and not java_observation.future().isCompleted():
         if time.monotonic() > until:
             return {}
         time.sleep(0.01)
@@ -282,7 +283,7 @@ def _utc(seconds: float) -> str:
 
 
 def _path(value: object, what: str, classic: bool, otherwise: str = "") -> str:
-    """Returns a path as an absolute one, and an address as it is."""
+    """Returns a path as an absolute path, and an address unchanged."""
     name = arguments.file_name(value)
     if not name or "\0" in name:
         raise OptionError(f"{what}={shown(value)}: a path{otherwise} is needed")
@@ -308,33 +309,33 @@ def _records_folder(records: object, checkpoint: str, classic: bool) -> str:
 
 
 def _checked_format(format: object) -> str:
-    found = arguments.text(format)
-    if not found:
+    name = arguments.text(format)
+    if not name:
         raise OptionError(f"format={shown(format)}: the name of a format is needed, such as 'parquet'")
-    return found
+    return name
 
 
 def _checked_event_time(df: DataFrame, event_time: object) -> str:
-    """Returns the column as the DataFrame has it, "" for none."""
+    """Returns the name of the column as the DataFrame spells it, "" for none."""
     if event_time is None:
         return ""
     name = arguments.text(event_time)
     if name is None:
         raise OptionError(f"event_time={shown(event_time)}: the name of a column is needed")
-    found = ColumnNames(df).find(name, "event_time")
-    type = df.schema[found].dataType.simpleString()
+    column = ColumnNames(df).find(name, "event_time")
+    type = df.schema[column].dataType.simpleString()
     if not type.startswith("timestamp"):
-        raise OptionError(f"event_time={found!r}: the column is {type}, and a timestamp is needed")
-    return found
+        raise OptionError(f"event_time={column!r}: the column is {type}, and a timestamp is needed")
+    return column
 
 
 def _checked_matching(df: DataFrame, given: Matching, to_files: bool) -> dict[str, Any]:
-    """Returns the arguments for ``match``, as far as they can be checked without an index."""
-    known = _TOP_K if "k" in given else _ALL
+    """Checks arguments for ``match``, as far as possible without an index, and returns them."""
+    names = _TOP_K if "k" in given else _ALL
     for name in given:
-        if name not in known:
+        if name not in names:
             raise OptionError(
-                f"match_stream has no {name}= {'with' if 'k' in given else 'without'} k=: {near(name, known, 'it')}"
+                f"match_stream has no {name}= {'with' if 'k' in given else 'without'} k=: {near(name, names, 'it')}"
             )
     check_arguments("", given.get("mode", "pairs"), given.get("shared"))
     columns = ColumnNames(df)
@@ -345,6 +346,6 @@ def _checked_matching(df: DataFrame, given: Matching, to_files: bool) -> dict[st
             raise OptionError(
                 f"keep has {name!r}, which is a name of the result: rename the column, df.withColumnRenamed({name!r}, …)"
             )
-    # A batch reads them again and again, which an iterator would not stand.
+    # Every batch reads the arguments, but an iterator can be read only once.
     once = {name: list(value) for name, value in given.items() if isinstance(value, Iterator)}
     return {**given, **once, "keep": kept}

@@ -1,9 +1,8 @@
-"""What one task has done: a line in the log, and a row for ``observe``.
+"""The numbers of one task: a line in the log, and a row for ``observe``.
 
-A worker has no other way to tell the driver a number: Spark has no metrics of its own for
-``mapInArrow``, and Connect has no accumulators. So a task that is observed ends with one row more.
-Its column ``OBSERVED`` has the numbers, and is NULL in all other rows. ``frames.py`` sums that
-column, and drops the row.
+A worker has no other way to report numbers to the driver: Spark has no metrics for ``mapInArrow``,
+and Connect has no accumulators. So an observed task adds a last row, with the numbers in the column
+``OBSERVED``. The column is NULL in all other rows. ``frames.py`` sums it, and drops the row.
 """
 
 from __future__ import annotations
@@ -17,8 +16,8 @@ from time import perf_counter_ns
 import pyarrow as pa
 import pyarrow.compute as pc
 
-OBSERVED = "colmatch task"  # a column; no name of a result
-NUMBERS = ("rows", "matches", "nanoseconds")  # its fields
+OBSERVED = "colmatch task"  # a column; no result has a column of this name
+NUMBERS = ("rows", "matches", "nanoseconds")  # fields of the column
 
 _NUMBERS = pa.struct([pa.field(name, pa.int64(), nullable=False) for name in NUMBERS])
 
@@ -32,8 +31,8 @@ class Tally:
 
     Attributes
     ----------
-    rows, matches : so far
-    nanoseconds : in which the task was at work, rather than waiting for Spark
+    rows, matches : numbers so far
+    nanoseconds : working time of the task, without waiting for Spark
     """
 
     def __init__(self) -> None:
@@ -55,7 +54,7 @@ class Tally:
     def found(
         self, results: Iterator[pa.RecordBatch], matches: Callable[[pa.RecordBatch], int]
     ) -> Iterator[pa.RecordBatch]:
-        """Yields results, and counts the matches in them and the time that they take to make."""
+        """Yields results, and counts their matches and the time to make them."""
         while True:
             before, waited = perf_counter_ns(), self.waited
             try:
@@ -72,7 +71,7 @@ class Tally:
         return pa.array([{name: getattr(self, name) for name in NUMBERS}], _NUMBERS)
 
     def tell(self, index: str, version: str, ended: str) -> None:
-        """Writes the line of this task."""
+        """Writes the log line of this task."""
         if log.isEnabledFor(logging.INFO):
             seconds = (perf_counter_ns() - self.started) / 1e9
             log.info(
@@ -82,12 +81,12 @@ class Tally:
 
 
 def no_numbers(rows: int) -> pa.Array:
-    """Returns the column ``OBSERVED`` of rows that are results."""
+    """Returns the column ``OBSERVED`` for rows of results: NULL."""
     return pa.nulls(rows, _NUMBERS)
 
 
 def matches_of(mode: str) -> Callable[[pa.RecordBatch], int]:
-    """Returns what counts the matches in results of a mode; their last column has them."""
+    """Returns a function that counts the matches in results of a mode, by the last column."""
     if mode == "pairs":
         return lambda batch: batch.num_rows
     if mode == "list":
@@ -96,9 +95,9 @@ def matches_of(mode: str) -> Callable[[pa.RecordBatch], int]:
 
 
 def show_log(wanted: bool) -> None:
-    """Sees that a worker writes the lines of its tasks if the driver does, or Spark collects them.
+    """Switches a worker's log on if the driver has one, or if Spark collects logs; otherwise off.
 
-    Nobody else sets up logging in a worker, which lives longer than a task.
+    Nobody else sets up logging in a worker. The worker lives longer than a task.
     """
     collected = "PYSPARK_SPARK_SESSION_UUID" in os.environ  # spark.sql.pyspark.worker.logging.enabled
     if log.level in (logging.NOTSET, _SHOWN):
@@ -110,7 +109,7 @@ def show_log(wanted: bool) -> None:
 
 
 def _partition() -> str:
-    """Returns the number of the task's partition, where Spark runs it."""
+    """Returns the number of the task's partition; "-" outside Spark."""
     tasks = sys.modules.get("pyspark.taskcontext")
     context = tasks.TaskContext.get() if tasks else None
     return str(context.partitionId()) if context else "-"

@@ -1,12 +1,13 @@
-"""What runs in Spark's Python workers: one task over the record batches of a partition.
+"""Tasks in Spark's Python workers, each over the record batches of one partition.
 
-A task is pickled as a reference to this module with a few names in it, never with an index: Spark
-would send an index with every task, and each worker would hold a copy of its own. The index comes
-as a file that is memory-mapped, so that all workers of a machine share its pages: a million
-subscriptions, a file of 92 MB, took 52 MB of a worker's own, most of which numba takes without any.
+A task is pickled as a reference to this module with a few names in it. Only in a stream of a
+Connect session does each task carry the index (``shipping.py``), and each worker hold a copy.
+Otherwise the workers of a machine map the same file into memory, and share its pages. A million
+subscriptions, a file of 92 MB, took 52 MB of a worker's private memory. Numba takes most of that
+even without subscriptions.
 
 Nothing here starts threads: Spark runs a worker for each core already (and sets OMP_NUM_THREADS for
-libraries that look at it).
+libraries that use it).
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ from colmatch.spark.tally import OBSERVED, Tally, matches_of, no_numbers, show_l
 from colmatch.store.file import content_hash
 from colmatch.tables.columns import Best, EventMode, found_in
 
-PAIRS_MOST = 1 << 20  # of one batch that goes back to Spark: an event may match every subscription
+PAIRS_MOST = 1 << 20  # pairs in one batch for Spark: an event may match every subscription
 
 MATCHERS_MOST = 4
 
@@ -47,27 +48,25 @@ VERSION_DIGITS = 12  # of a content hash, as users see it
 
 Mode = Literal["pairs", "list", "count", "exists", "totals"]
 
-# Content hash and folder -> (what the caller called the index, the matcher); the least recently
-# used first. A worker process outlives its tasks.
+# Content hash and folder -> (the caller's name for the index, the matcher), the least recently used
+# first. A worker process outlives its tasks.
 _opened: OrderedDict[str, tuple[str, Matcher | ShardedMatcher]] = OrderedDict()
-_verified: set[str] = set()  # content hashes of files whose checksums this process has looked at
+_verified: set[str] = set()  # content hashes of files, with checksums that this process has verified
 
 
 @dataclass(frozen=True)
 class IndexFile:
-    """Where a worker finds the index.
+    """The place where a worker finds the index.
 
     Attributes
     ----------
     hash : content hash, which names one version of the index
-    origin : what the caller calls the index; a new version of it replaces the old one in a worker's
-        cache
+    origin : the caller's name for the index; a new version replaces the old one in a worker's cache
     path : the file
-    artifact : whether ``path`` is the name of an artifact that was sent to the workers rather than
-        a path that they see
-    packed : the index itself, where no file reaches the workers: how many bytes its pickle has, and
-        these, compressed
-    folder : address of the folder of shards whose manifest is ``path``; "" for a single file
+    artifact : True if ``path`` names an artifact that was sent to the workers, False if they see it
+    packed : the index itself, if no file reaches the workers: the size of its pickle in bytes, and
+        the compressed pickle
+    folder : address of the folder of shards with the manifest ``path``; "" for a single file
     """
 
     hash: str
@@ -80,24 +79,23 @@ class IndexFile:
 
 @dataclass(frozen=True)
 class Task:
-    """A partition to match: what ``mapInArrow`` calls.
+    """A task that matches a partition; ``mapInArrow`` calls it.
 
     Attributes
     ----------
-    index : where the index is
+    index : the file of the index
     kept : number of leading columns of the partition that go into the result
-    used : columns of the partition that the expressions or event weights use: position, and name
-        in the matcher's schema, or as event weights name it
-    mode : what the result has: a row for each pair; a row for each event, with a list of ids, a
-        count or a Boolean; or a row for each subscription, with the number of its events in this
-        partition
+    used : columns that the expressions or event weights use: position in the partition, and name
+        in the matcher's schema or in the event weights
+    mode : rows of the result: pairs, or events with a list of ids, a count or a Boolean. With
+        ``"totals"``, subscriptions with the number of their events in this partition
     names : column names of the result
-    best : the best matches alone are wanted, with their scores
+    best : if set, the result has only the best matches, with their scores
     ranges : attributes that are ranges, as for ``Matcher.match``
-    among : the subscriptions that are matched among; None for all
+    among : the subscriptions to match; None for all
     now : the time of all events, as for ``Matcher.match``
-    observed : the result has one row more, as ``tally.py`` says
-    log : the worker is to write its log
+    observed : True if the result ends with a row of numbers (``tally.py``)
+    log : True if the worker writes its log
     """
 
     index: IndexFile
@@ -137,7 +135,7 @@ class Task:
             tally.tell(self.index.origin, self.index.hash[:VERSION_DIGITS], ended)
 
     def _last_row(self, matcher: Matcher | ShardedMatcher, first: pa.RecordBatch, numbers: pa.Array) -> pa.RecordBatch:
-        """Returns the row with the numbers; its other values are of the right types, no more."""
+        """Returns the row with the numbers. Other values have the right types, but no meaning."""
         id = pa.array([0] if pa.types.is_integer(matcher.ids.type) else [""])
         plain = {
             "subscription": id, "subscriptions": pa.ListArray.from_arrays([0, 0], id), "score": pa.array([0.0]),
@@ -164,7 +162,7 @@ class Task:
                 start += piece.num_rows
 
     def _events(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Returns the columns that the matcher uses, under its names."""
+        """Returns the columns that the matcher uses, under the matcher's names."""
         return batch.select([i for i, _ in self.used]).rename_columns([name for _, name in self.used])
 
     def _total_rows(
@@ -185,17 +183,17 @@ class Task:
     def _pair_rows(
         self, matcher: Matcher | ShardedMatcher, events: pa.RecordBatch, kept: list[pa.Array]
     ) -> Iterator[list[pa.Array]]:
-        # Under names that no expression has: a kept column may be called as another that they use.
+        # Kept columns get names that no expression has, to differ from columns in expressions.
         names = [f"\0{i}" for i in range(self.kept)]
         if names:
             events = pa.RecordBatch.from_arrays([*kept, *events.columns], [*names, *events.schema.names])
         best, ranges, among = self.best, self.ranges, Among(ids=self.among, now=self.now)
         if best is None:
-            found = matcher.match_batches(events, ranges, keep=names, **among)
+            batches = matcher.match_batches(events, ranges, keep=names, **among)
         else:
-            wanted = best.k, best.score, best.event_weights
-            found = matcher.match_topk_batches(events, *wanted, ranges=ranges, keep=names, **among)
-        for pairs in found:
+            arguments = best.k, best.score, best.event_weights
+            batches = matcher.match_topk_batches(events, *arguments, ranges=ranges, keep=names, **among)
+        for pairs in batches:
             for start in range(0, len(pairs), PAIRS_MOST):
                 _, ids, *others = pairs.slice(start, PAIRS_MOST).columns
                 scores = others[: len(others) - self.kept]
@@ -210,8 +208,10 @@ class Task:
             ends = np.cumsum(pc.list_value_length(chunk).to_numpy(zero_copy_only=False), dtype=np.int64)
             start = 0
             while start < len(chunk):
+                # Take as many lists as fit a batch, but at least one.
                 before = ends[start - 1] if start else 0
                 stop = max(start + 1, int(np.searchsorted(ends, before + PAIRS_MOST, side="right")))
+                # Build the lists of this part, with offsets from 0.
                 part = chunk.slice(start, stop - start)
                 ids = part.flatten()
                 offsets = np.concatenate([[0], ends[start:stop] - before]).astype(np.int32)
@@ -225,11 +225,11 @@ class Task:
 
 @dataclass(frozen=True)
 class ColumnTask:
-    """What a function of a column does with the rows of a batch.
+    """The task of a function of a column, for the rows of a batch.
 
     Attributes
     ----------
-    index : where the index is
+    index : the file of the index
     mode : list, count or exists
     among, now : as for ``Task``
     """
@@ -240,25 +240,25 @@ class ColumnTask:
     now: Any = None
 
     def __call__(self, rows: pa.StructArray) -> pa.Array:
-        matcher, said = open_index(self.index), Among(ids=self.among, now=self.now)
-        found = found_in(rows, matcher, self.mode, said, "F.struct('*')")
+        matcher, among = open_index(self.index), Among(ids=self.among, now=self.now)
+        matches = found_in(rows, matcher, self.mode, among, "F.struct('*')")
         if self.mode != "list":
-            return found.combine_chunks()
-        lists = pa.concat_arrays([pa.array([], found.type), *found.chunks])
+            return matches.combine_chunks()
+        lists = pa.concat_arrays([pa.array([], matches.type), *matches.chunks])
         return pa.ListArray.from_arrays(lists.offsets, _spark_ids(lists.values))
 
 
 @dataclass(frozen=True)
 class TableTask:
-    """What a table function does with a batch of a table.
+    """The task of a table function, for a batch of a table.
 
     Attributes
     ----------
-    index : where the index is
+    index : the file of the index
     keep : columns that go into the result
     used : columns that the expressions use, as the matcher names them
-    required : those of them that the table must have
-    schema : of the result
+    required : used columns that the table must have
+    schema : schema of the result
     among, now : as for ``Task``
     """
 
@@ -286,9 +286,9 @@ class TableTask:
         places = tuple((events.schema.get_field_index(name), name) for name in used)
         kept = len(self.keep)
         task = Task(self.index, kept, places, "pairs", tuple(self.schema.names), None, None, self.among, self.now)
-        for found in task(iter([events])):
+        for pairs in task(iter([events])):
             with refusing(EventError, f"the columns that are kept, {', '.join(self.keep)}, are not of the types said"):
-                result = pa.Table.from_batches([found]).cast(self.schema)
+                result = pa.Table.from_batches([pairs]).cast(self.schema)
             yield result
 
 
@@ -302,7 +302,7 @@ def open_index(index: IndexFile) -> Matcher | ShardedMatcher:
 
     Raises
     ------
-    StoreError : the file is not there, or is another version of the index
+    StoreError : the file is absent, or another version of the index
     """
     key = index.hash + index.folder
     if key in _opened:
@@ -329,9 +329,9 @@ def _rows_at_once(matcher: Matcher | ShardedMatcher, mode: Mode, best: Best | No
 
 
 def in_folder(folder: Folder, name: str) -> IndexFile:
-    """Returns where a file of a folder of shards is, of which there is a copy on this machine.
+    """Locates a file of a folder of shards on this machine, as a copy if the folder is remote.
 
-    Raises StoreError: it is there no more.
+    Raises StoreError: the file is gone.
     """
     try:
         path = folder.local(name)
@@ -348,7 +348,7 @@ def _opened_shards(index: IndexFile) -> ShardedMatcher:
 
     def opened(name: str) -> Matcher:
         matcher = open_index(in_folder(folder, name))
-        if index.hash + index.folder in _opened:  # what all shards share is used longer than any of them
+        if index.hash + index.folder in _opened:  # stays in the cache longer than any shard
             _opened.move_to_end(index.hash + index.folder)
         assert isinstance(matcher, Matcher)
         return matcher
@@ -357,13 +357,12 @@ def _opened_shards(index: IndexFile) -> ShardedMatcher:
 
 
 def packed(matcher: Matcher) -> tuple[int, bytes]:
-    """Returns a matcher as ``IndexFile.packed`` has it."""
+    """Packs a matcher for ``IndexFile.packed``."""
     pickled = pickle.dumps(matcher)
     return len(pickled), pa.compress(pickled, codec="zstd", asbytes=True)
 
 
 def unpacked(packed: tuple[int, bytes]) -> Matcher:
-    """Returns the matcher that was packed."""
     size, data = packed
     matcher: Matcher = pickle.loads(pa.decompress(data, decompressed_size=size, codec="zstd", asbytes=True))
     return matcher
@@ -380,12 +379,12 @@ def _opened_file(index: IndexFile) -> Matcher:
             f"the index {path} is not visible on the worker {socket.gethostname()}: put it on storage that all workers see, or "
             "leave out shared=True so that it is sent to them"
         )
-    found = content_hash(path)
-    if found != index.hash:
+    version = content_hash(path)
+    if version != index.hash:
         raise StoreError(
-            f"the index {path} was replaced (version {found}, planned with {index.hash}): make the DataFrame or view "
+            f"the index {path} was replaced (version {version}, planned with {index.hash}): make the DataFrame or view "
             "again, and give versions names of their own while queries run"
         )
-    matcher = Matcher.open(path, mmap=True, trusted=True, verify=found not in _verified)
-    _verified.add(found)
+    matcher = Matcher.open(path, mmap=True, trusted=True, verify=version not in _verified)
+    _verified.add(version)
     return matcher

@@ -1,4 +1,4 @@
-"""Literals that are not what their writer means."""
+"""Checks for literals with another meaning than their writer expects."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def bare(node: Any) -> Any:
 
 
 def check_no_column(node: exp.Expr, reading: Reading) -> None:
-    """Raises Refusal where a literal in double quotes stands where a column must."""
+    """Raises Refusal where a literal in double quotes takes the place of a column."""
     if type(node) is exp.Literal:
         at = reading.literal_at[int(node.args["this"])]
         if reading.text[at] == '"':
@@ -34,19 +34,18 @@ def check_pattern(node: exp.Expr, reading: Reading) -> None:
     if type(node) is not exp.Literal:
         return
     at = reading.literal_at[int(node.args["this"])]
-    found = dropped_escape(reading.text, at)
-    if found is not None:
-        escape, written = found
+    fault = dropped_escape(reading.text, at)
+    if fault is not None:
+        escape, written = fault
         means = {"\\b": "a backspace", "\\Z": "a control character"}.get(escape, repr(escape[1:]))
         meant, quote = unescape(written), written[0]
         raw = f"r{quote}{meant}{quote} or " if meant.isprintable() and quote not in meant else ""
-        said = f"{escape} is {means} in a text, as in Spark: write {raw:.80}{written:.80} for the regular expression"
-        raise Refusal(said, at)
+        message = f"{escape} is {means} in a text, as in Spark: write {raw:.80}{written:.80} for the regular expression"
+        raise Refusal(message, at)
 
 
 def check_weekday(subject: exp.Expr, operands: list[exp.Expr], reading: Reading) -> None:
-    """Raises Refusal where ``extract(dow FROM day)`` is compared with 0, which PostgreSQL has for
-    Sunday.
+    """Raises Refusal where ``extract(dow FROM day)`` is compared with 0, PostgreSQL's Sunday.
 
     subject, operands : casts around them make no difference
     """
@@ -57,8 +56,8 @@ def check_weekday(subject: exp.Expr, operands: list[exp.Expr], reading: Reading)
         slot = int(operand.args["this"]) if type(operand) is exp.Literal else -1
         values = reading.literals[slot] if slot >= 0 else []
         if any(map(_is_zero, values if isinstance(values, list) else [values])):
-            said = "extract(dow ...) is 1 for Sunday to 7 for Saturday, as in Spark, and never 0: write 1 for Sunday"
-            raise Refusal(said, reading.literal_at[slot])
+            message = "extract(dow ...) is 1 for Sunday to 7 for Saturday, as in Spark, and never 0: write 1 for Sunday"
+            raise Refusal(message, reading.literal_at[slot])
 
 
 def _uncast(node: Any) -> Any:

@@ -1,8 +1,7 @@
-"""Expressions -> forms and literals: the front end's door, with its cache.
+"""Forms and literals of expressions: the front end's entry point, with its cache.
 
-A text whose shape is known costs a dictionary look-up. A text whose shape is new is parsed as a
-whole. Of many texts, kernels find the phrases, so that each of these is parsed once
-(``phrases.py``).
+A text of a known shape costs a dictionary look-up. A text of a new shape is parsed as a whole. In
+columns of texts, kernels find the phrases, so that each phrase is parsed once (``phrases.py``).
 
 Literals within a computed value are a part of its attribute. So texts of one shape share a form
 only where these literals are equal.
@@ -31,16 +30,16 @@ if TYPE_CHECKING:
 
 
 class Compiler:
-    """Turns expressions into forms, over one schema. Not for several threads at once.
+    """A compiler of expressions into forms, over one schema. It is not for several threads at once.
 
     Parameters
     ----------
     schema : columns that expressions may use
-    attributes : takes up the attributes that they do use (also those of an expression that is
-        refused later on)
+    attributes : collects the attributes that expressions use (also if an expression is refused
+        later on)
     budget : how many conjunctions an expression may be multiplied out into
     by_attribute : whether subscriptions give weights to attributes
-    two_valued : whether what is said of an absent value is False instead of Unknown
+    two_valued : whether a predicate on an absent value is False instead of Unknown
     """
 
     def __init__(
@@ -58,18 +57,18 @@ class Compiler:
         self.parser = Parser(options.max_depth, two_valued, Quotes(schema, options.double_quotes))
         self.normaliser = Normaliser(schema, attributes, budget, by_attribute, two_valued, options)
         self._trees = TreeForms(self.normaliser, self.parser.nodes, options.max_depth)
-        self._forms: dict[Any, Form] = {}  # by ``_key``, or of a text that is always read by its tokens
+        self._forms: dict[Any, Form] = {}  # by ``_key``, or by ``_tokens`` for texts that are always read properly
         self._baked: dict[str, list[int]] = {}  # shape -> slots of literals that distinguish forms
 
     @property
     def zoned(self) -> str | None:
-        """A computed value that depends on the time zone of the options, if there is one."""
+        """Returns a computed value that depends on the time zone of the options, or None."""
         return self.normaliser.typing.zoned
 
     def form(self, expression: str | Expr) -> tuple[Form, list[Any]]:
         """Makes the form of an expression, and its literals by slot, as ``_unpacked`` does.
 
-        Arguments of special functions are one literal in the first of their slots.
+        Arguments of a special function are one literal, in the first of their slots.
         """
         form, literals = self._unpacked(expression)
         if form.packings:
@@ -87,11 +86,11 @@ class Compiler:
 
         Every expression of the same shape has the same object for its form.
 
-        A literal is its text (of a negative number in a list: with the sign), bytes for a binary
-        one, or for a built expression the Python value; where the slot's operand is ``many``, a
-        list of them.
+        A literal is its text, bytes for a binary one, or for a built expression the Python value.
+        Negative numbers in a list have their sign. The literal is a list if the slot's operand is
+        ``many``.
 
-        Raises ExpressionError: without id; with line and column when it is a text.
+        Raises ExpressionError: it has no id; if the expression is a text, it has line and column.
         """
         if isinstance(expression, str):
             expression = str.__str__(expression)
@@ -107,15 +106,17 @@ class Compiler:
         raise ExpressionError(f"an expression is a text or is built with col(...), not {type(expression).__name__}")
 
     def place(self, expression: str | Expr, slot: int) -> tuple[int, int] | None:
-        """Line and column, from 1, of the literal in ``slot``; None for a built expression."""
+        """Returns line and column, from 1, of the literal in ``slot``; None for a built one."""
         if not isinstance(expression, str):
             return None
         reading = self.parser.read(self.parser.quotes.written(expression))
         return reading.place(reading.literal_at[slot])
 
     def _split(self, text: str) -> tuple[str | None, list[Any]]:
-        """Returns shape and literals of a text. The shape is None for a text that must be read
-        properly: a literal may be an error, though the shape is none.
+        """Returns shape and literals of a text.
+
+        The shape is None for a text that must be read properly, since one of its literals may be an
+        error.
         """
         if MARK in text or not is_text(text) or self.parser.quotes.needs_reading(text) or has_odd_escape(text):
             return None, []
@@ -125,14 +126,12 @@ class Compiler:
             return None, []
 
     def _key(self, shape: str, literals: list[Any]) -> Any:
-        """Returns what texts of one form share: the shape, and literals that are a part of what is
-        computed.
-        """
+        """Returns the key of texts with one form: the shape, and literals in computed values."""
         baked = self._baked.get(shape)
         return shape if baked is None else (shape, repr([literals[slot] for slot in baked]))
 
     def _read(self, text: str, shape: str | None, literals: list[Any]) -> tuple[Form, list[Any]]:
-        """Returns form and literals of a text, whose shape is new or cannot be trusted."""
+        """Returns form and literals of a text with a new shape, or one that cannot be trusted."""
         from colmatch.sql.refused import refused
 
         reading = None
@@ -145,8 +144,8 @@ class Compiler:
                 self._forms[self._key(shape, literals)] = form
                 return form, literals
             key = _tokens(reading)
-            known = self._forms.get(key)
-            form = self._form(reading) if known is None else known
+            cached_form = self._forms.get(key)
+            form = self._form(reading) if cached_form is None else cached_form
             if key is not None and not reading.baked:
                 self._forms[key] = form
             return form, reading.literals
@@ -159,7 +158,7 @@ class Compiler:
         return with_packings(self.normaliser.form(self.parser.parse(reading), len(reading.literals)))
 
     def _refuse(self, text: str) -> None:
-        """Raises what is wrong with a text of a known form, with its place."""
+        """Raises the error of a text of a known form, with its place."""
         from colmatch.sql.refused import refused
 
         reading = self.parser.read(text)
@@ -169,7 +168,7 @@ class Compiler:
             raise refused(refusal, reading, text) from None
 
     def _built(self, tree: Expr) -> tuple[Form, list[Any]]:
-        """Returns the form of a tree with values in it."""
+        """Returns form and literals of a tree with values in it."""
         from colmatch.sql.refused import refused
 
         try:
@@ -179,7 +178,7 @@ class Compiler:
 
 
 def _agree(text: str, literals: list[Any], reading: Reading) -> bool:
-    """Returns whether ``split`` has found the literals that are there, where they are."""
+    """Returns whether ``split`` has found the literals of a reading at their places."""
     return (
         not reading.checked
         and not reading.alone
@@ -189,9 +188,9 @@ def _agree(text: str, literals: list[Any], reading: Reading) -> bool:
 
 
 def _tokens(reading: Reading) -> tuple[Any, ...] | None:
-    """Returns what two readings share when they differ in their literals alone.
+    """Returns a key that is equal for readings that differ in literals alone.
 
-    None where a literal may be a part of what is computed, or an error.
+    The key is None where a literal may be within a computed value, or an error.
     """
     if reading.computed or any(dropped_escape(reading.text, at) for at in reading.literal_at):
         return None

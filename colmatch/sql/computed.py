@@ -1,4 +1,4 @@
-"""sqlglot's nodes -> computed values: arithmetic, functions and comparisons of columns."""
+"""Computed values from sqlglot's nodes: arithmetic, functions and comparisons of columns."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _SUFFIX = re.compile(r"[-+\s]*[0-9.]+(?:[eE][+-]?[0-9]+)?([A-Za-z]*)")
 
 
 def is_computed(node: exp.Expr) -> bool:
-    """Returns whether a node is a value that is computed, and no condition."""
+    """Returns whether a node is a computed value, and no condition."""
     operator = _OPERATORS.get(type(node))
     if operator is not None:
         return operator not in _COMPARISONS
@@ -59,19 +59,19 @@ def is_condition(node: exp.Expr) -> bool:
 
 
 def function_of(node: exp.Expr) -> str:
-    """Returns the name of a function as the text has it; empty if it is none."""
+    """Returns the name of a function as the text has it; empty for other nodes."""
     return str(node.args["this"]).removeprefix(PREFIX) if type(node) is exp.Anonymous else ""
 
 
 def choice_of(node: exp.Expr) -> str:
-    """Returns the name of a function that chooses one of its arguments; empty if it is none."""
+    """Returns the name of a function that chooses one of its arguments; empty for other nodes."""
     name = function_of(node)
     name = SYNONYMS.get(name, name)
     return name if name in CHOICES else ""
 
 
 def _results(node: exp.Expr) -> list[exp.Expr]:
-    """Returns the arguments of which a function chooses one."""
+    """Returns the arguments that a function chooses from."""
     parts = node.args["expressions"]
     if choice_of(node) == "coalesce":
         return list(parts)
@@ -79,45 +79,45 @@ def _results(node: exp.Expr) -> list[exp.Expr]:
 
 
 def chosen(node: exp.Expr, at: int) -> exp.Expr:
-    """``coalesce``, ``if`` or ``CASE`` of conditions, as a condition without it."""
+    """Expresses ``coalesce``, ``if`` or ``CASE`` of conditions by AND, OR, NOT and IS."""
     name, parts = choice_of(node), node.args["expressions"]
     if not parts or (name == "if" and len(parts) not in (2, 3)) or (name == "case" and len(parts) < 2):
         raise Refusal(f"{name} has too few or too many arguments here", at)
     if name == "coalesce":
         return _coalesced(parts)
-    found: exp.Expr = parts[-1] if len(parts) % 2 else exp.Null()
+    condition: exp.Expr = parts[-1] if len(parts) % 2 else exp.Null()
     for i in range(len(parts) - len(parts) % 2 - 2, -1, -2):
         true = exp.Is(this=parts[i], expression=exp.Boolean(this=True))
-        found = exp.Or(
+        condition = exp.Or(
             this=exp.And(this=true, expression=parts[i + 1]),
-            expression=exp.And(this=exp.Not(this=true), expression=found),
+            expression=exp.And(this=exp.Not(this=true), expression=condition),
         )
-    return found
+    return condition
 
 
 def _coalesced(parts: list[exp.Expr]) -> exp.Expr:
-    found: exp.Expr = parts[-1]
+    condition: exp.Expr = parts[-1]
     for part in reversed(parts[:-1]):
         true = exp.Is(this=part, expression=exp.Boolean(this=True))
-        if type(found) is exp.Boolean:
+        if type(condition) is exp.Boolean:
             false = exp.Not(this=exp.Is(this=part, expression=exp.Boolean(this=False)))
-            found = false if found.args["this"] else true
+            condition = false if condition.args["this"] else true
             continue
         unknown = exp.Is(this=part, expression=exp.Null())
-        found = exp.Or(this=true, expression=exp.And(this=unknown, expression=found))
-    return found
+        condition = exp.Or(this=true, expression=exp.And(this=unknown, expression=condition))
+    return condition
 
 
-WRITTEN = 1000  # parts of a value that a text may have as they stand: these are repeated as often as it says
-MOST_REPEATED = 20_000  # parts of a larger value that stands in several places, all of these together
+WRITTEN = 1000  # parts of a value that a text may repeat as often as it likes
+MOST_REPEATED = 20_000  # parts of a larger value, all of its repetitions together
 
 
 class ComputedReader:
-    """Reads the computed values of one text.
+    """A reader of the computed values of one text.
 
-    begin : returns where the text of a node begins
-    two_valued : conditions on an absent value are False; else they are Unknown
-    is_doubled : each NOT before its operand is there twice (``nots.py``)
+    begin : returns the offset of a node's text
+    two_valued : conditions on an absent value are False; otherwise they are Unknown
+    is_doubled : each NOT before its operand occurs twice (``nots.py``)
     """
 
     def __init__(
@@ -132,12 +132,12 @@ class ComputedReader:
         self._two_valued = two_valued
         self._is_doubled = is_doubled
         self._has_column = False
-        self._quoted: int | None = None  # where a text in double quotes is
+        self._quoted: int | None = None  # offset of a text in double quotes
 
     def read(self, node: exp.Expr, depth: int = 0) -> Computed:
-        """Returns what a node computes.
+        """Returns the computed value of a node.
 
-        Raises Refusal: it is not a value, or nests too deep.
+        Raises Refusal: the node is not a value, or nests too deep.
         """
         node = bare(node)
         if depth > DEEPEST:
@@ -154,10 +154,10 @@ class ComputedReader:
         operator = _OPERATORS.get(kind)
         if operator is not None:
             if kind in _BITS and any(type(part) in _BITS and type(part) is not kind for part in args.values()):
-                said = "& and | and ^ bind differently in other dialects: put parentheses around one of them"
-                raise Refusal(said, self._begin(node))
-            found = Computed(operator, tuple([self.read(args[side], depth + 1) for side in ("this", "expression")]))
-            return self._known(found) if operator in _COMPARISONS else found
+                message = "& and | and ^ bind differently in other dialects: put parentheses around one of them"
+                raise Refusal(message, self._begin(node))
+            value = Computed(operator, tuple([self.read(args[side], depth + 1) for side in ("this", "expression")]))
+            return self._known(value) if operator in _COMPARISONS else value
         if kind is exp.BitwiseLeftShift or kind is exp.BitwiseRightShift:
             sign = "<<" if kind is exp.BitwiseLeftShift else ">>"
             for token, after in pairwise(self._reading.tokens):
@@ -176,12 +176,12 @@ class ComputedReader:
         return self._condition(node, depth)
 
     def check_columns(self) -> None:
-        """Raises Refusal where a text in double quotes stands for the only column that was read."""
+        """Raises Refusal where a text in double quotes was read, and no column."""
         if self._quoted is not None and not self._has_column:
             raise Refusal(NO_COLUMN, self._quoted)
 
     def _known(self, condition: Computed) -> Computed:
-        """Returns a condition that is never Unknown where the language has no Unknown."""
+        """Makes a condition that is never Unknown where the language has no Unknown."""
         if not self._two_valued:
             return condition
         return Computed("coalesce", (condition, Computed("literal", ("boolean", "false"))))
@@ -195,8 +195,8 @@ class ComputedReader:
             while type(node) is kind:  # a chain leans to the left
                 parts.append(node.args["expression"])
                 node = node.args["this"]
-            found = [self.read(part, deeper) for part in (node, *reversed(parts))]
-            return Computed("and" if kind is exp.And else "or", tuple(found))
+            conditions = [self.read(part, deeper) for part in (node, *reversed(parts))]
+            return Computed("and" if kind is exp.And else "or", tuple(conditions))
         if kind is exp.Not:
             before, behind, part = counted(node, self._is_doubled)
             deeper += before + behind
@@ -224,10 +224,10 @@ class ComputedReader:
         if is_condition(node) or kind in (exp.ArrayContains, exp.ArrayOverlaps, exp.Anonymous):
             raise self._no_part(node)
         if kind is exp.Array:
-            said = (
+            message = (
                 "lists are not compared as a whole: write array_contains(tags, 'x') or arrays_overlap(tags, array('x'))"
             )
-            raise Refusal(said, self._begin(node))
+            raise Refusal(message, self._begin(node))
         raise Refusal("a column, a literal or a function of them is needed here", self._begin(node))
 
     def _range(self, node: exp.Expr, depth: int) -> Computed:
@@ -247,39 +247,42 @@ class ComputedReader:
             raise self._no_part(node)
         if kind is exp.RegexpLike:
             check_pattern(args["expression"], self._reading)
-        found = Computed(_PATTERNS[kind], tuple([self.read(args[side], depth) for side in ("this", "expression")]))
-        return Computed("not", (found,)) if args.get("negate") else found
+        test = Computed(_PATTERNS[kind], tuple([self.read(args[side], depth) for side in ("this", "expression")]))
+        return Computed("not", (test,)) if args.get("negate") else test
 
     def _too_deep(self, node: exp.Expr) -> Refusal:
-        said = f"a computed value nests deeper than {DEEPEST} levels: split a long sum by parentheses"
-        return Refusal(said, self._begin(node))
+        message = f"a computed value nests deeper than {DEEPEST} levels: split a long sum by parentheses"
+        return Refusal(message, self._begin(node))
 
     def _no_part(self, node: exp.Expr) -> Refusal:
-        said = "this condition cannot be a part of a value: write the whole as a condition, with AND, OR and NOT"
-        return Refusal(said, self._begin(node))
+        message = "this condition cannot be a part of a value: write the whole as a condition, with AND, OR and NOT"
+        return Refusal(message, self._begin(node))
 
     def _repeated(self, node: exp.Expr, depth: int, times: int = 2) -> Computed:
-        """Returns what a node computes, which is so often a part of what is made of it."""
-        found = self.read(node, depth)
-        parts = _parts(found)
+        """Reads a value that is repeated ``times`` times.
+
+        Raises Refusal: its repetitions are too large.
+        """
+        value = self.read(node, depth)
+        parts = _parts(value)
         if parts > WRITTEN and parts * times > MOST_REPEATED:
-            said = "BETWEEN and IN within each other repeat this value too often: split the condition"
-            raise Refusal(said, self._begin(node))
-        return found
+            message = "BETWEEN and IN within each other repeat this value too often: split the condition"
+            raise Refusal(message, self._begin(node))
+        return value
 
     def _members(self, nodes: list[exp.Expr], depth: int) -> list[Computed]:
-        """Returns the members of a list, whose literals may be in one slot."""
-        found = []
+        """Reads the members of a list; its literals may be in one slot."""
+        values = []
         for node in map(bare, nodes):
             slot = int(node.args["this"]) if type(node) is exp.Literal else -1
             if slot < 0 or not self._reading.operands[slot][1]:
-                found.append(self.read(node, depth))
+                values.append(self.read(node, depth))
                 continue
             self._reading.baked[slot] = None
             kind = self._reading.operands[slot][0]
             for text in self._reading.literals[slot]:
-                found.append(Computed("literal", ("string", text)) if kind is Kind.STRING else number(kind, text))
-        return found
+                values.append(Computed("literal", ("string", text)) if kind is Kind.STRING else number(kind, text))
+        return values
 
     def _cast(self, node: exp.Expr, depth: int) -> Computed:
         arguments = node.args["expressions"]
@@ -304,14 +307,14 @@ class ComputedReader:
         if reading.text[at] == '"':
             self._quoted = at
         if kind in (Kind.INT, Kind.DECIMAL, Kind.DOUBLE):
-            found = _SUFFIX.match(reading.text, at)
-            suffix = found[1].upper() if found else ""
+            match = _SUFFIX.match(reading.text, at)
+            suffix = match[1].upper() if match else ""
             return number(kind, "-" + text if negative else text, suffix)
         return Computed("literal", (_TYPES[kind], text))
 
 
 def _parts(value: Computed) -> int:
-    """Returns how many parts a value has, ``MOST_REPEATED`` if there are more."""
+    """Returns the number of parts of a value, ``MOST_REPEATED`` if there are more."""
     count, stack = 0, [value]
     while stack and count < MOST_REPEATED:
         count += 1

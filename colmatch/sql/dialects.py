@@ -1,4 +1,4 @@
-"""Words of other dialects, written as the language has them, before tokens are read."""
+"""Words of other dialects, rewritten for the language before tokens are read."""
 
 from __future__ import annotations
 
@@ -26,16 +26,18 @@ _OPERATORS = frozenset(
     | {T.COMMA, T.R_PAREN, T.DOT, T.PLUS, T.STAR, T.SLASH, T.MOD, T.DPIPE, T.DIV, T.DCOLON}
 )
 _ENDS = frozenset({T.VAR, T.IDENTIFIER, T.R_PAREN, T.R_BRACKET, T.NUMBER, T.STRING, T.RAW_STRING, T.NULL})
-_FROM = "substring from"  # what an open substring is behind its FROM
-_CASE, _OF = "case", "case_of"  # what an open CASE is, without a value behind it and with one
+_FROM = "substring from"  # an open substring after its FROM
+_CASE, _OF = "case", "case_of"  # an open CASE without a value and with one
 
 
 def rewritten(text: str, tokens: list[Token]) -> list[Token]:
-    """Returns tokens of the language for those of other dialects.
+    """Returns tokens of the language for tokens of other dialects.
 
-    Then ``isnull(x)`` is ``((x) IS NULL)``, ``extract(year FROM day)`` is ``year(day)``,
-    ``element_at(attrs, 'k')`` is ``attrs['k']``, ``CASE WHEN a THEN b END`` is ``case(a, b)``, ``x
-    ~ 'a'`` is ``x RLIKE 'a'`` and ``x::int`` is ``CAST(x AS int)``.
+    - ``isnull(x)`` becomes ``((x) IS NULL)``
+    - ``extract(year FROM day)`` becomes ``year(day)``
+    - ``element_at(attrs, 'k')`` becomes ``attrs['k']``
+    - ``CASE WHEN a THEN b END`` becomes ``case(a, b)``
+    - ``x ~ 'a'`` becomes ``x RLIKE 'a'``, and ``x::int`` becomes ``CAST(x AS int)``
     """
     lower = text.lower()
     if not any(word in lower for word in _REWRITTEN):
@@ -44,12 +46,12 @@ def rewritten(text: str, tokens: list[Token]) -> list[Token]:
 
 
 class _Rewriter:
-    """Writes the words of other dialects, in one pass over the tokens of a text."""
+    """A rewriter of words of other dialects, in one pass over the tokens of a text."""
 
     def __init__(self, tokens: list[Token]) -> None:
         self._tokens = tokens
         self._out: list[Token] = []
-        # for each open parenthesis and CASE, the word that is written otherwise, and its place
+        # for each open parenthesis and CASE, the word that is rewritten, and its token
         self._open: list[tuple[str, Token]] = []
 
     def run(self) -> list[Token]:
@@ -69,7 +71,7 @@ class _Rewriter:
         return out
 
     def _called(self, i: int) -> int:
-        """Writes what stands before a parenthesis. Returns the token to go on from."""
+        """Writes the word before a parenthesis. Returns the token to continue from."""
         tokens, out, token = self._tokens, self._out, self._tokens[i]
         name = token.text.lower()
         if name in _NULLS and token.token_type is not T.IDENTIFIER:
@@ -79,8 +81,8 @@ class _Rewriter:
             out += [_copied(token, T.VAR, _part(unit, token)), tokens[i + 1]]
             i += 2
         elif name in ("date_part", "datepart"):
-            given = i + 3 < len(tokens) and tokens[i + 2].token_type in _TEXTS and tokens[i + 3].token_type is T.COMMA
-            out += [_copied(token, T.VAR, _part(tokens[i + 2].text.lower() if given else "", token)), tokens[i + 1]]
+            fits = i + 3 < len(tokens) and tokens[i + 2].token_type in _TEXTS and tokens[i + 3].token_type is T.COMMA
+            out += [_copied(token, T.VAR, _part(tokens[i + 2].text.lower() if fits else "", token)), tokens[i + 1]]
             i += 2
         elif name == "trim" and i + 2 < len(tokens) and tokens[i + 2].text.upper() in ("BOTH", "LEADING", "TRAILING"):
             raise Refusal("write trim(name), ltrim(name) or rtrim(name), which take spaces away", tokens[i + 2].start)
@@ -95,14 +97,14 @@ class _Rewriter:
         return i + 2
 
     def _numbered(self, i: int) -> bool:
-        """Says that a name and a number are the arguments that begin with token i."""
+        """Returns whether the arguments that begin with token i are a name and a number."""
         tokens = self._tokens
         while i < len(tokens) and tokens[i].token_type not in (T.COMMA, T.L_PAREN, T.R_PAREN):
             i += 1
         return i + 1 < len(tokens) and tokens[i + 1].token_type in (T.NUMBER, T.DASH)
 
     def _word(self, i: int, after: TokenType | None) -> int:
-        """Writes a word or sign. Returns the token to go on from."""
+        """Writes a word or sign. Returns the token to continue from."""
         out, token = self._out, self._tokens[i]
         kind, open = token.token_type, self._open
         within = open[-1][0] if open else ""
@@ -142,14 +144,14 @@ class _Rewriter:
         return i + 1
 
     def _ended(self) -> bool:
-        """Says that an operand has ended, or a NOT behind one."""
+        """Returns whether an operand has just ended, or a NOT behind one."""
         words = [token.token_type for token in self._out[-2:]]
         if not words or words[-1] in _ENDS:
             return bool(words)
-        return (words[-1] is T.NOT and words[0] in _ENDS) or words[0] is T.DCOLON  # a type behind it
+        return (words[-1] is T.NOT and words[0] in _ENDS) or words[0] is T.DCOLON  # a type behind ::
 
     def _closed(self, token: Token) -> None:
-        """Writes a parenthesis that closes."""
+        """Writes a closing parenthesis."""
         function, at = self._open.pop()
         if function in (_CASE, _OF):
             raise Refusal("CASE is not closed: END is missing", at.start)
@@ -162,7 +164,7 @@ class _Rewriter:
 
 
 def _part(unit: str, token: Token) -> str:
-    """Returns the function that takes a part of a date."""
+    """Returns the function for a part of a date."""
     part = _UNITS.get(unit, unit)
     if SYNONYMS.get(part, part) not in PARTS:
         name = token.text.lower()
@@ -173,8 +175,8 @@ def _part(unit: str, token: Token) -> str:
 
 def _cast(tokens: list[Token]) -> list[Token]:
     """Writes ``x::int`` as ``CAST(x AS int)``."""
-    before: dict[int, list[Token]] = {}  # what is put before a token
-    begin: list[int] = []  # where the operand begins that ends with each token
+    before: dict[int, list[Token]] = {}  # tokens to put before a token
+    begin: list[int] = []  # begin of the operand that ends with each token
     open: list[int] = []
     out: list[Token] = []
     i = 0
@@ -182,6 +184,7 @@ def _cast(tokens: list[Token]) -> list[Token]:
         token = tokens[i]
         kind = token.token_type
         if kind is T.DCOLON and i and tokens[i - 1].start != token.start:  # else it is the suffix of a number
+            # Put CAST( before the operand, and the type with a parenthesis behind it
             first = begin[-1]
             end = _type_end(tokens, i)
             before.setdefault(first, [])[:0] = [_copied(token, T.VAR, "CAST"), _copied(token, T.L_PAREN, "(")]
@@ -191,6 +194,7 @@ def _cast(tokens: list[Token]) -> list[Token]:
             begin += [first] * (end - i + 1)
             i = end
             continue
+        # Note where the operand with this token begins
         place = len(out)
         if kind in (T.L_PAREN, T.L_BRACKET):
             called = kind is T.L_BRACKET or (place > 0 and _is_name(out[-1]))
@@ -208,20 +212,20 @@ def _cast(tokens: list[Token]) -> list[Token]:
 
 
 def _goes_on(before: TokenType, kind: TokenType) -> bool:
-    """Says that a token belongs to the operand that the token before it is in."""
+    """Returns whether a token belongs to the same operand as the token before it."""
     if before in (T.DOT, T.DCOLON) or kind in (T.DOT, T.DCOLON):  # a name, or the suffix of a number
         return True
     return kind is T.STRING and before in (T.DATE, T.TIMESTAMP, T.TIMESTAMPLTZ, T.STRING)
 
 
 def _is_name(token: Token) -> bool:
-    """Says that a parenthesis behind the token calls a function."""
+    """Returns whether a parenthesis behind the token calls a function."""
     words = (T.AND, T.OR, T.NOT, T.IN, T.WHEN, T.THEN, T.ELSE, T.BETWEEN, T.LIKE, T.ILIKE, T.RLIKE, T.ANY, T.ALL, T.IS)
     return token.token_type not in (*words, *_TEXTS) and token.text[:1].isidentifier()
 
 
 def _type_end(tokens: list[Token], i: int) -> int:
-    """Returns the token behind the type that the ``::`` at token i is followed by."""
+    """Returns the token behind the type that follows the ``::`` at token i."""
     end = i + 2
     if end > len(tokens):
         raise Refusal("a type is missing behind '::', as in age::bigint", tokens[i].start)
@@ -233,5 +237,5 @@ def _type_end(tokens: list[Token], i: int) -> int:
 
 
 def _copied(token: Token, kind: TokenType, text: str) -> Token:
-    """Returns another token at the place of one."""
+    """Makes another token at the place of one."""
     return Token(kind, text, token.line, token.col, token.start, token.end)

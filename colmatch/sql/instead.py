@@ -1,4 +1,4 @@
-"""What to write in the place of what the language has not, for errors."""
+"""Advice for errors: replacements for words and functions that the language does not have."""
 
 from __future__ import annotations
 
@@ -123,24 +123,25 @@ _WORDS = {
 
 
 def of_function(name: str, names: frozenset[str]) -> str:
-    """Says that there is no function of a name, and what to write instead.
+    """Says that there is no function of a name, and suggests a replacement.
 
-    names : of the functions that are conditions
+    names : functions that are conditions
     """
-    known = _FUNCTIONS.get(name.lower())
+    advice = _FUNCTIONS.get(name.lower())
     subject, _, method = name.rpartition(".")
     if subject and method.lower() in {*names, *VALUES}:
-        known = f"write {method}({subject}) or {method}({subject}, ...)"
-    if known is None:
+        advice = f"write {method}({subject}) or {method}({subject}, ...)"
+    if advice is None:
         near = _mistyped(name.lower(), [*names, *VALUES, *SPECIAL])
         other = _GEOMETRY if name.lower().startswith("st_") else _COLUMN
-        known = f"did you mean {' or '.join(map(repr, near))}?" if near else other
-    return f"function {shown(name)} is not supported: {known}"
+        advice = f"did you mean {' or '.join(map(repr, near))}?" if near else other
+    return f"function {shown(name)} is not supported: {advice}"
 
 
 def _mistyped(word: str, names: list[str]) -> list[str]:
-    """Returns names that are a word with an error in it: list_sum is none of list_has, nor
-    st_contains of list_contains.
+    """Returns names that a word probably misspells.
+
+    list_sum does not misspell list_has, nor st_contains list_contains.
     """
     alike = difflib.get_close_matches(word, names, n=4, cutoff=0.75)
 
@@ -152,9 +153,9 @@ def _mistyped(word: str, names: list[str]) -> list[str]:
 
 
 def of_column(name: str) -> str | None:
-    """Returns what to write instead of a word that stands for a column.
+    """Returns the error for a word of SQL, or a number, that was taken for a column.
 
-    The result is None where it is none of SQL's own.
+    The result is None for other names.
     """
     if name[0] in _QUOTES:
         return f"{shown(name[0])} is not expected here: texts stand in straight quotes, as in 'x'"
@@ -162,12 +163,12 @@ def of_column(name: str) -> str | None:
         return f"{shown(name)} is not expected here: write {name.replace('_', '')}"
     if name.lower() in ("infinity", "inf", "nan"):
         return f"{shown(name)} is not supported: write double('{name[:3].lower()}')"
-    known = _FUNCTIONS.get(name.lower())
-    return f"{shown(name)} is not supported: {known}" if known == _CLOCK else None
+    advice = _FUNCTIONS.get(name.lower())
+    return f"{shown(name)} is not supported: {advice}" if advice == _CLOCK else None
 
 
 def of_word(word: str) -> str | None:
-    """Returns what to write instead of a word or sign, None where that is not known."""
+    """Returns the replacement for a word or sign, or None."""
     if word[:1] in _QUOTES:
         return "texts stand in straight quotes, as in 'x'"
     return _WORDS.get(word.upper())

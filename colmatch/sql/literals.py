@@ -1,6 +1,6 @@
 """The literals of a text become numbered slots.
 
-These are numbers with sign and suffix, strings, binary, lists.
+Literals are numbers with sign and suffix, strings, binary literals and lists.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ _SUFFIXES = {
     T.BIGINT: (Kind.INT, 2**63), T.INT: (Kind.INT, 2**31), T.SMALLINT: (Kind.INT, 2**15), T.TINYINT: (Kind.INT, 2**7),
     T.DOUBLE: (Kind.DOUBLE, 0), T.FLOAT: (Kind.DOUBLE, 0), T.DECIMAL: (Kind.DECIMAL, 0),
 }  # fmt: skip
-FLOAT_EXACT = 1 << 24  # up to here, every whole number is a FLOAT of its own
-DOW = "dow"  # what extract(dow FROM day) is called
+FLOAT_EXACT = 1 << 24  # below it, each whole number is a different FLOAT
+DOW = "dow"  # the function for extract(dow FROM day)
 NUMBERS = [str(i) for i in range(1024)]
-_NUMBER = re.compile(r"(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")  # the tokenizer takes 1e for one, too
+_NUMBER = re.compile(r"(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")  # the tokenizer takes 1e, too
 _DOUBLES = re.compile(
     r"\s*[+-]?(?:nan|inf|infinity|(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?)d?\s*", re.IGNORECASE | re.ASCII
 )
@@ -43,7 +43,7 @@ _DOUBLES = re.compile(
 
 @dataclass(slots=True)
 class Reading:
-    """A text whose literals are numbered by slot and whose columns are numbered by subject.
+    """A text with its literals numbered by slot and its columns numbered by subject.
 
     ``at`` are offsets into the text.
     """
@@ -56,24 +56,24 @@ class Reading:
     literal_at: list[int] = field(default_factory=list)
     subjects: list[Subject] = field(default_factory=list)
     subject_at: list[int] = field(default_factory=list)
-    # a word that begins something that is not supported, if the parser finds fault
+    # a word that begins something unsupported, if the parser finds fault
     start: tuple[str, int] | None = None
     depth: int = 0
-    negated: bool = False  # a NOT stands behind a subject, as in a NOT IN (1)
+    negated: bool = False  # a NOT follows a subject, as in a NOT IN (1)
     alone: bool = False  # texts of its shape are read one by one, since one may be an error
-    computed: bool = False  # it may have computed values, which literals are a part of
+    computed: bool = False  # it may have computed values with literals in them
     checked: bool = False  # a literal was checked, or changed: texts that differ in it are read one by one
-    baked: dict[int, None] = field(default_factory=dict)  # their slots, once it is parsed
+    baked: dict[int, None] = field(default_factory=dict)  # slots of literals in computed values, once it is parsed
     casts: list[tuple[str, str]] = field(default_factory=list)  # cast or try_cast, and the type
 
     def place(self, at: int) -> tuple[int, int]:
-        """Line and column, from 1."""
+        """Returns line and column, from 1."""
         before = self.text[:at]
         return before.count("\n") + 1, at - before.rfind("\n")
 
 
 class LiteralReader:
-    """Reads what stands at a token. Methods return the token to go on from."""
+    """A reader of the literal at a token. Methods return the token to continue from."""
 
     def __init__(self, text: str, tokens: list[Token], max_depth: int, quotes: Quotes) -> None:
         self.text = text
@@ -82,12 +82,12 @@ class LiteralReader:
         self.max_depth = max_depth
         self.quotes = quotes
         self.reading = Reading(text)
-        self.operators = 0  # so far in the computed value at hand
+        self.operators = 0  # so far in the current computed value
 
     def string(self, i: int) -> tuple[str, int]:
-        """Returns the string at token i with those that follow it, and the token after.
+        """Returns the string at token i, with all strings that follow it, and the token after.
 
-        Spark joins them; a quote written twice is one.
+        Spark joins them. A quote written twice is one.
         """
         raw, token = self.raw, self.raw[i]
         j = i + 1
@@ -103,7 +103,7 @@ class LiteralReader:
                 f"{shown(word)} is not expected here; for a column of that name, write `{word:.40}`", before.start
             )
         try:
-            if j >= self.end or raw[j].token_type is not T.STRING:  # as there, for nearly all strings
+            if j >= self.end or raw[j].token_type is not T.STRING:  # a shortcut for nearly all strings
                 return unescape(self.text[first : token.end + 1]), j
             while j < self.end and raw[j].token_type is T.STRING:
                 if raw[j].start > raw[j - 1].end + 1 or self.text[raw[j].start] != self.text[raw[j - 1].start]:
@@ -116,7 +116,7 @@ class LiteralReader:
         return "".join(parts), j
 
     def _check_quotes(self, i: int, after: int, value: str) -> None:
-        """Checks the text at token i, if it stands in double quotes.
+        """Checks the text at token i, if it is in double quotes.
 
         after : the token behind it
         """
@@ -129,7 +129,7 @@ class LiteralReader:
             raise self.quotes.refusal(value, token.start)
 
     def slot(self, token: Token, value: Any, at: int, kind: Kind, many: bool = False, negative: bool = False) -> None:
-        """Gives a literal the next slot; its number becomes the text of the token."""
+        """Gives a literal the next slot. The slot's number becomes the text of the token."""
         reading = self.reading
         n = len(reading.literals)
         reading.literals.append(value)
@@ -140,7 +140,7 @@ class LiteralReader:
         reading.tokens.append(token)
 
     def literal(self, i: int, negative: bool, typed: Kind | None = None) -> int:
-        """Reads the literal at token i, whose sign or type word, if any, has been read."""
+        """Reads the literal at token i, behind its sign or type word, if any."""
         token = self.raw[i]
         if token.token_type is T.NUMBER:
             return self.number(i, negative, token.text, token.start, typed)
@@ -177,9 +177,7 @@ class LiteralReader:
         return j
 
     def number(self, i: int, negative: bool, text: str, at: int, typed: Kind | None = None) -> int:
-        """Returns the number at token i with its suffix; ``text`` is how it is written, point
-        included.
-        """
+        """Reads the number ``text`` at token i with its suffix; ``text`` includes the point."""
         token = self.raw[i]
         if not _NUMBER.fullmatch(text):
             raise Refusal(f"{shown(text)} is not a number", at)
@@ -187,10 +185,10 @@ class LiteralReader:
         i += 1
         if i < self.end and self.raw[i].token_type is T.DCOLON and self.raw[i].start == token.start:
             suffix = self.raw[i + 1].token_type
-            found = _SUFFIXES.get(suffix)
-            if found is None or (found[0] is Kind.INT and kind is not Kind.INT):
+            entry = _SUFFIXES.get(suffix)
+            if entry is None or (entry[0] is Kind.INT and kind is not Kind.INT):
                 raise Refusal(f"{self.text[at : token.end + 1]!r} is not a number", at)
-            kind, limit = found
+            kind, limit = entry
             if limit and (len(text) > 20 or int(text) > limit - (not negative)):
                 raise Refusal(f"{self.text[at : token.end + 1]} is too large for its suffix", at)
             if suffix is T.FLOAT:
@@ -215,7 +213,7 @@ class LiteralReader:
         return i
 
     def signed(self, i: int) -> int:
-        """A sign and what follows: a number, or what is computed with."""
+        """Reads a sign and the number or computed value behind it."""
         raw, first, negative = self.raw, i, False
         if self.reading.tokens and self.reading.tokens[-1].token_type in ENDS:
             return self.operator(i)
@@ -237,7 +235,7 @@ class LiteralReader:
         return i
 
     def operator(self, i: int) -> int:
-        """An operator of arithmetic."""
+        """Reads an arithmetic operator."""
         self.operators += 1
         if self.operators > MOST_PARTS:
             raise Refusal(
@@ -249,7 +247,7 @@ class LiteralReader:
         return i + 1
 
     def point(self, i: int, negative: bool = False) -> int:
-        """``.5``, which the tokenizer cuts after the point."""
+        """Reads ``.5``, which the tokenizer cuts after the point."""
         raw = self.raw
         number = i + 1 < self.end and raw[i + 1].token_type is T.NUMBER and raw[i + 1].start == raw[i].start + 1
         if number and not (self.reading.tokens and self.reading.tokens[-1].token_type in ENDS):
@@ -257,9 +255,9 @@ class LiteralReader:
         raise Refusal("a dot is not expected here", raw[i].start)
 
     def list(self, i: int) -> int:
-        """Behind ``IN (`` and ``array(``: a list of literals of one class is one slot.
+        """Reads the list behind ``IN (`` or ``array(``: literals of one class become one slot.
 
-        Returns the token to go on from.
+        Returns the token to continue from, which is ``i`` for any other list.
         """
         raw, out = self.raw, self.reading.tokens
         values: list[str] = []

@@ -1,10 +1,10 @@
 """The two places of NOT: before an operand, and behind a subject, as in ``a NOT IN (1)``.
 
-sqlglot makes the same tree of ``NOT a IN (1)`` and ``a NOT IN (1)``. Where an absent value makes a
-predicate false, these differ: the first is true of it, the second is false. So the parser is given
-each NOT before an operand twice: NOT NOT a IN (1), and a NOT IN (1). In the tree, an odd number of
-nested NOTs then has one that stood behind the subject. sqlglot's own classes for this, ``exp.Not``
-and the argument ``negate`` of LIKE and ILIKE, stay as they are.
+sqlglot makes the same tree of ``NOT a IN (1)`` and ``a NOT IN (1)``. They differ where an absent
+value makes a predicate false: the first is then true, and the second false. So the parser gets each
+NOT before an operand twice: NOT NOT a IN (1), and a NOT IN (1). In the tree, an odd number of
+nested NOTs then includes one from behind the subject. The classes of sqlglot for this, ``exp.Not``
+and the argument ``negate`` of LIKE and ILIKE, do not change.
 """
 
 from __future__ import annotations
@@ -16,26 +16,26 @@ from colmatch.sql.literals import ENDS
 
 T = TokenType
 
-RANGES = (exp.In, exp.Between, exp.Like, exp.ILike, exp.RegexpLike)  # nodes whose NOT may stand behind the subject
+RANGES = (exp.In, exp.Between, exp.Like, exp.ILike, exp.RegexpLike)  # nodes that may have NOT behind their subject
 
 
 def doubled(tokens: list[Token]) -> list[Token]:
     """Returns tokens with each NOT before an operand twice."""
-    found: list[Token] = []
+    out: list[Token] = []
     for token in tokens:
-        if token.token_type is T.NOT and not (found and (found[-1].token_type in ENDS or found[-1].token_type is T.IS)):
-            found.append(token)
-        found.append(token)
-    return found
+        if token.token_type is T.NOT and not (out and (out[-1].token_type in ENDS or out[-1].token_type is T.IS)):
+            out.append(token)
+        out.append(token)
+    return out
 
 
 def counted(node: exp.Expr, is_doubled: bool) -> tuple[int, bool, exp.Expr]:
-    """Counts the NOTs that stand one around the other.
+    """Counts the NOTs directly around one another.
 
-    Returns how many of them stand before their operand, whether one stands behind a subject or an
-    IS, and the node within them all.
+    Returns the number of NOTs before their operand, a Boolean, and the node within them all. The
+    Boolean is True if a NOT is behind a subject or an IS.
 
-    is_doubled : those before an operand are there twice
+    is_doubled : each NOT before an operand occurs twice
     """
     count = 0
     while type(node) is exp.Not:

@@ -1,6 +1,6 @@
-"""A text -> the tree of ``ast.py``.
+"""Trees of ``ast.py`` from texts.
 
-sqlglot's Spark parser parses it, and what its tree may have is a whitelist of node types.
+sqlglot's Spark parser parses a text. Its tree may have only the node types on a whitelist.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _PATTERNS = {
 
 MOST_CHOICES = 50_000  # conditions of CASE, if and coalesce that are written out, beyond a few for each word
 SHALLOW = 8  # levels of nesting that any stack has room for
-FRAMES = 60  # of the stack, for a level: the interpreted sqlglot takes some 20
+FRAMES = 60  # of the stack for each level; the interpreted sqlglot takes some 20
 
 
 _COMPARED: dict[str, Callable[[Any, Any], bool]] = {
@@ -50,7 +50,7 @@ _COMPARED: dict[str, Callable[[Any, Any], bool]] = {
 
 
 def _of_literals(verb: Verb, left: exp.Expr, right: exp.Expr, node: exp.Expr, reading: Reading) -> Constant:
-    """Returns what a comparison of two literals comes to, as in 1 = 1, which programs write."""
+    """Evaluates a comparison of two literals, such as 1 = 1 in generated texts."""
     values: list[Any] = []
     check_no_column(left, reading)
     check_no_column(right, reading)
@@ -70,15 +70,15 @@ def _of_literals(verb: Verb, left: exp.Expr, right: exp.Expr, node: exp.Expr, re
 
 
 class Parser:
-    """Texts to trees.
+    """A parser of texts to trees.
 
-    Equal predicates of all its texts are one object, of ``nodes``.
+    Equal predicates of all its texts are one object, from ``nodes``.
 
     Parameters
     ----------
     max_depth : deepest nesting that is accepted
-    two_valued : the NOT of ``a NOT IN (1)`` and the like is a part of the predicate, which is not
-        true of what is absent; else that is ``NOT a IN (1)``
+    two_valued : the NOT of ``a NOT IN (1)`` and the like is a part of the predicate. An absent
+        value makes such a predicate false. Otherwise ``a NOT IN (1)`` is ``NOT a IN (1)``
     quotes : the meaning of double quotes
     """
 
@@ -90,18 +90,18 @@ class Parser:
         self.nodes = SharedNodes()
 
     def read(self, text: str) -> Reading:
-        """Reads a text as ``tokens.read_text`` does."""
+        """Reads a text by ``tokens.read_text``."""
         return read_text(text, self.max_depth, self.quotes)
 
     def parse(self, reading: Reading) -> Expr:
-        """Makes the tree of a text that was read; its operands are slots. A reading makes one.
+        """Makes the tree of a reading, with slots for operands. A reading is parsed once.
 
-        Raises Refusal: not a sentence of the language.
+        Raises Refusal: the text is not in the language.
         """
         root = self._skeleton(reading)
         try:
             return self._convert(root, reading)
-        # a node of sqlglot's that lacks what its grammar promises
+        # a node of sqlglot lacks a part that the grammar promises
         except (KeyError, AttributeError, TypeError) as error:
             raise Refusal(f"this is not a condition; {ALLOWED}", begin_of(root, reading)) from error
 
@@ -113,23 +113,23 @@ class Parser:
             tokens, depth = doubled(tokens), 2 * depth
         try:
             if depth <= SHALLOW:
-                found = self._sqlglot.parse_into(exp.Condition, tokens, reading.text)
+                trees = self._sqlglot.parse_into(exp.Condition, tokens, reading.text)
             else:
                 with room(FRAMES * depth):
-                    found = self._sqlglot.parse_into(exp.Condition, tokens, reading.text)
+                    trees = self._sqlglot.parse_into(exp.Condition, tokens, reading.text)
         except ParseError as error:
             raise syntax_refusal(error, reading) from None
         except RecursionError:
             raise Refusal("the expression nests too deep for the parser: flatten it") from None
-        # sqlglot's own, on nonsense such as: OR ( (1, 2)
+        # raised by sqlglot on nonsense such as: OR ( (1, 2)
         except (TypeError, ValueError, AttributeError, LookupError, AssertionError):
             raise Refusal(f"this is not a condition; {ALLOWED}", reading.tokens[0].start) from None
-        if len(found) != 1 or found[0] is None:
+        if len(trees) != 1 or trees[0] is None:
             raise Refusal(f"this is not a condition; {ALLOWED}", 0)
-        return found[0]
+        return trees[0]
 
     def _is_doubled(self, reading: Reading) -> bool:
-        """Says whether each NOT before its operand is there twice, in the tree of a text."""
+        """Returns whether a text's tree has each NOT before an operand twice."""
         return self._two_valued and reading.negated
 
     # sqlglot's tree to ours
@@ -142,9 +142,9 @@ class Parser:
             node = stack.pop()
             kind = type(node)
             room_left -= 1
-            if room_left < 0:  # each condition of a choice is there twice
-                said = "conditions in CASE, if or coalesce within each other make this too large: split the expression"
-                raise Refusal(said, begin_of(root, reading))
+            if room_left < 0:  # each condition of a choice occurs twice
+                text = "conditions in CASE, if or coalesce within each other make this too large: split the expression"
+                raise Refusal(text, begin_of(root, reading))
             if kind is exp.And or kind is exp.Or:
                 parts = []
                 while type(node) is kind:  # a chain leans to the left and may be 60,000 long
@@ -180,9 +180,9 @@ class Parser:
                     stack.append((None, None if type(value) is exp.Null else bool(value.args["this"])))
                     stack.append(part)
                 else:
-                    wanted = "NULL, TRUE, FALSE, UNKNOWN or DISTINCT FROM"
+                    choices = "NULL, TRUE, FALSE, UNKNOWN or DISTINCT FROM"
                     others = "write = or <> for other values, name = '' or size(tags) = 0 for IS EMPTY"
-                    raise Refusal(f"IS is followed by {wanted}: {others}", begin_of(node, reading))
+                    raise Refusal(f"IS is followed by {choices}: {others}", begin_of(node, reading))
             elif kind is exp.Anonymous and choice_of(node):
                 stack.append(chosen(node, begin_of(node, reading)))
             elif kind is exp.Boolean:
@@ -197,7 +197,7 @@ class Parser:
         kind = type(node)
         if kind is exp.Column:
             name = node.args["this"].args["this"]
-            if not name.isdigit():  # a keyword that sqlglot lets stand for a column
+            if not name.isdigit():  # a keyword that sqlglot takes for a column
                 raise Refusal(f"{name!r} is not expected here; {ALLOWED}", begin_of(node, reading))
             return reading.subjects[int(name)]
         if kind is exp.ArraySize:
@@ -222,8 +222,8 @@ class Parser:
         kind = type(node)
         if kind is exp.Literal:
             slot = int(node.args["this"])
-            found, many, negative = reading.operands[slot]
-            return self.nodes.operand(found, slot, many, negative)
+            literal_kind, many, negative = reading.operands[slot]
+            return self.nodes.operand(literal_kind, slot, many, negative)
         return self.nodes.boolean(bool(node.args["this"])) if kind is exp.Boolean else None
 
     def _predicate(self, node: Any, kind: Any, reading: Reading) -> Expr:
@@ -255,8 +255,8 @@ class Parser:
             pattern = args["expression"]
             if type(pattern) is exp.Any or type(pattern) is exp.All:
                 return self._quantified(verb, node, reading)
-            found = self._test(verb, args["this"], [pattern], reading)
-            return self._negated(found) if args.get("negate") else found
+            predicate = self._test(verb, args["this"], [pattern], reading)
+            return self._negated(predicate) if args.get("negate") else predicate
         if kind is exp.ArrayContains:
             return self._test(Verb.ARRAY_CONTAINS, args["this"], [args["expression"]], reading)
         if kind is exp.Anonymous or kind is exp.ArrayOverlaps:
@@ -267,7 +267,7 @@ class Parser:
         raise Refusal(f"{said(node)} is not a condition; {ALLOWED}", begin_of(node, reading))
 
     def _literals(self, nodes: list[exp.Expr]) -> bool:
-        """Returns whether all nodes are literals, or what an error tells of."""
+        """Returns whether no node is a column or a computed value."""
         return all(not (type(bare(one)) is exp.Column or is_computed(bare(one))) for one in nodes)
 
     def _between(self, value: exp.Expr, low: exp.Expr, high: exp.Expr, node: exp.Expr, reading: Reading) -> Expr:
@@ -292,11 +292,11 @@ class Parser:
             return self._between_two(verb, left, right, negated, reading)
         if verb not in (Verb.GT, Verb.GE):
             check_weekday(left, [right], reading)
-        found = self.nodes.predicate(verb, self._named(left, reading), (self._single(right, reading),))
-        return Not(found) if negated else found
+        predicate = self.nodes.predicate(verb, self._named(left, reading), (self._single(right, reading),))
+        return Not(predicate) if negated else predicate
 
     def _any(self, value: exp.Expr, some: exp.Expr, node: exp.Expr, reading: Reading) -> Expr:
-        """``'x' = ANY(tags)``."""
+        """Converts ``'x' = ANY(tags)``."""
         of = bare(some.args["this"])
         if type(of) is exp.Column and type(value) in LITERALS:
             return self._test(Verb.ARRAY_CONTAINS, of, [value], reading)
@@ -305,15 +305,15 @@ class Parser:
         )
 
     def _between_two(self, verb: Verb, left: exp.Expr, right: exp.Expr, negated: bool, reading: Reading) -> Expr:
-        """Returns the comparison of two columns, or values that are computed of columns."""
+        """Makes the comparison of two columns or computed values."""
         reader = self._reader(reading)
         value, other = comparison(SIGNS[verb], reader.read(left), reader.read(right))
         reader.check_columns()
-        found = self.nodes.predicate(Verb.BARE, Subject((), computed=value), (), negated=other)
-        return Not(found) if negated else found
+        predicate = self.nodes.predicate(Verb.BARE, Subject((), computed=value), (), negated=other)
+        return Not(predicate) if negated else predicate
 
     def _negated(self, found: Expr) -> Expr:
-        """Returns a predicate with a NOT of its own, as in NOT IN."""
+        """Negates a predicate as NOT IN does."""
         if not self._two_valued or not isinstance(found, (Predicate, And, Or)):
             return Not(found)
         if isinstance(found, (And, Or)):
@@ -328,7 +328,10 @@ class Parser:
         return self._operand(node, reading)
 
     def _named(self, node: exp.Expr, reading: Reading) -> Subject:
-        """Returns the subject that ``node`` is. Anything else is refused."""
+        """Returns the subject that a node names.
+
+        Raises Refusal: the node names none.
+        """
         node = bare(node)
         subject = self._subject(node, reading)
         if subject is None and (is_condition(node) or choice_of(node)):
@@ -348,9 +351,9 @@ class Parser:
         )
 
     def _quantified(self, verb: Verb, node: exp.Expr, reading: Reading) -> Expr:
-        """LIKE ANY (...) and LIKE ALL (...)."""
-        some = node.args["expression"]
-        inner = some.args["this"]
+        """Converts LIKE ANY (...) and LIKE ALL (...)."""
+        quantifier = node.args["expression"]
+        inner = quantifier.args["this"]
         kind = type(inner)
         members = (inner.args.get("expressions") or []) if kind is exp.Tuple else [inner] if kind is exp.Paren else []
         if not members:
@@ -358,7 +361,7 @@ class Parser:
         parts: list[Expr] = [self._test(verb, node.args["this"], [member], reading) for member in members]
         if node.args.get("negate"):
             parts = [self._negated(part) for part in parts]
-        return conjoin(Or if type(some) is exp.Any else And, parts)
+        return conjoin(Or if type(quantifier) is exp.Any else And, parts)
 
     def _function(self, node: exp.Expr, reading: Reading) -> Expr:
         name = function_of(node).lower() or "arrays_overlap"

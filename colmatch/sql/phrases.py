@@ -1,14 +1,16 @@
-"""Phrases of texts -> what they mean, each shape once.
+"""The meanings of phrases of texts, each shape once.
 
 Kernels cut a column of texts into phrases (``kernels/sql/``) and number the shapes of these. Here
-each new shape is read as any text is, and its formulas, one for each mode, become arrays
-over *leaves*, with which kernels put texts together.
+each new shape is read like any text. Its formulas, one for each mode, become arrays over *leaves*.
+With these, kernels put texts together.
 
-A shape cannot be used where its first phrase is no condition by itself, does not fit the schema, or
-is a special function. Texts with such a phrase are read one by one; where the schema refuses its
-column, the error is kept for texts that have no other fault. A literal that the kernel did
-not find, such as ``X'1F'``, is a part of the shape. One that is a part of what is computed, as the
-7 in ``x % 7 = 1``, is so for kernels, too, once that is known of a shape.
+A shape cannot be used if its first phrase is no condition by itself, or does not fit the schema. A
+special function cannot be used either. Texts with such a phrase are read one by one. If the schema
+refuses its column, the error is kept for texts without any other fault.
+
+A literal that the kernel did not find, such as ``X'1F'``, is a part of the shape. A literal in a
+computed value, such as the 7 in ``x % 7 = 1``, becomes such a part once the shape has
+been read.
 """
 
 from __future__ import annotations
@@ -37,12 +39,12 @@ from colmatch.sql.split import members, unescape
 
 I64 = NDArray[np.int64]
 
-LONGEST = 1 << 14  # bytes of a shape that can be used
-MOST_LITERALS = 256  # of a phrase that can be used; a list is one
+LONGEST = 1 << 14  # most bytes of a usable shape
+MOST_LITERALS = 256  # of a usable phrase; a list is one
 
 
 class Conversion(NamedTuple):
-    """What tests share whose literals are converted together."""
+    """The common part of tests with literals that are converted together."""
 
     type: Type
     test: Test
@@ -56,15 +58,15 @@ class Constant(NamedTuple):
 
 
 class Meaning(NamedTuple):
-    """What a phrase means."""
+    """The meaning of a phrase."""
 
     depth: int
     formulas: Modes
-    given: list[int | Constant]  # literals by slot: which of those that the kernel found, or what the shape has
+    given: list[int | Constant]  # by slot: the number of a literal that the kernel found, or a constant of the shape
 
 
 class RefusedPhrase(NamedTuple):
-    """What is wrong with a phrase, wherever it is the only fault of a text."""
+    """The error for a phrase, wherever it is the only fault of a text."""
 
     message: str
     depth: int
@@ -72,9 +74,9 @@ class RefusedPhrase(NamedTuple):
     column: re.Pattern[str]  # its name as a word, in any case
 
     def column_at(self, text: str) -> int | None:
-        """Returns where the column is in a text, in characters; None where it is there twice."""
-        found = list(self.column.finditer(text))
-        return found[0].start() if len(found) == 1 else None
+        """Returns the column's offset in a text, in characters; None where it is there twice."""
+        matches = list(self.column.finditer(text))
+        return matches[0].start() if len(matches) == 1 else None
 
 
 class Tests(NamedTuple):
@@ -88,7 +90,7 @@ class Tests(NamedTuple):
 
 
 class PhraseBook:
-    """The shapes of phrases that were met, over one schema.
+    """The shapes of all phrases so far, over one schema.
 
     Parameters
     ----------
@@ -123,13 +125,13 @@ class PhraseBook:
         self._slots: list[int] = []
         self._places: list[int] = []  # the slots of these operands within their phrase
         self.constants: list[Any] = []
-        self._baked: dict[bytes, int] = {}  # shapes some of whose literals distinguish phrases: the bits of these
+        self._baked: dict[bytes, int] = {}  # shape -> bits of its literals that distinguish phrases, if there are any
         self.refused: dict[int, RefusedPhrase] = {}  # of some phrases that are not usable
         self._known = 0
         self.meanings, self.tests = self._meanings(), self._tests()
 
     def make_room(self, size: int) -> None:
-        """Makes room for the phrases of a text of so many bytes."""
+        """Makes room for the phrases of a text of ``size`` bytes."""
         old, used = self.phrases, self.count
         self.phrases = old._replace(
             shape=longer(old.shape, int(old.first[used]), int(old.first[used]) + 2 * size),
@@ -163,7 +165,7 @@ class PhraseBook:
         return again
 
     def _meaning(self, phrase: int, data: NDArray[np.uint8], cut: Cut) -> Meaning | None:
-        """Returns what a phrase means; None where it cannot be used."""
+        """Returns the meaning of a phrase; None where it cannot be used."""
         phrases = self.phrases
         shape, _, apart = phrases.shape[phrases.first[phrase] : phrases.first[phrase + 1]].tobytes().partition(b"\0")
         if len(shape) > LONGEST:
@@ -172,10 +174,10 @@ class PhraseBook:
             alone = data[phrases.begin[phrase] : phrases.end[phrase]].tobytes().decode()
             reading = self._parser.read(alone)
             tree = self._parser.parse(reading)
-            given = _given(list(_literals(phrases, phrase, data, cut)), reading)
-            if reading.joined or reading.alone or given is None or len(given) > MOST_LITERALS:
+            literals = _given(list(_literals(phrases, phrase, data, cut)), reading)
+            if reading.joined or reading.alone or literals is None or len(literals) > MOST_LITERALS:
                 return None
-            baked = sum(1 << slot for slot in map(given.__getitem__, reading.baked) if isinstance(slot, int))
+            baked = sum(1 << slot for slot in map(literals.__getitem__, reading.baked) if isinstance(slot, int))
             if baked & ~self._baked.get(shape, 0):
                 if not apart and baked < 1 << 62:
                     self._baked[shape] = phrases.baked[phrase] = baked
@@ -183,16 +185,16 @@ class PhraseBook:
             try:
                 formulas = self._normaliser.modes(tree)
             except Refusal as refusal:
-                known = _refused(refusal, reading, given)
-                if known is not None and not baked:
-                    self.refused[phrase] = known
+                fault = _refused(refusal, reading, literals)
+                if fault is not None and not baked:
+                    self.refused[phrase] = fault
                 return None
         except (Refusal, ValueError):
             return None
-        is_decided = any(isinstance(formula, bool) for formula in formulas)  # which scores 0: see ``expr/tree.py``
+        is_decided = any(isinstance(formula, bool) for formula in formulas)  # a constant scores 0: see ``expr/tree.py``
         if (is_decided and self._normaliser.by_attribute) or any(map(_has_call, formulas)):
             return None
-        return Meaning(reading.depth, formulas, given)
+        return Meaning(reading.depth, formulas, literals)
 
     def _add(self, meaning: Meaning | None) -> None:
         for mode in range(4):
@@ -204,7 +206,7 @@ class PhraseBook:
         self._sizes.append(0 if meaning is None else len(meaning.given))
 
     def _enter(self, formula: Formula, meaning: Meaning) -> None:
-        """Writes a formula behind those that are there."""
+        """Appends a formula to the array of formulas."""
         add = self._formula.append
         if isinstance(formula, bool):
             add(sq.ALWAYS if formula else sq.NEVER)
@@ -216,19 +218,21 @@ class PhraseBook:
         )
 
     def _number(self, leaf: Leaf, meaning: Meaning) -> int:
-        """Returns the number of a leaf with the literals of a phrase."""
+        """Returns the number of a leaf with the literals of a phrase, and enters a new leaf."""
         operands = [operand for test in leaf.tests for operand in test.operands]
-        given = [meaning.given[o.slot] if o.slot >= 0 else Constant(o.value) for o in operands]
-        shared = (id(leaf), *[one if isinstance(one, int) else repr(one.value) for one in given])
+        literals = [meaning.given[o.slot] if o.slot >= 0 else Constant(o.value) for o in operands]
+        shared = (id(leaf), *[one if isinstance(one, int) else repr(one.value) for one in literals])
         number = self._numbers.setdefault(shared, len(self._leaves))
         if number < len(self._leaves):
             return number
-        self._leaves.append(leaf)  # and so it is held, and its id stays its own
+        self._leaves.append(leaf)  # holds the leaf, so that no other gets its id
+        # Enter the operands, constants apart
         self._places.extend([operand.slot for operand in operands])
-        for one in given:
+        for one in literals:
             self._slots.append(one if isinstance(one, int) else ~len(self.constants))
             if isinstance(one, Constant):
                 self.constants.append(one.value)
+        # Enter the tests, each with its conversion
         type_ = self._normaliser.attributes[leaf.attr].type
         for test in leaf.tests:
             first = self._slot_first[-1]
@@ -243,11 +247,11 @@ class PhraseBook:
 
     @property
     def sizes(self) -> I64:
-        """Returns the most leaves and groups that a formula of each phrase has, and a last 0."""
+        """Returns the most leaves and groups in a formula of each phrase, and a last 0."""
         return np.append(np.diff(self._first).reshape(-1, 4).max(axis=1, initial=1), 0)
 
     def _meanings(self) -> Meanings:
-        """Returns what the phrases mean, as kernels take it."""
+        """Returns the meanings of the phrases, as kernels take them."""
         leaves, first = self._leaves, np.array(self._leaf_first, np.int64)
         return Meanings(
             np.array(self._usable, np.uint8), np.array(self._depth, np.int64), np.array(self._sizes, np.int64),
@@ -259,28 +263,28 @@ class PhraseBook:
         )  # fmt: skip
 
     def _tests(self) -> Tests:
-        """Returns what kernels need not know of tests and leaves."""
+        """Returns the tests of leaves and their operands, which kernels do not need."""
         conversion, first, literal, slot = (
-            np.array(some, np.int64) for some in (self._conversion, self._slot_first, self._slots, self._places)
+            np.array(values, np.int64) for values in (self._conversion, self._slot_first, self._slots, self._places)
         )
         weight = np.array([WEIGHTS[leaf.weight] for leaf in self._leaves], np.float64)
         return Tests(conversion, first, literal, slot, weight)
 
 
 def _refused(refusal: Refusal, reading: Reading, given: list[int | Constant]) -> RefusedPhrase | None:
-    """Returns what is wrong with all phrases of a shape.
+    """Returns the error that all phrases of a shape have.
 
-    None is returned where that may depend on their literals, or on more than a column.
+    The result is None where the error may depend on their literals, or on more than a column.
     """
     subject = None if refusal.predicate is None else refusal.predicate.subject
     if refusal.at is not None or subject is None or subject != Subject(subject.path[:1]) or "`" in reading.text:
         return None
     literal = -1
     if 0 <= refusal.slot < len(given):
-        found = given[refusal.slot]
-        if not isinstance(found, int):
+        source = given[refusal.slot]
+        if not isinstance(source, int):
             return None
-        literal = found
+        literal = source
     error = refused(refusal, reading, reading.text)
     each = [member for one in reading.literals for member in (one if isinstance(one, list) else [one])]
     literals = re.compile("|".join(rf"(?<!\w){re.escape(str(one))}(?!\w)" for one in each) or "(?!)")
@@ -291,33 +295,33 @@ def _refused(refusal: Refusal, reading: Reading, given: list[int | Constant]) ->
 
 
 def _has_call(formula: Formula) -> bool:
-    """Returns whether a special function is a part of a formula, whose arguments are packed."""
+    """Returns whether a special function, with packed arguments, is a part of a formula."""
     if isinstance(formula, bool):
         return False
-    found: bool = fold(
+    result: bool = fold(
         formula,
         lambda leaf: any(o.slot >= 0 and o.value is not None for test in leaf.tests for o in test.operands),
         lambda _, parts: any(parts),
     )
-    return found
+    return result
 
 
 def _given(found: list[tuple[int, Any]], reading: Reading) -> list[int | Constant] | None:
-    """Returns which literal that the kernel found is in each slot, or what is in the slot.
+    """Returns the source of each slot: a literal that the kernel found, or a constant.
 
-    None is returned where the kernel found a literal that is none.
+    The result is None where the kernel took something else for a literal.
     """
-    given: list[int | Constant] = []
+    sources: list[int | Constant] = []
     n = 0
     for literal in zip(reading.literal_at, reading.literals, strict=True):
-        known = n < len(found) and found[n] == literal
-        given.append(n if known else Constant(literal[1]))
-        n += known
-    return given if n == len(found) else None
+        is_match = n < len(found) and found[n] == literal
+        sources.append(n if is_match else Constant(literal[1]))
+        n += is_match
+    return sources if n == len(found) else None
 
 
 def _literals(phrases: Phrases, phrase: int, data: NDArray[np.uint8], cut: Cut) -> Iterator[tuple[int, Any]]:
-    """Yields the place of each literal of a phrase in its text, and what it says."""
+    """Yields the place of each literal within a phrase, in characters, and its value."""
     start, first = int(phrases.begin[phrase]), int(phrases.literal[phrase])
     for literal in range(first, first + int(phrases.literals[phrase])):
         begin, end, mark = int(cut.begin[literal]), int(cut.end[literal]), int(cut.mark[literal])

@@ -1,7 +1,7 @@
 """Double quotes: texts as in Spark, or names as in ANSI SQL (``Options.double_quotes``).
 
-A text in double quotes that is the name of a column is an error, since the same expression names
-the column in PostgreSQL, DuckDB or Snowflake.
+A text in double quotes that is the name of a column is an error. In PostgreSQL, DuckDB or
+Snowflake, the same expression names the column.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from colmatch.expr.ast import Refusal
 from colmatch.given.schema import Schema, column_paths
 from colmatch.kernels._forks import cached_property
 
-# Texts in which every double quote belongs to a name: none stands within other quotes, and there is
-# no backslash, comment or doubled quote. All others are left to tokens.
+# Texts with double quotes around names only. None is within other quotes, and there is no
+# backslash, comment or doubled quote. All other texts are left to tokens.
 _PLAIN = r"""^(?:[^"'`\\]|'[^'"\\]*'|`[^`"\\]*`|"[^"`\\]+")*$"""
 _HARD = r"""--|/\*|"\""""
 _NAME = r'"([^"]+)"'
@@ -36,7 +36,7 @@ class Quotes:
 
     Attributes
     ----------
-    names : whether they stand around names of columns; else around texts
+    names : whether double quotes are around names of columns; otherwise they are around texts
     """
 
     def __init__(self, schema: Schema | None = None, double_quotes: str = "texts") -> None:
@@ -45,21 +45,21 @@ class Quotes:
 
     @cached_property
     def _columns(self) -> dict[str, tuple[str, ...]]:
-        """Names of columns in lower case, those of fields with their path."""
+        """Maps names of columns and fields in lower case to their paths."""
         if self._schema is None or self.names:
             return {}
         return {".".join(path).lower(): path for path in column_paths(self._schema)}
 
     def is_column(self, text: str) -> bool:
-        """Says whether a text is the name of a column."""
+        """Returns whether a text is the name of a column."""
         return text.lower() in self._columns
 
     def needs_reading(self, text: str) -> bool:
-        """Says whether a text may have the name of a column in double quotes."""
+        """Returns whether a text may have the name of a column in double quotes."""
         return '"' in text and any(map(self.is_column, text.split('"')[1:-1]))
 
     def refusal(self, text: str, at: int) -> Refusal:
-        """Returns what is wrong with a text in double quotes that is the name of a column."""
+        """Returns the error for a text in double quotes that is the name of a column."""
         name, path = shown(text)[1:-1], self._columns.get(text.lower(), (text,))
         column = f"`{name}`" if len(path) == 1 else ".".join(f"`{part}`" for part in path)
         return Refusal(
@@ -69,7 +69,7 @@ class Quotes:
         )
 
     def written(self, text: str) -> str:
-        """Returns a text with backquotes where double quotes stand around names.
+        """Writes names in backquotes where they are in double quotes.
 
         Every character keeps its place.
         """
@@ -80,25 +80,25 @@ class Quotes:
         return re.sub(_NAME, r"`\1`", text)
 
     def of_column(self, texts: pa.StringArray) -> tuple[pa.StringArray, NDArray[np.bool_]]:
-        """Returns texts as ``written`` does, and which of them are to be read one by one."""
+        """Returns texts as ``written`` does, and a mask of texts to be read one by one."""
         quoted = pc.match_substring(texts, '"')
         left = np.zeros(len(texts), np.bool_)
         which = np.flatnonzero(quoted.to_numpy(zero_copy_only=False))
         if not len(which) or not (self.names or self._columns):
             return texts, left
-        some = texts.take(pa.array(which))
+        candidates = texts.take(pa.array(which))
         if self.names:
-            plain = pc.match_substring_regex(some, _PLAIN).to_numpy(zero_copy_only=False)
-            plain &= ~pc.match_substring_regex(some, _HARD).to_numpy(zero_copy_only=False)
+            plain = pc.match_substring_regex(candidates, _PLAIN).to_numpy(zero_copy_only=False)
+            plain &= ~pc.match_substring_regex(candidates, _HARD).to_numpy(zero_copy_only=False)
             left[which[~plain]] = True
             mask = np.zeros(len(texts), np.bool_)
             mask[which[plain]] = True
             with_names = pc.replace_substring_regex(texts.filter(pa.array(mask)), _NAME, r"`\1`")
             return pc.replace_with_mask(texts, pa.array(mask), with_names), left
-        pieces = pc.split_pattern(some, '"')
-        known = pc.is_in(pc.utf8_lower(pieces.values), pa.array(sorted(self._columns), texts.type))
-        found = pc.list_parent_indices(pieces).filter(known)
-        left[which[found.to_numpy()]] = True
+        pieces = pc.split_pattern(candidates, '"')
+        is_name = pc.is_in(pc.utf8_lower(pieces.values), pa.array(sorted(self._columns), texts.type))
+        rows = pc.list_parent_indices(pieces).filter(is_name)
+        left[which[rows.to_numpy()]] = True
         return texts, left
 
 
@@ -110,8 +110,8 @@ def _by_tokens(text: str) -> str:
     try:
         tokens = Spark().tokenize(text)
     except (TokenError, TypeError, ValueError, AttributeError, LookupError, AssertionError):
-        return text  # its reader says what is wrong
-    found = list(text)
+        return text  # the reader of the text finds the fault
+    characters = list(text)
     for token in tokens:
         inside = text[token.start + 1 : token.end]
         if (
@@ -121,5 +121,5 @@ def _by_tokens(text: str) -> str:
             and not set(inside) & set('"`\\')
             and '"' not in text[token.start - 1 : token.start] + text[token.end + 1 : token.end + 2]
         ):
-            found[token.start] = found[token.end] = "`"
-    return "".join(found)
+            characters[token.start] = characters[token.end] = "`"
+    return "".join(characters)

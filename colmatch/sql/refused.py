@@ -1,4 +1,4 @@
-"""Errors for texts that are refused: their places and their words."""
+"""Errors for refused texts: their places and their words."""
 
 from __future__ import annotations
 
@@ -75,14 +75,14 @@ def syntax_refusal(error: ParseError, reading: Reading) -> Refusal:
         return Refusal(f"something is missing before {shown(reading.text[first.start : first.end + 1])}", first.start)
     if reading.start:
         return Refusal(*reading.start)
-    found = error.errors[0] if error.errors else {}
-    line, column = found.get("line"), found.get("col")
+    details = error.errors[0] if error.errors else {}
+    line, column = details.get("line"), details.get("col")
     tokens = reading.tokens
     i = next((i for i, token in enumerate(tokens) if token.line == line and token.col == column), len(tokens) - 1)
     token = tokens[i]
     word = reading.text[token.start : token.end + 1]
     last = i == len(tokens) - 1
-    what = str(found.get("description", ""))
+    what = str(details.get("description", ""))
     if what.startswith("Expecting"):
         return Refusal(f"a {what[10:]!r} is missing after {shown(word)}", token.end + 1)
     ended = token.token_type in (TokenType.VAR, TokenType.NUMBER, TokenType.R_PAREN)
@@ -102,31 +102,31 @@ def syntax_refusal(error: ParseError, reading: Reading) -> Refusal:
 
 
 def _without_comma(reading: Reading, i: int) -> str:
-    """Returns what to write for a number with a comma, which is token i."""
-    said = "a comma stands between arguments, and in lists"
+    """Returns advice for a number with a comma, which is token i."""
+    message = "a comma stands between arguments, and in lists"
     if 0 < i < len(reading.tokens) - 1:
         before, after = (reading.text[token.start : token.end + 1] for token in reading.tokens[i - 1 : i + 2 : 2])
         if before.isdigit() and after.isdigit():
             point = "" if len(after) == 3 else "."
-            return f"{said}: write {before}{point}{after} for {before},{after}"
-    return f"{said}: write 1000 for 1,000 and 1.5 for 1,5"
+            return f"{message}: write {before}{point}{after} for {before},{after}"
+    return f"{message}: write 1000 for 1,000 and 1.5 for 1,5"
 
 
 def _blamed(message: str, columns: list[tuple[str, ...]]) -> tuple[str, ...]:
-    """Returns the column that a message names first: it may list others. Else the first one."""
+    """Returns the column that a message names first, or else the first of ``columns``."""
     first: tuple[str, ...] = columns[0] if columns else ()
     named = [path for path in columns if repr(".".join(path)) in message]
     return min(named, key=lambda path: message.index(repr(".".join(path))), default=first)
 
 
 def _of_column(refusal: Refusal) -> str | None:
-    """Returns what to write where SQL's own word was taken for a column that does not exist."""
-    found = _UNKNOWN.match(refusal.message)
-    return of_column(found[1]) if found else None
+    """Returns the error for a word of SQL that was taken for a column, or None."""
+    match = _UNKNOWN.match(refusal.message)
+    return of_column(match[1]) if match else None
 
 
 def _without_quotes(message: str, reading: Reading, at: int) -> tuple[str, int]:
-    """Returns a message and its place; it says so where a date, or perhaps a text, lacks quotes."""
+    """Returns a message and its place; it may say that a date or a text lacks quotes."""
     tokens = reading.tokens
     i = next((i for i, token in enumerate(tokens) if token.start == at), 0)
     if message.startswith("a comparison takes values of one type") and re.search("date|timestamp", message):
@@ -135,10 +135,10 @@ def _without_quotes(message: str, reading: Reading, at: int) -> tuple[str, int]:
         for j in range(i, len(tokens) - 4):
             if tokens[j].token_type in _CONNECTIVES:
                 break
-            found = reading.text[tokens[j].start : tokens[j + 4].end + 1]
-            if [token.token_type for token in tokens[j : j + 5]] == _DATE and _is_date(found):
-                wanted = f"TIMESTAMP '{found} 00:00:00'" if "timestamp" in message else f"DATE '{found}'"
-                return f"{found} is a subtraction: write {wanted}", tokens[j].start
+            date = reading.text[tokens[j].start : tokens[j + 4].end + 1]
+            if [token.token_type for token in tokens[j : j + 5]] == _DATE and _is_date(date):
+                literal = f"TIMESTAMP '{date} 00:00:00'" if "timestamp" in message else f"DATE '{date}'"
+                return f"{date} is a subtraction: write {literal}", tokens[j].start
     name = _UNKNOWN.match(message)
     if name is not None and reading.text.startswith(name[1], at) and _is_value(tokens, i):
         message += f"{' If' if message.endswith('?') else '; if'} it is a text, write {quoted(name[1])}"
@@ -153,7 +153,10 @@ def _is_date(text: str) -> bool:
 
 
 def _is_value(tokens: list[Any], i: int) -> bool:
-    """Says whether a column stands where values do: behind = or <>, or in the list of an IN."""
+    """Returns whether a column is at a value's place.
+
+    Such places are behind = or <>, or in the list of an IN.
+    """
     if i and tokens[i - 1].token_type in (TokenType.EQ, TokenType.NEQ):
         return True
     while i and tokens[i - 1].token_type in (TokenType.COMMA, *_OPERANDS):
@@ -171,9 +174,9 @@ def refused(refusal: Refusal, reading: Reading | None, text: str | None) -> Expr
         elif predicate is not None:
             computed = predicate.subject.computed
             path = () if computed is None else _blamed(refusal.message, list(computed.columns))
-            wanted = Subject(path) if path else predicate.subject._replace(size=False)
+            culprit = Subject(path) if path else predicate.subject._replace(size=False)
             places = zip(reading.subject_at, reading.subjects, strict=True)
-            at = next((at for at, subject in places if subject == wanted), None)
+            at = next((at for at, subject in places if subject == culprit), None)
     message = _of_column(refusal)
     if message is None:
         message = refusal.message

@@ -1,6 +1,6 @@
-"""sqlglot's nodes -> calls of special functions.
+"""Calls of special functions from sqlglot's nodes.
 
-Arguments are packed to one literal when the form of their text is known (``with_packings``). So
+Arguments are packed into one literal once the form of their text is known (``with_packings``). So
 texts that differ in arguments alone share a form.
 """
 
@@ -24,32 +24,32 @@ from colmatch.sql.literals import Reading
 def parsed_call(
     name: str, arguments: list[Any], nodes: SharedNodes, reading: Reading, begin: Callable[[Any], int], at: int
 ) -> Predicate:
-    """Makes the predicate that a call is. Its operand are the slots of its arguments.
+    """Makes the predicate of a call. Its operand is the slots of the arguments.
 
-    begin : where the text of an argument begins
-    at : where that of the call begins
+    begin : returns the offset of an argument
+    at : offset of the call
 
-    Raises Refusal: an argument is not what the function takes.
+    Raises Refusal: the function does not take an argument.
     """
-    some = list(map(bare, arguments))
+    parts = list(map(bare, arguments))
     try:
-        checked_columns(name, len(some))
-        columns = [_column(name, argument, place, reading) for place, argument in enumerate(some[:COLUMNS])]
-        literal_of(name, [_value(argument, reading) for argument in some[COLUMNS:]])
+        checked_columns(name, len(parts))
+        columns = [_column(name, argument, place, reading) for place, argument in enumerate(parts[:COLUMNS])]
+        literal_of(name, [_value(argument, reading) for argument in parts[COLUMNS:]])
     except WrongArgument as error:
-        placed = bool(some) and some[error.place].find(exp.Column, exp.Literal) is not None
-        raise Refusal(str(error), begin(some[error.place]) if placed else at) from None
-    slots = [int(argument.args["this"]) for argument in some[COLUMNS:]]
-    given = [reading.operands[slot] for slot in slots]
-    packing = Packing(name, tuple([(kind, negative) for kind, _, negative in given]))
+        placed = bool(parts) and parts[error.place].find(exp.Column, exp.Literal) is not None
+        raise Refusal(str(error), begin(parts[error.place]) if placed else at) from None
+    slots = [int(argument.args["this"]) for argument in parts[COLUMNS:]]
+    operands = [reading.operands[slot] for slot in slots]
+    packing = Packing(name, tuple([(kind, negative) for kind, _, negative in operands]))
     operand = nodes.operand(Kind.BINARY, slots[0], packing=packing)
     return nodes.predicate(Verb.CALL, subject_of(name, columns), (operand,))
 
 
 def pack(form: Form, literals: list[Any]) -> None:
-    """Makes the arguments of special functions one literal each, in the first of their slots.
+    """Packs the arguments of each special function into one literal, in the first of their slots.
 
-    Raises WrongArgument: one is none that the function takes.
+    Raises WrongArgument: the function does not take one of them.
     """
     for slot, (function, arguments) in form.packings:
         values = zip(arguments, literals[slot : slot + len(arguments)], strict=True)
@@ -58,7 +58,7 @@ def pack(form: Form, literals: list[Any]) -> None:
 
 
 def with_packings(form: Form) -> Form:
-    """Returns a form that says which of its slots are to be packed."""
+    """Adds to a form the slots that are to be packed."""
     operands = [operand for leaf in form.leaves for test in leaf.tests for operand in test.operands]
     packings = {(o.slot, o.value) for o in operands if o.slot >= 0 and o.value is not None}
     return replace(form, packings=tuple(sorted(packings))) if packings else form

@@ -1,16 +1,16 @@
-"""A text -> its shape and its literals, without understanding it: the key of the form cache.
+"""The shape and the literals of a text, without understanding it: the key of the form cache.
 
-One regular expression finds what is surely a literal; the text with the literals replaced by marks
-of their class is the *shape*::
+One regular expression finds text that is surely a literal. The *shape* is the text with marks for
+these literals, by their class::
 
     age BETWEEN 22 AND 36 AND city IN ('Nice', 'Lyon')      ["22", "36", ["Nice", "Lyon"]]
     age BETWEEN <int> AND <int> AND city IN <strings>
 
-It knows nothing of comments, prefixes and map keys beyond what the pattern passes over. That is
-sound because the first text of each shape is read properly (``tokens.py``): where that finds other
-literals, or finds them elsewhere, no form is kept for the shape, and its texts are always read
-properly. Texts of one shape differ only inside what this pattern took for literals, so they agree
-or disagree together.
+The expression only passes over some prefixes and map keys, and knows nothing of comments. This is
+sound because ``tokens.py`` reads the first text of each shape properly. If it finds other literals,
+or finds them elsewhere, no form is kept for the shape. All texts of the shape are then read
+properly. Texts of one shape differ only inside the literals of this pattern, so they agree or
+disagree together.
 
 A list of literals is one mark, so ``IN`` lists of every length share a shape.
 """
@@ -32,9 +32,9 @@ def _list(item: str) -> str:
     return rf"\s*{item}(?:\s*,\s*{item})*\s*\)"
 
 
-# Begins with a set of characters, which the engine looks for without trying the alternatives at
-# every place. A string that is not closed reaches to the end of the text, or the search for its end
-# would begin again at each of the quotes behind it.
+# The pattern begins with a set of characters, so the engine tries the alternatives only there. A
+# string that is not closed reaches to the end of the text. Otherwise the search for its end would
+# begin again at each of the quotes behind it.
 _LITERAL = re.compile(
     rf"""(['"0-9(`\[](?:
         (?<=(?<!\w)'){_INSIDE}(?:'(?!')|\\?\Z)
@@ -56,7 +56,7 @@ _CONTROL = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a", 
 
 
 def _character(escape: re.Match[str]) -> str:
-    """Returns what an escape stands for. Raises ValueError where that is no character."""
+    """Returns the character for an escape. Raises ValueError: there is no such character."""
     point, wide, octal, char = escape.groups()
     if char:
         return _CONTROL.get(char, char)
@@ -69,9 +69,9 @@ def _character(escape: re.Match[str]) -> str:
 
 
 def unescape(raw: str) -> str:
-    """Returns the string that a literal with its quotes stands for in Spark 4.
+    """Returns the string for a literal with its quotes, as Spark 4 reads it.
 
-    That is with backslash escapes, and the quote written twice.
+    Spark knows backslash escapes, and the quote written twice.
 
     Raises ValueError: an escape names no character.
     """
@@ -81,19 +81,19 @@ def unescape(raw: str) -> str:
         return text.replace(quote + quote, quote)
     if quote + quote not in text:
         return _ESCAPE.sub(_character, text)
-    # Not before the backslashes are: in '\'''' the first quote is escaped, the next two are one.
+    # Escapes come first: in '\'''' the first quote is escaped, the next two are one.
     pieces: list[str] = []
     end = 0
-    for found in _ESCAPE.finditer(text):
-        pieces.append(text[end : found.start()].replace(quote + quote, quote))
-        pieces.append(_character(found))
-        end = found.end()
+    for escape in _ESCAPE.finditer(text):
+        pieces.append(text[end : escape.start()].replace(quote + quote, quote))
+        pieces.append(_character(escape))
+        end = escape.end()
     pieces.append(text[end:].replace(quote + quote, quote))
     return "".join(pieces)
 
 
-# A backslash that may be dropped: it is before none of the characters that it gives a meaning to.
-# Python and RE2 read this.
+# A backslash that may be dropped: it gives no meaning to the character behind it. Python and RE2
+# both use this pattern.
 ODD_ESCAPE = r"""(?:^|[^\\])(?:\\\\)*\\[^\\'"nrt%_]"""
 REGEX_WORDS = "(?i)rlike|regexp|~"
 _has_odd_escape = re.compile(ODD_ESCAPE, re.DOTALL).search
@@ -103,18 +103,18 @@ _LITERALS = re.compile(r"""\s*('(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.|"")*")""", re
 
 
 def has_odd_escape(text: str) -> bool:
-    """Says whether a text may have a regular expression with a backslash that Spark drops."""
+    """Returns whether a text may have a regular expression with a backslash that Spark drops."""
     return "\\" in text and _has_odd_escape(text) is not None and _has_regex(text) is not None
 
 
 def dropped_escape(text: str, at: int) -> tuple[str, str] | None:
-    r"""Returns the first escape of a string that is not what a pattern would mean by it.
+    r"""Returns the first escape of a string that a pattern would read otherwise, and a correction.
 
-    Such are ``\d``, of which ``d`` is left, and ``\b``, which is a backspace. With it comes the
-    string with another backslash before each of them. None where there is no such escape, or the
-    string is a raw one.
+    Such escapes are ``\d``, which becomes ``d``, and ``\b``, which becomes a backspace. The
+    correction is the string with another backslash before each of them. The result is None where
+    there is no such escape, or the string is a raw one.
 
-    at : where the string begins
+    at : begin of the string
     """
     dropped: list[str] = []
 
@@ -126,15 +126,15 @@ def dropped_escape(text: str, at: int) -> tuple[str, str] | None:
 
     end = at
     while literal := _LITERALS.match(text, end):
-        found = _ESCAPE.sub(doubled, literal[1])
+        correction = _ESCAPE.sub(doubled, literal[1])
         if dropped:
-            return dropped[0], found
+            return dropped[0], correction
         end = literal.end()
     return None
 
 
 def members(raw: str) -> tuple[str, list[str]]:
-    """Marks and members of a list, given with its parentheses."""
+    """Returns the mark and the members of a list, given with its parentheses."""
     if "'" in raw:
         if "\\" in raw or "''" in raw:
             return "\x01S", [unescape(item) for item in _STRINGS.findall(raw)]
@@ -143,9 +143,9 @@ def members(raw: str) -> tuple[str, list[str]]:
 
 
 def split(text: str) -> tuple[str, list[Any]]:
-    """Shape and literals (a list's: a list of str).
+    """Splits a text into its shape and its literals (of a list: a list of str).
 
-    Only as good as a guess until the shape's first text has been read.
+    The result is only a guess until the first text of the shape has been read.
 
     Raises ValueError: an escape names no character, or a string seems not to be closed.
     """
@@ -181,5 +181,5 @@ def split(text: str) -> tuple[str, list[Any]]:
 
 
 def literal_places(text: str) -> list[int]:
-    """Returns where the literals are that ``split`` finds."""
-    return [found.start() for found in _LITERAL.finditer(text) if found[0][0] not in "`["]
+    """Returns the places of the literals that ``split`` finds."""
+    return [match.start() for match in _LITERAL.finditer(text) if match[0][0] not in "`["]

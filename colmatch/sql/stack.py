@@ -1,6 +1,6 @@
-"""Room on Python's stack for what recurses deep.
+"""Room on Python's stack for deep recursion.
 
-The limit belongs to the whole process, so all who need more share one raise of it.
+The limit belongs to the whole process, so all threads that need more share one higher limit.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from colmatch.kernels import _forks
 
 _lock = _forks.lock()
 _inside: list[int] = []  # ids of threads that are in ``room`` now, once for each call
-_before = 0  # the limit that the first of them found
-_raised = 0  # the limit that they made of it
+_before = 0  # the limit before the first of them
+_raised = 0  # the limit while they are inside
 
 
 @contextmanager
 def room(frames: int) -> Iterator[None]:
-    """``frames`` more than anybody else has, for as long as the block runs.
+    """Makes room for ``frames`` frames above the usual limit while the block runs.
 
-    The limit only rises while some thread is inside, and the last to leave puts it back, unless
-    somebody else has changed it meanwhile.
+    The limit only rises while some thread is inside. The last thread to leave restores it, unless
+    other code has changed it.
     """
     global _before, _raised
     with _lock:
@@ -44,7 +44,7 @@ def room(frames: int) -> Iterator[None]:
 
 
 class _Shares:
-    """The shares of threads in the limit; a child drops those of threads that it does not have."""
+    """The shares of threads in the limit. A forked child drops shares of threads that it lacks."""
 
     def in_child(self) -> None:
         _inside[:] = [thread for thread in _inside if thread == get_ident()]

@@ -1,15 +1,15 @@
-"""A text -> the tokens of its Boolean skeleton, its subjects and its literals.
+"""The tokens of a text: its Boolean skeleton, its subjects and its literals.
 
 sqlglot's Spark tokenizer cuts the text. Here names become numbered *subjects* (``user.age``,
-``attrs['k']``), literals with their sign, type word and suffix become numbered *slots*, and
-whatever is outside the language is refused where it stands. What is left for sqlglot's parser are
-operators, parentheses and a few functions::
+``attrs['k']``). Literals with their sign, type word and suffix become numbered *slots*. Anything
+outside the language is refused at its place. Operators, parentheses and a few functions are left
+for sqlglot's parser::
 
     user.age >= -5 AND day IN (DATE '2013-01-31')    ->    0 >= 0 AND 1 IN (1)
 
-So the parser can nest only through NOT and parentheses, which are counted here, before it runs: its
-compiled form overflows the C stack rather than raise. Measured: 400 levels need 1 MB of it; threads
-have 8 MB on Linux, 16 MB on macOS.
+So the parser can nest only through NOT and parentheses. These are counted here, before it runs: its
+compiled form overflows the C stack rather than raise. Measured: 400 levels need 1 MB of stack, and
+threads have 8 MB on Linux, 16 MB on macOS.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _SYNONYMS = {
 }  # fmt: skip
 _NAMES = FUNCTIONS | _SYNONYMS.keys()
 
-# What a token is to the reader.
+# The role of a token for the reader.
 NAME, NUMBER, STRING, OTHER, JOIN, NOT, OPEN, CLOSE, SIGN, WORD = range(10)
 _ROLES: dict[TokenType, int] = {
     T.VAR: NAME, T.IDENTIFIER: NAME, T.NUMBER: NUMBER, T.STRING: STRING, T.RAW_STRING: STRING, T.HEX_STRING: STRING,
@@ -82,7 +82,7 @@ _DEEPER = (OPEN, NOT)
 def read_text(text: str, max_depth: int, quotes: Quotes) -> Reading:
     """Reads a text as far as its tokens go.
 
-    Raises Refusal: the text is not in the language, as far as its tokens tell.
+    Raises Refusal: the tokens show that the text is not in the language.
     """
     if not text.isascii():
         try:
@@ -107,8 +107,8 @@ _CLOSED = re.compile(
 
 def _unclosed(text: str) -> tuple[int, str]:
     at = 0
-    while found := _CLOSED.match(text, at):
-        at = found.end()
+    while piece := _CLOSED.match(text, at):
+        at = piece.end()
     what = {"'": "a string", '"': "a string", "`": "a name", "/": "a comment"}.get(text[at : at + 1])
     if what:
         return at, f"{what} is not closed"
@@ -120,7 +120,7 @@ class _TokenReader(LiteralReader):
     def __init__(self, text: str, tokens: list[Token], max_depth: int, quotes: Quotes) -> None:
         super().__init__(text, tokens, max_depth, quotes)
         self._skipped: dict[int, int] = {}  # the AS of a cast -> the parenthesis behind its type
-        self._closed: dict[int, tuple[int, int]] | None = None  # as ``_closed`` returns it, once a cast is met
+        self._closed: dict[int, tuple[int, int]] | None = None  # the result of ``_closed``, from the first cast on
 
     def run(self) -> Reading:
         reading, raw, end = self.reading, self.raw, self.end
@@ -128,7 +128,7 @@ class _TokenReader(LiteralReader):
         add = out.append
         role_of = _ROLES.get
         outer: list[int] = []  # nesting around each open parenthesis
-        commas: list[int] = []  # how many more arguments each open parenthesis may have; below 0 without a limit
+        commas: list[int] = []  # arguments that each open parenthesis may still have; below 0 without a limit
         depth = 0  # nesting here: parentheses, and the NOTs before this operand
         base = 0
         between = False  # the next AND belongs to BETWEEN
@@ -147,7 +147,7 @@ class _TokenReader(LiteralReader):
                 j = i + 1
                 if j < end and raw[j].token_type in _GOES_ON:
                     i = self._name(i)
-                else:  # as there, for nearly all names
+                else:  # a shortcut for nearly all names
                     text = token.text
                     if text.upper() in _STARTS and reading.start is None and type is T.VAR:
                         reading.start = (_STARTS[text.upper()], token.start)
@@ -202,7 +202,9 @@ class _TokenReader(LiteralReader):
         return reading
 
     def _symmetry(self, i: int) -> int:
-        """Reads the SYMMETRIC of a BETWEEN, if it has one. Returns the token to go on from."""
+        """Reads SYMMETRIC or ASYMMETRIC behind BETWEEN, if there. Returns the token to continue
+        from.
+        """
         raw = self.raw
         if i + 1 < self.end and raw[i].text.upper() in _SYMMETRIES and raw[i + 1].token_type is not T.AND:
             self.reading.tokens.append(raw[i])
@@ -210,18 +212,18 @@ class _TokenReader(LiteralReader):
         return i
 
     def _comma(self, token: Token, left: list[int]) -> None:
-        """Checks a comma; ``left`` is how many more arguments each open parenthesis may have."""
+        """Checks a comma; ``left`` counts the arguments that open parentheses may still have."""
         out = self.reading.tokens
         if not (out and out[-1].token_type in ENDS):
             raise Refusal("something is missing before ','", token.start)
         if left:
             left[-1] -= 1
             if not left[-1]:
-                said = f"{self._called()} has more than {MOST_PARTS:,} arguments: compute it beforehand, as a column"
-                raise Refusal(said, token.start)
+                message = f"{self._called()} has more than {MOST_PARTS:,} arguments: compute it beforehand, as a column"
+                raise Refusal(message, token.start)
 
     def _called(self) -> str:
-        """Returns the name of the function whose arguments are being read."""
+        """Returns the name of the function before the innermost open parenthesis."""
         out, open, i = self.reading.tokens, 1, len(self.reading.tokens)
         while open:
             i -= 1
@@ -230,21 +232,21 @@ class _TokenReader(LiteralReader):
 
     def _checked_depth(self, depth: int, token: Token) -> int:
         if depth > self.max_depth:
-            said = f"nests deeper than {self.max_depth} levels: flatten it, or raise Options(max_depth=...)"
-            raise Refusal(f"the expression {said}", token.start)
+            message = f"nests deeper than {self.max_depth} levels: flatten it, or raise Options(max_depth=...)"
+            raise Refusal(f"the expression {message}", token.start)
         return depth
 
     # Names
 
     def _named(self, i: int) -> bool:
-        """Returns whether token i can be part of a name: any word can, after a dot."""
+        """Returns whether token i can be part of a name. After a dot, any word can."""
         if i >= self.end:
             return False
         token = self.raw[i]
         return token.token_type in (T.IDENTIFIER, T.VAR, T.NUMBER) or token.text[:1].isidentifier()
 
     def _name(self, i: int) -> int:
-        """A subject, or a function's name."""
+        """Reads a subject, or a function's name."""
         raw, end, reading = self.raw, self.end, self.reading
         token = raw[i]
         j = i + 1
@@ -265,8 +267,8 @@ class _TokenReader(LiteralReader):
         key: str | int | None = None
         if kind is T.L_BRACKET:
             if token.token_type is not T.IDENTIFIER and token.text.upper() == "ARRAY":
-                said = "write array('a', 'b'); x = ANY(ARRAY['a', 'b']) is written x IN ('a', 'b')"
-                raise Refusal(f"'ARRAY[' is not expected here: {said}", token.start)
+                advice = "write array('a', 'b'); x = ANY(ARRAY['a', 'b']) is written x IN ('a', 'b')"
+                raise Refusal(f"'ARRAY[' is not expected here: {advice}", token.start)
             key, j = self._key(j)
             after = raw[j] if j < end else None
             if after is not None and after.token_type in (T.L_BRACKET, T.DOT):
@@ -343,9 +345,9 @@ class _TokenReader(LiteralReader):
         return i < self.end and self.raw[i].text.upper() in ("SELECT", "WITH", "FROM", "(")
 
     def _cast(self, i: int, name: str) -> int:
-        """CAST(literal AS type), where the type says no more than the kind of literal.
+        """Reads CAST(literal AS type) as a literal, where the type only names the literal's kind.
 
-        Any other is a function of its value, with the type in its name.
+        Any other cast is a function of its value, with the number of the type in its name.
         """
         raw = self.raw
         j = i + 2
@@ -366,8 +368,8 @@ class _TokenReader(LiteralReader):
             self._closed = _closed(raw)
         j, word = self._closed.get(i + 1, (0, 0))
         if not i + 2 < word < j - 1:
-            said = f"{name.upper()} takes a value and a type, as in {name.upper()}(age AS BIGINT)"
-            raise Refusal(said, raw[i].start)
+            message = f"{name.upper()} takes a value and a type, as in {name.upper()}(age AS BIGINT)"
+            raise Refusal(message, raw[i].start)
         self._skipped[word] = j
         self.reading.computed = True
         raw[i].token_type, raw[i].text = T.VAR, f"{CAST}{len(self.reading.casts)}"
@@ -378,7 +380,7 @@ class _TokenReader(LiteralReader):
     # Words and the rest
 
     def _word(self, i: int, role: int) -> int:
-        """Keywords where the grammar has them, and names everywhere else."""
+        """Reads keywords where the grammar has them, and names everywhere else."""
         if i in self._skipped:
             return self._skipped[i]
         raw, out = self.raw, self.reading.tokens
@@ -419,8 +421,8 @@ class _TokenReader(LiteralReader):
 
 
 def _closed(raw: list[Token]) -> dict[int, tuple[int, int]]:
-    """Returns where each parenthesis is closed and the last AS directly within it, by its place."""
-    found: dict[int, tuple[int, int]] = {}
+    """Maps the place of each parenthesis to its end and the last AS directly within it."""
+    closings: dict[int, tuple[int, int]] = {}
     open: list[int] = []
     last: list[int] = []
     for j, token in enumerate(raw):
@@ -429,7 +431,7 @@ def _closed(raw: list[Token]) -> dict[int, tuple[int, int]]:
             open.append(j)
             last.append(0)
         elif type is T.R_PAREN and open:
-            found[open.pop()] = j, last.pop()
+            closings[open.pop()] = j, last.pop()
         elif type is T.ALIAS and open:
             last[-1] = j
-    return found
+    return closings

@@ -1,7 +1,7 @@
-"""Files that stand beside another one and belong to it: its journal, or its log.
+"""Files that belong to another file beside them: its journal, or its log.
 
-Their names follow from the name of the file. Somebody else who may write into the folder can put
-something there before, so a link, a pipe and a file of another user are refused.
+Their names follow from the name of the file. Another user of the folder may have put something else
+there before. So a link, a pipe and a file of another user are refused.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ _FLAGS = sum(getattr(os, name, 0) for name in ("O_CLOEXEC", "O_NOFOLLOW", "O_NON
 
 
 def open_beside(path: str, target: str, noun: str, to_write: bool) -> int:
-    """Opens a file that belongs to another; makes it where it is to be written and is not there.
+    """Opens a file that belongs to another. With ``to_write``, makes it if it is missing.
 
-    path, target : of the file, and of the one that it belongs to; both without links
-    noun : for the file, with an article
+    path, target : the file, and the file that it belongs to; both without links
+    noun : a word for the file, with an article
 
     Raises
     ------
-    StoreError : it is a link, a pipe or a device, or another user's
+    StoreError : the file is a link, a pipe or a device, or another user's, or has a second name
     OSError : as from ``open``
     """
     owner = _status(target)
-    mode = 0o666 if owner is None else 0o600  # until it has the permissions of the other
+    mode = 0o666 if owner is None else 0o600  # until it gets the permissions of the target
     try:
         handle = os.open(path, _FLAGS | (os.O_RDWR | os.O_CREAT if to_write else os.O_RDONLY), mode)
     except OSError as error:
@@ -48,7 +48,7 @@ def open_beside(path: str, target: str, noun: str, to_write: bool) -> int:
 
 
 def keep_like(handle: int, target: str) -> None:
-    """Gives a file owner, group and permissions of the one that it belongs to."""
+    """Gives a file the owner, group and permissions of the file that it belongs to."""
     owner = _status(target)
     if owner is not None and os.name == "posix":
         make_like(handle, target, owner)
@@ -76,7 +76,7 @@ def _check(
     users = {0, os.geteuid(), *([] if owner is None else [owner.st_uid])}
     if status.st_uid in users:
         return
-    # Those who may write the file itself may have made what belongs to it.
+    # Users who may write the target may have made the file that belongs to it.
     if owner is None or _folders.let_others_write(owner, target, *users) is None:
         raise StoreError(
             f"{path} belongs to user {status.st_uid}, who may not write the file that it is of: look at it, and remove it"

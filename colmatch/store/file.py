@@ -9,10 +9,10 @@
     arrays     in that order, C order, little-endian, each filled with zeros to a multiple of
                64 bytes
 
-Every byte is under a checksum, the filling included, and no place or length is written down twice:
-an array begins where the one before it ends. CRC-32 finds every change of up to four neighbouring
-bytes, and zlib's runs at 4.2 GB/s here, SHA-256 at 1.8: 200 MB are checked in 50 ms. It guards
-against damage; ``sound.py`` guards against files that somebody has crafted.
+Checksums cover every byte, the filling included. No place or length is written down twice, since an
+array begins where the one before it ends. CRC-32 finds every change of up to four neighbouring
+bytes. In zlib it runs at 4.2 GB/s here, SHA-256 at 1.8, so 200 MB are checked in 50 ms. It guards
+against damage, and ``sound.py`` guards against crafted files.
 
 One form serves ``save``, pickles and Spark, so there is one set of checks.
 """
@@ -56,12 +56,12 @@ _AGAIN = "copy it again, or build and save it again"
 def write_arrays(path: Path, header: Mapping[str, Any], arrays: Mapping[str, Array]) -> str:
     """Writes a header and arrays to a file, at once.
 
-    Readers see the old file or the new one, and one that is mapped stays as it was. What is
-    replaced keeps its permissions and, as far as this process may, its owner and group.
+    Readers see the old file or the new one, and a mapped file stays as it was. The new file keeps
+    the permissions of the old one and, as far as this process may, its owner and group.
 
     Parameters
     ----------
-    header : what JSON can hold
+    header : any values that JSON can hold
     arrays : of bool, int8 to int64, uint8 to uint64, float32 or float64, in any layout
 
     Returns
@@ -70,8 +70,8 @@ def write_arrays(path: Path, header: Mapping[str, Any], arrays: Mapping[str, Arr
 
     Raises
     ------
-    StoreError : an array of another type, or ``path`` is a folder, a pipe or a device
-    OSError : as from ``open``. Whatever is raised, ``path`` is as it was and nothing is left beside
+    StoreError : an array has another type, or ``path`` is a folder, a pipe or a device
+    OSError : as from ``open``. After any error, ``path`` is as it was, and nothing is left beside
         it.
     """
     with replacing(path) as file:
@@ -83,15 +83,15 @@ def write_arrays(path: Path, header: Mapping[str, Any], arrays: Mapping[str, Arr
 
 
 def read_arrays(path: Path, mmap: bool = True, verify: bool = True) -> tuple[dict[str, Any], dict[str, Array]]:
-    """Reads the header and the arrays, read-only.
+    """Reads the header and the arrays, which are read-only.
 
-    mmap : map the file, so that processes share its pages and only those that are used are read;
-        otherwise read it all, each array into memory of its own
-    verify : check the arrays' checksums, which reads all of the file; the header is checked anyway
+    mmap : map the file, so that processes share its pages and read only pages that they use.
+        Otherwise each array is read into separate memory
+    verify : check the arrays' checksums, which reads the whole file. The header is always checked
 
     Raises
     ------
-    StoreError : not a file of this kind, of a newer format version, or damaged
+    StoreError : the file is of another kind or format version, or is damaged
     OSError : as from ``open``
     """
     with _open(path) as file:
@@ -99,7 +99,7 @@ def read_arrays(path: Path, mmap: bool = True, verify: bool = True) -> tuple[dic
         if mmap and size:
             return _parse(os.fspath(path), *_views(Map(file.fileno(), 0, access=ACCESS_READ)), verify)
 
-        def read(size: int) -> Array:  # each array has memory of its own, which goes with it
+        def read(size: int) -> Array:  # separate memory for each array, freed with it
             part = np.empty(size, np.uint8)
             return part[: file.readinto(part.data)]
 
@@ -107,18 +107,18 @@ def read_arrays(path: Path, mmap: bool = True, verify: bool = True) -> tuple[dic
 
 
 def is_saved(path: Path) -> bool:
-    """Says whether a file is one of this kind, as far as its first bytes tell."""
+    """Checks by its first bytes whether a file is of this kind."""
     try:
         with _open(path) as file:
             return file.read(len(_MAGIC)) == _MAGIC
     except (OSError, StoreError):
-        return False  # whoever opens it says why
+        return False  # opening it reports the reason
 
 
 def content_hash(path: Path) -> str:
-    """Returns 32 hexadecimal digits that tell one content from another.
+    """Returns 32 hexadecimal digits that identify the contents of a file.
 
-    It reads and checks the header alone, where the arrays' checksums are.
+    Only the header is read and checked, since it has the checksums of the arrays.
 
     Raises StoreError, OSError: as ``read_arrays``.
     """
@@ -134,14 +134,14 @@ def _hash(prefix: bytes | memoryview, header: bytes | memoryview) -> str:
 
 
 def pack(header: Mapping[str, Any], arrays: Mapping[str, Array]) -> bytes:
-    """Returns what ``write_arrays`` writes, for pickling."""
+    """Returns the bytes that ``write_arrays`` would write, for pickling."""
     return b"".join(_parts(header, arrays))
 
 
 def unpack(data: bytes, where: str = "the pickled matcher") -> tuple[dict[str, Any], dict[str, Array]]:
-    """Returns what ``pack`` was given; the arrays are views of ``data``.
+    """Returns the header and the arrays from ``pack``. The arrays are views of ``data``.
 
-    where : what errors call it
+    where : a name of the data for errors
 
     Raises StoreError: as ``read_arrays``.
     """
@@ -149,7 +149,7 @@ def unpack(data: bytes, where: str = "the pickled matcher") -> tuple[dict[str, A
 
 
 def _parts(header: Mapping[str, Any], arrays: Mapping[str, Array]) -> Iterator[bytes | memoryview]:
-    """Yields the file in pieces; arrays are not copied where they are as the file has them."""
+    """Yields the file in pieces. Arrays in the file's own layout are not copied."""
     plain = {name: _little_endian(name, array) for name, array in arrays.items()}
     entries = []
     total = _LINE
@@ -202,7 +202,7 @@ def _open(path: Path) -> BufferedReader:
 
 
 def _header_length(where: str, prefix: bytes, size: int) -> int:
-    """Returns the length of the header, from the first 64 bytes of ``size``, which it checks."""
+    """Checks the first 64 bytes of a file of ``size`` bytes. Returns the length of its header."""
     if size == 0:
         raise StoreError(f"{where} is empty: {_AGAIN}")
     if prefix[: len(_MAGIC)] != _MAGIC[: len(prefix)]:
@@ -230,10 +230,10 @@ def _check_header(where: str, prefix: bytes, header: bytes) -> None:
 
 
 def _views(data: bytes | Map) -> tuple[int, Callable[[int], Array]]:
-    """Returns the size of a file, and what gives its next bytes without a copy."""
+    """Returns the size of a file, and a function that returns its next bytes without a copy."""
     whole = np.frombuffer(data, np.uint8) if len(data) else np.zeros(0, np.uint8)
     if whole.size and whole.ctypes.data % 8:
-        whole = whole.copy()  # a slice of something else; kernels want aligned values
+        whole = whole.copy()  # a slice of something else; kernels need aligned values
     begin = 0
 
     def view(size: int) -> Array:
@@ -250,7 +250,7 @@ def _parse(
     """Reads a file from its beginning.
 
     size : of the file, in bytes
-    take : returns so many of its next bytes, or all that there are
+    take : returns the next bytes of the file: the number requested, or all that are left
     """
     prefix = take(_LINE).tobytes()
     length = _header_length(where, prefix, size)
@@ -263,6 +263,7 @@ def _parse(
         header = parsed["header"]
         if not isinstance(header, dict):
             raise TypeError("its header is not a JSON object")
+        # Take the arrays one after the other
         for entry in parsed["arrays"]:
             name, dtype, shape = entry["name"], entry["dtype"], entry["shape"]
             if not isinstance(name, str) or name in arrays:

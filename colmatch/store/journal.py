@@ -1,9 +1,9 @@
 """The journal beside a saved matcher, which has each update since it was saved.
 
-A save names the save that the journal followed until then. So it does not matter whether a process
-is killed before the journal follows the new save or after: records that are in the file already are
-known by their numbers. A file changes only under its lock, and the next one is locked before it has
-the name. ``log.py`` says what stands in it.
+A save names the save that the journal followed until then. So a process may be killed before or
+after the journal follows the new save. Numbers identify the records that are in the file already. A
+journal changes only under its lock, and the next one is locked before it has the name. ``log.py``
+describes the contents.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _log = logging.getLogger("colmatch")
 def _content(log: Log[bytes], head: Head, begin: int) -> bytes | None:
     content = b""
     while more := os.pread(log.handle, head.length - len(content), begin + len(content)):
-        content += more  # all of it at once, up to 2 GB
+        content += more  # one read suffices for up to 2 GB
     return content if zlib.crc32(content) == head.checksum else None
 
 
@@ -45,21 +45,21 @@ JOURNAL = Payload(
 
 
 class Journal:
-    """The journal of a saved matcher, in the hand of its only writer.
+    """The journal of a saved matcher, held by its only writer.
 
     Attributes
     ----------
     target : the saved file
     path : the journal
-    saving : held by who saves the matcher to its own file
+    saving : held while the matcher is saved to its own file
     """
 
     def __init__(self, target: str, fsync: bool) -> None:
-        """Opens and locks the journal of a saved file; makes one if there is none.
+        """Opens and locks the journal of a saved file, and makes a missing one.
 
         Raises
         ------
-        StoreError : another one writes it, or it is none
+        StoreError : another writer has it, or it is no journal
         OSError : as from ``open``
         """
         self.target = os.path.realpath(target)
@@ -82,12 +82,12 @@ class Journal:
     # Reading
 
     def follow(self, hash: str, folded: str | None, updates: int) -> None:
-        """Checks that the journal belongs to a save, and begins it if it has nothing to say.
+        """Checks that the journal belongs to a save, or begins it if it has no updates.
 
-        hash, updates : content hash of the file, and how many updates are in it
-        folded : the save that the journal followed when this one was made
+        hash, updates : content hash of the file, and number of updates in it
+        folded : the save that the journal followed when this save was made
 
-        Raises StoreError: it belongs to another save, or it is damaged.
+        Raises StoreError: the journal has updates of another save, or is damaged.
         """
         log = self._current()
         goes_on = fits(log, hash, folded, updates)
@@ -96,7 +96,7 @@ class Journal:
             self._begin(log)
 
     def _begin(self, log: Log[bytes]) -> None:
-        """Makes an empty journal of the file, which follows the save that there is."""
+        """Empties the journal, which then follows the current save."""
         log.base, log.start = self._saved
         os.ftruncate(log.handle, 0)
         write(log.handle, [log.header()], 0)
@@ -106,9 +106,9 @@ class Journal:
     def records(self) -> Iterator[tuple[int, bytes]]:
         """Yields number and content of each record that is not in the saved file.
 
-        An unfinished one at the end is cut off, and what comes then is written there.
+        An unfinished record at the end is cut off, and the next one is written there.
 
-        Raises StoreError: a record is damaged; says which and where.
+        Raises StoreError: a record is damaged; the message says which and where.
         """
         log = self._current()
         number, end = log.start, HEADER
@@ -127,14 +127,14 @@ class Journal:
     # Writing
 
     def append(self, before: int, record: bytes) -> None:
-        """Writes the record of the update that follows the one of number ``before``.
+        """Writes the record of the update that follows update number ``before``.
 
-        An update that was not published after its record was written is written over.
+        If an update was recorded but never published, its record is overwritten.
 
         Raises
         ------
-        StoreError : it cannot be written; the journal is as it was
-        OptionError : the journal is closed, or is the parent process's
+        StoreError : the record cannot be written; the journal is as it was
+        OptionError : the journal is closed, or belongs to the parent process
         """
         log = self._current()
         begin = log.ends[before]
@@ -148,16 +148,16 @@ class Journal:
         log.ends = {before: begin, before + 1: end}
 
     def mark(self, number: int) -> tuple[str, int]:
-        """Returns the save that the journal follows, and where the record of an update ends."""
+        """Returns the save that the journal follows, and the end of an update's record."""
         log = self._current()
         return log.base.hex(), log.ends[number]
 
     def follow_next(self, hash: str, updates: int, begin: int, number: int) -> None:
-        """Goes on behind a new save of the file, with the updates that came since.
+        """Makes the journal follow a new save of the file, with the updates that came since.
 
-        hash, updates : content hash of the file, and how many updates are in it
-        begin : where the record of the last of these ends
-        number : of the last update that was published
+        hash, updates : content hash of the file, and number of updates in it
+        begin : end of the record of the last of these updates
+        number : of the last published update
         """
         log = self._current()
         end = log.ends[number]
@@ -174,7 +174,7 @@ class Journal:
         self._current()
 
     def _current(self) -> Log[bytes]:
-        """Returns the log of this name: a new one if it got the name, whatever happened then."""
+        """Returns the log with this name: the new one once it has the name, even after an error."""
         log, coming = self._file, self._coming
         if self._owner != os.getpid():
             raise OptionError(
@@ -197,14 +197,14 @@ class Journal:
     # Ending
 
     def close(self) -> None:
-        """Lets go of the file and its lock."""
+        """Closes the file, and releases its lock."""
         log, coming, self._file, self._coming = self._file, self._coming, None, None
         for one in (log, coming):
             if one is not None:
                 one.close()
 
     def stats(self, updates: int) -> dict[str, Any] | None:
-        """Returns where it is, how many records it has and their bytes; None if it is closed."""
+        """Returns the path, the number of records and the bytes. None if the journal is closed."""
         log = self._file
         if log is None:
             return None
@@ -212,11 +212,11 @@ class Journal:
 
 
 def fits(log: Log[bytes], hash: str, folded: str | None, updates: int) -> bool:
-    """Says whether a journal goes on from a save; it may have nothing to say.
+    """Checks whether a journal goes on from a save. A journal that does not has no updates.
 
     hash, folded, updates : as for ``Journal.follow``
 
-    Raises StoreError: it belongs to another save, or it is damaged.
+    Raises StoreError: the journal has updates of another save, or is damaged.
     """
     begun, base = log.is_begun(), log.base.hex()
     goes_on = begun and base in (hash, folded) and (base != hash or log.start == updates)
@@ -230,11 +230,11 @@ def fits(log: Log[bytes], hash: str, folded: str | None, updates: int) -> bool:
 
 @contextmanager
 def unjournalled(target: str) -> Iterator[None]:
-    """Sees that a file may be replaced by a save that knows nothing of its journal.
+    """Takes the right to replace a file by a save that ignores its journal.
 
-    Nobody can open the journal meanwhile, and it is removed at the end.
+    Nobody can open the journal during that time, and it is removed at the end.
 
-    Raises StoreError: somebody writes the journal, or it has updates or is none.
+    Raises StoreError: another writer has the journal, or it has updates or is no journal.
     """
     target = os.path.realpath(target)
     try:
@@ -255,5 +255,5 @@ def unjournalled(target: str) -> Iterator[None]:
 
 
 def sync(handle: int) -> None:
-    """Returns when what was written is on the disk."""
+    """Waits until the written bytes are on the disk."""
     getattr(os, "fdatasync", os.fsync)(handle)

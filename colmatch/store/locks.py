@@ -1,11 +1,11 @@
-"""Locks of files (``flock``), none of which a forked child has.
+"""Locks of files (``flock``), which a forked child does not share.
 
-Such a lock belongs to the open file, and a child has all open files of its parent. So it would keep
-the lock when its parent has ended. A child that unlocked the file would take the lock from its
-parent. So it closes the file instead, and opens ``os.devnull`` under the same handle, which can
-then be closed as usual.
+Such a lock belongs to the open file, and a child has all open files of its parent. So the child
+would keep the lock when its parent has ended. A child that unlocked the file would take the lock
+from its parent. So it closes the file instead, and opens ``os.devnull`` under the same handle. The
+handle can then be closed as usual.
 
-A file that may be locked is closed by ``close``, which keeps account of the handles.
+Files that may be locked are closed by ``close``, which keeps account of the handles.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class _Held:
 
     Attributes
     ----------
-    files : device and inode of each, by its handle
+    files : device and inode of each file, by its handle
     """
 
     def __init__(self) -> None:
@@ -50,9 +50,9 @@ _held = _Held()
 
 
 def lock(handle: int) -> bool | None:
-    """Locks a file, and says whether this process has the lock.
+    """Locks a file. Returns whether this process has the lock.
 
-    The result is None where the system has no such locks.
+    The result is None if the system has no such locks.
     """
     if fcntl is None:
         return None
@@ -76,7 +76,7 @@ def unlock(handle: int) -> None:
 
 
 def copied(handle: int) -> int:
-    """Returns another handle of a file. Both have its lock, until the last of them is closed."""
+    """Returns another handle of a file. Both share its lock, until the last one is closed."""
     with _forks.whole():
         copy = os.dup(handle)
         if handle in _held.files:

@@ -1,23 +1,24 @@
-"""Logs: a file with the updates that have come since the file beside it was written.
+"""Logs: files with the updates that have come since another file was written.
 
-A saved matcher has a *journal*, a file of pages a *log*. Both are logs, with another *payload*::
+A saved matcher has a *journal*, and a file of pages has a *log*. Both are logs, with different
+*payloads*. A log follows a *base*: one save, or one checkpoint::
 
-    48 bytes   "colmatch log", format version, 16 bytes for what the log follows, number of the last
-               update in that, checksum of these bytes
+    48 bytes   "colmatch log", format version, 16 bytes for the base, number of the last update in
+               the base, checksum of these bytes
     records    24 bytes: length of the content, number of the update, checksum of the content,
                checksum of these bytes; the content; the 24 bytes once more
 
-A record is one write, behind the last one. So a process that is killed leaves the beginning of one
-record, and a power cut leaves zeros in it. That record was never finished, and is dropped:
+A record is one write, behind the last one. So a killed process leaves the beginning of one record,
+and a power cut leaves zeros in it. Such a record was never finished, and is dropped:
 
 - the log ends within the record;
-- from some place in the record on, all is zero to the end of the log, which ends with the record,
-  if its head is whole. No record ends with zeros;
-- blocks in it are zero, if no content has so many zeros. The record's second head tells of the
-  first one.
+- zeros fill the log from some place in the record to the end. If the head of the record is whole,
+  the log ends with the record. No record ends with zeros;
+- blocks in the record are zero, and no content has so many zeros. If the first head is zero, the
+  second one replaces it.
 
-Anything else that is not as it was written is damage, and an error. Who writes a log holds a lock
-on it, which goes with the process.
+Any other change of the written bytes is damage, and an error. The writer of a log holds a lock on
+it, which ends with the process.
 """
 
 from __future__ import annotations
@@ -40,19 +41,19 @@ from colmatch.store.replacing import is_there
 T = TypeVar("T")
 VERSION = 1
 MAGIC = b"colmatch log".ljust(16, b"\0")
-PIECE = 2**20  # bytes that are read at once
-VECTOR_MOST = 1000  # pieces of one call of the system
+PIECE = 2**20  # bytes read at once
+VECTOR_MOST = 1000  # pieces in one system call
 
 _HEADER, _HEAD, _CHECKSUM = struct.Struct("<16sI16sQ"), struct.Struct("<QQI"), struct.Struct("<I")
 HEADER, HEAD = _HEADER.size + _CHECKSUM.size, _HEAD.size + _CHECKSUM.size
 
 
 class Head(NamedTuple):
-    """What stands before and behind the content of a record."""
+    """The head of a record, written before and behind its content."""
 
     length: int  # of the content
     number: int  # of the update
-    checksum: int  # of the content, as its payload makes it
+    checksum: int  # of the content, as the payload computes it
 
 
 class Record(NamedTuple, Generic[T]):
@@ -64,14 +65,14 @@ class Record(NamedTuple, Generic[T]):
 
 
 class Payload(NamedTuple, Generic[T]):
-    """What the records of a log have, and how errors name such a log.
+    """The contents of the records of a log, and the words for such a log in errors.
 
     Attributes
     ----------
-    noun, suffix : a word with an article; what its name has behind the name of the other file
-    busy, unlocked : what is said if another writes it, and where nothing can be locked
-    read : returns the content that begins at a place, None if it has not the checksum in the head
-    hole : so many zeros in a row are in no content; 0 if any number may be
+    noun, suffix : a word with an article; the end of the log's name, behind the other file's name
+    busy, unlocked : error messages if another process writes it, and if nothing can be locked
+    read : returns the content that begins at a place, None if the checksum in the head differs
+    hole : number of zeros in a row that no content has, 0 if any number is possible
     """
 
     noun: str
@@ -83,7 +84,7 @@ class Payload(NamedTuple, Generic[T]):
 
 
 class Damage(StoreError):
-    """A log that is not as it was written: what is wrong, and in the message what to do as well."""
+    """The damage of a log. The message names it, and also the remedy."""
 
     def __init__(self, what: str, to_do: str = "") -> None:
         super().__init__(what + to_do)
@@ -95,12 +96,12 @@ class Log(Generic[T]):
 
     Attributes
     ----------
-    target, path : the file that it belongs to, without links, and its own
-    base, start : what it follows, and the number of the last update in that
-    ends : where records end, by number, as far as who writes it needs to know
+    target, path : the path of the file that the log belongs to, without links, and its own path
+    base, start : the base of the log, and the number of the last update in it
+    ends : the ends of records, by number, as far as the writer needs them
     """
 
-    handle = -1  # until it has one: its finaliser asks
+    handle = -1  # until it has one, since its finaliser reads it
 
     def __init__(self, payload: Payload[T], target: str, handle: int = -1) -> None:
         self.payload, self.target, self.path = payload, target, target + payload.suffix
@@ -113,7 +114,7 @@ class Log(Generic[T]):
         locks.close(handle)
 
     def __del__(self, is_ending: Callable[[], bool] = sys.is_finalizing) -> None:
-        if not is_ending():  # modules are gone then, and the system closes what is open
+        if not is_ending():  # modules are gone then, and the system closes open files
             self.close()
 
     @property
@@ -123,13 +124,13 @@ class Log(Generic[T]):
     # Reading
 
     def is_begun(self) -> bool:
-        """Reads the header; says whether there is one: who made the log may have been killed.
+        """Reads the header. Returns False if there is none, as after a kill of the first writer.
 
-        Raises StoreError: it is damaged, or of something else.
+        Raises StoreError: the header is damaged, or of another kind or format version.
         """
         header, size = os.pread(self.handle, HEADER, 0), self.size
-        begun, known, is_whole = header.rstrip(b"\0"), header[: len(MAGIC)], _is_whole(header, HEADER)
-        if known == MAGIC and is_whole:
+        begun, magic, is_whole = header.rstrip(b"\0"), header[: len(MAGIC)], _is_whole(header, HEADER)
+        if magic == MAGIC and is_whole:
             _, version, self.base, self.start = _HEADER.unpack_from(header)
             if version != VERSION:
                 raise StoreError(
@@ -139,9 +140,9 @@ class Log(Generic[T]):
             return True
         if len(begun) < HEADER and MAGIC.startswith(begun[: len(MAGIC)]) and self._is_zero(len(begun), size):
             return False
-        if not begun and self._only_end(HEADER, size):  # it was to come with the first record
+        if not begun and self._only_end(HEADER, size):  # it should have come with the first record
             return False
-        was_log = known == MAGIC or not any(known) or self._head(HEADER) or self._head(size - HEAD)
+        was_log = magic == MAGIC or not any(magic) or self._head(HEADER) or self._head(size - HEAD)
         if was_log and not is_whole:
             raise Damage(
                 f"{self.path} is damaged in its first {HEADER} bytes, so nothing says what its updates follow",
@@ -150,9 +151,9 @@ class Log(Generic[T]):
         raise StoreError(f"{self.path} is not {self.payload.noun} of colmatch: move it away")
 
     def records(self) -> Iterator[Record[T]]:
-        """Yields each record that is whole.
+        """Yields each whole record.
 
-        Raises Damage: one is damaged; says which and where.
+        Raises Damage: a record is damaged; the message says which and where.
         """
         at, number, size = HEADER, self.start, self.size
         while (record := self.record(at, number, size)) is not None:
@@ -160,11 +161,12 @@ class Log(Generic[T]):
             yield record
 
     def record(self, at: int, number: int, size: int) -> Record[T] | None:
-        """Reads the record at a place of a log of some size. None if none was finished there.
+        """Reads the record at a place. Returns None if no record was finished there.
 
         number : of the update before
+        size : of the log
 
-        Raises Damage: it is damaged.
+        Raises Damage: the record is damaged.
         """
 
         def damage(what: str) -> Damage:
@@ -197,23 +199,23 @@ class Log(Generic[T]):
         raise damage("the content")
 
     def _head(self, at: int) -> Head | None:
-        """Returns the head at a place, None if none is whole there."""
+        """Returns the head at a place, None if it is not whole."""
         data = os.pread(self.handle, HEAD, max(at, 0))
         return Head(*_HEAD.unpack_from(data)) if _is_whole(data, HEAD) else None
 
     def _only_end(self, at: int, size: int) -> Head | None:
-        """Returns the head behind the record at a place, if the one before it is zero alone.
+        """Returns the head behind the record at a place, if the head before it is all zeros.
 
-        That is so where the log ends with the record, and the record may have holes.
+        The log must end with the record, and its payload must make holes visible.
         """
         head = self._head(size - HEAD)
         is_own = head is not None and head.length == size - at - 2 * HEAD
         return head if is_own and self.payload.hole and self._is_zero(at, at + HEAD) else None
 
     def _is_zero(self, at: int, end: int) -> bool:
-        """Says whether all is zero from one place to another.
+        """Checks whether all bytes from one place to another are zero.
 
-        What the system has not stored is not read: a file may seem larger than the disk.
+        Holes that the system has not stored are skipped: a file may seem larger than the disk.
         """
         while at < end:
             try:
@@ -227,7 +229,7 @@ class Log(Generic[T]):
         return True
 
     def _has_hole(self, begin: int, end: int) -> bool:
-        """Says whether more zeros stand together between two places than any content has."""
+        """Checks whether there is a longer run of zeros between two places than in any content."""
         zeros = bytes(self.payload.hole)
         return bool(zeros) and any(
             zeros in os.pread(self.handle, min(PIECE + len(zeros), end - at), at) for at in range(begin, end, PIECE)
@@ -239,20 +241,20 @@ class Log(Generic[T]):
     # Writing
 
     def header(self) -> bytes:
-        """Returns the first bytes of the log, by what it follows."""
+        """Returns the header of the log."""
         return _sealed(_HEADER.pack(MAGIC, VERSION, self.base, self.start))
 
     def append(
         self, at: int, number: int, content: list[Any], checksum: int, sync: Callable[[int], None] | None = None
     ) -> int:
-        """Writes a record at a place, and nothing behind it. Returns where the record ends.
+        """Writes a record at a place, and cuts the log there first. Returns the end of the record.
 
-        The first record comes with the header. What cannot be written, or put on the disk by
-        ``sync``, is cut off.
+        The first record comes with the header. A record that cannot be written, or put on the disk
+        by ``sync``, is cut off.
         """
         head = _sealed(_HEAD.pack(sum(map(len, content)), number, checksum))
         parts = [head, *content, head]
-        if self.size > at:  # what is left of an update that failed
+        if self.size > at:  # the rest of an update that failed
             os.ftruncate(self.handle, at)
         try:
             end = write(self.handle, [self.header(), *parts], 0) if at == HEADER else write(self.handle, parts, at)
@@ -265,28 +267,28 @@ class Log(Generic[T]):
 
 
 def locked(payload: Payload[T], target: str) -> Log[T]:
-    """Opens the log of a file, which has no links, with the right to change both.
+    """Opens the log of a file with the right to change both. ``target`` has no links.
 
     Raises
     ------
-    StoreError : another has that right
+    StoreError : another writer has that right, or the system has no locks
     OSError : as from ``open``
     """
     while True:
         log = Log(payload, target, open_beside(target + payload.suffix, target, payload.noun, to_write=True))
         has = lock(log.handle)
         if not has:
-            said, holder = payload.unlocked if has is None else payload.busy, _holder(os.fstat(log.handle))
+            message, holder = payload.unlocked if has is None else payload.busy, _holder(os.fstat(log.handle))
             log.close()
-            raise StoreError(said.format(path=log.path, target=target, holder=holder))
+            raise StoreError(message.format(path=log.path, target=target, holder=holder))
         if is_there(log.path, log.handle):
             keep_like(log.handle, target)
             return log
-        log.close()  # who had it has removed it
+        log.close()  # the last holder has removed it
 
 
 def _holder(status: os.stat_result) -> str:
-    """Returns who has the lock of a file, as far as the system tells."""
+    """Returns a name for the holder of a file's lock, as far as the system shows it."""
     with suppress(OSError, ValueError), open("/proc/locks") as held:
         for line in held:
             # 1: FLOCK  ADVISORY  WRITE 4711 08:01:1234 0 EOF
@@ -297,13 +299,13 @@ def _holder(status: os.stat_result) -> str:
 
 
 def write(handle: int, parts: list[Any], at: int) -> int:
-    """Writes all of some bytes, in one call if the system takes it so. Returns where they end."""
+    """Writes all parts, in one system call if possible. Returns their end."""
     for begin in range(0, len(parts), VECTOR_MOST):
-        some = parts[begin : begin + VECTOR_MOST]
-        end = at + sum(map(len, some))
-        at += os.pwritev(handle, some, at)
+        group = parts[begin : begin + VECTOR_MOST]
+        end = at + sum(map(len, group))
+        at += os.pwritev(handle, group, at)
         while at < end:  # the disk is full, or there was a signal
-            at += os.pwrite(handle, memoryview(b"".join(some))[at - end :], at)
+            at += os.pwrite(handle, memoryview(b"".join(group))[at - end :], at)
     return at
 
 

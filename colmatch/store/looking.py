@@ -1,7 +1,7 @@
-"""Looks at the journal of a saved matcher as who opens it would, and changes nothing.
+"""A look at the journal of a saved matcher, as on opening, that changes nothing.
 
-The journal's lock is left to whoever writes. So the writer may be in the middle of something, and
-what looks wrong is looked at again before it is said.
+The journal's lock is left to its writer. So the writer may be in the middle of something, and an
+error is reported only if it happens again.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ BETWEEN = 0.1  # seconds
 
 
 class Unsaved(NamedTuple):
-    """What a journal has that the saved file beside it has not."""
+    """The updates of a journal that are not in the saved file beside it."""
 
     path: str
     records: int
@@ -33,18 +33,18 @@ class Unsaved(NamedTuple):
 
 
 def unsaved(path: str) -> Unsaved | None:
-    """Returns what the journal beside a saved matcher has, None where there is none.
+    """Returns the unsaved updates of the journal beside a saved matcher, None without a journal.
 
     Raises
     ------
-    StoreError : the journal is damaged, or of another save
+    StoreError : the journal is damaged, or belongs to another save
     OSError : as from ``open``
     """
     return _settled(path, lambda: _told(path, sum(1 for _ in _records(path))))
 
 
 def check(path: str) -> Unsaved | None:
-    """Opens a saved matcher, and does the updates of its journal again, in memory alone.
+    """Opens a saved matcher, and replays the updates of its journal, only in memory.
 
     Raises
     ------
@@ -65,7 +65,7 @@ def check(path: str) -> Unsaved | None:
 
 
 def _settled(path: str, look: Callable[[], T]) -> T:
-    """Looks again where something is wrong and somebody may write."""
+    """Looks again after an error if there is a journal, which somebody may be writing."""
     for _ in range(TRIES - 1 if os.path.lexists(_journal_of(path)) else 0):
         with suppress(StoreError):
             return look()
@@ -87,7 +87,7 @@ def _told(path: str, records: int) -> Unsaved | None:
 def _records(path: str, loaded: int | None = None) -> Iterator[tuple[int, bytes]]:
     """Yields number and content of each record that is not in the saved file.
 
-    loaded : the updates that the file had when it was opened
+    loaded : number of updates in the file when it was opened
     """
     target, journal = os.path.realpath(file_name(path)), _journal_of(path)
     hash, (header, _) = content_hash(target), read_arrays(target, verify=False)

@@ -1,7 +1,7 @@
-"""Goes on with a log that is damaged: with the updates before the damage.
+"""Recovery of the updates before the damage in a log.
 
-Nothing does so unasked, since what comes behind the damage is lost: updates change what those
-before have made. The damaged log is kept beside the new one.
+Recovery happens only on request. It loses the updates behind the damage, since they depend on
+earlier ones. The damaged log is kept beside the new one.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from colmatch.store.replacing import sync_folder
 
 
 def recover_journal(path: str) -> dict[str, Any] | None:
-    """Cuts off what is damaged of the journal of a saved matcher, as ``cut`` does.
+    """Cuts the journal of a saved matcher at its first damage, as ``cut`` does.
 
     Raises
     ------
-    StoreError : another has the journal, or it is none
+    StoreError : another writer has the journal, or it is no journal
     OSError : as from ``open``
     """
     target = os.path.realpath(path)
@@ -33,14 +33,14 @@ def recover_journal(path: str) -> dict[str, Any] | None:
 
 
 def cut(log: Log[Any], own: tuple[bytes, int] | None = None, newest: int = 0) -> dict[str, Any] | None:
-    """Cuts a log at its first damage, and keeps a copy. None where nothing is damaged.
+    """Cuts a log at its first damage, and keeps a copy. Returns None without damage.
 
-    own : what the log should follow, where that is known without its header
-    newest : number of the last update of which something is in the file already
+    own : the base and start of the log, if they are known without its header
+    newest : number of the last update with parts in the file already
 
     Returns figures by name.
 
-    Raises StoreError: it is no log, or of another version, or the file needs what is damaged.
+    Raises StoreError: it is no log, or of another version, or the file needs the damaged updates.
     """
     kept, end, size, error = 0, HEADER, log.size, ""
     try:
@@ -67,12 +67,12 @@ def cut(log: Log[Any], own: tuple[bytes, int] | None = None, newest: int = 0) ->
 
 
 def figures(error: str, kept: int, lost: int, copy: str) -> dict[str, Any]:
-    """Returns what a repair has found and done, by name."""
+    """Returns the findings and results of a repair, by name."""
     return {"damage": error, "updates before the damage": kept, "bytes lost": lost, "damaged copy": copy}
 
 
 def set_aside(log: Log[Any]) -> str:
-    """Copies a log beside itself, under a name that was free. Returns the name."""
+    """Copies a log to the same folder, under an unused name. Returns the name."""
     number = 1
     while os.path.lexists(name := f"{log.path}.damaged-{number}"):
         number += 1

@@ -1,10 +1,10 @@
 """Files that appear whole: written under another name beside their place, then put there at once.
 
-A process that is killed leaves its temporary file. The next one that writes into the folder removes
-it if no living process owns it, for which the owner holds a lock (``flock``) that the system lets
-go of when the process ends, however it ends. A lock need not be seen from another machine that has
-the same folder mounted, so the name says which machine it is of; those of others, and all where
-there are no locks, are removed when they have not changed for a day.
+A killed process leaves its temporary file. The next process that writes into the folder removes it
+if no living process owns it. The owner holds a lock (``flock``), which the system releases when the
+process ends in any way. Another machine with the same folder mounted may not see a lock, so the
+name of the file identifies its machine. Files of other machines are removed when they have not
+changed for a day. On a system without locks, this holds for all files.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ _ACL = "system.posix_acl_access"
 def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     """Opens a new file to write, which takes the place of ``path`` at the end.
 
-    It is gone after an error. What it replaces keeps its permissions and, as far as this process
-    may, its owner and group. Links are followed.
+    The new file is removed after an error. It keeps the permissions of the old one and, as far as
+    this process may, its owner and group. Links are followed.
 
     Raises
     ------
@@ -71,7 +71,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
 
 
 def sync_folder(folder: str) -> None:
-    """Sees that new names in a folder outlast a power cut, where the system can be asked for it."""
+    """Makes new names in a folder outlast a power cut, if the system can do so."""
     with suppress(OSError):
         handle = os.open(folder, os.O_RDONLY)
         try:
@@ -93,7 +93,7 @@ def clear(folder: str) -> None:
 def _clear(path: str, ours: bool) -> None:
     if not locks.THERE_ARE:
         if _is_old(os.stat(path)):
-            os.unlink(path)  # fails where it is open
+            os.unlink(path)  # fails if it is open
         return
     handle = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK)
     try:
@@ -101,8 +101,8 @@ def _clear(path: str, ours: bool) -> None:
         if not stat.S_ISREG(status.st_mode):
             return
         locked = lock(handle)
-        # With the lock in hand: its owner, if it has not got round to locking it, sees that it is
-        # gone and begins anew.
+        # Remove it under the lock: if its owner has not locked it yet, it sees the loss and makes
+        # another file.
         if locked is not False and ((ours and locked) or _is_old(status)):
             os.unlink(path)
     finally:
@@ -115,7 +115,7 @@ def _is_old(status: os.stat_result) -> bool:
 
 @cache
 def _machine() -> str:
-    """Returns eight hexadecimal digits for what sees these locks: this machine since its start."""
+    """Returns eight hexadecimal digits for this machine since its start, the range of its locks."""
     try:
         with open("/proc/sys/kernel/random/boot_id") as file:
             name = file.read()
@@ -127,9 +127,9 @@ def _machine() -> str:
 
 
 def replaced(path: str) -> os.stat_result | None:
-    """Returns what there is of a file that is to be replaced, None for nothing.
+    """Returns the status of a file that is to be replaced, None if there is no file.
 
-    Raises StoreError: it is a folder, a pipe or a device.
+    Raises StoreError: ``path`` is a folder, a pipe or a device.
     """
     try:
         status = os.stat(path)
@@ -143,7 +143,7 @@ def replaced(path: str) -> os.stat_result | None:
 
 
 def _begin(folder: str, name: str, mode: int) -> tuple[str, int]:
-    """Makes a temporary file of this process, locked where there are locks.
+    """Makes a temporary file of this process, locked if the system has locks.
 
     Returns its name and a handle to write it.
     """
@@ -157,11 +157,11 @@ def _begin(folder: str, name: str, mode: int) -> tuple[str, int]:
             continue
         if not locks.THERE_ARE or (lock(handle) is not False and is_there(temporary, handle)):
             return temporary, handle
-        locks.close(handle)  # another process takes it for a left one, and removes it
+        locks.close(handle)  # another process takes it for an abandoned file, and removes it
 
 
 def is_there(path: str, handle: int) -> bool:
-    """Says whether an open file still has this name. A link to the file does not count."""
+    """Checks whether an open file still has this name. A link to the file does not count."""
     try:
         return os.path.samestat(os.lstat(path), os.fstat(handle))
     except FileNotFoundError:
@@ -169,7 +169,7 @@ def is_there(path: str, handle: int) -> bool:
 
 
 def make_like(file: int, path: str, before: os.stat_result) -> None:
-    """Gives a file the owner, group and permissions of the one that it replaces."""
+    """Gives a file the owner, group and permissions of the file that it replaces."""
     now = os.fstat(file)
     mode = before.st_mode & 0o777
     if now.st_uid != before.st_uid:
@@ -181,16 +181,16 @@ def make_like(file: int, path: str, before: os.stat_result) -> None:
         acl = _acl(path)
         if acl is not None:
             os.setxattr(file, _ACL, acl)
-    except OSError:  # what the group was allowed is not meant for another one
+    except OSError:  # rights of the old group are not meant for another one
         mode = mode & 0o707 | (mode & 0o007) << 3
     with suppress(OSError):
         os.fchmod(file, mode)
 
 
 def _acl(path: str) -> bytes | None:
-    """Returns the access list of a file, None where there is none.
+    """Returns the access list of a file, None if there is none.
 
-    The permissions of its group are then the most that anybody in it has.
+    With a list, the permissions of the group are the most that anybody in the list has.
     """
     if sys.platform != "linux":
         return None

@@ -1,4 +1,4 @@
-"""How the parts of a matcher are written down; the container itself is in ``file.py``."""
+"""The written form of a matcher's parts. The container itself is in ``file.py``."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ from colmatch.updates.versions import Parts, Version, named_arrays
 from colmatch.version import __version__
 
 _log = logging.getLogger("colmatch")
-_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")  # longer than the letter of a drive
-_UNREADABLE = (KeyError, ValueError, TypeError, IndexError, struct.error)  # what reading another format can raise
+_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")  # longer than a drive letter
+_UNREADABLE = (KeyError, ValueError, TypeError, IndexError, struct.error)  # errors from reading another format
 
 
 def _encode(parts: Parts) -> tuple[dict[str, Any], dict[str, np.ndarray[Any, Any]]]:
@@ -88,14 +88,14 @@ def _decode(
 ) -> Parts:
     """Returns the parts of a matcher.
 
-    pages : they describe a file of pages
+    pages : whether the parts describe a file of pages
     """
-    hyperscan_sets.available()  # raises where the environment is wrong, which is no fault of the file
+    hyperscan_sets.available()  # raises if the environment is wrong, which is no fault of the file
     try:
         return _decoded(header, arrays, trusted, pages)
     except Exception as error:
-        known = (*_UNREADABLE, AttributeError, ColmatchError, pa.ArrowException)
-        if trusted and not isinstance(error, known):
+        error_types = (*_UNREADABLE, AttributeError, ColmatchError, pa.ArrowException)
+        if trusted and not isinstance(error, error_types):
             raise
         wrote = shown(header.get("version", "before 0.2")).strip("'")
         raise StoreError(
@@ -105,7 +105,7 @@ def _decode(
 
 
 def _decoded(header: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]], trusted: bool, pages: bool) -> Parts:
-    """Returns the parts of a matcher, checked before anything uses them unless ``trusted``."""
+    """Returns the parts of a matcher, checked before their first use unless ``trusted``."""
     attributes = Attributes(list(map(attribute_of, header["attributes"])))
     segments = [_segment(i, entry, arrays) for i, entry in enumerate(header["segments"])]
     if header["growing"]:
@@ -143,12 +143,12 @@ def _decoded(header: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]], tr
         options=Options(**header["options"]),
         requested=requested,
         version=version,
-        language=Language(**header.get("language", {})),  # files of 0.2 and older say nothing of it
+        language=Language(**header.get("language", {})),  # files of 0.2 and older have none
     )
 
 
 def _checked(version: Version, schema: Schema) -> Version:
-    """Returns a version with sound segments, whose indexes are checked or made anew."""
+    """Returns a version with sound segments, after checking or rebuilding their indexes."""
     for segment in version.segments:
         sound.checked_segment(segment, version.attributes)
     sound.check_version(version, schema)
@@ -179,7 +179,7 @@ def _segment(i: int, entry: dict[str, Any], arrays: dict[str, np.ndarray[Any, An
 
 
 def _ids(arrays: dict[str, np.ndarray[Any, Any]], trusted: bool) -> dict[str, np.ndarray[Any, Any]]:
-    """Returns the arrays of ids: numbers, or strings where there are offsets."""
+    """Returns the arrays of ids: numbers, or strings if there are offsets."""
     if "ids.offset" not in arrays:
         return {"ids": _typed("ids", layout.I64, arrays)}
     offset, data = _typed("ids.offset", layout.I32, arrays), _typed("ids", layout.U8, arrays)
@@ -189,7 +189,7 @@ def _ids(arrays: dict[str, np.ndarray[Any, Any]], trusted: bool) -> dict[str, np
 
 
 def _tags(arrays: dict[str, np.ndarray[Any, Any]], trusted: bool) -> Tags:
-    """Returns the tags, none of a file that was written before there were any."""
+    """Returns the tags. A file from before tags has none."""
     if "tags.number" not in arrays:
         return NO_TAGS
     number, tag = _typed("tags.number", layout.I64, arrays), _typed("tags.tag", layout.I32, arrays)
@@ -200,31 +200,31 @@ def _tags(arrays: dict[str, np.ndarray[Any, Any]], trusted: bool) -> Tags:
 
 
 def _named(prefix: str, of: Any, arrays: dict[str, np.ndarray[Any, Any]]) -> Any:
-    """Returns a NamedTuple of arrays that are saved under a prefix.
+    """Returns a NamedTuple of the arrays saved under a prefix.
 
-    Raises KeyError, ValueError: one is not there, or of another type or shape than the NamedTuple
-    says.
+    Raises KeyError, ValueError: an array is missing, or has another type or shape than the
+    NamedTuple declares.
     """
     types = get_type_hints(of, include_extras=True)
     return of(*(_typed(f"{prefix}.{name}", types[name], arrays) for name in of._fields))
 
 
 def _typed(name: str, type: Any, arrays: dict[str, np.ndarray[Any, Any]]) -> np.ndarray[Any, Any]:
-    """Returns an array if it has a type like ``layout.I64``, as kernels take for granted.
+    """Returns an array after checking its type, such as ``layout.I64``, on which kernels rely.
 
-    Lengths of a file that is not trusted are checked elsewhere (``sound.py``).
+    Lengths in a file that is not trusted are checked elsewhere (``sound.py``).
     """
     plain, *marks = get_args(type) if get_origin(type) is Annotated else (type,)
     columns = [mark for mark in marks if isinstance(mark, int)]
     array, needed = arrays[name], layout.DTYPES[plain]
     if array.dtype != needed or not array.ndim or array.shape[1:] != tuple(columns):
-        wanted = f"{needed} in {columns[0] if columns else 'no'} columns"
-        raise ValueError(f"{name} is {array.dtype} of the shape {array.shape}, not {wanted}")
+        type_text = f"{needed} in {columns[0] if columns else 'no'} columns"
+        raise ValueError(f"{name} is {array.dtype} of the shape {array.shape}, not {type_text}")
     return array
 
 
 def _reason(error: Exception) -> str:
-    """Returns what is wrong with what cannot be read: of a KeyError, the key alone is told."""
+    """Returns the reason for a failed read. The message of a KeyError is only the key."""
     return f"{error} is not there" if isinstance(error, KeyError) else str(error)
 
 
@@ -239,7 +239,7 @@ def save(path: str | os.PathLike[str], live: MemorySet) -> None:
 
 
 def _fold(live: MemorySet, journal: Journal) -> None:
-    """Writes a matcher to its own file, and has the journal follow that."""
+    """Writes a matcher to its own file, and makes the journal follow the new save."""
     with journal.saving.take():
         with live.turn.take():
             parts = live.parts()
@@ -250,7 +250,7 @@ def _fold(live: MemorySet, journal: Journal) -> None:
         with live.turn.take():
             try:
                 journal.follow_next(hash, updates, end, live.now.updates)
-            except OSError as error:  # the file names the save that the journal follows: that will do
+            except OSError as error:  # harmless, since the file names the save that the journal follows
                 _log.warning("%s keeps updates that are saved: %s", journal.path, error)
 
 
@@ -262,11 +262,11 @@ def load(
     fsync: bool = False,
     trusted: bool = False,
 ) -> MemorySet:
-    """Opens a matcher, and the journal of its file, as ``Matcher.open`` does."""
+    """Opens a matcher and the journal of its file, as ``Matcher.open`` does."""
     name = file_name(path)
     if not journalled:
         return MemorySet(_decode(name, *read_arrays(name, mmap, verify), trusted))
-    content_hash(name)  # a file that is none gets no journal
+    content_hash(name)  # only a saved matcher gets a journal
     journal = Journal(name, fsync)
     try:
         hash = content_hash(name)
@@ -290,9 +290,9 @@ def load(
 
 
 def replayed(live: MemorySet, records: Iterator[tuple[int, bytes]], path: str) -> None:
-    """Does the updates of a journal of that path again.
+    """Replays the updates of the journal at ``path``.
 
-    Raises StoreError: one cannot be read.
+    Raises StoreError: an update cannot be read.
     """
     try:
         live.replay(records)
@@ -306,10 +306,10 @@ def replayed(live: MemorySet, records: Iterator[tuple[int, bytes]], path: str) -
 
 
 def file_name(path: Any) -> str:
-    """Returns the path as a string that the system can be asked for.
+    """Returns a path as a string that is fit for the system.
 
-    Raises StoreError: it is not a path, or has a character that no path has; or it is an address
-    of another machine.
+    Raises StoreError: it is not a path, or has a character that no path has. Or it is the name of
+    a folder, or an address of another machine.
     """
     name = arguments.file_name(path)
     if name is None:
@@ -326,12 +326,12 @@ def file_name(path: Any) -> str:
 
 
 def to_bytes(parts: Parts) -> bytes:
-    """Returns a matcher as bytes, which know nothing of a journal."""
+    """Returns a matcher as bytes, without any journal."""
     return pack(*_encode(parts))
 
 
 def from_bytes(data: bytes) -> Parts:
-    """Returns the parts that ``to_bytes`` was given.
+    """Returns the parts of a matcher from the bytes of ``to_bytes``.
 
     Raises StoreError: the bytes are damaged, or of another version.
     """
@@ -339,7 +339,7 @@ def from_bytes(data: bytes) -> Parts:
 
 
 def description(data: bytes) -> Parts:
-    """Returns the parts that describe a file of pages, checked, since it may be from elsewhere.
+    """Returns the parts that describe a file of pages, checked, as it may be from elsewhere.
 
     Raises StoreError: as for ``from_bytes``, or the parts are not those of a file of pages.
     """
@@ -348,7 +348,7 @@ def description(data: bytes) -> Parts:
 
 
 def literals_of(data: bytes) -> layout.Literals:
-    """Returns the literals in some bytes that have nothing else, checked.
+    """Returns literals from bytes with nothing else, after checking them.
 
     Raises StoreError: the bytes are damaged, or are no literals.
     """

@@ -1,12 +1,12 @@
 """Checks of the contents of a file that is not trusted, before kernels use them.
 
-Checksums tell of damage. Whoever crafts a file can compute them as well, so lengths, ranges and
-numbers are checked, too, each array once and in order. Nothing that is computed from them can then
-lead outside an array. Nothing in a file is code.
+Checksums detect damage. The author of a crafted file can compute them as well. So lengths, ranges
+and numbers are checked, too, each array once and in order. Nothing that is computed from them can
+then lead outside an array. Nothing in a file is code.
 
-A kind may check how the arrays of its index hang together (``sound`` of ``kinds/base.py``). The
-index of any other kind, and that of each growing segment, is built anew from its predicates, which
-are checked for all kinds. So a new kind is safe without a check of its own.
+A kind may check the consistency of its index arrays (``sound`` of ``kinds/base.py``). The indexes
+of other kinds and of growing segments are rebuilt from their predicates, which are checked for all
+kinds. So a new kind is safe without its own check.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def check_texts(offset: np.ndarray[tuple[int], np.dtype[np.int32]], data: U8) ->
 
 
 def checked_segment(segment: Segment, attributes: Attributes) -> None:
-    """Checks the predicates of a segment. Its index is checked later, or made anew."""
+    """Checks the predicates of a segment. Its index is checked later, or rebuilt."""
     size = segment.size
     if type(size) is not int or not 0 <= size < 2**31 or len(segment.codes.multi) > len(attributes):
         raise UnsoundError("a segment has no such size, or more attributes than there are")
@@ -58,7 +58,7 @@ def checked_segment(segment: Segment, attributes: Attributes) -> None:
 
 
 def indexed_anew(segment: Segment, version: Version) -> Segment:
-    """Returns a segment whose index is made anew from its predicates."""
+    """Returns a segment with an index rebuilt from its predicates."""
     preds, codes, built = segment.predicates, segment.codes, segment.index
     if np.any(preds.owner[1:] < preds.owner[:-1]):
         preds = freeze(take(preds, np.argsort(preds.owner, kind="stable")))
@@ -73,40 +73,43 @@ def indexed_anew(segment: Segment, version: Version) -> Segment:
 
 
 def check_version(version: Version, schema: Schema) -> None:
-    """Checks what a version says of its segments, ids and tags."""
+    """Checks the figures of a version against its segments, ids and tags."""
+    # Check the sizes of segments, and the tags
     sizes = [segment.size for segment in version.segments]
     bases = np.cumsum([0, *sizes]).tolist()
     count = len(version.ids)
     if not sizes or list(version.bases) != bases[:-1] or bases[-1] != count:
         raise UnsoundError("segments do not follow one another to the last id")
     check_tags(version.tags, count)
+    # Check the counts of deleted subscriptions
     deleted, words = version.deleted.among(0, count), version.deleted.bits
     if len(words) > (count + 63) // 64 or int(np.unpackbits(words.view(np.uint8)).sum()) != int(deleted.sum()):
         raise UnsoundError("numbers are deleted that nothing has")
     gone = [int(deleted[base : base + size].sum()) for base, size in zip(bases, sizes, strict=False)]
-    alive = [size - some for size, some in zip(sizes, gone, strict=True)]
+    alive = [size - gone_count for size, gone_count in zip(sizes, gone, strict=True)]
     if version.gone != sum(gone) or list(version.alive) != alive:
         raise UnsoundError("the counts of deleted subscriptions are not those of their bits")
-    found = list(version.stale)
-    if len(found) != len(gone) or any(
-        type(f) is not int or not 0 <= f <= some for f, some in zip(found, gone, strict=True)
+    stale = list(version.stale)
+    if len(stale) != len(gone) or any(
+        type(f) is not int or not 0 <= f <= gone_count for f, gone_count in zip(stale, gone, strict=True)
     ):
         raise UnsoundError("more deleted subscriptions are found than there are")
+    # Check the types of other values
     if not all(type(n) is int and n >= 0 for n in (version.updates, version.merges)):
         raise UnsoundError("updates or merges are no numbers")
     if type(version.growing) is not bool or type(version.reason) is not str:
         raise UnsoundError("the header has values of other types than it should")
     if not isinstance(version.local_literal, str | None):
         raise UnsoundError("the header has a literal that is no text")
-    # An empty batch makes all computed attributes, patterns and calls, as any batch does. Arrow
-    # cannot make other columns of all types, and none needs to be there.
+    # An empty batch builds all computed attributes, patterns and calls, as any batch does. It needs
+    # no other columns, and Arrow cannot make empty ones of all types.
     used = [field for field in schema.arrow if field.name in version.attributes.columns]
     empty = pa.RecordBatch.from_arrays([nulls_of(0, field.type) for field in used], [field.name for field in used])
     Reader(version.attributes, version.literals, True).read(empty)
 
 
 def check_tags(tags: Tags, count: int) -> None:
-    """Checks the tags of so many subscriptions."""
+    """Checks the tags of ``count`` subscriptions."""
     if len(tags.number) != len(tags.tag):
         raise UnsoundError("tags have more or fewer numbers than names")
     below("tags.number", tags.number, count)

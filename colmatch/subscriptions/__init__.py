@@ -1,5 +1,6 @@
-"""What a caller hands over as subscriptions, to lowered predicates, ids and what was rejected.
+"""A caller's subscriptions to lowered predicates, ids and rejected subscriptions.
 
 Read ``intake`` first: it takes mappings, pairs, Arrow tables and predicate tables. ``table`` is the
-public class of the last, ``rows`` and ``operators`` lower it. All about ids stands in ``ids``.
+public class of predicate tables; ``rows`` and ``operators`` lower them. ``ids`` has everything
+about ids.
 """

@@ -1,4 +1,4 @@
-"""Attributes of predicate tables that are computed: ``lower(dest)``, ``price * qty``."""
+"""Computed attributes of predicate tables: ``lower(dest)``, ``price * qty``."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ _COMPARISONS = ("<", "<=", "=", "<=>")
 
 
 class ComputedNames:
-    """What a table names that is computed of columns, written as in SQL.
+    """Attributes that a table computes of columns, named by SQL expressions.
 
-    The parser is imported when a name looks like that.
+    The parser is imported for the first name that looks like an expression.
     """
 
     def __init__(self, schema: Schema, options: Options) -> None:
         self._schema = schema
         self._options = options
-        self.zoned: str | None = None  # one that depends on the time zone of the options
+        self.zoned: str | None = None  # a value that depends on the time zone of the options
 
     @cached_property
     def _parser(self) -> Parser:
@@ -43,9 +43,9 @@ class ComputedNames:
         return Typing(self._schema, self._options)
 
     def find(self, name: str) -> Attribute | None:
-        """Returns the attribute that a text stands for, None where it does not look like any.
+        """Returns the attribute of an expression, None where the text does not look like one.
 
-        Raises ExpressionError: it cannot be computed; without a place.
+        Raises ExpressionError, without a place: the attribute cannot be computed.
         """
         if not _SIGNS.search(name):
             return None
@@ -53,15 +53,15 @@ class ComputedNames:
         from colmatch.expr.ast import Predicate, Refusal, Verb
 
         try:
-            found = self._parser.parse(self._parser.read(self._parser.quotes.written(f"({name}) IS NULL")))
-            if not isinstance(found, Predicate) or found.verb is not Verb.NULL or found.subject.computed is None:
+            tree = self._parser.parse(self._parser.read(self._parser.quotes.written(f"({name}) IS NULL")))
+            if not isinstance(tree, Predicate) or tree.verb is not Verb.NULL or tree.subject.computed is None:
                 return None
-            if found.subject.computed.function in _COMPARISONS:
+            if tree.subject.computed.function in _COMPARISONS:
                 raise ExpressionError(f"attribute {shown(name)} is a comparison: write it as an expression")
-            text, node = self._typing.of(found.subject.computed)
+            text, node = self._typing.of(tree.subject.computed)
         except Refusal as refusal:
             if "(" not in name:
-                return None  # more likely a column of an odd name
+                return None  # more likely a column with an odd name
             raise ExpressionError(f"attribute {shown(name)}: {refusal}") from None
         self.zoned = self._typing.zoned
         type = value_type(arrow_type(node.type))

@@ -1,4 +1,4 @@
-"""Constants that are given with expressions of the be-tree library's language."""
+"""Constants of expressions in the be-tree library's language."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def with_constants(ids: Ids, expressions: Sequence[Any], constants: object, lang
 
     Raises
     ------
-    OptionError : constants are given, and the language has none; or they are no such mapping
-    SubscriptionError : some are given for what is no subscription, or are no numbers
+    OptionError : the language has no constants, or ``constants`` is no mapping
+    SubscriptionError : an id has no subscription, or its constants are not ``{name: int}``
     """
     if constants is None:
         return expressions
@@ -29,24 +29,24 @@ def with_constants(ids: Ids, expressions: Sequence[Any], constants: object, lang
         raise OptionError("constants= goes with language='betree': SQL has no constants of an expression")
     if not isinstance(constants, Mapping):
         raise OptionError(f"constants={shown(constants)}: a mapping {{id: {{name: number}}}} is needed")
-    left = {python_value(id): given for id, given in constants.items()}
-    found: list[Any] = []
+    left = {python_value(id): numbers for id, numbers in constants.items()}
+    bound: list[Any] = []
     for i, expression in enumerate(expressions):
-        given = left.pop(ids[i], None)
-        found.append(expression if given is None else WithConstants(expression, _checked(ids[i], given)))
+        numbers = left.pop(ids[i], None)
+        bound.append(expression if numbers is None else WithConstants(expression, _checked(ids[i], numbers)))
     if left:
         raise SubscriptionError(
             f"constants are given for {shown(next(iter(left)))}, which is none of the subscriptions"
         )
-    return found
+    return bound
 
 
 def constants_of_column(column: pa.Array, ids: Ids) -> dict[int | str, Any]:
     """Returns constants by id, from maps, structs or objects of JSON.
 
-    Raises SubscriptionError: the column has something else.
+    Raises SubscriptionError: a text is not JSON.
     """
-    found: dict[int | str, Any] = {}
+    constants: dict[int | str, Any] = {}
     for i, value in enumerate(column.to_pylist()):
         if isinstance(value, str):
             value = _parsed(ids[i], value)
@@ -55,8 +55,8 @@ def constants_of_column(column: pa.Array, ids: Ids) -> dict[int | str, Any]:
         if isinstance(value, dict):
             value = {name: number for name, number in value.items() if number is not None}
         if value:
-            found[ids[i]] = value
-    return found
+            constants[ids[i]] = value
+    return constants
 
 
 def _parsed(id: int | str, text: str) -> Any:
@@ -71,10 +71,10 @@ def _parsed(id: int | str, text: str) -> Any:
 def _checked(id: int | str, given: object) -> dict[str, int]:
     if not isinstance(given, Mapping):
         raise SubscriptionError(f"the constants of {shown(id)} are {shown(given)}: {{name: number}} is needed")
-    found: dict[str, int] = {}
-    for said, number in given.items():
-        name, whole = text(said), whole_number(number)
+    constants: dict[str, int] = {}
+    for key, number in given.items():
+        name, whole = text(key), whole_number(number)
         if name is None or whole is None:
-            raise SubscriptionError(f"the constant {shown(said)} of {shown(id)} is {shown(number)}: an int is needed")
-        found[name] = whole
-    return found
+            raise SubscriptionError(f"the constant {shown(key)} of {shown(id)} is {shown(number)}: an int is needed")
+        constants[name] = whole
+    return constants

@@ -1,4 +1,4 @@
-"""Subscriptions as callers hand them over: mappings, pairs, Arrow tables, predicate tables."""
+"""Subscriptions in the forms of callers: mappings, pairs, Arrow tables, predicate tables."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PART = 1024  # texts of a column that become Python strings together
 
 
 class ArrowTexts(Sequence[Any]):
-    """A column of texts, of which a piece at a time is made of Python's strings."""
+    """A column of texts, which become Python strings one piece at a time."""
 
     def __init__(self, texts: pa.Array) -> None:
         self._texts = texts
@@ -30,15 +30,15 @@ class ArrowTexts(Sequence[Any]):
         return len(self._texts)
 
     def __getitem__(self, which: Any) -> Any:
-        found = self._texts[which]
-        return found.to_pylist() if isinstance(which, slice) else found.as_py()
+        part = self._texts[which]
+        return part.to_pylist() if isinstance(which, slice) else part.as_py()
 
     def slice(self, start: int, stop: int) -> pa.StringArray:
-        """Returns some of them as strings."""
-        found = self._texts.slice(start, stop - start)
-        if pa.types.is_dictionary(found.type):
-            found = found.dictionary_decode()
-        return found.cast(pa.string())
+        """Returns the texts ``start:stop`` as strings."""
+        texts = self._texts.slice(start, stop - start)
+        if pa.types.is_dictionary(texts.type):
+            texts = texts.dictionary_decode()
+        return texts.cast(pa.string())
 
     def __iter__(self) -> Iterator[Any]:
         for start in range(0, len(self), PART):
@@ -46,7 +46,7 @@ class ArrowTexts(Sequence[Any]):
 
 
 class GivenSubscriptions(NamedTuple):
-    """Subscriptions that were read: as many texts or builder expressions as ids."""
+    """Subscriptions of a caller: as many texts or builder expressions as ids."""
 
     ids: Ids
     expressions: Sequence[Any]
@@ -61,26 +61,26 @@ class GivenSubscriptions(NamedTuple):
 def read(
     subscriptions: Any, language: Language = SQL, constants: Any = None, tags: Any = None
 ) -> PredicateTable | GivenSubscriptions:
-    """Reads what the caller hands over, which may take time, or call the matcher again.
+    """Reads a caller's subscriptions. This may take time, or call the matcher again.
 
-    constants : by id, for a language that has some
+    constants : by id, for a language that has constants
     tags : by id
 
-    Raises SubscriptionError: it cannot be read, or an id is none, or there twice; or tags are given
-    twice.
+    Raises SubscriptionError: the subscriptions cannot be read, an id is invalid or repeated, or
+    tags are given twice. Raises OptionError: constants do not fit.
     """
-    given = _read(subscriptions, language)
+    result = _read(subscriptions, language)
     if tags is not None:
-        if given.tags is not None:
+        if result.tags is not None:
             raise SubscriptionError(
                 "tags= is given, and the subscriptions have tags of their own: one of both is needed"
             )
-        given = given.with_tags(given_tags(tags))
+        result = result.with_tags(given_tags(tags))
     if constants is None:
-        return given
-    if isinstance(given, PredicateTable):
+        return result
+    if isinstance(result, PredicateTable):
         raise OptionError("constants= goes with expressions, not with a PredicateTable")
-    return given._replace(expressions=with_constants(given.ids, given.expressions, constants, language))
+    return result._replace(expressions=with_constants(result.ids, result.expressions, constants, language))
 
 
 def _read(subscriptions: Any, language: Language) -> PredicateTable | GivenSubscriptions:
@@ -90,7 +90,7 @@ def _read(subscriptions: Any, language: Language) -> PredicateTable | GivenSubsc
     package = type(subscriptions).__module__.partition(".")[0]
     if not is_list and isinstance(subscriptions, Mapping):
         ids, expressions = list(subscriptions), list(subscriptions.values())
-    elif package == "pandas" and hasattr(subscriptions, "to_list"):  # a Series, whose index Arrow has not
+    elif package == "pandas" and hasattr(subscriptions, "to_list"):  # a Series, since Arrow drops its index
         ids, expressions = subscriptions.index.to_list(), subscriptions.to_list()
     elif not is_list and (hasattr(subscriptions, "__arrow_c_stream__") or hasattr(subscriptions, "__arrow_c_array__")):
         return _read_table(subscriptions, language)
@@ -103,8 +103,8 @@ def _read(subscriptions: Any, language: Language) -> PredicateTable | GivenSubsc
         for i, pair in enumerate(subscriptions):
             if not isinstance(pair, (tuple, list)) or len(pair) != 2:
                 table = "; pyarrow.Table.from_pylist makes a table" if isinstance(pair, Mapping) else ""
-                said = f"subscription number {i} is {shown(pair)}: a pair (id, expression) is needed{table}"
-                raise SubscriptionError(said)
+                message = f"subscription number {i} is {shown(pair)}: a pair (id, expression) is needed{table}"
+                raise SubscriptionError(message)
             ids.append(pair[0])
             expressions.append(pair[1])
     else:
@@ -122,8 +122,8 @@ def _read_table(source: Any, language: Language) -> GivenSubscriptions:
     columns = columns_of(table, ("id", "expression"), optional, SubscriptionError, where)
     check_names(table.column_names, where)
     texts = columns["expression"]
-    given = texts.type.value_type if pa.types.is_dictionary(texts.type) else texts.type
-    if not (pa.types.is_string(given) or pa.types.is_large_string(given)):
+    text_type = texts.type.value_type if pa.types.is_dictionary(texts.type) else texts.type
+    if not (pa.types.is_string(text_type) or pa.types.is_large_string(text_type)):
         raise SubscriptionError(f"{where}: column 'expression' is {texts.type}, a string is needed")
     ids = unique_ids(columns["id"], where)
     expressions: Sequence[Any] = ArrowTexts(texts)

@@ -19,18 +19,18 @@ from colmatch.given.incoming import is_arrow, is_text, plain, refusing, sentence
 from colmatch.kernels.layout import I64, KEY_MAX, KEY_MIN, U8
 from colmatch.subscriptions.lookup import NUMBERS, IdLookup
 
-MOST_BYTES = 2**31 - 1  # of all string ids: what one Arrow array of strings can hold
+MOST_BYTES = 2**31 - 1  # most bytes of all string ids: the limit of one Arrow array of strings
 _NONE: I64 = frozen(np.empty(0, np.int64))
 
 
 def ids_of_values(values: list[Any]) -> Ids:
     """Makes ids of Python values.
 
-    Raises SubscriptionError: one is neither a number that fits int64 nor a string, or is there
-    twice; or there are both numbers and strings.
+    Raises SubscriptionError: a value is neither an int64 nor a string, an id is repeated, or
+    numbers and strings are mixed.
     """
     if {type(v) for v in values} == {int}:  # as usual, and quicker
-        with suppress(OverflowError):  # to be told below
+        with suppress(OverflowError):  # the error is raised below
             return _unique(Ids(np.array(values, np.int64)))
     values = [python_value(v) for v in values]
     kinds = {str if isinstance(v, str) else type(v) for v in values}
@@ -39,11 +39,11 @@ def ids_of_values(values: list[Any]) -> Ids:
         raise SubscriptionError(f"the id of subscription number {i} is {shown(odd)}: ids are int64 or strings")
     if len(kinds) == 2:
         raise SubscriptionError("some ids are numbers and some are strings: use one type for all")
-    wanted = pa.string() if kinds == {str} else pa.int64()
+    arrow_type = pa.string() if kinds == {str} else pa.int64()
     try:
-        ids = pa.array(values, wanted)
+        ids = pa.array(values, arrow_type)
     except (pa.ArrowInvalid, OverflowError, UnicodeEncodeError) as error:
-        place = next((i for i, v in enumerate(values) if not can_be_id(v, wanted)), None)
+        place = next((i for i, v in enumerate(values) if not can_be_id(v, arrow_type)), None)
         if place is None:
             raise SubscriptionError(f"the ids cannot be read: {sentence(error)}") from None
         wrong = "is not valid Unicode" if kinds == {str} else "does not fit int64"
@@ -60,27 +60,28 @@ def _unique(ids: Ids) -> Ids:
 
 
 def ids_of_column(column: pa.Array, where: str) -> pa.Array:
-    """Makes ids of a column, which may have one several times.
+    """Makes ids of a column, which may repeat ids.
 
-    Raises SubscriptionError: it is of another type; says ``where``.
+    Raises SubscriptionError, with ``where``: the column has another type, or a number does not fit
+    int64.
     """
-    types, given = pa.types, column.type
-    if types.is_dictionary(given):
-        column, given = column.dictionary_decode(), given.value_type
+    types, column_type = pa.types, column.type
+    if types.is_dictionary(column_type):
+        column, column_type = column.dictionary_decode(), column_type.value_type
     try:
-        if types.is_integer(given):
-            return pc.add(column.cast(pa.int64()), 0)  # in memory of its own: the caller may write into his
+        if types.is_integer(column_type):
+            return pc.add(column.cast(pa.int64()), 0)  # a copy, since the caller may write into the column
     except pa.ArrowInvalid as error:
         raise SubscriptionError(f"{where}: an id does not fit int64: {sentence(error)}") from None
-    if types.is_string(given) or types.is_large_string(given):
+    if types.is_string(column_type) or types.is_large_string(column_type):
         return column.cast(pa.string())
-    raise SubscriptionError(f"{where}: column 'id' is {given}, int64 or string is needed")
+    raise SubscriptionError(f"{where}: column 'id' is {column_type}, int64 or string is needed")
 
 
 def unique_ids(column: pa.Array, where: str) -> Ids:
     """Makes ids of a column.
 
-    Raises SubscriptionError: it is of another type, or an id is NULL or there twice.
+    Raises SubscriptionError: the column has another type, or an id is NULL or repeated.
     """
     if column.null_count:
         raise SubscriptionError(f"{where}: column 'id' is NULL in row {column.is_null().index(True).as_py()}")
@@ -88,9 +89,9 @@ def unique_ids(column: pa.Array, where: str) -> Ids:
 
 
 def checked_unique(ids: pa.Array) -> pa.Array:
-    """Returns the ids if none is there twice.
+    """Returns the ids if they are unique.
 
-    Raises SubscriptionError: one is; says which.
+    Raises SubscriptionError, with the id: an id is repeated.
     """
     counts = ids.value_counts()
     if len(counts) < len(ids):
@@ -100,38 +101,38 @@ def checked_unique(ids: pa.Array) -> pa.Array:
 
 
 def listed(ids: Any) -> list[Any]:
-    """Returns what a caller lists: any iterable but a text, or an Arrow array.
+    """Returns a caller's ids as a list, from any iterable but a text, or from an Arrow array.
 
-    Raises SubscriptionError: it is not a list of ids.
+    Raises SubscriptionError: ``ids`` is not a list of ids.
     """
     if not isinstance(ids, list):
         if is_arrow(ids):
             ids = values_of(ids, SubscriptionError, "the list of ids")
-        found = members(ids)
-        if found is None:
+        values = members(ids)
+        if values is None:
             raise SubscriptionError(f"{shown(ids)} is not a list of ids: put a single one into a list")
-        return found
+        return values
     return list(ids)
 
 
 def wanted_ids(values: list[Any], type: pa.DataType) -> Ids:
-    """Returns listed ids, of the type of those that are there.
+    """Returns listed ids. ``type`` is the type of the ids of the matcher.
 
-    Raises SubscriptionError: one cannot be among those.
+    Raises SubscriptionError: a value cannot be an id of this type.
     """
     if type is NUMBERS and {value.__class__ for value in values} == {int}:  # as usual, and quicker
-        with suppress(OverflowError):  # to be told below
+        with suppress(OverflowError):  # the error is raised below
             return Ids(np.array(values, np.int64))
     return _of_type(values, type, "there is no subscription {}: nothing was deleted")
 
 
 def ids_among(given: Any, type: pa.DataType | None) -> Ids:
-    """Returns ids that a caller lists to be matched among, which may be those of no subscription.
+    """Returns the ids that a caller restricts a match to. Some may be of no subscription.
 
     given : any iterable, an array of numpy or of Arrow
-    type : of the ids that there are, None where there are none
+    type : of the ids of the matcher, None where there are none
 
-    Raises SubscriptionError: it is no list of ids, or they are of another type.
+    Raises SubscriptionError: ``given`` is no list of ids, or its ids have another type.
     """
     if not is_arrow(given) and (not isinstance(given, np.ndarray) or given.dtype.hasobject):
         values = listed(given)
@@ -150,7 +151,7 @@ def ids_among(given: Any, type: pa.DataType | None) -> Ids:
 
 
 def _of_type(values: list[Any], type: pa.DataType, refused: str) -> Ids:
-    """Makes ids of a type; ``refused`` says what another value is, with braces for it."""
+    """Makes ids of a type. ``refused`` is the message for another value, with braces for it."""
     values = [python_value(id) for id in values]
     for id in values:
         if not can_be_id(id, type):
@@ -159,14 +160,14 @@ def _of_type(values: list[Any], type: pa.DataType, refused: str) -> Ids:
 
 
 def can_be_id(id: object, type: pa.DataType) -> TypeGuard[int | str]:
-    """Says whether a Python value can be among ids of a type."""
+    """Returns whether a Python value can be an id of a type."""
     if pa.types.is_string(type):
         return isinstance(id, str) and is_text(id)
     return isinstance(id, int) and not isinstance(id, bool) and KEY_MIN <= id <= KEY_MAX
 
 
 def check_type(known: pa.DataType, given: pa.DataType) -> None:
-    """Raises SubscriptionError where ids have another type than those of a matcher."""
+    """Raises SubscriptionError where ids have another type than the ids of a matcher."""
     if known != given:
         raise SubscriptionError(f"the ids of this matcher are {known}, those given are {given}")
 
@@ -187,7 +188,7 @@ def check_known(ids: Ids, place: NDArray[np.int64]) -> None:
 
 
 def ids_to_arrays(ids: Ids) -> dict[str, NDArray[Any]]:
-    """Returns the arrays that a saved matcher has for ids, by name."""
+    """Returns the arrays of ids in a saved matcher, by name."""
     if ids.numbers is not None:
         return {"ids": ids.numbers}
     offset, data = _text_columns(ids.array)
@@ -195,7 +196,7 @@ def ids_to_arrays(ids: Ids) -> dict[str, NDArray[Any]]:
 
 
 def ids_of_arrays(arrays: dict[str, NDArray[Any]]) -> Ids:
-    """Makes ids of what ``ids_to_arrays`` returned, without a copy where that is possible."""
+    """Makes ids of the arrays of ``ids_to_arrays``, without a copy where that is possible."""
     if "ids.offset" not in arrays:
         return Ids(np.asarray(arrays["ids"], np.int64))
     offset, data = arrays["ids.offset"], pa.py_buffer(arrays["ids"])
@@ -203,7 +204,7 @@ def ids_of_arrays(arrays: dict[str, NDArray[Any]]) -> Ids:
 
 
 class Ids:
-    """Ids by number; with more of them it is another object, and this one stays as it is.
+    """Ids by number. An object never changes: adding ids makes another one.
 
     Parameters
     ----------
@@ -234,9 +235,7 @@ class Ids:
 
     @property
     def order(self) -> tuple[I64, I64, U8]:
-        """Returns what ids are ordered by, as ``layout.Top`` has it, made when it is first asked
-        for.
-        """
+        """Returns the sort keys of the ids, as in ``layout.Top``, made on first use."""
         if self._order is None:
             if self.numbers is not None:
                 self._order = self.numbers, _NONE, frozen(np.empty(0, np.uint8))
@@ -247,7 +246,7 @@ class Ids:
 
     @property
     def array(self) -> pa.Array:
-        """The ids as an array of Arrow, which is made when it is first asked for."""
+        """The ids as an array of Arrow, made on first use."""
         if self._array is None:
             assert self.numbers is not None  # in the same memory; ``pa.array`` takes twice as long
             self._array = pa.Array.from_buffers(NUMBERS, len(self.numbers), [None, pa.py_buffer(self.numbers)])
@@ -268,11 +267,11 @@ class Ids:
         return Ids(self.array.slice(begin, end - begin) if self.numbers is None else self.numbers[begin:end])
 
     def filter(self, left: NDArray[np.bool_]) -> Ids:
-        """Returns the ids of which this is true."""
+        """Returns the ids where ``left`` is true."""
         return Ids(self.array.filter(pa.array(left)) if self.numbers is None else self.numbers[left])
 
     def find(self, wanted: Ids) -> NDArray[np.int64]:
-        """Returns the last number that each id has, -1 where there is none.
+        """Returns the last number of each id, -1 where there is none.
 
         wanted : of the type of these ids, unless there are none
         """
@@ -283,12 +282,12 @@ class Ids:
         return self._index().find(wanted.given)
 
     def find_one(self, id: object) -> int:
-        """Returns the last number that an id has, -1 where there is none."""
+        """Returns the last number of an id, -1 where there is none."""
         id = python_value(id)
         return self._index().find_one(id) if len(self) and can_be_id(id, self.type) else -1
 
     def prepare(self) -> None:
-        """Makes what ``find`` needs, which otherwise is made when it is called first."""
+        """Makes the look-up of ``find``, which the first call would make otherwise."""
         self._index()
 
     @property
@@ -302,9 +301,9 @@ class Ids:
         return self._lookup
 
     def extended(self, more: Ids) -> Ids:
-        """Returns these ids and others, behind them in the same memory if there is room.
+        """Returns these ids followed by others, in the same memory if there is room.
 
-        Raises SubscriptionError: they are more than one Arrow array of strings can hold.
+        Raises SubscriptionError: one Arrow array cannot hold so many bytes of strings.
         """
         if not len(self):
             return Ids(more.given)
@@ -316,14 +315,14 @@ class Ids:
 
 
 class _Store:
-    """Memory of ids, with room behind them."""
+    """The memory of ids, with room for more."""
 
     def __init__(self, ids: Ids) -> None:
         columns = (ids.numbers,) if ids.numbers is not None else _text_columns(ids.array)
         self._columns = [Growing(contiguous(column)) for column in columns]
 
     def view(self) -> pa.Array | NDArray[np.int64]:
-        """Returns all ids, which stay as they are whatever is appended."""
+        """Returns all ids. Later appends do not change the result."""
         if len(self._columns) == 1:
             return self._columns[0].view()
         offset, data = (column.view() for column in self._columns)
@@ -350,7 +349,7 @@ class _Store:
 
 
 def _text_columns(ids: pa.Array) -> tuple[NDArray[np.int32], NDArray[np.uint8]]:
-    """Returns where each text begins and the last one ends, from 0 on, and their bytes."""
+    """Returns the starts of texts and the end of the last one, from 0 on, and their bytes."""
     if not len(ids):
         return np.zeros(1, np.int32), np.empty(0, np.uint8)
     offset, text = texts_of(ids)

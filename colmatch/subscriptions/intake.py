@@ -1,4 +1,4 @@
-"""Subscriptions as the caller has them to lowered predicates, ids and what was rejected."""
+"""A caller's subscriptions to lowered predicates, ids and rejected subscriptions."""
 
 from __future__ import annotations
 
@@ -34,31 +34,31 @@ if TYPE_CHECKING:
 Errors = Literal["raise", "collect"]
 PIECE = 1 << 16  # texts that kernels read together
 SINGLE_PIECE = 1 << 14  # expressions that are read one by one before they are lowered: their forms may take 5 KB each
-FEWEST_TEXTS = 128  # that kernels read together
-PHRASES_KEPT = 200_000  # shapes of phrases that kernels may have met before they forget them
+FEWEST_TEXTS = 128  # fewest texts that kernels read together
+PHRASES_KEPT = 200_000  # shapes of phrases that a reader of texts may know before it forgets them
 FORMS_KEPT = 100_000  # forms that a reader may have known before it forgets them
 
 
 class NewSubscriptions(NamedTuple):
-    """Subscriptions that were taken in, lowered. Arrays are contiguous and read-only."""
+    """New subscriptions, lowered. Arrays are contiguous and read-only."""
 
     lowered: LoweredExpressions
     attributes: Attributes
-    ids: Ids  # of each subscription that is left
+    ids: Ids  # of the subscriptions that are left
     rejected: list[Rejected]
     local_literal: str | None  # a timestamp literal that was read in the zone of the options, None where there is none
     tags: Tags = NO_TAGS  # of the subscriptions that are left
 
 
 class SubscriptionReader:
-    """Takes in subscriptions of one schema, again and again.
+    """A reader of subscriptions of one schema, for repeated use.
 
     Attributes keep their ids, and texts of a known form are read quickly.
 
     Parameters
     ----------
-    attributes : those that have ids already; others are added to it, also those of subscriptions
-        that are rejected
+    attributes : attributes that have ids already; the reader adds others, also for rejected
+        subscriptions
     """
 
     def __init__(
@@ -69,12 +69,12 @@ class SubscriptionReader:
         self.budget = budget
         self.language = language
         self.attributes = attributes
-        self._single: dict[bool, SingleReader] = {}  # by whether weights are given to attributes
+        self._single: dict[bool, SingleReader] = {}  # by whether attributes have weights
         self._few: FewReader | None = None
         self._texts: TextReader | None = None
 
     def take_in(self, subscriptions: Any, errors: Errors, progress: bool = False) -> NewSubscriptions:
-        """Lowers subscriptions: anything that ``Matcher.build`` takes, or what ``read`` made of it.
+        """Lowers subscriptions: anything that ``Matcher.build`` takes, or a result of ``read``.
 
         progress : show a bar on standard error
 
@@ -82,21 +82,21 @@ class SubscriptionReader:
         ------
         ExpressionError : an expression cannot be understood, with ``errors="raise"``
         SubscriptionError : the subscriptions cannot be read
-        OptionError : ``errors`` is something else
+        OptionError : ``errors`` has another value
         """
         errors = checked_choice("errors={}", errors, get_args(Errors))
         given = read(subscriptions, self.language)
         was = gc.isenabled()
         try:
             try:
-                # A million small tuples that all stay are looked through again and again otherwise:
-                # a quarter of the time of a build from texts.
+                # Otherwise, the collector visits a million small tuples again and again, and all
+                # of them stay. This takes a quarter of the time of a build from texts.
                 gc.disable()
                 return self._taken_in(given, errors, progress)
             finally:
                 if was:
                     gc.enable()
-        finally:  # again, since Ctrl-C may come between the two lines before
+        finally:  # again, since Ctrl-C may come between the two lines above
             if was:
                 gc.enable()
 
@@ -142,8 +142,9 @@ class SubscriptionReader:
     def _read(
         self, expressions: Sequence[Any], lowering: Lowering, stop: bool, shown: Any
     ) -> dict[int, ExpressionError]:
-        """Gives expressions to a lowering. Returns errors by number, at most to the first with
-        ``stop``.
+        """Passes expressions to a lowering. Returns errors by number.
+
+        With ``stop``, reading ends at the first error.
         """
         failed: dict[int, ExpressionError] = {}
         start = 0
@@ -156,16 +157,16 @@ class SubscriptionReader:
                 numbers, errors = reader.read(expressions, numbers, lowering, stop) if count else (numbers, {})
                 shown.update(count - len(numbers))
                 failed.update(errors)
-                if errors and stop:  # what the next one reads may be wrong before it
+                if errors and stop:  # the next reader may find an error before this one
                     numbers = [number for number in numbers if number < min(errors)]
             lowering.zoned = lowering.zoned or self._single_reader(lowering.weights is not None).compiler.zoned
             lowering.let_go()
         return failed
 
     def _readers(self, count: int, lowering: Lowering, whole: bool) -> tuple[list[Reader], int]:
-        """Returns readers, in the order in which they are tried, and the most that they read.
+        """Returns the readers, in the order of their use, and the most expressions for one pass.
 
-        count : how many expressions there are left
+        count : number of expressions that are left
         whole : whether these are all
         """
         weighted = lowering.weights is not None
@@ -199,11 +200,11 @@ class SubscriptionReader:
         return self._single[weighted]
 
 
-_Bad = dict[int, tuple[str, tuple[int, int] | None]]  # by subscription the message, and line and column
+_Bad = dict[int, tuple[str, tuple[int, int] | None]]  # message, and line and column, by subscription
 
 
 def _compiler_of(language: Language) -> type[Compiler | BetreeCompiler]:
-    """Imports what reads a language: SQL brings its parser."""
+    """Imports the compiler of a language: SQL brings its parser."""
     if language.is_betree:
         from colmatch.betree.compile import BetreeCompiler
 

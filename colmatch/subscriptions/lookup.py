@@ -1,6 +1,6 @@
-"""Ids -> numbers of subscriptions, by a hash table that has no Python object for an id.
+"""Ids -> numbers of subscriptions, by a hash table without a Python object for each id.
 
-A dictionary of a million ids took a second to make. Longer tables share the slots of the shorter
+A dictionary of a million ids took a second to make. Longer look-ups share the slots of the shorter
 ones that they grew from.
 """
 
@@ -26,14 +26,14 @@ _NO_DATA: U8 = frozen(np.empty(0, np.uint8))
 
 
 class IdLookup:
-    """Finds the number of a subscription by its id: its place among ``ids``.
+    """A look-up of the number of a subscription by its id: its place among ``ids``.
 
-    It does not change. Any number of threads may search at once, also while one extends it.
+    It does not change. Any number of threads may search at once, also while a thread extends it.
 
     Parameters
     ----------
-    ids : an array of numbers, or one of Arrow of int64 or strings, no NULL among them. The last
-        place counts where one is there several times
+    ids : an array of numbers, or an Arrow array of int64 or strings, without NULL. The last place
+        of a repeated id counts
     """
 
     __slots__ = ("_length", "_search", "_table")
@@ -47,26 +47,26 @@ class IdLookup:
     def find(self, wanted: pa.Array | I64) -> NDArray[np.int64]:
         """Finds the number of each wanted id, -1 where there is none.
 
-        wanted : of the type that the ids have, no NULL among them
+        wanted : of the type of the ids, without NULL
         """
         place = np.empty(len(wanted), np.int64)
         kernels.find(*self._search, *_columns(wanted), place)
         return place
 
     def find_one(self, id: int | str) -> int:
-        """Finds the number of an id, which is of the right type; -1 where there is none."""
+        """Finds the number of an id of the right type, -1 where there is none."""
         if isinstance(id, str):
-            found: int = entry(kernels.find_one)(*self._search, 0, np.frombuffer(id.encode(), np.uint8))
+            number: int = entry(kernels.find_one)(*self._search, 0, np.frombuffer(id.encode(), np.uint8))
         else:
-            found = entry(kernels.find_one)(*self._search, id, _NO_DATA)
-        return found
+            number = entry(kernels.find_one)(*self._search, id, _NO_DATA)
+        return number
 
     def extended(self, ids: pa.Array | I64) -> IdLookup:
-        """Returns a look-up of more ids, the first of which are those of this one.
+        """Returns a look-up of more ids, which begin with the ids of this one.
 
-        Mostly in the same table, in time for the new ones alone. Only the longest look-up in a
-        table can go on in it: from another, or once a longer one was made and thrown away, there
-        is a new table. One thread at a time extends those of one table.
+        If the table has room, the result shares it, and takes time for the new ids alone. Only the
+        longest look-up of a table can share it. A shorter one gets a new table, even if the longer
+        one was thrown away. One thread at a time extends the look-ups of a table.
         """
         table = self._table
         if table.used != self._length or len(ids) > table.room:
@@ -77,7 +77,7 @@ class IdLookup:
 
     def _take(self, table: _Table, ids: pa.Array | I64, first: int) -> None:
         columns = _columns(ids)
-        table.used = len(ids)  # before anything is written, lest another write there too
+        table.used = len(ids)  # before anything is written, lest another thread write there too
         enter: Callable[..., None] = kernels.enter_few if len(ids) - first <= kernels.BLOCK else kernels.enter
         enter(*columns, first, table.base, table.mask, table.hashes, table.slot, table.earlier)
         self._table, self._length = table, len(ids)
@@ -85,14 +85,14 @@ class IdLookup:
 
 
 class _Table:
-    """What look-ups share: see ``kernels/ids.py``.
+    """A table that look-ups share: see ``kernels/ids.py``.
 
-    Two slots for each id that it is made for, and room for ids in two thirds of them. So the next
-    table comes after a third more ids, and each has some 9 bytes an id.
+    It has two slots for each id at the start, and room for ids in two thirds of the slots. So there
+    is a new table after a third more ids. A table has some 9 bytes an id.
 
     Attributes
     ----------
-    used : ids of the longest look-up that was made of it
+    used : number of ids of the longest look-up in the table
     """
 
     __slots__ = ("base", "earlier", "hashes", "mask", "room", "search", "slot", "used")

@@ -1,4 +1,4 @@
-"""What the attribute and operator of a predicate table's row stand for."""
+"""Tests of predicate tables: the meaning of the attribute and operator of a row."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _NEGATED = {"<>": "=", "!=": "=", "is null": "is not null"}
 
 
 class Operator(NamedTuple):
-    """What an operator of a table stands for: a test, maybe negated, maybe on lists."""
+    """An operator of a table: a test, maybe negated, maybe on lists."""
 
     op: Op
     negated: bool
@@ -46,7 +46,7 @@ class Operator(NamedTuple):
 
     @staticmethod
     def parse(text: str) -> Operator | None:
-        """Returns what a text says, None where it is no operator."""
+        """Returns the operator of a text, None where the text is no operator."""
         words = " ".join(text.lower().split())
         negated = words.startswith("not ")
         if negated:
@@ -75,20 +75,20 @@ _KINDS: list[tuple[Any, Kind]] = [
 
 
 def operand_kind(type: pa.DataType) -> Kind | None:
-    """Returns how literals of a type are written, None where no column compares with them."""
+    """Returns the kind of literals of a type, None where no column compares with them."""
     return next((kind for test, kind in _KINDS if test(type)), None)
 
 
-# Looked for from each "[" on, and each search ends at the next quote: without more than two things
-# that blanks could belong to.
+# A search starts at each "[" and ends at the next quote. Blanks can belong to at most two parts of
+# the pattern.
 _ENTRY = re.compile(r"""\[\s*(?:'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)"|(-?\d{1,19}))\s*\]\Z""", re.DOTALL | re.ASCII)
 _SIZE = re.compile(r"(?:size|cardinality)\s*\(", re.IGNORECASE)
 
 
 def _resolve(schema: Schema, name: str) -> tuple[Column, Role, str | int | None]:
-    """Finds the column, role and map key of an attribute as a table names it.
+    """Finds the column, role and map key of an attribute by its name in a table.
 
-    Raises SchemaError: there is none.
+    Raises SchemaError: there is no such attribute.
     """
     try:
         column = schema.column((name,))
@@ -123,9 +123,9 @@ def _resolve(schema: Schema, name: str) -> tuple[Column, Role, str | int | None]
 
 
 def attribute_named(schema: Schema, name: str) -> Name:
-    """Returns what the name of an attribute stands for, as a table names it.
+    """Returns the path, role and map key of an attribute by its name in a table.
 
-    Raises SchemaError: it is none, or nothing that expressions can use.
+    Raises SchemaError: there is no such attribute, or expressions cannot use it.
     """
     column, role, key = _resolve(schema, name)
     if column.shape is Shape.STRUCT:
@@ -144,7 +144,7 @@ def column_named(schema: Schema, name: str) -> Column:
 
 
 class Target(NamedTuple):
-    """What a pair of attribute and operator stands for: a test, and what must hold besides it."""
+    """The test of an attribute and an operator, with other conditions."""
 
     attribute: Attribute
     op: Op
@@ -154,9 +154,9 @@ class Target(NamedTuple):
 
 
 def target(schema: Schema, computed: ComputedNames, name: str, operator: Operator, kind: Kind | None) -> Target:
-    """Finds what an attribute and an operator stand for, with operands of a kind.
+    """Finds the test of an attribute and an operator, with operands of a kind.
 
-    Raises ExpressionError: without a place.
+    Raises ExpressionError, without a place: there is no such test.
     """
     try:
         column, role, key = _resolve(schema, name)
@@ -198,7 +198,7 @@ def target(schema: Schema, computed: ComputedNames, name: str, operator: Operato
 
 
 def _compared(attribute: Attribute, name: str, operator: Operator, kind: Kind | None) -> Target:
-    """Returns the test of an attribute, which is called ``name``."""
+    """Returns the test of an attribute. ``name`` is its name in the table."""
     op = operator.op
     if op is Op.PRESENT:
         return Target(attribute, op, False, operator.negated)

@@ -1,4 +1,4 @@
-"""Readers of expressions, which are tried in order: each reads what it can, and leaves the rest.
+"""Readers of expressions, tried in order: each leaves some expressions to the next.
 
 The reader of a few expressions and the reader of single ones are here. The third one reads columns
 of texts by kernels (``texts.py``).
@@ -22,7 +22,7 @@ Unread = tuple[Sequence[int], dict[int, ExpressionError]]
 
 
 class Reader(Protocol):
-    """Reads expressions, and gives them to a lowering."""
+    """A reader of expressions, which passes them to a lowering."""
 
     def read(self, expressions: Sequence[Any], numbers: Sequence[int], lowering: Lowering, stop: bool) -> Unread:
         """Reads the expressions of ascending numbers.
@@ -34,7 +34,7 @@ class Reader(Protocol):
 
 
 class SingleReader:
-    """Reads expressions one by one, all that there are.
+    """A reader of single expressions, which reads all of them.
 
     Attributes
     ----------
@@ -46,7 +46,7 @@ class SingleReader:
         self.forms: set[int] = set()
 
     def read(self, expressions: Sequence[Any], numbers: Sequence[int], lowering: Lowering, stop: bool) -> Unread:
-        """See ``Reader.read``. Nothing is left."""
+        """Reads as ``Reader.read`` does, and leaves no expressions."""
         forms: dict[int, tuple[Form, list[int], list[Any]]] = {}
         errors: dict[int, ExpressionError] = {}
         texts = expressions[numbers[0] : numbers[-1] + 1] if isinstance(numbers, range) else None
@@ -58,11 +58,11 @@ class SingleReader:
                 if stop:
                     return (), errors
                 continue
-            known = forms.get(id(form))  # a form is held here, so that its id stays its own
-            if known is None:
-                known = forms[id(form)] = (form, [], [])
-            known[1].append(sub)
-            known[2].append(literals)
+            group = forms.get(id(form))  # the form is held here, so that its id stays unique
+            if group is None:
+                group = forms[id(form)] = (form, [], [])
+            group[1].append(sub)
+            group[2].append(literals)
         self.forms.update(forms)
         for form, subs, literals in forms.values():
             lowering.add(form, subs, literals)
@@ -70,14 +70,14 @@ class SingleReader:
 
 
 class FewReader:
-    """Reads a few expressions together, if none has weights or an error."""
+    """A reader of a few expressions together, if none has weights or an error."""
 
     def __init__(self, single: SingleReader, few: FewExpressions) -> None:
         self._single = single
         self._few = few
 
     def read(self, expressions: Sequence[Any], numbers: Sequence[int], lowering: Lowering, stop: bool) -> Unread:
-        """See ``Reader.read``. Either none is left, or all that have no errors."""
+        """Reads as ``Reader.read`` does. Leaves no expressions, or all without errors."""
         if lowering.rejected:
             return numbers, {}
         forms: list[tuple[Form, list[Any]]] = []
@@ -101,5 +101,5 @@ class FewReader:
 
 
 def _without_frames(error: ExpressionError) -> ExpressionError:
-    """Returns an error without what it was found in: frames hold tokens and trees."""
+    """Returns an error without frames, since they hold tokens and trees."""
     return ExpressionError(error.message, line=error.line, column=error.column)

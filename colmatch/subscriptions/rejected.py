@@ -1,4 +1,4 @@
-"""Subscriptions that were left out."""
+"""Rejected subscriptions of a matcher, by id."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from numpy.typing import NDArray
 from colmatch.errors import Rejected
 from colmatch.subscriptions.ids import Ids
 
-KEPT_MOST = 10_000  # that are kept from one update to the next
+KEPT_MOST = 10_000  # entries that are kept from one update to the next
 FEW_IDS = 16  # ids that are looked up one by one
 
 
 def by_id(entries: Iterable[Rejected]) -> Mapping[int | str, Rejected]:
-    """Returns the last entry of each id, in the order of these."""
-    found: dict[int | str, Rejected] = {}
+    """Returns the last entry of each id, in the order of these entries."""
+    last: dict[int | str, Rejected] = {}
     for entry in entries:
-        found.pop(entry.id, None)
-        found[entry.id] = entry
-    return found
+        last.pop(entry.id, None)
+        last[entry.id] = entry
+    return last
 
 
 def following(known: Mapping[int | str, Rejected], ids: Ids, new: Sequence[Rejected]) -> Mapping[int | str, Rejected]:
-    """Returns what is left out after an update; the same object if nothing has changed.
+    """Returns the rejected subscriptions after an update.
 
-    Of many, those are forgotten that were left out first.
+    If nothing has changed, the result is the same object. Of too many, it drops the oldest entries.
 
-    ids : those that were inserted, replaced or deleted, about which an older entry says nothing now
+    ids : inserted, replaced or deleted ids, which lose their older entries
     """
     if not known and not new:
         return known
@@ -43,12 +43,12 @@ def following(known: Mapping[int | str, Rejected], ids: Ids, new: Sequence[Rejec
 def following_all(
     known: Mapping[int | str, Rejected], ids: Ids, update: NDArray[np.int64], new: Mapping[int, Sequence[Rejected]]
 ) -> Mapping[int | str, Rejected]:
-    """Returns what is left out after several updates, as if ``following`` had been asked of each.
+    """Returns the rejected subscriptions after several updates, as by ``following`` for each.
 
-    ids, update : which update touched which id, in any order
-    new : what each update has left out that did so
+    ids, update : each touched id with the number of its update, in any order
+    new : rejected subscriptions of each update that has some
     """
-    entries = {*known, *(entry.id for some in new.values() for entry in some)}
+    entries = {*known, *(entry.id for group in new.values() for entry in group)}
     if not entries:
         return known
     there = _are_among(ids.array, entries)
@@ -62,8 +62,8 @@ def following_all(
 
 def _are_among(ids: pa.Array, entries: Iterable[int | str]) -> NDArray[np.bool_]:
     of_type = str if pa.types.is_string(ids.type) else int
-    wanted = pa.array([id for id in entries if isinstance(id, of_type)], ids.type)
-    return np.asarray(pc.is_in(ids, wanted))
+    values = pa.array([id for id in entries if isinstance(id, of_type)], ids.type)
+    return np.asarray(pc.is_in(ids, values))
 
 
 def _after(
@@ -72,6 +72,6 @@ def _after(
     gone = {id for id in taken if id in known}
     if not gone and not new:
         return known
-    found = by_id([*(entry for id, entry in known.items() if id not in gone), *new])
+    entries = by_id([*(entry for id, entry in known.items() if id not in gone), *new])
     most = max(KEPT_MOST, len(new))
-    return dict(list(found.items())[-most:]) if new and len(found) > most else found
+    return dict(list(entries.items())[-most:]) if new and len(entries) > most else entries

@@ -1,8 +1,8 @@
 """Rows of predicate tables to leaves and conjunctions.
 
-A large table is lowered in pieces of whole subscriptions: memory that a process touches for the
-first time can cost more than the work on it. With a million subscriptions, the peak above the input
-is 130 MB. It was 470 MB without pieces, and 600 MB where arrays were also held to the end.
+A large table is lowered in pieces of whole subscriptions. The first access to memory can cost a
+process more than the work on it. With a million subscriptions, the peak above the input is 130 MB.
+It was 470 MB without pieces, and 600 MB where arrays were also held to the end.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ I64 = NDArray[np.int64]
 
 _OPERANDS = {Op.BETWEEN: (2, 2, "two"), Op.IN: (0, 2**62, "a list of"), Op.PRESENT: (0, 0, "no")}
 
-# predicates lowered at a time, so that what they need on the way stays small and in the processor's
-# cache
+# predicates lowered at a time: their working memory stays small and in the processor's cache
 PIECE = 1 << 17
 
 
 def add_table(
     table: PredicateTable, schema: Schema, computed: ComputedNames, attributes: Attributes, lowering: Lowering
 ) -> pa.Array:
-    """Gives all predicates to the lowering.
+    """Passes all predicates to the lowering.
 
-    Returns the ids of the subscriptions, in order of first appearance. Rows that cannot be used are
-    entered in ``lowering.rejected``.
+    Returns the ids of the subscriptions, in order of first appearance. Unusable rows are entered in
+    ``lowering.rejected``.
     """
     weighted = any("weight" in t.column_names for t in table.tables)
+    # Lower a single table without text operands in pieces, if its int64 ids ascend
     first = table.tables[0]
     textual = operand_kind(first["operands"].type.value_type) in (Kind.STRING, Kind.BINARY)
     if len(table.tables) == 1 and first.num_rows and not textual:
@@ -50,27 +50,32 @@ def add_table(
         if pa.types.is_int64(ids.type) and not np.any(values[1:] < values[:-1]):
             _add_priority(table, np.cumsum(np.append(False, values[1:] != values[:-1])), lowering)
             return _add_in_pieces(_TypedTable(first, schema, computed, attributes, weighted), values, lowering)
+    # Number the subscriptions of all tables
     ids = pa.chunked_array(
         [t["id"].combine_chunks() if t["id"].num_chunks != 1 else t["id"].chunk(0) for t in table.tables]
     )
     encoded = ids.combine_chunks().dictionary_encode()
     subs = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
     _add_priority(table, subs, lowering)
+    # Add the rows of each table, then all conjunctions
     pairs: list[I64] = []
     first_leaf = -1
     at = 0
     for each in table.tables:
         part = _TypedTable(each, schema, computed, attributes, weighted)
-        base, some = part.add(0, each.num_rows, subs[at : at + each.num_rows], lowering)
+        base, own_pairs = part.add(0, each.num_rows, subs[at : at + each.num_rows], lowering)
         at += each.num_rows
         first_leaf = base if first_leaf < 0 else first_leaf
-        pairs.append(some)
+        pairs.append(own_pairs)
     _add_conjunctions(first_leaf, np.concatenate(pairs), lowering)
     return encoded.dictionary
 
 
 def _add_priority(table: PredicateTable, subs: I64, lowering: Lowering) -> None:
-    """Gives the priorities of subscriptions to the lowering. subs : of each row of all tables."""
+    """Passes the priorities of subscriptions to the lowering.
+
+    subs : subscription of each row of all tables
+    """
     if not any("priority" in each.column_names for each in table.tables):
         return
     parts, at = [], 0
@@ -79,21 +84,21 @@ def _add_priority(table: PredicateTable, subs: I64, lowering: Lowering) -> None:
             own = subs[at : at + each.num_rows]
             parts.append((own, each["priority"].to_numpy(), np.arange(each.num_rows)))
         at += each.num_rows
-    sub, given, row = (np.concatenate(column) for column in zip(*parts, strict=True))
+    sub, values, row = (np.concatenate(column) for column in zip(*parts, strict=True))
     lowering.priority = np.zeros(int(subs.max(initial=-1)) + 1)
-    lowering.priority[sub[::-1]] = given[::-1]  # the first row's
-    for i in np.flatnonzero((given != lowering.priority[sub]) | ~fits(given)).tolist():
-        said = no_weight("the priority", given[i])
-        if fits(given[i]):
+    lowering.priority[sub[::-1]] = values[::-1]  # the first row's
+    for i in np.flatnonzero((values != lowering.priority[sub]) | ~fits(values)).tolist():
+        message = no_weight("the priority", values[i])
+        if fits(values[i]):
             earlier = lowering.priority[sub[i]]
-            said = f"the priority is {given[i]}, in an earlier row {earlier}: one for each id is needed"
-        _reject(lowering, int(sub[i]), said, int(row[i]))
+            message = f"the priority is {values[i]}, in an earlier row {earlier}: one for each id is needed"
+        _reject(lowering, int(sub[i]), message, int(row[i]))
 
 
 def _add_in_pieces(part: _TypedTable, ids: I64, lowering: Lowering) -> pa.Array:
-    """Adds whole subscriptions at a time, each of whose rows stand together.
+    """Adds whole subscriptions at a time. The rows of a subscription are neighbours.
 
-    No literal depends on others. Returns their ids.
+    No literal depends on others. Returns the ids of the subscriptions.
     """
     new = np.empty(len(ids), bool)
     new[0] = True
@@ -114,7 +119,7 @@ def _add_in_pieces(part: _TypedTable, ids: I64, lowering: Lowering) -> pa.Array:
 def _add_conjunctions(first_leaf: int, conj: I64, lowering: Lowering) -> None:
     """Adds conjunctions of leaves.
 
-    ``conj`` : of each leaf from ``first_leaf`` on its subscription << 32 | conjunction
+    conj : subscription << 32 | conjunction, of each leaf from ``first_leaf`` on
     """
     leaves = np.arange(first_leaf, first_leaf + len(conj))
     if np.any(conj[1:] < conj[:-1]):
@@ -125,7 +130,7 @@ def _add_conjunctions(first_leaf: int, conj: I64, lowering: Lowering) -> None:
 
 
 class _TypedTable:
-    """One table, and what each *combo*, a pair of attribute and operator in it, stands for."""
+    """One table, with the test of each *combo*, a pair of attribute and operator in it."""
 
     def __init__(
         self, part: pa.Table, schema: Schema, computed: ComputedNames, attributes: Attributes, weighted: bool
@@ -146,6 +151,7 @@ class _TypedTable:
         self.weighted = weighted
         self.weight = chunk["weight"].to_numpy(zero_copy_only=False) if "weight" in chunk else None
 
+        # Resolve the combos in use
         combos = len(names) * len(ops) + 1
         self.attr_of, self.none_of = np.zeros(combos, np.int64), np.zeros(combos, np.uint8)
         self.group_of = np.zeros(combos, np.uint16)
@@ -167,21 +173,22 @@ class _TypedTable:
         try:
             if operator is None:
                 raise ExpressionError(f"unknown operator {op!r}: use {', '.join(OPERATORS)} or their negations")
-            found = target(self.schema, self.computed, name, operator, self.kind)
+            test = target(self.schema, self.computed, name, operator, self.kind)
         except ExpressionError as error:
             self.bad[c] = error.message
             self.group_of[c] = self.groups.setdefault(None, len(self.groups))
             return  # the attribute does not matter: conjunctions of rejected subscriptions are dropped unread
-        self.attr_of[c], self.none_of[c] = attributes.intern(found.attribute), found.none
-        self.group_of[c] = self.groups.setdefault((found.attribute.type, found.op, found.outside), len(self.groups))
-        for k, (attribute, none) in enumerate(found.extras):
+        self.attr_of[c], self.none_of[c] = attributes.intern(test.attribute), test.none
+        self.group_of[c] = self.groups.setdefault((test.attribute.type, test.op, test.outside), len(self.groups))
+        for k, (attribute, none) in enumerate(test.extras):
             self.extra_attr[k, c], self.extra_none[k, c] = attributes.intern(attribute), none
 
     def add(self, start: int, stop: int, sub: I64, lowering: Lowering) -> tuple[int, I64]:
         """Adds the leaves and tests of some rows.
 
-        Returns the first leaf, and of each leaf its subscription << 32 | conjunction.
+        Returns the first leaf, and subscription << 32 | conjunction of each leaf.
         """
+        # Add the leaves
         rows, combo = stop - start, self._combo(start, stop)
         weight = None
         if self.weighted:
@@ -193,20 +200,23 @@ class _TypedTable:
                 weight = np.where(wrong, 0.0, weight)
         base = lowering.leaves(self.attr_of[combo], self.none_of[combo], sub, weight)
         pairs = (sub << 32) | (2**31 if self.number is None else self.number[start:stop].astype(np.int64) + 2**31)
+        # Reject rows without a test
         if self.bad:
             where = np.flatnonzero(np.isin(combo, list(self.bad)))
             for row in where.tolist():
                 _reject(lowering, int(sub[row]), self.bad[int(combo[row])], start + row)
+        # Add the tests by group
         offset = self.offset[start : stop + 1]
         size = np.where(self.operands[start:stop].is_valid().to_numpy(zero_copy_only=False), np.diff(offset), 0)
         group = self.group_of[combo]
         order = np.argsort(group, kind="stable")
         bounds = np.searchsorted(group[order], np.arange(len(self.groups) + 1))
         values = self.values[int(offset[0]) : int(offset[-1])]
-        some = _Slice(start, base, offset - offset[0], size, values, sub)
+        part = _Slice(start, base, offset - offset[0], size, values, sub)
         for key, g in self.groups.items():
             if key is not None:
-                _add_group(lowering, key, self.kind, order[bounds[g] : bounds[g + 1]], some)
+                _add_group(lowering, key, self.kind, order[bounds[g] : bounds[g + 1]], part)
+        # Add the leaves of other conditions
         pieces = [pairs]
         for k in range(len(self.extra_attr)):
             where = np.flatnonzero(self.extra_attr[k][combo] >= 0)
@@ -218,10 +228,10 @@ class _TypedTable:
 
 
 class _Slice(NamedTuple):
-    """Some rows of a table that stand together."""
+    """Neighbouring rows of a table."""
 
-    start: int  # the number of the first
-    base: int  # its leaf
+    start: int  # number of the first row
+    base: int  # leaf of the first row
     offset: I64  # (rows + 1) into ``values``
     size: I64  # (rows) operands
     values: pa.Array
@@ -229,14 +239,15 @@ class _Slice(NamedTuple):
 
 
 def _add_group(lowering: Lowering, key: Any, kind: Kind | None, rows: I64, some: _Slice) -> None:
-    """Adds the tests of the rows that share type, operator and sense."""
+    """Adds the tests of rows that share type, operator and sense."""
     type, op, outside = key
     start, base, offset, size, values, sub = some
+    # Reject rows with a wrong number of operands, or with NULL among them
     low, high, words = _OPERANDS.get(op, (1, 1, "one"))
     wrong = (size[rows] < low) | (size[rows] > high)
     for row in rows[wrong].tolist():
-        said = f"{op.name.lower()} takes {words} operand{'s' if words != 'one' else ''}, not {size[row]}"
-        _reject(lowering, int(sub[row]), said, start + row)
+        message = f"{op.name.lower()} takes {words} operand{'s' if words != 'one' else ''}, not {size[row]}"
+        _reject(lowering, int(sub[row]), message, start + row)
     rows = rows[~wrong]
     if op is Op.PRESENT:
         lowering.groups[type, op, (), outside].add(base + rows, [], ())
@@ -248,24 +259,25 @@ def _add_group(lowering: Lowering, key: Any, kind: Kind | None, rows: I64, some:
         for row in rows[wrong].tolist():
             _reject(lowering, int(sub[row]), "an operand is NULL", start + row)
         rows = rows[~wrong]
-    if op is Op.IN:  # one test for each point: those of one leaf are united anyway
+    if op is Op.IN:  # one test for each point: the tests of one leaf are united anyway
         places = members(offset[rows], ranges_of(size[rows]))
         lowering.groups[type, Op.EQ, (Operand(kind),), False].add(
             np.repeat(base + rows, size[rows]), [_gather(values, places, kind)], (-1,)
         )
         return
+    # Add one test for each row
     count = 2 if op is Op.BETWEEN else 1
     parts = [_gather(values, offset[rows] + i, kind) for i in range(count)]
     lowering.groups[type, op, (Operand(kind),) * count, outside].add(base + rows, parts, (-1,) * count)
 
 
 def _reject(lowering: Lowering, sub: int, message: str, row: int) -> None:
-    """Enters a subscription as rejected, unless it is already."""
+    """Rejects a subscription, unless it is rejected already."""
     lowering.rejected.setdefault(sub, Reject(f"{message} (row {row} of the predicate table)", -1))
 
 
 def _gather(values: pa.Array, places: I64, kind: Kind) -> Any:
-    """Returns operands as an array where the conversion takes arrays, else as Python values."""
+    """Returns operands as numpy arrays for numbers and Boolean values, else as Arrow arrays."""
     if kind in (Kind.INT, Kind.DOUBLE) and not values.null_count:
         return values.to_numpy()[places]
     taken = values.take(pa.array(places))

@@ -1,4 +1,4 @@
-"""The columnar way in: subscriptions as tables with a row for each predicate, no text to parse."""
+"""Columnar subscriptions: tables with a row for each predicate, without text to parse."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ class PredicateTable:
     Parameters
     ----------
     tables : one or more Arrow tables, record batches or readers (anything with the Arrow C stream
-        or array protocol), one for each type of operands, with these columns:
+        or array protocol). Each type of operands needs a separate table. The columns:
 
         ===========  ==============  ==================================================
-        id           int64 / string  id of the subscription, whose rows may be apart
+        id           int64 / string  id of the subscription; its rows may be apart
         attribute    string          ``age``, ``user.age``, ``attrs['k']``, ``size(tags)``, or a
                                      computed value: ``lower(dest)``, ``price * qty``
         op           string          see below
@@ -37,12 +37,12 @@ class PredicateTable:
                                      is equal to, such as 2**53 + 1, are errors
         ===========  ==============  ==================================================
 
-        Strings may also come as dictionaries of strings, doubles as any integers, floats or
+        Strings may also be dictionaries of strings; doubles may be any integers, floats or
         decimals. A column of weights or priorities with only NULL counts as absent.
 
         ``op`` is one of ``= <> != < <= > >= between in like ilike rlike startswith endswith
-        contains array_contains arrays_overlap``, each of them (signs too) also after ``not``,
-        or ``is null`` or ``is not null``. Case and blanks do not matter.
+        contains array_contains arrays_overlap``, or ``is null`` or ``is not null``. All but
+        the last two, signs too, may follow ``not``. Case and blanks do not matter.
 
     Raises
     ------
@@ -83,48 +83,50 @@ class PredicateTable:
 
 def _check(source: Any, where: str) -> pa.Table:
     table = table_of(source, SubscriptionError, where)
-    given = table.column_names
-    unknown = [name for name in given if name not in _COLUMNS]
-    missing = [name for name in _COLUMNS[:4] if name not in given]
+    names = table.column_names
+    unknown = [name for name in names if name not in _COLUMNS]
+    missing = [name for name in _COLUMNS[:4] if name not in names]
     if missing or unknown:
-        said = [f"has no column {', '.join(map(repr, missing))}"] if missing else []
-        said += [f"has a column {', '.join(map(repr, unknown)):.500} that means nothing here"] if unknown else []
-        raise SubscriptionError(f"{where} {' and '.join(said)}: it takes {', '.join(_COLUMNS)}")
+        faults = [f"has no column {', '.join(map(repr, missing))}"] if missing else []
+        faults += [f"has a column {', '.join(map(repr, unknown)):.500} that means nothing here"] if unknown else []
+        raise SubscriptionError(f"{where} {' and '.join(faults)}: it takes {', '.join(_COLUMNS)}")
     columns: dict[str, pa.Array] = {}
-    for name in given:
+    for name in names:
         column = column_of(table, name, SubscriptionError, where)
         if name in ("id", "attribute", "op") and column.null_count:
             row = int(pc.index(column.is_null(), True).as_py())
             raise SubscriptionError(f"{where}: column {name!r} is NULL in row {row}")
         if name in ("weight", "priority") and column.null_count == len(column):
-            continue  # as if it were not there
+            continue  # as if the column were absent
         columns[name] = _convert(name, column, where)
     return pa.table(columns)
 
 
 def _convert(name: str, column: pa.Array, where: str) -> pa.Array:
-    types, given = pa.types, column.type
+    types, column_type = pa.types, column.type
     if name == "id":
         return ids_of_column(column, where)
     if name in ("attribute", "op"):
-        value = given.value_type if types.is_dictionary(given) else given
+        value = column_type.value_type if types.is_dictionary(column_type) else column_type
         if types.is_string(value) or types.is_large_string(value):
-            return (column if types.is_dictionary(given) else column.dictionary_encode()).cast(
+            return (column if types.is_dictionary(column_type) else column.dictionary_encode()).cast(
                 pa.dictionary(pa.int32(), pa.string())
             )
-        raise SubscriptionError(f"{where}: column {name!r} is {given}, a string or a dictionary of strings is needed")
+        raise SubscriptionError(
+            f"{where}: column {name!r} is {column_type}, a string or a dictionary of strings is needed"
+        )
     if name == "operands":
         # nothing can be compared with these
-        if types.is_null(given) or (is_list(given) and is_nested(given.value_type)):
+        if types.is_null(column_type) or (is_list(column_type) and is_nested(column_type.value_type)):
             return pa.nulls(len(column), pa.large_list(pa.null()))
-        if not types.is_large_list(given):
-            raise SubscriptionError(f"{where}: column 'operands' is {given}, a list is needed")
+        if not types.is_large_list(column_type):
+            raise SubscriptionError(f"{where}: column 'operands' is {column_type}, a list is needed")
         return column
     if name in ("weight", "priority"):
         doubles = exact_doubles_of if name == "priority" else doubles_of
         return doubles(column, SubscriptionError, f"{where}: column {name!r}").fill_null(0)
-    if not types.is_integer(given) and not types.is_null(given):
-        raise SubscriptionError(f"{where}: column {name!r} is {given}, int32 is needed")
+    if not types.is_integer(column_type) and not types.is_null(column_type):
+        raise SubscriptionError(f"{where}: column {name!r} is {column_type}, int32 is needed")
     try:
         return pc.fill_null(column.cast(pa.int32()), 0)
     except pa.ArrowInvalid as error:

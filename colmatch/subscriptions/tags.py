@@ -1,9 +1,9 @@
-"""Tags of subscriptions: names, of a tenant or a campaign, by which some are matched among.
+"""Tags of subscriptions: names, as of a tenant or a campaign, to which a match can be restricted.
 
-A subscription has any number of them, and they are no part of what it says.
+A subscription has any number of tags. They do not change its meaning.
 
-Pairs of a number and a tag stand in the order in which they come. A copy that is sorted by tag
-finds the numbers of a tag. It is made anew when a fifth of all pairs is not in it.
+Pairs of a number and a tag are kept in the order of arrival. A copy that is sorted by tag finds the
+numbers of a tag. The copy is made again when more than a fifth of all pairs is missing there.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from colmatch.given.incoming import columns_of, is_arrow, is_text, refusing, tab
 from colmatch.kernels.layout import I32, I64, U8
 from colmatch.subscriptions.ids import Ids, ids_of_values, unique_ids
 
-RECENT_LEAST = 4096  # pairs that are looked through rather than sorted among the others
+RECENT_LEAST = 4096  # pairs that are scanned rather than sorted among the others
 
 _NO_NUMBERS: I64 = frozen(np.empty(0, np.int64))
 _NO_PLACES: I32 = frozen(np.empty(0, np.int32))
 
 
 class GivenTags(NamedTuple):
-    """Tags as a caller gives them: a list of strings for each of some ids.
+    """Tags of a caller: a list of strings for each id.
 
-    ``ids`` is None where they are those of the subscriptions, in their order.
+    ``ids`` is None where the lists are for all subscriptions, in their order.
     """
 
     ids: Ids | None
@@ -44,13 +44,13 @@ class GivenTags(NamedTuple):
 class _Sorted(NamedTuple):
     """The first pairs of some tags, ordered by tag."""
 
-    pairs: int  # how many
+    pairs: int  # number of pairs
     first: I64  # (tags + 1)
     number: I64  # ascends within each tag
 
 
 class Tags:
-    """Which numbers have which tags: T pairs of both, each once. It does not change.
+    """The tags of numbers: T pairs of a number and a tag, each once. It does not change.
 
     Parameters
     ----------
@@ -81,25 +81,25 @@ class Tags:
 
     @staticmethod
     def of_lists(lists: pa.LargeListArray, number: NDArray[np.int64] | None = None) -> Tags:
-        """Returns the tags of ascending numbers, or of those from 0 on: a list for each."""
+        """Returns the tags of ascending numbers, or of all from 0 on: a list for each number."""
         count = lists.value_lengths().fill_null(0).to_numpy()
         each = lists.flatten().dictionary_encode()
         number = np.arange(len(lists)) if number is None else number
-        found = np.stack([np.repeat(number, count), each.indices.to_numpy().astype(np.int64)])
-        found = np.unique(found, axis=1)
+        pairs = np.stack([np.repeat(number, count), each.indices.to_numpy().astype(np.int64)])
+        pairs = np.unique(pairs, axis=1)
         names = {name: i for i, name in enumerate(each.dictionary.to_pylist())}
-        return Tags(sealed(found[0].copy()), sealed(found[1].astype(np.int32)), names)
+        return Tags(sealed(pairs[0].copy()), sealed(pairs[1].astype(np.int32)), names)
 
     @staticmethod
     def of_sections(count: NDArray[Any], size: NDArray[Any], data: NDArray[Any]) -> Tags:
-        """Returns the tags that ``sections`` has taken apart; none of no numbers."""
+        """Returns the tags that ``sections`` has split; ``NO_TAGS`` if there are none."""
         offset = ranges_of(size)
         buffers = [None, pa.py_buffer(offset), pa.py_buffer(data)]
         texts = pa.Array.from_buffers(pa.large_string(), len(size), buffers).cast(pa.string())
         return Tags.of_lists(pa.LargeListArray.from_arrays(pa.array(ranges_of(count)), texts)) if len(size) else NO_TAGS
 
     def sections(self, numbers: int) -> dict[str, NDArray[Any]]:
-        """Returns how many tags each of some numbers has, the bytes of each tag, and these."""
+        """Returns the number of tags of each number, the size of each tag, and the bytes of all."""
         offset, data = texts_of(self.texts())
         return {"tags": np.bincount(self.number, minlength=numbers), "tag_size": np.diff(offset), "tag_data": data}
 
@@ -107,27 +107,27 @@ class Tags:
         return len(self.number)
 
     def numbers(self, wanted: Iterable[str]) -> I64:
-        """Returns the numbers that have any of some tags, ascending."""
+        """Returns the numbers that have any of the wanted tags, ascending."""
         places = [place for place in map(self.names.get, set(wanted)) if place is not None]
         if not places or not len(self):
             return _NO_NUMBERS
         pairs, first, number = self._ordered()
         parts = [number[first[place] : first[place + 1]] for place in places if place + 1 < len(first)]
-        found = np.concatenate([*parts, self.number[pairs:][np.isin(self.tag[pairs:], places)]])
-        return found if len(places) == 1 else distinct(found)
+        matches = np.concatenate([*parts, self.number[pairs:][np.isin(self.tag[pairs:], places)]])
+        return matches if len(places) == 1 else distinct(matches)
 
     def _ordered(self) -> _Sorted:
-        known = self._sorted
-        if known is None or len(self) - known.pairs > max(RECENT_LEAST, known.pairs // 4):
+        ordered = self._sorted
+        if ordered is None or len(self) - ordered.pairs > max(RECENT_LEAST, ordered.pairs // 4):
             first = ranges_of(np.bincount(self.tag, minlength=len(self.names)))
-            known = _Sorted(len(self), first, self.number[np.argsort(self.tag, kind="stable")])
-            self._sorted = known
-        return known
+            ordered = _Sorted(len(self), first, self.number[np.argsort(self.tag, kind="stable")])
+            self._sorted = ordered
+        return ordered
 
     def lists(self, left: NDArray[np.bool_]) -> pa.ListArray:
         """Returns the tags of each number that is left, as lists of strings.
 
-        left : of all numbers
+        left : whether each number is left
         """
         of = self.filter(left)
         count = np.bincount(of.number, minlength=int(np.count_nonzero(left)))
@@ -138,19 +138,19 @@ class Tags:
         return pa.array(list(self.names), pa.string()).take(pa.array(self.tag))
 
     def filter(self, left: NDArray[np.bool_]) -> Tags:
-        """Returns the tags of the numbers that are left, which have new ones, without gaps.
+        """Returns the tags of the numbers that are left, renumbered without gaps.
 
-        left : of the first numbers; none of the others is left
+        left : whether each of the first numbers is left; all others are not
         """
         stop = int(np.searchsorted(self.number, len(left)))
-        some = left[self.number[:stop]]
-        number, tag = self.number[:stop][some], self.tag[:stop][some]
+        kept = left[self.number[:stop]]
+        number, tag = self.number[:stop][kept], self.tag[:stop][kept]
         return self._renamed((np.cumsum(left) - 1)[number], tag)
 
     def extended(self, more: Tags, base: int) -> Tags:
-        """Returns these tags and others, whose numbers count from ``base`` on.
+        """Returns these tags and others. The numbers of the others count from ``base`` on.
 
-        They stand behind these in the same memory if there is room.
+        The result is in the same memory if there is room.
         """
         if not len(more):
             return self
@@ -160,18 +160,18 @@ class Tags:
         place = np.array([names.setdefault(name, len(names)) for name in more.names], np.int32)
         store = self._store or (Growing(self.number), Growing(self.tag))
         for column in store:
-            column.size = len(self)  # what an update that failed had put behind them is forgotten
+            column.size = len(self)  # forgets the pairs of an update that failed
         store[0].append(more.number + base)
         store[1].append(place[more.tag])
         return Tags(store[0].view(), store[1].view(), names, store, self._sorted)
 
     def from_number(self, begin: int) -> Tags:
-        """Returns the tags of all numbers from one on, which counts as 0."""
+        """Returns the tags of all numbers from ``begin`` on, which then count from 0."""
         start = int(np.searchsorted(self.number, begin))
         return self._renamed(self.number[start:] - begin, self.tag[start:])
 
     def _renamed(self, number: NDArray[np.int64], tag: NDArray[np.int32]) -> Tags:
-        """Returns some pairs, without the names that none of them has."""
+        """Returns the tags of some pairs, without unused names."""
         used, place = np.unique(tag, return_inverse=True)
         names = list(self.names)
         return Tags(sealed(number), sealed(place.astype(np.int32)), {names[i]: n for n, i in enumerate(used.tolist())})
@@ -181,29 +181,29 @@ NO_TAGS = Tags()
 
 
 def tags_to_arrays(tags: Tags) -> dict[str, NDArray[Any]]:
-    """Returns the arrays that a saved matcher has for tags, by name."""
+    """Returns the arrays of tags in a saved matcher, by name."""
     offset, data = texts_of(pa.array(list(tags.names), pa.string()))
     return {"tags.number": tags.number, "tags.tag": tags.tag, "tags.offset": offset, "tags.names": data}
 
 
 def tags_of_arrays(number: I64, tag: I32, offset: I32, data: U8) -> Tags:
-    """Makes tags of what ``tags_to_arrays`` returned."""
+    """Makes tags of the arrays of ``tags_to_arrays``."""
     names = pa.StringArray.from_buffers(len(offset) - 1, pa.py_buffer(offset), pa.py_buffer(data))
     return Tags(number, tag, {name: i for i, name in enumerate(names.to_pylist())})
 
 
 def tags_of_column(column: pa.Array | None, where: str) -> GivenTags | None:
-    """Reads the column ``tags`` of a table of expressions. None where it has no values.
+    """Reads the column ``tags`` of a table of expressions. Returns None if it has no values.
 
-    Raises SubscriptionError: it is not of lists of strings, or of strings.
+    Raises SubscriptionError: the column has neither lists of strings nor strings.
     """
     return None if column is None or column.null_count == len(column) else GivenTags(None, _lists(column, where))
 
 
 def given_tags(given: object) -> GivenTags:
-    """Reads tags that come beside the subscriptions: ``{id: ["tag"]}``, or a table (id, tags).
+    """Reads tags apart from subscriptions: ``{id: ["tag"]}``, or a table (id, tags).
 
-    Raises SubscriptionError: they are something else, or an id is there twice.
+    Raises SubscriptionError: the tags have another form, or an id is repeated.
     """
     where = "tags="
     if isinstance(given, Mapping):
@@ -217,8 +217,8 @@ def given_tags(given: object) -> GivenTags:
 def _of_mapping(given: Mapping[Any, Any]) -> pa.LargeListArray:
     lists: list[list[Any]] = []
     for id, tags in given.items():
-        found = [] if tags is None else [tags] if isinstance(tags, str) else members(tags)
-        names = None if found is None or isinstance(tags, Mapping) else list(map(text, found))
+        values = [] if tags is None else [tags] if isinstance(tags, str) else members(tags)
+        names = None if values is None or isinstance(tags, Mapping) else list(map(text, values))
         if names is None or not all(name is not None and is_text(name) for name in names):
             raise SubscriptionError(f"tags=: those of {shown(id)} are {shown(tags)}: a list of strings is needed")
         lists.append(names)
@@ -226,7 +226,7 @@ def _of_mapping(given: Mapping[Any, Any]) -> pa.LargeListArray:
 
 
 def _lists(column: pa.Array, where: str) -> pa.LargeListArray:
-    """Returns a column of tags as lists, NULL where it is."""
+    """Returns a column of tags as lists. NULL stays NULL, or becomes an empty list."""
     types, what = pa.types, f"{where}: column 'tags'"
     if types.is_dictionary(column.type):
         column = column.dictionary_decode()
@@ -252,9 +252,9 @@ def _lists(column: pa.Array, where: str) -> pa.LargeListArray:
 
 
 def tags_of(given: GivenTags | None, ids: Ids) -> Tags:
-    """Returns the tags of subscriptions by their numbers, which are those of their ids.
+    """Returns the tags of subscriptions. The number of a subscription is the place of its id.
 
-    Raises SubscriptionError: tags are given for what is no subscription.
+    Raises SubscriptionError: there are tags for an id that has no subscription.
     """
     if given is None:
         return NO_TAGS
@@ -262,17 +262,17 @@ def tags_of(given: GivenTags | None, ids: Ids) -> Tags:
         return Tags.of_lists(given.lists)
     if not len(given.ids):
         return NO_TAGS
-    found = ids.find(given.ids) if given.ids.type == ids.type else np.full(len(given.ids), -1)
-    if found.min() < 0:
+    numbers = ids.find(given.ids) if given.ids.type == ids.type else np.full(len(given.ids), -1)
+    if numbers.min() < 0:
         raise SubscriptionError(
-            f"tags are given for {shown(given.ids[int(found.argmin())])}, which is none of the subscriptions"
+            f"tags are given for {shown(given.ids[int(numbers.argmin())])}, which is none of the subscriptions"
         )
-    order = np.argsort(found)
-    return Tags.of_lists(given.lists.take(pa.array(order)), contiguous(found[order]))
+    order = np.argsort(numbers)
+    return Tags.of_lists(given.lists.take(pa.array(order)), contiguous(numbers[order]))
 
 
 def tags_asked(given: Any) -> frozenset[str]:
-    """Returns the tags that a caller lists to be matched among.
+    """Returns the tags that a caller restricts a match to.
 
     Raises OptionError: they are no list of strings.
     """
@@ -282,7 +282,7 @@ def tags_asked(given: Any) -> frozenset[str]:
     if listed is None:
         raise OptionError(f"tags={shown(given)}: a list of strings is needed, put a single one into a list")
     tags = list(map(text, listed))
-    for said, tag in zip(listed, tags, strict=True):
+    for value, tag in zip(listed, tags, strict=True):
         if tag is None or not is_text(tag):
-            raise OptionError(f"tags= has {shown(said)}, which is no tag: strings are needed")
+            raise OptionError(f"tags= has {shown(value)}, which is no tag: strings are needed")
     return frozenset(tag for tag in tags if tag is not None)

@@ -1,8 +1,8 @@
 """Columns of texts to leaves and conjunctions, by kernels.
 
-Texts are cut into phrases; the shapes of phrases are read once (``sql/phrases.py``); then trees of
-phrases are put together and multiplied out, and literals become columns. A text that kernels are
-not sure of is left to the reader of single texts, which says the same.
+Texts are cut into phrases. The shape of each phrase is read once (``sql/phrases.py``). Then trees
+of phrases are assembled and multiplied out, and literals become columns. If kernels are not sure of
+a text, the reader of single texts reads it, with the same result.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from colmatch.subscriptions.readers import Unread
 
 I64 = NDArray[np.int64]
 Arrays = TypeVar("Arrays", Cut, Made, assemble.Nodes)
-_HINTS: dict[Any, dict[str, Any]] = {  # to find them takes a quarter of a millisecond each
+_HINTS: dict[Any, dict[str, Any]] = {  # finding them takes a quarter of a millisecond each
     kind: get_type_hints(kind, include_extras=True) for kind in (Cut, Made, assemble.Nodes)
 }
 
@@ -64,11 +64,11 @@ FILLED = (  # arrays of ``Made`` that are filled together
 
 
 class TextReader:
-    """Reads columns of texts, again and again.
+    """A reader of columns of texts, for repeated use.
 
     Parameters
     ----------
-    compiler : what reads single texts
+    compiler : compiler of single texts
     """
 
     def __init__(self, compiler: Compiler) -> None:
@@ -82,37 +82,38 @@ class TextReader:
 
     @property
     def phrases(self) -> int:
-        """Returns how many shapes of phrases it has met."""
+        """Returns how many shapes of phrases the reader has met."""
         return self._book.count
 
     def is_ready(self) -> bool:
-        """Says whether all kernels are compiled.
+        """Returns whether all kernels are compiled.
 
-        Where one is not, another process is asked to compile it.
+        If a kernel is not, another process is asked to compile it.
         """
         if self._ready:
             return True
         offset, data = texts_of(pa.array([""]))
-        found, whole, bytes_ = _empty(Cut), np.empty(0, np.int64), np.empty(0, np.uint8)
+        cuts, whole, bytes_ = _empty(Cut), np.empty(0, np.int64), np.empty(0, np.uint8)
         phrases, more = self._book.phrases, (self._book.meanings, self._limits, _empty(assemble.Nodes), _empty(Made))
         literals_ = data, whole, whole, bytes_, whole, whole
         calls: list[tuple[Any, tuple[Any, ...]]] = [
-            (cut.cut_texts, (data, offset, 0, KINDS, phrases, found, whole)),
+            (cut.cut_texts, (data, offset, 0, KINDS, phrases, cuts, whole)),
             (cut.enter_phrases, (phrases, 0)),
-            (assemble.assemble_texts, (found, 0, phrases, *more, whole)),
+            (assemble.assemble_texts, (cuts, 0, phrases, *more, whole)),
             (literals.copy_literals, (*literals_, bytes_)),
             (literals.count_members, literals_),
             (literals.copy_members, (*literals_, bytes_)),
         ]
-        known = [is_ready(kernel, arguments) for kernel, arguments in calls]  # all are asked for
-        self._ready = all(known)
+        states = [is_ready(kernel, arguments) for kernel, arguments in calls]  # a list, so that all are requested
+        self._ready = all(states)
         return self._ready
 
     def read(self, expressions: Sequence[Any], numbers: Sequence[int], lowering: Lowering, stop: bool) -> Unread:
-        """Gives texts to the lowering, but for those that kernels are not sure of.
+        """Passes texts to the lowering, except texts that kernels are not sure of.
 
-        See ``Reader.read``; the numbers are a range.
+        It works as ``Reader.read`` does; the numbers are a range.
         """
+        # Leave odd texts to the next reader
         first = numbers[0]
         texts = _strings_of(expressions, first, first + len(numbers))
         if texts is None:
@@ -124,33 +125,36 @@ class TextReader:
         if len(data) and (data == _BACKSLASH).any():
             is_odd = pc.match_substring_regex(texts, ODD_ESCAPE), pc.match_substring_regex(texts, REGEX_WORDS)
             left |= pc.and_(*is_odd).to_numpy(zero_copy_only=False)
-        found = self._cut(data, offset, left)
-        while self._book.learn(data, found):
-            found = self._cut(data, offset, left)
-        is_cut = found.unsure == 0
-        made = self._assembled(found)
-        self._add(data, found, made, first, lowering)
-        errors = self._errors(texts, offset, found, is_cut & (found.unsure > 0))
-        found.unsure[list(errors)] = 0
-        return (first + np.flatnonzero(found.unsure)).tolist(), {first + text: error for text, error in errors.items()}
+        # Cut the others, and add their parts
+        cuts = self._cut(data, offset, left)
+        while self._book.learn(data, cuts):
+            cuts = self._cut(data, offset, left)
+        is_cut = cuts.unsure == 0
+        parts = self._assembled(cuts)
+        self._add(data, cuts, parts, first, lowering)
+        errors = self._errors(texts, offset, cuts, is_cut & (cuts.unsure > 0))
+        cuts.unsure[list(errors)] = 0
+        return (first + np.flatnonzero(cuts.unsure)).tolist(), {first + text: error for text, error in errors.items()}
 
     def _errors(
         self, texts: pa.StringArray, offset: NDArray[np.int32], found: Cut, wanted: NDArray[np.bool_]
     ) -> dict[int, ExpressionError]:
-        """Returns the errors of texts whose only fault is a phrase that is known to be refused."""
-        known, used = self._book.refused, int(found.first[-1])
-        if not known or not wanted.any():
+        """Returns the errors of texts with a single fault: a phrase that is known to be refused."""
+        refused, used = self._book.refused, int(found.first[-1])
+        if not refused or not wanted.any():
             return {}
+        # Find the bad tokens
         token = found.token[:used]
         phrase = np.maximum(token, 0)
         is_bad = np.where(token < 0, token <= sq.OPEN_TRUE, self._book.meanings.usable[phrase] == 0)
         bad = np.flatnonzero(is_bad)
         first = np.searchsorted(bad, found.first)
         literal = ranges_of(np.where(token < 0, 0, self._book.phrases.literals[phrase]))
+        # Place the error of each text with one of them
         errors: dict[int, ExpressionError] = {}
         for text in np.flatnonzero(wanted & (np.diff(first) == 1)).tolist():
             at = bad[first[text]]
-            why = known.get(int(token[at]))
+            why = refused.get(int(token[at]))
             if why is None or found.depth[text] + why.depth > self._limits[-1]:
                 continue
             written = texts[text].as_py()
@@ -166,25 +170,26 @@ class TextReader:
         return errors
 
     def _cut(self, data: NDArray[np.uint8], offset: NDArray[np.int32], left: NDArray[np.bool_]) -> Cut:
-        """Cuts all texts but those that are left out."""
+        """Cuts all texts except those in ``left``."""
         book, size = self._book, len(offset) - 1
-        found = _empty(Cut)._replace(
+        cuts = _empty(Cut)._replace(
             first=np.zeros(size + 1, np.int64), literal_first=np.zeros(size + 1, np.int64),
             depth=np.zeros(size, np.int64), unsure=left.astype(np.uint8),
         )  # fmt: skip
         filled = np.array([book.count, 0, 0])
         text, more = 0, int(offset[-1] - offset[0]) // 8 + size
         while True:
-            found = _with_room(found, (("token",), ("begin", "end", "mark")), filled[1:], [more, more])
-            text = cut.cut_texts(data, offset, text, KINDS, book.phrases, found, filled)
+            cuts = _with_room(cuts, (("token",), ("begin", "end", "mark")), filled[1:], [more, more])
+            text = cut.cut_texts(data, offset, text, KINDS, book.phrases, cuts, filled)
             book.count = int(filled[0])
             if text == size:
-                return found
+                return cuts
             more = int(offset[text + 1] - offset[text]) + 1
             book.make_room(more)
 
     def _assembled(self, found: Cut) -> Made:
         """Makes leaves, tests and conjunctions of the texts that were cut."""
+        # Make room for the nodes of the longest text
         meanings, phrases = self._book.meanings, self._book.phrases
         token = found.token[: found.first[-1]]
         sizes = ranges_of(2 + np.where(token < 0, 0, self._book.sizes[np.maximum(token, 0)]))
@@ -194,14 +199,16 @@ class TextReader:
             room=np.full(7, found.first[-1]), owner=np.zeros(attributes, np.int64), place=np.zeros(attributes, np.int64),
             serial=np.zeros(1, np.int64),
         )  # fmt: skip
-        made, filled, text = _empty(Made), np.zeros(7, np.int64), 0
+        # Assemble texts, with more room for each call
+        parts, filled, text = _empty(Made), np.zeros(7, np.int64), 0
         while text < len(found.unsure):
-            made = _with_room(made, FILLED, filled, nodes.room)
-            text = assemble.assemble_texts(found, text, phrases, meanings, self._limits, nodes, made, filled)
-        used = {name: getattr(made, name)[:size] for names, size in zip(FILLED, filled, strict=True) for name in names}
+            parts = _with_room(parts, FILLED, filled, nodes.room)
+            text = assemble.assemble_texts(found, text, phrases, meanings, self._limits, nodes, parts, filled)
+        used = {name: getattr(parts, name)[:size] for names, size in zip(FILLED, filled, strict=True) for name in names}
         return Made(**used)
 
     def _add(self, data: NDArray[np.uint8], found: Cut, made: Made, first: int, lowering: Lowering) -> None:
+        # Add leaves and conjunctions
         meanings, tests = self._book.meanings, self._book.tests
         weight = tests.weight[made.leaf] if self.compiler.normaliser.by_attribute else None
         base = lowering.leaves(
@@ -209,14 +216,16 @@ class TextReader:
         )
         programs = Programs(made.program, made.size[made.program], made.jump, made.tokens, made.tree)
         lowering.conjunctions(first + made.owner, made.size, base + made.ref, programs)
+        # Sort the tests by conversion
         book = self._book
         which = tests.conversion[made.test].astype(
             np.int16 if len(book.conversions) < 1 << 15 else np.int64
-        )  # sorted sooner
+        )  # quicker to sort
         order = np.argsort(which, kind="stable")
         bounds = np.searchsorted(which[order], np.arange(len(book.conversions) + 1))
         constants = np.empty(len(book.constants), object)
         constants[:] = book.constants
+        # Add the tests of each conversion
         for number, (type, test, constant) in enumerate(book.conversions):
             rows = order[bounds[number] : bounds[number + 1]]
             if not len(rows):
@@ -228,46 +237,46 @@ class TextReader:
                 if constant[k]:
                     values.append(constants[~literal[k]].tolist())
                 else:
-                    some = made.test_base[rows] + literal[k]
-                    values.append(_lists(data, found, some) if operand.many else _texts(data, found, some))
+                    places = made.test_base[rows] + literal[k]
+                    values.append(_lists(data, found, places) if operand.many else _texts(data, found, places))
             slots = np.where(slot < 0, slot, slot + made.test_slot[rows][:, None])
             lowering.groups.of_columns(type, test, constant).add(base + made.test_leaf[rows], values, slots)
 
 
 def _strings_of(expressions: Sequence[Any], start: int, stop: int) -> pa.StringArray | None:
     """Returns some expressions as strings; None where one is something else."""
-    given = expressions[start:stop] if not isinstance(expressions, ArrowTexts) else None
-    if given is not None and set(map(type, given)) != {str}:
+    values = expressions[start:stop] if not isinstance(expressions, ArrowTexts) else None
+    if values is not None and set(map(type, values)) != {str}:
         return None
     try:  # 2 GB of texts are too many for an array, and half a surrogate pair is no text
-        some = expressions.slice(start, stop) if given is None else pa.array(given, pa.string())  # type: ignore[attr-defined]
+        texts = expressions.slice(start, stop) if values is None else pa.array(values, pa.string())  # type: ignore[attr-defined]
     except (UnicodeEncodeError, pa.ArrowException):
         return None
-    return some if isinstance(some, pa.StringArray) else None
+    return texts if isinstance(texts, pa.StringArray) else None
 
 
 def _empty(kind: type[Arrays]) -> Arrays:
     """Returns arrays without rows."""
-    made: dict[str, Any] = {}
+    arrays: dict[str, Any] = {}
     for name, hint in _HINTS[kind].items():
         columns: tuple[int, ...] = getattr(hint, "__metadata__", ())
         dtype: Any = DTYPES[hint.__origin__ if columns else hint]
-        made[name] = np.empty((0, *columns), dtype)
-    return kind(**made)
+        arrays[name] = np.empty((0, *columns), dtype)
+    return kind(**arrays)
 
 
 def _with_room(arrays: Arrays, names: Sequence[tuple[str, ...]], used: Iterable[int], more: Iterable[int]) -> Arrays:
     """Returns arrays with room.
 
-    names : of arrays that are filled together
-    used, more : for each of these how many rows are filled, and how many more are needed
+    names : groups of arrays that are filled together
+    used, more : how many rows of each group are filled, and how many more it needs
     """
-    made = {
+    grown = {
         name: extended(getattr(arrays, name), int(size), int(size) + int(needed))
-        for some, size, needed in zip(names, used, more, strict=True)
-        for name in some
+        for group, size, needed in zip(names, used, more, strict=True)
+        for name in group
     }
-    return arrays._replace(**made)
+    return arrays._replace(**grown)
 
 
 def _texts(data: NDArray[np.uint8], found: Cut, which: I64) -> pa.Array:

@@ -27,9 +27,9 @@ MEANT = {
 
 
 class AttributeNumbers(NamedTuple):
-    """What S subscriptions give to attributes: W weights."""
+    """The weights of attributes in S subscriptions: W weights in all."""
 
-    size: I64  # (S) how many
+    size: I64  # (S) number of weights
     names: list[str]
     name: I64  # (W) place among ``names``
     value: F64  # (W)
@@ -42,7 +42,7 @@ class GivenWeights(NamedTuple):
     priority: F64 | None = None
 
     def resolved(self, schema: Schema) -> tuple[AttributeWeights | None, F64 | None, Rejects]:
-        """Returns weights by attribute, priorities, and the subscriptions that have wrong ones."""
+        """Returns weights by attribute, priorities, and rejects for wrong ones."""
         weights, priority, rejects = None, self.priority, Rejects()
         if priority is not None:
             wrong = ~fits(priority)
@@ -58,11 +58,11 @@ class GivenWeights(NamedTuple):
 
 
 def check_names(names: list[str], where: str) -> None:
-    """Checks that a table of texts has no column that is almost called as these, or as tags are.
+    """Checks that no column of a table of texts has nearly the name of weights, priority or tags.
 
-    Any other column is the caller's own.
+    Other columns may have any name.
 
-    Raises SubscriptionError: it has one.
+    Raises SubscriptionError: a column has such a name.
     """
     for name in names:
         meant = MEANT.get(name.strip().lower(), name)
@@ -79,15 +79,15 @@ def weights_of_columns(weights: pa.Array | None, priority: pa.Array | None, wher
     """Reads the columns ``weights`` and ``priority`` of a table of subscriptions.
 
     Raises SubscriptionError: weights are no maps from strings to numbers, and no structs of
-    numbers; or priorities are no numbers, or have one that a double cannot tell from others.
+    numbers; or a priority is no number, or equals no double.
     """
-    found, numbers = None, None
+    attributes, numbers = None, None
     if weights is not None and weights.null_count < len(weights):
-        found = _of_maps(weights, f"{where}: column 'weights'")
+        attributes = _of_maps(weights, f"{where}: column 'weights'")
     if priority is not None and priority.null_count < len(priority):
         doubles = exact_doubles_of(priority, SubscriptionError, f"{where}: column 'priority'")
         numbers = doubles.fill_null(0).to_numpy(zero_copy_only=False)
-    return GivenWeights(found, numbers)
+    return GivenWeights(attributes, numbers)
 
 
 def _of_maps(column: pa.Array, what: str) -> AttributeNumbers | None:
@@ -98,6 +98,7 @@ def _of_maps(column: pa.Array, what: str) -> AttributeNumbers | None:
             f"{what} is {column.type}, a map from names of attributes to doubles is needed: "
             "pyarrow.map_(pyarrow.string(), pyarrow.float64())"
         )
+    # Find the entries, without NULL
     first = column.offsets.to_numpy()
     count = np.where(column.is_valid().to_numpy(zero_copy_only=False), np.diff(first), 0).astype(np.int64)
     places = members(first[:-1].astype(np.int64), ranges_of(count))
@@ -108,6 +109,7 @@ def _of_maps(column: pa.Array, what: str) -> AttributeNumbers | None:
         keys, items = (part.take(pa.array(places[there])) for part in (keys, items))
     if not len(sub):
         return None
+    # Number the names
     keys = keys if pa.types.is_dictionary(keys.type) else keys.dictionary_encode()
     if not (pa.types.is_string(keys.type.value_type) or pa.types.is_large_string(keys.type.value_type)):
         raise SubscriptionError(f"{what} is {column.type}: its keys must be strings")
@@ -134,7 +136,7 @@ def _doubles(column: pa.Array, what: str) -> F64:
 
 
 def fits(values: F64) -> NDArray[np.bool_]:
-    """Returns which numbers can be weights, or priorities."""
+    """Returns whether each number can be a weight or a priority."""
     return np.abs(values) <= WEIGHT_MOST
 
 
@@ -143,7 +145,8 @@ def no_weight(what: str, value: float) -> str:
 
 
 def _resolved(given: AttributeNumbers, schema: Schema) -> tuple[AttributeWeights, Rejects]:
-    """Returns the weights by what their names stand for, and what is wrong with some."""
+    """Returns the weights by attribute, and rejects for wrong ones."""
+    # Resolve the names
     names: dict[Name, int] = {}
     place = np.full(len(given.names), -1)
     wrong_names: dict[int, str] = {}
@@ -155,12 +158,14 @@ def _resolved(given: AttributeNumbers, schema: Schema) -> tuple[AttributeWeights
         else:
             place[i] = names.setdefault(name, len(names))
     sub, at, value = np.repeat(np.arange(len(given.size)), given.size), place[given.name], given.value
+    # Collect the errors of each subscription
     wrong: dict[int, str] = {}
     for w in np.flatnonzero(at < 0).tolist():
         wrong.setdefault(int(sub[w]), wrong_names[int(given.name[w])])
     for w in np.flatnonzero(~fits(value)).tolist():
         what = f"the weight of {shown(given.names[given.name[w]])}"
         wrong.setdefault(int(sub[w]), no_weight(what, value[w]))
+    # Sort the weights by subscription and attribute, and find repeated ones
     good = np.flatnonzero(at >= 0)
     key = sub[good] * len(names) + at[good]
     order = np.argsort(key, kind="stable")

@@ -1,4 +1,4 @@
-"""A matcher as a function of a column: a struct of an event's columns in, what matches it out.
+"""A matcher as a function of a column, from structs of events' columns to matches.
 
 Spark, DuckDB and lazy queries of polars call such a function batch by batch. Any engine with
 functions over Arrow can call it: docs/tables.md does so with DataFusion and ibis.
@@ -36,7 +36,7 @@ Structs: TypeAlias = pa.StructArray | pa.ChunkedArray
 
 
 class Finder(Protocol):
-    """A matcher, or one that is divided among shards."""
+    """A matcher, whole or divided into shards."""
 
     def match_lists(self, events: Any, ranges: RangeNames | None = None, **among: Unpack[Among]) -> pa.ChunkedArray: ...
     def count(self, events: Any, ranges: RangeNames | None = None, **among: Unpack[Among]) -> NDArray[np.int64]: ...
@@ -45,7 +45,7 @@ class Finder(Protocol):
 
 @dataclass(frozen=True)
 class Best:
-    """The number of the most relevant matches that are wanted, and their score.
+    """The number of best matches to find, and their score.
 
     Fields are as in ``Matcher.match_topk``.
     """
@@ -63,16 +63,16 @@ def found_in(
     hint: str,
     ranges: RangeNames | None = None,
 ) -> pa.ChunkedArray:
-    """Returns what matches each struct of a column: (rows) lists of ids, int64 or bool.
+    """Returns the matches of each struct of a column: (rows) lists of ids, int64 or bool.
 
-    A struct that is NULL is an event whose columns are all NULL.
+    A NULL struct is an event with NULL in all columns.
 
-    hint : how such a column is written
+    hint : notation of a struct column, for errors
 
     Raises
     ------
-    EventError : the column has no structs, or they do not fit the matcher's schema. A row is
-        counted within the batch, of which an engine does not say where it began
+    EventError : the column has no structs, or they do not fit the matcher's schema. Rows are
+        counted within the batch, since engines do not report its start
     """
     events = _structs(rows, hint)
     with _within(events):
@@ -91,8 +91,8 @@ class MatchColumn:
 
     Attributes
     ----------
-    type : of its results
-    hint : how the engine writes a struct column
+    type : type of the results
+    hint : the engine's notation of a struct column, for errors
     """
 
     matcher: Matcher
@@ -104,51 +104,51 @@ class MatchColumn:
     best: Best | None
 
     def __call__(self, rows: object) -> pa.ChunkedArray:
-        """Returns what matches each struct, as ``found_in`` does; of the best, lists of structs.
+        """Returns the matches of each struct; with mode ``"topk"``, lists of structs.
 
         Raises
         ------
         EventError : as from ``found_in``
-        OptionError : the ids are of another type by now, since the matcher was empty before
+        OptionError : the ids have another type now; the matcher was empty before
         """
         if self.mode != "topk":
-            found = found_in(rows, self.matcher, self.mode, self.among, self.hint, self.ranges)
+            matches = found_in(rows, self.matcher, self.mode, self.among, self.hint, self.ranges)
         else:
-            found = self._best(_structs(rows, self.hint))
-        if found.type == self.type:
-            return found
-        if len(found) and pc.sum(pc.list_value_length(found)).as_py():
+            matches = self._best(_structs(rows, self.hint))
+        if matches.type == self.type:
+            return matches
+        if len(matches) and pc.sum(pc.list_value_length(matches)).as_py():
             raise OptionError(
-                f"the matcher was empty when this function was made, for {self.type}, and now has {found.type}: "
+                f"the matcher was empty when this function was made, for {self.type}, and now has {matches.type}: "
                 "make the function again"
             )
-        return pa.chunked_array([pa.array([[]] * len(found), self.type)])
+        return pa.chunked_array([pa.array([[]] * len(matches), self.type)])
 
     def array(self, rows: object) -> pa.Array:
-        """Returns the results in one piece."""
+        """Returns the results as one array."""
         return pa.concat_arrays([pa.array([], self.type), *self(rows).chunks])
 
     def events_of(self, schema: pa.Schema) -> list[str]:
         """Returns the columns of a table that its struct column must have, as the table names them.
 
-        They are those that the expressions use now; where they use none, the first column.
+        These are the columns that the expressions use now, or the first column if they use none.
 
-        Raises EventError: one is not there.
+        Raises EventError: a column is absent.
         """
-        wanted = self.matcher.columns_with(self.ranges, self.among.get("now"))
+        names = self.matcher.columns_with(self.ranges, self.among.get("now"))
         if self.best is not None:
-            wanted = [*wanted, *self.matcher.columns_of_weights(self.best.k, self.best.score, self.best.event_weights)]
+            names = [*names, *self.matcher.columns_of_weights(self.best.k, self.best.score, self.best.event_weights)]
         if self.matcher.options.missing_columns == "error":
-            require(schema, [(name,) for name in wanted])
-        return meant(schema.names, wanted) or schema.names[:1]
+            require(schema, [(name,) for name in names])
+        return meant(schema.names, names) or schema.names[:1]
 
     def _best(self, events: Structs) -> pa.ChunkedArray:
         assert self.best is not None
         k, score, weights = self.best.k, self.best.score, self.best.event_weights
         with _within(events):
-            found = self.matcher.match_topk(events, k, score, weights, ranges=self.ranges, **self.among)
-        ends = np.searchsorted(found["event"].to_numpy(), np.arange(len(events) + 1))
-        pairs = found.select(["subscription", "score"]).to_struct_array()
+            matches = self.matcher.match_topk(events, k, score, weights, ranges=self.ranges, **self.among)
+        ends = np.searchsorted(matches["event"].to_numpy(), np.arange(len(events) + 1))
+        pairs = matches.select(["subscription", "score"]).to_struct_array()
         values = pa.concat_arrays([pa.array([], pairs.type), *pairs.chunks])
         return pa.chunked_array([pa.ListArray.from_arrays(pa.array(ends, pa.int32()), values)])
 
@@ -173,7 +173,7 @@ def match_column(
     mode : result for each row. ``"list"`` is a list of ids, ``"count"`` their number, and
         ``"exists"`` True if any subscription matches. ``"topk"`` is a list of the k best, the best
         first: structs of subscription and score
-    hint : how the engine writes a struct column, for errors
+    hint : the engine's notation of a struct column, for errors
     k, score, event_weights : with ``"topk"``, as for ``Matcher.match_topk``
     ranges, ids, tags, now : as for ``Matcher.match``
 
@@ -204,20 +204,20 @@ def match_column(
 
 
 def checked_matcher(matcher: object) -> Matcher:
-    """Returns the argument, which must be a matcher. Raises OptionError: it is something else."""
+    """Returns ``matcher`` if it is one. Raises OptionError: it is something else."""
     if not isinstance(matcher, Matcher):
         raise OptionError(f"matcher={shown(matcher)}: a Matcher is needed")
     return matcher
 
 
 def function_name(name: object, own: Collection[str] = ()) -> str:
-    """Returns the name of a function of SQL, in lower case, as SQL takes it without quotes.
+    """Returns the name of a SQL function, in lower case, as SQL reads it without quotes.
 
-    Engines fold the letters of ASCII and no others.
+    Engines fold only the letters of ASCII.
 
-    own : names of functions that are there and that nothing may replace
+    own : names of existing functions that must not be replaced
 
-    Raises OptionError: it is no name, or the engine's own.
+    Raises OptionError: ``name`` is not an identifier, or is among ``own``.
     """
     called = text(name)
     if called is None or not called.isidentifier():
@@ -236,13 +236,13 @@ def _structs(rows: object, hint: str) -> Structs:
     if isinstance(rows, pa.Array | pa.ChunkedArray) and pa.types.is_struct(rows.type):
         check_layout(rows)
         return rows
-    told = str(rows.type) if isinstance(rows, pa.Array | pa.ChunkedArray) else type(rows).__name__
-    raise EventError(f"a column is {told}, a struct of the events' columns is needed: {hint}")
+    type_name = str(rows.type) if isinstance(rows, pa.Array | pa.ChunkedArray) else type(rows).__name__
+    raise EventError(f"a column is {type_name}, a struct of the events' columns is needed: {hint}")
 
 
 @contextmanager
 def _within(events: Structs) -> Iterator[None]:
-    """Says of a row in an error that it is counted within a batch."""
+    """Adds to errors that their row numbers count within a batch."""
     try:
         yield
     except EventError as error:

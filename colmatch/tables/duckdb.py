@@ -34,7 +34,7 @@ HINT = "{price: price, dest: dest}, or the name of a table"
 
 
 class _Function:
-    """A function of DuckDB, which calls nothing any more once another has its name."""
+    """A function for DuckDB, which raises an error once another has taken over its name."""
 
     def __init__(self, name: str, column: MatchColumn) -> None:
         self.name = name
@@ -43,11 +43,11 @@ class _Function:
     def __call__(self, rows: pa.ChunkedArray) -> pa.Array:
         if self.column is None:
             raise OptionError(f"{self.name} was registered anew, and a rollback brought it back: register it again")
-        return self.column.array(rows)  # of several chunks, DuckDB 1.4 reads the first one
+        return self.column.array(rows)  # DuckDB 1.4 reads only the first of several chunks
 
 
-# Functions made here, by connection and name, also those that were replaced: DuckDB lets go of a
-# function that it removes, and a rollback brings its name back.
+# Functions made here, by connection and name, including replaced ones. DuckDB drops its reference
+# to a function that it removes, but a rollback brings the name back.
 MADE: WeakKeyDictionary[Any, dict[str, list[_Function]]] = WeakKeyDictionary()
 
 
@@ -68,13 +68,13 @@ def register(
     """Registers a matcher as a SQL function that returns the matches of each row.
 
     The function takes a struct of an event's columns. A table's name is a struct of all its
-    columns, which DuckDB then reads; a struct of some columns spares the others. A NULL struct is
-    an event with NULL in all columns. DuckDB calls the function for up to 2,048 rows at a time,
-    from several threads. Each call sees the subscriptions of that moment.
+    columns, and DuckDB then reads all of them. A struct of some columns avoids reading the others.
+    A NULL struct is an event with NULL in all columns. DuckDB calls the function for up to 2,048
+    rows at a time, from several threads. Each call sees the subscriptions of that moment.
 
     A query raises ``duckdb.InvalidInputException`` if the struct lacks a column that the
-    expressions use, or has a column of another type. Its message is that of an ``EventError``, and
-    counts rows within a batch.
+    expressions use, or has a column of another type. Its message is the message of an
+    ``EventError``, and counts rows within a batch.
 
     Parameters
     ----------
@@ -108,25 +108,25 @@ def register(
     )  # fmt: skip
     called = function_name(name)
     ours = MADE.setdefault(con, {})
-    known = con.cursor().execute("SELECT DISTINCT function_name FROM duckdb_functions()").fetchall()
-    function_name(called, {found for (found,) in known} - ours.keys())
+    functions = con.cursor().execute("SELECT DISTINCT function_name FROM duckdb_functions()").fetchall()
+    function_name(called, {existing for (existing,) in functions} - ours.keys())
     before = ours.setdefault(called, [])
     for earlier in before:
         earlier.column = None
     if before:
         with suppress(duckdb.InvalidInputException, duckdb.CatalogException):  # it was removed since, or rolled back
             con.remove_function(called)
-    made = _Function(called, column)
-    # Where parameters are declared, DuckDB casts what comes, and takes absent fields to be NULL.
+    function = _Function(called, column)
+    # With declared parameters, DuckDB would cast the structs, and fill absent fields with NULL.
     make: Any = con.create_function
     try:
-        make(called, made, None, _sql_type(column.type), type="arrow", null_handling="special")
+        make(called, function, None, _sql_type(column.type), type="arrow", null_handling="special")
     except duckdb.NotImplementedException as error:
         raise OptionError(
             f"name={called!r}: a function of that name was made on this connection, and a rollback took it back: "
             "choose another name"
         ) from error
-    before.append(made)
+    before.append(function)
 
 
 def _sql_type(type: pa.DataType) -> str:

@@ -1,12 +1,12 @@
-"""Matchers for polars: this module gives frames and struct expressions the name ``colmatch``.
+"""Matchers for polars, in a namespace ``colmatch`` of frames and struct expressions.
 
 >>> import colmatch.tables.polars  # doctest: +SKIP
 >>> offers.colmatch.match(matcher, keep="user")  # doctest: +SKIP
 >>> pl.scan_parquet("offers/").colmatch.match_lists(matcher).sink_parquet("out/")  # doctest: +SKIP
 >>> offers.select(pl.struct("price", "dest").colmatch.match_lists(matcher))  # doctest: +SKIP
 
-A ``DataFrame`` is matched at once, with all threads of the matcher. With a ``LazyFrame`` and with
-expressions, polars matches when the query runs, part by part in its streaming engine, and reads
+A ``DataFrame`` is matched at once, with all threads of the matcher. A ``LazyFrame`` or an
+expression is matched when the query runs, part by part in the streaming engine. Polars then reads
 only the columns that are needed.
 """
 
@@ -39,17 +39,17 @@ except ImportError as error:
 __all__ = ["DataFrameMatches", "ExprMatches", "LazyFrameMatches"]
 
 HINT = 'pl.struct("price", "dest").colmatch'
-NUMBER = "\0event"  # no column that a frame has
+NUMBER = "\0event"  # a name that no column of a frame has
 Frame = TypeVar("Frame", pl.DataFrame, pl.LazyFrame)
 
 
 def _dtype(type: pa.DataType) -> Any:
-    """Returns the type of polars for one of Arrow."""
+    """Returns the polars type for an Arrow type."""
     return pl.Series(pa.array([], type)).dtype
 
 
 def _of(column: MatchColumn, structs: pl.Expr) -> pl.Expr:
-    """Returns what matches each struct, as an expression."""
+    """Returns an expression for the matches of each struct."""
 
     def matched(rows: pl.Series) -> pl.Series:
         return pl.Series(rows.name, column(pa.chunked_array(rows)), dtype=dtype)
@@ -105,7 +105,7 @@ class ExprMatches:
 
 
 class _Matches(Generic[Frame]):
-    """The calls that both kinds of frames have."""
+    """The methods of both kinds of frames."""
 
     def __init__(self, frame: Frame) -> None:
         self._frame: Frame = frame
@@ -153,7 +153,7 @@ class _Matches(Generic[Frame]):
         return self._frame.filter(self._value(matcher, "exists", ranges, among))
 
     def _value(self, matcher: Matcher, mode: EventMode, ranges: RangeNames | None, among: Among) -> Any:
-        """Returns what matches each row, as polars takes a column."""
+        """Returns the matches of each row, as a column for polars."""
         raise NotImplementedError
 
 
@@ -212,12 +212,12 @@ class LazyFrameMatches(_Matches[pl.LazyFrame]):
         return _of(column, self._structs(column))
 
     def _pairs(self, column: MatchColumn, keep: Keep) -> pl.LazyFrame:
-        """Returns a row for each match; of the best, ``subscription`` has its score beside it."""
+        """Returns a row for each match; best matches are structs of subscription and score."""
         own = ["event", "subscription", *(["score"] if column.best is not None else [])]
         kept = [] if keep is None else kept_fields(keep, schema_of(self._frame), own, ())
         number = pl.col(NUMBER).cast(pl.Int64).alias("event")
-        found = _of(column, self._structs(column)).alias("subscription")
-        lists = self._frame.with_row_index(NUMBER).select(number, found, cs.by_name(*(field.name for field in kept)))
+        matches = _of(column, self._structs(column)).alias("subscription")
+        lists = self._frame.with_row_index(NUMBER).select(number, matches, cs.by_name(*(field.name for field in kept)))
         return lists.explode("subscription", empty_as_null=False)
 
 
@@ -265,6 +265,6 @@ class DataFrameMatches(_Matches[pl.DataFrame]):
     def _value(self, matcher: Matcher, mode: EventMode, ranges: RangeNames | None, among: Among) -> pl.Series:
         checked = checked_matcher(matcher)
         if mode == "list":
-            found = checked.match_lists(self._frame, ranges, **among)
-            return pl.Series(found, dtype=_dtype(found.type))
+            lists = checked.match_lists(self._frame, ranges, **among)
+            return pl.Series(lists, dtype=_dtype(lists.type))
         return pl.Series((checked.count if mode == "count" else checked.exists)(self._frame, ranges, **among))

@@ -1,7 +1,7 @@
 """Inserts, deletes and replacements in a matcher that is in use.
 
-In come lowered subscriptions; out comes a new version, which the next batch sees. Read ``set``
-first, which says what a matcher needs of its subscriptions, and ``memory_set``; then ``versions``,
-``segments``, ``merger`` and ``combined``. ``labels`` says where new boundaries go between old codes
-of the segment that grows, ``records`` what a journal has of an update.
+Updates take lowered subscriptions and make a new version, which the next batch sees. Read ``set``
+first: it lists the calls of a matcher to its subscriptions. Then read ``memory_set``, ``versions``,
+``segments``, ``merger`` and ``combined``. ``labels`` places new boundaries between the old codes of
+the growing segment. ``records`` defines the journal's record of an update.
 """

@@ -1,10 +1,10 @@
-"""Several segments to the predicates and codes of one, as if they had been lowered together.
+"""Predicates and codes of several segments combined, as if lowered together.
 
-A kind that puts conjunctions in an order of its own (``arrange`` of ``kinds/base.py``) first
-gets them as they stand and says the order. It gets them again in that order when the first copy has
-gone. For a million subscriptions of ``bitslice``, the peak is 2.0 times what the matcher has at
-rest, and 2.25 times for one that was opened. It was 2.5 and 3.0 before. A merge takes 1.1 to 1.6 s
-instead of 2 to 2.5 s.
+A kind may reorder the conjunctions (``arrange`` of ``kinds/base.py``). It first gets them in their
+present order, and returns another one. It gets them again in the new order, after the first copy is
+freed. For a million subscriptions of ``bitslice``, the peak is 2.0 times the memory of the matcher
+at rest. For an opened matcher, the peak is 2.25 times that memory. The two factors were 2.5 and 3.0
+before. A merge takes 1.1 to 1.6 s instead of 2 to 2.5 s.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ from colmatch.updates.segments import Segment
 
 
 class MergeInput(NamedTuple):
-    """What is merged of a segment."""
+    """The parts of a segment that a merge reads."""
 
-    predicates: Predicates  # with dense codes; owners have their numbers among all
-    conjunctions: U32  # those of subscriptions that stay
-    runs: int  # intervals of their predicates that have several
+    predicates: Predicates  # with dense codes; owners are numbers among all segments
+    conjunctions: U32  # conjunctions of the subscriptions that stay
+    runs: int  # intervals of predicates with several intervals
     first: I64  # (A + 1) attribute -> boundaries
     place: I64  # (B) of each boundary, among all
 
 
 class MergedPredicates(NamedTuple):
-    """Conjunctions of some segments, numbered as they stand there, and the codes of all.
+    """The conjunctions of several segments in their present order, and the codes of all.
 
-    Their predicates are made from those of the segments whenever they are asked for, straight in
-    the order that is wanted. So a kind that has an order of its own needs no second copy of what a
-    merge has made, beside the segments that batches still read.
+    Each call makes the predicates from the segments, directly in the requested order. So a kind
+    that reorders needs no second copy of the merged predicates, besides the segments that batches
+    still read.
     """
 
     parts: tuple[MergeInput, ...]
@@ -54,7 +54,7 @@ class MergedPredicates(NamedTuple):
         return self.predicates(np.argsort(owner, kind="stable") if np.any(owner[1:] < owner[:-1]) else None)
 
     def predicates(self, order: NDArray[Any] | None = None) -> Predicates:
-        """Returns the predicates in an order of the conjunctions, or else as they stand."""
+        """Returns the predicates in an order of the conjunctions, or else in the present order."""
         begin = ranges_of([len(part.conjunctions) for part in self.parts])
         place = np.arange(begin[-1])
         if order is not None:
@@ -64,25 +64,26 @@ class MergedPredicates(NamedTuple):
             for i, part in enumerate(self.parts)
         ]
         runs = sum(part.runs for part in self.parts)
-        made = gather(placed)._replace(run_lo=np.empty(runs, np.uint32), run_hi=np.empty(runs, np.uint32))
-        out, done = (made.pred, made.run_lo, made.run_hi), 0
+        gathered = gather(placed)._replace(run_lo=np.empty(runs, np.uint32), run_hi=np.empty(runs, np.uint32))
+        out, done = (gathered.pred, gathered.run_lo, gathered.run_hi), 0
         for part, (preds, _, own) in zip(self.parts, placed, strict=True):
-            at = contiguous(made.first[own])
+            at = contiguous(gathered.first[own])
             done = recode_predicates(preds, part.conjunctions, at, part.first, part.place, self.codes.first, done, out)
-        return freeze(made)
+        return freeze(gathered)
 
 
 def combine(
     segments: Sequence[Segment], bases: Sequence[int], left: NDArray[np.bool_], dense: bool = False
 ) -> MergedPredicates:
-    """Combines some neighbours.
+    """Combines neighbouring segments.
 
     bases : number of the first subscription of each segment
-    left : whether each number is of a subscription that stays, by its place from the first base on
-    dense : whether these get numbers without gaps; else they keep those that they have
+    left : whether the subscription of each number stays; numbers count from the first base
+    dense : whether the subscriptions that stay get numbers without gaps, or keep their numbers
     """
     number = np.cumsum(left, dtype=np.uint32) - np.uint32(1) if dense else np.arange(len(left), dtype=np.uint32)
     parts, used, codings, attributes = [], [], [], 0
+    # Mark the boundaries in use, and renumber the owners
     for segment, base in zip(segments, bases, strict=True):
         begin, end = base - bases[0], base - bases[0] + segment.size
         predicates, coding = segment.predicates, segment.codes
@@ -97,6 +98,7 @@ def combine(
         parts.append(MergeInput(predicates, conjunctions, int(runs), coding.first, coding.first))
         used.append(contiguous(marked))
         codings.append(coding)
+    # Merge the boundaries of all segments
     codings = [coding._replace(first=extended(coding.first, attributes + 1)) for coding in codings]
     codes, places = _together(codings, used, attributes)
     parts = [part._replace(first=c.first, place=place) for part, c, place in zip(parts, codings, places, strict=True)]
@@ -104,9 +106,9 @@ def combine(
 
 
 def _together(codings: list[Codes], used: list[U8], attributes: int) -> tuple[Codes, list[I64]]:
-    """Returns the codes of all boundaries that are used, and the places of each segment's.
+    """Returns the codes of all used boundaries, and the places of each segment's boundaries there.
 
-    used : of each segment, whether each boundary is: (B) uint8
+    used : for each segment, whether each boundary is used: (B) uint8
     """
     first, bound, multi = np.zeros(attributes + 1, np.int64), np.empty(0, np.int64), np.zeros(attributes, np.uint8)
     places: list[I64] = []
@@ -118,6 +120,6 @@ def _together(codings: list[Codes], used: list[U8], attributes: int) -> tuple[Co
             contiguous(first), contiguous(bound), coding.first, coding.bound, marked, out_first, out, moved, place
         )
         first, bound = out_first, out[:size]
-        places = [np.where(known < 0, -1, moved[known]) if len(moved) else known for known in places] + [place]
+        places = [np.where(earlier < 0, -1, moved[earlier]) if len(moved) else earlier for earlier in places] + [place]
         multi[: len(coding.multi)] |= coding.multi[:attributes]
     return freeze(Codes(first, bound.copy(), multi)), [contiguous(place) for place in places]

@@ -1,8 +1,8 @@
-"""Which numbers are of no subscription any more: bits, and a few that were deleted last.
+"""The numbers of deleted subscriptions: bits, and a list of the last few.
 
-Match kernels leave a deleted number out where they write a pair (``kernels/sink.py``), which costs
-0.2 us an event with 380 matches. A pass of its own over the pairs took 1.4 to 2.1 us. Counting such
-pairs, and dropping them where pairs are ordered, took 0.9 us. To copy the bits of a million took up
+Match kernels leave out a deleted number where they write a pair (``kernels/sink.py``). This costs
+0.2 us an event with 380 matches. A separate pass over the pairs took 1.4 to 2.1 us. Counting such
+pairs, and dropping them where pairs are ordered, took 0.9 us. Copying the bits of a million took up
 to 20 of the 50 us of a delete.
 """
 
@@ -15,31 +15,32 @@ from colmatch.arrays.frozen import contiguous, frozen, sealed
 from colmatch.kernels.layout import I64, U64
 from colmatch.kernels.segments.deleted_bits import drop_deleted, mark_deleted
 
-FEW_NUMBERS = 64  # numbers that have no bit yet
+FEW_NUMBERS = 64  # numbers that may wait in the list for their bits
 _NO_BITS: U64 = frozen(np.empty(0, np.uint64))
 _NO_NUMBERS: I64 = frozen(np.empty(0, np.int64))
 
 
 class Deleted:
-    """Numbers of deleted subscriptions. It does not change.
+    """The numbers of deleted subscriptions, immutable.
 
-    The bits of a million are 125 KB, and a delete would have to copy them. So the numbers that were
-    deleted last are a list until somebody asks for bits, who is mostly a batch: deletes that follow
-    one another copy nothing.
+    The bits of a million are 125 KB, and a delete would have to copy them. So the last deleted
+    numbers stay in a list until a reader needs the bits. The reader is mostly a batch, so
+    consecutive deletes copy nothing.
 
     Parameters
     ----------
-    bits (W) : bit of each number; those behind the last word are 0
+    bits (W) : bit of each number; bits behind the last word are 0
+    few : deleted numbers without a bit
     """
 
     __slots__ = ("_now",)
 
     def __init__(self, bits: U64 = _NO_BITS, few: I64 = _NO_NUMBERS) -> None:
-        self._now = contiguous(bits), few  # one assignment, since several threads may ask for the bits
+        self._now = contiguous(bits), few  # one assignment, since several threads may need the bits
 
     @property
     def bits(self) -> U64:
-        """The bits of all numbers; those behind the last word are 0."""
+        """The bits of all numbers; bits behind the last word are 0."""
         bits, few = self._now
         if len(few):
             bits = _with(bits, few)
@@ -47,26 +48,26 @@ class Deleted:
         return bits
 
     def with_more(self, numbers: NDArray[np.int64]) -> Deleted:
-        """Returns these numbers and others."""
+        """Returns these deleted numbers and others."""
         bits, few = self._now
         more = np.concatenate([few, numbers])
         return Deleted(_with(bits, more)) if len(more) > FEW_NUMBERS else Deleted(bits, sealed(more))
 
     def drop(self, numbers: NDArray[np.int64]) -> int:
-        """Writes -1 for each number that is deleted. Returns how many others are left.
+        """Writes -1 for each deleted number. Returns how many others are left.
 
-        numbers : in memory that can be written; some may be -1 already
+        numbers : in writable memory; some may be -1 already
         """
         bits, few = self._now if len(numbers) <= FEW_NUMBERS else (self.bits, _NO_NUMBERS)
         left: int = drop_deleted(bits, few, numbers)
         return left
 
     def has(self, number: int) -> bool:
-        """Says whether a number is deleted."""
+        """Returns whether a number is deleted."""
         return not self.drop(np.array([number]))
 
     def among(self, begin: int, count: int) -> NDArray[np.bool_]:
-        """Says of ``count`` numbers from ``begin`` on whether they are deleted."""
+        """Returns whether each of ``count`` numbers from ``begin`` on is deleted."""
         first, last = begin // 64, (begin + count + 63) // 64
         bits = np.unpackbits(self.bits[first:last].view(np.uint8), bitorder="little")[begin - 64 * first :][:count]
         return np.concatenate([bits, np.zeros(count - len(bits), np.uint8)]).view(bool)

@@ -1,11 +1,11 @@
 """The growing segment takes inserts and deletes one by one.
 
-It is small, so each update gets arrays of its own: nobody has to wait for those who read the old
-ones, and an update that is given up half way has changed nothing.
+It is small, so each update makes new arrays. No update waits for readers of the old arrays, and an
+interrupted update has changed nothing.
 
-Its kind is ``scan``. With ``construction="dynamic"``, it is the kind that was asked for, with the
-inserts and deletes of its paper. Microseconds for 512 ``dense`` subscriptions: an insert, then an
-event of a batch of 4,096, reading included:
+Its kind is ``scan``. With ``construction="dynamic"``, it is the requested kind, with the inserts
+and deletes of its paper. Microseconds for 512 ``dense`` subscriptions: an insert, then an event of
+a batch of 4,096, reading included:
 
 ======  ====  ======  ======  ========  =======  =======
 ..      scan  betree  bestar  pstbloom  psthash  opindex
@@ -41,28 +41,28 @@ from colmatch.updates.segments import Segment
 
 
 def for_few(requested: Settings) -> Settings:
-    """Returns the kind for few subscriptions: the requested one if its own inserts are wanted."""
+    """Returns the requested settings if they provide inserts, else the settings of ``scan``."""
     takes = requested.kind in KINDS and KINDS[requested.kind].insert is not None
     if takes and getattr(requested, "construction", None) != "bulk":
         return requested
     return FEWEST.settings.under(requested.dnf_budget)
 
 
-FEW_SUBSCRIPTIONS = 16  # subscriptions: up to so many, a segment is not begun anew, since they say little of others
+FEW_SUBSCRIPTIONS = 16  # a segment of up to this many subscriptions is not rebuilt: they say little about others
 
 
 class GrowingSegment(Segment):
-    """A segment that takes inserts: each of them makes another segment.
+    """A segment that takes inserts: each insert makes another segment.
 
-    Its codes are labels. Segments that grow out of one another share the memory of predicates: each
-    has a part of it that stays as it is.
+    Its codes are labels. Segments that grow out of one another share the memory of predicates. Each
+    has a part of the memory that does not change.
 
-    A kind that goes by estimates has made them from the first subscriptions alone, and from the
-    attributes that these use. So the segment is begun anew when it has grown by half.
+    A kind may estimate from a sample (``grows_by_sample``). Its estimates are for the first
+    subscriptions and their attributes alone. So the segment is rebuilt when it has grown by half.
     """
 
     _store: PredicateStore | None = None
-    _first = 0  # subscriptions with which it was begun
+    _first = 0  # subscriptions at the start
 
     @staticmethod
     def begun(
@@ -70,7 +70,7 @@ class GrowingSegment(Segment):
     ) -> GrowingSegment:
         """Indexes the first predicates, which have dense codes.
 
-        seen : says what a sample of events said, by key
+        seen : returns the hits of a sample of events by key, or None
         """
         settings = for_few(requested)
         kind = KINDS[settings.kind]
@@ -94,11 +94,11 @@ class GrowingSegment(Segment):
         left: Callable[[], NDArray[np.bool_]],
         seen: Callable[[], Sample | None],
     ) -> GrowingSegment:
-        """Returns the segment with more subscriptions, whose numbers come after all others.
+        """Returns the segment with more subscriptions, numbered after all others.
 
         predicates, codes : dense and read-only; subscriptions count from 0
-        more : how many they are
-        left : says whether each number that the segment has is of a subscription
+        more : number of new subscriptions
+        left : returns whether each number of the segment is of a subscription
         seen : as for ``begun``
         """
         size = self.size + more
@@ -112,7 +112,7 @@ class GrowingSegment(Segment):
         return GrowingSegment.begun(dense.by_subscription(), dense.codes, settings, size, seen)
 
     def _joined(self, predicates: Predicates, codes: Codes, size: int) -> GrowingSegment:
-        """Returns the segment with more, by the kind's own inserts. Raises NoRoomError."""
+        """Returns the segment with more, by the kind's own insert. Raises NoRoomError."""
         joined, label = labels.join(self.codes, codes)
         begin = len(self.predicates.owner)
         together = self._extended(predicates, codes, label)
@@ -122,11 +122,11 @@ class GrowingSegment(Segment):
         return self._next(joined, together, self.index._replace(arrays=arrays), size)
 
     def without(self, numbers: NDArray[np.int64]) -> GrowingSegment:
-        """Returns the segment without some subscriptions, by number: ascending."""
+        """Returns the segment without the subscriptions of some ascending numbers."""
         owner = self.predicates.owner
-        wanted = numbers.astype(np.uint32)  # of the same type, or all owners would be converted
-        start, end = np.searchsorted(owner, wanted), np.searchsorted(owner, wanted, "right")
-        few = len(wanted) == 1
+        targets = numbers.astype(np.uint32)  # of the owners' type, or all owners would be converted
+        start, end = np.searchsorted(owner, targets), np.searchsorted(owner, targets, "right")
+        few = len(targets) == 1
         conjunctions = np.arange(start[0], end[0]) if few else members(start, ranges_of(end - start))
         delete = self.index.kind.delete
         assert delete is not None
@@ -137,7 +137,7 @@ class GrowingSegment(Segment):
         return self._next(codes, self.predicates, self.index, self.size)
 
     def _extended(self, more: Predicates, codes: Codes, label: NDArray[np.uint32]) -> Predicates:
-        """Returns the predicates with more, in the memory that there is if it has room."""
+        """Returns the predicates with more, in the same memory if it has room."""
         if not can_follow(self.predicates, more):
             self._store = None
             more = labels.relabelled(more, codes, label)

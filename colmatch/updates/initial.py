@@ -1,4 +1,4 @@
-"""What a matcher is made of, out of what its caller hands over."""
+"""The parts of a new matcher, from the arguments of its caller."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from colmatch.updates.versions import Parts, Version
 
 
 class Given(NamedTuple):
-    """What a caller gives to build a matcher of, checked and lowered."""
+    """The arguments of a build, checked, and the lowered subscriptions."""
 
     requested: Settings
     options: Options
@@ -46,9 +46,9 @@ def taken_in(
     progress: bool = False,
     attributes: Attributes | None = None,
 ) -> Given:
-    """Checks and lowers; arguments and errors are those of ``Matcher.build``.
+    """Checks and lowers. The arguments and errors are as for ``Matcher.build``.
 
-    attributes : those that have ids already
+    attributes : attributes that have ids already
     """
     requested = plan.asked_for(index)
     options = suited(requested, options_of(options))
@@ -62,9 +62,9 @@ def taken_in(
 
 
 def suited(requested: Settings, options: Options) -> Options:
-    """Returns options that suit a kind of index.
+    """Returns the options if they suit the kind of index.
 
-    Raises OptionError: events are to be observed where nothing is built anew by what they have.
+    Raises OptionError: events are to be observed, but a file of pages counts none.
     """
     if options.observe and is_in_pages(requested):
         raise OptionError(
@@ -75,11 +75,11 @@ def suited(requested: Settings, options: Options) -> Options:
 
 
 def indexed_parts(given: Given, sample: Any) -> Parts:
-    """Indexes what was taken in."""
+    """Indexes the lowered subscriptions, and returns the parts of a matcher."""
     requested, options, columns, language, intake = given
     lowered, attributes, count = intake.lowered, intake.attributes, len(intake.ids)
-    codes, known = labelled(lowered.codes, lowered.literals)
-    literals = Vocabulary.among(known)
+    codes, string_literals = labelled(lowered.codes, lowered.literals)
+    literals = Vocabulary.among(string_literals)
     seen, kept = None, NOTHING
     if sample is not None:
         keeper = SampleKeeper(sample, options.batch_rows, columns.arrow.names)

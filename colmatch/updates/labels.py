@@ -1,4 +1,4 @@
-"""Labels: the coding of a growing segment, with room between codes for those that inserts bring."""
+"""Labels: codes of a growing segment, with gaps for the codes of new boundaries."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from colmatch.kernels.layout import LABEL_TOP, Codes, Predicates
 
 
 class NoRoomError(Exception):
-    """There is no room for a label: all are to be spaced anew."""
+    """A gap without room for a label: all labels have to be spaced again."""
 
 
 def with_labels(predicates: Predicates, codes: Codes) -> tuple[Predicates, Codes]:
-    """Gives labels to dense codes, and to predicates that have these."""
+    """Gives labels to dense codes, and to predicates that use these codes."""
     codes = freeze(codes)
     label = np.full(len(codes.bound) + 1, LABEL_TOP, np.uint32)
     space_codes(codes.first, codes.bound, label)
@@ -25,16 +25,16 @@ def with_labels(predicates: Predicates, codes: Codes) -> tuple[Predicates, Codes
 
 
 def without_labels(predicates: Predicates, codes: Codes) -> tuple[Predicates, Codes]:
-    """Takes the labels away again: both have dense codes."""
+    """Turns labels back into dense codes, in predicates and codes."""
     own = _own(predicates)
     unlabel_predicates(own.pred, own.run_lo, own.run_hi, codes.first, codes.label)
     return own, codes._replace(label=codes.label[:0])
 
 
 def relabelled(predicates: Predicates, codes: Codes, label: NDArray[np.uint32]) -> Predicates:
-    """Returns predicates with labels for the dense codes that they have.
+    """Returns predicates with labels in place of their dense codes.
 
-    label (B) : of the boundaries of ``codes``
+    label (B) : labels of the boundaries of ``codes``
     """
     own = _own(predicates)
     label_predicates(own.pred, own.run_lo, own.run_hi, contiguous(codes.first), contiguous(label))
@@ -42,23 +42,23 @@ def relabelled(predicates: Predicates, codes: Codes, label: NDArray[np.uint32]) 
 
 
 def join(codes: Codes, new: Codes) -> tuple[Codes, NDArray[np.uint32]]:
-    """Puts new boundaries among those of a growing segment.
+    """Inserts new boundaries into the codes of a growing segment.
 
     new : dense, of the same attributes or more, read-only as ``codes`` are
 
     Returns
     -------
-    all codes, the same object where nothing is new; and the label of each new boundary
+    all codes, the same object where nothing is new; and the label of each boundary of ``new``
 
     Raises NoRoomError: there is no room.
     """
-    attributes, known = len(new.multi), len(codes.bound)
+    attributes, before = len(new.multi), len(codes.bound)
     size = len(new.bound)
     place, label = np.empty(size, np.int64), np.empty(size, np.uint32)
     first, bound, labels = (
         np.empty(attributes + 1, np.int64),
-        np.empty(known + size, np.int64),
-        np.empty(known + size + 1, np.uint32),
+        np.empty(before + size, np.int64),
+        np.empty(before + size + 1, np.uint32),
     )
     number = entry(join_boundaries)(
         codes.first, codes.bound, codes.label, new.first, new.bound, place, label, first, bound, labels
@@ -68,7 +68,7 @@ def join(codes: Codes, new: Codes) -> tuple[Codes, NDArray[np.uint32]]:
     label = sealed(label)
     if number:
         return Codes(
-            sealed(first), sealed(bound[: known + number]), new.multi, sealed(labels[: known + number + 1])
+            sealed(first), sealed(bound[: before + number]), new.multi, sealed(labels[: before + number + 1])
         ), label
     if attributes > len(codes.multi):
         return codes._replace(first=sealed(first), multi=new.multi), label
@@ -76,5 +76,5 @@ def join(codes: Codes, new: Codes) -> tuple[Codes, NDArray[np.uint32]]:
 
 
 def _own(predicates: Predicates) -> Predicates:
-    """Returns predicates with arrays of their own for what kernels rewrite."""
+    """Returns predicates with copies of the arrays that kernels rewrite."""
     return predicates._replace(**{name: getattr(predicates, name).copy() for name in ("pred", "run_lo", "run_hi")})

@@ -1,10 +1,10 @@
-"""String literals of all segments, with labels for keys.
+"""String literals of all segments, with labels as keys.
 
-A label stays what it is when other literals come between, so no segment has to know of those. Only
-where labels run out are those of an attribute spaced anew.
+A label stays the same when other literals are inserted, so no segment has to know them. Only where
+labels run out, all labels of the attribute are spaced again. The keys of its boundaries then change
+too, but codes stay.
 
 A label has 62 bits. It is placed by how far the string lies between its neighbours, byte by byte.
-When the labels of an attribute are spaced anew, the keys of its boundaries follow, and codes stay.
 """
 
 from __future__ import annotations
@@ -32,21 +32,21 @@ from colmatch.kernels.labels.literals import (
 from colmatch.kernels.layout import I64, U8, Codes, Literals
 from colmatch.updates import policy
 
-FEW_LITERALS = 512  # literals that are looked up without letting go of the interpreter's lock
+FEW_LITERALS = 512  # up to this many literals are looked up without releasing the interpreter's lock
 
 
 class Move(NamedTuple):
-    """What has become of the L literals of A attributes that were there before."""
+    """New places and labels of the L earlier literals of A attributes."""
 
     first: Any  # (A + 1)
-    label: Any  # (L) labels that they had
+    label: Any  # (L) their old labels
     place: Any  # (L) their new places
-    which: Any  # (A) whether the labels of the attribute were spaced anew
+    which: Any  # (A) whether the labels of the attribute were spaced again
     now: Any  # the labels of all literals
 
 
 def labelled(codes: Codes, literals: Literals) -> tuple[Codes, Literals]:
-    """Gives labels to the first literals, and their boundaries the keys that follow."""
+    """Gives labels to the first literals, and keys by these labels to their boundaries."""
     literals = freeze(literals)
     if len(literals.offset) == 1:
         return freeze(codes), literals
@@ -57,41 +57,45 @@ def labelled(codes: Codes, literals: Literals) -> tuple[Codes, Literals]:
 
 
 def joined(known: Vocabulary, codes: Codes, new: Literals, attributes: int) -> tuple[Vocabulary, Codes, Move | None]:
-    """Puts new literals among those that are there.
+    """Inserts new literals among the known ones.
 
-    Those that are new come to the recent ones, for which only these and the nearest old ones are
-    looked at. Where there is no room for a label, all of an attribute are spaced anew.
+    New literals join the recent ones. Only the recent literals and the nearest old ones are
+    examined. If a gap has no room for a label, all labels of the attribute are spaced again.
 
     Parameters
     ----------
     codes, new : of new subscriptions, read-only; ``new`` has no labels
-    attributes : how many there are in all
+    attributes : number of attributes in all
 
     Returns
     -------
-    all literals, the codes with keys by their labels, and what segments must be told of, None
-    where labels of known literals are as they were
+    all literals, the codes with keys by their labels, and the move for other segments, None where
+    labels of known literals stay
     """
     known = known.of(attributes)
     if len(new.offset) == 1:
         return known, codes, None
     if len(new.first) != attributes + 1:
         new = new._replace(first=extended(new.first, attributes + 1))
+    # Look up the literals, in case all are known
     old, bound = known.old.literals, codes.bound.copy()
     scratch = np.empty(len(new.offset) - 1, np.int64)
     key: Callable[..., bool] = key_few if len(scratch) <= FEW_LITERALS else key_known
     if key(*old, *known.recent.literals, *new[:3], scratch, codes.first, bound):
         return known, codes._replace(bound=sealed(bound)), None
+    # Gather the recent literals and the nearest old ones
     place, _ = found(old, new)
     near_first, near = np.empty(attributes + 1, np.int64), np.empty(2 * len(place), np.int64)
     number = find_neighbours(old.first, new.first, place, near_first, near)
     around = together(known.recent.literals, taken(old, near_first, near[:number]))
+    # Label the new literals among these
     place, there = found(around, new)
     label, crowded = np.empty(len(place), np.int64), np.empty(attributes, np.uint8)
     label_literals(around, new, place, there, label, crowded)
     if (crowded & (np.diff(around.first) > 0)).any():
         return _spaced_anew(whole(known), codes, new)
     space_literals(new.first, contiguous(crowded), label)  # the first literals of their attributes
+    # Add the new literals to the recent ones
     here = np.flatnonzero(there == 0)
     if len(here):
         first = np.searchsorted(here, new.first)
@@ -103,7 +107,7 @@ def joined(known: Vocabulary, codes: Codes, new: Literals, attributes: int) -> t
 
 
 def _spaced_anew(known: Literals, codes: Codes, new: Literals) -> tuple[Vocabulary, Codes, Move | None]:
-    """Does as ``joined``, with new labels for the attributes that have no room for some."""
+    """Inserts as ``joined`` does, with new labels for attributes that have no room."""
     attributes = len(known.first) - 1
     place, there = found(known, new)
     label, crowded = np.empty(len(place), np.int64), np.empty(attributes, np.uint8)
@@ -111,7 +115,7 @@ def _spaced_anew(known: Literals, codes: Codes, new: Literals) -> tuple[Vocabula
     out, moved, new_moved = _merged(known, new, label, place, there)
     space_literals(contiguous(out.first), contiguous(crowded), out.label)
     out = freeze(out)
-    again = crowded & (np.diff(known.first) > 0)  # not those that had no literals
+    again = crowded & (np.diff(known.first) > 0)  # not attributes that had no literals
     move = Move(known.first, known.label, moved, contiguous(again), out.label) if again.any() else None
     return Vocabulary.among(out), _to_keys(codes, new.first, contiguous(out.label[new_moved])), move
 
@@ -122,7 +126,7 @@ def whole(known: Vocabulary) -> Literals:
 
 
 def together(some: Literals, others: Literals) -> Literals:
-    """Returns literals of both, which have none in common, with their labels."""
+    """Returns the literals of two disjoint sets, with their labels."""
     if not len(others.label) or not len(some.label):
         return some if len(some.label) else others
     place, there = found(some, others)
@@ -130,7 +134,7 @@ def together(some: Literals, others: Literals) -> Literals:
 
 
 def taken(literals: Literals, first: NDArray[np.int64], place: NDArray[np.int64]) -> Literals:
-    """Returns the literals at some places: first (A + 1), place (L), which ascend."""
+    """Returns the literals at ascending places: first (A + 1), place (L)."""
     size = int((literals.offset[place + 1] - literals.offset[place]).sum())
     out = Literals(first, np.empty(len(place) + 1, np.int64), np.empty(size, np.uint8), np.empty(len(place), np.int64))
     take_literals(literals, contiguous(place), out)
@@ -138,14 +142,14 @@ def taken(literals: Literals, first: NDArray[np.int64], place: NDArray[np.int64]
 
 
 def found(literals: Literals, new: Literals) -> tuple[I64, U8]:
-    """Returns where new literals belong, and whether each is there."""
+    """Returns the place of each new literal, and whether the literal is there already."""
     place, there = np.empty(len(new.offset) - 1, np.int64), np.empty(len(new.offset) - 1, np.uint8)
     find_literals(literals, new, place, there)
     return contiguous(place), contiguous(there)
 
 
 def _merged(known: Literals, new: Literals, label: I64, place: I64, there: U8) -> tuple[Literals, I64, I64]:
-    """Returns all literals, and the places of the known and of the new ones among them."""
+    """Returns all literals, and the places of the known and the new ones among them."""
     total, count = len(known.offset) - 1, len(place)
     number = int(np.count_nonzero(there == 0))
     added = int(np.diff(new.offset)[there == 0].sum())
@@ -161,7 +165,7 @@ def _merged(known: Literals, new: Literals, label: I64, place: I64, there: U8) -
 
 
 def moved(codes: Codes, move: Move) -> Codes:
-    """Returns codes with keys by new labels; the same object if it has none of them."""
+    """Returns codes with keys by new labels; the same object if all of its labels stay."""
     attributes = len(codes.multi)
     if not (move.which[:attributes] & (np.diff(codes.first) > 0)).any():
         return codes
@@ -171,7 +175,7 @@ def moved(codes: Codes, move: Move) -> Codes:
 
 
 def extended(first: I64, size: int) -> I64:
-    """Returns ranges of more owners, the last of which have nothing, or of the first ones only."""
+    """Returns ranges of more owners, the added ones empty, or of the first owners only."""
     if size <= len(first):
         return first if size == len(first) else first[:size]
     return contiguous(np.append(first, np.full(size - len(first), first[-1])))

@@ -1,20 +1,21 @@
 """Updates of a matcher that is in use.
 
-Every batch that begins after an update sees all of it, and every other batch nothing of it: a batch
-takes the version that there is, and an update makes another one. What comes goes to the growing
-segment, or makes a segment of its own if it is much; what goes is marked. Segments are merged
-beside that (``merger.py``).
+A batch takes the present version, and an update makes another version. So a batch that begins after
+an update sees all of it, and any other batch sees nothing of it. New subscriptions join the growing
+segment, or make a separate segment if they are many. Deleted ones are marked. Segments are merged
+in the background (``merger.py``).
 
-Nothing is changed before the new version is there, which is one assignment. So an update that is
-interrupted anywhere leaves the old version or the new one. Where there is a journal, the update is
-in it before that.
+An update changes nothing before its version becomes the present one, by one assignment. So an
+interrupted update leaves the old version or the new one. If there is a journal, it records
+the update before that assignment.
 
-A single insert is eight calls of kernels, and little else. Half a microsecond of numpy takes as
-long as the work itself, and two to five times as long where caches are cold, as between events. One
-kernel lowers, one finds literals, one puts boundaries among the others, one writes predicates
-behind those that there are, one writes their heads. Three more look up and enter ids. They take
-plain arrays: handing over a NamedTuple of five read-only arrays takes 2.5 us instead of 0.8. Arrays
-are frozen once, where they are made. Ids stay numbers, and publishing a version makes one object.
+A single insert is eight calls of kernels, and little else. A numpy call of half a microsecond takes
+as long as the work itself. With cold caches, as between events, it takes two to five times as long.
+One kernel lowers, one finds literals, and one inserts boundaries among the others. One writes
+predicates behind the existing ones, and one writes their heads. Three more look up and enter ids.
+Kernels take plain arrays: passing a NamedTuple of five read-only arrays takes 2.5 us instead of
+0.8. Arrays are frozen once, where they are made. Ids stay numbers, and publishing a version makes
+one object.
 """
 
 from __future__ import annotations
@@ -52,31 +53,31 @@ from colmatch.updates.mutex import FairMutex, Throttle
 from colmatch.updates.segments import Segment, indexed, recounted
 from colmatch.updates.versions import Parts, Version
 
-REPLAYED_MOST = 2**22  # bytes of records that are done again together
+REPLAYED_MOST = 2**22  # bytes of records that are replayed together
 
 
 class Log(Protocol):
-    """Where updates are written down: the journal of a saved matcher."""
+    """A record of updates: the journal of a saved matcher."""
 
     def append(self, before: int, record: bytes) -> None:
-        """Writes the record of the update that follows the one of number ``before``."""
+        """Writes the record of the update after number ``before``."""
 
     def close(self) -> None:
-        """Takes no records any more."""
+        """Ends the journal, which then takes no more records."""
 
     def stats(self, updates: int) -> dict[str, Any] | None:
-        """Returns what ``Matcher.stats`` tells of it after so many updates."""
+        """Returns the journal's entry of ``Matcher.stats`` after so many updates."""
 
 
 class MemorySet:
-    """The subscriptions of a matcher in use: its present version, and what changes it.
+    """The subscriptions of a matcher in use: the present version, updates and merges.
 
     Attributes
     ----------
-    journal : has each update before the version that it makes is there; None where nobody asked
-    turn : held by who makes a new version
+    journal : records each update before its version is the present one; None without a journal
+    turn : held by the thread that makes a new version
     now : the present version
-    observed : some of the events that were matched last, if the options say so
+    observed : some of the last matched events, if the options request them
     """
 
     def __init__(self, parts: Parts) -> None:
@@ -93,17 +94,17 @@ class MemorySet:
         self.turn = FairMutex()  # one update at a time
 
     def parts(self) -> Parts:
-        """Returns what a matcher of the present version is made of."""
+        """Returns the parts of a matcher of the present version."""
         return Parts(
             schema=self.schema, options=self.options, requested=self.requested, version=self.now, language=self.language
         )
 
     def parts_of(self, id: int | str) -> Parts:
-        """Returns parts that have a subscription, if there is one."""
+        """Returns parts that contain the subscription of an id, if there is one."""
         return self.parts()
 
     def stats(self) -> dict[str, Any]:
-        """Returns what ``Matcher.stats`` does."""
+        """Returns the figures of ``Matcher.stats``."""
         now = self.now
         statistics, sizes = now.statistics(), now.sizes()
         total = sum(sizes.values())
@@ -133,23 +134,23 @@ class MemorySet:
             "arrays": sizes,
         }
 
-    # What callers ask for
+    # Calls of the matcher
 
     def insert(
         self, subscriptions: Any, errors: Errors, replace: bool, constants: Any = None, tags: Any = None
     ) -> None:
-        """Inserts as ``Matcher.insert`` and ``replace`` do."""
+        """Inserts or replaces, as ``Matcher.insert`` and ``Matcher.replace`` do."""
         began = perf_counter()
         self._check_open()
-        # before the turn: others need not wait for the caller's source
-        given = read(subscriptions, self.language, constants, tags)
+        # before the turn, so that others need not wait for the caller's source
+        inserts = read(subscriptions, self.language, constants, tags)
         with self.turn.take():
             self._check_open()  # again, since reading may have taken long
             before = self.now
-            # It is put back when it has done its work: an interrupted one may be half changed.
+            # The reader is put back after its work: an interrupted one may be half changed.
             source, self._source = self._source_for(before), None
             try:
-                new = source.take_in(given, errors)
+                new = source.take_in(inserts, errors)
             except ColmatchError:
                 self._source = source
                 raise
@@ -179,16 +180,16 @@ class MemorySet:
         with self.turn.take():
             self._check_open()
             before = self.now
-            wanted = wanted_ids(values, before.ids.type)
-            old, there = before.numbers_of(wanted)
+            targets = wanted_ids(values, before.ids.type)
+            old, there = before.numbers_of(targets)
             if there < len(old):
-                check_known(wanted, old)
+                check_known(targets, old)
             if len(old):
                 after = self._without(before, old if len(old) == 1 else np.unique(old))
-                rejected = following(before.rejected, wanted, ())
+                rejected = following(before.rejected, targets, ())
                 if rejected is not before.rejected:
                     after = after.changed(rejected=rejected)
-                self._publish(after, lambda: records.of_delete(wanted))
+                self._publish(after, lambda: records.of_delete(targets))
         self.merger.start_if_due()
         self._pace.ended(began)
 
@@ -203,7 +204,7 @@ class MemorySet:
         self.merger.compact(kept)
 
     def move_window(self, after: Version, sample: U8) -> None:
-        """Makes a version that was built with another sample the present one: in a turn."""
+        """Publishes a version that was built with another sample. The caller has the turn."""
         after = after.changed(sample=sample, updates=self.now.updates + 1)
         self._publish(after, lambda: records.of_sample(sample))
 
@@ -215,7 +216,7 @@ class MemorySet:
                 self.journal.close()
 
     def replay(self, journalled: Iterable[tuple[int, bytes]]) -> None:
-        """Does updates again, by their numbers and records. They are taken many together.
+        """Repeats updates by their numbers and records, many together.
 
         Raises ValueError, TypeError, KeyError, IndexError, struct.error: a record cannot be
         understood.
@@ -231,17 +232,17 @@ class MemorySet:
                 if len(change.new.ids):
                     try:
                         after = self._with_new(after, change.new, self.requested)
-                    except OptionError:  # they did not come together then
+                    except OptionError:  # the kind refuses so many: they came in smaller updates
                         few = FEWEST.settings.under(self.requested.dnf_budget)
                         after = self._with_new(after, change.new, few)
                 rejected = following_all(before.rejected, change.ids, change.update, change.rejected)
                 self.now = after.changed(updates=number, rejected=rejected)
             self.merger.start_if_due()
 
-    # How it is done
+    # Steps of updates
 
     def _publish(self, after: Version, record: Callable[[], bytes]) -> None:
-        """Makes a version the present one, if it is another, and writes its record first."""
+        """Makes another version the present one. Writes its record first."""
         if after is self.now:
             return
         if self.journal is not None:
@@ -253,32 +254,32 @@ class MemorySet:
             raise OptionError("the matcher is closed and takes no updates any more: open or build another one")
 
     def _source_for(self, before: Version) -> SubscriptionReader:
-        """Returns what new subscriptions are taken in by: it knows the ids of attributes."""
+        """Returns the reader of new subscriptions, which knows the ids of attributes."""
         source, used = self._source, before.attributes.used
         much = source is not None and policy.is_much(source.attributes.used - used, source.attributes.used)
         options = self.options
         if source is None or much or (source.options is not options and source.options != options):
-            # ids that no version uses any more are free for this one
+            # ids that no version uses any more are free for the new reader
             attributes = Attributes(list(before.attributes))
             source = SubscriptionReader(self.schema, options, attributes, self.requested.budget, self.language)
         return source
 
     def _of_type(self, before: Version, type: pa.DataType) -> Version:
-        """Returns a version that takes ids of a type: an empty one forgets those that it had."""
-        known = before.ids
-        if known.type is type or known.type == type or not len(known):
+        """Returns a version that takes ids of a type. An empty version drops its old ids."""
+        old_ids = before.ids
+        if old_ids.type is type or old_ids.type == type or not len(old_ids):
             return before
         if len(before):
-            check_type(known.type, type)
+            check_type(old_ids.type, type)
         nothing = combine((), (), np.empty(0, bool))
         segment, reason = indexed(self.requested, nothing, nothing.codes, None, 0, 0)
         return before.changed(
             segments=(segment,), bases=(0,), growing=False, deleted=Deleted(), alive=(0,), stale=(0,), gone=0,
-            ids=known.slice(0, 0), tags=NO_TAGS, reason=reason,
+            ids=old_ids.slice(0, 0), tags=NO_TAGS, reason=reason,
         )  # fmt: skip
 
     def _without(self, before: Version, numbers: NDArray[np.int64]) -> Version:
-        """Returns a version without some subscriptions, by number: ascending."""
+        """Returns a version without the subscriptions of some ascending numbers."""
         if not len(numbers):
             return before
         segments, alive, stale = list(before.segments), list(before.alive), list(before.stale)
@@ -304,12 +305,13 @@ class MemorySet:
         )
 
     def _with_new(self, before: Version, new: NewSubscriptions, requested: Settings) -> Version:
-        """Returns a version with new subscriptions: many of them make a segment of their own."""
+        """Returns a version with new subscriptions. Many of them make a separate segment."""
         lowered, named, attributes = new.lowered, before.attributes, len(before.attributes)
         if attributes < len(new.attributes):
             attributes = max(attributes, attributes_of(lowered.predicates))
+        # Add literals, ids, attributes and tags
         codes, own_literals = _of_attributes(attributes, lowered.codes, lowered.literals)
-        known, codes, move = literals.joined(before.literals, codes, own_literals, attributes)
+        vocabulary, codes, move = literals.joined(before.literals, codes, own_literals, attributes)
         segments, ids = list(before.segments), before.ids.extended(new.ids)
         if move is not None:
             segments = [segment.with_codes(literals.moved(segment.codes, move)) for segment in segments]
@@ -317,18 +319,19 @@ class MemorySet:
             named = vacuum.with_new(named, new.attributes, vacuum.used_attributes(lowered.predicates, codes))
         changes: dict[str, Any] = {
             "attributes": named,
-            "literals": known,
+            "literals": vocabulary,
             "local_literal": before.local_literal or new.local_literal,
             "ids": ids,
             "tags": before.tags.extended(new.tags, len(before.ids)),
             "updates": self.now.updates + 1,
         }
+        # Index the subscriptions in a new segment or in the growing one
         last, count = segments[-1], len(new.ids)
         if count > policy.GROWING_MOST:
-            seen = recounted(before.sample, named, codes, known)
+            seen = recounted(before.sample, named, codes, vocabulary)
             segment, _ = indexed(requested, lowered.predicates, codes, seen, count, count)
             return _appended(before, [*segments, segment], False, changes)
-        by_key = partial(recounted, before.sample, named, None, known)
+        by_key = partial(recounted, before.sample, named, None, vocabulary)
         if before.growing and isinstance(last, GrowingSegment) and last.size + count <= policy.GROWING_MOST:
             base, size = before.bases[-1], last.size
             segments[-1] = last.with_more(
@@ -341,7 +344,7 @@ class MemorySet:
 
 
 def _batches(journalled: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, pa.DataType | None, list[bytes]]]:
-    """Yields neighbouring records with ids of one type: the last number, that type, the records."""
+    """Yields neighbouring records with ids of one type: last number, type, and records."""
     together: list[bytes] = []
     size, last, type = 0, 0, None
     for number, record in journalled:
@@ -356,7 +359,7 @@ def _batches(journalled: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, pa.
 
 
 def _appended(version: Version, segments: list[Segment], growing: bool, changes: dict[str, Any]) -> Version:
-    """Returns a version with one more segment, the last of these, and other changes."""
+    """Returns a version with one more segment, the last of ``segments``, and other changes."""
     return version.changed(
         **changes,
         segments=tuple(segments),
@@ -370,7 +373,7 @@ def _appended(version: Version, segments: list[Segment], growing: bool, changes:
 def _of_attributes(attributes: int, codes: Codes, literals: Literals) -> tuple[Codes, Literals]:
     """Returns the codes and literals of the first attributes.
 
-    What comes after them was for expressions that were refused.
+    Later attributes belong to rejected expressions only.
     """
     if attributes >= len(codes.multi):
         return codes, literals

@@ -1,16 +1,15 @@
-"""Merges run beside batches and updates, in a thread that is there only while there is something
-to merge.
+"""Merges of segments, in a background thread that exists only while a merge is due.
 
-A merge reads one version and changes nothing. Its result is put into the version of that time, with
-what has been deleted since. A merge that fails leaves everything as it was, is tried again when
-there is another segment, and ``stats()`` says why it failed. Where the kind refuses what it is
-given, the younger segments are merged in the kind of the growing segment.
+A merge reads one version and changes nothing. Its result enters the version that is present by
+then, with all deletes since the start. A merge that fails leaves everything unchanged. It is tried
+again when there is another segment, and ``stats()`` has its error. If the kind refuses the
+subscriptions, the younger segments are merged into the kind of the growing segment.
 
-No batch waits for a merge. Kernels let go of the interpreter's lock, and so does nearly all of
-numpy. A thread that did nothing but ask for the lock found no step of a merge of a million that
-kept it for longer than 6 ms. It had found ``np.repeat`` (135 ms) and ``np.bincount`` (7 ms for 5
-million predicates), for which there are kernels now. Hints and used attributes of a new segment are
-made before the switch (``Segment.prepare``): the first batch took 35 ms longer without that.
+No batch waits for a merge. Kernels release the interpreter's lock, and so does nearly all of numpy.
+In a test, a thread did nothing but request the lock during a merge of a million. No step kept the
+lock for longer than 6 ms. Before, the test had found ``np.repeat`` (135 ms) and ``np.bincount`` (7
+ms for 5 million predicates). Kernels have replaced both. Hints and used attributes of a new segment
+are made before the switch (``Segment.prepare``): the first batch took 35 ms longer without that.
 """
 
 from __future__ import annotations
@@ -44,25 +43,25 @@ _log = logging.getLogger("colmatch")
 
 
 class MergeResult(NamedTuple):
-    """What a merge has made: one segment in the place of several."""
+    """The result of a merge: one segment in place of several."""
 
-    start: int  # the first of them
+    start: int  # place of the first replaced segment
     segments: tuple[Segment, ...]
     base: int  # number of their first subscription
     left: NDArray[np.bool_]  # whether each number was of a subscription
     segment: Segment
     reason: str
-    ids: Ids | None  # of those that were left, which have new numbers; None where numbers stay
-    tags: Tags  # of the same
+    ids: Ids | None  # of the subscriptions that were left, by new number; None where numbers stay
+    tags: Tags  # of the same subscriptions
     seen: U8 | None  # observed events that were counted; None where the sample was counted
 
 
 class StoppedError(Exception):
-    """A merge was given up since nobody wants it any more."""
+    """A merge was given up, since the matcher is closed."""
 
 
 class VersionHolder(Protocol):
-    """Who holds the present version: what a ``Merger`` needs of a ``MemorySet``."""
+    """A holder of the present version, as a ``Merger`` needs it: a ``MemorySet``."""
 
     turn: FairMutex
     now: Version
@@ -74,19 +73,19 @@ class VersionHolder(Protocol):
 
 
 class Merger:
-    """Merges the segments of a matcher when it is due.
+    """A merger of the segments of a matcher, for merges that are due.
 
     Attributes
     ----------
-    error : what the last merge failed with, or why the kind that was asked for refused it; or None
-    is_stopped : nothing is merged any more
+    error : message of the last merge's error, or of the requested kind's refusal; or None
+    is_stopped : whether merges have ended for good
     """
 
     def __init__(self, live: VersionHolder) -> None:
         self._live = weakref.ref(live)
         self.error: str | None = None
         self.is_stopped = False
-        self._failed: tuple[Segment, ...] = ()  # segments whose merge failed is not tried again
+        self._failed: tuple[Segment, ...] = ()  # segments of a failed merge, which are not tried again
         self._one = FairMutex()  # one merge at a time
         self._thread: threading.Thread | None = None  # in a forked child, it is not alive
         _all.add(self)
@@ -97,7 +96,10 @@ class Merger:
         return thread is not None and thread.is_alive()
 
     def start_if_due(self) -> None:
-        """Starts to merge, if it is due. Merges at once if there are too many segments."""
+        """Starts a merge in a thread, if one is due.
+
+        If there are too many segments, it first merges at once.
+        """
         live = self._live()
         assert live is not None
         while not self.is_stopped and live.now.frozen > policy.SEGMENTS_MOST and self._candidates(live.now) is not None:
@@ -111,15 +113,15 @@ class Merger:
                 _log.warning("segments are not merged: %s", error)
 
     def compact(self, sample: U8 | None) -> None:
-        """Merges all segments that there are. Returns when that is done; raises what it raises.
+        """Merges all segments. Returns when the merge is done, and raises its errors.
 
-        sample : takes the place of the one that there is; None to keep that
+        sample : replaces the present sample, unless it is None
         """
         live = self._live()
         assert live is not None
         done = False
         with self._one.take():
-            while not done:  # again if literals got other labels meanwhile
+            while not done:  # again if literals got other labels during the merge
                 with live.turn.take():
                     live.now = now = live.now.changed(growing=False)
                 done = len(now.segments) == 1 and not now.gone and not len(now.segments[0].codes.label)
@@ -134,20 +136,20 @@ class Merger:
         self.error = None
 
     def stop(self) -> None:
-        """Ends the thread: a merge is given up after the step that it is at."""
+        """Ends the thread. It gives up a merge after the present step."""
         self.is_stopped = True
         thread = self._thread
         if thread is not None and thread.is_alive() and thread is not threading.current_thread():
             thread.join()
 
     def _candidates(self, now: Version) -> tuple[int, int] | None:
-        found = policy.due(now)
-        return None if found is None or now.segments[: now.frozen] == self._failed else found
+        span = policy.due(now)
+        return None if span is None or now.segments[: now.frozen] == self._failed else span
 
     def _run(self, live: VersionHolder) -> None:
-        """Merges what is due, until nothing is. Of several threads, one does."""
+        """Merges until no merge is due. If there are several threads, one merges."""
         while True:
-            self._thread = None  # before the last look: who makes a version later sees that nobody merges
+            self._thread = None  # before the last look, so that a later update sees that no thread merges
             if self.is_stopped or self._candidates(live.now) is None:
                 return
             self._thread = threading.current_thread()
@@ -155,19 +157,19 @@ class Merger:
                 self._merge_due(live)
 
     def _merge_due(self, live: VersionHolder) -> None:
-        """Does one merge that is due. What it raises is kept: nothing has changed then."""
+        """Runs one merge that is due. Its error is kept: nothing has changed then."""
         now = live.now
-        found = self._candidates(now)
-        if found is None:
+        span = self._candidates(now)
+        if span is None:
             return
         try:
             try:
-                result, message = self._merge(live, now, *found, live.requested), None
-            except OptionError as refused:  # then the younger ones are merged in the manner of the growing segment
-                start, message = max(found[0], 1), str(refused)
-                if found[1] - start < 2:
+                result, message = self._merge(live, now, *span, live.requested), None
+            except OptionError as refused:  # merge the younger segments in the growing segment's kind
+                start, message = max(span[0], 1), str(refused)
+                if span[1] - start < 2:
                     raise
-                result = self._merge(live, now, start, found[1], for_few(live.requested))
+                result = self._merge(live, now, start, span[1], for_few(live.requested))
             self._publish(live, result)
             self._vacuum(live)
             self.error, self._failed = message, ()
@@ -175,18 +177,20 @@ class Merger:
             pass
         except BaseException as error:
             self.error, self._failed = str(error) or type(error).__name__, now.segments[: now.frozen]
-            _log.warning("segments %d to %d could not be merged: %r", found[0], found[1] - 1, error)
+            _log.warning("segments %d to %d could not be merged: %r", span[0], span[1] - 1, error)
 
     def _merge(
         self, live: VersionHolder, now: Version, start: int, stop: int, requested: Settings, sample: U8 | None = None
     ) -> MergeResult:
-        """Merges some neighbours to a segment of a kind. If they are all, numbers have no gaps.
+        """Merges neighbouring segments into one. If these are all, numbers have no gaps.
 
-        sample : counts instead of the observed events, or else of the version's sample
+        sample : events to count; if None, the observed events, or else the version's sample
         """
         self._check()
+        # Choose the events to count
         observed = self._observed(live) if sample is None else None
         counted = next(events for events in (sample, observed, now.sample) if events is not None)
+        # Combine the segments
         segments, base = now.segments[start:stop], now.bases[start]
         end = now.bases[stop] if stop < len(now.bases) else len(now.ids)
         left = ~now.deleted.among(base, end - base)
@@ -194,6 +198,7 @@ class Merger:
         whole = start == 0 and stop == now.frozen
         all = combine(segments, now.bases[start:stop], left, dense=whole)
         self._check()
+        # Index the combined segment
         seen = recounted(counted, now.attributes, all.codes, now.literals)
         self._check()
         segment, reason = indexed(requested, all, all.codes, seen, count if whole else end - base, count)
@@ -207,7 +212,7 @@ class Merger:
         return MergeResult(start, segments, base, left, segment, reason, ids, tags, observed)
 
     def _observed(self, live: VersionHolder) -> U8 | None:
-        """Returns the events that were observed; None where there are too few of them."""
+        """Returns the observed events; None where there are too few of them."""
         return live.observed.sample(live.options.observe)
 
     def _check(self) -> None:
@@ -215,10 +220,10 @@ class Merger:
             raise StoppedError
 
     def _publish(self, live: VersionHolder, result: MergeResult, sample: U8 | None = None) -> bool:
-        """Puts what was merged in the place of its segments, with what has been deleted since.
+        """Replaces the merged segments by the result, with the deletes since the merge began.
 
-        With another sample, this becomes that which there is.
-        Returns False if they are not what they were: their literals have other labels now.
+        A sample, if there is one, becomes the sample of the version. Returns False if the segments
+        have changed: their literals have other labels now.
         """
         start, stop = result.start, result.start + len(result.segments)
         with live.turn.take():
@@ -247,14 +252,14 @@ class Merger:
         return True
 
     def _vacuum(self, live: VersionHolder) -> None:
-        """Leaves out what no segment uses any more."""
+        """Drops attributes and literals that no segment uses any more."""
         tidy = gathered_literals(live.now)
         with live.turn.take():
             live.now = vacuumed(live.now, tidy)
 
 
 def _renumbered(version: Version, result: MergeResult, gone: NDArray[np.bool_], size: int) -> Version:
-    """Returns the version with new numbers for its first ``size``: they have no gaps."""
+    """Returns the version with its first ``size`` numbers renumbered without gaps."""
     ids, shift = result.ids, size - result.segment.size
     assert ids is not None
     tail = len(version.ids) - size

@@ -1,10 +1,10 @@
-"""Turns: a lock that is free again when its holder is gone, however it went.
+"""A lock by turns, which is free again when its holder is gone for whatever reason.
 
-An exception may come at any line, from a signal or from memory that is used up, also between the
-end of a ``with`` block and the call that would release a lock. Nobody could take that lock again.
+A signal or a lack of memory may raise an exception at any line. This may be between the end of a
+``with`` block and the call that would release a lock. No thread could take that lock again.
 
 Kernels of single updates keep the interpreter's lock (``brief`` of ``kernels/_jit.py``). Without
-``Throttle``, a batch beside a loop of updates waited for up to 120 ms.
+``Throttle``, a batch during a loop of updates waited for up to 120 ms.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from threading import get_ident
 from colmatch.errors import OptionError
 from colmatch.kernels import _forks
 
-FIRST_WAIT, LONGEST_WAIT = 1e-4, 1e-3  # seconds between two looks at who is first
+FIRST_WAIT, LONGEST_WAIT = 1e-4, 1e-3  # seconds between two looks at the first in line
 BUSY_MOST, GAP, PAUSE = 1e-3, 1e-4, 5e-5  # seconds, see Throttle
 
 
 class Token:
-    """A turn lasts as long as this object is there. It is to be used in a ``with`` only."""
+    """A turn, which lasts as long as this object exists. It is for use in a ``with`` only."""
 
     __slots__ = ("__weakref__",)
 
@@ -34,11 +34,11 @@ class Token:
 
 
 class FairMutex:
-    """Lets one thread in at a time, in the order in which they came: ``with turn.take():``."""
+    """A lock that admits threads in the order of their arrival: ``with turn.take():``."""
 
     def __init__(self) -> None:
-        # Who stands in line, with his thread: appending is one step for all threads, and only who
-        # is first takes away what is before him.
+        # Tokens in line, each with its thread. Appending is one step for all threads. Only the
+        # first live token removes the entries before it.
         self._line: list[tuple[weakref.ref[Token], int]] = []
         _forks.renewed(self)
 
@@ -46,7 +46,7 @@ class FairMutex:
         self._line = [one for one in self._line if one[1] == get_ident()]
 
     def take(self) -> Token:
-        """Waits for a turn. It ends when nobody holds what is returned, at the end of the block.
+        """Waits for a turn. The turn ends when its token is freed, at the end of the block.
 
         Raises OptionError: the thread has a turn already, and would wait for itself.
         """
@@ -61,7 +61,7 @@ class FairMutex:
             while self._line[0] is not own:
                 del self._line[0]
             return token
-        except BaseException:  # whose traceback may outlast it, and holds what this call holds
+        except BaseException:  # its traceback may outlast the call, and holds the token
             with suppress(ValueError):
                 self._line.remove(own)
             raise
@@ -81,17 +81,20 @@ class FairMutex:
 
 
 class Throttle:
-    """Pauses in the middle of updates that follow one another without a gap.
+    """A throttle, which pauses between updates that follow one another without a gap.
 
-    Their kernels keep the interpreter's lock, which would be quicker to take back than other
-    threads are to wake up: batches and merges would wait until Python hands it over, after 5 ms.
+    Kernels of updates keep the interpreter's lock. The updating thread would take it back before
+    other threads wake up. Batches and merges would wait until Python hands it over, after 5 ms.
     """
 
     def __init__(self) -> None:
         self._since = self._last = 0.0
 
     def ended(self, began: float) -> None:
-        """Pauses if this update, which ``began`` then, and those before it took long enough."""
+        """Pauses if this update and those right before it took long enough together.
+
+        began : when this update began
+        """
         now = time.perf_counter()
         if began - self._last > GAP:
             self._since = began

@@ -1,10 +1,10 @@
-"""What a record of a journal says: one update, lowered, in terms of attributes that it names.
+"""Records of a journal: one lowered update each, with the attributes that it names.
 
-So a record needs no parser when it is read, and no numbers that a matcher has given to attributes.
-Subscriptions stand in it as in pages, by key; keys of texts count the literals of the record. Many
-records are read together, section by section, as what they say in the end.
+So a record is read without a parser, and does not depend on a matcher's attribute ids. It holds
+subscriptions by key, as pages do; keys of texts count the literals of the record. Many records are
+read together, section by section, for their effect in the end.
 
-A record has 200 to 400 bytes for one subscription. Only what is left of the records in the end is
+A record has 200 to 400 bytes for one subscription. Only subscriptions that are left in the end are
 indexed: 100,000 single inserts take four seconds.
 """
 
@@ -46,9 +46,9 @@ from colmatch.updates.sections import (
     tags_of,
 )
 
-# A range of what an attribute has, or a text, is its size.
+# A size represents a text, or a range of rows, as of an attribute's literals.
 FORM = Form(
-    id_sections("gone", "gone")  # of subscriptions that are deleted; what new ones replace is not told
+    id_sections("gone", "gone")  # of deleted subscriptions; replaced ones are not recorded
     | dict.fromkeys(("attributes", "rejected"), BYTES)  # a line of JSON for each
     | {"literals": SIZE, "literal_size": SIZE, "literal_data": BYTES}  # literals of each attribute
     | {"local_literal": BYTES}
@@ -58,14 +58,14 @@ FORM = Form(
 
 
 class Change(NamedTuple):
-    """What some updates have done together."""
+    """The effect of several updates together."""
 
     touched: Ids  # ids of all subscriptions that were inserted, replaced or deleted, once each
-    new: NewSubscriptions  # those that are left
-    ids: Ids  # what each update touched, in no particular order
-    update: I64  # which one, as the number of its record, did so
-    rejected: dict[int, list[Rejected]]  # what updates left out, by the number of the record
-    sample: U8 | None  # the events that are counted from then on, None where these stay
+    new: NewSubscriptions  # subscriptions that are left
+    ids: Ids  # touched by each update, in no particular order
+    update: I64  # number of the record that touched each id
+    rejected: dict[int, list[Rejected]]  # rejected subscriptions, by the number of the record
+    sample: U8 | None  # the events that are counted from then on, None without a change
 
 
 def of_insert(new: NewSubscriptions) -> bytes:
@@ -73,9 +73,11 @@ def of_insert(new: NewSubscriptions) -> bytes:
     predicates, codes, literals, _ = new.lowered
     attr = predicates.pred[:, 0] & np.uint32(ATTR_MASK)
     used = distinct(attr)
+    # Store predicates, ids and tags
     each = np.array([0, len(predicates.owner)]), np.array([0, len(new.ids)])
-    found = sections_of(predicates, keys_of(predicates, codes), new.ids, new.tags, *each)
-    sections = {name: rows for name, (rows, _) in found.items()}
+    parts = sections_of(predicates, keys_of(predicates, codes), new.ids, new.tags, *each)
+    sections = {name: rows for name, (rows, _) in parts.items()}
+    # Number the attributes within the record
     sections["word"] = sections["word"] ^ attr ^ used.searchsorted(attr).astype(np.uint32)
     if len(literals.offset) > 1:
         sections |= _literals(used, literals)
@@ -90,12 +92,12 @@ def of_insert(new: NewSubscriptions) -> bytes:
 
 def of_delete(ids: Ids) -> bytes:
     """Returns the record of a delete."""
-    found = sections_of_ids("gone", "gone", ids, np.array([0, len(ids)]))
-    return _pack({name: rows for name, (rows, _) in found.items()})
+    parts = sections_of_ids("gone", "gone", ids, np.array([0, len(ids)]))
+    return _pack({name: rows for name, (rows, _) in parts.items()})
 
 
 def of_sample(sample: U8) -> bytes:
-    """Returns the record of another sample."""
+    """Returns the record of a new sample."""
     return _pack({"sample": _text(b"+" + sample.tobytes())})
 
 
@@ -122,14 +124,14 @@ def _literals(used: NDArray[np.uint32], literals: Literals) -> dict[str, NDArray
 
 
 def attribute_entry(attribute: Attribute) -> list[Any]:
-    """Returns an attribute as JSON can hold it."""
+    """Returns an attribute as a list for JSON."""
     t, pattern = attribute.type, list(attribute.pattern) if attribute.pattern else None
     kind = [int(t.family), t.scale, t.unit, t.zone, t.name]
     return [list(attribute.path), int(attribute.role), kind, attribute.key, pattern]
 
 
 def attribute_of(entry: Sequence[Any]) -> Attribute:
-    """Returns the attribute that ``attribute_entry`` has written down.
+    """Returns the attribute of an entry that ``attribute_entry`` made.
 
     Raises ValueError, TypeError: the entry is of no attribute.
     """
@@ -155,7 +157,7 @@ def _attribute(text: bytes) -> Attribute:
 
 
 def id_type(record: bytes) -> pa.DataType | None:
-    """Returns the type of the ids that a record names, None where it names none."""
+    """Returns the type of the ids in a record, None where it has no ids."""
     there = FORM.names(record)
     if not there.isdisjoint(("id_size", "gone_size")):
         return pa.string()
@@ -163,32 +165,36 @@ def id_type(record: bytes) -> pa.DataType | None:
 
 
 def read(journalled: Sequence[bytes], attributes: Attributes) -> Change:
-    """Returns what some records of one type of ids say in the end.
+    """Returns the effect of records that have one type of ids.
 
-    attributes : those that are not there are added
+    attributes : missing ones are added
 
-    Raises ValueError, TypeError, KeyError, IndexError, struct.error: a record is none of this
-    format.
+    Raises ValueError, TypeError, KeyError, IndexError, struct.error: a record has another format.
     """
     check(not any(len(record) % 4 for record in journalled))
     first = ranges_of([len(record) // 4 for record in journalled])
     records = Records(FORM, np.frombuffer(b"".join(journalled), np.uint32), first)
+    # Read ids and predicates
     (ids, subs), (gone, deletes) = ids_of(records), ids_of(records, "gone", "gone")
     preds, keys = predicates_of(records, subs)
+    # Give each attribute of a record the id that it has in ``attributes``
     lines = [text.split(b"\n") for text in records.texts("attributes")]
     slots = np.zeros(records.count, np.int64)
-    slots[records.counts("attributes") > 0] = [len(some) for some in lines]
-    slot_attr = np.array([attributes.intern(_attribute(line)) for some in lines for line in some], np.int64)
+    slots[records.counts("attributes") > 0] = [len(group) for group in lines]
+    slot_attr = np.array([attributes.intern(_attribute(line)) for group in lines for line in group], np.int64)
     word = preds.pred[:, 0]
     slot = (word & np.uint32(ATTR_MASK)) + shifts(slots, records.counts("word"))
+    # Replace numbers of literals by keys
     literal_count = records.filled("literals", slots)
     check((sums(literal_count, slots) == records.counts("literal_size")).all())
     labels, literals = _read_literals(records, np.repeat(slot_attr, literal_count), len(attributes))
     keys = _with_labels(keys, slot, ranges_of(literal_count), labels)
     preds.pred[:, 0] = word & ~np.uint32(ATTR_MASK) | slot_attr[slot].astype(np.uint32)
+    # Code the keys, and check the result
     predicates, codes = to_codes(preds, keys, np.array(attributes.multi, np.uint8))
     codes_are_sound(codes)
     predicates_are_sound(predicates, codes, len(ids))
+    # Keep the subscriptions that are left in the end
     keep, touched, each, update = _left(ids, subs, gone, deletes)
     tags = tags_of(records, subs)
     if not keep.all():
@@ -213,9 +219,11 @@ def _read_literals(records: Records, attr: I64, attributes: int) -> tuple[I64, L
 
 
 def _with_labels(keys: Keys, slot: NDArray[Any], first: I64, labels: I64) -> Keys:
-    """Returns keys by labels, where they count the literals of their attribute in a record.
+    """Replaces numbers of literals in keys by labels.
 
-    slot (P) : of each predicate, whose literals begin at ``first``, and have these labels
+    slot (P) : number of an attribute in its record, counted over all records; the literals of a
+        slot begin at ``first``
+    labels : of the literals of all records
     """
     if not len(labels):
         return keys
@@ -235,7 +243,7 @@ def _with_labels(keys: Keys, slot: NDArray[Any], first: I64, labels: I64) -> Key
 
 
 def _rejected(records: Records) -> dict[int, list[Rejected]]:
-    """Returns what each record left out that has some."""
+    """Returns the rejected subscriptions of each record that has some."""
     places = np.flatnonzero(records.counts("rejected")).tolist()
     return {
         place: [rejected_of(json.loads(line)) for line in text.split(b"\n")]
@@ -244,18 +252,18 @@ def _rejected(records: Records) -> dict[int, list[Rejected]]:
 
 
 def _left(ids: Ids, subs: I64, gone: Ids, deletes: I64) -> tuple[NDArray[np.bool_], Ids, Ids, I64]:
-    """Returns whether each subscription that came is there in the end, and all ids, once each.
+    """Returns whether each new subscription is there in the end, and all ids, once each.
 
-    The third and fourth are all ids of all records, and the record of each.
+    The third and fourth values are all ids of all records, and the record of each.
 
-    subs, deletes : how many of both each record has
+    subs, deletes : number of new and of deleted subscriptions in each record
     """
     count = len(ids)
     step = np.repeat(np.concatenate([np.arange(len(subs))] * 2), np.concatenate([subs, deletes]))
-    both = [some.array for some in (ids, gone) if len(some)] or [ids.array]
+    both = [part.array for part in (ids, gone) if len(part)] or [ids.array]
     each = pa.chunked_array(both).combine_chunks()
-    known = each.dictionary_encode()
-    which = known.indices.to_numpy()
-    last = np.full(len(known.dictionary), -1)
+    encoded = each.dictionary_encode()
+    which = encoded.indices.to_numpy()
+    last = np.full(len(encoded.dictionary), -1)
     np.maximum.at(last, which, step)
-    return last[which[:count]] == step[:count], Ids(known.dictionary), Ids(each), step
+    return last[which[:count]] == step[:count], Ids(encoded.dictionary), Ids(each), step

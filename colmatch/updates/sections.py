@@ -19,7 +19,7 @@ BYTES, SIZE = Section(np.dtype("u1")), Section(np.dtype("<u4"))
 
 
 def id_sections(name: str, stem: str) -> dict[str, Section]:
-    """Returns the sections of ids: numbers, or the bytes of each and these."""
+    """Returns the sections of ids: numbers, or sizes and bytes of strings."""
     return {name: Section(np.dtype("<i8")), f"{stem}_size": SIZE, f"{stem}_data": BYTES}
 
 
@@ -29,7 +29,7 @@ SECTIONS = (
         "tags": SIZE._replace(fill=0),
         "tag_size": SIZE,
         "tag_data": BYTES,
-    }  # tags of each subscription, bytes of each tag
+    }  # tags of each subscription, then sizes and bytes of tags
     | sections.SECTIONS
 )
 
@@ -37,19 +37,19 @@ SECTIONS = (
 def sections_of(preds: Predicates, keys: Keys, ids: Ids, tags: Tags, conj_first: I64, sub_first: I64) -> Sections:
     """Returns the sections of records.
 
-    conj_first, sub_first (N + 1) : where conjunctions and subscriptions of each record begin
+    conj_first, sub_first (N + 1) : first conjunction and first subscription of each record
     """
-    found = sections.sections_of(preds, keys, conj_first, sub_first) | sections_of_ids("ids", "id", ids, sub_first)
+    parts = sections.sections_of(preds, keys, conj_first, sub_first) | sections_of_ids("ids", "id", ids, sub_first)
     if len(tags):
         own = tags.sections(len(ids))
         tag_first = ranges_of(own["tags"])[sub_first]
         firsts = {"tags": sub_first, "tag_size": tag_first, "tag_data": ranges_of(own["tag_size"])[tag_first]}
-        found |= {name: (rows, firsts[name]) for name, rows in own.items()}
-    return found
+        parts |= {name: (rows, firsts[name]) for name, rows in own.items()}
+    return parts
 
 
 def sections_of_ids(name: str, stem: str, ids: Ids, first: I64) -> Sections:
-    """Returns the sections of ids, of which those of each record begin at ``first`` (N + 1)."""
+    """Returns the sections of ids. The ids of each record begin at ``first`` (N + 1)."""
     arrays = ids_to_arrays(ids)
     if "ids.offset" not in arrays:
         return {name: (arrays["ids"], first)}
@@ -58,7 +58,7 @@ def sections_of_ids(name: str, stem: str, ids: Ids, first: I64) -> Sections:
 
 
 def ids_of(records: Records, name: str = "ids", stem: str = "id") -> tuple[Ids, I64]:
-    """Reads ids, and how many each record has.
+    """Reads ids, and the number of ids in each record.
 
     Raises ValueError: the sections of a record do not fit each other.
     """
@@ -70,7 +70,9 @@ def ids_of(records: Records, name: str = "ids", stem: str = "id") -> tuple[Ids, 
 
 
 def tags_of(records: Records, subs: I64) -> Tags:
-    """Reads the tags of subscriptions, of which each record has so many.
+    """Reads the tags of subscriptions.
+
+    subs : number of subscriptions in each record
 
     Raises ValueError: the sections of a record do not fit each other.
     """
@@ -80,21 +82,21 @@ def tags_of(records: Records, subs: I64) -> Tags:
 
 
 def bytes_of(records: Records, sizes: str, data: str) -> tuple[I64, NDArray[Any]]:
-    """Reads strings of bytes: where each begins, and the bytes of all.
+    """Reads byte strings: the start of each, and the bytes of all.
 
-    Raises ValueError: they have other sizes than is said.
+    Raises ValueError: the sizes do not fit the bytes.
     """
-    size, found = records[sizes], records[data]
+    size, content = records[sizes], records[data]
     check((sums(size, records.counts(sizes)) == records.counts(data)).all())
-    return ranges_of(size), found
+    return ranges_of(size), content
 
 
 def _texts_of(records: Records, sizes: str, data: str) -> tuple[I64, NDArray[Any]]:
-    """Reads as ``bytes_of``, and checks that each string is a text."""
-    offset, found = bytes_of(records, sizes, data)
-    if not (whole := found.tobytes()).isascii():
-        whole.decode()  # all together; each is checked below to begin at a character
+    """Reads as ``bytes_of`` does, and checks that each string is a text."""
+    offset, content = bytes_of(records, sizes, data)
+    if not (whole := content.tobytes()).isascii():
+        whole.decode()  # all together; the check below is that each begins at a character
         starts = offset[:-1][sizes_of(offset) > 0]
-        if ((found[starts] & 0xC0) == 0x80).any():
+        if ((content[starts] & 0xC0) == 0x80).any():
             raise ValueError(f"{data} is cut within a character")
-    return offset, found
+    return offset, content

@@ -1,4 +1,4 @@
-"""Segments: subscriptions that are indexed together. Nothing of one ever changes."""
+"""Segments: subscriptions that are indexed together. A segment never changes."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from colmatch.kinds.statistics import Sample, Statistics
 
 
 class Segment:
-    """An index and what it is about. Subscriptions have numbers from 0 in it.
+    """An index, with its predicates and codes. Subscriptions have numbers from 0 in it.
 
     Its arrays are read-only and contiguous.
 
     Attributes
     ----------
-    size : how many numbers it has; not all of them need be subscriptions
+    size : how many numbers it has; some may be of no subscription
     """
 
     def __init__(self, codes: Codes, predicates: Predicates, index: Built, size: int) -> None:
@@ -43,26 +43,24 @@ class Segment:
 
     @cached_property
     def hints(self) -> hints.Hints:
-        """Returns what narrows the search for the code of a value."""
+        """Returns hints that narrow the search for the code of a value."""
         return freeze(hints_of(self.codes.first, self.codes.bound))
 
     @cached_property
     def used(self) -> U8:
-        """Returns whether some predicate is about an attribute: (A) uint8."""
+        """Returns whether each attribute has a predicate: (A) uint8."""
         return contiguous((uses_of(self.predicates, len(self.codes.multi)) > 0).astype(np.uint8))
 
     @cached_property
     def use(self) -> bytes:
-        """Returns which attributes are used: segments that use the same ones have the same
-        bytes.
-        """
+        """Returns the used attributes as bytes, the same for segments that use the same ones."""
         return self.used.tobytes()
 
     @cached_property
     def conjunctions(self) -> tuple[I64, I64]:
-        """The conjunctions of each subscription: (S + 1) where they begin, (C).
+        """Returns the conjunctions of each subscription: their starts (S + 1), and themselves (C).
 
-        Made for the first batch whose best matches are asked for.
+        They are made for the first batch that needs best matches.
         """
         first, members = np.empty(self.size + 1, np.int64), np.empty(len(self.predicates.owner), np.int64)
         group_conjunctions(self.predicates.owner, first, members)
@@ -70,36 +68,36 @@ class Segment:
 
     @cached_property
     def strata(self) -> Strata:
-        """Returns what can be matched by itself where the best matches alone are asked for."""
+        """Returns the parts of the index that can be matched alone for the best matches."""
         kind, arrays = self.index.kind, self.index.arrays
         return self.whole if kind.strata is None else kind.strata(arrays)
 
     @property
     def whole(self) -> Strata:
-        """All of it, as one stratum that nothing is known of."""
+        """Returns the whole index as one stratum without known bounds."""
         arrays = self.index.arrays
         return Strata(np.full((1, 4), np.inf), np.full(1, np.inf), lambda begin, end: arrays)
 
     def known_scores(self, scoring: int) -> F64:
         """Returns the score of each subscription, NaN where it depends on the event: (S).
 
-        Events give no weights; the first batch waits until it is made.
+        The scores are for events without weights. The first batch waits until they are made.
         """
-        known = self._known_scores.get(scoring)
-        if known is None:
+        scores = self._known_scores.get(scoring)
+        if scores is None:
             written = np.full(self.size, np.nan)
             ones, seen = np.ones(len(self.codes.multi)), np.zeros(self.size, np.uint8)
             score_each(self.predicates, scoring, ones, written, seen)
-            known = self._known_scores[scoring] = frozen(written)
-        return known
+            scores = self._known_scores[scoring] = frozen(written)
+        return scores
 
     @cached_property
     def longest_tree(self) -> int:
-        """Tokens of the longest tree of a program."""
+        """Returns the tokens of the longest tree of a program."""
         return int(np.diff(self.predicates.tree_first).max(initial=0))
 
     def prepare(self) -> None:
-        """Makes what a batch needs, which otherwise the first one waits for."""
+        """Makes the hints and used attributes, so that the first batch need not wait."""
         _ = self.hints, self.use
 
     def with_codes(self, codes: Codes) -> Segment:
@@ -108,7 +106,7 @@ class Segment:
 
 
 class PredicateSource(Protocol):
-    """What makes predicates whenever they are asked for."""
+    """A source of predicates, which makes them for each call."""
 
     def by_subscription(self) -> Predicates: ...
 
@@ -123,39 +121,41 @@ def indexed(
     size: int,
     subscriptions: int,
 ) -> tuple[Segment, str]:
-    """Indexes predicates with dense codes. Returns the segment, and why it is of its kind.
+    """Indexes predicates with dense codes. Returns the segment, and the reason for its kind.
 
     requested : the kind, or ``auto``
-    predicates : or what makes them: then none are held that are not needed any more
-    seen : what a sample of events said, by code
+    predicates : predicates, or a source, so that unneeded ones take no memory
+    seen : the hits of a sample of events by code, or None
     size, subscriptions : numbers, and how many of them are subscriptions
 
-    Raises OptionError: the kind refuses them.
+    Raises OptionError: the kind refuses the predicates.
     """
     codes = freeze(codes)
     source = None if isinstance(predicates, Predicates) else predicates
-    given = freeze(predicates if isinstance(predicates, Predicates) else predicates.predicates())
-    chosen = plan.choose(requested, Statistics.of(subscriptions, given, codes))
+    preds = freeze(predicates if isinstance(predicates, Predicates) else predicates.predicates())
+    # Choose the kind
+    chosen = plan.choose(requested, Statistics.of(subscriptions, preds, codes))
     kind = KINDS[chosen.settings.kind]
+    # Build the index, with one copy of the predicates at a time
     if source is not None and kind.arrange is not None and kind.arranged is not None:
-        order, arrangement = kind.arrange(given, codes, seen, chosen.settings)
-        del given  # or there would be two copies at a time
-        given = freeze(source.predicates(order))
+        order, arrangement = kind.arrange(preds, codes, seen, chosen.settings)
+        del preds
+        preds = freeze(source.predicates(order))
         del order
-        arrays = kind.arranged(given, codes, arrangement)
+        arrays = kind.arranged(preds, codes, arrangement)
     else:
-        if source is not None and np.any(given.owner[1:] < given.owner[:-1]):
-            del given
-            given = freeze(source.by_subscription())
-        arrays, given = kind.build(given, codes, seen, chosen.settings)
-    segment = Segment(codes, freeze(given), Built(kind, chosen.settings, freeze(arrays)), size)
+        if source is not None and np.any(preds.owner[1:] < preds.owner[:-1]):
+            del preds
+            preds = freeze(source.by_subscription())
+        arrays, preds = kind.build(preds, codes, seen, chosen.settings)
+    segment = Segment(codes, freeze(preds), Built(kind, chosen.settings, freeze(arrays)), size)
     segment.prepare()
     return segment, chosen.reason
 
 
 def recounted(sample: U8, attributes: Attributes, codes: Codes | None, literals: Vocabulary) -> Sample | None:
-    """Returns what the events of a sample say of codes of the first attributes, or of all keys."""
+    """Counts the events of a sample by codes of the first attributes, or else by key."""
     if codes is None:
         return recount_values(sample, attributes, None, literals)
-    known = Attributes(attributes.members[: len(codes.multi)])
-    return recount_values(sample, known, freeze(codes), literals)
+    coded_attributes = Attributes(attributes.members[: len(codes.multi)])
+    return recount_values(sample, coded_attributes, freeze(codes), literals)

@@ -1,4 +1,4 @@
-"""The subscriptions of a matcher, as the matcher and its workers ask for them."""
+"""Protocols of a matcher's subscriptions, for the matcher and its workers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from colmatch.updates.versions import Parts, Version
 
 
 class Subscribed(Protocol):
-    """A present version, and what events are read by."""
+    """A present version, and the settings for reading events."""
 
     @property
     def schema(self) -> Schema: ...
@@ -27,20 +27,20 @@ class Subscribed(Protocol):
 
     @property
     def observed(self) -> Observed | None:
-        """The window of events that were matched last, None where there never is one."""
+        """The window of the last matched events, None where there never is one."""
 
 
 class SubscriptionSet(Subscribed, Protocol):
     """Subscriptions that take updates: in memory (``MemorySet``), or in a file (``PagedSet``).
 
-    Methods do what those of ``Matcher`` that have their names say.
+    Its methods work as the methods of ``Matcher`` with the same names.
     """
 
     options: Options
 
     @property
     def requested(self) -> Settings:
-        """The index settings that the caller asked for."""
+        """The index settings that the caller requested."""
 
     @property
     def language(self) -> Language: ...
@@ -58,7 +58,7 @@ class SubscriptionSet(Subscribed, Protocol):
     def stats(self) -> dict[str, Any]: ...
 
     def parts(self) -> Parts:
-        """Returns what a copy of the present version is made of."""
+        """Returns the parts of a copy of the present version."""
 
     def parts_of(self, id: int | str) -> Parts:
-        """Returns parts that have a subscription, if there is one."""
+        """Returns parts that contain the subscription of an id, if there is one."""

@@ -1,16 +1,19 @@
-"""What no segment uses any more is left out: attributes, and with them columns and text patterns,
-and string literals.
+"""Removal of attributes and string literals that no segment uses any more.
 
-An attribute keeps its id as long as it is there, since segments know it by that. The ids of others
-are free for new attributes.
+Columns and text patterns are removed with their attributes. An attribute keeps its id as long as it
+is there, since segments refer to it by id. The ids of removed attributes are free for new ones.
 
-Ids of attributes stand in the arrays of all segments. So a new attribute may take a free id only if
-both may have several entries, or both may not: indexes hold that property by id. String literals go
-when a quarter of them has no boundary, and the labels of the others stay, so no segment is told.
-Gathering literals takes 0.05 s for a million, beside updates. The part that runs in an update's
-turn takes 0.5 ms. Forms of new subscriptions have ids in them (``subscriptions/intake.py``). So
-known forms stay in use, and are begun anew, with the free ids, when a quarter of their attributes
-is unused.
+Ids of attributes are in the arrays of all segments. Indexes also rely on whether the attribute of
+an id may have several entries. So a free id goes only to a new attribute that is like the old one
+in this.
+
+String literals are removed when a quarter of them has no boundary. The labels of the others stay,
+so segments need no change. Gathering literals takes 0.05 s for a million, while updates go on. The
+part in an update's turn takes 0.5 ms.
+
+Forms of new subscriptions contain ids (``subscriptions/intake.py``). So known forms stay in use
+until a quarter of their attributes is unused. Then a new reader begins without forms, with the free
+ids.
 """
 
 from __future__ import annotations
@@ -33,14 +36,14 @@ from colmatch.updates.versions import Version
 
 
 class Use(NamedTuple):
-    """Which literals of a version some segments use."""
+    """The literals of a version that some segments use."""
 
-    old: U8  # (L)
-    recent: U8
+    old: U8  # (L) whether each is used
+    recent: U8  # the same of recent literals
 
     @staticmethod
     def of(segments: Iterable[Segment], version: Version) -> Use:
-        """Marks what segments use of a version that has all they use."""
+        """Marks the literals that segments use. The version has all of these literals."""
         parts = version.literals.old.literals, version.literals.recent.literals
         use = Use(*(np.zeros(len(part.label), np.uint8) for part in parts))
         for segment in segments:
@@ -65,7 +68,7 @@ def used_attributes(predicates: Predicates, codes: Codes) -> NDArray[np.bool_]:
 
 
 def in_segments(version: Version) -> NDArray[np.bool_]:
-    """Returns whether each attribute of a version is used by some segment: (A)."""
+    """Returns whether some segment uses each attribute of a version: (A)."""
     used = np.zeros(len(version.attributes), bool)
     for segment in version.segments:
         used[: len(segment.codes.multi)] |= (segment.used > 0) | (np.diff(segment.codes.first) > 0)
@@ -73,63 +76,65 @@ def in_segments(version: Version) -> NDArray[np.bool_]:
 
 
 def with_new(known: Attributes, source: Attributes, used: NDArray[np.bool_]) -> Attributes:
-    """Returns attributes with those that new subscriptions use.
+    """Returns the known attributes and new ones that new subscriptions use.
 
-    source : where new subscriptions have their attributes from; the known ones have the same ids
-    used : whether new subscriptions use each attribute: of as many as there are now
+    source : attributes of the new subscriptions; known ones have the same ids there
+    used : whether new subscriptions use each attribute; its length is the new number of attributes
     """
     new = [i for i in np.flatnonzero(used).tolist() if i >= len(known) or known[i].is_free]
     return known.with_some_of(source, len(used), new) if new else known
 
 
 def gathered_literals(version: Version) -> GatheredLiterals | None:
-    """Gathers the literals that are used, all as old ones. None where that is not worth while."""
+    """Gathers the used literals, all as old ones. Returns None where this is not worthwhile."""
     literals = version.literals
     use = Use.of(version.segments, version)
     unused = len(literals) - int(np.count_nonzero(use.old)) - int(np.count_nonzero(use.recent))
     if not policy.is_much(unused, len(literals)) and len(literals.recent) <= policy.RECENT_KEPT:
         return None
-    some = WordList(together(_marked(literals.old.literals, use.old), _marked(literals.recent.literals, use.recent)))
-    some.prefix  # noqa: B018, lest a batch make them
-    return GatheredLiterals(version, use, some)
+    words = WordList(together(_marked(literals.old.literals, use.old), _marked(literals.recent.literals, use.recent)))
+    words.prefix  # noqa: B018, lest a batch make them
+    return GatheredLiterals(version, use, words)
 
 
 def vacuumed(version: Version, tidy: GatheredLiterals | None) -> Version:
-    """Returns the version without attributes that no segment uses, and with tidied literals.
+    """Returns the version without unused attributes, and with gathered literals.
 
-    ``tidy`` is of this version or an earlier one. It is left alone if that is too long ago: a
-    segment that came since uses what would be left out, or there are new labels.
+    ``tidy`` is of this version or an earlier one. It is ignored if it is too old: a later segment
+    uses a literal that it lacks, or there are new labels.
     """
-    known, literals = version.attributes, version.literals
+    attributes, literals = version.attributes, version.literals
+    # Take the gathered literals, and the literals that came since
     if tidy is not None and literals.old.literals.label is tidy.of.literals.old.literals.label:
         before = {id(segment) for segment in tidy.of.segments}
-        then = version.changed(literals=tidy.of.literals.of(len(known)))
+        then = version.changed(literals=tidy.of.literals.of(len(attributes)))
         newer = Use.of([segment for segment in version.segments if id(segment) not in before], then)
         if not (np.any(newer.old > tidy.use.old) or np.any(newer.recent > tidy.use.recent)):
             literals = Vocabulary(
                 tidy.literals, WordList(_without(literals.recent.literals, tidy.of.literals.recent.literals))
             )
+    # Free the ids of unused attributes
     used = in_segments(version)
     size = max(len(segment.codes.multi) for segment in version.segments)
-    for part in (literals.old.literals, literals.recent.literals):  # ids of those that have some must stay
+    for part in (literals.old.literals, literals.recent.literals):  # ids of attributes with literals must stay
         size = max(size, int(np.searchsorted(part.first, part.first[-1])))
-    if known.used > np.count_nonzero(used) or size < len(known):
-        members = zip(known.members[:size], used[:size].tolist(), strict=True)
-        known = Attributes([attribute if used else attribute.freed() for attribute, used in members])
-    literals = literals.of(len(known))
-    if known is version.attributes and literals is version.literals:
+    if attributes.used > np.count_nonzero(used) or size < len(attributes):
+        members = zip(attributes.members[:size], used[:size].tolist(), strict=True)
+        attributes = Attributes([attribute if used else attribute.freed() for attribute, used in members])
+    literals = literals.of(len(attributes))
+    if attributes is version.attributes and literals is version.literals:
         return version
-    return version.changed(attributes=known, literals=literals)
+    return version.changed(attributes=attributes, literals=literals)
 
 
 def _marked(literals: Literals, used: NDArray[Any]) -> Literals:
-    """Returns the literals that are used."""
+    """Returns the used literals."""
     place = np.flatnonzero(used)
     return taken(literals, np.searchsorted(place, literals.first), place)
 
 
 def _without(literals: Literals, others: Literals) -> Literals:
-    """Returns literals without some others, which have no more attributes."""
+    """Returns literals without others. The others are of no more attributes."""
     others = WordList(others).of(len(literals.first) - 1).literals
     _, there = found(others, literals)
     return _marked(literals, there == 0)

@@ -1,9 +1,10 @@
-"""What a batch is matched with. An update makes a new version; nothing of one ever changes.
+"""Versions of the subscriptions that batches are matched against.
 
-A batch takes the version that there is when it begins. So there is no lock between batches and
-updates, nothing is pinned, and nothing is built while somebody waits. Writing into the arrays of a
-large index, as the papers do, needs all three: batches then wait for updates and updates for
-batches, and an update that fails half way has spoilt what batches read.
+An update makes a new version; no version ever changes. A batch takes the version that is present
+when it begins. So there is no lock between batches and updates, nothing is pinned, and no thread
+waits for a build. Writing into the arrays of a large index, as the papers do, needs all three.
+Batches then wait for updates and updates for batches. An update that fails half way has spoilt the
+arrays that batches read.
 """
 
 from __future__ import annotations
@@ -36,25 +37,26 @@ from colmatch.updates.segments import Segment
 class Version:
     """Subscriptions in segments, the oldest first.
 
-    Each subscription has a *number*, its place among ``ids``; those of a segment are neighbours. A
-    deleted one keeps its number until a merge of all segments gives new ones.
+    Each subscription has a *number*, its place among ``ids``. The numbers of a segment are
+    consecutive. A deleted subscription keeps its number until a merge of all segments gives new
+    ones.
 
     Attributes
     ----------
-    attributes, literals : what events are read with; string literals have labels, which are keys
-        for all segments
+    attributes, literals : for reading events; string literals have labels, which are keys for all
+        segments
     segments : the last one takes inserts if ``growing``
     bases : number of the first subscription of each segment
     deleted : numbers that are of no subscription any more
-    alive : how many subscriptions each segment has
-    stale : deleted ones that each segment's index still finds
-    gone : how many numbers are deleted
-    reason : why the oldest segment is of its kind
+    alive : number of subscriptions in each segment
+    stale : number of deleted ones that each segment's index still finds
+    gone : number of deleted numbers
+    reason : reason for the kind of the oldest segment
     local_literal : a timestamp literal that was read in the zone of the options, None where nothing
-        depends on that
-    rejected : what was left out, by id
+        depends on the zone
+    rejected : rejected subscriptions, by id
     sample : events that are counted whenever a segment is built (``colmatch/events/sample.py``)
-    tags : of the numbers; those of one that is deleted stay until numbers are new
+    tags : of the numbers; deleted subscriptions keep their tags until numbers are new
     updates, merges : how many have been made
     narrowed : only some of the subscriptions are to be found, and all others count as deleted
     """
@@ -103,7 +105,7 @@ class Version:
 
     @property
     def frozen(self) -> int:
-        """Returns how many segments take no inserts: the first ones."""
+        """Returns the number of segments that take no inserts: the first ones."""
         return len(self.segments) - self.growing
 
     def live(self) -> NDArray[np.bool_]:
@@ -115,9 +117,9 @@ class Version:
         return int(np.searchsorted(np.array(self.bases), number, "right")) - 1
 
     def numbers_of(self, ids: Ids) -> tuple[NDArray[np.int64], int]:
-        """Returns the numbers of subscriptions, -1 where there is none, and how many there are.
+        """Returns the numbers of ids, -1 where there is no subscription, and the count of others.
 
-        ids : of the type of those that there are, unless there are none
+        ids : of the type of this version's ids, unless the version has none
         """
         numbers = self.ids.find(ids)
         return numbers, self.deleted.drop(numbers)
@@ -128,7 +130,7 @@ class Version:
         return None if number < 0 or self.deleted.has(number) else number
 
     def statistics(self) -> Statistics:
-        """Counts what there is, without what was deleted."""
+        """Counts subscriptions, predicates and so on, without the deleted ones."""
         parts = []
         for segment, base in zip(self.segments, self.bases, strict=True):
             deleted_bits = self.deleted.among(base, segment.size)
@@ -139,7 +141,7 @@ class Version:
     def sizes(self) -> dict[str, int]:
         """Returns the bytes of each array, the sum over the segments where each has one.
 
-        Those that an index shares with codes count once.
+        Arrays that an index shares with codes count once.
         """
         sizes: dict[str, int] = {}
         for segment in self.segments:
@@ -161,10 +163,10 @@ class Version:
 
     def changed(self, **changes: Any) -> Version:
         """Returns a version that differs in some fields."""
-        other = object.__new__(Version)  # ``dataclasses.replace`` takes 15 us, which each update would wait for
+        other = object.__new__(Version)  # ``dataclasses.replace`` would cost each update 15 us
         values = other.__dict__
         values.update(self.__dict__)
-        for name in ("result_schema", "scored_schema"):  # made when they are asked for
+        for name in ("result_schema", "scored_schema"):  # made on first use
             values.pop(name, None)
         values.update(changes)
         return other
@@ -177,9 +179,9 @@ def named_arrays(segment: Segment) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parts:
-    """What a matcher is made of: what is saved, pickled and opened.
+    """The parts of a matcher, which are saved, pickled and opened.
 
-    ``requested`` are the settings that it was built with, maybe of ``auto``.
+    ``requested`` has the settings of the build, maybe of ``auto``.
     """
 
     schema: Schema

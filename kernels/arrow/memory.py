@@ -1,14 +1,13 @@
-"""Raw memory: values at an address, for kernels that read buffers which nobody has made arrays of.
+"""Loads from raw memory: values at an address, for kernels that read buffers without numpy arrays.
 
-Compiled loads are put in where they are called, with no function around them: each ``device`` costs
-a twentieth of a second to compile, however little it does, and again for each constant that it is
-called with.
+Compiled loads are inlined at the call, without a function around them. Each ``device`` costs a
+twentieth of a second to compile, however small, and again for each constant argument.
 
-``load_i32(address, index)`` is the int32 at ``address + 4 * index``, of any alignment, as an int64:
-kernels do their arithmetic in one type. A 64-bit unsigned value arrives as the int64 of the same
+``load_i32(address, index)`` is the int32 at ``address + 4 * index``, of any alignment, as an int64.
+So kernels do their arithmetic in one type. A 64-bit unsigned value arrives as the int64 of the same
 bits, a float32 as the bits of the equal float64.
 
-Nothing checks an address. Where kernels are interpreted, ctypes reads the same memory.
+No address is checked. Interpreted kernels read the same memory with ctypes.
 """
 
 import ctypes
@@ -102,7 +101,7 @@ _plain_i64 = _twin(ctypes.c_int64)
 
 @intrinsic
 def _compiled_bit(typing: Any, address: Any, index: Any) -> Any:
-    """Bit ``index`` of a bitmap, the lowest of a byte first."""
+    """Loads bit ``index`` of a bitmap. The lowest bit of a byte comes first."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         address, index = arguments
@@ -115,7 +114,7 @@ def _compiled_bit(typing: Any, address: Any, index: Any) -> Any:
 
 @intrinsic
 def _compiled_f32(typing: Any, address: Any, index: Any) -> Any:
-    """Returns bits of the float64 that equals the float32 there."""
+    """Loads a float32 as the bits of the equal float64."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         address, index = arguments
@@ -127,7 +126,7 @@ def _compiled_f32(typing: Any, address: Any, index: Any) -> Any:
 
 @intrinsic
 def _compiled_float_bits(typing: Any, value: Any) -> Any:
-    """Returns bits of a float64."""
+    """Returns the bits of a float64."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.bitcast(arguments[0], context.get_value_type(types.int64))
@@ -137,7 +136,7 @@ def _compiled_float_bits(typing: Any, value: Any) -> Any:
 
 @intrinsic
 def _reverse(typing: Any, value: Any) -> Any:
-    """Returns the 8 bytes of a word in the other order."""
+    """Returns the 8 bytes of a word in reverse order."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.bswap(arguments[0])
@@ -147,11 +146,12 @@ def _reverse(typing: Any, value: Any) -> Any:
 
 @device
 def _compiled_prefix(address: Any, length: Any) -> Any:
-    """Returns the first 8 of ``length`` bytes as a number in their order; zeros fill up.
+    """Returns the first 8 of ``length`` bytes as a number in their order, filled up with zeros.
 
-    Never reads past ``length``: the buffer may end there. Overlapping loads instead of a loop
+    Never reads past ``length``, since the buffer may end there. Overlapping loads replace a loop
     over 1 to 7 bytes.
     """
+    # Load a whole word, or overlapping parts of it
     if length >= 8:
         word = _reverse(load_i64(address, 0))
     elif length >= 4:
@@ -168,11 +168,14 @@ def _compiled_prefix(address: Any, length: Any) -> Any:
         )
     else:
         word = 0
+    # Map the order of unsigned words to int64
     return word ^ KEY_MIN
 
 
 def _either(plain: Any, compiled: Any) -> Any:
-    """Returns an intrinsic, for which interpreted kernels have a function."""
+    """Returns the intrinsic with its Python function for interpreted kernels, or the function
+    without JIT.
+    """
     return plain if config.DISABLE_JIT else has_twin(compiled, plain)
 
 
@@ -183,7 +186,7 @@ load_i64 = _either(_plain_i64, _compiled(types.int64, 8, True))
 load_u8 = _either(_plain_u8, _compiled(types.uint8, 1, False))
 load_u16 = _either(_twin(ctypes.c_uint16), _compiled(types.uint16, 2, False))
 load_u32 = _either(_twin(ctypes.c_uint32), _compiled(types.uint32, 4, False))
-load_word = _either(_plain_word, _compiled(types.uint64, 8, False))  # as a uint64, for what ``bits`` does with it
+load_word = _either(_plain_word, _compiled(types.uint64, 8, False))  # as a uint64, for the functions of ``bits``
 load_bit = _either(_plain_bit, _compiled_bit)
 load_f32 = _either(_plain_f32, _compiled_f32)
 float_bits = _either(_plain_float_bits, _compiled_float_bits)
@@ -191,9 +194,9 @@ load_prefix = _either(_plain_prefix, _compiled_prefix)
 
 
 def load_path(word: int) -> Any:
-    """Loads an int64 through a pointer in a struct.
+    """Returns a load of an int64 through a pointer in a struct.
 
-    The pointer is word ``word`` of the struct at an address, and number ``index`` behind it is
-    loaded.
+    The pointer is word ``word`` of the struct at an address. The value is number ``index`` behind
+    the pointer.
     """
     return _either(_path_twin(word), _compiled_path(word))

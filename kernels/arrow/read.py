@@ -1,23 +1,22 @@
-"""Arrow record batches to the entries of attributes, through the structs of Arrow's C data
+"""Conversion of Arrow record batches to the entries of attributes, through Arrow's C data
 interface.
 
-Three kernels, one after the other on one exported ``ArrowArray``: a caller without maps or strings
-never compiles the kernels for them. All walk ``Columns.item``: *items*, maps first, then in
+Three kernels run one after the other on one exported ``ArrowArray``. A caller without maps or
+strings never compiles the kernels for them. All walk ``Columns.item``: *items*, maps first, then in
 the order of attributes.
 
-1. ``read_maps``, where there are maps: an item gathers the entries of a map whose key some
-   attribute knows. So thousands of attributes of one map cost nothing where the event has no such
-   entry.
+1. ``read_maps``, for maps only: an item gathers the entries of a map with keys known to some
+   attribute. So thousands of attributes of one map cost nothing if the event has no such entry.
 2. ``read``: an item selects the rows that have a value and the slots of their values, then turns
-   the values into keys. Each run of attributes of a map takes its own from what was gathered. All
-   is written once and in place, but that for a string the key is its slot.
-3. ``read_texts``, where there are strings: labels in the place of slots.
+   the values into keys. Each run of attributes of a map takes its share of the gathered entries.
+   Everything is written once and in place, except that the key of a string is its slot.
+3. ``read_texts``, for strings only: labels take the place of slots.
 
-Nothing here is known about Arrow types or names: ``colmatch/events/binding.py`` makes the plan,
-once for each schema of batches.
+These kernels know no Arrow types or names. ``colmatch/events/binding.py`` makes the plan, once for
+each schema of batches.
 
-Compiling ``read`` takes a third of the time that one kernel for all of them took, and either of
-the others a quarter.
+Compiling ``read`` takes a third of the time that one kernel for all of them took, and either of the
+others a quarter.
 """
 
 from typing import NamedTuple
@@ -35,15 +34,15 @@ from colmatch.kernels.layout import I64, Written
 
 
 class ReadPlan(NamedTuple):
-    """What to take from batches of one schema.
+    """The plan for reading batches of one schema.
 
-    Struct 0 is the batch itself; parents come before children.
+    Struct 0 is the batch itself. Parents come before children.
     """
 
     struct: layout.I64  # (S, 2) parent struct, number of the child there
-    leaf: layout.I64  # (F, 5) see ``arrow``
-    # (I, 12) maps, then ascending by attribute. FIRST, LAST: a map's entries; FIRST: of a run,
-    # entry or pattern
+    leaf: layout.I64  # (F, 5) see ``structs``
+    # (I, 12) maps, then ascending by attribute. FIRST, LAST: entries of a map. FIRST: first entry
+    # or pattern of a run
     item: layout.I64
     # (K) entry -> set of its values, as ``item[SET]``: set of literals, or -1 - group of distinct
     # strings
@@ -61,15 +60,17 @@ class Columns(NamedTuple):
 
 
 class Work(NamedTuple):
-    """What all kernels write, results among it. Owned by one thread; any content will do."""
+    """The arrays that all kernels write, including the results. One thread owns them; any content
+    will do.
+    """
 
     state: layout.I64  # (8)
     struct: layout.I64  # (3 S) address, first slot, address of the first row in ``valid`` or 0 where no row is NULL
-    valid: layout.U8  # (S * rows at least) 1 where the struct is there
+    valid: layout.U8  # (S * rows at least) 1 where neither the struct nor a parent is NULL
     col: layout.I64  # (A + 1) as in ``layout.Batch``
     row: layout.I32  # (capacity)
     key: layout.I64  # (capacity)
-    slot: layout.I64  # (stream capacity) slots of the item at hand
+    slot: layout.I64  # (stream capacity) slots of the present item
     entry_first: layout.I64  # (K + 1) entry -> its range in the next two
     entry_row: layout.I32  # (entry capacity)
     entry_key: layout.I64
@@ -78,28 +79,28 @@ class Work(NamedTuple):
 
 
 class MapWork(NamedTuple):
-    """What ``read_maps`` needs besides."""
+    """The further arrays that ``read_maps`` writes."""
 
     known: layout.I64  # (stream capacity) entries of a dictionary's values
-    # (2 K) entry -> 1 + row that last had it; how many have a value, then where the next goes. 0
-    # where not ``touched``
+    # (2 K) entry -> 1 + last row with it; number of its values, then place of the next. 0 where not
+    # ``touched``
     tally: layout.I32
-    touched: layout.U8  # (K / BLOCK) block of entries -> whether ``tally`` has others. Begins as zeros
+    touched: layout.U8  # (K / BLOCK) block of entries -> whether ``tally`` has non-zeros. Begins as zeros
 
 
 class TextWork(NamedTuple):
-    """What ``read_texts`` needs besides."""
+    """The further arrays that ``read_texts`` writes."""
 
-    known: layout.I64  # (stream capacity) keys of a dictionary's values, -1 where not asked for yet
+    known: layout.I64  # (stream capacity) keys of a dictionary's values, -1 where not looked up yet
     hints: layout.I32  # (literals.hint[-1]) begins as zeros
     distinct: Distinct
 
 
 @kernel
 def read_maps(plan: Columns, keys: Keys, work: Written[Work], maps: Written[MapWork], array: int, rows: int) -> None:
-    """Gather the entries of map columns, for ``read`` to put in their places.
+    """Gathers the entries of map columns, for ``read`` to put in their places.
 
-    ``work.state`` says what came of it, as there.
+    ``work.state`` has the outcome, as in ``read``.
     """
     state = work.state
     struct = work.struct
@@ -116,6 +117,7 @@ def read_maps(plan: Columns, keys: Keys, work: Written[Work], maps: Written[MapW
     entry_first = work.entry_first
     entry_row = work.entry_row
     entry_key = work.entry_key
+    # Find the structs
     state[select.CODE] = select.OK
     state[select.ENTRIES_READ] = 0
     place_structs(plan.struct, struct, state, work.valid, array, rows)
@@ -124,6 +126,7 @@ def read_maps(plan: Columns, keys: Keys, work: Written[Work], maps: Written[MapW
         item = items[i]
         state[select.WHERE] = i
         i += 1
+        # Look up the keys of the map
         s = 3 * item[select.STRUCT]
         mask = struct[s + 2]
         here = child(struct[s], item[select.CHILD])
@@ -133,10 +136,12 @@ def read_maps(plan: Columns, keys: Keys, work: Written[Work], maps: Written[MapW
         )
         if state[select.CODE] != select.OK:
             break
+        # Gather the entries with known keys
         leaf = leaves[item[select.LEAF]]
         n = gather_entries(item, leaf, state, mask, here, base, rows, row, key, slot, tally, touched)
         if state[select.CODE] != select.OK:
             break
+        # Turn the values into keys, but leave strings as slots
         here = child(child(here, 0), 1)
         if leaf[structs.INDEX] >= 0:
             here = load_i64(here, structs.DICTIONARY)
@@ -144,6 +149,7 @@ def read_maps(plan: Columns, keys: Keys, work: Written[Work], maps: Written[MapW
             number_keys(leaf, state, here, slot, n, row, slot)
             if state[select.CODE] != select.OK:
                 break
+        # Sort them by entry
         place_entries(item, state, n, row, key, slot, tally, touched, entry_first, entry_row, entry_key)
         if state[select.CODE] != select.OK:
             break
@@ -153,7 +159,7 @@ def read_maps(plan: Columns, keys: Keys, work: Written[Work], maps: Written[MapW
 def read(plan: Columns, work: Written[Work], array: int, rows: int) -> None:
     """Reads the batch exported at address ``array``.
 
-    ``work.state[CODE]`` is OK, or what is wrong, or what must be made larger.
+    ``work.state[CODE]`` is OK, or an error, or names the array that must be larger.
     """
     state = work.state
     struct = work.struct
@@ -168,23 +174,26 @@ def read(plan: Columns, work: Written[Work], array: int, rows: int) -> None:
     entry_key = work.entry_key
     pattern_first = work.pattern_first
     pattern_row = work.pattern_row
+    # Find the structs
     state[select.CODE] = select.OK
     place_structs(plan.struct, struct, state, work.valid, array, rows)
     done = 0
     col[0] = 0
-    pos = col[0]  # not 0: what it is handed to would be compiled for the constant as well
+    pos = col[0]  # not 0: functions would be compiled again for the constant
     for i in range(len(items)):
         item = items[i]
         kind = item[select.KIND]
         if kind == select.MAP:
             continue
         state[select.WHERE] = i
+        # Close the columns before the item's attributes
         while done < item[select.ATTR]:
             done += 1
             col[done] = pos
         done = item[select.END]
         row = all_row[pos:]
         key = all_key[pos:]
+        # Copy gathered entries of a map, or rows of patterns
         if kind == select.ENTRIES or kind == select.PATTERNS:
             first = entry_first if kind == select.ENTRIES else pattern_first
             from_row = entry_row if kind == select.ENTRIES else pattern_row
@@ -193,6 +202,7 @@ def read(plan: Columns, work: Written[Work], array: int, rows: int) -> None:
                 break
             pos += n
             continue
+        # Select the rows and slots of a column or a list
         s = 3 * item[select.STRUCT]
         mask = struct[s + 2]
         here = child(struct[s], item[select.CHILD])
@@ -208,6 +218,7 @@ def read(plan: Columns, work: Written[Work], array: int, rows: int) -> None:
         if state[select.CODE] != select.OK:
             break
 
+        # Turn the values into keys, but leave strings as slots
         if kind == select.VALUE or kind == select.ELEMENT:
             if leaf[structs.INDEX] >= 0:
                 n = decode(leaf, state, here, n, row, slot)
@@ -225,6 +236,7 @@ def read(plan: Columns, work: Written[Work], array: int, rows: int) -> None:
                     key[j] = slot[j]
         pos += n
         col[done] = pos
+    # Close the remaining columns
     if state[select.CODE] == select.FULL_OUT:
         state[select.NEEDED] += pos
     while done < len(col) - 1:
@@ -234,10 +246,9 @@ def read(plan: Columns, work: Written[Work], array: int, rows: int) -> None:
 
 @kernel
 def read_texts(plan: Columns, literals: Words, entry_set: I64, work: Written[Work], texts: Written[TextWork]) -> None:
-    """Puts the labels of strings, or their numbers, in the place of the slots that
-    ``read`` wrote.
+    """Puts labels or numbers of strings in the place of the slots that ``read`` wrote.
 
-    ``work.state`` is as there.
+    ``work.state`` is as in ``read``.
     """
     state = work.state
     struct = work.struct
@@ -253,14 +264,16 @@ def read_texts(plan: Columns, literals: Words, entry_set: I64, work: Written[Wor
         kind = item[select.KIND]
         if kind != select.VALUE and kind != select.ELEMENT and kind != select.ENTRIES:
             continue
+        # Find the item with the strings: for entries of a map, the map
         source = i
         if kind == select.ENTRIES:
             source = 0
-            while items[source, select.LAST] <= item[select.FIRST]:  # the maps come first, and their entries ascend
+            while items[source, select.LAST] <= item[select.FIRST]:  # maps come first, and their entries ascend
                 source += 1
         leaf = leaves[items[source, select.LEAF]]
         if leaf[structs.FORM] < structs.TEXTS:
             continue
+        # Find the array of the strings
         here = child(struct[3 * items[source, select.STRUCT]], items[source, select.CHILD])
         if kind != select.VALUE:
             here = child(here, 0)
@@ -268,13 +281,13 @@ def read_texts(plan: Columns, literals: Words, entry_set: I64, work: Written[Wor
             here = child(here, 1)
         if leaf[structs.INDEX] >= 0:
             here = load_i64(here, structs.DICTIONARY)
+        # Convert the strings of each attribute
         for a in range(item[select.ATTR], item[select.END]):
             n = col[a + 1] - col[a]
             if n == 0:
                 continue
             store = -1
-            # Looking up all values of the dictionary once must not cost more than those of the
-            # batch.
+            # Look up each value of the dictionary once, if it has no more values than the batch
             if leaf[structs.INDEX] >= 0 and load_i64(here, structs.LENGTH) <= n:
                 store = load_i64(here, structs.OFFSET)
                 for k in range(load_i64(here, structs.LENGTH)):

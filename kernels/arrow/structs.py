@@ -1,7 +1,7 @@
-"""Struct ``ArrowArray`` of the Arrow C data interface: where its parts are in memory.
+"""The struct ``ArrowArray`` of the Arrow C data interface, and the places of its parts in memory.
 
-An array is the address of its struct. A *slot* is a physical position in its buffers, all offsets
-included.
+An array is the address of its struct. A *slot* is a physical position in the array's buffers, all
+offsets included.
 """
 
 from colmatch.kernels._jit import device
@@ -27,19 +27,19 @@ TEXTS = UTF32  # forms from here on are byte strings
 # Layouts of lists.
 LIST32, LIST64, LIST_FIXED, VIEW32, VIEW64 = range(5)
 
-# Columns of a leaf, which says how values are stored and what becomes of them.
-INDEX, FORM, WIDTH, AFTER, FACTOR = range(5)  # INDEX: form of dictionary indexes, -1 where values stand in place
-NOTHING, FLOATED, SCALED, DIVIDED, FLIPPED = range(5)  # AFTER: what is done with a number once it is loaded
+# Columns of a leaf, which describes the storage of values and their conversion.
+INDEX, FORM, WIDTH, AFTER, FACTOR = range(5)  # INDEX: form of dictionary indexes, -1 without a dictionary
+NOTHING, FLOATED, SCALED, DIVIDED, FLIPPED = range(5)  # AFTER: conversion of a loaded number
 
 
-buffer = load_path(BUFFERS)  # (array, b): address of its buffer number b, 0 where there is none
-child = load_path(CHILDREN)  # (array, c): its child number c
+buffer = load_path(BUFFERS)  # (array, b): address of buffer number b, 0 without one
+child = load_path(CHILDREN)  # (array, c): child number c
 bit = load_bit
 
 
 @device
 def integer(form, data, slot):
-    """Returns the integer in a slot; a uint64 as the int64 of the same bits."""
+    """Returns the integer in a slot. A uint64 is returned as the int64 of the same bits."""
     if form == I32:
         return load_i32(data, slot)
     if form == I8:
@@ -57,8 +57,9 @@ def integer(form, data, slot):
 
 @device
 def value_slot(leaf, array, slot):
-    """Slot of the value itself: the dictionary's where there is one. -1 where it is NULL, -2
-    where the dictionary has no such value.
+    """Returns the slot of a value, in the dictionary if there is one.
+
+    It is -1 for NULL, and -2 for an index beyond the dictionary.
     """
     if leaf[FORM] == NULLS:
         return -1
@@ -78,7 +79,7 @@ def value_slot(leaf, array, slot):
 
 @device
 def list_start(layout, size, offsets, i):
-    """Returns where list ``i`` starts in its child."""
+    """Returns the start of list ``i`` in its child."""
     if layout == LIST32 or layout == VIEW32:
         return load_i32(offsets, i)
     if layout == LIST_FIXED:
@@ -88,7 +89,7 @@ def list_start(layout, size, offsets, i):
 
 @device
 def list_stop(layout, size, offsets, sizes, i):
-    """Returns where list ``i`` ends in its child."""
+    """Returns the end of list ``i`` in its child."""
     if layout == LIST32:
         return load_i32(offsets, i + 1)
     if layout == LIST64:

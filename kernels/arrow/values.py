@@ -1,4 +1,4 @@
-"""Values of an Arrow array to keys: a loop for each physical form.
+"""Conversion of an Arrow array's values to keys: a loop for each physical form.
 
 Keys are those of ``colmatch/lowering/floors.py``, which converts literals.
 """
@@ -17,8 +17,8 @@ NAN = 0x7FF8000000000000
 
 @device
 def float_key(bits):
-    """Returns bits of a float64 as a number with the order of floats: one NaN above
-    all, one zero.
+    """Returns a number with the order of floats from the bits of a float64: one NaN above all, one
+    zero.
     """
     size = bits & KEY_MAX
     if size > EXPONENT:
@@ -30,7 +30,7 @@ def float_key(bits):
 
 @device
 def half_bits(half):
-    """Returns bits of the float64 that equals a float16, from its bits."""
+    """Returns the bits of the float64 that equals a float16, from the float16's bits."""
     exponent = half >> 10 & 31
     fraction = half & 1023
     if exponent == 31:
@@ -44,9 +44,9 @@ def half_bits(half):
 
 @device
 def is_dense(leaf, array, mask):
-    """Returns whether numbers stand side by side, none of them NULL.
+    """Returns whether numbers are side by side, and none is NULL.
 
-    Then a loop that vectorises is worth it; the leaf has one of the three common forms.
+    Then a loop that vectorises is worth it. The leaf has one of the three common forms.
     """
     if mask != 0 or leaf[structs.INDEX] >= 0 or leaf[structs.AFTER] != structs.NOTHING or buffer(array, 0) != 0:
         return False
@@ -56,7 +56,7 @@ def is_dense(leaf, array, mask):
 
 @device
 def dense_number_keys(leaf, array, base, n, out):
-    """Keys of ``n`` numbers side by side from slot ``base``, see ``is_dense``."""
+    """Writes the keys of ``n`` numbers side by side from slot ``base`` on (see ``is_dense``)."""
     data = buffer(array, 1)
     form = leaf[structs.FORM]
     if form == structs.I64:
@@ -74,13 +74,15 @@ def dense_number_keys(leaf, array, base, n, out):
 def number_keys(leaf, state, array, slot, n, row, out):
     """Writes the keys of the numbers in ``n`` slots, none of them NULL.
 
-    row : their rows, of which ``state`` gets that of the first number that does not fit into a key.
+    row : rows of the numbers. ``state`` gets the row of the first number that does not fit into a
+        key
     """
     data = buffer(array, 1)
     form = leaf[structs.FORM]
     after = leaf[structs.AFTER]
     factor = leaf[structs.FACTOR]
     words = leaf[structs.WIDTH]
+    # Load the numbers
     if form == structs.I64 or form == structs.U64:
         for j in range(n):
             out[j] = load_i64(data, slot[j])
@@ -95,13 +97,14 @@ def number_keys(leaf, state, array, slot, n, row, out):
             i = slot[j]
             if form == structs.BITS:
                 out[j] = bit(data, i)
-            elif form == structs.WIDE:  # the low word says it all: at most 18 digits
+            elif form == structs.WIDE:  # the low word is enough: at most 18 digits
                 out[j] = load_i64(data, words * i)
             else:
                 out[j] = float_key(half_bits(load_u16(data, i)))
     else:
         for j in range(n):
             out[j] = integer(form, data, slot[j])
+    # Convert them
     if after == structs.FLOATED:
         for j in range(n):
             out[j] = float_key(float_bits(float(out[j])))
@@ -123,7 +126,9 @@ def number_keys(leaf, state, array, slot, n, row, out):
 
 @device
 def text_at(leaf, array, ends, data, slot):
-    """Address and length of the string in a slot; ``ends`` and ``data`` are buffers 1 and 2."""
+    """Returns the address and length of the string in a slot. ``ends`` and ``data`` are buffers 1
+    and 2.
+    """
     form = leaf[structs.FORM]
     if form == structs.UTF32:
         start = load_i32(ends, slot)
@@ -145,10 +150,10 @@ def text_keys(leaf, array, n, key, known, base, group, literals, hints, distinct
 
     The slots are in ``key``, and labels take their places.
 
-    Where ``group`` is negative, instead their numbers among the distinct strings of group -1 -
-    ``group``; what these need more room for is written into ``state``. Where ``base`` is not
-    negative, ``known`` has a place for each value of ``array``, a dictionary that starts at slot
-    ``base``, and each is looked up once.
+    With a negative ``group``, it writes the numbers of the strings among the distinct strings of
+    group -1 - ``group``. If these need more room, ``state`` gets the size. With a non-negative
+    ``base``, ``array`` is a dictionary that starts at slot ``base``, and ``known`` has a place for
+    each of its values. Then each value is looked up once.
     """
     literal_first = literals.first
     place = literals.place
@@ -158,6 +163,7 @@ def text_keys(leaf, array, n, key, known, base, group, literals, hints, distinct
     bytes = distinct.data
     ranges = distinct.range
     total = distinct.total
+    # Begin a group of distinct strings
     begin = -1
     own = group
     if group < 0:
@@ -167,6 +173,7 @@ def text_keys(leaf, array, n, key, known, base, group, literals, hints, distinct
             return
         begin = total[0]
         own = 0
+    # Write zeros if the set has no literals
     low = literal_first[own]
     high = literal_first[own + 1]
     recent, recent_end = literals.recent[own], literals.recent[own + 1]
@@ -175,6 +182,7 @@ def text_keys(leaf, array, n, key, known, base, group, literals, hints, distinct
         for j in range(n):
             key[j] = 0
         return
+    # Find the hints and the buffers
     hint_low = hint_first[own]
     size = hint_first[own + 1] - hint_low
     form = leaf[structs.FORM]
@@ -185,35 +193,41 @@ def text_keys(leaf, array, n, key, known, base, group, literals, hints, distinct
     offsets = place[1]
     data = place[2]
     for j in range(n):
+        # Take a value of the dictionary that is known already
         i = key[j]
         if remember and known[i - base] >= 0:
             key[j] = known[i - base]
             continue
+        # Load the string
         address, length = text_at(leaf, array, first, second, i)
         prefix = load_prefix(address, length)
+        # Find its label among the literals, old and recent
         if group >= 0:
             h = hint_low
             hint = begin  # -1, by a name: label would be compiled again for the constant
             if size > 0:
                 h += hint_place(prefix, address, length, size)
                 hint = hints[h]
-            found = label(prefix, address, length, low, high, heads, offsets, data, hint)
+            result = label(prefix, address, length, low, high, heads, offsets, data, hint)
             if size > 0:
-                hints[h] = found >> 1
+                hints[h] = result >> 1
             if labels:
-                found = key_of(found, low, place[3])
+                result = key_of(result, low, place[3])
                 if recent < recent_end:
                     other = label(prefix, address, length, recent, recent_end, place[4], place[5], place[6], begin)
-                    found = max(found, key_of(other, recent, place[7]))
+                    result = max(result, key_of(other, recent, place[7]))
         else:
-            found = number(prefix, address, length, begin, table, ends, bytes, total)
-            if found < 0:
+            # Or number it among the distinct strings
+            result = number(prefix, address, length, begin, table, ends, bytes, total)
+            if result < 0:
                 state[CODE] = FULL_BYTES
                 state[NEEDED] = total[1]
                 return
-        key[j] = found
+        # Write the result
+        key[j] = result
         if remember:
-            known[i - base] = found
+            known[i - base] = result
+    # Write the range of the group
     if group < 0:
         ranges[-1 - group, 0] = begin
         ranges[-1 - group, 1] = total[0]

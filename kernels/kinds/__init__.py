@@ -1,1 +1,1 @@
-"""Kernels of the kinds of index: a folder for each, and what two share (``trees``, ``pstree``)."""
+"""Kernels of the kinds of index: a folder for each. Two kinds share ``trees``, two ``pstree``."""

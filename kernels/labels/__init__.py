@@ -1,1 +1,3 @@
-"""Codes with gaps, for indexes that take updates: boundaries and string literals between others."""
+"""Codes with gaps, for indexes that take updates: boundaries and string literals fit between
+others.
+"""

@@ -1,15 +1,16 @@
 """Codes with gaps: labels of boundaries, at build and when boundaries are inserted between others.
 
-Two invariants make room where it is needed. Labels of neighbouring boundaries are at least 1 apart,
-and at most as far as their keys; so neighbouring keys have neighbouring labels, small domains of
-integers can never run out of labels, and a range of one label is an equality. Only between keys
-that are further apart than their labels can the labels be used up. Then all are spaced anew.
+Two invariants keep room where it is needed. Labels of neighbouring boundaries are at least 1 apart,
+and at most as far as their keys. So neighbouring keys have neighbouring labels, small domains of
+integers can never run out of labels, and a range of one label is an equality. Labels can run out
+only between keys that are further apart than their labels. Then all boundaries are *spaced*: they
+get new labels.
 
-An inserted boundary is placed as its key lies between its neighbours', but leaves at least the
-square root of the gap on either side: to halve gaps, as for keys about which nothing is known,
-would let numbers that ascend within one use it up in as many steps as it has bits. For their sake,
-too, wide gaps get more labels when all are spaced: what ascends towards some far end, as times do,
-has its room there.
+An inserted boundary is placed in proportion to its key's distances from its neighbours' keys. It
+leaves at least the square root of the gap on either side. Halving gaps, as for keys about which
+nothing is known, would use up a gap in as many ascending numbers as it has bits. For ascending
+numbers, spacing also gives wide gaps more labels. Values that ascend towards some far end, as times
+do, have room there.
 
 Numbers that ascend within a gap of two million labels take some three thousand inserts to use it
 up. Halving the gap each time would take 21.
@@ -22,21 +23,21 @@ from colmatch.kernels.hints import distance
 from colmatch.kernels.layout import ATTR_MASK, FLAG_RUN, I64, LABEL_TOP, U32, Table, Written
 from colmatch.kernels.search import first_at_least
 
-LOWEST = 1 << 30  # label of an attribute's lowest boundary when they are spaced: there is room below
-SPAN = 1 << 31  # labels that are shared out then, so that there is room above
+LOWEST = 1 << 30  # label of an attribute's lowest boundary after spacing: there is room below
+SPAN = 1 << 31  # labels shared out by spacing, with room above
 
 
 @device
 def _within(low, high, most):
-    """Distance of two keys, or ``most`` if that is less."""
+    """Returns the distance of two keys, or ``most`` if that is less."""
     return np.int64(min(distance(low, high), np.uint64(most)))
 
 
 @device
 def _space(bound, begin, end, label):
-    """Labels of boundaries ``begin:end`` without any others.
+    """Writes the labels of boundaries ``begin:end``, without regard to others.
 
-    Half of the labels are for all gaps alike, half by the distance of keys.
+    Half of the labels go to all gaps alike, half by the distance of keys.
     """
     gap = SPAN // 2 // (end - begin + 1)
     at = np.int64(LOWEST)
@@ -49,8 +50,10 @@ def _space(bound, begin, end, label):
 
 @kernel
 def space_codes(first: I64, bound: I64, label: Written[U32]) -> None:
-    """Writes the labels of all boundaries anew. first (A + 1), bound (B) as in ``layout.Codes``;
-    label (B + 1) uint32: the last one stays.
+    """Spaces all boundaries: writes new labels for them.
+
+    first (A + 1), bound (B) : as in ``layout.Codes``
+    label (B + 1) uint32 : written, except the last one
     """
     for a in range(len(first) - 1):
         _space(bound, first[a], first[a + 1], label)
@@ -60,8 +63,9 @@ def space_codes(first: I64, bound: I64, label: Written[U32]) -> None:
 def label_predicates(
     pred: Written[Table[U32]], run_lo: Written[U32], run_hi: Written[U32], first: I64, label: U32
 ) -> None:
-    """Dense codes of predicates (``layout.Predicates``) -> labels, in place. first (A + 1),
-    label (B): of the boundaries.
+    """Replaces dense codes of predicates (``layout.Predicates``) with labels, in place.
+
+    first (A + 1), label (B) : of the boundaries
     """
     for p in range(len(pred)):
         word = pred[p, 0]
@@ -91,9 +95,9 @@ def _highest(label, begin, end, code):
 def unlabel_predicates(
     pred: Written[Table[U32]], run_lo: Written[U32], run_hi: Written[U32], first: I64, label: U32
 ) -> None:
-    """Labels of predicates (``layout.Predicates``) -> dense codes, in place.
+    """Replaces labels of predicates (``layout.Predicates``) with dense codes, in place.
 
-    This is what undoes ``label_predicates``; a kernel cannot be handed what to do with each code.
+    Reverses ``label_predicates``. A kernel cannot take the function for each code as an argument.
 
     first (A + 1), label (B) : of the boundaries; predicates on other attributes stay
     """
@@ -137,13 +141,15 @@ def append_predicates(
     run_hi: Written[U32],
     owner: Written[U32],
 ) -> None:
-    """Puts predicates with dense codes behind others, with labels instead.
+    """Appends predicates with dense codes to others, with labels instead.
 
-    more_first, more_pred, more_lo, more_hi, more_owner : what comes, as in ``layout.Predicates``
-    code_first (A + 1), label (B) : of the boundaries that their codes are of
-    conjunctions, predicates, runs : how many of them are there already
+    more_first, more_pred, more_lo, more_hi, more_owner : the new predicates, as in
+        ``layout.Predicates``
+    code_first (A + 1), label (B) : of the boundaries of their codes
+    conjunctions, predicates, runs : numbers of those already there
     shift : is added to each owner
-    first, pred, run_lo, run_hi, owner : all of them; what comes is written, and there is room
+    first, pred, run_lo, run_hi, owner : old and new predicates; the new ones are written, and there
+        is room
     """
     for c in range(len(more_owner)):
         owner[conjunctions + c] = more_owner[c] + np.uint32(shift)
@@ -171,15 +177,15 @@ def join_boundaries(
     all_bound: Written[I64],
     all_label: Written[U32],
 ) -> int:
-    """Puts new boundaries among those that are there.
+    """Puts new boundaries among the known boundaries.
 
-    first, bound, label : the known ones, as in ``layout.Codes``
-    new_first (A + 1), new_bound (N) : of the same attributes or more
+    first, bound, label : the known boundaries, as in ``layout.Codes``
+    new_first (A + 1), new_bound (N) : new boundaries, of the same attributes or more
     place (N) : scratch
-    new_label (N), all_first (A + 1), all_bound, all_label : written; of the latter two, there is
-        room for all and the closing label, and nothing is written where none is new
+    new_label (N), all_first (A + 1), all_bound, all_label : written. The latter two have room for
+        all boundaries and the closing label. They are not written if no boundary is new
 
-    Returns how many are new, -1 where there is no room for a label.
+    Returns the number of boundaries that are new, or -1 if there is no room for a label.
     """
     for a in range(len(all_first)):
         all_first[a] = first[min(a, len(first) - 1)]
@@ -196,12 +202,11 @@ def join_boundaries(
 
 @device
 def find_boundaries(first, bound, new_first, new_bound, place):
-    """Returns where boundaries belong among the known ones: place (N), the first that
-    is not below.
+    """Writes the places of boundaries among the known ones: place (N), the first that is not below.
 
-    Returns how many are not known.
+    Returns the number of unknown boundaries.
 
-    first, new_first (A + 1), bound, new_bound (N) as in ``layout.Codes``.
+    first, new_first (A + 1), bound, new_bound (N) : as in ``layout.Codes``
     """
     number = 0
     for a in range(len(first) - 1):
@@ -215,18 +220,21 @@ def find_boundaries(first, bound, new_first, new_bound, place):
 
 @device
 def label_boundaries(first, bound, label, new_first, new_bound, place, new_label):
-    """Labels of boundaries, known ones and new ones, whose places ``find_boundaries`` has written.
+    """Writes the labels of known and new boundaries, with the places that ``find_boundaries``
+    wrote.
 
-    False when there is no room for some.
+    Returns False if some boundary has no room.
 
-    new_label (N) uint32 is written.
+    new_label (N) uint32 : written
     """
     for a in range(len(first) - 1):
+        # Space the boundaries of a new attribute
         begin, end = first[a], first[a + 1]
         j, last = new_first[a], new_first[a + 1]
         if begin == end:
             _space(new_bound, j, last, new_label)
             continue
+        # Otherwise keep the labels of known boundaries
         gap = SPAN // (end - begin + 1)
         while j < last:
             p = place[j]
@@ -234,9 +242,11 @@ def label_boundaries(first, bound, label, new_first, new_bound, place, new_label
                 new_label[j] = label[p]
                 j += 1
                 continue
+            # Find all new boundaries at the same place
             stop = j + 1
             while stop < last and place[stop] == p and (p == end or bound[p] != new_bound[stop]):
                 stop += 1
+            # Label them below, above or between the known ones
             if p == begin:
                 room = _below(bound[p], np.int64(label[p]), gap, new_bound, j, stop, new_label)
             elif p == end:
@@ -253,7 +263,7 @@ def label_boundaries(first, bound, label, new_first, new_bound, place, new_label
 
 @device
 def _below(key, at, gap, new_bound, j, stop, new_label):
-    """Label the boundaries ``j:stop`` downwards from a key with the label ``at``."""
+    """Labels the boundaries ``j:stop`` downwards from a key with the label ``at``."""
     if at - 2 < stop - j:
         return False
     for k in range(stop - 1, j - 1, -1):
@@ -265,7 +275,7 @@ def _below(key, at, gap, new_bound, j, stop, new_label):
 
 @device
 def _above(key, at, gap, new_bound, j, stop, new_label):
-    """Label the boundaries ``j:stop`` upwards from a key with the label ``at``."""
+    """Labels the boundaries ``j:stop`` upwards from a key with the label ``at``."""
     if LABEL_TOP - at < stop - j:
         return False
     for k in range(j, stop):
@@ -277,7 +287,7 @@ def _above(key, at, gap, new_bound, j, stop, new_label):
 
 @device
 def _between(key, at, key_above, at_above, new_bound, j, stop, new_label):
-    """Label the boundaries ``j:stop`` between two keys and their labels."""
+    """Labels the boundaries ``j:stop`` between two keys and their labels."""
     if at_above - at <= stop - j:
         return False
     for k in range(j, stop):
@@ -285,7 +295,7 @@ def _between(key, at, key_above, at_above, new_bound, j, stop, new_label):
         step = place_between(
             room, left, np.float64(distance(key, new_bound[k])), np.float64(distance(new_bound[k], key_above))
         )
-        # No further from either neighbour than the keys are.
+        # Keep labels no further from either neighbour than keys
         step = max(step, room - _within(new_bound[k], key_above, room - 1))
         at += min(step, _within(key, new_bound[k], room - left))
         key = new_bound[k]
@@ -295,24 +305,24 @@ def _between(key, at, key_above, at_above, new_bound, j, stop, new_label):
 
 @device
 def place_between(room, left, below, above):
-    """Returns how far into a gap of ``room`` the first of ``left`` new ones goes.
+    """Returns the place of the first of ``left`` new labels in a gap of ``room``.
 
-    Its distances from its neighbours are known to scale.
+    below, above : distances of the first from its neighbours, at any scale
     """
     least = max(min(np.int64(np.sqrt(np.float64(room))), room // (left + 1)), 1)
-    wanted = np.int64(room * (below / (below + above)))
-    return min(max(wanted, least), room - left * least)
+    target = np.int64(room * (below / (below + above)))
+    return min(max(target, least), room - left * least)
 
 
 @device
 def enter_boundaries(first, new_first, new_bound, new_label, place, number, known, bound, label):
     """Puts the new ones of N boundaries among the ``known`` ones, in place.
 
-    bound and label have room for as many more as are new.
-
-    first (A + 1) is rewritten, place (N) as ``find_boundaries`` wrote it, ``number`` what it
-    returned.
+    bound, label : have room for the new boundaries
+    first (A + 1) : rewritten
+    place (N) : as ``find_boundaries`` wrote it; ``number`` is its result
     """
+    # Walk from the last attribute down, so that nothing is overwritten
     out = known + number
     j = len(new_bound) - 1
     old = known
@@ -321,6 +331,7 @@ def enter_boundaries(first, new_first, new_bound, new_label, place, number, know
         begin = first[a]
         end = first[a + 1]
         first[a + 1] = end + added
+        # Put in the new boundaries, and move the known ones above them
         while j >= new_first[a]:
             p = place[j]
             if p == end or bound[p] != new_bound[j]:
@@ -336,7 +347,7 @@ def enter_boundaries(first, new_first, new_bound, new_label, place, number, know
             j -= 1
         if added == 0:
             return
-        # What is left of this attribute moves by as many as are new below it.
+        # Move the rest of this attribute by the number of new boundaries below it
         while old > begin:
             old -= 1
             out -= 1

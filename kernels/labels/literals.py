@@ -1,10 +1,10 @@
 """String literals with gaps between their labels, which are keys.
 
-Literals are inserted between others, and no key of a boundary changes.
+Literals can be inserted between others without a change to any boundary's key.
 
-A label is at least 2 from the next, since the key between two literals is the label of the lower
-one and one. Where two labels are too near for what is to go between them, the attribute's labels
-are spaced anew, and with them the keys of its boundaries; codes stay.
+A label is at least 2 from the next, since the key between two literals is the lower one's label
+plus one. If two labels are too near for new ones between them, the attribute's literals are
+*spaced*. All of them get new labels, and the attribute's boundaries get new keys. Codes stay.
 """
 
 import numpy as np
@@ -14,16 +14,18 @@ from colmatch.kernels.labels.boundaries import place_between
 from colmatch.kernels.layout import I64, U8, Literals, Written
 from colmatch.kernels.search import first_at_least, first_at_least_from
 
-LOWEST = 1 << 61  # label of the lowest literal when they are spaced: there is room below
+LOWEST = 1 << 61  # label of the lowest literal after spacing: there is room below
 HIGHEST = 1 << 62  # no label is above, so that distances of keys stay within int64
 GAP = 1 << 40
-HEAD = 6  # bytes that say how far a string is from its neighbours: as many as a float64 holds
+HEAD = 6  # bytes that measure the distance between strings: as many as a float64 holds
 
 
 @kernel
 def space_literals(first: I64, which: U8, label: Written[I64]) -> None:
-    """Writes the labels of the attributes ``which`` (A) uint8 anew. first (A + 1) as in
-    ``layout.Literals``; label (L) int64.
+    """Spaces the literals of the attributes ``which`` (A) uint8: writes new labels for them.
+
+    first (A + 1) : as in ``layout.Literals``
+    label (L) int64 : written
     """
     for a in range(len(first) - 1):
         if which[a]:
@@ -45,19 +47,20 @@ def _key(first, bound, literal_first, label):
 
 @kernel
 def key_boundaries(first: I64, bound: Written[I64], literal_first: I64, label: I64) -> None:
-    """Keys of boundaries by numbers of literals (``layout.Literals`` without labels) -> by their
-    labels, in place.
+    """Replaces keys of boundaries by numbers of literals with keys by labels, in place.
 
-    first (A + 1), bound (B), literal_first (A + 1), label (L). No boundary is at the key 0.
+    ``layout.Literals`` describes both kinds of keys.
+
+    first (A + 1), bound (B), literal_first (A + 1), label (L). No boundary has the key 0.
     """
     _key(first, bound, literal_first, label)
 
 
 @device
 def _compare(a, i, i_end, b, j, j_end):
-    """Compares the bytes ``i:i_end`` of a with ``j:j_end`` of b.
+    """Compares the bytes ``i:i_end`` of a with the bytes ``j:j_end`` of b.
 
-    The result is below 0, 0 or above 0, as they are less, equal or greater.
+    The result is below 0, 0 or above 0, as the former are less, equal or greater.
     """
     while i < i_end and j < j_end:
         if a[i] != b[j]:
@@ -69,13 +72,11 @@ def _compare(a, i, i_end, b, j, j_end):
 
 @kernel
 def find_literals(literals: Literals, new: Literals, place: Written[I64], known: Written[U8]) -> int:
-    """Finds where literals belong among the known ones.
-
-    place (N): the first that is not below; known (N) uint8: whether that is it.
-
-    Returns how many are not known.
+    """Finds the places of literals among the known ones. Returns the number of unknown literals.
 
     literals, new : ``layout.Literals``
+    place (N) : the first known literal that is not below, written
+    known (N) uint8 : whether this is the same literal, written
     """
     first, offset, data = literals.first, literals.offset, literals.data
     new_first, new_offset, new_data = new.first, new.offset, new.data
@@ -92,8 +93,9 @@ def find_literals(literals: Literals, new: Literals, place: Written[I64], known:
 
 @device
 def _search(offset, data, low, high, text, begin, end):
-    """Returns the first of the literals ``low:high`` that is not below ``text[begin:end]``, and
-    whether that is it.
+    """Returns the first of the literals ``low:high`` that is not below ``text[begin:end]``.
+
+    Also returns whether it is the same.
     """
     while low < high:
         middle = (low + high) >> 1
@@ -123,14 +125,16 @@ def _key_known(
     code_first: I64,
     bound: Written[I64],
 ) -> bool:
-    """Keys of boundaries by numbers of new literals -> by labels, in place, if all are known.
+    """Replaces keys by numbers of new literals with keys by labels, in place, if all literals are
+    known.
 
     first, offset, data, label, and the same of recent ones : the known literals
     new_first (A + 1), new_offset, new_data : as in ``layout.Literals``
     new_label (N) : scratch
-    code_first (A + 1), bound (B) : as for ``key_boundaries``; left alone where some are not known
+    code_first (A + 1), bound (B) : as for ``key_boundaries``; left alone if some literals are not
+        known
 
-    Returns whether all are known.
+    Returns whether all literals are known.
     """
     for a in range(len(new_first) - 1):
         for j in range(new_first[a], new_first[a + 1]):
@@ -154,7 +158,7 @@ key_known, key_few = kernel(_key_known), brief(_key_known)
 
 @device
 def _head(data, begin, end, at):
-    """Returns the bytes from place ``at`` of a string on, as a number."""
+    """Returns the ``HEAD`` bytes from place ``at`` of a string on, as a number."""
     number = 0.0
     for i in range(HEAD):
         number = number * 256.0 + (np.float64(data[begin + at + i]) if begin + at + i < end else 0.0)
@@ -173,27 +177,30 @@ def _common(a, i, i_end, b, j, j_end):
 def label_literals(
     literals: Literals, new: Literals, place: I64, known: U8, new_label: Written[I64], crowded: Written[U8]
 ) -> None:
-    """Labels of literals, whose places ``find_literals`` has written: new_label (N).
+    """Writes the labels of literals at the places that ``find_literals`` wrote: new_label (N).
 
-    crowded (A) uint8 : set where there was no room; the labels of these attributes are to be spaced
-    anew
+    crowded (A) uint8 : set for attributes without room, which have to be spaced
     """
     first, offset, data, label = literals.first, literals.offset, literals.data, literals.label
     new_first, new_offset, new_data = new.first, new.offset, new.data
     for a in range(len(first) - 1):
+        # Note new attributes, which have to be spaced
         begin, end = first[a], first[a + 1]
         j, last = new_first[a], new_first[a + 1]
         crowded[a] = 1 if begin == end and j < last else 0
         while j < last and not crowded[a]:
+            # Keep the labels of known literals
             p = place[j]
             if known[j]:
                 new_label[j] = label[p]
                 j += 1
                 continue
+            # Find all new literals at the same place
             stop = j + 1
             while stop < last and place[stop] == p and not known[stop]:
                 stop += 1
             if p == begin:
+                # Label them downwards from the lowest known literal
                 at = label[p]
                 for k in range(stop - 1, j - 1, -1):
                     if at < 2 * (k - j + 1) + 1:
@@ -202,6 +209,7 @@ def label_literals(
                     at -= min(GAP, max((at - 1) // (k - j + 2), 2))
                     new_label[k] = at
             elif p == end:
+                # Label them upwards from the highest known literal
                 at = label[p - 1]
                 for k in range(j, stop):
                     if HIGHEST - at < 2 * (stop - k):
@@ -210,11 +218,12 @@ def label_literals(
                     at += min(GAP, max((HIGHEST - at) // (stop - k + 1), 2))
                     new_label[k] = at
             else:
+                # Label them between two known literals, by the distances of strings
                 at, above = label[p - 1], label[p]
                 same = _common(data, offset[p - 1], offset[p], data, offset[p], offset[p + 1])
                 low, high = _head(data, offset[p - 1], offset[p], same), _head(data, offset[p], offset[p + 1], same)
                 for k in range(j, stop):
-                    room, left = (above - at) >> 1, stop - k  # a label and the key behind it go together
+                    room, left = (above - at) >> 1, stop - k  # a label takes two keys, with the key behind it
                     if room <= left:
                         crowded[a] = 1
                         break
@@ -236,10 +245,10 @@ def merge_literals(
     moved: Written[I64],
     new_moved: Written[I64],
 ) -> None:
-    """Known and new literals together.
+    """Merges known and new literals.
 
-    merged (``layout.Literals``) is written, and where each has come to stand: moved (L), new_moved
-    (N)
+    merged : ``layout.Literals``, written
+    moved (L), new_moved (N) : the new place of each literal, written
     """
     first, offset, data, label = literals.first, literals.offset, literals.data, literals.label
     new_first, new_offset, new_data = new.first, new.offset, new.data
@@ -251,6 +260,7 @@ def merge_literals(
     for a in range(len(first) - 1):
         r = first[a]
         for j in range(new_first[a], new_first[a + 1] + 1):
+            # Copy the known literals before the next new one
             last = j == new_first[a + 1]
             upto = first[a + 1] if last else place[j]
             while r < upto:
@@ -262,6 +272,7 @@ def merge_literals(
                 out += 1
                 out_offset[out] = end
                 r += 1
+            # Copy the new literal, unless it is known
             if last:
                 break
             new_moved[j] = out
@@ -280,10 +291,11 @@ def merge_literals(
 def move_boundaries(
     first: I64, bound: Written[I64], literal_first: I64, label: I64, moved: I64, new_label: I64, which: U8
 ) -> None:
-    """Keys of boundaries of the attributes ``which`` (A) -> those by new labels, in place.
+    """Replaces keys of boundaries of the attributes ``which`` (A) with keys by new labels, in
+    place.
 
-    literal_first (A + 1), label (L), moved (L) : of the literals before; new_label : of all
-    literals, spaced anew
+    literal_first (A + 1), label (L), moved (L) : of the old literals
+    new_label : of all literals, after spacing
     """
     for a in range(len(first) - 1):
         if not which[a]:
@@ -299,7 +311,7 @@ def move_boundaries(
 
 @kernel
 def mark_literals(first: I64, bound: I64, literal_first: I64, label: I64, used: Written[U8]) -> None:
-    """Marks the literals whose labels, or the keys behind them, are keys of boundaries: used (L)
+    """Marks the literals with boundaries at their labels, or at the keys behind them: used (L)
     uint8.
 
     first (A + 1), bound (B); literal_first (at least A + 1), label (L).
@@ -316,7 +328,7 @@ def mark_literals(first: I64, bound: I64, literal_first: I64, label: I64, used: 
 def take_literals(literals: Literals, place: I64, taken: Written[Literals]) -> None:
     """Writes the literals at some places, which ascend.
 
-    literals, taken : ``layout.Literals``; ``first`` of the latter is there already
+    literals, taken : ``layout.Literals``; ``first`` of the latter is filled already
     """
     offset, data, label = literals.offset, literals.data, literals.label
     out_offset, out_data, out_label = taken.offset, taken.data, taken.label
@@ -333,12 +345,13 @@ def take_literals(literals: Literals, place: I64, taken: Written[Literals]) -> N
 
 @kernel
 def find_neighbours(first: I64, new_first: I64, place: I64, near_first: Written[I64], near: Written[I64]) -> int:
-    """Writes the places of the literals before and at the places of new ones, each once.
+    """Writes the places of the literals before and at the places of new literals, each once.
 
-    Returns how many they are.
+    Returns their number.
 
-    first (A + 1), new_first (A + 1); place (N) as ``find_literals`` writes it; near_first (A + 1)
-    and near (2 N) are written.
+    first (A + 1), new_first (A + 1)
+    place (N) : as ``find_literals`` writes it
+    near_first (A + 1), near (2 N) : written
     """
     n = 0
     near_first[0] = 0

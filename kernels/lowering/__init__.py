@@ -1,4 +1,4 @@
-"""Key intervals of predicates to codes, when subscriptions are built or inserted.
+"""Conversion of predicates with key intervals to codes, when subscriptions are built or inserted.
 
 Read ``runs``, ``conjunctions`` and ``codes`` in this order.
 """

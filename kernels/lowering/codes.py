@@ -1,6 +1,6 @@
-"""Predicates with key intervals -> boundaries, and predicates with codes, in order.
+"""Boundaries of predicates with key intervals, and predicates with codes, in order.
 
-It runs once, after ``conjunctions``.
+This step runs once, after ``conjunctions``.
 """
 
 from typing import NamedTuple
@@ -17,7 +17,7 @@ from colmatch.kernels.search import first_at_least
 class Spare(NamedTuple):
     """Room to put the predicates of the longest conjunction in order."""
 
-    share: F64  # (longest) of the codes that a predicate has
+    share: F64  # (longest) share of the codes that a predicate has
     moved: Table[U32]  # (longest, 3)
     moved_weight: Table[F64]  # (longest, 2)
 
@@ -31,12 +31,14 @@ def count_boundaries(
     least: Written[I64],
     most: Written[I64],
 ) -> None:
-    """Boundaries of each attribute: where an interval begins, and where it has just ended.
+    """Counts the boundaries of each attribute: the starts of intervals, and the keys after their
+    ends.
 
-    ``gather_boundaries`` collects them then.
+    ``gather_boundaries`` collects them later.
 
-    pred (P, 3), lo, hi : as ``merge_conjunctions`` wrote them. number, least, most (A) : how many,
-    added to; keys between which they lie, widened
+    pred (P, 3), lo, hi : as ``merge_conjunctions`` wrote them
+    number (A) : numbers of boundaries, added to
+    least, most (A) : lowest and highest boundary, widened
     """
     m = np.int64(0)
     for p in range(len(pred)):
@@ -64,17 +66,19 @@ def gather_boundaries(
     place: Written[I64],
     bound: Written[I64],
 ) -> None:
-    """Collects the boundaries of predicates by attribute: where an interval begins, and where it
-    has just ended.
+    """Collects the boundaries that ``count_boundaries`` counted, by attribute.
 
-    pred (P, 3), lo, hi : as ``merge_conjunctions`` wrote them. mark_first (A) : where an
-    attribute's part of ``mark`` begins, whose k-th place is set when ``least[a] + k`` is a
-    boundary; or -1, and the boundaries are written to ``bound`` from ``place[a]`` on, unsorted.
+    pred (P, 3), lo, hi : as ``merge_conjunctions`` wrote them
+    mark_first (A) : start of an attribute's part of ``mark``; its k-th place is set if
+        ``least[a] + k`` is a boundary. If it is -1, boundaries are written to ``bound`` from
+        ``place[a]`` on, unsorted
     """
     m = np.int64(0)
     for p in range(len(pred)):
+        # Find the attribute's marks, or its place in ``bound``
         a = np.int64(pred[p, 0] & np.uint32(layout.ATTR_MASK))
         marks, base, at = mark_first[a], least[a], place[a]
+        # Mark or write the boundaries of each interval
         for j in range(m, m + np.int64(pred[p, 1])):
             if lo[j] != layout.KEY_MIN:
                 if marks >= 0:
@@ -101,11 +105,12 @@ def close_gaps(
     bound: Written[I64],
     out_first: Written[I64],
 ) -> int:
-    """Boundaries of each attribute, marked or sorted -> distinct ones in ``bound``, without gaps.
+    """Writes the distinct boundaries of each attribute to ``bound``, without gaps.
 
-    Returns how many are left.
+    Returns their number.
 
-    first (A + 1) : an attribute's places in ``bound``, as many as it has marks, or boundaries.
+    first (A + 1) : an attribute's places in ``bound``, as many as it has marks, or sorted
+        boundaries
     """
     out = 0
     out_first[0] = 0
@@ -125,14 +130,14 @@ def close_gaps(
 
 @device
 def _number(bound, begin, least, cells, shift, below, key):
-    """Returns how many boundaries of an attribute are at or below ``key``, which is one of them;
-    see ``hints.hinted_code``.
+    """Returns the number of an attribute's boundaries at or below ``key``, which is one of them.
 
-    All but ``bound``, shift and the two keys are unsigned.
+    ``hints.hinted_code`` explains the search. All but ``bound``, ``shift`` and the two keys are
+    unsigned.
     """
     cell = cells + cell_of(distance(least, key), shift)
     low, number = np.int64(below[cell]), np.int64(below[cell + np.uint64(1)])
-    if number > low + 1:  # else the cell holds one, which is the key
+    if number > low + 1:  # else the cell has one boundary, which is the key
         number = first_at_least(bound, begin + low, begin + number, key) - begin + 1
     return number
 
@@ -151,11 +156,15 @@ def code_predicates(
     run_hi: Written[U32],
     spare: Written[Spare],
 ) -> int:
-    """Predicates as ``merge_conjunctions`` wrote them -> with codes, and those of a plain
-    conjunction by selectivity, least share first.
+    """Codes predicates of ``merge_conjunctions``, and sorts those of a plain conjunction by share
+    of codes.
 
-    program (C), codes (``layout.Codes``), hints of these; ``pred`` (P, 3), ``run_lo``, ``run_hi``
-    (R) are written, and ``weight`` is reordered; spare (``Spare``). Returns R.
+    program (C) : 1 for a conjunction with a program
+    codes, hints : ``layout.Codes``, and their hints
+    pred (P, 3), run_lo, run_hi (R) : written; ``weight`` is reordered
+    spare : ``Spare``
+
+    Returns R.
     """
     code_first, bound = codes.first, codes.bound
     share, moved, moved_weight = spare.share, spare.moved, spare.moved_weight
@@ -167,17 +176,19 @@ def code_predicates(
         start = np.uint64(first[c])
         size = np.uint64(first[c + 1]) - start
         for i in range(size):
+            # Find the attribute's boundaries and hints
             p = start + np.uint64(i)
             word, intervals = pred[p, 0], np.uint64(pred[p, 1])
             a = np.uint64(word & np.uint32(layout.ATTR_MASK))
             begin, most = code_first[a], code_first[a + one] - code_first[a] + 1
             cells, shift = np.uint64(cell_first[a]), cell_shift[a]
             least = bound[np.uint64(begin)] if most > 1 else layout.KEY_MIN
+            # Code the ends of each interval, and add up the codes between them. Every end is a
+            # boundary, or the end of all keys.
             total = 0
             low, high = 1, 0
             first_run = r
             for j in range(m, m + intervals):
-                # Every end of an interval is a boundary, or the end of all keys.
                 low, high = 1, most
                 if lo[j] != layout.KEY_MIN:
                     low += _number(bound, begin, least, cells, shift, below, lo[j])
@@ -191,14 +202,17 @@ def code_predicates(
             m += intervals
             if intervals > one:
                 low, high = first_run, r
+            # Compute the predicate's share
             part = total / most
             if word & np.uint32(layout.FLAG_NONE):
-                part = 2.0 - part  # also true of rows without the attribute: behind all others
+                part = 2.0 - part  # after all others, since it is also true without the attribute
             elif word & np.uint32(layout.FLAG_MULTI):
                 part = 1.0 + part
+            # Write the predicate
             pred[p, 1] = low
             pred[p, 2] = high
             share[np.uint64(i)] = part
+        # Order the predicates of a plain conjunction
         if not program[c]:
             _order(pred, weight, start, size, share, moved, moved_weight)
     return r
@@ -206,10 +220,12 @@ def code_predicates(
 
 @device
 def _order(pred, weight, start, size, share, moved, moved_weight):
-    """Stable sort by share.
+    """Sorts the predicates of a conjunction by share, stably.
 
-    Conjunctions are short: to count who stands before takes half the time of a sort with branches.
+    Conjunctions are short. Counting the predicates before each takes half the time of a branching
+    sort.
     """
+    # Copy the predicates
     weighted = len(weight) > 0
     for i in range(size):
         p = start + np.uint64(i)
@@ -219,12 +235,14 @@ def _order(pred, weight, start, size, share, moved, moved_weight):
             moved_weight[i, layout.ADDED] = weight[p, layout.ADDED]
             moved_weight[i, layout.LARGEST] = weight[p, layout.LARGEST]
     for i in range(size):
+        # Count the predicates before this one
         before = np.uint64(0)
         mine = share[i]
         for j in range(i):
             before += np.uint64(share[j] <= mine)
         for j in range(i + np.uint64(1), size):
             before += np.uint64(share[j] < mine)
+        # Write it to its place
         p = start + before
         for k in range(3):
             pred[p, k] = moved[i, k]
@@ -245,11 +263,11 @@ def find_repeats(
     most: int,
     repeated: Written[U8],
 ) -> None:
-    """Marks plain conjunctions that say the same as an earlier one of their
-    subscription.
+    """Marks plain conjunctions that are equal to an earlier one of their subscription.
 
-    Their weights must be the same, too. The first ``most`` of a subscription are compared. repeated
-    (C) uint8.
+    Their weights must be equal, too. Only the first ``most`` of a subscription are compared with.
+
+    repeated (C) uint8 : written
     """
     start = 0
     for c in range(len(owner)):
@@ -266,10 +284,12 @@ def find_repeats(
 
 @device
 def _same(first, pred, weight, run_lo, run_hi, c, d):
+    # Compare the lengths
     size = first[c + 1] - first[c]
     if first[d + 1] - first[d] != size:
         return False
     for i in range(size):
+        # Compare attributes, flags and weights
         p, q = first[c] + i, first[d] + i
         if pred[p, 0] != pred[q, 0]:
             return False
@@ -277,6 +297,7 @@ def _same(first, pred, weight, run_lo, run_hi, c, d):
             weight[p, layout.ADDED] != weight[q, layout.ADDED] or weight[p, layout.LARGEST] != weight[q, layout.LARGEST]
         ):
             return False
+        # Compare intervals or codes
         if pred[p, 0] & layout.FLAG_RUN:
             a, b = pred[p, 1], pred[q, 1]
             if pred[p, 2] - a != pred[q, 2] - b:

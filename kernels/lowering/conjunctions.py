@@ -1,6 +1,6 @@
-"""Key intervals of leaves -> predicates with key intervals, merged.
+"""Merging of leaves with key intervals into predicates with key intervals.
 
-It runs once, when subscriptions are built; ``codes`` goes on.
+This step runs once, when subscriptions are built; ``codes`` follows.
 """
 
 from typing import NamedTuple
@@ -14,11 +14,11 @@ from colmatch.kernels.lowering.runs import complement, intersect
 
 
 class Leaves(NamedTuple):
-    """L leaves, and the run of keys that each looks for."""
+    """L leaves, each with its run of keys."""
 
     attr: I64  # (L)
     none: U8  # (L) 1: no entry of the attribute may lie in the run
-    weight: F64  # (L), or (0); -inf: it is only a further part of a predicate, whose weight another leaf has
+    weight: F64  # (L), or (0); -inf: a further part of a predicate, with the weight in another leaf
     run_first: I64  # (L + 1)
     run_lo: I64
     run_hi: I64
@@ -26,8 +26,9 @@ class Leaves(NamedTuple):
 
 @device
 def _sort_by_attr(leaf, attr, first, end):
-    """Shell sort of ``leaf[first:end]`` by attribute: conjunctions are short, and a huge one is
-    still no quadratic trap.
+    """Sorts ``leaf[first:end]`` by attribute, with a shell sort.
+
+    Conjunctions are short, and a huge one does not take quadratic time.
     """
     gap = 1
     while gap < (end - first) // 3:
@@ -45,9 +46,11 @@ def _sort_by_attr(leaf, attr, first, end):
 
 @kernel
 def measure(first: Written[I64], leaf: Written[I64], run_first: Written[I64]) -> tuple[int, int]:
-    """Bounds the intervals and complements of conjunctions.
+    """Bounds the number of intervals in conjunctions, even in their complements.
 
-    first (C + 1), leaf (P), run_first (L + 1) -> those of the longest one, those of all.
+    first (C + 1), leaf (P), run_first (L + 1)
+
+    Returns the bounds of the longest conjunction, and of all conjunctions.
     """
     longest = 0
     total = 0
@@ -61,9 +64,7 @@ def measure(first: Written[I64], leaf: Written[I64], run_first: Written[I64]) ->
 
 @device
 def is_simple(leaf, begin, end, attr, run_first):
-    """Returns whether the leaves ``begin:end`` have one interval each, and their
-    attributes ascend.
-    """
+    """Returns whether the leaves ``begin:end`` have one interval each, and ascending attributes."""
     one = np.uint64(1)
     simple = True
     for i in range(np.uint64(begin), np.uint64(end)):
@@ -75,17 +76,20 @@ def is_simple(leaf, begin, end, attr, run_first):
 
 @device
 def intersect_leaves(leaf, begin, end, none, run_first, run_lo, run_hi, spare):
-    """Intersect what the leaves ``begin:end`` allow their attribute, within ``spare``.
+    """Intersects the sets of keys that the leaves ``begin:end`` allow their attribute, within
+    ``spare``.
 
     Returns the range of the intervals there, and whether the attribute must not lie in them.
     """
+    # Begin with all keys
     lo, hi = spare[0], spare[1]
     longest = len(lo) // 3
-    third = 2 * longest  # the first two take turns
+    third = 2 * longest  # the first two thirds take turns
     at, at_end = np.int64(0), np.int64(1)
     lo[0], hi[0] = layout.KEY_MIN, layout.KEY_MAX
     outside = none[leaf[begin]]
     for q in range(begin, end):
+        # Write the keys that the leaf allows
         f = leaf[q]
         allowed = third
         for j in range(run_first[f], run_first[f + 1]):
@@ -94,10 +98,12 @@ def intersect_leaves(leaf, begin, end, none, run_first, run_lo, run_hi, spare):
             allowed += 1
         if none[f]:
             allowed = third + complement(lo, hi, third, allowed)
+        # Intersect them with those so far
         other = longest - at
         at_end = intersect(lo, hi, at, at_end, third, allowed, other)
         at = other
         outside = outside & none[f]
+    # If all leaves allow absence, return the forbidden keys
     if outside:
         at_end = at + complement(lo, hi, at, at_end)
     return at, at_end, outside
@@ -105,9 +111,10 @@ def intersect_leaves(leaf, begin, end, none, run_first, run_lo, run_hi, spare):
 
 @device
 def weigh(leaf, begin, end, weight):
-    """Sum and largest of the weights of the leaves ``begin:end``, and whether they score.
+    """Returns the sum and the largest of the weights of the leaves ``begin:end``, and whether they
+    score.
 
-    The largest is ``LOWEST`` where none has a weight of its own, not even 0.
+    The largest is ``LOWEST`` if no leaf has a weight, not even 0.
     """
     added, largest, scored = 0.0, layout.LOWEST, False
     for q in range(begin, end):
@@ -134,27 +141,28 @@ def merge_conjunctions(
     out_lo: Written[I64],
     out_hi: Written[I64],
 ) -> tuple[int, int]:
-    """Leaves of conjunctions -> predicates: one for each attribute of a plain conjunction;
-    contradictions and tautologies removed.
+    """Merges the leaves of conjunctions into predicates: one for each attribute of a plain
+    conjunction.
 
-    What a leaf allows a single-valued attribute is a set of keys and whether it may be absent, so
-    that an AND is the intersection of both.
+    Contradictions and tautologies are removed. On a single-valued attribute, a leaf allows a set of
+    keys, and may allow absence. So an AND intersects both.
 
     Parameters
     ----------
-    first (C + 1), leaf (P) int64 : conjunction -> leaf ids; reordered in place. program (C) uint8 :
-        leave its leaves as they are
+    first (C + 1), leaf (P) int64 : conjunction -> leaf ids; reordered in place
+    program (C) uint8 : 1 to leave the conjunction's leaves unmerged
     leaves : ``Leaves``
-    multi (A) uint8 : attributes with several entries, whose predicates cannot be merged
+    multi (A) uint8 : attributes with several entries, which have predicates that cannot be merged
     spare (2, 3 * longest) int64 : room for three runs of the longest conjunction
-    keep (C) uint8, out_first (C + 1), pred (P, 3) uint32, out_weight (P, 2), out_lo, out_hi :
-        written; keep = 0 for a conjunction that can never be true, which then has no predicates. A
-        predicate is its attribute with flags, and how many intervals it has; these stand in out_lo,
-        out_hi one after the other. What forbids nothing is no predicate, unless it has a weight
+    keep (C) uint8 : written, 0 for a conjunction that can never be true. It then has no predicates
+    out_first (C + 1), pred (P, 3) uint32, out_weight (P, 2) : written. A predicate is its attribute
+        with flags, and its number of intervals. A predicate that forbids nothing is left out,
+        unless it has a weight
+    out_lo, out_hi : written, the intervals one after the other
 
     Returns
     -------
-    predicates, intervals : how many were written
+    predicates, intervals : numbers of those written
     """
     attr, none, weight = leaves.attr, leaves.none, leaves.weight
     run_first, run_lo, run_hi = leaves.run_first, leaves.run_lo, leaves.run_hi
@@ -164,17 +172,20 @@ def merge_conjunctions(
         begin = n
         begin_run = m
         keep[c] = 1
+        # Sort the leaves of a plain conjunction by attribute
         p, end = first[c], first[c + 1]
         merging = not program[c]
         scored = weigh(leaf, p, end if weighted else p, weight)[2]
         if merging and not is_simple(leaf, p, end, attr, run_first):
             _sort_by_attr(leaf, attr, p, end)
         while p < end:
+            # Find all leaves of the attribute that can be merged
             f = np.uint64(leaf[p])
             a = np.uint64(attr[f])
             last = p + 1
             while merging and last < end and not multi[a] and attr[leaf[last]] == attr[f]:
                 last += 1
+            # Write the intervals of one leaf, or the intersection of several
             begin_one, outside = m, none[f]
             if last == p + 1:
                 for j in range(np.uint64(run_first[f]), np.uint64(run_first[f + np.uint64(1)])):
@@ -187,6 +198,7 @@ def merge_conjunctions(
                     out_lo[m] = spare[0, j]
                     out_hi[m] = spare[1, j]
                     m += 1
+            # Handle contradictions and tautologies
             added, largest, _ = weigh(leaf, p, last if weighted else p, weight)
             p = last
             if m == begin_one and merging:
@@ -194,7 +206,8 @@ def merge_conjunctions(
                     keep[c] = 0
                     break
                 if not scored or largest == layout.LOWEST:
-                    continue  # nothing is forbidden
+                    continue  # it forbids nothing
+            # Write the predicate
             word = (
                 np.uint32(a)
                 | np.uint32(outside) * np.uint32(layout.FLAG_NONE)
@@ -208,6 +221,7 @@ def merge_conjunctions(
                 out_weight[n, layout.ADDED] = added
                 out_weight[n, layout.LARGEST] = largest
             n += 1
+        # Drop the predicates of a contradiction
         if not keep[c]:
             n = begin
             m = begin_run

@@ -1,7 +1,8 @@
-"""A few expressions, from the floors of their literals to predicates with codes, in one call.
+"""Lowering of a few expressions, from the floors of their literals to predicates with codes, in one
+call.
 
-For many, Python calls these kernels one after the other and uses NumPy in between, which costs some
-microseconds each time: ten times as much as the work itself where there is one expression.
+For many expressions, Python calls these kernels one after the other and uses NumPy in between. This
+costs some microseconds each time: for one expression, ten times as much as the work itself.
 """
 
 import numpy as np
@@ -42,50 +43,60 @@ def lower_few(
 ) -> tuple[int, int, int, int]:
     """Lowers expressions without programs.
 
-    words : the expressions one after the other. An expression has the numbers of its leaves, tests
-        and conjunctions, and of all leaves of these; of each leaf the attribute, and whether it is
-        true where no entry is; of each test its leaf, operator, and whether it is true outside; of
-        each conjunction the number of its leaves; and these leaves
-    values : floor and place of each literal, test by test, those of an IN behind their number
+    words : the expressions one after the other. Each consists of
+        - the numbers of its leaves, tests and conjunctions, and of all leaves of the conjunctions
+        - of each leaf the attribute, and whether the leaf is true where no entry is
+        - of each test the leaf, the operator, and whether the test is true outside
+        - of each conjunction the number of its leaves
+        - the leaves of all conjunctions
+    values : floor and place of each literal, test by test; the literals of an IN follow their
+        number
     multi (A) : as in ``layout.Codes``
     numbers (NUMBERS, N), flags (FLAGS, N), below (N), moved (N, 3), share (N), runs (2, N) :
-        scratch. N is at least 4 times the intervals that there can be, and the attributes
-    longs (3 N) int64, shorts (6 N) uint32 : written, one behind the other: ``first`` of the
-        predicates, ``first`` and ``bound`` of the codes; and ``pred``, ``owner``, ``run_lo`` and
+        scratch. N is at least 4 times the number of possible intervals and attributes together
+    longs (3 N) int64 : written, one behind the other: ``first`` of the predicates, ``first`` and
+        ``bound`` of the codes
+    shorts (6 N) uint32 : written, one behind the other: ``pred``, ``owner``, ``run_lo`` and
         ``run_hi``
 
-    Python hands over plain arrays in a third of the time that NamedTuples of them take, and copies
-    two arrays sooner than seven.
+    Python passes plain arrays in a third of the time of NamedTuples, and copies two arrays sooner
+    than seven.
 
-    Returns how many conjunctions, predicates, intervals of predicates that have several, and
-    boundaries are left.
+    Returns the numbers of conjunctions, predicates, intervals of predicates with several, and
+    boundaries.
     """
+    # Divide the arrays
     n = len(share)
     out_first, code_first, bound = longs[:n], longs[n : 2 * n], longs[2 * n :]
     out_pred, out_owner = shorts[: 3 * n].reshape((n, 3)), shorts[3 * n : 4 * n]
     run_lo, run_hi = shorts[4 * n : 5 * n], shorts[5 * n :]
     codes = Codes(code_first[: len(multi) + 1], bound, multi, below[:0])
+    # Read the expressions
     leaves, conjunctions = _read(words, values, numbers, flags, out_owner)
     start, lo, hi, no_weight = numbers[1][: conjunctions + 1], numbers[6], numbers[7], share[:0]
     weight = no_weight.reshape((0, 2))
     leaf = numbers[2][: start[conjunctions]]
     merged = Leaves(numbers[0][:leaves], flags[0][:leaves], no_weight, numbers[3][: leaves + 1], numbers[4], numbers[5])
     program, keep, repeated, dropped = flags[1], flags[2], flags[3], flags[4]
+    # Merge leaves into predicates
     for c in range(conjunctions):
         program[c] = 0
     first, owner = out_first[: conjunctions + 1], out_owner[:conjunctions]
     predicates, _ = merge_conjunctions(
         start, leaf, program, merged, codes.multi, runs, keep, first, out_pred, weight, lo, hi
     )
+    # Find the boundaries, and code the predicates
     pred = out_pred[:predicates]
     boundaries = _find_boundaries(pred, lo, hi, numbers, codes)
     hints = _hints(codes, numbers, below)
     spare = Spare(share, moved, weight)
     intervals = code_predicates(first, weight, lo, hi, program, codes, hints, pred, run_lo, run_hi, spare)
+    # Drop contradictions and repeats
     for c in range(conjunctions):
         dropped[c] = 1 - keep[c]  # repeats none
     find_repeats(first, pred, weight, run_lo, run_hi, owner, dropped, 64, repeated)
     conjunctions, predicates = _close_gaps(first, pred, owner, keep, repeated)
+    # Close the gaps in the results
     at = _move(longs, n, conjunctions + 1, len(multi) + 1)
     _move(longs, 2 * n, at, boundaries)
     at = _move(shorts, 3 * n, 3 * predicates, conjunctions)
@@ -96,7 +107,7 @@ def lower_few(
 
 @device
 def _move(array, start, at, count):
-    """Moves some elements down to place ``at``; where they end then."""
+    """Moves some elements down to place ``at``. Returns their end."""
     for i in range(count):
         array[at + i] = array[start + i]
     return at + count
@@ -104,11 +115,11 @@ def _move(array, start, at, count):
 
 @device
 def _read(words, values, numbers, flags, owner):
-    """Writes leaves, their runs and conjunctions: rows 0 to 5 of ``numbers``, row 0 of
-    ``flags``.
+    """Writes leaves, their runs and conjunctions: rows 0 to 5 of ``numbers``, row 0 of ``flags``.
 
-    Returns how many leaves and conjunctions.
+    Returns the numbers of leaves and conjunctions.
     """
+    # Name the rows
     attr, start, leaf, run_first, run_lo, run_hi = (
         numbers[0],
         numbers[1],
@@ -130,13 +141,16 @@ def _read(words, values, numbers, flags, owner):
     i, v, m = 0, 0, 0
     start[0] = 0
     while i < len(words):
+        # Read the head of an expression
         base, leaves = leaves, leaves + words[i]
         last_test, last_conjunction, last_ref = tests + words[i + 1], conjunctions + words[i + 2], refs + words[i + 3]
         i += HEAD
+        # Read its leaves
         for f in range(base, leaves):
             attr[f] = words[i]
             none[f] = words[i + 1]
             i += LEAF
+        # Read its tests, and the intervals of each
         while tests < last_test:
             leaf_of[tests] = base + words[i]
             outside[tests] = words[i + 2]
@@ -146,6 +160,7 @@ def _read(words, values, numbers, flags, owner):
                 m += 1
             tests += 1
             i += TEST
+        # Read its conjunctions and their leaves
         while conjunctions < last_conjunction:
             owner[conjunctions] = expression
             start[conjunctions + 1] = start[conjunctions] + words[i]
@@ -156,8 +171,10 @@ def _read(words, values, numbers, flags, owner):
             refs += 1
             i += 1
         expression += 1
+    # Merge the intervals of each test into a run
     group_intervals(test_of[:m], lo, hi, first[: tests + 1], run_lo, run_hi)
     merge_runs(first[: tests + 1], run_lo, run_hi, outside[:tests], test_first, lo, hi)
+    # Merge the runs of each leaf's tests
     for t in range(tests):
         for j in range(test_first[t], test_first[t + 1]):
             test_of[j] = leaf_of[t]
@@ -170,7 +187,9 @@ def _read(words, values, numbers, flags, owner):
 
 @device
 def _write_intervals(op, values, v, lo, hi, m):
-    """Writes the intervals of a test from place ``m`` on: where its values and intervals end."""
+    """Writes the intervals of a test from place ``m`` on. Returns the ends of its values and
+    intervals.
+    """
     points = 1
     if op == IN:
         points = values[v]
@@ -190,7 +209,7 @@ def _write_intervals(op, values, v, lo, hi, m):
 
 @device
 def _find_boundaries(pred, lo, hi, numbers, codes):
-    """Writes ``codes``; returns how many boundaries there are."""
+    """Writes the boundaries into ``codes``. Returns their number."""
     attributes = len(codes.multi)
     number, least, most, mark_first = numbers[8], numbers[9], numbers[10], numbers[11]
     place, first, no_marks = numbers[12], numbers[13], codes.multi[:0]
@@ -220,8 +239,9 @@ def _hints(codes, numbers, below):
 
 @device
 def _close_gaps(first, pred, owner, keep, repeated):
-    """Takes out conjunctions that can never be true or repeat others: how many are left, and of
-    their predicates.
+    """Removes conjunctions that can never be true or repeat others.
+
+    Returns the numbers of conjunctions and predicates left.
     """
     left, n = 0, 0
     for c in range(len(owner)):

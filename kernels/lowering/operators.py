@@ -1,6 +1,6 @@
-"""Numbers of the operators that give intervals of keys, and of places of literals among keys.
+"""Numbers of the operators that give intervals of keys, and of the places of literals among keys.
 
-``colmatch/lowering/forms.py`` says what the operators mean, ``floors.py`` there what the places.
+``colmatch/lowering/forms.py`` explains the operators, ``floors.py`` there explains the places.
 """
 
 EQ = 0

@@ -1,6 +1,6 @@
-"""Key intervals -> runs.
+"""Runs of key intervals.
 
-A *run* is a list of closed key intervals ``lo, hi`` that ascend and neither overlap nor touch;
+A *run* is a list of closed key intervals ``lo, hi`` that ascend and neither overlap nor touch.
 ``first`` gives each owner its run.
 """
 
@@ -19,16 +19,19 @@ def merge_runs(
     out_lo: Written[I64],
     out_hi: Written[I64],
 ) -> None:
-    """Intervals that ascend by ``lo`` but may overlap, touch or be empty (lo > hi) -> runs,
-    complemented where ``outside``.
+    """Merges intervals into runs, and complements the runs of owners with ``outside``.
 
-    first (n + 1), lo, hi (m), outside (n) uint8; out_first (n + 1), out_lo, out_hi (m + n). With
-    outside (0) none is complemented, and what is written may be what is read.
+    The intervals ascend by ``lo``, but may overlap, touch or be empty (lo > hi).
+
+    first (n + 1), lo, hi (m), outside (n) uint8 : read. With outside (0), none is complemented, and
+        these may be the arrays written
+    out_first (n + 1), out_lo, out_hi (m + n) : written
     """
     out = 0
     end = first[0]
     out_first[0] = 0
     for i in range(len(first) - 1):
+        # Merge the owner's intervals, without empty ones
         begin = out
         j, end = end, first[i + 1]
         while j < end:
@@ -42,6 +45,7 @@ def merge_runs(
                 out_lo[out] = low
                 out_hi[out] = high
                 out += 1
+        # Complement the run
         if len(outside) > 0 and outside[i]:
             out = begin + complement(out_lo, out_hi, begin, out)
         out_first[i + 1] = out
@@ -56,15 +60,17 @@ def group_intervals(
     out_lo: Written[I64],
     out_hi: Written[I64],
 ) -> None:
-    """Intervals in any order -> by owner, ascending by ``lo`` within one. first (n + 1) is
-    written; all others are (m).
+    """Sorts intervals by owner, and ascending by ``lo`` within one.
+
+    first (n + 1) : written
+    owner, lo, hi, out_lo, out_hi : (m)
     """
     for o in range(len(first)):
         first[o] = 0
     for i in range(len(owner)):
         first[owner[i] + 1] += 1
     begin_ranges(first, len(first) - 1)
-    for i in range(len(owner)):  # first[o] runs ahead to the place of the next one, and so ends at the start of o + 1
+    for i in range(len(owner)):  # first[o] advances with each interval of o, and ends at the start of o + 1
         place = first[owner[i]]
         out_lo[place] = lo[i]
         out_hi[place] = hi[i]
@@ -77,7 +83,9 @@ def group_intervals(
 
 @device
 def sort_intervals(lo, hi, first, end):
-    """Shell sort: almost always two or three intervals, and a long IN list is no quadratic trap."""
+    """Sorts intervals by ``lo``, almost always two or three. A shell sort avoids quadratic time for
+    long IN lists.
+    """
     gap = 1
     while gap < (end - first) // 3:
         gap = 3 * gap + 1
@@ -96,11 +104,12 @@ def sort_intervals(lo, hi, first, end):
 
 @device
 def complement(lo, hi, begin, end):
-    """Turns the run ``begin:end`` into its complement in place; needs one more place
-    behind it.
+    """Turns the run ``begin:end`` into its complement in place. This needs one more place behind
+    it.
 
     Returns its length.
     """
+    # Write the gap before each interval
     out = begin
     start = KEY_MIN
     open_end = True
@@ -114,6 +123,7 @@ def complement(lo, hi, begin, end):
             open_end = False
             break
         start = high + 1
+    # Write the gap after the last interval
     if open_end:
         lo[out] = start
         hi[out] = KEY_MAX
@@ -123,10 +133,9 @@ def complement(lo, hi, begin, end):
 
 @device
 def intersect(lo, hi, a, a_end, b, b_end, out):
-    """Writes the intersection of the runs ``a:a_end`` and ``b:b_end`` from place
-    ``out`` on.
+    """Writes the intersection of the runs ``a:a_end`` and ``b:b_end`` from place ``out`` on.
 
-    Returns its end: at most as long as both.
+    Returns its end. The intersection is at most as long as both runs together.
     """
     while a < a_end and b < b_end:
         low = max(lo[a], lo[b])

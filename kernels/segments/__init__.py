@@ -1,1 +1,1 @@
-"""Segments that become one: their boundaries and codes together."""
+"""Merging of segments into one: their boundaries and codes together."""

@@ -1,4 +1,4 @@
-"""Bits of deleted subscriptions: one for each number, those behind the last word are 0."""
+"""Bits of deleted subscriptions: one for each number. Numbers behind the last word have 0."""
 
 import numpy as np
 
@@ -9,9 +9,9 @@ from colmatch.kernels.sink import is_deleted
 
 @brief
 def drop_deleted(deleted_bits: U64, few: I64, numbers: Written[I64]) -> int:
-    """Writes -1 for each number whose bit is set, or that is one of a few.
+    """Writes -1 for each number with its bit set, and for each number that is one of a few.
 
-    Returns how many others are left.
+    Returns the number of others left.
 
     deleted_bits (W) uint64; few (F) int64, read-only; numbers (N) int64, some of them -1 already
     """

@@ -1,4 +1,4 @@
-"""Codes of predicates -> the intervals of keys that they stand for."""
+"""Intervals of keys that the codes of predicates stand for."""
 
 import numpy as np
 
@@ -10,12 +10,12 @@ from colmatch.kernels.layout import ATTR_MASK, FLAG_RUN, I64, KEY_MAX, KEY_MIN, 
 def write_intervals(
     first: I64, bound: I64, is_code: bool, preds: Predicates, begin: I64, low: Written[I64], high: Written[I64]
 ) -> None:
-    """Writes the closed intervals of predicates, those of each behind the others.
+    """Writes the closed intervals of predicates, one predicate after the other.
 
-    first (A + 1), bound (B) : boundaries that codes are of, as in ``layout.Codes``
-    is_code : codes stand for keys; what has no end is KEY_MIN and KEY_MAX all the same
+    first (A + 1), bound (B) : boundaries of the codes, as in ``layout.Codes``
+    is_code : write codes instead of keys; an open end is KEY_MIN or KEY_MAX all the same
     preds : ``layout.Predicates``
-    begin (P + 1) int64 : where the intervals of each are to begin
+    begin (P + 1) int64 : place of the first interval of each predicate
     low, high (R) int64 : written
     """
     pred, run_lo, run_hi = preds.pred, preds.run_lo, preds.run_hi

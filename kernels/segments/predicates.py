@@ -1,4 +1,4 @@
-"""Predicates of several segments -> those of one, written straight to where they belong."""
+"""Predicates of several segments as predicates of one, written straight to their places."""
 
 import numpy as np
 
@@ -8,7 +8,9 @@ from colmatch.kernels.layout import ATTR_MASK, FLAG_RUN, I64, U8, U32, Predicate
 
 @device
 def _mark(low, high, begin, end, used):
-    """Marks the boundaries of a range of dense codes, of an attribute that has ``begin:end``."""
+    """Marks the boundaries of a range of dense codes, on an attribute with boundaries
+    ``begin:end``.
+    """
     if low > high:
         return
     if low > 1:
@@ -21,20 +23,23 @@ def _mark(low, high, begin, end, used):
 def mark_boundaries(preds: Predicates, conjunctions: U32, first: I64, used: Written[U8]) -> tuple[int, int]:
     """Marks the boundaries that some conjunctions have: used (B) uint8, zero before.
 
-    Returns one more than the highest attribute that they have, and how many intervals of predicates
-    that have several.
+    Returns their highest attribute plus one, and the number of intervals of predicates with
+    several.
 
-    preds : ``layout.Predicates`` with dense codes; first (A + 1)
+    preds : ``layout.Predicates`` with dense codes
+    first (A + 1)
     """
     pred_first, pred, run_lo, run_hi = preds.first, preds.pred, preds.run_lo, preds.run_hi
     attributes = runs = np.int64(0)
     for i in range(len(conjunctions)):
         c = conjunctions[i]
         for p in range(pred_first[c], pred_first[c + 1]):
+            # Track the highest attribute
             word = pred[p, 0]
             a = np.int64(word & np.uint32(ATTR_MASK))
             if a >= attributes:
                 attributes = a + 1
+            # Mark the ends of the intervals
             low, high = np.int64(pred[p, 1]), np.int64(pred[p, 2])
             if word & np.uint32(FLAG_RUN):
                 runs += high - low
@@ -66,25 +71,27 @@ def recode_predicates(
     runs: int,
     out: Written[tuple[Table[U32], U32, U32]],
 ) -> int:
-    """Gives predicates of a segment dense codes among all boundaries for those among its own.
+    """Replaces a segment's dense codes of predicates with dense codes among all boundaries.
 
-    Returns how far intervals are written.
+    Returns the end of the intervals written.
 
     preds, conjunctions : as for ``mark_boundaries``
-    at (N) int64 : where the predicates of each conjunction stand among all
+    at (N) int64 : place of each conjunction's predicates among all
     first (A + 1), place (B) : of the segment's boundaries, as ``merge_boundaries`` writes them
     code_first (A + 1) : of all boundaries
-    runs : how far intervals are written so far
-    out : ``pred``, ``run_lo``, ``run_hi`` of all; the first has the predicates as they were
+    runs : end of the intervals written so far
+    out : ``pred``, ``run_lo``, ``run_hi`` of all; the first has the predicates with their old codes
     """
     pred_first, run_lo, run_hi = preds.first, preds.run_lo, preds.run_hi
     pred, out_lo, out_hi = out
     for i in range(len(conjunctions)):
         c = conjunctions[i]
         for p in range(at[i], at[i] + pred_first[c + 1] - pred_first[c]):
+            # Find the attribute's boundaries before and after
             word = pred[p, 0]
             a = np.int64(word & np.uint32(ATTR_MASK))
             start, end, out_start, out_end = first[a], first[a + 1], code_first[a], code_first[a + 1]
+            # Recode the intervals
             low, high = np.int64(pred[p, 1]), np.int64(pred[p, 2])
             if word & np.uint32(FLAG_RUN):
                 pred[p, 1] = runs

@@ -1,6 +1,6 @@
 """Many SQL texts at once: cut into phrases and literals, and put together as conjunctions.
 
-A *phrase* is a condition that stands between AND, OR, NOT and parentheses. Phrases that differ in
-their literals alone have one *shape*, which is read in Python once. Read ``arrays``, ``cut``,
-``assemble`` and ``literals`` in this order.
+A *phrase* is a condition between AND, OR, NOT and parentheses. Phrases that differ only in their
+literals have one *shape*, which Python reads once. Read ``arrays``, ``cut``, ``assemble`` and
+``literals`` in this order.
 """

@@ -1,10 +1,10 @@
-"""Tokens -> conjunctions of leaves, as ``expr/assemble.py`` makes them of one text.
+"""Tokens -> conjunctions of leaves, as ``expr/assemble.py`` makes them from one text.
 
-A text is a tree of groups, each of which is asked in a mode, as ``expr/modes.py`` says. NOT and IS
-TRUE change the mode of what they stand by, and in two modes an AND becomes an OR. Groups are flat,
-without constants, and have leaves of one attribute merged where that is one leaf
-(``expr/tree.py``). Then the tree is multiplied out within the budget, and what is beyond becomes a
-program. A text of which a program would be divided is unsure.
+A text is a tree of groups. Each group has a mode of ``expr/modes.py``. NOT and IS TRUE change the
+mode of their operand, and in two modes an AND becomes an OR. Groups are flat, without constants.
+Their leaves of one attribute are merged where the result is one leaf (``expr/tree.py``). Then the
+tree is multiplied out within the budget, and parts beyond the budget become programs. A text is
+unsure if a program of it would be divided.
 """
 
 from typing import NamedTuple
@@ -16,7 +16,7 @@ from colmatch.kernels.layout import ACCEPT, I64, REJECT, Written
 from colmatch.kernels.sql import arrays as sq
 from colmatch.kernels.sql.arrays import Cut, Made, Meanings, Phrases
 
-LEAF, TRUE, FALSE = 2, 3, 4  # kinds of nodes beside EVERY and EITHER
+LEAF, TRUE, FALSE = 2, 3, 4  # kinds of nodes, besides EVERY and EITHER
 COUNTLESS = 1 << 40
 NONE = -1
 LEAVES, TESTS, CONJUNCTIONS, REFS, PROGRAMS, JUMPS, TREES = range(7)  # places in ``filled``
@@ -32,18 +32,18 @@ class Nodes(NamedTuple):
     next: I64  # next child of the same group
     leaf: I64  # of a leaf: leaf of ``Meanings``
     slot: I64  # of a leaf: literals of the text before its phrase
-    more: I64  # of a leaf: the next one whose tests are united with its own
+    more: I64  # of a leaf: the next one to unite its tests with
     tail: I64  # of a leaf: the last of these
-    conjunctions: I64  # that it is multiplied out to
+    conjunctions: I64  # number of conjunctions that it is multiplied out to
     size: I64  # leaves in it
-    stack: I64  # groups that are open, parts of a phrase, or what is left to be walked
-    choice: I64  # beside ``stack``: a mode, which conjunction of a node is wanted, or its first leaf
-    yes: I64  # beside ``stack``: where a program goes on when the node is true
+    stack: I64  # open groups, parts of a phrase, or nodes left to be visited
+    choice: I64  # parallel to ``stack``: a mode, the number of a node's wanted conjunction, or its first leaf
+    yes: I64  # parallel to ``stack``: the next leaf of a program when the node is true
     no: I64  # and when it is false
-    room: I64  # (7) what the text needs, by places of ``filled``
+    room: I64  # (7) room that the text needs, by places of ``filled``
     owner: I64  # (A) the last group that met the attribute, by ``serial``
     place: I64  # (A) the leaf that it met
-    serial: I64  # (1) groups that were closed
+    serial: I64  # (1) number of groups that were closed
 
 
 @device
@@ -58,7 +58,7 @@ def new_node(nodes, n, kind):
 
 @device
 def append(nodes, group, part):
-    """Makes a node the last child of a group, or its children where it is of the same kind."""
+    """Makes a node the last child of a group, or its children if it is of the same kind."""
     first, last = part, part
     if nodes.kind[part] == nodes.kind[group]:
         first, last = nodes.child[part], nodes.last[part]
@@ -71,7 +71,11 @@ def append(nodes, group, part):
 
 @device
 def is_merged(nodes, part, every, meanings):
-    """Merges a leaf of an open group into an earlier one of its attribute, if that is one leaf."""
+    """Merges a leaf of an open group into an earlier one of its attribute, if the result is one
+    leaf.
+
+    Returns whether it was merged.
+    """
     leaf = nodes.leaf[part]
     if not meanings.leaf_merges[leaf] or (meanings.leaf_none[leaf] != 0) != every:
         return False
@@ -88,7 +92,7 @@ def is_merged(nodes, part, every, meanings):
 
 @device
 def close(nodes, group, meanings):
-    """Returns the node that a group comes to: itself, its only part, or a constant."""
+    """Returns the node that replaces a complete group: the group, its only part, or a constant."""
     every = nodes.kind[group] == sq.EVERY
     decides, vain = (FALSE, TRUE) if every else (TRUE, FALSE)
     nodes.serial[0] += 1
@@ -97,9 +101,11 @@ def close(nodes, group, meanings):
     while part != NONE:
         after, kind = nodes.next[part], nodes.kind[part]
         nodes.next[part] = NONE
+        # Let a constant decide the group
         if kind == decides:
             nodes.kind[group] = decides
             return group
+        # Keep a part unless it is neutral or merged, and count conjunctions
         if kind != vain and not (kind == LEAF and is_merged(nodes, part, every, meanings)):
             if last == NONE:
                 nodes.child[group] = part
@@ -114,6 +120,7 @@ def close(nodes, group, meanings):
                 count = min(count * more if every else count + more, COUNTLESS)
             size += nodes.size[part]
         part = after
+    # Replace a group with one part or none
     if parts == 0:
         nodes.kind[group] = vain
         return group
@@ -125,15 +132,17 @@ def close(nodes, group, meanings):
 
 @device
 def phrase_node(nodes, n, top, question, literal, slot, meanings):
-    """Makes the nodes of a phrase that is asked a question, from node ``n`` on.
+    """Makes the nodes of a phrase in one mode, from node ``n`` on.
 
-    Returns its root, and how many nodes there are then. ``stack[top:]`` is free.
+    ``question`` is four times the phrase, plus the mode. Returns the root, and the number of nodes
+    then. ``stack[top:]`` is free.
     """
     base = top
     for f in range(meanings.first[question], meanings.first[question + 1]):
         what = np.int64(meanings.formula[f])
         node = np.int64(n)
         if what >= 0:
+            # Make a leaf
             new_node(nodes, node, LEAF)
             nodes.leaf[node] = what
             nodes.last[node] = literal
@@ -141,6 +150,7 @@ def phrase_node(nodes, n, top, question, literal, slot, meanings):
         elif what == sq.ALWAYS or what == sq.NEVER:
             new_node(nodes, node, TRUE if what == sq.ALWAYS else FALSE)
         else:
+            # Make a group of the last nodes on the stack
             what = -4 - what
             new_node(nodes, node, what & 1)
             first = top - (what >> 1)
@@ -156,13 +166,13 @@ def phrase_node(nodes, n, top, question, literal, slot, meanings):
 
 @device
 def is_straight(mode):
-    """Returns whether a mode is TRUE or NOT_FALSE, in which an AND stays an AND."""
+    """Returns whether a mode is TRUE or NOT_FALSE, where an AND stays an AND."""
     return mode == 0 or mode == 3
 
 
 @device
 def inside_mode(mode, token):
-    """Returns the mode of what is in parentheses."""
+    """Returns the mode inside parentheses."""
     if token == sq.OPEN_NOT_TRUE or token == sq.OPEN_NOT_FALSE:
         mode ^= 1
     if token == sq.OPEN_TRUE or token == sq.OPEN_NOT_TRUE:
@@ -174,8 +184,8 @@ def inside_mode(mode, token):
 
 @device
 def text_node(nodes, cut, text, phrases, meanings, most_depth):
-    """Makes the tree of a text. Returns its root, NONE where the text is unsure, and how many nodes
-    there are.
+    """Makes the tree of a text. Returns its root, NONE where the text is unsure, and the number of
+    nodes.
 
     Each parenthesis has two open groups on the stack, of OR and of AND, and a mode.
     """
@@ -188,6 +198,7 @@ def text_node(nodes, cut, text, phrases, meanings, most_depth):
         if token == sq.NOT:
             turned ^= 1
         elif token == sq.OPEN or token <= sq.OPEN_TRUE:
+            # Open a parenthesis with its two groups
             nodes.choice[top] = mode
             mode = inside_mode(mode ^ turned, token)
             turned = np.int64(0)
@@ -196,6 +207,7 @@ def text_node(nodes, cut, text, phrases, meanings, most_depth):
             n += 2
             top += 2
         elif token == sq.OR or token == sq.CLOSE:
+            # Close the inner group, and at a parenthesis the outer one
             append(nodes, nodes.stack[top - 2], close(nodes, nodes.stack[top - 1], meanings))
             if token == sq.OR:
                 nodes.stack[top - 1] = new_node(nodes, n, sq.EVERY if is_straight(mode) else sq.EITHER)
@@ -205,12 +217,14 @@ def text_node(nodes, cut, text, phrases, meanings, most_depth):
                 top -= 2
                 mode = nodes.choice[top]
         elif token >= 0:
+            # Make the nodes of a phrase, unless the text is unsure
             if not meanings.usable[token] or cut.depth[text] + meanings.depth[token] > most_depth:
                 return np.int64(NONE), n
             node, n = phrase_node(nodes, n, top, 4 * token + (mode ^ turned), literal, slot, meanings)
             literal += phrases.literals[token]
             slot += meanings.slots[token]
             turned = np.int64(0)
+        # Return the root, or append a node to the innermost group
         if top == 0:
             return node, n
         if node != NONE:
@@ -220,15 +234,14 @@ def text_node(nodes, cut, text, phrases, meanings, most_depth):
 
 @device
 def make_leaf(nodes, node, text, meanings, made, filled):
-    """Returns the number of a leaf among those made; at its first use it is made, with its
-    tests.
-    """
+    """Returns the number of a leaf, which is made with its tests at its first use."""
     if nodes.child[node] != NONE:
         return nodes.child[node]
     number, test = filled[LEAVES], filled[TESTS]
     made.leaf[number] = nodes.leaf[node]
     made.leaf_text[number] = text
     nodes.child[node] = number
+    # Write the tests of all leaves that are united
     one = node
     while one != NONE:
         leaf = nodes.leaf[one]
@@ -247,16 +260,18 @@ def make_leaf(nodes, node, text, meanings, made, filled):
 def push_parts(nodes, node, which, top):
     """Pushes the parts of an AND so that the first is taken first. Returns the new top.
 
-    Beside each is which of its conjunctions is a part of the one that is wanted.
+    Conjunction ``which`` of the AND consists of one conjunction of each part. Its number is pushed
+    with the part.
     """
     first, left = top, nodes.conjunctions[node]
     part = nodes.child[node]
-    while part != NONE:  # the choice of the first part changes slowest
+    while part != NONE:  # the number of the first part changes slowest
         left //= nodes.conjunctions[part]
         nodes.stack[top], nodes.choice[top] = part, which // left
         which %= left
         top += 1
         part = nodes.next[part]
+    # Reverse the parts
     low, high = first, top - 1
     while low < high:
         nodes.stack[low], nodes.stack[high] = nodes.stack[high], nodes.stack[low]
@@ -268,7 +283,7 @@ def push_parts(nodes, node, which, top):
 
 @device
 def make_conjunction(nodes, root, which, text, meanings, made, filled):
-    """Writes one of the conjunctions that a tree is multiplied out to."""
+    """Writes conjunction ``which`` of those that a tree is multiplied out to."""
     begin = ref = filled[REFS]
     top = 1
     nodes.stack[0], nodes.choice[0] = root, which
@@ -281,12 +296,14 @@ def make_conjunction(nodes, root, which, text, meanings, made, filled):
         elif nodes.kind[node] == sq.EVERY:
             top = push_parts(nodes, node, which, top)
         else:
+            # Go on to the part of an OR that has the conjunction
             part = nodes.child[node]
             while which >= nodes.conjunctions[part]:
                 which -= nodes.conjunctions[part]
                 part = nodes.next[part]
             nodes.stack[top], nodes.choice[top] = part, which
             top += 1
+    # Enter the conjunction
     made.owner[filled[CONJUNCTIONS]] = text
     made.size[filled[CONJUNCTIONS]] = ref - begin
     filled[CONJUNCTIONS] += 1
@@ -295,9 +312,9 @@ def make_conjunction(nodes, root, which, text, meanings, made, filled):
 
 @device
 def is_clauses(nodes, part, meanings, limits):
-    """Returns whether an AND has few enough parts, which are leaves or ORs of leaves.
+    """Returns whether an AND has few enough parts, all of them leaves or ORs of leaves.
 
-    A leaf of an OR wants an entry.
+    Leaves of an OR must need an entry.
     """
     clauses, clause = 0, nodes.child[part]
     while clause != NONE:
@@ -314,7 +331,7 @@ def is_clauses(nodes, part, meanings, limits):
 
 @device
 def is_program(nodes, part, left, meanings, limits):
-    """Returns whether a part is beyond the budget, of which ``left`` is left."""
+    """Returns whether a part exceeds the budget, or its remainder ``left``."""
     count = nodes.conjunctions[part]
     if count == 1:
         return False
@@ -324,13 +341,15 @@ def is_program(nodes, part, left, meanings, limits):
 
 @device
 def measure(nodes, root, n, meanings, limits):
-    """Writes how much room a tree of ``n`` nodes needs. Returns whether no part is unsure."""
+    """Writes the room that a tree of ``n`` nodes needs. Returns whether no part is unsure."""
     room, left = nodes.room, 16 * limits[DNF]
+    # Leave room for all nodes as leaves
     room[:] = 0
     room[LEAVES], room[TESTS] = n, n * meanings.most_tests[0]
     room[CONJUNCTIONS] = nodes.kind[root] == TRUE
     if nodes.kind[root] > LEAF:
         return True
+    # Add up the room for each part of the tree
     part = nodes.child[root] if nodes.kind[root] == sq.EITHER else root
     while part != NONE:
         count = nodes.conjunctions[part]
@@ -351,9 +370,10 @@ def measure(nodes, root, n, meanings, limits):
 
 @device
 def leaves_first(nodes, group):
-    """Has the leaves of a group stand before its groups: an index finds candidates by them."""
+    """Puts the leaves of a group before its groups, since an index finds candidates by leaves."""
     part = nodes.child[group]
     leaf, last_leaf, other, last_other = np.int64(NONE), np.int64(NONE), np.int64(NONE), np.int64(NONE)
+    # Divide the children into leaves and groups
     while part != NONE:
         after = nodes.next[part]
         nodes.next[part] = NONE
@@ -370,6 +390,7 @@ def leaves_first(nodes, group):
                 nodes.next[last_other] = part
             last_other = part
         part = after
+    # Join the two lists
     if last_leaf == NONE:
         leaf = other
     else:
@@ -379,16 +400,18 @@ def leaves_first(nodes, group):
 
 @device
 def make_program(nodes, root, text, meanings, made, filled):
-    """Writes a tree as a program, whose jumps go forward only."""
+    """Writes a tree as a program with forward jumps only."""
     first, jump, tree, top = filled[REFS], filled[JUMPS], filled[TREES], 1
     nodes.stack[0], nodes.choice[0], nodes.yes[0], nodes.no[0] = root, 0, ACCEPT, REJECT
     while top > 0:
         top -= 1
         node, start, yes, no = nodes.stack[top], nodes.choice[top], nodes.yes[top], nodes.no[top]
         if nodes.kind[node] == LEAF:
+            # Write a leaf and its jumps
             made.ref[first + start] = make_leaf(nodes, node, text, meanings, made, filled)
             made.jump[jump + start, 0], made.jump[jump + start, 1] = yes, no
             continue
+        # Push the parts with the places where they begin and go on
         part = nodes.child[node]
         while part != NONE:
             after, last = start + nodes.size[part], nodes.next[part] == NONE
@@ -399,6 +422,7 @@ def make_program(nodes, root, text, meanings, made, filled):
             top += 1
             start = after
             part = nodes.next[part]
+    # Enter the program and its tree
     made.program[filled[PROGRAMS]] = filled[CONJUNCTIONS]
     made.tokens[filled[PROGRAMS]] = write_tree(nodes, root, made.tree, tree) - tree
     made.owner[filled[CONJUNCTIONS]] = text
@@ -412,7 +436,7 @@ def make_program(nodes, root, text, meanings, made, filled):
 
 @device
 def write_tree(nodes, root, tree, at):
-    """Writes a tree in postfix from ``at`` on. Returns where it ends.
+    """Writes a tree in postfix from ``at`` on. Returns its end.
 
     A leaf is its number, and a group ``-2 * parts``, less 1 for an OR.
     """
@@ -421,6 +445,7 @@ def write_tree(nodes, root, tree, at):
     while top > 0:
         node, part = nodes.stack[top - 1], nodes.choice[top - 1]
         if part != NONE:
+            # Visit the next part
             nodes.choice[top - 1] = nodes.next[part]
             if nodes.kind[part] == LEAF:
                 tree[at] = leaf
@@ -430,6 +455,7 @@ def write_tree(nodes, root, tree, at):
                 nodes.stack[top], nodes.choice[top] = part, nodes.child[part]
                 top += 1
             continue
+        # Write the group after its parts
         parts, part = 0, nodes.child[node]
         while part != NONE:
             parts += 1
@@ -456,7 +482,7 @@ def has_room(room, made, filled):
 
 @device
 def make_parts(nodes, root, text, meanings, limits, made, filled):
-    """Makes the conjunctions of a tree."""
+    """Makes the conjunctions and programs of a tree."""
     left = 16 * limits[DNF]
     part = nodes.child[root] if nodes.kind[root] == sq.EITHER else root
     while part != NONE:
@@ -487,28 +513,30 @@ def assemble_texts(
 
     Parameters
     ----------
-    limits : (5) int64: most conjunctions of any part, those of an AND of clauses, clauses; whether
-        programs are divided; depth
+    limits : (5) int64, most conjunctions of any part, most of an AND of clauses, most clauses;
+        whether programs are divided; most depth
     nodes : scratch
-    filled : (7) how many leaves, tests, conjunctions, their leaves, programs, their leaves and
-        tokens were made; changed
+    filled : (7) int64, numbers of leaves, tests, conjunctions, their leaves, programs, their leaves
+        and tokens so far; changed
 
     Returns
     -------
-    text : the first for which there is no room, which ``nodes.room`` tells of; all before it were
-        made, or are unsure now
+    text : the first without room, see ``nodes.room``; all texts before it were made, or are unsure
+        now
     """
     text = start
     while text < len(cut.unsure):
         if cut.unsure[text]:
             text += 1
             continue
+        # Make the tree, and measure the room for it
         root, n = text_node(nodes, cut, text, phrases, meanings, limits[DEPTH])
         if root == NONE or not measure(nodes, root, n, meanings, limits):
             cut.unsure[text] = sq.UNSURE
         elif not has_room(nodes.room, made, filled):
             break
         elif nodes.kind[root] == TRUE:
+            # A text that is always true has one empty conjunction
             made.owner[filled[CONJUNCTIONS]] = text
             made.size[filled[CONJUNCTIONS]] = 0
             filled[CONJUNCTIONS] += 1

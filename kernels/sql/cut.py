@@ -1,9 +1,8 @@
 """Texts -> tokens, literals, and shapes of phrases.
 
-Nothing here knows the language beyond the words below, parentheses and the look of literals. A text
-that has anything else which could change where a phrase ends, such as a comment or a backslash
-outside a string, is *unsure*. Whoever reads a new shape checks that its literals are where they
-were found here.
+This module knows only the words below, parentheses and the form of literals. A text is *unsure* if
+anything else could change the end of a phrase, such as a comment or a backslash outside a string.
+The reader of a new shape checks that its literals are at the places found here.
 """
 
 import numpy as np
@@ -22,22 +21,22 @@ BLANK, LOWER_E, LOWER_U, ZERO, THREE, NINE, CASE = 32, 101, 117, 48, 51, 57, 32
 
 @device
 def is_word(data, i, end, word, kinds):
-    """Returns whether the letters ``word``, a number in base 32, end at a place.
+    """Returns whether the letters ``word``, a number in base 32, begin at a place.
 
-    They are a word by themselves, with no letter, digit or dot behind.
+    They are a complete word, with no letter, digit or dot after.
     """
     n = i
     while n < end and kinds[data[n]] == sq.LETTER:
         n += 1
     if n - i > 7 or (n < end and kinds[data[n]] in (sq.DIGIT, sq.DOT)):
         return False
-    found = np.int64(0)
+    number = np.int64(0)
     for k in range(i, n):
         letter = np.int64(data[k] | CASE) - 96
         if letter < 1 or letter > 26:
             return False
-        found = found * 32 + letter
-    return found == word
+        number = number * 32 + letter
+    return number == word
 
 
 # Words in base 32, a = 1.
@@ -54,14 +53,15 @@ WORD_BETWEEN = (((((2 * 32 + 5) * 32 + 20) * 32 + 23) * 32 + 5) * 32 + 5) * 32 +
 
 @device
 def string_end(data, i, end):
-    """Returns the place behind the string whose quote is at ``i``, and whether it is escaped.
+    """Returns the place after the string with its quote at ``i``, and whether it is escaped.
 
-    It is escaped where it has a quote written twice, or a backslash. The place is -1 where it is
+    An escaped string has a quote written twice, or a backslash. The place is -1 where the string is
     not closed, or names a character by its number.
     """
     quote, escaped = data[i], False
     i += 1
     while i < end:
+        # Skip an escaped byte, or end at a quote that is not written twice
         if data[i] == BACKSLASH:
             i += 1
             if (
@@ -82,7 +82,7 @@ def string_end(data, i, end):
 
 @device
 def digits_end(data, i, end, kinds):
-    """Returns the place behind the digits from ``i`` on."""
+    """Returns the place after the digits from ``i`` on."""
     while i < end and kinds[data[i]] == sq.DIGIT:
         i += 1
     return i
@@ -90,10 +90,11 @@ def digits_end(data, i, end, kinds):
 
 @device
 def number_end(data, i, end, kinds):
-    """Returns the place behind the number at ``i``, and its class.
+    """Returns the place after the number at ``i``, and its class.
 
-    The class is 0 for what is none, such as one with too many digits or a suffix.
+    The class is 0 where there is no usable number, such as one with too many digits or a suffix.
     """
+    # Read the digits and the exponent
     j = digits_end(data, i, end, kinds)
     whole = j - i
     mark, many = sq.INT, False
@@ -111,6 +112,7 @@ def number_end(data, i, end, kinds):
             return last, 0
         j = last
         mark = sq.DOUBLE
+    # Refuse too many digits, and suffixes
     if many or whole > (38 if mark == sq.INT else 19):
         return j, 0
     if j < end and (kinds[data[j]] == sq.LETTER or kinds[data[j]] == sq.DOT):
@@ -120,7 +122,7 @@ def number_end(data, i, end, kinds):
 
 @device
 def blanks_end(data, i, end, kinds):
-    """Returns the place behind the blanks from ``i`` on."""
+    """Returns the place after the blanks from ``i`` on."""
     while i < end and kinds[data[i]] == sq.SPACE:
         i += 1
     return i
@@ -128,7 +130,7 @@ def blanks_end(data, i, end, kinds):
 
 @device
 def list_end(data, i, end, kinds):
-    """Returns the place behind the list whose parenthesis is at ``i``, and its class.
+    """Returns the place after the list with its parenthesis at ``i``, and its class.
 
     The class is 0 where it is no list of literals of one class.
     """
@@ -138,6 +140,7 @@ def list_end(data, i, end, kinds):
         i = blanks_end(data, i, end, kinds)
         if i >= end:
             return i, 0
+        # Read a literal
         if data[i] == QUOTE:
             i, escaped = string_end(data, i, end)
             if i < 0:
@@ -153,12 +156,14 @@ def list_end(data, i, end, kinds):
             if one != sq.INT and one != sq.DECIMAL:
                 return i, 0
             one = sq.INTS if one == sq.INT else sq.DECIMALS
+        # Compare its class with the class of the others
         if mark and mark != one:
             return i, 0
         mark = one
         i = blanks_end(data, i, end, kinds)
         if i >= end:
             return i, 0
+        # End at a parenthesis, or go on after a comma
         if data[i] == RIGHT:
             return i + 1, mark | escapes
         if data[i] != COMMA:
@@ -168,12 +173,12 @@ def list_end(data, i, end, kinds):
 
 @device
 def piece_end(data, i, end, kinds, free, escape):
-    """Returns the place behind the piece of a phrase at ``i``, and its class if it is a literal.
+    """Returns the place after the piece of a phrase at ``i``, and its class if it is a literal.
 
-    The place is -1 where that is unsure, and the class 0 for all else.
+    The place is -1 where it is unsure. The class is 0 for all other pieces.
 
-    free : a literal may begin here
-    escape : the word ESCAPE was there
+    free : whether a literal may begin here
+    escape : whether the word ESCAPE was there
     """
     byte = data[i]
     j = i + 1
@@ -181,6 +186,7 @@ def piece_end(data, i, end, kinds, free, escape):
         j, escaped = string_end(data, i, end)
         if j < 0 or (escaped and byte == DOUBLE_QUOTE):
             return -1, 0
+        # Leave a backslash after ESCAPE, and a string before AS, in the shape
         fixed = escape and j - i == 4 and data[i + 1] == BACKSLASH and data[i + 2] == BACKSLASH
         fixed |= is_word(data, blanks_end(data, j, end, kinds), end, WORD_AS, kinds)  # of a CAST
         mark = (sq.STRING if byte == QUOTE else sq.QUOTED) | (sq.ESCAPED if escaped else 0)
@@ -201,9 +207,10 @@ def piece_end(data, i, end, kinds, free, escape):
 
 @device
 def phrase_end(data, i, end, kinds, shape, w, cut, n):
-    """Copies the shape of the phrase at ``i`` to ``shape[w:]``, and enters its literals from ``n``.
+    """Copies the shape of the phrase at ``i`` to ``shape[w:]``, and enters its literals from ``n``
+    on.
 
-    Returns the place behind it, -1 where that is unsure, and the ends of shape and literals.
+    Returns the place after the phrase, -1 where it is unsure, and the ends of shape and literals.
     """
     inside, brackets, between, escape, blank = np.int64(0), np.int64(0), False, False, False
     before, start = sq.PLAIN, w
@@ -214,6 +221,7 @@ def phrase_end(data, i, end, kinds, shape, w, cut, n):
             blank, before = True, sq.PLAIN
             i += 1
             continue
+        # End at a word or parenthesis that is not part of the phrase
         if inside == 0 and brackets == 0:
             if byte == RIGHT:
                 break
@@ -228,12 +236,14 @@ def phrase_end(data, i, end, kinds, shape, w, cut, n):
                     between = True
                 elif is_word(data, i, end, WORD_ESCAPE, kinds):
                     escape = True
+        # Read a piece, and count parentheses and brackets
         j, mark = piece_end(data, i, end, kinds, brackets == 0 and (before == sq.PLAIN or byte == LEFT), escape)
         if mark == 0:
             inside += np.int64(byte == LEFT) - np.int64(byte == RIGHT)
             brackets += np.int64(byte == LEFT_BRACKET) - np.int64(byte == RIGHT_BRACKET)
         if kind == sq.REFUSED or j < 0 or inside < 0 or brackets < 0:
             return -1, w, n
+        # Copy the piece, or its mark if it is a literal
         if blank and w > start:
             shape[w] = BLANK
             w += 1
@@ -264,7 +274,7 @@ def hash_shape(shape, w, end):
 
 @kernel
 def enter_phrases(phrases: Written[Phrases], count: int) -> None:
-    """Enters all phrases into a table that is empty."""
+    """Enters the first ``count`` phrases into an empty table."""
     mask = len(phrases.slot) - 1
     for phrase in range(count):
         place = hash_shape(phrases.shape, phrases.first[phrase], phrases.first[phrase + 1]) & mask
@@ -275,14 +285,15 @@ def enter_phrases(phrases: Written[Phrases], count: int) -> None:
 
 @device
 def find_phrase(phrases, count, w, end):
-    """Returns the phrase whose shape is ``shape[w:end]``.
+    """Returns the phrase with the shape ``shape[w:end]``.
 
-    It is ``count`` where it is new, and then its slot is taken.
+    The result is ``count`` for a new phrase, which then takes a slot.
     """
     shape, first, slot = phrases.shape, phrases.first, phrases.slot
     mask = len(slot) - 1
     place = hash_shape(shape, w, end) & mask
     while slot[place] >= 0:
+        # Compare the shapes
         phrase = slot[place]
         begin = first[phrase]
         size = first[phrase + 1] - begin
@@ -299,9 +310,9 @@ def find_phrase(phrases, count, w, end):
 
 @device
 def add_baked(data, phrases, phrase, w, cut, n):
-    """Writes the literals that distinguish phrases of one shape behind it, at ``shape[w:]``.
+    """Writes the literals that distinguish phrases of one shape after it, at ``shape[w:]``.
 
-    The phrase's literals are those from ``n`` on. Returns where what was written ends.
+    The phrase's literals begin at ``n``. Returns the new end.
     """
     bits, literal = phrases.baked[phrase], n
     while bits:
@@ -318,37 +329,40 @@ def add_baked(data, phrases, phrase, w, cut, n):
 
 @device
 def truth_end(data, i, end, kinds):
-    """Returns the place behind IS TRUE and the like at ``i``, and the parenthesis before it.
+    """Returns the place after IS TRUE and the like at ``i``, and the token of the parenthesis
+    before it.
 
-    That is 0 where something else is there.
+    The token is 0 where something else is there.
     """
-    i, known, no = blanks_end(data, i + 2, end, kinds), 0, False
+    i, token, no = blanks_end(data, i + 2, end, kinds), 0, False
     if is_word(data, i, end, WORD_NOT, kinds):
         i, no = blanks_end(data, i + 3, end, kinds), True
     if is_word(data, i, end, WORD_TRUE, kinds):
         i += 4
-        known = sq.OPEN_NOT_TRUE if no else sq.OPEN_TRUE
+        token = sq.OPEN_NOT_TRUE if no else sq.OPEN_TRUE
     elif is_word(data, i, end, WORD_FALSE, kinds):
         i += 5
-        known = sq.OPEN_NOT_FALSE if no else sq.OPEN_FALSE
-    return i, known
+        token = sq.OPEN_NOT_FALSE if no else sq.OPEN_FALSE
+    return i, token
 
 
 @device
 def cut_phrase(data, i, end, kinds, phrases, count, cut, n):
-    """Finds the phrase at ``i``, whose literals are entered from ``n`` on.
+    """Finds the phrase at ``i``, and enters its literals from ``n`` on.
 
-    Returns the place behind it, -1 where that is unsure, its number, which is ``count`` where it is
-    new, and the end of the literals.
+    Returns the place after it, -1 where that is unsure; its number, ``count`` for a new phrase;
+    and the end of the literals.
     """
     w = phrases.first[count]
     stop, after, last = phrase_end(data, i, end, kinds, phrases.shape, w, cut, n)
     if stop < 0 or after == w:
         return -1, np.int64(0), last
     phrase = find_phrase(phrases, count, w, after)
+    # Distinguish phrases of one shape by their literals
     if phrase < count and phrases.baked[phrase]:
         after = add_baked(data, phrases, phrase, after, cut, n)
         phrase = find_phrase(phrases, count, w, after)
+    # Enter a new phrase
     if phrase == count:
         phrases.first[count + 1] = after
         phrases.literals[count] = last - n
@@ -366,13 +380,14 @@ def cut_text(data, i, end, kinds, phrases, count, cut, t, n):
     Returns the ends of phrases, tokens and literals, and the depth; -1 for an unsure text.
     """
     first, depth, deep, nots, operand = t, 0, 0, 0, True
-    # A parenthesis that is open has the place of the one around it for a token, ``LINK`` minus it.
+    # The token of an open parenthesis is ``LINK`` minus the place of the parenthesis around it.
     inner, closed = np.int64(-1), np.int64(-1)
     while True:
         i = blanks_end(data, i, end, kinds)
         if i >= end:
             return count, t, n, (-1 if operand or inner >= 0 else deep)
         if operand and data[i] == LEFT:
+            # Open a parenthesis
             cut.token[t] = LINK - (inner - first)
             inner = np.int64(t)
             depth += 1
@@ -389,6 +404,7 @@ def cut_text(data, i, end, kinds, phrases, count, cut, t, n):
             cut.token[t] = phrase
             operand = False
         elif data[i] == RIGHT and inner >= 0:
+            # Close the innermost parenthesis
             cut.token[t] = sq.CLOSE
             closed = inner
             inner = LINK - cut.token[closed]
@@ -399,10 +415,11 @@ def cut_text(data, i, end, kinds, phrases, count, cut, t, n):
             t += 1
             continue
         elif is_word(data, i, end, WORD_IS, kinds) and closed >= 0:
-            i, known = truth_end(data, i, end, kinds)
-            if known == 0:
+            # Change the parenthesis before IS TRUE and the like
+            i, token = truth_end(data, i, end, kinds)
+            if token == 0:
                 return count, t, n, -1
-            cut.token[closed] = known
+            cut.token[closed] = token
             closed = np.int64(-1)
             continue
         elif is_word(data, i, end, WORD_AND, kinds):
@@ -416,6 +433,7 @@ def cut_text(data, i, end, kinds, phrases, count, cut, t, n):
         else:
             return count, t, n, -1
         closed = np.int64(-1)
+        # Count the depth after each token
         deep = max(deep, depth + nots)
         t += 1
 
@@ -434,19 +452,20 @@ def cut_texts(
 
     Parameters
     ----------
-    kinds : (256) uint8 class of each byte
-    filled : (3) how many phrases there are, tokens and literals; changed
+    kinds : (256) uint8, class of each byte
+    filled : (3) int64, numbers of phrases, tokens and literals so far; changed
     cut : ``unsure`` is read, too: such texts are not cut
 
     Returns
     -------
-    text : the first for which there may be no room; then all that are shorter than it were cut
+    text : the first text that may lack room; all texts before it were cut
     """
     count, t, n = filled[0], filled[1], filled[2]
     text = start
     while text < len(offset) - 1:
         begin, end = offset[text], offset[text + 1]
         size = end - begin
+        # Stop where there may be no room
         if (
             t + size + 1 > len(cut.token)
             or n + size + 1 > len(cut.begin)
@@ -456,6 +475,7 @@ def cut_texts(
         ):
             break
         before = t
+        # Cut the text, and drop its tokens if it is unsure
         if not cut.unsure[text]:
             count, t, n, depth = cut_text(data, begin, end, kinds, phrases, count, cut, t, n)
             cut.depth[text] = depth

@@ -1,4 +1,4 @@
-"""Literals that were cut -> columns of texts."""
+"""Literals from cut texts -> columns of texts."""
 
 from colmatch.kernels._jit import device, kernel
 from colmatch.kernels.layout import I64, U8, Written
@@ -11,11 +11,12 @@ CLASS = ESCAPED - 1  # bits of the class in a mark
 
 @device
 def copy_string(data, at, end, escaped, out, size):
-    """Copies what a string stands for to ``out[size:]``. Returns where that ends."""
+    """Copies the value of a string to ``out[size:]``. Returns its end."""
     while at < end:
+        # Replace an escape by its byte
         byte = data[at]
         if escaped and byte == QUOTE:
-            at += 1  # it is written twice
+            at += 1  # the quote is written twice
         elif escaped and byte == BACKSLASH:
             at += 1
             byte = data[at]
@@ -34,6 +35,7 @@ def copy_string(data, at, end, escaped, out, size):
             elif byte == PERCENT or byte == UNDERSCORE:
                 out[size] = BACKSLASH
                 size += 1
+        # Copy the byte
         out[size] = byte
         size += 1
         at += 1
@@ -50,9 +52,10 @@ def copy_literals(
     offset: Written[I64],
     out: Written[U8],
 ) -> None:
-    """Copies what some literals stand for, one after the other.
+    """Copies the values of some literals, one after the other.
 
-    which (n) : their numbers; offset (n + 1) : written
+    which : (n) int64, their numbers
+    offset : (n + 1) int64, written
     """
     size = 0
     offset[0] = 0
@@ -64,19 +67,21 @@ def copy_literals(
 
 @device
 def is_between(byte):
-    """Returns whether a byte stands between members of a list."""
+    """Returns whether a byte separates members of a list."""
     return byte == COMMA or byte == 32 or byte == 9 or byte == 10 or byte == 13
 
 
 @device
 def next_member(data, at, end, strings):
-    """Returns where the next member of a list begins and ends, and where to go on."""
+    """Returns the start and end of a list's next member, and the place to go on from."""
+    # Skip separators
     while is_between(data[at]):
         at += 1
     at += strings
     begin = at
+    # Find the end of the member, then of the separators after it
     if strings:
-        while data[at] != QUOTE or data[at + 1] == QUOTE:  # a parenthesis is behind the last one
+        while data[at] != QUOTE or data[at + 1] == QUOTE:  # a parenthesis is after the last one
             at += 2 if data[at] == BACKSLASH or data[at] == QUOTE else 1
     else:
         while at < end and not is_between(data[at]):
@@ -92,7 +97,7 @@ def next_member(data, at, end, strings):
 def count_members(
     data: U8, begin: Written[I64], end: Written[I64], mark: Written[U8], which: Written[I64], members: Written[I64]
 ) -> int:
-    """Writes how many members each of some lists has. Returns the bytes of all."""
+    """Writes the number of members of each list. Returns the bytes of all members."""
     size = 0
     for i in range(len(which)):
         at, stop = begin[which[i]] + 1, end[which[i]] - 1
@@ -115,8 +120,9 @@ def copy_members(
     offset: Written[I64],
     out: Written[U8],
 ) -> None:
-    """Copies what the members of some lists stand for, one after the other; ``offset`` (members +
-    1) is written.
+    """Copies the values of the members of some lists, one after the other.
+
+    offset : (members + 1) int64, written
     """
     n, size = 0, 0
     offset[0] = 0

@@ -1,4 +1,4 @@
 """Text patterns: literals are found in strings, and LIKE is verified on candidates.
 
-Read ``automaton``, ``search`` and ``verify`` in this order; ``rows`` goes back to rows.
+Read ``automaton``, ``search`` and ``verify`` in this order; ``rows`` leads back to rows.
 """

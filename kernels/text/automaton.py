@@ -1,13 +1,13 @@
 """Many literals as a trie, and the Aho-Corasick automaton over it.
 
-The automaton finds all that occur in a string in one pass.
+The automaton finds all literals that occur in a string in one pass.
 
-Nodes are numbered by depth and, within one, in the order of their texts. So the children of a node
-stand together, in the order of their last bytes, and need no pointers: 9 bytes a node for the trie,
-8 more for the automaton. The next state of most nodes is searched among their few children; those
-near the root, where nearly all bytes of a text are read, have a row of a table (``dense``). A
-*state* is twice the number of a node, and one more if a literal ends there: so a reader has to look
-at nothing else behind most bytes.
+Nodes are numbered by depth and, within one depth, in the order of their texts. So the children of a
+node are adjacent, in the order of their last bytes, and need no pointers. A node takes 9 bytes in
+the trie and 8 more in the automaton. The next state of most nodes is searched for among their few
+children. Nodes near the root, where nearly all bytes of a text are read, have a row of a table
+(``dense``). A *state* is twice the number of a node, plus one if a literal ends there. So a reader
+has to look at nothing else after most bytes.
 """
 
 from typing import NamedTuple
@@ -29,19 +29,22 @@ class Trie(NamedTuple):
 
 
 class Links(NamedTuple):
-    """What makes a trie an automaton. C classes of bytes, K nodes with a row."""
+    """The links that make a trie an automaton, with C classes of bytes and K nodes with a row."""
 
     fail: I32  # (N) node of the longest proper suffix of the node's text
-    hit: I32  # (N) first node, from this one along ``fail``, whose text is a literal; -1 when there is none
-    kind: Fixed[U8]  # (256) byte -> its class; those that no literal has share class 0
-    sizes: Fixed[I64]  # (2) CLASSES: C; LONGEST: how long the longest literal is
+    hit: I32  # (N) first node with a literal, from this one along ``fail``; -1 when there is none
+    kind: Fixed[U8]  # (256) byte -> its class; bytes that no literal has share class 0
+    sizes: Fixed[I64]  # (2) CLASSES: C; LONGEST: length of the longest literal
     dense: I32  # (K * C), K > 0: node and class -> next state
 
 
 @kernel
 def share(offset: I64, data: U8, shared: Written[I32]) -> None:
-    """Writes how many bytes each of L sorted literals has in common with the one before:
-    ``shared``, int32. offset int64 (L + 1), data uint8.
+    """Writes the number of bytes that each of L sorted literals has in common with the one before.
+
+    offset : (L + 1) int64
+    data : uint8
+    shared : (L) int32, written
     """
     for i in range(len(shared)):
         n = 0
@@ -61,9 +64,9 @@ def fill_trie(
 
     Parameters
     ----------
-    offset (int64), data (uint8), shared (int32) : the literals and what ``share`` says of them
-    next : (D + 2) int64 depth -> number of its first node; used up
-    path : (D + 1) int64 scratch
+    offset, data, shared : int64, uint8, int32, the literals and the result of ``share``
+    next : (D + 2) int64, depth -> number of its first node; used up
+    path : (D + 1) int64, scratch
     trie : written
     """
     child, byte, literal = trie.child, trie.byte, trie.literal
@@ -73,6 +76,7 @@ def fill_trie(
     child[nodes] = nodes
     path[0] = 0
     for i in range(len(shared)):
+        # Add nodes for the bytes that the literal before does not have
         start = offset[i]
         length = offset[i + 1] - start
         for d in range(shared[i], length):
@@ -84,6 +88,7 @@ def fill_trie(
                 child[parent] = node
             path[d + 1] = node
         literal[path[length]] = i
+    # Give nodes without children an empty range
     for n in range(nodes - 1, -1, -1):
         if child[n] < 0:
             child[n] = child[n + 1]
@@ -106,11 +111,11 @@ def descend(node, wanted, child, byte):
 
 @device
 def step(node, wanted, child, byte, fail, hit, kind, dense, classes, rows):
-    """Returns the state behind one more byte."""
+    """Returns the state after one more byte."""
     while node >= rows:
-        found = descend(node, wanted, child, byte)
-        if found >= 0:
-            return state_of(found, hit)
+        target = descend(node, wanted, child, byte)
+        if target >= 0:
+            return state_of(target, hit)
         node = fail[node]
     return dense[node * classes + np.int64(kind[wanted])]
 
@@ -122,9 +127,9 @@ def state_of(node, hit):
 
 @kernel
 def fill_links(trie: Trie, classes: int, links: Written[Links]) -> None:
-    """Failure links, and rows of the first nodes.
+    """Writes failure links, and the rows of the first nodes.
 
-    A node's link has a smaller number than the node: one pass in the order of numbers.
+    A node's link has a smaller number than the node, so one pass in the order of numbers is enough.
 
     ``links.kind`` is read, the rest written.
     """
@@ -135,14 +140,17 @@ def fill_links(trie: Trie, classes: int, links: Written[Links]) -> None:
     hit[0] = 0 if literal[0] >= 0 else -1
     for n in range(len(byte)):
         if n < rows:
+            # Begin with the row of the link
             for k in range(classes):
                 dense[n * classes + k] = dense[fail[n] * classes + k] if n else state_of(0, hit)
+        # Link the children
         for m in range(child[n], child[n + 1]):
-            found = 0
+            suffix = 0
             if n:
-                found = step(fail[n], byte[m], child, byte, fail, hit, kind, dense, classes, rows) >> 1
-            fail[m] = found
-            hit[m] = m if literal[m] >= 0 else hit[found]
+                suffix = step(fail[n], byte[m], child, byte, fail, hit, kind, dense, classes, rows) >> 1
+            fail[m] = suffix
+            hit[m] = m if literal[m] >= 0 else hit[suffix]
         if n < rows:
+            # Enter the children into the row
             for m in range(child[n], child[n + 1]):
                 dense[n * classes + np.int64(kind[byte[m]])] = state_of(m, hit)

@@ -1,4 +1,4 @@
-"""Which strings are ASCII, and these in lower case."""
+"""Strings in lower case, and a test for ASCII."""
 
 import numpy as np
 
@@ -8,9 +8,9 @@ from colmatch.kernels.layout import I64, U8, Bools, Written
 
 @kernel
 def lower(data: U8, out: Written[U8]) -> bool:
-    """Writes bytes with a to z in place of A to Z. data and out: uint8, of one length.
+    """Writes bytes with a to z in place of A to Z. Returns whether all of them are ASCII.
 
-    Returns whether all of them are ASCII.
+    data, out : uint8, of one length
     """
     seen = np.uint8(0)
     for i in range(len(out)):
@@ -22,8 +22,9 @@ def lower(data: U8, out: Written[U8]) -> bool:
 
 @kernel
 def ascii_only(offset: I64, data: U8, begin: int, end: int, but: int, which: Written[Bools]) -> None:
-    """Writes which of the strings ``begin:end`` (offset int64, data uint8) are ASCII.
+    """Writes for each of the strings ``begin:end`` whether it is ASCII.
 
+    offset, data : int64, uint8, the strings
     but : a byte that they must not have, or 0x80
     which : (end - begin) bool
     """

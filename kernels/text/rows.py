@@ -1,4 +1,4 @@
-"""From the distinct strings that a text pattern is true of, to the rows where it is."""
+"""Rows where text patterns are true, from the distinct strings that make them true."""
 
 from colmatch.kernels._jit import kernel
 from colmatch.kernels.layout import I32, I64, Table, Written
@@ -13,7 +13,7 @@ def by_value(
 
     Parameters
     ----------
-    value_first : (V + 2) int64 zeros; then string -> its range in ``value_pattern``, the last one
+    value_first : (V + 2) int64, zeros; then string -> its range in ``value_pattern``, the last one
         unused
     value_pattern : int32, written
     """
@@ -37,20 +37,21 @@ def expand(
     first: Written[I64],
     out_row: Written[I32],
 ) -> None:
-    """Rows where each pattern is true, from the distinct strings where it is.
+    """Writes the rows where each pattern is true, from the distinct strings that make it true.
 
     Parameters
     ----------
-    base : (N, 3) int64 for each attribute under patterns: its range in ``row`` and ``value``,
-        number of its first distinct string
-    row (int32), value (int64) : entries; the number of the string among those of the attribute
-    value_first : (V + 2) int64 distinct string -> its range in ``value_pattern``
-    value_pattern : int32 patterns that are true of the string
-    first : (P + 1) int64, written: pattern -> its range in ``out_row``
+    base : (N, 3) int64, for each attribute under patterns its range in ``row`` and ``value``, and
+        the number of its first distinct string
+    row, value : int32, int64, entries, with the number of the string among those of the attribute
+    value_first : (V + 2) int64, distinct string -> its range in ``value_pattern``
+    value_pattern : int32, patterns that the string makes true
+    first : (P + 1) int64, written, pattern -> its range in ``out_row``
     out_row : int32, written if there is room for ``first[P]``; else call again with more
     """
     for p in range(len(first)):
         first[p] = 0
+    # Count the rows of each pattern
     for n in range(len(base)):
         for j in range(base[n, 0], base[n, 1]):
             v = base[n, 2] + value[j]
@@ -59,6 +60,7 @@ def expand(
     begin_ranges(first, len(first) - 1)
     if first[len(first) - 1] > len(out_row):
         return
+    # Write the rows
     for n in range(len(base)):
         for j in range(base[n, 0], base[n, 1]):
             v = base[n, 2] + value[j]

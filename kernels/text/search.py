@@ -1,12 +1,12 @@
-"""Which literals of many text patterns are in strings.
+"""A search for the literals of many text patterns in strings.
 
-Every pattern has a literal without which it cannot be true: at the start of the string, at its end,
-anywhere or as all of it. Three walks find those that are there: down a trie from the string's
-start, down another from its end, and through an automaton. For most patterns that decides; the
-others are candidates, for ``kernels/text/verify.py`` or for a regular expression.
+Every pattern needs a literal in a string: at its start, at its end, anywhere or as all of it. Three
+walks find them: down a trie from the string's start, down another from its end, and through an
+automaton. For most patterns that decides. The others are candidates, for
+``kernels/text/verify.py`` or for a regular expression.
 
-``ahocorasick_rs`` took twice as long where nothing matches, and fourteen times as long with 560,000
-matches, each of which is a Python object.
+``ahocorasick_rs`` took twice as long where nothing matches. With 560,000 matches it took fourteen
+times as long, since each match is a Python object.
 """
 
 from typing import NamedTuple
@@ -19,9 +19,9 @@ from colmatch.kernels.text.automaton import CLASSES, LONGEST, Links, Trie, desce
 
 FILL, MARK = 0, 1
 SIZE, FIRST, MIDDLE, LAST = 0, 1, 2, 3
-LONG = 64  # bytes of a string that is looked at in another way
+LONG = 64  # least bytes of a string that is searched in another way
 ONE, THREE, FOUR = np.uint64(1), np.uint64(3), np.uint64(4)
-PARTS = np.uint64(8)  # longest literals that such a string has room for
+PARTS = np.uint64(8)  # such a string is at least so many times as long as the longest literal
 
 
 class Posted(NamedTuple):
@@ -35,14 +35,14 @@ class Filters(NamedTuple):
     """P patterns by their literals, numbered among themselves."""
 
     heads: Trie  # literals that begin the string
-    prefix: Posted  # patterns that want no more than that
-    whole: Posted  # patterns that want nothing behind it
+    prefix: Posted  # patterns that need no more than that
+    whole: Posted  # patterns that need the string to end there
     tails: Trie  # literals that end the string, their bytes backwards
     suffix: Posted
     inside: Trie  # literals anywhere
     links: Links
     within: Posted
-    # (M, 4) where these are few: SIZE, FIRST, MIDDLE and LAST byte of each; else M is 0
+    # (M, 4) for each literal inside its SIZE, FIRST, MIDDLE and LAST byte; M is 0 if there are many
     few: Table[I64]
     also: I32  # (P) a literal that must be somewhere as well, or -1
 
@@ -58,7 +58,7 @@ class TextHits(NamedTuple):
 
 @inlined
 def put(posted, i, pattern, fill):
-    """Notes the patterns of a literal. Returns how many are noted."""
+    """Notes the patterns of a literal. Returns the number of patterns noted."""
     for k in range(posted.first[i], posted.first[i + 1]):
         pattern[fill] = posted.pattern[k]
         fill += 1
@@ -67,7 +67,7 @@ def put(posted, i, pattern, fill):
 
 @inlined
 def find_heads(filters, data, start, stop, pattern, fill):
-    """Notes the patterns whose literal begins a string, or is all of it."""
+    """Notes the patterns with a literal that begins a string, or is all of it."""
     heads, node, at = filters.heads, 0, start
     while node >= 0:
         i = heads.literal[node]
@@ -84,7 +84,7 @@ def find_heads(filters, data, start, stop, pattern, fill):
 
 @inlined
 def find_tails(filters, data, start, stop, pattern, fill):
-    """Notes the patterns whose literal ends a string."""
+    """Notes the patterns with a literal that ends a string."""
     tails, node, at = filters.tails, 0, stop
     while node >= 0:
         i = tails.literal[node]
@@ -99,7 +99,7 @@ def find_tails(filters, data, start, stop, pattern, fill):
 
 @inlined
 def next_state(trie, links, rows, classes, state, letter):
-    """Returns the state of the automaton behind another byte."""
+    """Returns the state of the automaton after another byte."""
     node = state >> ONE
     if node < rows:
         return np.uint64(links.dense[node * classes + np.uint64(links.kind[letter])])
@@ -135,20 +135,22 @@ def note(state, literal, fail, hit, posted, stamp, mark, pattern, fill):
 
 @inlined
 def find_inside(filters, data, start, stop, stamp, mark, pattern, fill):
-    """Notes the patterns whose literal is anywhere in a string.
+    """Notes the patterns with a literal anywhere in a string.
 
-    A long string is read at four places in turns, since a processor waits for each state: 0.8 ns a
-    byte instead of 3.5 (AMD EPYC, 2026-11-26). Each part is read until the literals that begin in
-    it have ended.
+    A long string is read at four places in turns, since a processor waits for each state. This
+    takes 0.8 ns a byte instead of 3.5 (AMD EPYC, 2026-11-26). Each part is read until the literals
+    that begin in it have ended.
     """
     trie, links, posted = filters.inside, filters.links, filters.within
     fail, hit, literal = links.fail, links.hit, trie.literal
     classes, reach = np.uint64(links.sizes[CLASSES]), np.uint64(links.sizes[LONGEST])
     rows = np.uint64(len(links.dense)) // classes
     root = np.uint64(state_of(0, hit))
+    # Note patterns with an empty literal
     if root & ONE:
         fill = note(root, literal, fail, hit, posted, stamp, mark, pattern, fill)
     s, at, end = root, np.uint64(start), np.uint64(stop)  # numba need not look whether these are negative
+    # Read a long string at four places
     if stop - start >= LONG and end - at >= PARTS * reach:
         size = (end - at + THREE * reach) // FOUR
         first = at
@@ -171,6 +173,7 @@ def find_inside(filters, data, start, stop, stamp, mark, pattern, fill):
             second += ONE
             third += ONE
             at += ONE
+    # Read the rest byte by byte
     while at < end:
         s = next_state(trie, links, rows, classes, s, data[at])
         if s & ONE:
@@ -181,34 +184,34 @@ def find_inside(filters, data, start, stop, stamp, mark, pattern, fill):
 
 @device
 def may_have(text, few):
-    """Says whether one of a few literals may be in a string (uint8).
+    """Returns whether one of a few literals may be in a string (uint8).
 
-    Its first, middle and last byte are there, as far from each other. A processor compares many
+    Its first, middle and last byte are there, at the same distances. A processor compares many
     bytes at once: 0.04 ns a byte and literal (AMD EPYC, 2026-11-26).
     """
     for j in range(len(few)):
         size = few[j, SIZE]
         if size > len(text):
             continue
-        wanted, wanted_middle, wanted_last = np.uint8(few[j, FIRST]), np.uint8(few[j, MIDDLE]), np.uint8(few[j, LAST])
+        first_byte, middle_byte, last_byte = np.uint8(few[j, FIRST]), np.uint8(few[j, MIDDLE]), np.uint8(few[j, LAST])
         middle, last = text[size // 2 :], text[size - 1 :]
-        found = False
+        matches = False
         for i in range(len(last)):
-            found |= (text[i] == wanted) & (middle[i] == wanted_middle) & (last[i] == wanted_last)
-        if found:
+            matches |= (text[i] == first_byte) & (middle[i] == middle_byte) & (last[i] == last_byte)
+        if matches:
             return True
     return False
 
 
 @kernel
 def find(offset: I64, data: U8, begin: int, end: int, shift: int, filters: Filters, found: Written[TextHits]) -> int:
-    """Writes pairs for the strings ``begin:end`` (offset int64, data uint8), until there is no
-    room.
+    """Writes pairs for the strings ``begin:end``, until there is no room.
 
-    Returns the first string that is not done.
+    Returns the first string that is not done. Each string needs room for as many pairs as there are
+    entries in all ``Posted``.
 
-    Room for as many pairs as there are entries in all ``Posted`` is needed for each string.
-    ``shift`` is added to the numbers of strings.
+    offset, data : int64, uint8, the strings
+    shift : added to the numbers of strings
     """
     heads = len(filters.prefix.pattern) + len(filters.whole.pattern)
     tails, within = len(filters.suffix.pattern), len(filters.within.pattern)
@@ -220,6 +223,7 @@ def find(offset: I64, data: U8, begin: int, end: int, shift: int, filters: Filte
     while v < end and fill + heads + tails + within <= len(value):
         mark += 1
         start, stop, top = offset[v], offset[v + 1], fill
+        # Note the patterns of all literals in the string
         if heads > 0:
             fill = find_heads(filters, data, start, stop, pattern, fill)
         if tails > 0:
@@ -227,6 +231,7 @@ def find(offset: I64, data: U8, begin: int, end: int, shift: int, filters: Filte
         is_long = stop - start >= LONG
         if has_inside and (not is_long or len(few) == 0 or may_have(data[start:stop], few)):
             fill = find_inside(filters, data, start, stop, stamp, mark, pattern, fill)
+        # Keep patterns with their second literal in the string
         kept = top
         for j in range(top, fill):
             p = pattern[j]

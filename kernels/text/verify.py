@@ -1,12 +1,12 @@
-"""LIKE on candidates: pairs of a string and a pattern whose literal is in it.
+"""LIKE on candidates: pairs of a string and a pattern that has its literal in the string.
 
-The *program* of a pattern is the pieces between its ``%``, in which ``_`` is byte 0xFF, which no
-UTF-8 has. Each piece is found where it is first, from where the one before ended. That is right
-since a piece has a fixed number of characters.
+The *program* of a pattern is the pieces between its ``%``. In a piece, ``_`` is byte 0xFF, which
+UTF-8 never has. Each piece is matched at its first place after the piece before. Since a piece has
+a fixed number of characters, this is right.
 
-In strings that are not UTF-8, ``%`` between two pieces and ``_`` never stand for a byte that is
-part of no character, as RE2 has it. So no match goes over such a byte, and the search begins anew
-behind it.
+In strings that are not UTF-8, some bytes are part of no character. ``%`` between two pieces and
+``_`` never match such a byte, as in RE2. So no match extends over it, and the search starts again
+after it.
 """
 
 from typing import NamedTuple
@@ -21,12 +21,12 @@ OPEN_START, OPEN_END, CHARACTERS = 1, 2, 4
 
 
 class Programs(NamedTuple):
-    """LIKE patterns, for those of P patterns that a literal does not decide."""
+    """LIKE patterns, with pieces for those of P patterns that a literal does not decide."""
 
-    number: I32  # (P) what a pattern is called in the results
+    number: I32  # (P) number of a pattern in the results
     first: I64  # (P + 1) pattern -> its pieces; none when its literal decides
-    # (P) OPEN_START: a % before the first piece; OPEN_END: one after the last; CHARACTERS: _ is one
-    # of UTF-8, else a byte
+    # (P) OPEN_START: a % before the first piece; OPEN_END: one after the last; CHARACTERS: _ is a
+    # character of UTF-8, else a byte
     mode: U8
     piece: I64  # (pieces + 1) piece -> its bytes, at least one
     text: U8
@@ -34,9 +34,10 @@ class Programs(NamedTuple):
 
 @device
 def width(data, at, end):
-    """Bytes of the character there; 0 where there is none.
+    """Returns the bytes of the character at a place; 0 where there is none.
 
-    What RE2's ``.`` takes for one: overlong forms and surrogates too.
+    A character is anything that RE2's ``.`` matches, including overlong forms of three or four
+    bytes, and surrogates.
     """
     letter = data[at]
     if letter < 0x80:
@@ -67,11 +68,11 @@ def verify(
 ) -> int:
     """Keeps the true ones of pairs ``begin:end``, with the numbers of their patterns.
 
-    Returns the end of what is kept.
+    Returns the end of the pairs that are kept.
 
     Parameters
     ----------
-    offset (int64), data (uint8), shift : strings; ``value`` says number ``v + shift`` for string v
+    offset, data, shift : int64, uint8, the strings; ``value`` has number ``v + shift`` for string v
     value, pattern : int32, changed in place
     """
     number, program, modes, piece, text = programs.number, programs.first, programs.mode, programs.piece, programs.text
@@ -91,10 +92,12 @@ def verify(
                 # One turn: piece k at this place, or the next place.
                 i = np.uint64(piece[k])
                 letter = text[i]
+                # Skip bytes that cannot begin the piece
                 if moves and letter != ONE:
                     while at < stop and data[at] != letter and data[at] < 0x80:
                         at += np.uint64(1)
                 i_end = np.uint64(piece[k + np.uint64(1)])
+                # Compare the piece
                 q = at
                 while i < i_end and q < stop:
                     letter = text[i]
@@ -110,6 +113,7 @@ def verify(
                             break
                         q += n
                     i += np.uint64(1)
+                # Go on to the next piece after this one, or accept
                 if i == i_end and (k + np.uint64(1) < last or mode & OPEN_END or q == stop):
                     k += np.uint64(1)
                     if k == last:
@@ -120,6 +124,7 @@ def verify(
                     continue
                 if at >= stop or not moves:
                     break
+                # Move on by a character, or start again after a byte that is none
                 n = np.uint64(1)
                 if k > first and mode & CHARACTERS:
                     n = width(data, at, stop)

@@ -1,4 +1,4 @@
-"""Computed values over the events, such as ``price * qty``.
+"""Computed values of events, such as ``price * qty``.
 
-Comes in: a batch and typed trees (``nodes``). Goes out: derived columns. Read ``derived`` first.
+A batch and typed trees (``nodes``) give derived columns. Read ``derived`` first.
 """

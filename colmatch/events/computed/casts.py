@@ -18,7 +18,7 @@ from colmatch.given.incoming import refusing
 
 _TRUE = frozenset({"t", "true", "y", "yes", "1"})
 _FALSE = frozenset({"f", "false", "n", "no", "0"})
-_SPACES = "".join(map(chr, range(33)))  # what Spark takes away from both ends of a text
+_SPACES = "".join(map(chr, range(33)))  # Spark strips these from both ends of a text
 _WHOLE = re.compile(r"[+-]?\d+", re.ASCII)
 _WHOLE_PART = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d*)", re.ASCII)  # a point alone is 0
 _DOUBLE = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?[df]?", re.ASCII | re.IGNORECASE)
@@ -31,7 +31,7 @@ def cast(values: Any, to: pa.DataType, mode: str, zone: str = "UTC") -> Any:
     """Casts an array or scalar.
 
     mode : "ansi", or ""
-    zone : of the session, where instants are made of what clocks show, or the reverse
+    zone : time zone of the session, for casts between instants and local times
 
     Raises EventError: with ANSI, a value does not fit.
     """
@@ -68,19 +68,24 @@ def _instants(values: Any, to: pa.DataType, zone: str) -> Any:
 
 
 def _days(values: Any) -> Any:
-    """Returns the dates of timestamps; Arrow's own floor leaves 64 bits at both ends."""
+    """Returns the dates of timestamps. Arrow's own floor overflows near both ends of 64 bits."""
     number = pc.fill_null(values.cast(pa.timestamp("us")).cast(pa.int64()), 0).to_numpy() // (DAY_SECONDS * 10**6)
     null = np.asarray(values.is_null().to_numpy(zero_copy_only=False))
     return pa.array(number.astype(np.int32), mask=null).cast(pa.date32())
 
 
 def _whole(values: Any, to: pa.DataType, ansi: bool) -> Any:
-    """Numbers to whole numbers: fractions are cut off, what is too large wraps or is refused."""
+    """Casts numbers to whole numbers, and cuts fractions off.
+
+    With ANSI, numbers that are too large are refused. Otherwise integers wrap, and floats are
+    clipped to 32 or 64 bits before they wrap.
+    """
     if pa.types.is_integer(values.type):
         if not ansi or values.type.bit_width <= to.bit_width:
             return values.cast(to, safe=False)
         least, most = (pa.scalar(end, values.type) for end in _ends(to))
         return _inside(values, least, most, to)
+    # Clip floats to 32 or 64 bits
     first = to if to.bit_width >= 32 else pa.int32()
     least, most = -(2.0 ** (first.bit_width - 1)), 2.0 ** (first.bit_width - 1)
     null = np.asarray(values.is_null().to_numpy(zero_copy_only=False))
@@ -88,11 +93,12 @@ def _whole(values: Any, to: pa.DataType, ansi: bool) -> Any:
     low, high = numbers <= least, numbers >= most
     inside = np.where(low | high | np.isnan(numbers), 0.0, numbers).astype(np.int64)
     inside[low], inside[high] = _ends(first)
+    # Refuse values beyond the type, or let them wrap
     if ansi:
         bits = to.bit_width - 1
         beyond = ~((numbers >= -(2.0**bits)) & (numbers < 2.0**bits))
-        found = pa.array(inside, mask=null | beyond).cast(to, safe=False)
-        return refuse(beyond, found, f"a value does not fit {to}")
+        whole = pa.array(inside, mask=null | beyond).cast(to, safe=False)
+        return refuse(beyond, whole, f"a value does not fit {to}")
     return pa.array(inside, mask=null).cast(to, safe=False)
 
 
@@ -102,7 +108,7 @@ def _ends(type: pa.DataType) -> tuple[int, int]:
 
 
 def _inside(values: Any, least: Any, most: Any, to: pa.DataType) -> Any:
-    """Casts values that are to be no less and no more; others are refused."""
+    """Casts values between ``least`` and ``most``, and refuses others."""
     inside = pc.and_(pc.greater_equal(values, least), pc.less_equal(values, most))
     beyond = true_rows(pc.invert(inside))
     return refuse(beyond, nulled(values, beyond).cast(to), f"a value does not fit {to}")
@@ -122,7 +128,7 @@ def _of_decimal(values: Any, to: pa.DataType, ansi: bool) -> Any:
 
 
 def _wrapped(whole: Any) -> Any:
-    """Returns whole decimals without what is beyond 64 bits."""
+    """Returns whole decimals that wrap beyond 64 bits."""
     if isinstance(whole, pa.Scalar):
         return _wrapped(pa.array([whole.as_py()], whole.type))[0]
     least, most = (pa.scalar(Decimal(end), pa.decimal128(38, 0)) for end in (-(2**63), 2**63 - 1))
@@ -137,9 +143,9 @@ def _wrapped(whole: Any) -> Any:
 
 
 def with_another_digit(values: Any) -> Any:
-    """Returns decimals in a type with one more digit, which rounding may need; others as they are.
+    """Returns decimals in a type with one more digit, which rounding may need; others unchanged.
 
-    Arrow refuses what does not fit, and ``ceil`` of pyarrow 26 makes 0 of it.
+    Arrow refuses results that do not fit, and ``ceil`` of pyarrow 26 turns them into 0.
     """
     have = values.type
     if not pa.types.is_decimal(have):
@@ -149,7 +155,7 @@ def with_another_digit(values: Any) -> Any:
 
 
 def _to_decimal(values: Any, to: pa.DataType, ansi: bool) -> Any:
-    """Rounds half up; what has too many digits is NULL, or refused."""
+    """Casts to a decimal, rounding half up. Values with too many digits are NULL, or refused."""
     if pa.types.is_integer(values.type):
         values = values.cast(pa.decimal128(20, 0))
     have = values.type
@@ -160,21 +166,21 @@ def _to_decimal(values: Any, to: pa.DataType, ansi: bool) -> Any:
     whole = to.precision - to.scale
     if whole < values.type.precision - values.type.scale:
         large = true_rows(pc.greater_equal(pc.abs(values), pa.scalar(10**whole, values.type)))
-        found = nulled(values, large).cast(to)
-        return refuse(large, found, f"a value does not fit {to}") if ansi else found
+        fitting = nulled(values, large).cast(to)
+        return refuse(large, fitting, f"a value does not fit {to}") if ansi else fitting
     return values.cast(to)
 
 
 def _of_text(values: Any, to: pa.DataType, ansi: bool) -> Any:
-    found = of_distinct(values, lambda text: _read(text.strip(_SPACES), to, ansi), to)
+    parsed = of_distinct(values, lambda text: _read(text.strip(_SPACES), to, ansi), to)
     if not ansi:
-        return found
-    wrong = pc.and_(pc.is_valid(values), pc.is_null(found))
-    return refuse(wrong, found, lambda row: f"{shown(values[row].as_py())} does not fit {to}")
+        return parsed
+    wrong = pc.and_(pc.is_valid(values), pc.is_null(parsed))
+    return refuse(wrong, parsed, lambda row: f"{shown(values[row].as_py())} does not fit {to}")
 
 
 def _read(text: str, to: pa.DataType, ansi: bool) -> Any:
-    """Returns the value that a text says, None if it says none of the type."""
+    """Returns the value of a text, None if the text has no value of the type."""
     if pa.types.is_boolean(to):
         return True if text.lower() in _TRUE else False if text.lower() in _FALSE else None
     if pa.types.is_floating(to):

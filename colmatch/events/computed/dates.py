@@ -1,7 +1,7 @@
-"""Parts of dates and timestamps, as Spark has them.
+"""Parts of dates and timestamps, as in Spark.
 
-Arrow is mended where it differs from Spark: seconds of zones whose offsets have some, and clocks
-that are set forward or back.
+Arrow differs from Spark in zones with seconds in their offsets, and when clocks are set forward or
+back. Both are corrected here.
 """
 
 from __future__ import annotations
@@ -39,22 +39,22 @@ _CLOCK = ("hour", "minute", "second", "millisecond", "microsecond")
 
 
 def part_of(name: str) -> Callable[..., Any]:
-    """Returns the function that takes a part of instants, in a zone if they have one."""
+    """Returns a function for a part of dates or timestamps, in a zone if they have one."""
     function = PARTS[name]
 
     def part(values: Any, zone: str | None = None) -> Any:
         check(values)
         if zone is not None:
-            values = local(values, zone)  # Arrow's own seconds are those of UTC
+            values = local(values, zone)  # Arrow's own seconds are in UTC
         return function(values).cast(pa.int32())
 
     return part
 
 
 def check(values: Any) -> None:
-    """Refuses years that Arrow has no number for.
+    """Refuses years beyond Arrow's range.
 
-    Raises EventError: some value is 32,000 years from 1970, or more.
+    Raises EventError: a value is more than 32,000 years from 1970.
     """
     days = pa.types.is_date(values.type)
     ends = pc.min_max(values.cast(pa.int32() if days else pa.int64()))
@@ -65,9 +65,9 @@ def check(values: Any) -> None:
 
 
 def local(values: Any, zone: str) -> Any:
-    """Returns what clocks of a zone show, as timestamps without a zone.
+    """Returns the local times of a zone, as timestamps without a zone.
 
-    Within a day of the first and the last that there are, they are a day from them.
+    Instants within a day of either end of 64 bits are moved to a day from it.
     """
     if zone in ("UTC", "+00:00"):
         return values.cast(pa.timestamp("us"))
@@ -75,7 +75,7 @@ def local(values: Any, zone: str) -> Any:
 
 
 def _by_age(values: Any, early: Callable[[Any], Any], late: Callable[..., I64], zone: str, to: str | None) -> Any:
-    """Timestamps by ``early``, and those from 2038 on by ``late`` where the zone is a region's."""
+    """Converts timestamps with ``early``, or from 2038 on in zones of regions with ``late``."""
     if isinstance(values, pa.Scalar):
         return _by_age(pa.array([values.as_py()], values.type), early, late, zone, to)[0]
     number = pc.fill_null(values.cast(pa.timestamp("us", values.type.tz)).cast(pa.int64()), 0).to_numpy()
@@ -84,17 +84,17 @@ def _by_age(values: Any, early: Callable[[Any], Any], late: Callable[..., I64], 
     if not is_late.any() and (clipped == number).all():
         return early(values)
     null = np.asarray(values.is_null().to_numpy(zero_copy_only=False))
-    given = pa.array(np.where(is_late, 0, clipped)).cast(pa.timestamp("us", values.type.tz))
-    found = early(given).cast(pa.int64()).to_numpy().copy()
-    found[is_late] = late(clipped[is_late], zone)
-    return pa.array(found, mask=null).cast(pa.timestamp("us", to))
+    sooner = pa.array(np.where(is_late, 0, clipped)).cast(pa.timestamp("us", values.type.tz))
+    converted = early(sooner).cast(pa.int64()).to_numpy().copy()
+    converted[is_late] = late(clipped[is_late], zone)
+    return pa.array(converted, mask=null).cast(pa.timestamp("us", to))
 
 
 def instant(values: Any, zone: str) -> Any:
-    """Returns the instants at which clocks of a zone show something.
+    """Returns the instants of local times in a zone.
 
-    Of two it is the first. Where clocks are set forward, it is as long behind the gap as the value
-    is within it.
+    The first of two instants counts. A time that clocks skip gives an instant as far behind the gap
+    as the time is within it.
     """
     if zone[0] in "+-":
         minutes = (int(zone[1:3]) * 60 + int(zone[4:])) * (-1 if zone[0] == "-" else 1)
@@ -108,27 +108,27 @@ def instant(values: Any, zone: str) -> Any:
 
 
 def _early_instant(values: Any, zone: str) -> Any:
-    given = pc.assume_timezone(values, zone, ambiguous="earliest", nonexistent="earliest")
-    found = pc.local_timestamp(given)
-    if not pc.all(pc.equal(found, values)).as_py() and given.null_count != len(given):
+    instants = pc.assume_timezone(values, zone, ambiguous="earliest", nonexistent="earliest")
+    shown = pc.local_timestamp(instants)
+    if not pc.all(pc.equal(shown, values)).as_py() and instants.null_count != len(instants):
         after = pc.assume_timezone(values, zone, ambiguous="earliest", nonexistent="latest")
         # "earliest" is the last microsecond before a gap, "latest" the first behind it
-        within = pc.subtract(pc.subtract(values.cast(pa.int64()), found.cast(pa.int64())), 1)
+        within = pc.subtract(pc.subtract(values.cast(pa.int64()), shown.cast(pa.int64())), 1)
         moved = pc.add(after.cast(pa.int64()), within).cast(after.type)
-        given = pc.if_else(pc.equal(found, values), given, moved)
-    return given.cast(pa.timestamp("us", "UTC"))
+        instants = pc.if_else(pc.equal(shown, values), instants, moved)
+    return instants.cast(pa.timestamp("us", "UTC"))
 
 
 def date_trunc(values: Any, unit: str, zone: str) -> Any:
-    """Returns the beginning of the unit that an instant is in, by the clocks of a zone."""
+    """Returns the start of the unit that an instant is in, in the local time of a zone."""
     check(values)
     clocks = local(values, zone)
     floor = pc.floor_temporal(clocks, unit=unit)
     if unit in _CLOCK or unit == "day":
         into = pc.subtract(clocks.cast(pa.int64()), floor.cast(pa.int64()))
-        found = pc.subtract(values.cast(pa.int64()), into).cast(pa.timestamp("us", "UTC"))
-        kept = pc.equal(local(found, zone), floor)
+        start = pc.subtract(values.cast(pa.int64()), into).cast(pa.timestamp("us", "UTC"))
+        kept = pc.equal(local(start, zone), floor)
         if isinstance(kept, pa.Scalar) or pc.all(kept).as_py() is not False:
-            return found
-        return pc.if_else(kept, found, instant(floor, zone))
+            return start
+        return pc.if_else(kept, start, instant(floor, zone))
     return instant(floor, zone)

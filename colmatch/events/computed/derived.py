@@ -1,11 +1,10 @@
-"""Computed values over the events: a derived column for each, computed before a batch is read.
+"""Derived columns of computed values, which are added to a batch before it is read.
 
-All values of a matcher are one plan, in which each part that several have is there once. What no
-later step needs is let go of at once. What is computed of literals alone is computed once for all
-batches.
+All values of a matcher are one plan, and values share equal parts. A result is released once no
+later step needs it. Parts of literals alone are computed once for all batches.
 
-``asv_benchmarks/computed.py``: 1,000 values that 100,000 subscriptions use cost 0.7 times what
-plain calls of pyarrow for each value cost, since values share parts.
+``asv_benchmarks/computed.py``: 1,000 values that 100,000 subscriptions use cost 0.7 times as much
+as plain calls of pyarrow for each value, since values share parts.
 """
 
 from __future__ import annotations
@@ -30,21 +29,21 @@ from colmatch.given.schema import Attribute, Role, value_type
 
 
 class Step(NamedTuple):
-    """A function, and the numbers of the steps whose results it takes."""
+    """A function, and the numbers of the steps that give its arguments."""
 
     run: Callable[..., Any]
     function: str
     arguments: tuple[int, ...]
-    last: tuple[int, ...]  # those that no later step takes
+    last: tuple[int, ...]  # arguments that no later step takes
     name: str  # of the first value that has the step as a part
 
 
 class DerivedColumns:
-    """Adds the columns of all computed values that the expressions use to batches.
+    """The columns of all computed values in the expressions, which are added to batches.
 
     Parameters
     ----------
-    lenient : a column that is not there is NULL in every row; else it is an error
+    lenient : a missing column is NULL in every row; otherwise it is an error
     """
 
     def __init__(self, attributes: Iterable[Attribute], lenient: bool) -> None:
@@ -63,9 +62,7 @@ class DerivedColumns:
         self._steps = _with_last(steps, set(results))
 
     def _number(self, node: ValueNode, steps: list[Step | None], name: str) -> int:
-        """Returns the number of the step that computes a node; a new one where there is none
-        yet.
-        """
+        """Returns the number of the step that computes a node, which is added if it is new."""
         number = self._nodes.get(node)
         if number is not None:
             return number
@@ -89,13 +86,12 @@ class DerivedColumns:
         return bool(self._names)
 
     def added_to(self, batch: pa.RecordBatch) -> tuple[pa.RecordBatch, dict[str, Failed]]:
-        """Returns a batch with the columns of the values behind its own.
+        """Returns a batch with the columns of the values behind its own, and the failed rows.
 
-        With ANSI, values may have rows in which they cannot be computed: they are NULL there, and
-        the second result has the rows, by the names of values.
+        With ANSI, a value may fail in some rows and is NULL there. The second result has these rows
+        by the name of the value.
 
-        Raises EventError: a column that they read is not there, or of another type; or Arrow
-        refuses a value.
+        Raises EventError: a column is missing or of another type, or Arrow refuses a value.
         """
         values: list[Any] = [None] * len(self._steps)
         failed: dict[int, Failed] = {}
@@ -108,45 +104,45 @@ class DerivedColumns:
             values[number] = scalar
         rows = batch.num_rows
         self._run(values, failed, rows)
-        found = [values[number] for number in self._results]
-        arrays = [pa.repeat(value, rows) if isinstance(value, pa.Scalar) else value for value in found]
-        told: dict[str, Failed] = {}
+        results = [values[number] for number in self._results]
+        arrays = [pa.repeat(value, rows) if isinstance(value, pa.Scalar) else value for value in results]
+        failures: dict[str, Failed] = {}
         if failed:
             for i, (name, number) in enumerate(zip(self._names, self._results, strict=True)):
                 if number in failed:
-                    told[name] = failed[number]
+                    failures[name] = failed[number]
                     arrays[i] = nulled(arrays[i], failed[number].rows)
-        return pa.RecordBatch.from_arrays([*batch.columns, *arrays], [*batch.schema.names, *self._names]), told
+        return pa.RecordBatch.from_arrays([*batch.columns, *arrays], [*batch.schema.names, *self._names]), failures
 
     def _run(self, values: list[Any], failed: dict[int, Failed], rows: int) -> None:
-        """Takes all steps.
+        """Runs all steps.
 
-        values : has columns and literals, and takes in the results
-        failed : the rows in which steps have no value, by their numbers
+        values : columns and literals by the number of the step; results are added
+        failed : failed rows by the number of the step; further failures are added
         """
         for number, step in enumerate(self._steps):
             if step is None:
                 continue
-            given, own = [values[i] for i in step.arguments], None
+            arguments, own = [values[i] for i in step.arguments], None
             try:
                 with refusing(EventError, "Arrow refuses it"):
-                    values[number] = step.run(*given)
+                    values[number] = step.run(*arguments)
             except RowsError as error:
                 values[number], own = error.values, error.failed
             except EventError as error:
                 raise EventError(f"{step.name} cannot be computed: {error}") from error
             if own or failed:
-                some = failed_of(step.function, rows, given, [failed.get(i) for i in step.arguments], own)
-                if some is not None:
-                    failed[number] = some
+                failure = failed_of(step.function, rows, arguments, [failed.get(i) for i in step.arguments], own)
+                if failure is not None:
+                    failed[number] = failure
             for i in step.last:
                 values[i] = None
 
 
 def check_constants(node: ValueNode) -> bool:
-    """Computes what in a node is of literals alone. Says whether all of it is.
+    """Computes the parts of a node with literals alone, and returns whether it has no others.
 
-    Raises EventError: it cannot be computed.
+    Raises EventError: a part cannot be computed.
     """
     if node.function in LEAVES:
         return node.function == "literal"
@@ -160,14 +156,14 @@ def check_constants(node: ValueNode) -> bool:
 
 
 def _widens(node: ValueNode, parts: list[ValueNode]) -> bool:
-    """Says that a literal becomes a larger integer, which never fails and is most there is."""
+    """Returns whether a literal becomes a larger integer: a frequent cast, which never fails."""
     if node.function != "cast" or node.type not in INTEGERS or parts[0].type not in INTEGERS:
         return False
     return INTEGERS.index(node.type) > INTEGERS.index(parts[0].type) and parts[0].function == "literal"
 
 
 def constant(node: ValueNode) -> pa.Scalar:
-    """Computes a node that has literals only.
+    """Computes a node with literals alone.
 
     Raises EventError: it cannot be computed.
     """
@@ -200,27 +196,27 @@ def _function(node: ValueNode) -> Callable[..., Any]:
 
 
 def _with_last(steps: list[Step | None], kept: set[int]) -> list[Step | None]:
-    """Returns the steps, each with those whose results it is the last to take."""
+    """Returns the steps, each with the arguments that no later step takes."""
     seen = set(kept)
-    found: list[Step | None] = []
+    backward: list[Step | None] = []
     for step in reversed(steps):
         if step is not None:
             last = tuple(set(step.arguments) - seen)
             seen.update(last)
             step = step._replace(last=last)
-        found.append(step)
-    return found[::-1]
+        backward.append(step)
+    return backward[::-1]
 
 
 def _column(batch: pa.RecordBatch, node: ValueNode, lenient: bool) -> Any:
-    """A column, a field of a struct, or what one place of a list or map has.
+    """Returns the values of a leaf in a batch, of the type that expressions compute with.
 
-    It has the type that it is computed with.
+    A leaf is a column, a field of a struct, or a part of each list or map.
 
     Raises
     ------
     RowsError : with ANSI, a list is too short
-    EventError : it is not there, or of another type
+    EventError : the column is missing, or of another type
     """
     path, arrow = path_of(node), arrow_type(node.type)
     column = column_at(batch, path, lenient, "which the expressions compute with")
@@ -248,17 +244,17 @@ def _column(batch: pa.RecordBatch, node: ValueNode, lenient: bool) -> Any:
 
 
 def _plain(column: Any, name: str, arrow: pa.DataType) -> Any:
-    """A column without dictionaries and runs, of the type that it is computed with."""
+    """Returns a column without dictionaries and runs, of the type that expressions compute with."""
     if column.type == arrow:
         return column
     with refusing(EventError, f"column {name!r} cannot be computed with"):
-        given, column = column.type, decoded(column)
-        have, wanted = value_type(column.type), value_type(arrow)
-        assert wanted is not None
-        if not pa.types.is_null(column.type) and (have is None or not can_change(have, wanted)):
-            raise EventError(f"column {name!r} is {given}, the expressions compute with {wanted}: cast it")
+        source, column = column.type, decoded(column)
+        have, needed = value_type(column.type), value_type(arrow)
+        assert needed is not None
+        if not pa.types.is_null(column.type) and (have is None or not can_change(have, needed)):
+            raise EventError(f"column {name!r} is {source}, the expressions compute with {needed}: cast it")
         try:
             return exact(column, arrow)
         except UnfitError as error:
-            said = f"{error.value} is {given}, the expressions compute with {wanted}, which has no such value: cast it"
-            raise EventError(said, column=f"column {name!r}", event=error.index) from None
+            text = f"{error.value} is {source}, the expressions compute with {needed}, which has no such value: cast it"
+            raise EventError(text, column=f"column {name!r}", event=error.index) from None

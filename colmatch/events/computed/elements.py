@@ -1,4 +1,4 @@
-"""Elements of lists by their places, and entries of maps by their keys, to compute with."""
+"""Elements of lists by place and entries of maps by key, for computed values."""
 
 from __future__ import annotations
 
@@ -14,33 +14,33 @@ from colmatch.given.incoming import plain
 
 
 def element(lists: Any, name: str, place: int, mode: str) -> Any:
-    """Returns an element of each list, NULL where the list has none at that place.
+    """Returns an element of each list, NULL if the list has none at that place.
 
-    place : from 0; or below 0, counted from the end, where the list's last element is -1
-    mode : "ansi", where a list without such an element is an error, or ""
+    place : from 0; or from the end if negative, with -1 for the last element
+    mode : "ansi" makes a list without such an element an error, "" does not
 
     Raises
     ------
-    RowsError : that error
-    EventError : these are no lists
+    RowsError : with "ansi", a list has no such element
+    EventError : the column has no lists
     """
     lists = _lists(lists, name)
     length = pc.fill_null(pc.list_value_length(lists), 0).to_numpy(zero_copy_only=False).astype(np.int64)
-    known = np.asarray(lists.is_valid().to_numpy(zero_copy_only=False))
+    defined = np.asarray(lists.is_valid().to_numpy(zero_copy_only=False))
     at = length + place if place < 0 else np.full(len(lists), place, np.int64)
-    inside = known & (at >= 0) & (at < length)
+    inside = defined & (at >= 0) & (at < length)
     begin = lists.offsets.to_numpy()[:-1].astype(np.int64)
-    found = lists.values.take(pa.array(np.where(inside, begin + at, 0), mask=~inside))
+    elements = lists.values.take(pa.array(np.where(inside, begin + at, 0), mask=~inside))
     if mode != "ansi":
-        return found
-    said = f"the list {name!r} has {{}} elements, and none at the place {place}"
-    return refuse(known & ~inside, found, lambda row: said.format(length[row]))
+        return elements
+    message = f"the list {name!r} has {{}} elements, and none at the place {place}"
+    return refuse(defined & ~inside, elements, lambda row: message.format(length[row]))
 
 
 def size(values: Any, name: str) -> Any:
-    """Returns how many elements or entries each list or map has.
+    """Returns the number of elements or entries of each list or map.
 
-    Raises EventError: these are none.
+    Raises EventError: the column has neither.
     """
     if pa.types.is_map(values.type):
         offsets = values.offsets.to_numpy().astype(np.int32)
@@ -49,9 +49,9 @@ def size(values: Any, name: str) -> Any:
 
 
 def _lists(values: Any, name: str) -> Any:
-    """Returns lists that have offsets, and elements of which Arrow can take some."""
+    """Returns lists with offsets, and with elements of a type that Arrow can select from."""
     lists = plain(values)
-    if pa.types.is_fixed_size_list(lists.type):  # of what is nested
+    if pa.types.is_fixed_size_list(lists.type):  # still fixed if its values are nested
         lists = lists.cast(pa.large_list(lists.type.value_type))
     if not (pa.types.is_list(lists.type) or pa.types.is_large_list(lists.type)):
         raise EventError(f"column {name!r} is {values.type}, no list: cast it")
@@ -59,9 +59,9 @@ def _lists(values: Any, name: str) -> Any:
 
 
 def entry(maps: Any, name: str, key: str | int) -> Any:
-    """Returns what each map has under a key, NULL where it has not the key.
+    """Returns the value of a key in each map, NULL if the map lacks the key.
 
-    Raises EventError: these are no maps with such keys.
+    Raises EventError: the column has no maps with such keys.
     """
     return pc.map_lookup(maps, _key(maps, name, key), "first")
 
@@ -69,10 +69,10 @@ def entry(maps: Any, name: str, key: str | int) -> Any:
 def contains_key(maps: Any, name: str, key: str | int) -> Any:
     """Returns whether each map has a key, whatever its value; NULL where there is no map.
 
-    Raises EventError: these are no maps with such keys.
+    Raises EventError: the column has no maps with such keys.
     """
-    found = pc.map_lookup(maps, _key(maps, name, key), "all").is_valid()
-    return pc.if_else(maps.is_valid(), found, pa.scalar(None, pa.bool_()))
+    has_key = pc.map_lookup(maps, _key(maps, name, key), "all").is_valid()
+    return pc.if_else(maps.is_valid(), has_key, pa.scalar(None, pa.bool_()))
 
 
 def _key(maps: Any, name: str, key: str | int) -> pa.Scalar:

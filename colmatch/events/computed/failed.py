@@ -1,10 +1,10 @@
-"""Rows in which a computed value cannot be computed: with ANSI, an overflow, say.
+"""Rows where a computed value fails, for example by an overflow with ANSI.
 
 A function that finds such rows raises ``RowsError``, which has the values of all others. A value
-fails where it depends on a part that fails. ``coalesce`` and CASE evaluate their arguments from the
-left, as far as they must. Any argument may decide an AND, an OR, or a function that is NULL where
-an argument is. Spark evaluates from the left and stops at a part that decides, so it raises an
-error in more rows.
+fails if it depends on a part that fails. ``coalesce`` and CASE evaluate their arguments from the
+left, as far as they must. Any argument may decide an AND, an OR, or a function that is NULL if an
+argument is. Spark evaluates from the left and stops at a part that decides, so it raises an error
+in more rows.
 
 A batch without such a row costs nothing extra.
 """
@@ -25,19 +25,19 @@ Rows = NDArray[np.bool_]
 
 
 class Failed(NamedTuple):
-    """The rows of a batch that have no value, and what is said of one of them."""
+    """The rows of a batch without a value, and the error message of each."""
 
     rows: Rows
     message_of: Callable[[int], str]
 
 
 class RowsError(EventError):
-    """A value cannot be computed in some rows.
+    """An error for a value that fails in some rows.
 
     Attributes
     ----------
-    values : the value in all rows; NULL in those
-    failed : the rows
+    values : the value in all rows; NULL in the failed ones
+    failed : the failed rows
     """
 
     def __init__(self, rows: Rows, values: Any, message_of: Callable[[int], str]) -> None:
@@ -47,19 +47,19 @@ class RowsError(EventError):
 
 
 def refuse(rows: Any, values: Any, message: str | Callable[[int], str]) -> Any:
-    """Returns a value, or raises RowsError where it cannot be computed in some rows.
+    """Returns a value, or raises RowsError if it fails in some rows.
 
     rows : a bool for each row, of NumPy or Arrow, or one for all
-    message : or a function that returns it for a row
+    message : error message, or a function that returns it for a row
     """
-    found = true_rows(rows)
-    if not found.any():
+    failed_rows = true_rows(rows)
+    if not failed_rows.any():
         return values
-    raise RowsError(found, values, message if callable(message) else lambda row: message)
+    raise RowsError(failed_rows, values, message if callable(message) else lambda row: message)
 
 
 def true_rows(values: Any) -> Rows:
-    """Returns whether each of some bools is true; NULL is not."""
+    """Returns whether each bool is true; NULL is not."""
     if isinstance(values, pa.Scalar):
         return np.array([values.as_py() is True])
     if isinstance(values, pa.Array):
@@ -68,7 +68,7 @@ def true_rows(values: Any) -> Rows:
 
 
 def nulled(values: Any, rows: Rows) -> Any:
-    """Returns values that are NULL in some rows."""
+    """Returns values with NULL in some rows."""
     if not rows.any():
         return values
     if isinstance(values, pa.Scalar):
@@ -79,22 +79,22 @@ def nulled(values: Any, rows: Rows) -> Any:
 def failed_of(
     function: str, rows: int, values: Sequence[Any], parts: Sequence[Failed | None], own: Failed | None
 ) -> Failed | None:
-    """Returns the rows in which a function has no value; None without any.
+    """Returns the rows where a function fails; None if there are none.
 
-    values, parts : of its arguments: their values, and the rows in which they have none
-    own : the rows in which only the function itself has none
+    values, parts : values and failed rows of the arguments
+    own : rows where only the function itself fails
     """
-    found = [part for part in (own, *_needed(function, rows, values, parts)) if part is not None and part.rows.any()]
-    if len(found) < 2:
-        return found[0] if found else None
+    failures = [part for part in (own, *_needed(function, rows, values, parts)) if part is not None and part.rows.any()]
+    if len(failures) < 2:
+        return failures[0] if failures else None
     return Failed(
-        np.logical_or.reduce([part.rows for part in found]),
-        lambda row: next(part.message_of(row) for part in found if part.rows[row]),
+        np.logical_or.reduce([part.rows for part in failures]),
+        lambda row: next(part.message_of(row) for part in failures if part.rows[row]),
     )
 
 
 def _needed(function: str, rows: int, values: Sequence[Any], parts: Sequence[Failed | None]) -> Sequence[Failed | None]:
-    """Returns for each argument the rows in which it fails, and the function depends on it."""
+    """Returns, for each argument, the rows where it fails and the function depends on it."""
     if function in ("case", "coalesce"):
         return _in_order(function == "case", rows, values, parts)
     decides = _DECIDES.get(function, _is_null)
@@ -108,17 +108,17 @@ def _needed(function: str, rows: int, values: Sequence[Any], parts: Sequence[Fai
 def _in_order(
     is_case: bool, rows: int, values: Sequence[Any], parts: Sequence[Failed | None]
 ) -> Sequence[Failed | None]:
-    """Returns what ``_needed`` does, of arguments that are evaluated from the left."""
-    left = chosen = np.ones(rows, np.bool_)  # rows that no argument has decided yet; that the last one has
-    found: list[Failed | None] = []
+    """Returns the same as ``_needed``, for arguments that are evaluated from the left."""
+    left = chosen = np.ones(rows, np.bool_)  # undecided rows; rows that the last argument decided
+    failures: list[Failed | None] = []
     for place, (value, part) in enumerate(zip(values, parts, strict=True)):
         is_result = is_case and place % 2 == 1
-        found.append(None if part is None else Failed((chosen if is_result else left) & part.rows, part.message_of))
+        failures.append(None if part is None else Failed((chosen if is_result else left) & part.rows, part.message_of))
         if not is_result and place < len(values) - 1:
             left = left if part is None else left & ~part.rows
             chosen = left & (true_rows(value) if is_case else ~_is_null(value))
             left = left & ~chosen
-    return found
+    return failures
 
 
 def _is_null(value: Any) -> Rows:
@@ -129,7 +129,7 @@ def _nothing(value: Any) -> Rows:
     return np.zeros(1, np.bool_)
 
 
-# Whether a value decides a function by itself; a NULL does for all others.
+# Tests whether a value decides a function by itself. NULL decides all other functions.
 _DECIDES: dict[str, Callable[[Any], Rows]] = {
     "and": lambda value: true_rows(pc.invert(value)),
     "or": true_rows,

@@ -1,8 +1,8 @@
-"""What functions of computed values do with Arrow arrays, as Spark does it.
+"""Functions of computed values on Arrow arrays, with the results of Spark.
 
-Each takes arrays or scalars of exactly the types that ``expr/computed_types.py`` says, then its
-constants. Where Arrow computes otherwise (a division by zero, a cast that does not fit, NaN in a
-comparison, letters that are not ASCII) it is mended here.
+Each takes arrays or scalars of exactly the types in ``expr/computed_types.py``, then its constants.
+Arrow differs from Spark in divisions by zero, casts that do not fit, NaN in comparisons, and
+letters that are not ASCII. These results are corrected here.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Value = Any  # a pyarrow.Array, or a pyarrow.Scalar where it is the same in all 
 
 
 def of_distinct(values: Value, change: Callable[[str], Any], type: pa.DataType) -> Value:
-    """Calls a function for each distinct string."""
+    """Applies a function to strings, calling it once for each distinct string."""
     if isinstance(values, pa.Scalar):
         text = values.as_py()
         return pa.scalar(None if text is None else change(text), type)
@@ -34,24 +34,24 @@ def of_distinct(values: Value, change: Callable[[str], Any], type: pa.DataType) 
 
 
 def _equal(one: Value, other: Value) -> Value:
-    found = pc.equal(one, other)
+    equal = pc.equal(one, other)
     if pa.types.is_floating(one.type):  # to Spark, NaN is one value, the largest
-        found = pc.or_(found, pc.and_(pc.is_nan(one), pc.is_nan(other)))
-    return found
+        equal = pc.or_(equal, pc.and_(pc.is_nan(one), pc.is_nan(other)))
+    return equal
 
 
 def _less(one: Value, other: Value) -> Value:
     if pa.types.is_boolean(one.type):
         return pc.and_(pc.invert(one), other)
-    found = pc.less(one, other)
+    less = pc.less(one, other)
     if pa.types.is_floating(one.type):
-        found = pc.or_(found, pc.and_(pc.invert(pc.is_nan(one)), pc.is_nan(other)))
-    return found
+        less = pc.or_(less, pc.and_(pc.invert(pc.is_nan(one)), pc.is_nan(other)))
+    return less
 
 
 def _same(one: Value, other: Value) -> Value:
-    found = pc.fill_null(_equal(one, other), False)
-    return pc.or_(found, pc.and_(pc.is_null(one), pc.is_null(other)))
+    same = pc.fill_null(_equal(one, other), False)
+    return pc.or_(same, pc.and_(pc.is_null(one), pc.is_null(other)))
 
 
 def dividing(
@@ -59,10 +59,10 @@ def dividing(
     checked: bool = False,
     overflows: Callable[[Value, Value], Value] | None = None,
 ) -> Callable[[Value, Value], Value]:
-    """Returns a function that divides by no zero: its result is NULL there.
+    """Returns a function that divides, with NULL for a division by zero.
 
-    checked : or an error, where something is divided
-    overflows : says where the result is too large, which then is an error, too
+    checked : makes this an error, unless the dividend is NULL
+    overflows : returns whether a result is too large, which is an error, too
     """
 
     def run(one: Value, other: Value) -> Value:
@@ -70,19 +70,19 @@ def dividing(
         is_free = not true_rows(zero).any()
         if is_free and overflows is None:
             return function(one, other)
-        found = function(one, other if is_free else pc.if_else(zero, pa.scalar(None, other.type), other))
+        quotient = function(one, other if is_free else pc.if_else(zero, pa.scalar(None, other.type), other))
         if not checked:
-            return found
+            return quotient
         by_zero = true_rows(pc.and_(zero, pc.is_valid(one)))
         large = by_zero & False if overflows is None else true_rows(overflows(one, other))
-        said = lambda row: "division by zero" if by_zero[row] else "the result is too large"  # noqa: E731
-        return refuse(by_zero | large, nulled(found, large), said)
+        message_of = lambda row: "division by zero" if by_zero[row] else "the result is too large"  # noqa: E731
+        return refuse(by_zero | large, nulled(quotient, large), message_of)
 
     return run
 
 
 def array_of(value: Value) -> pa.Array:
-    """Returns an array; of one row where a value is the same in all."""
+    """Returns an array, which has one row for a scalar."""
     return pa.array([value.as_py()], value.type) if isinstance(value, pa.Scalar) else value
 
 
@@ -91,18 +91,18 @@ def _modulo(one: Value, other: Value) -> Value:
     type = one.type
     if pa.types.is_floating(type):
         return _fmod(one, other)
-    # the least number divided by -1 is too large, and leaves 0 as what is divided by 1 does
+    # the least number divided by -1 is too large; its remainder is 0, as for 1
     other = pc.if_else(pc.equal(other, pa.scalar(-1, type)), pa.scalar(1, type), other)
     return pc.subtract(one, pc.multiply(pc.divide(one, other), other))
 
 
 def _fmod(one: Value, other: Value) -> Value:
     with np.errstate(invalid="ignore"):
-        found = np.fmod(_doubles(one), _doubles(other))
+        remainder = np.fmod(_doubles(one), _doubles(other))
     null = pc.or_(pc.is_null(one), pc.is_null(other))
     if isinstance(null, pa.Scalar):
-        return pa.scalar(None if null.as_py() else found[0], one.type)
-    return pc.if_else(null, pa.scalar(None, one.type), pa.array(np.broadcast_to(found, len(null))))
+        return pa.scalar(None if null.as_py() else remainder[0], one.type)
+    return pc.if_else(null, pa.scalar(None, one.type), pa.array(np.broadcast_to(remainder, len(null))))
 
 
 def _doubles(value: Value) -> Any:
@@ -115,15 +115,15 @@ def _case(simple: str, change: Callable[[str], str]) -> Callable[[Value], Value]
     def changed(values: Value) -> Value:
         if isinstance(values, pa.Scalar) or pc.all(pc.string_is_ascii(values)).as_py() is False:
             return of_distinct(values, change, pa.string())
-        # pyarrow 26 writes wrong bytes where an array of offset 0 has texts that do not begin at
-        # byte 0 of their buffer, as arrow-rs makes them. A copy has texts that do.
+        # pyarrow 26 writes wrong bytes for an array of offset 0 if its texts begin later in their
+        # buffer, as in arrays of arrow-rs. The texts of a copy begin at byte 0.
         return ascii_only(pa.concat_arrays([values, values.slice(0, 0)]))
 
     return changed
 
 
 def _substring(values: Value, place: int, count: int | None = None) -> Value:
-    """Characters from ``place``, from 1, or counted from the end where it is negative."""
+    """Returns the characters from ``place``, counted from 1, or from the end if negative."""
     if count is not None and count <= 0:
         return pc.utf8_slice_codeunits(values, 0, 0)
     start = place - 1 if place > 0 else place
@@ -134,7 +134,7 @@ def _substring(values: Value, place: int, count: int | None = None) -> Value:
 
 
 def _address(values: Value) -> Value:
-    """Addresses as texts whose order is that of the numbers, those of either version together."""
+    """Returns addresses as texts in the order of the numbers, each version together."""
 
     def change(text: str) -> str | None:
         try:
@@ -147,34 +147,34 @@ def _address(values: Value) -> Value:
 
 
 def _checked(name: str) -> Callable[..., Value]:
-    """Returns arithmetic whose overflow is an error."""
+    """Returns arithmetic that makes an overflow an error."""
     checked, plain, overflows = getattr(pc, f"{name}_checked"), getattr(pc, name), _OVERFLOWS[name]
 
     def run(*values: Value) -> Value:
         try:
             return checked(*values)
         except pa.ArrowInvalid:
-            found = plain(*values)
-            known = array_of(pc.is_valid(found)).to_numpy(zero_copy_only=False)
-            numbers = [pc.fill_null(array_of(value), 0).to_numpy(zero_copy_only=False) for value in (*values, found)]
+            wrapped = plain(*values)
+            defined = array_of(pc.is_valid(wrapped)).to_numpy(zero_copy_only=False)
+            numbers = [pc.fill_null(array_of(value), 0).to_numpy(zero_copy_only=False) for value in (*values, wrapped)]
             with np.errstate(over="ignore", divide="ignore"):
-                rows = overflows(*numbers) & known
-            return refuse(rows, nulled(found, rows), "the result is too large")
+                rows = overflows(*numbers) & defined
+            return refuse(rows, nulled(wrapped, rows), "the result is too large")
 
     return run
 
 
 def _is_product_too_large(one: Any, other: Any, found: Any) -> Any:
-    """Says whether a product has wrapped: else it can be divided again.
+    """Returns whether a product has wrapped: otherwise it can be divided again.
 
-    The least number divided by -1 has wrapped itself.
+    The least number divided by -1 wraps itself.
     """
     least = np.iinfo(found.dtype).min
     wrapped = ((one == -1) & (other == least)) | ((other == -1) & (one == least))
     return wrapped | ((one != 0) & (found // np.where(one == 0, 1, one) != other))
 
 
-# Of arguments and wrapped results: whether these are wrong.
+# Arguments and wrapped results -> whether the results are wrong.
 _OVERFLOWS: dict[str, Callable[..., Any]] = {
     "add": lambda one, other, found: ((one ^ found) & (other ^ found)) < 0,
     "subtract": lambda one, other, found: ((one ^ other) & (one ^ found)) < 0,
@@ -214,7 +214,7 @@ FUNCTIONS: dict[str, Callable[..., Value]] = {
 
 
 def literal(type: str, text: str) -> pa.Scalar:
-    """Returns the value of a literal that is computed with; of a date or timestamp, its number."""
+    """Returns the value of a literal; the text of a date or timestamp is its number."""
     arrow = arrow_type(type)
     if pa.types.is_boolean(arrow):
         return pa.scalar(text == "true", arrow)

@@ -1,7 +1,7 @@
-"""Clocks of a zone from 2038 on, where what Arrow knows of summer time ends.
+"""Local times of zones from 2038 on: Arrow knows summer time only until then.
 
-The offsets are those of ``zoneinfo``, in one table of a zone. The calendar repeats after 400 years,
-and by 2100 the rules of each zone repeat with it, so the table ends in 2500.
+The offsets of ``zoneinfo`` are in one table for each zone. The calendar repeats after 400 years,
+and by 2100 the rules of each zone repeat with it. So the table ends in 2500.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _STEP = 7 * 86_400  # no zone changes its offset twice within it
 
 
 class Offsets(NamedTuple):
-    """When the offset of a zone changes, and what it is before each change and behind the last."""
+    """The changes of a zone's offset, and the offsets before each change and after the last."""
 
     change: I64  # (n) seconds since 1970
     offset: I64  # (n + 1) seconds
@@ -37,28 +37,28 @@ def offsets_of(name: str) -> Offsets:
     zone = time_zone(name)
 
     def offset_at(second: int) -> int:
-        found = dt.datetime.fromtimestamp(second, zone).utcoffset()
-        assert found is not None
-        return int(found.total_seconds())
+        delta = dt.datetime.fromtimestamp(second, zone).utcoffset()
+        assert delta is not None
+        return int(delta.total_seconds())
 
     def changed(begin: int, after: int) -> int:
         return bisect_left(range(begin + _STEP), True, begin, key=lambda second: offset_at(second) == after)
 
     offset = np.array([offset_at(second) for second in range(_FROM, _TO + _STEP, _STEP)])
-    weeks = np.flatnonzero(np.diff(offset))  # in which it changes
+    weeks = np.flatnonzero(np.diff(offset))  # with a change
     change = list(map(changed, (_FROM + weeks * _STEP).tolist(), offset[weeks + 1].tolist()))
     return Offsets(np.array(change, np.int64), offset[np.append(0, weeks + 1)])
 
 
 def shown_at(instant: NDArray[np.int64], zone: str) -> I64:
-    """Returns what clocks show at instants from 2038 on: both in microseconds."""
+    """Returns the local times of instants from 2038 on, both in microseconds."""
     offsets = offsets_of(zone)
     place = np.searchsorted(offsets.change, _folded(instant), side="right")
     return instant + offsets.offset[place] * MICROSECONDS
 
 
 def instants_of(clock: NDArray[np.int64], zone: str) -> I64:
-    """Returns when clocks show something from 2038 on, as ``dates.instant`` has it."""
+    """Returns the instants of local times from 2038 on, like ``dates.instant``."""
     change, offset = offsets_of(zone)
     second = _folded(clock)
     place = np.searchsorted(change + offset[:-1], second, side="right")
@@ -68,6 +68,6 @@ def instants_of(clock: NDArray[np.int64], zone: str) -> I64:
 
 
 def _folded(times: NDArray[np.int64]) -> I64:
-    """Returns seconds in the years of the table that have the offsets of these times."""
+    """Returns seconds in the years of the table that have the same offsets as these times."""
     seconds = times // MICROSECONDS
     return np.where(seconds < _TO, seconds, _FOLD + (seconds - _FOLD) % _CYCLE)

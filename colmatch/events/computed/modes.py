@@ -1,8 +1,8 @@
-"""Computed values whose meaning depends on the ANSI mode of Spark, as their trees tell.
+"""Computed values that depend on the ANSI mode of Spark, as their trees show.
 
-A part of such a value can overflow, be divided by zero, or not fit a cast. That is an error in ANSI
-mode; without it, the part wraps or is NULL. Or a whole number meets a FLOAT, which makes a DOUBLE
-in ANSI mode.
+A part of such a value can overflow, be divided by zero, or not fit a cast. This is an error in ANSI
+mode; without it, the part wraps or is NULL. Or a whole number meets a FLOAT, and the result is a
+DOUBLE in ANSI mode.
 
 The mode follows from the tree, so a saved matcher has nothing more for it. Spark sessions are
 checked against ``Options(ansi=...)``.
@@ -24,10 +24,7 @@ _DIGITS = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 19}  # of the large
 
 
 def moded_value(attributes: Iterable[Attribute]) -> str | None:
-    """Returns the name of a computed value whose meaning depends on the mode.
-
-    The result is None where there is no such value.
-    """
+    """Returns the name of a computed value that depends on the mode, None without any."""
     for attribute in attributes:
         if attribute.role is Role.COMPUTED and depends_on_mode(node_of(str(attribute.key))):
             return attribute.path[0]
@@ -35,7 +32,7 @@ def moded_value(attributes: Iterable[Attribute]) -> str | None:
 
 
 def sized_column(attributes: Iterable[Attribute]) -> str | None:
-    """Returns a list or map that ``size`` is asked of, None without any."""
+    """Returns a list or map with a ``size`` in the expressions, None without any."""
     for attribute in attributes:
         if attribute.role is Role.SIZE:
             return ".".join(attribute.path)
@@ -46,14 +43,14 @@ def sized_column(attributes: Iterable[Attribute]) -> str | None:
 
 
 def _sized(node: ValueNode) -> str | None:
-    """Returns a list or map whose size is a part of a value, None without any."""
+    """Returns a list or map with its size in a value, None without any."""
     if node.function == "size":
         return ".".join(path_of(node))
-    return next((found for found in map(_sized, _parts(node)) if found is not None), None)
+    return next((name for name in map(_sized, _parts(node)) if name is not None), None)
 
 
 def depends_on_mode(node: ValueNode) -> bool:
-    """Says whether a value means something else in the other mode."""
+    """Returns whether a value has another meaning in the other mode."""
     if node.function in LEAVES:
         return node.function == "element"
     parts = _parts(node)
@@ -78,10 +75,10 @@ def _parts(node: ValueNode) -> list[ValueNode]:
 
 
 def _meets_float(node: ValueNode, parts: list[ValueNode]) -> bool:
-    """Says whether whole numbers and FLOATs get one type: FLOAT, or DOUBLE in ANSI mode."""
+    """Returns whether whole numbers and FLOATs get one type: FLOAT, or DOUBLE in ANSI mode."""
     if node.function in ("cast", "divide", "divide" + _CHECKED):
         return False
-    if node.function == "case":  # of its conditions, none meets a result
+    if node.function == "case":  # conditions do not meet results
         parts = [*parts[1::2], parts[-1]]
     casts = [(part.type, _parts(part)[0].type) for part in parts if part.function == "cast"]
     if any(to == "float" and have in INTEGERS for to, have in casts):
@@ -91,7 +88,7 @@ def _meets_float(node: ValueNode, parts: list[ValueNode]) -> bool:
 
 
 def _may_not_fit(have: str, to: str) -> bool:
-    """Says whether a cast may fail."""
+    """Returns whether a cast may fail."""
     if have == "string":
         return True
     if to in INTEGERS:
@@ -105,7 +102,7 @@ def _may_not_fit(have: str, to: str) -> bool:
 
 
 def _whole(type: str) -> int:
-    """Returns how many digits a decimal type has before the point."""
+    """Returns the number of digits before the point in a decimal type."""
     precision, scale = digits(type)
     return precision - scale
 

@@ -1,6 +1,6 @@
-"""What is computed of columns, with all types and casts said: a tree that an attribute's key holds.
+"""Trees of computed values, with all types and casts, which are the keys of attributes.
 
-Types are Spark's, by its names; ``decimal(p,s)`` has its digits.
+Types have Spark's names; ``decimal(p,s)`` has its digits.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ _DECIMAL = re.compile(r"decimal\((\d+),(\d+)\)")
 
 
 class ValueNode(NamedTuple):
-    """A function, the type of what it returns, and its arguments.
+    """A function, the type of its result, and its arguments.
 
-    An argument is a node, or a constant that the function is told. An ``element`` of a list has its
-    place, from 0 or below 0 from the end, the mode, and the name of the column; an ``entry`` of a
-    map and ``map_contains_key`` have the key and the name.
+    An argument is a node or a constant. The constants of an ``element`` of a list are its place,
+    the mode and the column's path. The place counts from 0, or from the end if negative. An
+    ``entry`` of a map and ``map_contains_key`` have the key and the path.
     """
 
     function: str
@@ -36,16 +36,14 @@ class ValueNode(NamedTuple):
 
     @property
     def key(self) -> str:
-        """Returns what an attribute has for its key: the function, the columns that it reads, the
-        tree.
-        """
+        """Returns the key of an attribute: an empty function name, the columns' paths, the tree."""
         columns: dict[tuple[str, ...], None] = {}
         _collect(self, columns)
         return json.dumps(["", list(columns), self], ensure_ascii=False, separators=(",", ":"))
 
 
 def path_of(node: ValueNode) -> tuple[str, ...]:
-    """Returns the names that lead to the column that a node reads; none if it reads no column."""
+    """Returns the path of the column that a node reads, which is empty without a column."""
     first = {"column": 0, "size": 0, "entry": 1, "map_contains_key": 1, "element": 2}.get(node.function)
     return () if first is None else node.arguments[first:]
 
@@ -74,20 +72,19 @@ def _node(parts: list[Any]) -> ValueNode:
 
 
 def arrow_type(type: str) -> pa.DataType:
-    """Returns the Arrow type in which values of a type are computed."""
-    found = ARROW.get(type)
-    if found is None:
-        found = pa.decimal128(*digits(type))
-    return found
+    """Returns the Arrow type for computing values of a type."""
+    arrow = ARROW.get(type)
+    if arrow is None:
+        arrow = pa.decimal128(*digits(type))
+    return arrow
 
 
 def digits(type: str) -> tuple[int, int]:
-    """Returns the digits of a decimal type, and those after the point."""
-    found = _DECIMAL.fullmatch(type)
-    assert found
-    return int(found[1]), int(found[2])
+    """Returns the number of all digits of a decimal type, and of the digits after the point."""
+    match = _DECIMAL.fullmatch(type)
+    assert match
+    return int(match[1]), int(match[2])
 
 
 def is_decimal(type: str) -> bool:
-    """Returns whether a type is decimal."""
     return type.startswith("decimal")

@@ -1,7 +1,6 @@
-"""What functions that choose, round, search texts or count days do with Arrow arrays.
+"""Functions on Arrow arrays that choose, round, search texts or count days.
 
-Their types are those of ``expr/computed_rules.py``. Each takes arrays or scalars, then its
-constants.
+Their types are in ``expr/computed_rules.py``. Each takes arrays or scalars, then its constants.
 """
 
 from __future__ import annotations
@@ -26,31 +25,31 @@ def _folded(function: Callable[[Value, Value], Value]) -> Callable[..., Value]:
 
 def _case(*values: Value) -> Value:
     """Returns the value behind the first condition that is true, else the last value."""
-    found = values[-1]
+    value = values[-1]
     for i in range(len(values) - 3, -1, -2):
-        found = pc.if_else(pc.fill_null(values[i], False), values[i + 1], found)
-    return found
+        value = pc.if_else(pc.fill_null(values[i], False), values[i + 1], value)
+    return value
 
 
 def _extreme(function: Callable[..., Value], largest: bool) -> Callable[..., Value]:
-    """Returns the greatest or least of the values that are not NULL; NaN is the largest."""
+    """Returns a function for the greatest or least value without NULLs; NaN is the largest."""
 
     def run(*values: Value) -> Value:
         type = values[0].type
         if pa.types.is_timestamp(type) and type.tz is not None:  # which Arrow does not compare here
             numbers = [value.cast(type).cast(pa.int64()) for value in values]
             return function(*numbers, skip_nulls=True).cast(type)
-        found = function(*values, skip_nulls=True)
-        if largest and pa.types.is_floating(found.type):
+        extreme = function(*values, skip_nulls=True)
+        if largest and pa.types.is_floating(extreme.type):
             nan = reduce(pc.or_, [pc.fill_null(pc.is_nan(value), False) for value in values])
-            found = pc.if_else(nan, pa.scalar(np.nan, found.type), found)
-        return found
+            extreme = pc.if_else(nan, pa.scalar(np.nan, extreme.type), extreme)
+        return extreme
 
     return run
 
 
 def _whole(function: Callable[[Value], Value]) -> Callable[[Value, pa.DataType], Value]:
-    """Returns the function that rounds to a whole number below or above."""
+    """Returns a function that rounds down or up to a whole number."""
     return lambda values, type: cast(function(with_another_digit(values)), type, "")
 
 
@@ -60,30 +59,32 @@ def _round(values: Value, type: pa.DataType) -> Value:
 
 
 def _round_double(values: Value, places: int) -> Value:
-    """Rounds floats half up, as their shortest decimal texts say.
+    """Rounds floats half up, by their shortest decimal texts.
 
-    The nearest whole number decides, but for floats that are near a half, or very large.
+    The nearest whole number decides, except for floats near a half and very large ones.
     """
     if isinstance(values, pa.Scalar):
         return _round_double(pa.array([values.as_py()], values.type), places)[0]
     texts = values.cast(pa.string()) if pa.types.is_float32(values.type) else None
     plain = pc.fill_null(texts.cast(pa.float64()) if texts is not None else values, 0.0)
-    given = plain.to_numpy(zero_copy_only=False)
-    finite = np.where(np.isfinite(given), given, 0.0)
+    numbers = plain.to_numpy(zero_copy_only=False)
+    finite = np.where(np.isfinite(numbers), numbers, 0.0)
+    # Round all by the nearest whole number
     power = 10.0 ** abs(places)
     with np.errstate(over="ignore", invalid="ignore"):
         scaled = np.abs(finite) * power if places >= 0 else np.abs(finite) / power
         nearest = np.floor(scaled + 0.5)
-        found = np.copysign(nearest / power if places >= 0 else nearest * power, finite)
+        rounded = np.copysign(nearest / power if places >= 0 else nearest * power, finite)
         close = ~(scaled < _EXACT) | (np.abs(scaled - np.floor(scaled) - 0.5) <= 1e-9 * (scaled + 1))
+    # Round the doubtful ones by their texts
     unit = Decimal(1).scaleb(-places)
     for i in np.flatnonzero(close).tolist():
         exact = Decimal(repr(float(finite[i])))
-        # one that large has no digits behind the place
-        found[i] = float(exact.quantize(unit, ROUND_HALF_UP)) if abs(exact) < 10**10 else float(_large(exact, places))
-    found = np.where(np.isfinite(given), found, given)
+        # ``quantize`` may have too few digits for large numbers
+        rounded[i] = float(exact.quantize(unit, ROUND_HALF_UP)) if abs(exact) < 10**10 else float(_large(exact, places))
+    rounded = np.where(np.isfinite(numbers), rounded, numbers)
     null = np.asarray(values.is_null().to_numpy(zero_copy_only=False))
-    return pa.array(found, mask=null).cast(values.type, safe=False)
+    return pa.array(rounded, mask=null).cast(values.type, safe=False)
 
 
 def _large(value: Decimal, places: int) -> Decimal:
@@ -152,4 +153,4 @@ RULES: dict[str, Callable[..., Value]] = {
     "date_add": _date_add,
     "datediff": _datediff,
 }
-RULES_TYPED = frozenset({"null", "floor", "ceil", "round"})  # are told the type of what they return
+RULES_TYPED = frozenset({"null", "floor", "ceil", "round"})  # take the type of their result

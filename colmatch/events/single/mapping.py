@@ -1,7 +1,7 @@
-"""Single events: mappings from name to value, read without Arrow where that gives the same.
+"""Single events: mappings from name to value, read without Arrow if the result is the same.
 
 Values of Python's own types in scalar columns go to the kernel directly. Everything else, such as a
-list, a decimal or a NumPy scalar, becomes a record batch of one row, which is read as any other.
+list, a decimal or a NumPy scalar, becomes a record batch of one row, read like any other.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Event = Mapping[str, Any]
 
 
 class _Value(NamedTuple):
-    """A column whose values need no Arrow."""
+    """A column with values that need no Arrow."""
 
     name: str
     attr: int
@@ -41,7 +41,7 @@ class _Value(NamedTuple):
 
 
 class EventReader:
-    """Reads events for the attributes of one version, in one thread.
+    """A reader of events for the attributes of one version, in one thread.
 
     Attributes
     ----------
@@ -49,9 +49,9 @@ class EventReader:
     """
 
     def __init__(self, schema: Schema, attributes: Attributes, literals: Vocabulary) -> None:
-        found = [_value(schema, i, attribute) for i, attribute in enumerate(attributes) if not attribute.is_free]
-        self.is_direct = None not in found
-        self._values = [value for value in found if value is not None]
+        columns = [_value(schema, i, attribute) for i, attribute in enumerate(attributes) if not attribute.is_free]
+        self.is_direct = None not in columns
+        self._values = [value for value in columns if value is not None]
         self.words: Words
         self.words, self._held = words(literals.of(len(attributes)))
         form = np.full(len(attributes), KEY, np.uint8)
@@ -75,9 +75,9 @@ class EventReader:
         self.values.place[0] = np.frombuffer(self._data, np.uint8).ctypes.data
 
     def read(self, event: Event) -> int | None:
-        """Writes the values of an event to ``values``, and says how many they are.
+        """Writes the values of an event to ``self.values``, and returns their number.
 
-        None where some value needs Arrow.
+        The result is None if a value needs Arrow.
         """
         get = event.get
         attrs: list[int] = []
@@ -130,7 +130,7 @@ class EventReader:
         return count
 
 
-_INTEGERS = {  # the bits of a type -> its lowest and highest value
+_INTEGERS = {  # bits and sign of a type -> its lowest and highest value
     (bits, signed): (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) if signed else (0, (1 << bits) - 1)
     for bits in (8, 16, 32, 64)
     for signed in (True, False)
@@ -138,7 +138,7 @@ _INTEGERS = {  # the bits of a type -> its lowest and highest value
 
 
 def _value(schema: Schema, attr: int, attribute: Attribute) -> _Value | None:
-    """Returns how values of an attribute are read without Arrow, None where they need it."""
+    """Returns a column that is read without Arrow, None if its values need Arrow."""
     if attribute.role is not Role.VALUE or attribute.pattern is not None or len(attribute.path) > 1:
         return None
     (name,) = attribute.path
@@ -158,14 +158,14 @@ def _value(schema: Schema, attr: int, attribute: Attribute) -> _Value | None:
     return None if python is None else _Value(name, attr, python, low, high)
 
 
-# What a caller hands over
+# Events as callers give them
 
 
 _WAYS = ("asDict", "_asdict", "model_dump")  # of Rows of Spark, named tuples and pydantic models
 
 
 def is_object(event: object) -> bool:
-    """Says whether an event is an object whose fields are columns."""
+    """Returns whether an event is an object with fields for columns."""
     if isinstance(event, type):
         return False
     return is_dataclass(event) or _is_series(event) or any(callable(getattr(event, way, None)) for way in _WAYS)
@@ -182,10 +182,10 @@ def _is_series(event: object) -> bool:
 def as_mapping(event: object) -> Event:
     """Returns an event as a mapping from name to value.
 
-    That is a mapping as it is, and the fields of a dataclass, a named tuple, a Row of Spark or a
-    pydantic model. Of a row of a pandas frame, NaN is None, as it is NULL in a batch.
+    It is the event itself, or the fields of a dataclass, named tuple, Row of Spark or pydantic
+    model. NaN in a row of a pandas frame becomes None, since it is NULL in a batch.
 
-    Raises EventError: it is something else.
+    Raises EventError: the event is something else, or a pandas row has two values of one name.
     """
     if isinstance(event, Mapping):
         return event
@@ -194,14 +194,14 @@ def as_mapping(event: object) -> Event:
         if _is_series(event) and not row.index.is_unique:
             raise EventError("the row has two values of one name")
         if _is_series(event) or hasattr(event, "_asdict"):
-            given = row.to_dict() if _is_series(event) else row._asdict()
-            return {name: None if _is_nan(value) else value for name, value in given.items()}
+            values = row.to_dict() if _is_series(event) else row._asdict()
+            return {name: None if _is_nan(value) else value for name, value in values.items()}
     if is_dataclass(event) and not isinstance(event, type):
         return {field.name: getattr(event, field.name) for field in fields(event)}
     for method in _WAYS:
-        found = None if isinstance(event, type) else getattr(event, method, None)
-        if callable(found) and isinstance(made := found(), Mapping):
-            return made
+        convert = None if isinstance(event, type) else getattr(event, method, None)
+        if callable(convert) and isinstance(mapping := convert(), Mapping):
+            return mapping
     raise EventError(
         f"an event is a mapping from name to value, a dataclass, a Row, a named tuple, a row of pandas or a pydantic model, "
         f"not {type(event).__name__}{_instead(event)}"
@@ -213,7 +213,7 @@ def _is_nan(value: object) -> bool:
 
 
 def _instead(event: object) -> str:
-    """Returns what to do with what is no event, for an error."""
+    """Returns the advice of an error about an object that is no event."""
     if isinstance(event, (str, bytes)):
         return ": read JSON with json.loads(event)"
     if isinstance(event, (list, tuple)):
@@ -224,18 +224,20 @@ def _instead(event: object) -> str:
 
 
 def renamed(event: Event, names: Sequence[str], where: str, ignored: bool | None) -> Event:
-    """Returns an event, or a struct in it, with names as the schema has them.
+    """Returns an event, or a struct in it, with the names of the schema.
 
-    Case does not count where it is not needed, as in batches.
+    Case counts only if names differ in nothing else, as in batches.
 
-    names : of the columns, or fields. where : what has them, for errors
-    ignored : other names are left out; else they are errors, and None says that there is no choice
+    names : of the columns or fields
+    where : their owner, for errors
+    ignored : whether other names are left out or errors; None for errors that do not offer the
+        choice
 
-    Raises EventError: there is no such name, or it is there twice.
+    Raises EventError: a name is unknown, or there twice.
     """
-    found: dict[str, Any] = {}
-    for given, value in event.items():
-        name = given
+    values: dict[str, Any] = {}
+    for key, value in event.items():
+        name = key
         if not isinstance(name, str):
             raise EventError(f"the event has a key {shown(name)}: keys are names of columns")
         if name not in names:
@@ -243,10 +245,10 @@ def renamed(event: Event, names: Sequence[str], where: str, ignored: bool | None
             if len(same) != 1:
                 if ignored:
                     continue
-                said = f"the event has a key {shown(name)}, which {where} has not: {near(name[:200], names, where)}"
-                raise EventError(said if ignored is None else f"{said} (unknown='ignore' leaves it out)")
+                message = f"the event has a key {shown(name)}, which {where} has not: {near(name[:200], names, where)}"
+                raise EventError(message if ignored is None else f"{message} (unknown='ignore' leaves it out)")
             (name,) = same
-        if name in found:
+        if name in values:
             raise EventError(f"the event has {name!r} twice, in different cases")
-        found[name] = value
-    return found
+        values[name] = value
+    return values

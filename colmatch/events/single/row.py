@@ -1,7 +1,6 @@
-"""Single events as record batches of one row, whose values are checked before Arrow takes them.
+"""Single events as record batches of one row, with values that are checked before Arrow takes them.
 
-Arrow cuts off fractions and times of day, drops fields that it does not know, and takes numbers for
-times.
+Arrow itself cuts off fractions and times of day, drops unknown fields, and takes numbers for times.
 """
 
 from __future__ import annotations
@@ -24,23 +23,22 @@ from colmatch.given.incoming import is_list, nulls_of, refusing
 from colmatch.given.schema import Schema
 
 _Test: TypeAlias = Callable[[Any], bool]
-type_of = type  # for functions whose ``type`` is one of Arrow
+type_of = type  # for functions with a ``type`` of Arrow
 
 
 class RowMaker:
-    """Makes record batches of one row, for the columns of a schema."""
+    """A maker of record batches of one row, for the columns of a schema."""
 
     def __init__(self, schema: Schema) -> None:
         self._schema = schema
         self._known: dict[str, tuple[pa.DataType, _Test | None]] = {}
 
     def row_of(self, event: Event, names: Sequence[str], ignored: bool | None) -> pa.RecordBatch:
-        """Returns an event as a record batch of one row, with some columns of the schema.
+        """Returns an event as a record batch of one row, with the columns ``names``.
 
-        ignored : fields that a struct has not are left out; else they are errors, as for
-            ``renamed``
+        ignored : whether unknown fields of structs are left out or errors, as for ``renamed``
 
-        Raises EventError: a value is not of the type that the schema has for its column.
+        Raises EventError: a value is not of its column's type.
         """
         arrays = []
         for name in names:
@@ -53,7 +51,7 @@ class RowMaker:
         return pa.RecordBatch.from_arrays(arrays, names)
 
     def _column(self, name: str, value: Any) -> tuple[pa.DataType, _Test | None]:
-        """Returns the type of a column, and a test for values that Arrow takes as they are."""
+        """Returns the type of a column, and a test for values that Arrow takes unchanged."""
         if name not in self._schema.arrow.names:
             return _weights_type(value), None
         type = _decoded(self._schema.arrow.field(name).type)
@@ -61,9 +59,9 @@ class RowMaker:
 
 
 def _plain(type: pa.DataType) -> _Test | None:
-    """Returns a test that says whether Arrow takes a value for a type and loses nothing of it.
+    """Returns a test that says whether Arrow takes a value for a type without loss.
 
-    None where each value has to be looked at by ``_array``.
+    The result is None if ``_array`` must look at each value.
     """
     types = pa.types
     if is_list(type) and (inner := _plain(type.value_type)) is not None:
@@ -89,12 +87,12 @@ def _is_plain_struct(value: Any, tests: Mapping[str, Any]) -> bool:
     return (
         type_of(value) is dict
         and value.keys() <= tests.keys()
-        and all(tests[name](some) for name, some in value.items())
+        and all(tests[name](part) for name, part in value.items())
     )
 
 
 def _made(value: Any, type: pa.DataType) -> pa.Array | None:
-    """Returns an array of a plain value; None where Arrow refuses it, which ``_array`` tells of."""
+    """Returns an array of a plain value; None if Arrow refuses it, then ``_array`` says why."""
     try:
         return pa.array([value], type)
     except (pa.ArrowException, ValueError, OverflowError):
@@ -102,7 +100,7 @@ def _made(value: Any, type: pa.DataType) -> pa.Array | None:
 
 
 def _fit(value: Any, type: pa.DataType, name: str, ignored: bool | None) -> pa.Array:
-    """Returns an array of one value, with wider numbers than the type has where it needs them.
+    """Returns an array of one value, with wider numbers than the type's if the value needs them.
 
     Batches may have these, too.
     """
@@ -117,7 +115,7 @@ def _fit(value: Any, type: pa.DataType, name: str, ignored: bool | None) -> pa.A
 
 
 def _widened(type: pa.DataType) -> pa.DataType:
-    """Returns a type with the widest numbers that are compared as those of a type are."""
+    """Returns a type with the widest numbers that compare like the numbers of a type."""
     types = pa.types
     if types.is_integer(type):
         return pa.uint64() if types.is_uint64(type) else pa.int64()
@@ -135,39 +133,40 @@ def _widened(type: pa.DataType) -> pa.DataType:
 
 
 def _array(value: Any, type: pa.DataType, name: str, ignored: bool | None) -> pa.Array:
-    """Returns an array of one value. Structs are made field by field, since Arrow makes none that
-    have fields of some types.
+    """Returns an array of one value.
+
+    Structs are made field by field, since Arrow makes none with fields of some types.
     """
     if isinstance(value, pa.Scalar):
         with refusing(EventError, f"column {name!r} is {type!s:.200}, and a {value.type!s:.200} of Arrow is not"):
             value = value.as_py()
     if _is_null(value):
         return nulls_of(1, type)
-    said = f"column {name!r} is {type!s:.200}, and {shown(value)} is not"
-    if (wanted := _wanted(value, type)) is not None:
-        raise EventError(f"{said}: {wanted} is needed")
-    with refusing(EventError, said):
+    message = f"column {name!r} is {type!s:.200}, and {shown(value)} is not"
+    if (expected := _wanted(value, type)) is not None:
+        raise EventError(f"{message}: {expected} is needed")
+    with refusing(EventError, message):
         if pa.types.is_struct(type) and type.num_fields:
-            given = _fields(value, type, name, ignored)
-            parts = [_array(given.get(field.name), field.type, f"{name}.{field.name}", ignored) for field in type]
+            members = _fields(value, type, name, ignored)
+            parts = [_array(members.get(field.name), field.type, f"{name}.{field.name}", ignored) for field in type]
             fields = [field.with_type(part.type) for field, part in zip(type, parts, strict=True)]
             return pa.StructArray.from_arrays(parts, fields=fields)
         types = pa.types
         is_narrowed = types.is_floating(type) and type != pa.float64() and isinstance(value, (float, np.floating))
         takes_numbers = types.is_integer(type) or types.is_decimal(type) or types.is_floating(type)
         if takes_numbers and _is_number(value) and not is_narrowed:  # Python has no narrow floats
-            return _number(value, type, said)
+            return _number(value, type, message)
         if isinstance(value, np.datetime64):
-            return _moment(value, type, said)
+            return _moment(value, type, message)
         fitted = _fitted(value, type, name, ignored)
         array = pa.array([fitted], type)
         if not _is_same(fitted, array):
-            raise EventError(f"{said}: it would lose a part")
+            raise EventError(f"{message}: it would lose a part")
         return array
 
 
 def _is_null(value: Any) -> bool:
-    """Says whether a value is None, or what pandas has for it, which is not imported for that."""
+    """Returns whether a value is None, or missing to NumPy or pandas. It imports no pandas."""
     return value is None or value.__class__.__name__ in ("NaTType", "NAType") or _is_nat(value)
 
 
@@ -176,7 +175,7 @@ def _is_nat(value: Any) -> bool:
 
 
 def _wanted(value: Any, type: pa.DataType) -> str | None:
-    """Returns what a column of a type needs in the place of a value; None where it may fit.
+    """Returns the kind of value that a type needs, for an error; None if this value may fit.
 
     Arrow takes some more: numbers for times, Booleans for floats, bytes for texts.
     """
@@ -206,7 +205,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _number(value: Any, type: pa.DataType, said: str) -> pa.Array:
-    """Returns an array of one number, as a batch with the number in a type of its own is read."""
+    """Returns an array of one number, read like a batch with the number's own type."""
     if isinstance(value, Decimal) and pa.types.is_floating(type):
         nearest = float(value)
         if math.isinf(nearest) and value.is_finite():
@@ -219,7 +218,7 @@ def _number(value: Any, type: pa.DataType, said: str) -> pa.Array:
 
 
 def _moment(value: np.datetime64, type: pa.DataType, said: str) -> pa.Array:
-    """Returns an array of one moment or day of NumPy; Arrow has no hours, say."""
+    """Returns an array of one moment or day of NumPy. Arrow lacks some units, such as hours."""
     has_unit = np.datetime_data(value)[0] in ("D", "s", "ms", "us", "ns")
     return _exact(pa.array(np.array([value if has_unit else value.astype("M8[s]")])), type, said)
 
@@ -239,40 +238,41 @@ def _fields(value: Any, type: pa.DataType, name: str, ignored: bool | None) -> E
 
 
 def _weights_type(value: Any) -> pa.DataType:
-    """Returns the type of weights that stand in a column of their own."""
+    """Returns the type of weights in a separate column."""
     return pa.map_(pa.string(), pa.float64()) if isinstance(value, Mapping) else pa.float64()
 
 
 def _fitted(value: Any, type: pa.DataType, name: str, ignored: bool | None) -> Any:
-    """Returns a value as Arrow wants it for a type. Arrow itself drops fields that it does not
-    know, and takes a time without a zone for one in UTC.
+    """Returns a value in the form that Arrow needs for a type.
+
+    Arrow itself drops unknown fields, and takes a time without a zone for one in UTC.
     """
     if _is_null(value):
         return None
     if pa.types.is_struct(type):
         types = {field.name: field.type for field in type}
-        given = _fields(value, type, name, ignored)
-        return {key: _fitted(some, types[key], f"{name}.{key}", ignored) for key, some in given.items()}
+        members = _fields(value, type, name, ignored)
+        return {key: _fitted(item, types[key], f"{name}.{key}", ignored) for key, item in members.items()}
     if pa.types.is_map(type):
         return _entries(value, type, name, ignored)
     if is_list(type) or pa.types.is_list_view(type) or pa.types.is_large_list_view(type):
         if isinstance(value, (str, bytes)):
             raise EventError(f"column {name!r} is {type!s:.200}, and {shown(value)} is not: a list is needed")
         if type.value_type.num_fields:
-            return [_fitted(some, type.value_type, name, ignored) for some in value]
+            return [_fitted(item, type.value_type, name, ignored) for item in value]
         if isinstance(value, (list, tuple, set, frozenset)):
-            for some in {some.__class__: some for some in value}.values():
-                _check(some, type.value_type, name)
+            for item in {item.__class__: item for item in value}.values():
+                _check(item, type.value_type, name)
         if pa.types.is_floating(type.value_type):
-            return [float(some) if isinstance(some, Decimal) else some for some in value]
+            return [float(item) if isinstance(item, Decimal) else item for item in value]
         return list(value) if isinstance(value, (set, frozenset)) else value
     if pa.types.is_timestamp(type) and isinstance(value, date):
         zone = value.tzinfo if isinstance(value, datetime) else None
         if (zone is None) != (type.tz is None):
             has, wants = ("no time zone", "has one") if zone is None else ("a time zone", "has none")
             instead = "at.replace(tzinfo=datetime.timezone.utc)" if zone is None else "at.replace(tzinfo=None)"
-            said = f"column {name!r} is {type}, which {wants}, and {shown(value)} has {has}"
-            raise EventError(f"{said}: write {instead} or the like")
+            message = f"column {name!r} is {type}, which {wants}, and {shown(value)} has {has}"
+            raise EventError(f"{message}: write {instead} or the like")
         return value if isinstance(value, datetime) else datetime.combine(value, time())
     _check(value, type, name)
     return float(value) if isinstance(value, Decimal) and pa.types.is_floating(type) else value
@@ -280,17 +280,17 @@ def _fitted(value: Any, type: pa.DataType, name: str, ignored: bool | None) -> A
 
 def _check(value: Any, type: pa.DataType, name: str) -> None:
     """Checks a value within a list or a map."""
-    if not isinstance(value, pa.Scalar) and not _is_null(value) and (wanted := _wanted(value, type)) is not None:
-        raise EventError(f"column {name!r} has {type!s:.200} in it, and {shown(value)} is not: {wanted} is needed")
+    if not isinstance(value, pa.Scalar) and not _is_null(value) and (expected := _wanted(value, type)) is not None:
+        raise EventError(f"column {name!r} has {type!s:.200} in it, and {shown(value)} is not: {expected} is needed")
 
 
 def _entries(value: Any, type: pa.DataType, name: str, ignored: bool | None) -> list[tuple[Any, Any]]:
-    """Returns the entries of a map as pairs: Arrow crashes on others."""
-    given = value.items() if isinstance(value, Mapping) else value if isinstance(value, Iterable) else [value]
-    pairs = [(one["key"], one["value"]) if isinstance(one, Mapping) else one for one in given]
+    """Returns the entries of a map as pairs: Arrow crashes on anything else."""
+    entries = value.items() if isinstance(value, Mapping) else value if isinstance(value, Iterable) else [value]
+    pairs = [(one["key"], one["value"]) if isinstance(one, Mapping) else one for one in entries]
     if not all(isinstance(pair, (tuple, list)) and len(pair) == 2 for pair in pairs):
-        said = f"column {name!r} is {type!s:.200}, and {shown(value)} is not"
-        raise EventError(f"{said}: a mapping is needed, or pairs of a key and a value")
+        message = f"column {name!r} is {type!s:.200}, and {shown(value)} is not"
+        raise EventError(f"{message}: a mapping is needed, or pairs of a key and a value")
     return [
         (_fitted(key, type.key_type, name, ignored), _fitted(item, type.item_type, name, ignored))
         for key, item in pairs
@@ -300,7 +300,7 @@ def _entries(value: Any, type: pa.DataType, name: str, ignored: bool | None) -> 
 def _decoded(type: pa.DataType) -> pa.DataType:
     """Returns the type without dictionaries and runs.
 
-    Arrow makes no such array of any Python value, and crashes on some.
+    Arrow cannot make arrays with these of Python values, and crashes on some.
     """
     types = pa.types
     if types.is_dictionary(type) or types.is_run_end_encoded(type):
@@ -311,9 +311,9 @@ def _decoded(type: pa.DataType) -> pa.DataType:
         return pa.struct([pa.field(field.name, _decoded(field.type)) for field in type])
     if types.is_fixed_size_list(type):
         return pa.list_(_decoded(type.value_type), type.list_size)
-    for is_one, made in _LISTS:
+    for is_one, make in _LISTS:
         if is_one(type):
-            return made(_decoded(type.value_type))
+            return make(_decoded(type.value_type))
     return type
 
 
@@ -324,15 +324,13 @@ _LISTS: tuple[tuple[_Test, Any], ...] = (
 
 
 def _is_same(value: Any, made: pa.Array) -> bool:
-    """Says whether an array of one value has all of it: Arrow cuts off fractions and times of
-    day.
-    """
+    """Returns whether an array has all of its value: Arrow cuts off fractions and times of day."""
     return isinstance(value, (int, str, bytes, NoneType)) or _equal(value, made[0].as_py())
 
 
 def _equal(value: Any, made: Any) -> bool:
     if isinstance(value, Mapping) and isinstance(made, Mapping):
-        return all(_equal(some, made.get(key)) for key, some in value.items())
+        return all(_equal(part, made.get(key)) for key, part in value.items())
     if isinstance(value, (list, tuple, np.ndarray)) and isinstance(made, (list, tuple)):
         return all(map(_equal, value, made))
     if isinstance(value, (float, np.floating, Decimal)) and isinstance(made, int):

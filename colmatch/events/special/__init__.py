@@ -1,5 +1,5 @@
-"""Special functions over the events, such as ``geo_within_radius``.
+"""Special functions of events, such as ``geo_within_radius``.
 
-Comes in: columns, and lists of arguments. Goes out: for each row the lists of which the function is
-true. Read ``lists`` first.
+Columns and lists of arguments give, for each row, the lists that make the function true. Read
+``lists`` first.
 """

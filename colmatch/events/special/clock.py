@@ -1,4 +1,4 @@
-"""What time it is, given with a call instead of a column of the events."""
+"""The time of events, given with a call instead of a column."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from colmatch.given.incoming import refusing
 from colmatch.given.schema import Attribute, Attributes, Schema
 from colmatch.given.session import time_zone
 
-NOW = "now"  # the column that has the time, too, where the schema has it and it can hold one
+NOW = "now"  # this column has the time, too, if it is in the schema and can hold one
 EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 
 
 class Version(Protocol):
-    """What a batch is matched with."""
+    """The version of a matcher that a batch is matched with."""
 
     @property
     def attributes(self) -> Attributes: ...
@@ -34,14 +34,14 @@ Seen = TypeVar("Seen", bound=Version)
 class Clock(NamedTuple):
     """The time of all events of a call.
 
-    It takes the place of the columns that special functions have for clocks, and of ``now``.
+    It replaces the clock columns of special functions, and ``now``.
     """
 
     seconds: int | float  # since 1970 began in UTC
     schema: Schema
 
     def names(self, attributes: Iterable[Attribute]) -> list[str]:
-        """Returns the columns that it takes the place of."""
+        """Returns the columns that the clock replaces."""
         own = [NOW] if NOW in self.schema.arrow.names and _holds(self.schema.arrow.field(NOW).type) else []
         return list(dict.fromkeys([*clocks_of(attributes), *own]))
 
@@ -51,7 +51,7 @@ class Clock(NamedTuple):
         return [column for column in columns if column not in names]
 
     def shown_to(self, batches: Iterable[tuple[pa.RecordBatch, Seen]]) -> Iterator[tuple[pa.RecordBatch, Seen]]:
-        """Yields batches with columns that have the time, each with the version that it has."""
+        """Yields batches with columns for the time, each with its version."""
         names: list[str] = []
         before: Version | None = None
         for batch, version in batches:
@@ -60,9 +60,9 @@ class Clock(NamedTuple):
             yield self.added_to(batch, names), version
 
     def added_to(self, batch: pa.RecordBatch, names: Sequence[str]) -> pa.RecordBatch:
-        """Returns a batch in which columns of these names have the time.
+        """Returns a batch with the time in columns of these names.
 
-        Raises OptionError: a column of the schema cannot hold it.
+        Raises OptionError: a column of the schema cannot hold the time.
         """
         if not names:
             return batch
@@ -89,12 +89,12 @@ def _holds(type: pa.DataType) -> bool:
 
 
 def clock_of(now: object, schema: Schema, zone: str) -> Clock | None:
-    """Returns the clock that a caller gives, checked; None where he gives none.
+    """Returns the checked clock of a call; None if no time is given.
 
     now : a datetime, or seconds since 1970 began in UTC
-    zone : that of a datetime without a zone
+    zone : time zone of a datetime without one
 
-    Raises OptionError: it is neither, or no finite number.
+    Raises OptionError: ``now`` is neither, or no finite number.
     """
     if now is None:
         return None

@@ -1,19 +1,19 @@
-"""Special functions over the events: for each row the lists of arguments of which they are true.
+"""Special functions of events: for each row, the lists of arguments that make a function true.
 
-``segment_within(seen, now, 12, 3600)`` is one of many lists of arguments that are asked of the
-same columns. So a function of given columns is one attribute, of role CALL. Its entries in a row
-are the literals (``given/special.py``) that are true of it. ``CallColumns`` adds that column of
-lists before a batch is read. Only what is true has a place in it.
+``segment_within(seen, now, 12, 3600)`` has one of many lists of arguments for the same columns. So
+a function of given columns is one attribute, of role CALL. Its entries in a row are the literals
+(``given/special.py``) that hold for the row. ``CallColumns`` adds this column of lists before a
+batch is read. Only literals that hold have an entry.
 
-A row is not asked every list of arguments, but the arguments are asked for what the row has: the
-circles around its place (``circles.py``), the segments and caps of its lists. Few rows have reached
-a cap, so a cap has an entry where it is reached. What is found quickest is made once for the old
-literals of a matcher and once for the recent ones, which are few.
+A row does not test every list of arguments. Instead, the values of the row look up the arguments:
+the circles around its place (``circles.py``), the segments and caps of its lists. Few rows have
+reached a cap, so a cap has an entry if it is reached. The index for this is made once for the old
+literals of a matcher, and once for the few recent ones.
 
-The sorted arguments that are asked for are searched for each item of a row's lists, so the lists
-need not be sorted. Where something that a function reads is NULL, the row has the empty literal. So
-NOT of a circle is having neither this circle nor the empty literal, which is one predicate. An
-attribute for "is known", which is true of most rows, took longer.
+Each item of a row's lists is looked up in the sorted arguments, so the lists need not be sorted. If
+a function reads a NULL, the row has the empty literal. So NOT of a circle means having neither this
+circle nor the empty literal, which is one predicate. An attribute for "is known", which holds for
+most rows, took longer.
 """
 
 from __future__ import annotations
@@ -51,11 +51,11 @@ _NO_PAIRS: Pairs = (np.empty(0, np.int64), np.empty(0, np.int64))
 
 
 class CallColumns:
-    """Adds the columns of all special functions that the expressions use to batches.
+    """The columns of all special functions in the expressions, which are added to batches.
 
     Parameters
     ----------
-    lenient : a column that is not there is NULL in every row; else it is an error
+    lenient : a missing column is NULL in every row; otherwise it is an error
     """
 
     def __init__(self, attributes: Attributes, literals: Vocabulary | Literals, lenient: bool) -> None:
@@ -66,9 +66,9 @@ class CallColumns:
             if attribute.role is Role.CALL
         ]
         if self._calls:
-            known = literals if isinstance(literals, Vocabulary) else Vocabulary.among(literals)
-            known = known.of(len(attributes))
-            self._parts = [part for part in (known.old, known.recent) if len(part)]
+            vocabulary = literals if isinstance(literals, Vocabulary) else Vocabulary.among(literals)
+            vocabulary = vocabulary.of(len(attributes))
+            self._parts = [part for part in (vocabulary.old, vocabulary.recent) if len(part)]
 
     def __bool__(self) -> bool:
         return bool(self._calls)
@@ -76,29 +76,31 @@ class CallColumns:
     def added_to(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Returns a batch with the columns of the functions behind its own.
 
-        Raises EventError: a column that they read is not there, or of another type.
+        Raises EventError: a column of a function is missing, or of another type.
         """
         rows = _Rows(batch, self._lenient)
         arrays = [*batch.columns, *(self._column(rows, id, call) for id, _, call in self._calls)]
         return pa.RecordBatch.from_arrays(arrays, [*batch.schema.names, *(name for _, name, _ in self._calls)])
 
     def _column(self, rows: _Rows, id: int, call: Call) -> pa.Array:
-        """For each row a list of the literals that are true of it."""
-        found: list[I64] = []
+        """Returns, for each row, a list of the literals that hold for it."""
+        # Find the literals that hold for each row
+        row_parts: list[I64] = []
         texts: list[pa.Array] = []
         read = _READERS[call.function](rows, call)
         for part in self._parts:
-            asked = _asked_of(part, id, call.function)
-            pairs = [read.true_of(asked)]
-            if asked.unknown >= 0:
+            arguments = _asked_of(part, id, call.function)
+            pairs = [read.true_of(arguments)]
+            if arguments.unknown >= 0:
                 unknown = np.flatnonzero(~read.known)
-                pairs.append((unknown, np.full(len(unknown), asked.unknown)))
+                pairs.append((unknown, np.full(len(unknown), arguments.unknown)))
             for row, literal in pairs:
-                found.append(row)
+                row_parts.append(row)
                 texts.append(_strings(part.literals).take(pa.array(literal)))
-        row, text = np.concatenate([_NO_PAIRS[0], *found]), pa.chunked_array(texts, pa.large_binary())
+        # Put them into lists by row
+        row, text = np.concatenate([_NO_PAIRS[0], *row_parts]), pa.chunked_array(texts, pa.large_binary())
         text = text.combine_chunks() if text.num_chunks != 1 else text.chunk(0)
-        if sum(len(some) > 0 for some in found) > 1:
+        if sum(len(part_rows) > 0 for part_rows in row_parts) > 1:
             order = np.argsort(row, kind="stable")
             text = text.take(pa.array(order))
         offset = ranges_of(np.bincount(row, minlength=rows.count))
@@ -110,37 +112,35 @@ def _strings(literals: Literals) -> pa.Array:
     return pa.Array.from_buffers(pa.large_binary(), len(literals.offset) - 1, buffers)
 
 
-# What is asked: the literals of one attribute
+# Lists of arguments: the literals of one attribute
 # --------------------------------------------------------------------------
 
 
 class _Asked(NamedTuple):
-    """The lists of arguments that are asked of one function, from one part of the literals.
+    """The lists of arguments of one function, from one part of the literals.
 
-    ``index`` is what finds them: circles, or what ``_Keyed`` has.
+    ``index`` finds them: it is circles, or ``_Keyed``.
     """
 
     literal: I64  # the number of each list of arguments among the literals
-    unknown: int  # that of the literal of rows that are not known, -1 if nobody asks
+    unknown: int  # number of the empty literal, for rows with a NULL; -1 without it
     index: Any
 
 
 class _Keyed(NamedTuple):
-    """Lists of arguments by what a row must have in its list of structs."""
+    """Lists of arguments, by the key of the struct that a row's list must have."""
 
     wanted: Wanted
-    types: pa.Array  # of caps, distinct: a key is the number of a type, that of a name space, and an id
+    types: pa.Array  # of caps, distinct: a key has the numbers of a type and a name space, and an id
     spaces: pa.Array
 
 
 def _asked_of(part: WordList, id: int, function: str) -> _Asked:
-    """Returns what is asked of a function; made once for all that read events with these
-    literals.
-    """
-    found = part.kept.get((id, function))
-    if found is None:
-        found = part.kept[id, function] = _read_asked(part.literals, id, function)
-    return found
+    """Returns the lists of arguments of a function, made once for all readers of the literals."""
+    arguments = part.kept.get((id, function))
+    if arguments is None:
+        arguments = part.kept[id, function] = _read_asked(part.literals, id, function)
+    return arguments
 
 
 def _read_asked(literals: Literals, id: int, function: str) -> _Asked:
@@ -148,8 +148,9 @@ def _read_asked(literals: Literals, id: int, function: str) -> _Asked:
     offset = literals.offset[begin : end + 1]
     length, size = np.diff(offset), FORMS[function].size
     unknown = begin if end > begin and not length[0] else -1
-    # an id that has been another attribute's may have literals of other lengths
+    # a reused id may have an earlier attribute's literals, of other lengths
     fits = np.flatnonzero(length > size if SPECIAL[function].texts else length == size)
+    # Unpack the arguments
     packed = literals.data[offset[fits][:, None] + np.arange(size)]
     if function == CIRCLE:
         circle = packed.view("<f8").astype(np.float64)
@@ -159,6 +160,7 @@ def _read_asked(literals: Literals, id: int, function: str) -> _Asked:
     numbers = packed.view("<i8").astype(np.int64)
     key, most, seconds = numbers[:, 0], numbers[:, 1] & HALF, numbers[:, -1].astype(np.float64)
     types, spaces = _NO_TEXTS, _NO_TEXTS
+    # Number the types and name spaces of caps
     if SPECIAL[function].texts:
         tail = ranges_of(length[fits] - size)
         place = members(offset[fits] + size, tail)
@@ -167,10 +169,11 @@ def _read_asked(literals: Literals, id: int, function: str) -> _Asked:
         types, spaces = type.unique(), space.unique()
         number = _space_of(type, space, types, spaces)
         key = (number[tails.indices.to_numpy()] << 32) + (key & HALF)
+    # Sort by key
     order = np.argsort(key, kind="stable")
     distinct, first = np.unique(key[order], return_index=True)
-    wanted = freeze(Wanted(distinct, np.append(first, len(key)), most[order], seconds[order]))
-    return _Asked(begin + fits[order], unknown, _Keyed(wanted, types, spaces))
+    by_key = freeze(Wanted(distinct, np.append(first, len(key)), most[order], seconds[order]))
+    return _Asked(begin + fits[order], unknown, _Keyed(by_key, types, spaces))
 
 
 def _cut(tails: pa.Array) -> tuple[pa.Array, pa.Array]:
@@ -180,19 +183,19 @@ def _cut(tails: pa.Array) -> tuple[pa.Array, pa.Array]:
 
 
 def _space_of(type: pa.Array, space: pa.Array, types: pa.Array, spaces: pa.Array) -> I64:
-    """Returns the number of each type with its name space; -1 where nobody asks for it."""
+    """Returns the number of each type with its name space; -1 if no argument has them."""
     number = [
         pc.index_in(one, all).fill_null(-1).to_numpy().astype(np.int64) for one, all in ((type, types), (space, spaces))
     ]
     return np.where(np.minimum(*number) < 0, -1, number[0] * len(spaces) + number[1])
 
 
-# What rows answer
+# Rows and the literals that hold for them
 # --------------------------------------------------------------------------
 
 
 class _Places:
-    """Rows that have a place: in which circles it is."""
+    """The places of rows, which are looked up among circles."""
 
     def __init__(self, rows: _Rows, call: Call) -> None:
         self._latitude, self._longitude = (rows.numbers(path) for path in call.columns)
@@ -207,7 +210,7 @@ class _Places:
 
 
 class _Segments:
-    """Rows that have a list of segments: since when they were in those that are asked for."""
+    """The segments of rows and their times, which are looked up by id."""
 
     def __init__(self, rows: _Rows, call: Call) -> None:
         now = rows.numbers(call.columns[1])
@@ -222,7 +225,7 @@ class _Segments:
 
 
 class _Caps:
-    """Rows that have a list of caps: those that are reached."""
+    """The caps of rows, which are looked up by id, type and name space."""
 
     def __init__(self, rows: _Rows, call: Call) -> None:
         now = rows.numbers(call.columns[1])
@@ -245,9 +248,9 @@ class _Caps:
 
 
 def _found(asked: _Asked, held: Held, test: int) -> Pairs:
-    wanted: Wanted = asked.index.wanted
-    seen = np.full(len(wanted.key), -1)
-    row, which = found_pairs(len(held.row), lambda start, *room: find_held(wanted, held, test, start, seen, *room))
+    by_key: Wanted = asked.index.wanted
+    seen = np.full(len(by_key.key), -1)
+    row, which = found_pairs(len(held.row), lambda start, *room: find_held(by_key, held, test, start, seen, *room))
     return row, asked.literal[which]
 
 
@@ -255,7 +258,7 @@ _READERS: Mapping[str, Any] = {CIRCLE: _Places, WITHIN: _Segments, BEFORE: _Segm
 
 
 class _Rows:
-    """What functions read of a batch, each column once."""
+    """The columns of a batch that functions read, each read once."""
 
     def __init__(self, batch: pa.RecordBatch, lenient: bool) -> None:
         self.count = batch.num_rows
@@ -269,32 +272,32 @@ class _Rows:
         return pa.nulls(self.count) if column is None else plain(column)
 
     def numbers(self, path: tuple[str, ...]) -> F64:
-        """A column of numbers, or of times in seconds: (rows) float64, NaN where it is NULL."""
-        found = self._numbers.get(path)
-        if found is None:
+        """Returns a column of numbers, or of times in seconds: (rows) float64, NaN for NULL."""
+        doubles = self._numbers.get(path)
+        if doubles is None:
             column, name = self._column(path), ".".join(path)
             scale = 1.0
             if pa.types.is_timestamp(column.type):
                 column = column.cast(pa.timestamp("us", column.type.tz), safe=False).cast(pa.int64())
                 scale = MICROSECONDS
             numbers = doubles_of(column, EventError, f"column {name!r}, which a function reads,")
-            found = self._numbers[path] = contiguous(numbers.to_numpy(zero_copy_only=False) / scale)
-        return found
+            doubles = self._numbers[path] = contiguous(numbers.to_numpy(zero_copy_only=False) / scale)
+        return doubles
 
     def defined(self, path: tuple[str, ...]) -> NDArray[np.bool_]:
-        """Returns which rows of a column are not NULL."""
+        """Returns whether each row of a column is not NULL."""
         return np.asarray(self._column(path).is_valid().to_numpy(zero_copy_only=False), np.bool_)
 
     def structs(self, path: tuple[str, ...], fields: Mapping[str, pa.DataType]) -> tuple[I64, list[pa.Array]]:
         """Returns the row of each struct in a column of lists, ascending, and their fields."""
-        found = self._structs.get(path)
-        if found is None:
-            found = self._structs[path] = _structs(self._column(path), ".".join(path), fields)
-        return found
+        parts = self._structs.get(path)
+        if parts is None:
+            parts = self._structs[path] = _structs(self._column(path), ".".join(path), fields)
+        return parts
 
 
 def _structs(column: pa.Array, name: str, fields: Mapping[str, pa.DataType]) -> tuple[I64, list[pa.Array]]:
-    type, given = pa.large_list(pa.struct(fields)), getattr(column.type, "value_type", None)
+    type, inner = pa.large_list(pa.struct(fields)), getattr(column.type, "value_type", None)
     with refusing(EventError, f"column {name!r} is {column.type!s:.200}, a function of the expressions needs {type}"):
         column = column.cast(type)
     size = pc.fill_null(pc.list_value_length(column), 0).to_numpy()
@@ -303,7 +306,7 @@ def _structs(column: pa.Array, name: str, fields: Mapping[str, pa.DataType]) -> 
     row = np.repeat(np.arange(len(size)), size)
     nulls = [int(part.is_null().index(True).as_py()) for part in (values, *structs) if part.null_count]
     if nulls:
-        had = {field.name for field in given} if given is not None and pa.types.is_struct(given) else set(fields)
+        had = {field.name for field in inner} if inner is not None and pa.types.is_struct(inner) else set(fields)
         lacks = "".join(f"; its structs lack {name!r}" for name in fields if name not in had)
         raise EventError(
             f"it has NULL within a list, where a function of the expressions needs values{lacks}",
@@ -314,6 +317,6 @@ def _structs(column: pa.Array, name: str, fields: Mapping[str, pa.DataType]) -> 
 
 
 def clocks_of(attributes: Iterable[Any]) -> list[str]:
-    """Returns the columns that special functions have for clocks."""
+    """Returns the clock columns of special functions."""
     calls = (Call.of(str(attribute.key)) for attribute in attributes if attribute.role is Role.CALL)
     return list(dict.fromkeys(call.clock for call in calls if call.clock is not None))

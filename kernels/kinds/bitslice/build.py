@@ -1,4 +1,4 @@
-"""Predicates -> postings of ``bitslice``, with ranks and bounds of their predicates in a tile."""
+"""Predicates -> postings of ``bitslice``, with the ranks and bounds of predicates in a tile."""
 
 import numpy as np
 
@@ -18,10 +18,10 @@ from colmatch.kernels.layout import (
     Written,
 )
 
-# of an access predicate, each a posting; one with more is posted from its lowest to its highest
-# code
+# Intervals of an access predicate, each with a posting. A predicate with more has one posting, from
+# its lowest to its highest code.
 MOST_INTERVALS = 16
-LONE_CLASS = 256  # an attribute with fewer postings has one group of ranges
+LONE_CLASS = 256  # an attribute with fewer postings in a stratum has one group of ranges
 CLASSES = 18  # equal, and widths up to 4^1, 4^2, ... 4^17
 
 
@@ -35,16 +35,18 @@ def choose_access(
     access: Written[I64],
     postings: Written[I64],
 ) -> None:
-    """Writes the access predicate of each conjunction (-1: none) and the number of its
-    postings.
+    """Writes the access predicate of each conjunction (-1: none) and the number of its postings.
 
-    It is the predicate that the fewest events are expected to satisfy, among those about the
-    attributes that are ``open`` (A) uint8.
+    The access predicate is expected to be satisfied by the fewest events, among the predicates on
+    attributes that are open.
 
-    code_first (A + 1) int64; access (C) int64, postings (C) int64 are written. Where a sample of
-    events was seen, below (codes + 1) int64 says how many of its values have a code before each
-    one; else (0): a share of the attribute's codes, times ``uses`` (A) int64, how often the
-    attribute is used, which stands for how often events have it.
+    Without a sample of events, a range counts by its share of the attribute's codes. This share is
+    multiplied by ``uses``, which estimates how often events have the attribute.
+
+    code_first (A + 1) int64 : place of an attribute's codes in ``below``
+    uses (A) int64, open (A) uint8 : number of predicates; 1 if the attribute is open
+    below (codes + 1) int64, or (0) : number of a sample's values with a code before each one
+    access, postings (C) int64 : written
     """
     programs = len(preds.jump_first) > 0
     for c in range(len(access)):
@@ -55,6 +57,7 @@ def choose_access(
         for p in range(preds.first[c], preds.first[c + 1]):
             word = np.int64(preds.pred[p, 0])
             a = word & ATTR_MASK
+            # Estimate the events that satisfy the predicate, and keep the rarest predicate
             if not word & FLAG_NONE and open[a]:
                 share = 0.0
                 size = np.int64(1)
@@ -77,7 +80,7 @@ def choose_access(
                     least = share
                     access[c] = p
                     postings[c] = size
-            if program:  # only what must hold in any case: the leading predicates that reject
+            if program:  # only its leading predicates that reject must hold in any case
                 at = preds.jump_first[c] + p - preds.first[c]
                 if preds.jump[at, 1] != REJECT:
                     if access[c] == p:
@@ -88,7 +91,7 @@ def choose_access(
 
 @device
 def _share(code_first, uses, below, a, low, high):
-    """Returns how many events a range of codes is thought to meet, in some unit."""
+    """Returns the expected number of events with a code in a range, in an arbitrary unit."""
     if low > high:
         return 0.0
     guess = (high - low + 1) / (code_first[a + 1] - code_first[a]) * uses[a]
@@ -109,13 +112,14 @@ def write_postings(
     hi: Written[U32],
     conj: Written[U32],
 ) -> int:
-    """Writes postings in the order of conjunctions.
+    """Writes postings in the order of conjunctions, and returns their number.
 
-    Their keys are (attribute * strata + stratum) * 2^32 + lowest code. Returns how many.
+    Keys are (attribute * strata + stratum) * 2^32 + lowest code.
     """
     n = 0
     for c in range(len(access)):
         p = access[c]
+        # Post a conjunction without an access predicate under the last attribute
         if p < 0:
             key[n] = (attributes * strata + np.int64(stratum[c])) << 32
             hi[n] = 0
@@ -125,6 +129,7 @@ def write_postings(
         word = np.int64(preds.pred[p, 0])
         a = ((word & ATTR_MASK) * strata + np.int64(stratum[c])) << 32
         low, high = np.int64(preds.pred[p, 1]), np.int64(preds.pred[p, 2])
+        # Post the others under each interval, or once if there are too many intervals
         if word & FLAG_RUN and high - low <= MOST_INTERVALS:
             for j in range(low, high):
                 key[n] = a | np.int64(preds.run_lo[j])
@@ -143,7 +148,7 @@ def write_postings(
 
 @kernel
 def classify(key: Written[I64], hi: Written[U32], in_column: Written[I64]) -> None:
-    """Key -> (attribute, stratum, class of width, lowest code), so that sorting it makes groups.
+    """Turns keys into (attribute, stratum, class of width, lowest code), which sort into groups.
 
     in_column ((A + 1) * S): postings of each attribute and stratum.
     """
@@ -162,11 +167,12 @@ def classify(key: Written[I64], hi: Written[U32], in_column: Written[I64]) -> No
 
 @kernel
 def count_ends(preds: Predicates, access: Written[I64], code_first: Written[I64], ends: Written[I64]) -> None:
-    """Counts how often a predicate begins or has just ended at each code.
+    """Counts the predicates that begin at each code or end just before it.
 
-    Access predicates are left out; ends (codes) int64 are added to.
+    Access predicates are left out, and predicates on attributes with several values.
 
-    code_first (A + 1): place of an attribute's codes in ``ends``, that of code 1 first.
+    code_first (A + 1) : place of an attribute's code 1 in ``ends``
+    ends (codes) int64 : is added to
     """
     for c in range(len(access)):
         for p in range(preds.first[c], preds.first[c + 1]):
@@ -196,15 +202,18 @@ def _add_ends(ends, base, top, low, high):
 def cut_bins(
     code_first: Written[I64], ends: Written[I64], bins: Written[I64], bin_of: Written[U8], starts: Written[U8]
 ) -> None:
-    """Cuts each attribute's codes into bins that as many predicates begin or end in.
+    """Cuts the codes of each attribute into bins with equally many ends of predicates.
 
-    bins (A) int64 wanted, at most as many as codes, 0 for none; bin_of (codes) uint8: bin of each
-    code, from 1; starts (codes) uint8: 1 where a bin begins. Whatever values events have, only the
-    predicates that begin or end within the value's bin are undecided, and these are a like share
-    everywhere.
+    Only predicates that begin or end within the bin of an event's value are undecided. Their share
+    is alike in all bins, whatever values events have.
+
+    bins (A) int64 : number of bins to cut, at most as many as codes, 0 for none
+    bin_of (codes) uint8 : bin of each code, from 1
+    starts (codes) uint8 : 1 where a bin begins
     """
     for a in range(len(bins)):
         begin, end = code_first[a], code_first[a + 1]
+        # Count the ends of the attribute, then cut its codes into bins
         left = 0
         for code in range(begin, end):
             left += ends[code]
@@ -217,7 +226,7 @@ def cut_bins(
                 starts[code] = 1
             elif cuts > 0:
                 inside += ends[code]
-                # Cut here when the bin would be full, or when every code left must begin one.
+                # Cut here if the bin would be full, or if every code left must begin a bin.
                 if inside * (cuts + 1) >= left or end - code <= cuts:
                     left -= inside
                     inside = 0
@@ -229,7 +238,7 @@ def cut_bins(
 
 @device
 def _bounds(word, low, high, code_first, bin_of, starts, rank):
-    """Ranks and bounds of one interval, and whether they are exact."""
+    """Returns the rank and bounds of one interval, and whether they are exact."""
     a = word & ATTR_MASK
     if word & FLAG_MULTI:
         return np.int64(rank[a]), bs.PRESENT, False
@@ -244,8 +253,9 @@ def _bounds(word, low, high, code_first, bin_of, starts, rank):
 
 @kernel
 def most_entries(preds: Predicates, conj: Written[U32]) -> int:
-    """Returns how many entries of ``rest`` the postings can need: one for each interval of their
-    predicates, and entry 0.
+    """Returns an upper bound on the entries of ``rest``.
+
+    The postings need one for each interval of their predicates, and entry 0.
     """
     n = 1
     for i in range(len(conj)):
@@ -281,11 +291,10 @@ def write_masks(
     rest: Written[U16],
     rest_op: Written[U8],
 ) -> int:
-    """Ranks and bounds of every posting's predicates. Returns the number of entries of
-    ``rest``.
+    """Writes ranks and bounds of every posting's predicates, and returns the entries of ``rest``.
 
-    conj (P) : conjunctions on entry; on return subscriptions, or conjunctions where VERIFY or
-    PROGRAM stands, with these flags
+    conj (P) : conjunctions on entry. On return subscriptions, or conjunctions with the flags VERIFY
+    or PROGRAM
     """
     programs = len(preds.jump_first) > 0
     n = 1
@@ -306,8 +315,10 @@ def write_masks(
             a = word & ATTR_MASK
             low, high = np.int64(preds.pred[p, 1]), np.int64(preds.pred[p, 2])
             run = word & FLAG_RUN
+            # Skip an access predicate that its posting decides
             if p == access[c] and not program and not (run and high - low > MOST_INTERVALS):
                 continue
+            # Leave attributes without a rank to verification
             if rank[a] == bs.NO_RANK:
                 flags |= bs.VERIFY
                 if program:
@@ -315,6 +326,7 @@ def write_masks(
                         rest, rest_op, n, bs.NO_RANK, bs.ALWAYS, bs.VAGUE | (bs.OUTSIDE if word & FLAG_NONE else 0)
                     )
                 continue
+            # Write a predicate with one interval: the first three go to ``head``
             if not run or word & FLAG_MULTI:
                 at, bounds, exact = _bounds(word, low, high, code_first, bin_of, starts, rank)
                 if not exact:
@@ -332,6 +344,7 @@ def write_masks(
                 else:
                     n = _entry(rest, rest_op, n, at, bounds, 0)
                 continue
+            # Write a predicate with several intervals, one entry each
             begin = n
             all_exact = True
             for j in range(low, high):
@@ -345,9 +358,10 @@ def write_masks(
                 flags |= bs.VERIFY
                 op |= bs.VAGUE
                 if word & FLAG_NONE and not program:
-                    n = begin  # a superset of what must not be says nothing
+                    n = begin  # a superset of the excluded rows decides nothing
                     continue
             rest_op[n - 1] = op
+        # Write the flags, and link the posting to its entries in ``rest``
         conj[i] = (c if flags else np.int64(preds.owner[c])) | flags
         head[8 * i + 6] = 0
         head[8 * i + 7] = 0

@@ -1,6 +1,4 @@
-"""Coded rows -> columns sorted by code: for each attribute the rows that have it, lowest code
-first.
-"""
+"""Coded rows -> columns: for each attribute the rows that have it, sorted by code."""
 
 import numpy as np
 
@@ -14,11 +12,12 @@ DIGIT = 256
 
 @device
 def place_columns(row_first, row_attr, row_code, start, stop, column, row, code):
-    """Entries of rows ``start:stop`` by attribute, rows ascending and counted from 0; and behind
-    them all rows, with code 0.
+    """Writes the entries of rows ``start:stop`` by attribute, then all rows with code 0.
 
-    column (A + 2), row, code (entries + rows) are written.
+    Rows ascend within an attribute, and count from ``start``. column (A + 2), row, code (entries +
+    rows) are written.
     """
+    # Count the entries of each attribute
     attributes = len(column) - 2
     for a in range(attributes + 1):
         column[a] = 0
@@ -30,6 +29,7 @@ def place_columns(row_first, row_attr, row_code, start, stop, column, row, code)
         size = column[a]
         column[a] = total
         total += size
+    # Write the entries of each attribute
     for r in range(start, stop):
         for e in range(np.uint64(row_first[r]), np.uint64(row_first[r + 1])):
             a = row_attr[e]
@@ -38,6 +38,7 @@ def place_columns(row_first, row_attr, row_code, start, stop, column, row, code)
             row[place] = r - start
             code[place] = row_code[e]
     rewind_ranges(column, attributes)
+    # Write the column of all rows
     for r in range(stop - start):
         row[column[attributes] + r] = r
         code[column[attributes] + r] = 0
@@ -46,9 +47,11 @@ def place_columns(row_first, row_attr, row_code, start, stop, column, row, code)
 
 @device
 def sort_column(row, code, begin, end, top, spare_row, spare_code, histogram):
-    """Sorts the entries ``begin:end`` by code, at most ``top``: bytewise and stable, by as many
-    passes as ``top`` has bytes.
+    """Sorts the entries ``begin:end`` by code: stably, in a pass for each byte of ``top``.
+
+    top : the highest code
     """
+    # Sort a few entries by insertion
     n = end - begin
     if n < 32:
         for i in range(begin + 1, end):
@@ -61,6 +64,7 @@ def sort_column(row, code, begin, end, top, spare_row, spare_code, histogram):
             row[j] = r
             code[j] = value
         return
+    # Sort many by one byte after the other, the lowest first
     shift = 0
     while (top >> shift) > 0:
         for d in range(DIGIT):
@@ -86,7 +90,7 @@ def sort_column(row, code, begin, end, top, spare_row, spare_code, histogram):
 
 @device
 def place_codes(code, begin, end, top, place):
-    """Writes for each code the place of the first of the sorted codes that is not below it.
+    """Writes for each code the place of the first sorted code that is not below it.
 
     place (top + 2), for codes 0 to top + 1.
     """
@@ -105,12 +109,12 @@ def place_codes(code, begin, end, top, place):
 
 @device
 def choose_columns(group_begin, group_end, group_first, reach, top, column, ranks, pairs, by_column):
-    """Marks the columns whose rows are worth sorting.
+    """Marks the columns that are worth sorting, in ``by_column``.
 
-    Returns whether any is marked, and whether one is left that has rows and postings and is not.
+    Returns whether a column is marked, and whether a column with rows and postings is not.
 
-    Estimates in nanoseconds: a tile of the column against a look-up and a look at some postings for
-    each row.
+    Costs are estimates in nanoseconds. Tiles of the column compete with a look-up and a test of
+    some postings for each row.
     """
     chosen, left = False, False
     for a in range(len(column) - 1):
@@ -118,8 +122,10 @@ def choose_columns(group_begin, group_end, group_first, reach, top, column, rank
         n = column[a + 1] - column[a]
         if n == 0 or group_first[group_begin[a]] == group_first[group_end[a]]:
             continue
+        # Estimate the cost of the column's tiles
         sorted_cost = 300.0 + 6.0 * n + 1.1 * n * pairs
         sorted_cost += 1.1 * n * pairs if sets_few(ranks, pairs, n) else ranks * (2.0 + n / 16.0)
+        # Add the costs of each group of postings, for tiles and for single rows
         row_cost = 0.0
         for g in range(group_begin[a], group_end[a]):
             postings = float(group_first[g + 1] - group_first[g])

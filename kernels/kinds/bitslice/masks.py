@@ -1,4 +1,4 @@
-"""bitslice: which rows of a tile the masks of postings leave."""
+"""bitslice: masks of postings, which leave some rows of a tile."""
 
 import numpy as np
 
@@ -7,17 +7,16 @@ from colmatch.kernels.bits import ask_for, half_within_kth, within, within_kth
 from colmatch.kernels.kinds.bitslice.arrays import ALL, CONJ_MASK, LAST, MORE, OUTSIDE, STEP, VAGUE, WORD
 from colmatch.kernels.layout import ACCEPT
 
-SEGMENTS_AHEAD = 6  # segments of rows whose postings are on their way from memory
-STRETCH = 32  # postings of a segment that are asked for at once
+SEGMENTS_AHEAD = 6  # distance, in segments of rows, at which their postings are prefetched
+STRETCH = 32  # postings of a segment that are prefetched at once
 
 
 @device
 def visit(head, tile, stride, segment, bits, s, segments, most, survivors, n):
-    """Postings of the segments ``s:segments`` with rows left after three predicates become
-    survivors, from n on.
+    """Tests the postings of segments ``s:segments`` against three predicates each.
 
-    Ends when n is ``most``, and may leave a part of a segment. Returns the next s and n, and how
-    many postings were looked at.
+    Postings with rows left become survivors, from n on. Ends when n reaches ``most``, perhaps
+    within a segment. Returns the next s and n, and the number of postings tested.
     """
     posting, place, mask = survivors.posting, survivors.place, survivors.mask
     looked = np.uint64(0)
@@ -25,7 +24,7 @@ def visit(head, tile, stride, segment, bits, s, segments, most, survivors, n):
         begin, end = np.uint64(segment[s, 0]), np.uint64(segment[s, 1])
         at, rows = np.uint64(segment[s, 2]), bits[s]
         stop = min(end, begin + most)
-        if rows >> np.uint64(32) == 0:  # up to 32 rows: half of the bytes are read
+        if rows >> np.uint64(32) == 0:  # up to 32 rows: read half of the bytes
             for i in range(begin, stop):
                 j = i << np.uint64(3)
                 left = rows & half_within_kth(tile, head[j] * stride + at, head, j + np.uint64(1))
@@ -53,10 +52,10 @@ def visit(head, tile, stride, segment, bits, s, segments, most, survivors, n):
 
 @device
 def visit_active(head, tile, stride, active, k, count, most, survivors, n):
-    """Active postings from ``k`` on with rows left, as ``visit`` has them.
+    """Tests the active postings ``k:count``, as ``visit`` does the postings of segments.
 
-    The access predicate of one holds from one position of the tile to another. Ends after all
-    ``count``, or when n is ``most``. Returns the next k and n, and how many words were looked at.
+    The access predicate of an active posting holds for a range of positions in the tile. Ends when
+    n reaches ``most``. Returns the next k and n, and the number of words tested.
     """
     active_posting, begin, end = active.posting, active.begin, active.end
     posting, place, mask = survivors.posting, survivors.place, survivors.mask
@@ -71,6 +70,7 @@ def visit_active(head, tile, stride, active, k, count, most, survivors, n):
             head[j + np.uint64(3)],
             head[j + np.uint64(5)],
         )
+        # Test 64 positions at once
         for at in range(np.uint64(begin[k]), high, np.uint64(WORD)):
             left = within(tile, first + at, first_bounds) & within(tile, second + at, second_bounds)
             left &= within(tile, third + at, third_bounds)
@@ -86,26 +86,28 @@ def visit_active(head, tile, stride, active, k, count, most, survivors, n):
 
 @device
 def lies_within(tile, at, bounds):
-    """``within`` for one row."""
+    """Returns whether one row lies within bounds, as ``within`` does for 64."""
     return (np.int64(tile[at]) - np.int64(bounds & np.uint16(255))) & 255 <= np.int64(bounds >> np.uint16(8))
 
 
 @device
 def visit_row(head, hi, tile, segment, s, segments, last, most, survivors, n):
-    """Visits postings for a tile of one row, as ``visit`` does for many.
+    """Tests postings on a tile of one row, as ``visit`` does on many.
 
-    Visited are those whose access interval reaches up to the segment's code, unless that is 0.
+    A survivor's access interval also reaches the segment's code, unless this code is 0.
 
-    last : the last segment of all rows, up to which postings are asked for ahead
+    last : the last segment of all rows; postings up to there are prefetched
     """
     posting, place, mask = survivors.posting, survivors.place, survivors.mask
     looked = np.uint64(0)
     while s < segments and n < most:
         soon = min(s + np.uint64(SEGMENTS_AHEAD), last)
+        # Prefetch the postings of a later segment
         for i in range(
             np.uint64(segment[soon, 0]), np.uint64(min(segment[soon, 0] + STRETCH, segment[soon, 1])), np.uint64(4)
         ):
             ask_for(head, i << np.uint64(3))
+        # Test the postings of this segment
         begin, end, code = np.uint64(segment[s, 0]), np.uint64(segment[s, 1]), segment[s, 2]
         stop = min(end, begin + most)
         for i in range(begin, stop):
@@ -128,16 +130,15 @@ def visit_row(head, hi, tile, segment, s, segments, last, most, survivors, n):
 
 @device
 def refine(head, rest, rest_op, who, jump_first, jump, target, tile, stride, survivors, n):
-    """Survivors -> those with rows left after all their masks, in place.
-
-    Returns how many.
-    """
+    """Keeps the survivors with rows left after all their masks, and returns their number."""
     posting, place, mask = survivors.posting, survivors.place, survivors.mask
+    # Prefetch the other predicates of all survivors
     for s in range(n):
         e = rest_of(head, posting[s])
         ask_for(rest, e + e)
         ask_for(rest_op, e)
         ask_for(who, np.uint64(posting[s]))
+    # Test them, and keep the survivors with rows left
     kept = np.uint64(0)
     for s in range(n):
         i = posting[s]
@@ -166,16 +167,16 @@ def refine(head, rest, rest_op, who, jump_first, jump, target, tile, stride, sur
 
 @device
 def rest_of(head, i):
-    """First of the posting's entries in ``rest``, 0 if it has none."""
+    """Returns the posting's first entry in ``rest``, 0 if it has none."""
     j = np.uint64(i) << np.uint64(3)
     return np.uint64(head[j + np.uint64(6)]) | np.uint64(head[j + np.uint64(7)]) << np.uint64(16)
 
 
 @device
 def within_any(tile, stride, rest, rest_op, e, at):
-    """Rows within any interval of the predicate whose entries in ``rest`` begin at ``e``.
+    """Returns the rows within any interval of a predicate, and its last entry in ``rest``.
 
-    Returns also the last of these entries.
+    e : its first entry
     """
     holds = within_kth(tile, rest[e + e] * stride + at, rest, e + e + np.uint64(1))
     while rest_op[e] & MORE:
@@ -186,18 +187,20 @@ def within_any(tile, stride, rest, rest_op, e, at):
 
 @device
 def run_program(rest, rest_op, e, tile, stride, at, jump, at_jump, left, target):
-    """Returns rows of ``left`` that a program may accept.
+    """Returns the rows of ``left`` that a program may accept.
 
-    Each predicate hands its rows on, those where it holds and those where it does not.
+    Each predicate hands on the rows where it holds, and the rows where it fails. Jumps lead forward
+    only, so one pass suffices.
 
-    e : first of its entries in ``rest``; at_jump : first of its rows in ``jump``; target (longest
-    program) : zero between calls. Jumps lead forward only, so one pass does it.
+    e : the program's first entry in ``rest``; at_jump : its first row in ``jump``; target (longest
+    program) : zero between calls
     """
     accepted = np.uint64(0)
     target[0] = left
     p = np.int64(0)
     more = True
     while more:
+        # Take the rows of this predicate and test them
         rows = target[p]
         target[p] = np.uint64(0)
         holds, e = within_any(tile, stride, rest, rest_op, e, at)
@@ -208,6 +211,7 @@ def run_program(rest, rest_op, e, tile, stride, at, jump, at_jump, left, target)
             fails = ALL
         if op & OUTSIDE:
             holds, fails = fails, holds
+        # Hand the rows on along both jumps
         for side in range(2):
             to = jump[at_jump + p, side]
             part = rows & (holds if side == 0 else fails)

@@ -1,37 +1,36 @@
 """bitslice: work shared between the events of a batch, 64 at a time.
 
-Our own; no paper has it.
+The algorithm is our own; no paper has it.
 
-Every conjunction is posted under its *access predicate*, one interval of one attribute, and
-postings of an attribute are ordered by where the interval begins. Where a batch has many rows with
-that attribute, these rows are sorted by code: the access predicate is then a range of positions,
-rows outside it are never touched, and the other predicates are tested for up to 64 positions at
-once (``tiles.py``). Where it has few, the rows are taken one by one, and each row's code picks the
-postings that it may meet.
+Every conjunction is posted under its *access predicate*, once for each interval. Postings of an
+attribute are ordered by the lowest code of the interval. If a batch has many rows with that
+attribute, these rows are sorted by code. The access predicate is then a range of positions, and
+rows outside it are never touched. The other predicates are tested for up to 64 positions at once
+(``tiles.py``). If a batch has few such rows, they are taken one by one. Each row's code then picks
+the postings that it may meet.
 
-Masks are supersets where a predicate's end lies within a bin. A posting whose masks are exact is a
-match as soon as a bit is left; what others leave is verified against the predicates themselves, row
-by row, after the masks.
+Masks are supersets where a predicate's end lies within a bin. A posting with exact masks is a match
+as soon as a bit is left. The rows left by other masks are verified against the predicates
+themselves, row by row.
 
 Sparse data were measured with ``compare.py NAME --batch 4096 --kinds bitslice``, a million
 subscriptions of ``pstree-sparse`` or ``bestar`` and three million of ``ads``. Microseconds an
 event of ``pstree-sparse``, before and after:
 
-- asking for postings ahead of their use: 18.8, 10.5;
+- prefetching postings: 18.8, 10.5;
 - hints instead of binary searches for postings: 10.1, 8.9;
-- asking ahead for what is verified: 57, 45 an event of ``ads``.
+- prefetching for verification: 57, 45 an event of ``ads``.
 
 Tried and lost:
 
 - comparing all of a small group instead of searching it;
-- a copy of the first predicate in an array of its own: single events 4 % slower;
-- noting for each conjunction which of its predicates masks leave undecided, and verifying only
-  these: ``ads`` no faster with 475 predicates an event instead of 545, ``bestar`` 13.6 instead of
-  12.0;
-- verifying in the order of postings instead of that of rows: no gain;
-- asking for longer stretches of ``rest`` and for the middle of lists, and huge pages for the index:
-  no gain;
-- narrower classes of width, and asking at other distances: single events no faster.
+- a separate array with a copy of the first predicate: single events 4 % slower;
+- noting the undecided predicates of each conjunction, and verifying only these: ``ads`` no faster
+  with 475 predicates an event instead of 545, ``bestar`` 13.6 instead of 12.0;
+- verifying in the order of postings instead of rows: no gain;
+- prefetching longer stretches of ``rest`` and the middle of lists, and huge pages for the index: no
+  gain;
+- narrower classes of width, and other distances of prefetching: single events no faster.
 """
 
 import numpy as np
@@ -60,11 +59,11 @@ from colmatch.kernels.sink import FILL, NEEDED, PAIRS, WANTED
 
 @device
 def sweep_columns(index, preds, rows, start, stop, pairs, scratch, sink, counters):
-    """Matches the columns that are worth sorting, and the column of all rows.
+    """Matches the columns that ``choose_columns`` has marked.
 
     Tile after tile of their rows is tested against the postings that these rows may meet.
 
-    pairs : attributes and values of a row, on average
+    pairs : entries of a row, on average
     """
     group_begin, group_end = index.attr_group[: len(index.top)], index.attr_group[-len(index.top) :]
     group_first = index.group_first
@@ -89,6 +88,7 @@ def sweep_columns(index, preds, rows, start, stop, pairs, scratch, sink, counter
         if not by_column[a]:
             continue
         begin, end, top = column[a], column[a + 1], index.top[a]
+        # Sort the column, except the one of all rows
         tabled = False
         if a < attributes:
             sort_column(row, code, begin, end, top, scratch.spare_row, scratch.spare_code, scratch.histogram)
@@ -97,6 +97,7 @@ def sweep_columns(index, preds, rows, start, stop, pairs, scratch, sink, counter
                 place_codes(code, begin, end, top, place)
         for at in range(begin, end, size):
             tile_end = min(at + size, end)
+            # Find the postings that the rows of the tile may meet
             s, segments, k, actives = np.uint64(0), np.uint64(0), np.uint64(0), np.uint64(0)
             for g in range(group_begin[a], group_end[a]):
                 i, i_end = group_first[g], group_first[g + 1]
@@ -115,6 +116,7 @@ def sweep_columns(index, preds, rows, start, stop, pairs, scratch, sink, counter
                     )
             if segments == 0 and actives == 0:
                 continue
+            # Test them on the tile: by three masks, by all masks, and at last by verification
             fill_tile(tile, stride, slot_first, slot, row, at, tile_end)
             progress[TILES] += 1
             while s < segments or k < actives:
@@ -132,15 +134,14 @@ def sweep_columns(index, preds, rows, start, stop, pairs, scratch, sink, counter
 
 @device
 def sweep_rows(index, preds, rows, start, stop, pairs, scratch, sink, counters):
-    """Matches what the columns that are not sorted bring: row after row against the postings that
-    its codes pick.
+    """Matches the columns that are not marked: each row against the postings that its codes pick.
 
-    Rows are gone through several times where there is no room for the segments of all of them.
+    The rows are swept several times if there is no room for all of their segments.
     """
     head, hi, rest, rest_op, who = index.head, index.hi, index.rest, index.rest_op, index.who
     owner, jump_first, jump = preds.owner, preds.jump_first, preds.jump
     column, row, code, by_column, tile = scratch.column, scratch.row, scratch.code, scratch.sorted, scratch.tile
-    slot, slot_first, found, segment = scratch.slot, scratch.slot_first, scratch.found, scratch.segment
+    slot, slot_first, row_segment, segment = scratch.slot, scratch.slot_first, scratch.found, scratch.segment
     segment_first, survivors, candidates = scratch.segment_first, scratch.survivors, scratch.candidates
     progress, target = scratch.progress, scratch.target
     attributes, ranks, count, most = len(index.multi), index.ranks[0], stop - start, np.uint64(BUFFER)
@@ -152,15 +153,17 @@ def sweep_rows(index, preds, rows, start, stop, pairs, scratch, sink, counters):
     all_rows = column[attributes]
     a, e = np.int64(0), np.int64(0)
     while a <= attributes:
+        # Find the postings of as many columns as there is room for, and order them by row
         a, e, segments = segments_of_rows(
-            group_begin, group_end, group_first, reach, hints, by_column, column, row, code, a, e, found
+            group_begin, group_end, group_first, reach, hints, by_column, column, row, code, a, e, row_segment
         )
-        order_segments(found, segments, count, segment_first, segment)
+        order_segments(row_segment, segments, count, segment_first, segment)
         last = np.uint64(max(segments - 1, 0))
         for r in range(count):
             s, s_end = np.uint64(segment_first[r]), np.uint64(segment_first[r + 1])
             if s == s_end:
                 continue
+            # Test them on the tile of one row
             at = all_rows + r
             fill_tile(tile, stride, slot_first, slot, row, at, at + 1)
             progress[TILES] += 1
@@ -194,6 +197,7 @@ def match(
     before, wanted = sink.state[FILL], sink.state[WANTED] == PAIRS
     pairs = (row_first[stop] - row_first[start]) / (stop - start)
     progress[FOUND], progress[NOTED], progress[LOOKED], progress[TILES] = before, 0, 0, 0
+    # Prepare the slots of rows and the columns
     bin_entries(row_first, row_attr, row_code, start, stop, index.rank, index.bin_first, index.bin_of, slot, slot_first)
     place_columns(row_first, row_attr, row_code, start, stop, column, scratch.row, scratch.code)
     chosen, left = choose_columns(
@@ -207,12 +211,14 @@ def match(
         pairs,
         scratch.sorted,
     )
+    # Match by column and by row, then verify the remaining candidates
     if chosen:
         sweep_columns(index, preds, rows, start, stop, pairs, scratch, sink, counters)
     if left:
         sweep_rows(index, preds, rows, start, stop, pairs, scratch, sink, counters)
     if progress[NOTED] > 0:
         verify(preds, rows, index.multi, start, stop - start, scratch, sink, progress, counters)
+    # Count the matches, and accept them if they fit
     counters[CONJUNCTIONS] += progress[LOOKED]
     counters[NODES] += progress[TILES]
     matches = progress[FOUND] - before

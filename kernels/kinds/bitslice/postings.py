@@ -1,6 +1,6 @@
-"""bitslice: which postings some rows meet.
+"""bitslice: the postings that some rows meet.
 
-Those of ranges become active, those of equal codes and of single rows are segments.
+Range postings become active. Postings of equal codes and of single rows become segments.
 """
 
 import numpy as np
@@ -14,11 +14,11 @@ from colmatch.kernels.search import first_at_least, first_at_least_from
 
 @device
 def admit(lo, hi, i, end, code, begin, stop, place, tabled, active, count):
-    """Range postings ``i:end`` whose interval some of the sorted rows ``begin:stop`` lie in become
-    active: positions count from ``begin``.
+    """Makes range postings ``i:end`` active if some sorted row ``begin:stop`` lies in them.
 
-    place : see ``place_codes``, if ``tabled``; else positions are searched for in ``code``. Returns
-    the number of active ones.
+    Positions count from ``begin``. Returns the number of active postings.
+
+    place : see ``place_codes``, if ``tabled``; else positions are searched for in ``code``
     """
     posting, active_begin, active_end = active.posting, active.begin, active.end
     for k in range(i, end):
@@ -36,25 +36,25 @@ def admit(lo, hi, i, end, code, begin, stop, place, tabled, active, count):
 
 @device
 def segments_of_column(lo, i, lowest, highest, cell_first, shift, below, code, begin, stop, segment, bits):
-    """Finds the postings of equal codes, their group from ``i`` on, that meet the sorted rows
-    ``begin:stop``.
+    """Finds the postings of equal codes that the sorted rows ``begin:stop`` meet.
 
-    A segment is a range of postings with up to 64 rows that have their code: the position of the
-    first row, counted from ``begin``, and a mask.
+    A segment is a range of postings, with up to 64 rows that have their code. It has the position
+    of the first row, counted from ``begin``, and a mask. Returns the number of segments, at most
+    one for each row.
 
-    Returns the number of segments, at most one for each row.
-
-    lowest to below : hints of the postings' group
+    i : first posting of the group; lowest to below : its hints
     """
     n = 0
     q = begin
     while q < stop:
+        # Find the rows with one code, and their postings
         value = np.int64(code[q])
         q_end = q + 1
         while q_end < stop and code[q_end] == value:
             q_end += 1
         from_i = i + hinted_code(lo, i, lowest, highest, cell_first, shift, below, value - 1) - 1
         to_i = i + hinted_code(lo, i, lowest, highest, cell_first, shift, below, value) - 1
+        # Write a segment for 64 rows each
         if to_i > from_i:
             for w in range(q, q_end, WORD):
                 segment[n, 0], segment[n, 1], segment[n, 2] = from_i, to_i, w - begin
@@ -66,15 +66,14 @@ def segments_of_column(lo, i, lowest, highest, cell_first, shift, below, code, b
 
 @device
 def segments_of_rows(group_begin, group_end, group_first, reach, hints, by_column, column, row, code, a, e, found):
-    """Finds postings that rows may meet by columns that are not sorted.
+    """Finds postings that rows may meet, from the columns that are not sorted.
 
-    It begins with entry ``e`` of attribute ``a``; found (S, 4): row, range of postings, code that
-    they must reach up to, 0 if they all do.
+    Begins with entry ``e`` of attribute ``a``. Returns the attribute and entry where room ends, or
+    the number of columns and 0; and the number of segments.
 
-    Returns the attribute and entry for which there is no room, or how many columns there are and 0,
-    and the number of segments.
+    Columns come one by one, since each needs one part of the index, which is contiguous.
 
-    Column by column, because what a column needs of the index stands together.
+    found (S, 4) : row, range of postings, code that they must reach, 0 if they all do
     """
     lo, lowest, highest = hints.lo, hints.lowest, hints.highest
     cell_first, cell_shift, below = hints.cell_first, hints.cell_shift, hints.below
@@ -87,6 +86,7 @@ def segments_of_rows(group_begin, group_end, group_first, reach, hints, by_colum
         while e < column[a + 1]:
             if n + last_group - first_group > len(found):
                 return a, e, n
+            # Write the range of postings in each group
             value = np.int64(code[e])
             for g in range(first_group, last_group):
                 i, low, high, cells, shift = group_first[g], lowest[g], highest[g], cell_first[g], cell_shift[g]
@@ -101,7 +101,10 @@ def segments_of_rows(group_begin, group_end, group_first, reach, hints, by_colum
 
 @device
 def order_segments(found, n, rows, first, segment):
-    """found (n, 4) -> segment (n, 3) ordered by row; first (rows + 1): row -> its segments."""
+    """Orders segments by row, from found (n, 4) to segment (n, 3).
+
+    first (rows + 1) : row -> its segments, written
+    """
     for r in range(rows + 1):
         first[r] = 0
     for s in range(n):

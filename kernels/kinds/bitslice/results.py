@@ -12,16 +12,15 @@ from colmatch.kernels.predicates import Event, clear, conditions_of, conjunction
 from colmatch.kernels.ranges import begin_ranges
 from colmatch.kernels.sink import BASE, PAIRS, WANTED, is_deleted
 
-CANDIDATES_AHEAD = 32  # candidates whose predicates are on their way from memory
+CANDIDATES_AHEAD = 32  # distance, in candidates, at which their predicates are prefetched
 
 
 @device
 def put(who, owner, order, base, start, survivors, n, sink, candidates, progress):
-    """Writes the rows that are left as matches, or as candidates where masks do not
-    decide.
+    """Writes the rows left as matches, or as candidates if masks do not decide.
 
-    order[base + position] is a row, counted from ``start``. Matches are counted on when the sink is
-    full, so that the caller learns how large it must be. Those of each row are counted here only if
+    order[base + position] is a row, counted from ``start``. Counting goes on after the sink is
+    full, so that the caller learns the size it needs. Matches of each row are counted here only if
     they are not written.
     """
     posting, place, mask = survivors.posting, survivors.place, survivors.mask
@@ -36,6 +35,7 @@ def put(who, owner, order, base, start, survivors, n, sink, candidates, progress
         word = np.int64(who[posting[s]])
         conj = word & CONJ_MASK
         at = np.uint64(place[s]) + np.uint64(base)
+        # Note candidates
         if word & VERIFY:
             if len(deleted_bits) > 0 and is_deleted(deleted_bits, np.uint64(owner[conj]) + number):
                 continue
@@ -45,6 +45,7 @@ def put(who, owner, order, base, start, survivors, n, sink, candidates, progress
                 noted += 1
                 left = without_lowest(left)
             continue
+        # Write or count matches
         sub: Any = conj
         if word & PROGRAM:
             sub = np.int64(owner[conj])
@@ -52,8 +53,8 @@ def put(who, owner, order, base, start, survivors, n, sink, candidates, progress
         if is_deleted(deleted_bits, sub):
             continue
         if fill + np.uint64(64) <= room:
-            # Four at once, however many there are: where a loop over few bits ends cannot be
-            # foretold.
+            # Write four at once, however many are left: the end of a loop over few bits cannot be
+            # predicted.
             end = fill + popcount(left)
             while left != 0:
                 for k in range(np.uint64(4)):
@@ -76,7 +77,10 @@ def put(who, owner, order, base, start, survivors, n, sink, candidates, progress
 
 @device
 def order_candidates(candidates, noted, count, first, ordered):
-    """Conjunctions of candidates by row: first (count + 1) has become the end of each row's."""
+    """Writes the conjunctions of candidates by row.
+
+    first (count + 1) : row -> end of its conjunctions, written
+    """
     row, conj = candidates.row, candidates.conj
     for r in range(count + 1):
         first[r] = 0
@@ -91,9 +95,9 @@ def order_candidates(candidates, noted, count, first, ordered):
 
 @device
 def verify(preds, rows, multi, start, count, scratch, sink, progress, counters):
-    """Candidates -> matches: ordered by row, so that a row is spread into the table once.
+    """Turns candidates into matches, ordered by row: each row is spread into the table once.
 
-    What they need from memory is asked for some candidates ahead.
+    Data of later candidates is prefetched.
     """
     first, pred, run_lo, run_hi, owner = preds.first, preds.pred, preds.run_lo, preds.run_hi, preds.owner
     sink_row, sink_sub, hits, wanted = sink.row, sink.sub, sink.hits, sink.state[WANTED] == PAIRS
@@ -108,6 +112,7 @@ def verify(preds, rows, multi, start, count, scratch, sink, progress, counters):
     end = np.uint64(0)
     last = np.uint64(noted - 1)
     for k in range(np.uint64(noted)):
+        # Prefetch data of later candidates
         ask_for(first, np.uint64(ordered[min(k + np.uint64(2 * CANDIDATES_AHEAD), last)]))
         soon = np.uint64(ordered[min(k + np.uint64(CANDIDATES_AHEAD), last)])
         ask_for(owner, soon)
@@ -119,6 +124,7 @@ def verify(preds, rows, multi, start, count, scratch, sink, progress, counters):
                 if pred[p, 0] & np.uint32(FLAG_RUN):
                     ask_for(run_lo, np.uint64(pred[p, 1]))
                     ask_for(run_hi, np.uint64(pred[p, 1]))
+        # Spread the next row
         if k == end:
             if r >= 0:
                 clear(event)
@@ -127,6 +133,7 @@ def verify(preds, rows, multi, start, count, scratch, sink, progress, counters):
                 end = np.uint64(row_end[r])
             row = start + r
             event = spread(rows, row, multi, table)
+        # Evaluate the conjunction, and write or count the match
         c = np.int64(ordered[k])
         holds, taken = conjunction_holds(conds, c, event)
         steps += taken

@@ -16,13 +16,13 @@ from colmatch.kernels.kinds.bitslice.arrays import (
 )
 from colmatch.kernels.layout import Predicates
 
-# Results of a check: nothing is wrong, or this part of the index is.
+# Results of a check: the index is sound, or the part of it that is wrong.
 SOUND, GROUPS, CODES, CONJUNCTIONS, RANKS, ENTRIES, BINS = range(7)
 
 
 @kernel
 def fault_of_bitslice(index: BitsliceIndex, preds: Predicates, size: int) -> int:
-    """Returns what is wrong with an index, ``SOUND`` for nothing.
+    """Returns the part of an index that is wrong, or ``SOUND``.
 
     The caller has checked the lengths of arrays, the predicates, and that ``group_first`` and
     ``bin_first`` are ranges.
@@ -32,6 +32,7 @@ def fault_of_bitslice(index: BitsliceIndex, preds: Predicates, size: int) -> int
     width = len(top)
     strata = len(index.attr_group) // width
     entries = len(rest_op)
+    # Check that groups ascend, and the codes of their postings
     before = np.int64(0)
     for a in range(width):
         for s in range(strata):
@@ -45,12 +46,14 @@ def fault_of_bitslice(index: BitsliceIndex, preds: Predicates, size: int) -> int
                     return CODES
                 if i > group_first[g] and lo[i] < lo[i - 1]:
                     return CODES
+    # Check the bins of each attribute
     for a in range(width - 1):
         bins = index.bin_first[a + 1] - index.bin_first[a]
         if np.int64(index.rank[a]) >= ranks or (bins != 0 and bins < top[a]):
             return BINS
         if bins == 0 and index.rank[a] != NO_RANK and top[a] > MOST_BINS:
             return BINS
+    # Check the entries of ``rest``
     if rest_op[entries - 1] & (LAST | MORE) != LAST:
         return ENTRIES
     for e in range(entries):
@@ -58,7 +61,8 @@ def fault_of_bitslice(index: BitsliceIndex, preds: Predicates, size: int) -> int
             return RANKS
         if rest_op[e] & (LAST | MORE) == LAST | MORE:
             return ENTRIES
-    walked = np.int64(0)  # entries of postings: no two share one, so they cannot be more than there are
+    # Check the postings: ranks, conjunctions, and their entries
+    walked = np.int64(0)  # entries of postings: no two share one, so these are ``entries`` at most
     for i in range(len(who)):
         for j in range(3):
             if np.int64(head[8 * i + 2 * j]) >= ranks:
@@ -83,7 +87,7 @@ def fault_of_bitslice(index: BitsliceIndex, preds: Predicates, size: int) -> int
 
 @device
 def _steps(rest_op, e):
-    """Returns how many predicates a posting has from an entry on, and where its entries end."""
+    """Returns how many predicates a posting has from entry ``e`` on, and the end of its entries."""
     steps = np.int64(1)
     while not rest_op[e] & LAST:
         steps += not rest_op[e] & MORE
@@ -93,7 +97,7 @@ def _steps(rest_op, e):
 
 @device
 def _is_program(preds, who, steps):
-    """Says whether a posting is of a program with so many predicates."""
+    """Returns whether a posting belongs to a program with ``steps`` predicates."""
     c = who & CONJ_MASK
     if not who & PROGRAM or len(preds.jump_first) == 0 or preds.jump_first[c] < 0:
         return False

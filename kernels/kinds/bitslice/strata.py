@@ -1,6 +1,6 @@
-"""bitslice: how often a conjunction is thought to match, by which sets with weights are cut.
+"""bitslice: expected matches of conjunctions, by which sets with weights are cut into strata.
 
-The conjunctions of a *stratum* can score higher than those of the next.
+The conjunctions of a *stratum* can score higher than the conjunctions of the next.
 """
 
 import numpy as np
@@ -13,13 +13,13 @@ from colmatch.kernels.layout import ATTR_MASK, F64, FLAG_NONE, FLAG_RUN, I64, RE
 def expect_matches(
     preds: Predicates, code_first: Written[I64], present: Written[F64], below: Written[I64], expected: Written[F64]
 ) -> None:
-    """Writes for each conjunction the share of events that are thought to match it.
+    """Writes for each conjunction the share of events that are expected to match it.
 
-    Its predicates are taken to be independent; of a program those count that must hold in any
-    case.
+    Predicates are taken to be independent. Of a program, only predicates count that must hold in
+    any case.
 
-    code_first, below : as ``choose_access`` has them; present (A) float64 : share of events that
-    have a value of each attribute; expected (C) float64 is written
+    code_first, below : see ``choose_access``; present (A) float64 : share of events with a value of
+    each attribute; expected (C) float64 : written
     """
     programs = len(preds.jump_first) > 0
     for c in range(len(expected)):
@@ -31,6 +31,7 @@ def expect_matches(
             word = np.int64(preds.pred[p, 0])
             a = word & ATTR_MASK
             low, high = np.int64(preds.pred[p, 1]), np.int64(preds.pred[p, 2])
+            # Sum up the shares of the predicate's intervals
             inside = 0.0
             if word & FLAG_RUN:
                 for j in range(low, high):
@@ -45,7 +46,7 @@ def expect_matches(
 
 @device
 def _share(code_first, below, a, low, high):
-    """Returns the share of an attribute's values that a range of codes has."""
+    """Returns the share of an attribute's values that lie in a range of codes."""
     if low > high:
         return 0.0
     base, end = code_first[a] - 1, code_first[a + 1]

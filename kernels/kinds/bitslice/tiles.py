@@ -1,22 +1,21 @@
 """Tiles: some rows of a batch as one byte for each attribute and row.
 
-Predicates are tested against them for many rows at once.
+Predicates are tested against a tile for many rows at once.
 
-The codes of an attribute are cut into up to 254 *bins*, numbered from 1; the byte is the number of
-the value's bin, 0 where the row has none. The bytes of one attribute stand side by side, so
-``within`` tells for 64 rows from one place on whose value lies in a range of bins. With as many
-bins as codes that is the truth of a predicate; with fewer it is a superset of it, where an end of
-the range lies within a bin.
+The codes of an attribute are cut into up to 254 *bins*, numbered from 1. The byte is the number of
+the value's bin, or 0 if the row has no value. The bytes of one attribute are neighbours, so
+``within`` tests the values of 64 rows at once against a range of bins. With as many bins as codes,
+the result is exact. With fewer bins it is a superset if an end of the range lies within a bin.
 
-Three rows, their values in the bins 3, 1 and 2 of one attribute and 7, none, 7 of another, stride
-64::
+Three rows have values in the bins 3, 1 and 2 of one attribute, and 7, none, 7 of another. The
+stride is 64::
 
     tile   * * * 0 ...  | 3 1 2 0 ... | 7 0 7 0 ...
 
     bins 2 to 3 of the first: within(tile, 64, 2 | 1 << 8) = 0b101
 
-Rank 0 is no attribute. Its bytes are anything up to 254, the entries that no predicate asks for go
-there, and so the bounds ``ALWAYS`` hold for them and ``NEVER`` do not.
+Rank 0 is no attribute. Its bytes may be anything up to 254, since entries without a predicate go
+there. So the bounds ``ALWAYS`` hold for them and ``NEVER`` do not.
 """
 
 import numpy as np
@@ -25,17 +24,18 @@ from colmatch.kernels._jit import device
 from colmatch.kernels.bits import ask_for
 from colmatch.kernels.kinds.bitslice.arrays import NO_RANK
 
-ROWS_AHEAD = 8  # rows whose slots are on their way from memory
+ROWS_AHEAD = 8  # distance, in rows, at which their slots are prefetched
 
 
 @device
 def bin_entries(first, attr, code, start, stop, rank, bin_first, bin_of, slot, slot_first):
-    """Writes what each entry of rows ``start:stop`` sets in a tile: slot = rank * 256 + bin.
-    slot_first (rows + 1): row -> its slots.
+    """Writes a slot for each entry of rows ``start:stop``: rank * 256 + bin, its byte in a tile.
 
-    A row's slots are a multiple of eight, some of which set nothing: loops over those of one row
-    and of the next then end alike, which the processor foretells. bin_first (A + 1), bin_of:
-    attribute -> the bin of each of its codes, or nothing where they are the same.
+    A row's slots are filled up to a multiple of eight with slots that set nothing. Loops over the
+    slots of rows then end alike, which the processor predicts.
+
+    slot_first (rows + 1) : row -> its slots
+    bin_first (A + 1), bin_of : attribute -> bins of its codes; empty if codes are bins
     """
     n = np.uint64(0)
     for r in range(start, stop):
@@ -55,7 +55,7 @@ def bin_entries(first, attr, code, start, stop, rank, bin_first, bin_of, slot, s
 
 @device
 def fill_tile(tile, stride, slot_first, slot, order, begin, end):
-    """Writes the tile of rows ``order[begin:end]``, at most ``stride``. It must be clear."""
+    """Writes the tile of rows ``order[begin:end]``, at most ``stride``. The tile must be clear."""
     for i in range(np.uint64(begin), np.uint64(end)):
         soon = slot_first[np.uint64(order[min(i + np.uint64(ROWS_AHEAD), np.uint64(end - 1))])]
         ask_for(slot, soon)
@@ -70,7 +70,7 @@ def fill_tile(tile, stride, slot_first, slot, order, begin, end):
 
 @device
 def sets_few(ranks, pairs, rows):
-    """Returns whether rows with so few pairs are cheaper to clear one by one.
+    """Returns whether rows with ``pairs`` entries each are cheaper to clear one by one.
 
     The alternative is to clear the bytes of all attributes.
     """
@@ -79,7 +79,7 @@ def sets_few(ranks, pairs, rows):
 
 @device
 def clear_tile(tile, stride, ranks, few, slot_first, slot, order, begin, end):
-    """Clears the tile of these rows; few: see ``sets_few``."""
+    """Clears the tile of rows ``order[begin:end]``; few : see ``sets_few``."""
     if few:
         for i in range(np.uint64(begin), np.uint64(end)):
             row = np.uint64(order[i])

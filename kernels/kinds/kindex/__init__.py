@@ -1,1 +1,1 @@
-"""k-index. ``arrays`` says how it lies in memory, ``match`` reads it, ``build`` makes it."""
+"""k-index. ``arrays`` describes it in memory, ``match`` reads it, ``build`` builds it."""

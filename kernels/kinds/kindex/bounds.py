@@ -1,9 +1,7 @@
-"""Bounds of scores: what a segment, and a part, can add to the score of a conjunction.
+"""Bounds of scores: the most that a segment or a part adds to the score of a conjunction.
 
 Source: Whang et al., "Indexing Boolean Expressions": the largest weight of the entries of each
-list. ``KIndex`` says which bounds there are.
-
-A set without weights has no such bounds.
+list. ``KIndex`` lists the bounds. A set without weights has none of them.
 """
 
 import numpy as np
@@ -18,13 +16,13 @@ LEAST, MOST = 1e-30, 3e38  # smaller weights would lose bits, or become 0; great
 
 @device
 def largest_score(weight, p):
-    """Returns what a predicate adds to a score at most, if the event gives no weights."""
+    """Returns the most that a predicate adds to a score, if the event gives no weights."""
     return max(weight[p, ADDED], weight[p, LARGEST], 0.0)
 
 
 @device
 def entry_score(weight, p):
-    """``largest_score`` with the 24 bits that an entry has for it."""
+    """Returns ``largest_score``, with the 24 bits that an entry has for it."""
     most = largest_score(weight, p)
     if most > MOST:
         return np.float32(np.inf)
@@ -35,7 +33,7 @@ def entry_score(weight, p):
 def weigh_segments(
     entry: Written[U32], entry_weight: Written[F32], segment_first: Written[U32], segment_weight: Written[F64]
 ) -> None:
-    """Writes what the predicates of each segment add to the score of one conjunction, at most.
+    """Writes the most that the predicates of each segment add to the score of one conjunction.
 
     A segment of the last plane may have several entries of a conjunction.
     """
@@ -53,7 +51,7 @@ def weigh_segments(
 def weigh_rests(
     preds: Predicates, numbering: Written[Numbering], part_first: Written[I64], part_rest: Written[F64]
 ) -> None:
-    """Writes what predicates without positive entries add to a score in each part, at most."""
+    """Writes the most that predicates without positive entries add to a score in each part."""
     clause, weight = numbering.clause, preds.weight
     for part in range(len(part_rest)):
         part_rest[part] = 0.0

@@ -1,7 +1,6 @@
 """k-index is built in counting passes.
 
-They tell how many entries each list will have, then write the entries, then where sizes begin in
-each list.
+They count the entries of each list, write the entries, and cut each list where sizes begin.
 """
 
 import numpy as np
@@ -29,10 +28,8 @@ from colmatch.kernels.layout import (
 def aligned(low, high, last):
     """Cuts ``low..high``, of places 0 to ``last``, into whole pieces of the next level.
 
-    What is left and right of them remains: the last place on the left and the first on the right
-    are returned.
-
-    The last piece may be short.
+    Returns left and right: the places ``low..left`` and ``right..high`` remain on this level. The
+    last piece may be short.
     """
     mask = (np.int64(1) << FANOUT_BITS) - 1
     left = min(high, ((low + mask) & ~mask) - 1)
@@ -44,9 +41,9 @@ def aligned(low, high, last):
 
 @device
 def lists_of_interval(low, high, top, tree, raw, first):
-    """Counts the lists that the places ``low..high`` of an attribute take.
+    """Counts the lists that the places ``low..high`` of an attribute take, out of 0 to ``top - 1``.
 
-    Its places are 0 to ``top - 1``; first : of them in ``raw``.
+    first : place 0 of the attribute in ``raw``
     """
     if low > high:
         return np.int64(0)
@@ -56,6 +53,7 @@ def lists_of_interval(low, high, top, tree, raw, first):
         return raw[first + high + 1] - raw[first + low]
     if not tree:
         return high - low + 1
+    # Count the places that remain on each level, going up
     count, end = np.int64(0), top - 1
     left, right = aligned(low, high, end)
     while left + 1 < right:
@@ -68,7 +66,7 @@ def lists_of_interval(low, high, top, tree, raw, first):
 
 @device
 def intervals_of(pred, p):
-    """Returns the range of a predicate's intervals: of ``run_lo`` and ``run_hi``, or 0 to 1."""
+    """Returns the range of a predicate's intervals in ``run_lo`` and ``run_hi``, or 0 and 1."""
     if pred[p, 0] & FLAG_RUN:
         return np.int64(pred[p, 1]), np.int64(pred[p, 2])
     return np.int64(0), np.int64(1)
@@ -76,9 +74,9 @@ def intervals_of(pred, p):
 
 @device
 def interval_of(pred, run_lo, run_hi, p, r, end, by_gaps):
-    """Places of interval ``r`` of predicate ``p``.
+    """Returns the places of interval ``r`` of predicate ``p``.
 
-    With ``by_gaps``, those of the gap behind it, or behind the last all from the first on.
+    With ``by_gaps``, returns the gap behind the interval; for the last one, all from the first on.
     """
     low, high = np.int64(pred[p, 1]), np.int64(pred[p, 2])
     if by_gaps:
@@ -95,7 +93,7 @@ def interval_of(pred, run_lo, run_hi, p, r, end, by_gaps):
 def lists_of_predicate(pred, run_lo, run_hi, p, by_gaps, top, tree, raw, first):
     """Counts the lists that a predicate's intervals take.
 
-    With ``by_gaps``, these are one interval from its lowest to its highest value, and the gaps.
+    With ``by_gaps``, these are one interval from the lowest to the highest value, and the gaps.
     """
     count = np.int64(0)
     begin, end = intervals_of(pred, p)
@@ -109,13 +107,13 @@ def lists_of_predicate(pred, run_lo, run_hi, p, by_gaps, top, tree, raw, first):
 def takes_gaps(pred, run_lo, run_hi, p, top, tree, raw, first):
     """Returns whether a predicate takes fewer lists by its gaps, as NOT IN does.
 
-    Where an attribute has several values one that lies in a gap says nothing of the others.
+    An attribute with several values never takes gaps: a value in a gap decides nothing for others.
     """
     if pred[p, 0] & (FLAG_RUN | FLAG_NONE | FLAG_MULTI) != FLAG_RUN:
         return False
     own = lists_of_predicate(pred, run_lo, run_hi, p, False, top, tree, raw, first)
     begin, end = intervals_of(pred, p)
-    if own <= end - begin:  # the gaps and what is around them take a list each
+    if own <= end - begin:  # the gaps and the whole around them take at least a list each
         return False
     return lists_of_predicate(pred, run_lo, run_hi, p, True, top, tree, raw, first) < own
 
@@ -130,12 +128,10 @@ def measure(
     uses: Written[I64],
     whole: Written[Bools],
 ) -> None:
-    """Counts what the predicates on each attribute take if every value has its own list.
+    """Counts the entries and intervals of the predicates on each attribute, without a tree.
 
-    To spans (A) float64 their entries are added, to uses (A) int64 their intervals; whole (A) bool
-    is set where one of these is of all values.
-
-    A float, because 2**64 values may be many times in it.
+    Entries are added to spans (A) float64, and intervals to uses (A) int64. whole (A) bool is set
+    if an interval has all values. Spans are floats, because they may count 2**64 values many times.
     """
     pred, run_lo, run_hi = preds.pred, preds.run_lo, preds.run_hi
     for p in range(len(pred)):
@@ -145,7 +141,7 @@ def measure(
         spans[a] += lists_of_predicate(pred, run_lo, run_hi, p, by_gaps, top[a], np.uint8(0), raw, place)
         begin, end = intervals_of(pred, p)
         uses[a] += end - begin
-        # of several intervals none is of all values; what is around their gaps comes last
+        # Of several intervals none has all values; the interval around gaps comes last
         low, high = interval_of(pred, run_lo, run_hi, p, end - 1, end, by_gaps)
         whole[a] = whole[a] or (low == 0 and high == top[a] - 1)
 
@@ -164,11 +160,13 @@ def post(
 ) -> None:
     """Enters every conjunction into its lists.
 
-    last (lists of a plane) uint32 : scratch, 0 on entry. filling : False to count, at (planes *
-    lists) int64 becomes the number of entries of each list; True to write entry (E) uint32 and
-    entry_clause (those of conjunctions with clauses) uint16: ``at`` has the first place of each
-    list and becomes the end. entry_weight (E) float32, or (0) : what each adds to a score at most,
-    zeros on entry
+    Counting, at (planes * lists) int64 becomes the number of entries of each list. Writing, it has
+    the first place of each list and becomes the end.
+
+    last (lists of a plane) uint32 : scratch, 0 on entry
+    filling : False to count, True to write
+    entry (E) uint32, entry_clause (entries of conjunctions with clauses) uint16 : written
+    entry_weight (E) float32, or (0) : most that each adds to a score, zeros on entry
 
     A function that enters one interval, on NamedTuples, made a build take 26 to 37 % more time.
     """
@@ -180,6 +178,7 @@ def post(
     for number in range(len(conj)):
         c = np.int64(conj[number])
         plane = lists if number >= numbering.begin else 0
+        # Enter a conjunction of size 0 into Z
         if size[c] == 0:
             z = plane + lists - 1
             if filling:
@@ -197,7 +196,7 @@ def post(
             place = raw_first[a] if len(raw) > 0 else np.int64(0)
             by_gaps = takes_gaps(pred, run_lo, run_hi, p, top[a], tree[a], raw, place)
             run, run_end = intervals_of(pred, p)
-            # gaps first: a list that one of them shares must have what rejects before the other
+            # Enter gaps first: in a list of both, the entry that rejects must precede the other
             for r in range(run, run_end):
                 negated = r + 1 < run_end if by_gaps else word & FLAG_NONE != 0
                 value = 2 * number + (0 if negated else 1)
@@ -205,6 +204,7 @@ def post(
                 low, high = interval_of(pred, run_lo, run_hi, p, r, run_end, by_gaps)
                 if low > high:
                     continue
+                # Choose the level to begin with, and the places on it
                 end, level = top[a] - 1, level_first[a]
                 whole = low == 0 and high == end
                 if whole:
@@ -212,6 +212,7 @@ def post(
                     high = low
                 elif len(raw) > 0:
                     low, high = raw[place + low], raw[place + high + 1] - 1
+                # Enter the places that remain on each level, going up
                 while low <= high:
                     if whole or not tree[a]:
                         left, right = high, high + 1
@@ -255,9 +256,9 @@ def cut_segments(
 ) -> int:
     """Cuts each list where a part ends. Returns the number of segments.
 
-    first (lists + 1) int64 : list -> entries. part_first (parts + 1) int64 : part -> numbers.
-    filling : False to count only; True to write list_first (lists + 1), segment_part (S),
-    segment_first (S + 1), all uint32
+    first (lists + 1), part_first (parts + 1) int64 : list -> entries; part -> numbers
+    filling : False to count only, True to write the last three arrays
+    list_first (lists + 1), segment_part (S), segment_first (S + 1) uint32 : written
     """
     count = 0
     for k in range(len(first) - 1):
@@ -265,6 +266,7 @@ def cut_segments(
         if filling:
             list_first[k] = count
         while i < end:
+            # Find the part of the next entry
             number = np.int64(entry[i]) >> 1
             low, high = 0, len(part_first) - 1  # part_first[low] <= number < part_first[high]
             while high - low > 1:
@@ -277,6 +279,7 @@ def cut_segments(
                 segment_part[count] = low
                 segment_first[count] = i
             count += 1
+            # Gallop to the end of the part
             behind = part_first[high]
             step = 1
             while i + step < end and np.int64(entry[i + step]) >> 1 < behind:

@@ -1,15 +1,13 @@
-"""What k-index must know of each conjunction before it is posted.
+"""The size K and the clauses of each conjunction, before k-index posts it.
 
-That is its size K, and where it takes clauses, which predicates are in which.
-
-A plain conjunction needs no clauses unless two of its predicates could be met in the same list, or
-one of them in two lists: then each is a clause of its own. A program is an AND of clauses as far as
-its tree is one. Deeper down, an OR is the OR of a necessary condition of each part, and of an AND
-the part with the fewest predicates is kept; such a conjunction is *unsure*.
+A plain conjunction needs clauses only if two of its predicates could be met in the same list, or
+one in two lists. Then each predicate is a separate clause. A program is an AND of clauses
+as far as its tree is one. Deeper down, an OR is the OR of a necessary condition of each part. Of an
+AND, the part with the fewest predicates is kept, and the conjunction is *unsure*.
 
 A predicate on an attribute with several values, which two values may meet, is a clause that counts
-once. An expression that is a CNF is indexed as one. Of other programs the best implied clause is
-indexed, and what it finds is verified.
+once. An expression that is a CNF is indexed as one. Other programs are indexed by the best clauses
+that they imply, and their matches are verified.
 """
 
 import numpy as np
@@ -31,18 +29,19 @@ from colmatch.kernels.layout import (
 )
 
 PLAIN, CLAUSES = 0, 1
-COUNTED = 256  # predicates of a conjunction that K may count: their overlaps are looked for in pairs
+COUNTED = 256  # most predicates of a conjunction that K may count: their overlaps are sought in pairs
 MOST_CLAUSES = 4096
 
 
 @device
 def cut_program(tree, begin, end, first, clause, starts, stack):
-    """Numbers the clauses of the program whose tree is ``tree[begin:end]``: clause of its
-    predicates, from ``first``, is written.
+    """Numbers the clauses of a program with the tree ``tree[begin:end]``, in ``clause``.
 
-    starts, stack : at least as long as the tree. Returns the number of clauses, and whether they
-    are all there is to it.
+    Returns the number of clauses, and whether they are equivalent to the program.
+
+    first : its first predicate; starts, stack : at least as long as the tree
     """
+    # Find the first token of each subtree
     depth = np.int64(0)
     for t in range(begin, end):
         token = np.int64(tree[t])
@@ -52,11 +51,13 @@ def cut_program(tree, begin, end, first, clause, starts, stack):
             starts[t - begin] = stack[depth]
         stack[depth] = starts[t - begin]
         depth += 1
+    # Cut the root, if it is an AND, into its parts
     root = np.int64(tree[end - 1])
     parts = (-root) >> 1 if root < 0 and root & 1 == 0 else 1
     part = end - 2 if parts > 1 else end - 1
     exact = parts <= MOST_CLAUSES
     for j in range(parts - 1, -1, -1):
+        # Number the predicates of a part: all children of an OR, the smallest of an AND
         depth = np.int64(1)
         stack[0] = part
         while depth and j < MOST_CLAUSES:  # each token is pushed once
@@ -92,13 +93,13 @@ def hull_of(preds, p):
 
 @device
 def negatives(preds, clause, p, end):
-    """Reads the clause whose predicates begin at ``p``.
+    """Counts the negated predicates of the clause that begins at ``p``.
 
-    Returns where they end, and how many of the posted ones are negated, on attributes with one
+    Returns the end of its predicates, and the number of posted negated ones, on attributes with one
     value and with several.
 
-    Entries of the latter do not tell one predicate that several values meet from several
-    predicates, so lists can tell whether the clause is true only if there is one.
+    With several values, entries do not distinguish several predicates from one that several values
+    meet. So lists decide the clause only if it has at most one such predicate.
     """
     j = clause[p]
     none, several = 0, 0
@@ -114,15 +115,15 @@ def negatives(preds, clause, p, end):
 
 @device
 def count_size(preds, clause, begin, end, counted):
-    """K of a conjunction with clauses, and whether lists can tell of each of them.
+    """Returns K of a conjunction with clauses, and whether lists decide each of its clauses.
 
-    So many lists have it when it is true.
+    At least K lists have the conjunction when it is true.
 
-    A positive clause counts where no two predicates that are counted could be met by the same value
-    as one of its own: such a value has two lists with the conjunction, for one plane takes the
-    second and later entries.
+    A positive clause counts unless one of its predicates overlaps two that are counted. A value in
+    the overlap has only two lists with the conjunction, since one plane takes the second and later
+    entries.
     """
-    size, sure, known = 0, True, 0
+    size, sure, predicates = 0, True, 0
     p = begin
     while p < end:
         if clause[p] == NO_CLAUSE:
@@ -130,6 +131,7 @@ def count_size(preds, clause, begin, end, counted):
             continue
         stop, none, several = negatives(preds, clause, p, end)
         sure = sure and several < 2
+        # See whether each predicate of a positive clause overlaps fewer than two counted ones
         fits = none + several == 0 and stop - begin <= COUNTED
         q = p
         while fits and q < stop:
@@ -137,19 +139,20 @@ def count_size(preds, clause, begin, end, counted):
                 low, high = hull_of(preds, q)
                 a = preds.pred[q, 0] & ATTR_MASK
                 overlaps = 0
-                for i in range(known):
+                for i in range(predicates):
                     other = np.int64(counted[i])
                     if preds.pred[other, 0] & ATTR_MASK == a:
                         from_, to = hull_of(preds, other)
                         overlaps += 1 if from_ <= high and low <= to else 0
                 fits = overlaps < 2
             q += 1
+        # Count the clause
         if fits:
             size += 1
             for q in range(p, stop):
                 if clause[q] != NO_CLAUSE:
-                    counted[known] = q
-                    known += 1
+                    counted[predicates] = q
+                    predicates += 1
         p = stop
     return size, sure
 
@@ -167,13 +170,13 @@ def classify(
     unsure: Written[U8],
     clause: Written[U16],
 ) -> None:
-    """Writes what each conjunction is.
-
-    That is its form (C) uint8, its size and number of clauses (C) uint32, whether it is unsure (C)
-    uint8, and the clause of each predicate (P) uint16.
+    """Writes the form, size and clauses of each conjunction.
 
     last (A) int64 : scratch, -1 on entry. starts, stack (longest tree) int64, counted (COUNTED)
     int64 : scratch
+
+    Written are form and unsure (C) uint8, size and number of clauses (C) uint32, and the clause of
+    each predicate (P) uint16.
     """
     programs = len(preds.jump_first) > 0
     for c in range(len(form)):
@@ -181,30 +184,33 @@ def classify(
         size[c], clauses[c], unsure[c] = 0, 0, 0
         for p in range(begin, end):
             clause[p] = NO_CLAUSE
+        # Cut a program into clauses
         if programs and preds.jump_first[c] >= 0:
             form[c] = CLAUSES
             count, exact = cut_program(
                 preds.tree, preds.tree_first[c], preds.tree_first[c + 1], begin, clause, starts, stack
             )
         else:
+            # Make each predicate a clause if two of them, or two values, may meet in a list
             form[c] = PLAIN
-            some = 0
+            total = 0
             for p in range(begin, end):
                 word = preds.pred[p, 0]
                 a = word & ATTR_MASK
                 if last[a] == c or word & (FLAG_MULTI | FLAG_NONE) == FLAG_MULTI:
                     form[c] = CLAUSES
                 last[a] = c
-                some += 0 if word & FLAG_NONE else 1
-            size[c] = some
+                total += 0 if word & FLAG_NONE else 1
+            size[c] = total
             count, exact = min(end - begin, MOST_CLAUSES), end - begin <= MOST_CLAUSES
             if form[c] == CLAUSES:
                 for j in range(count):
                     clause[begin + j] = j
+        # Find K of a conjunction with clauses
         if form[c] == CLAUSES:
             clauses[c] = count
-            some, sure = count_size(preds, clause, begin, end, counted)
-            size[c] = some
+            total, sure = count_size(preds, clause, begin, end, counted)
+            size[c] = total
             unsure[c] = not (exact and sure)
 
 
@@ -217,9 +223,7 @@ def write_starts(
     clause_first: Written[I64],
     clause_true: Written[I32],
 ) -> None:
-    """clause_true (clauses) int32 of the numbers from ``begin``, as ``KIndex`` has it, is
-    written.
-    """
+    """Writes clause_true (clauses) int32 of the numbers from ``begin`` on, see ``KIndex``."""
     for number in range(begin, len(conj)):
         c = conj[number]
         at, at_end = clause_first[number - begin], clause_first[number - begin + 1]

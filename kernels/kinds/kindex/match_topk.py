@@ -1,17 +1,17 @@
 """The best subscriptions of a row: lists are read as in ``match``, by bounds of scores.
 
 Source: Whang et al., "Indexing Boolean Expressions", as the BE*-Tree paper has it (section VII).
-The largest weight of a list's entries, times the event's weight of its attribute, bounds what the
-list adds to a score. So a part is passed over where the sum of its K largest such bounds is below
-the k-th best score. And if the K lists in front have a sum below it, no conjunction is worth a look
-that these alone have: they skip to the next list's.
+The bound of a list is the largest weight of its entries, times the event's weight of its attribute.
+A part is passed over if the sum of its K largest bounds is below the k-th best score. If the K
+lists in front have a sum below it, no conjunction in these lists alone can be among the best. So
+they skip to the conjunction of the next list.
 
-Beyond that, the conjunctions of a part are numbered by their own bounds, the highest first. So a
-row is done with a part at the first number whose bound is below the k-th best score, and a list
-that begins behind it is not read at all. Where the event gives no weights, that bound is the
-conjunction's score itself.
+Beyond that, the conjunctions of a part are numbered by their own bounds, the highest first. A row
+is done with a part at the first number with a bound below the k-th best score. A list that begins
+behind this number is not read at all. If the event gives no weights, the bound is the conjunction's
+score itself.
 
-Counters are those of ``match``; CANDIDATES and PREDICATES are about unsure conjunctions.
+Counters are as in ``match``; CANDIDATES and PREDICATES concern unsure conjunctions.
 """
 
 import numpy as np
@@ -51,10 +51,9 @@ from colmatch.kernels.topk import AGAIN, BASE, SCORING, least_score, offer
 
 @device
 def most_given(attr, begin, end, part_rest, given_first, given, row, weight_of):
-    """Returns the largest weight that an event may give to a predicate of what it
-    matches.
+    """Returns the largest weight that an event may give to a predicate of its matches.
 
-    Attributes that it has not count where predicates can be true without them.
+    Attributes that the event lacks count if predicates can be true without them.
     """
     most, absent = 0.0, False
     for e in range(begin, end):
@@ -71,7 +70,7 @@ def most_given(attr, begin, end, part_rest, given_first, given, row, weight_of):
 
 @device
 def first_below(bound, low, high, factor, least):
-    """Returns the first of some numbers whose bound is below the least score, or ``high``."""
+    """Returns the first number from ``low`` with a bound below the least score, or ``high``."""
     while low < high:
         middle = (low + high) >> 1
         if bound[middle] * factor < least:
@@ -83,26 +82,28 @@ def first_below(bound, low, high, factor, least):
 
 @device
 def bound_lists(segment_weight, opened, size, most, attr, begin, end, scoring, weight_of, value, largest):
-    """Writes what each open list can add to a score: ``value``.
+    """Writes the most that each open list can add to a score, into ``value``.
 
-    most : values that a conjunction's predicates can meet, each one of them; 0: no bound is known.
-    Returns how much all lists can add to a score.
+    Returns the most that all lists can add together.
+
+    most : values that a conjunction's predicates can meet, each one of them; 0: no bound is known
     """
     for t in range(most):
         largest[t] = 0.0
     total, mine, whose = 0.0, 0.0, np.int64(-1)
     for t in range(size + np.uint64(1)):
+        # Bound the list
         owner, add = np.int64(-2), 0.0
         if t < size:
             owner = np.int64(opened[t] >> np.uint64(32))
             add = segment_weight[opened[t] & np.uint64(2**32 - 1)] * ROUNDED
             if scoring != SUM and begin + owner < end:
-                given = weight_of[attr[begin + owner]]
-                add = add * given if given > 0.0 else 0.0  # it may be too large for 24 bits: inf
+                event_weight = weight_of[attr[begin + owner]]
+                add = add * event_weight if event_weight > 0.0 else 0.0  # it may be too large for 24 bits: inf
             value[t] = add
         if most == 0:
             total += add
-        elif owner != whose:  # enter the largest of the value before
+        elif owner != whose:  # Enter the largest bound of the value before
             place = np.uint64(0)
             if mine > largest[0]:
                 while place + np.uint64(1) < most and largest[place + np.uint64(1)] < mine:
@@ -119,7 +120,7 @@ def bound_lists(segment_weight, opened, size, most, attr, begin, end, scoring, w
 
 @device
 def keep_segments(entry, at, end, value, size, stop):
-    """Leaves out the open lists that begin at a key from ``stop``. Returns how many are left."""
+    """Leaves out the open lists that begin at a key from ``stop``. Returns the number left."""
     kept = np.uint64(0)
     for t in range(size):
         if np.uint64(entry[at[t]]) << np.uint64(32) < stop:
@@ -130,7 +131,7 @@ def keep_segments(entry, at, end, value, size, stop):
 
 @device
 def score_clauses(preds, rows, row, c, unsure, scoring, scratch, scores, counters):
-    """Score of a conjunction whose clauses are true, -inf if that was not all and it is false."""
+    """Returns the score of a conjunction with true clauses, -inf if it is unsure and false."""
     event = Event(rows.attr, rows.code, rows.first[row], rows.first[row + 1], scratch.table)
     if unsure:
         holds, taken = conjunction_holds(conditions_of(preds), c, event)
@@ -147,9 +148,7 @@ def score_clauses(preds, rows, row, c, unsure, scoring, scratch, scores, counter
 
 @inlined
 def row_factor(index, rows, row, scoring, static, weights, weight_of):
-    """Returns what the bounds of conjunctions are to be multiplied by for a row, -1 if they are
-    unknown.
-    """
+    """Returns the factor for the bounds of conjunctions in a row, -1 if bounds are unknown."""
     if len(index.bound) == 0 or static == (len(index.segment_weight) > 0):
         return -1.0
     if static or scoring == SUM:
@@ -160,7 +159,7 @@ def row_factor(index, rows, row, scoring, static, weights, weight_of):
 
 @inlined
 def score_of(index, preds, rows, row, number, clauses, scoring, static, scratch, scores, counters):
-    """Score of a conjunction whose entries were found, -inf if that was not all and it is false."""
+    """Returns the score of a conjunction with enough entries, -inf if it is unsure and false."""
     c = np.int64(index.conj[number])
     if clauses:
         doubt = index.unsure[number - np.uint64(index.with_clauses[1])] != 0
@@ -172,7 +171,7 @@ def score_of(index, preds, rows, row, number, clauses, scoring, static, scratch,
 
 @inlined
 def match_part(index, preds, rows, row, part, size, factor, scratch, scores, top, counters):
-    """Offers the matches of a row in one part, of which so many lists are open."""
+    """Offers the matches of a row in one part, with ``size`` open lists."""
     entry, bound, part_first, front, heap = index.entry, index.bound, index.part_first, scratch.front, scratch.heap
     value, at, end, weight_of = scratch.value, scratch.at, scratch.end, scores.weight_of
     one, half = np.uint64(1), np.uint64(33)
@@ -180,6 +179,7 @@ def match_part(index, preds, rows, row, part, size, factor, scratch, scores, top
     need, clauses = max(np.uint64(index.part_size[part]), one), part >= index.with_clauses[0]
     static = is_static(preds.weight, scoring)
     read, decided, last_key = int(size), 0, END
+    # Pass over the part if its lists cannot reach the least score
     by_lists = factor >= 0.0 and len(index.segment_weight) > 0
     least = least_score(top.score, top.fill, row)
     if by_lists:
@@ -190,6 +190,7 @@ def match_part(index, preds, rows, row, part, size, factor, scratch, scores, top
         )  # fmt: skip
         if most < least:
             return
+    # Leave out the conjunctions with bounds below the least score
     if factor >= 0.0:
         number = first_below(bound, part_first[part], part_first[part + 1], factor, least)
         last_key = np.uint64(number) << half
@@ -200,6 +201,7 @@ def match_part(index, preds, rows, row, part, size, factor, scratch, scores, top
     if size >= need:
         left = open_segments(entry, at, size, need, heap, front)
     while front[last] < last_key:
+        # See whether the lists in front can reach the least score alone
         number = front[last] >> half
         target = number + number
         lower = False
@@ -208,6 +210,7 @@ def match_part(index, preds, rows, row, part, size, factor, scratch, scores, top
             for t in range(need):
                 reached += value[front[t] & np.uint64(2**32 - 1)]
             lower = reached < least
+        # Skip to the next list's conjunction, or decide the one that the lists agree on
         if lower and (left == 0 or heap[0] >> half > number):
             if left == 0 or heap[0] >= last_key:
                 break
@@ -247,23 +250,26 @@ def match_topk(
     top: Written[Top],
     counters: Written[I64],
 ) -> None:
-    """Offers the matches of rows ``start:stop`` to the best of each, unless they cannot be."""
+    """Offers the matches of rows ``start:stop`` to the best of each, if they can be among them."""
     row_first, row_attr, row_code = rows.first, rows.attr, rows.code
     low, next, whose = scratch.low, scratch.next, scratch.whose
     scoring, weight_of = top.state[SCORING], scores.weight_of
     programs, static = len(index.unsure) > 0, is_static(preds.weight, scoring)
     for row in range(start, stop):
+        # Find the row's lists, and the highest part in them
         lists = lists_of(row_attr, row_code, row_first[row], row_first[row + 1], index, scratch.seen, low, next, whose)
         part = np.int64(-1)
         for i in range(lists):
             part = max(part, np.int64(index.segment_part[next[i] - 1]))
         if part < 0:
             continue
+        # Enter its values and weights into tables
         event = Event(row_attr, row_code, row_first[row], row_first[row + 1], scratch.table)
         if programs:
             spread(rows, row, index.multi, scratch.table)
         weigh_row(weights.first, weights.attr, weights.value, row, weight_of)
         factor = row_factor(index, rows, row, scoring, static, weights, weight_of)
+        # Match the parts within reach
         while part >= 0:
             width = 2 if part >= index.with_clauses[0] else 1
             size, reach, following, lists = segments_of(

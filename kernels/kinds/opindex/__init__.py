@@ -1,4 +1,4 @@
 """OpIndex.
 
-``arrays`` says how it lies in memory, ``match`` reads it, ``build`` and ``update`` make it.
+``arrays`` describes it in memory, ``match`` reads it, ``build`` and ``update`` write it.
 """

@@ -1,5 +1,6 @@
-"""Conjunctions -> OpIndex, all at once: entries are counted, written, sorted by digits, and cut
-into runs, segments and lists.
+"""Conjunctions -> OpIndex, all at once.
+
+Entries are counted, written, sorted by digits, and cut into runs, segments and lists.
 """
 
 from typing import NamedTuple
@@ -26,7 +27,7 @@ from colmatch.kernels.kinds.opindex.entries import (
 from colmatch.kernels.layout import I64, U8, U16, U32, U64, Predicates, Table, Written
 
 NOT_YET = 2**32 - 1
-DIGIT = 11  # bits that are sorted by at a time
+DIGIT = 11  # bits of a pass of sorting
 
 
 class OperatorEntries(NamedTuple):
@@ -42,9 +43,10 @@ class OperatorEntries(NamedTuple):
 def count_entries(
     preds: Predicates, frequency: Written[I64], top: Written[I64], expansion: Written[Expansion], slots: Written[I64]
 ) -> tuple[int, int, int]:
-    """Adds to slots (A) int64 the slots of each partition.
+    """Counts the slots of each partition, and adds them to slots (A) int64.
 
-    Returns entries, conjunctions that are always verified, and those with several pivots.
+    Returns the numbers of entries, of conjunctions that are always verified, and of conjunctions
+    with several pivots.
     """
     entry, pivot, result = expansion.entry, expansion.pivot, expansion.result
     total, always, several = 0, 0, 0
@@ -76,18 +78,22 @@ def write_entries(
 ) -> None:
     """Writes all entries in the order of conjunctions, and the slots.
 
-    place (A) int64 : rank of each attribute by hash. bits : of such a rank. next (A) int64 : first
-    slot of each partition, on return that behind its last one. key (E) uint64 : pivot, operator,
-    rank of the attribute. entries (``OperatorEntries``), conj, needed (P), always : written
+    place (A) int64, bits : rank of each attribute by hash, and the bits of a rank
+    next (A) int64 : first slot of each partition; on return, one past its last slot
+
+    key (E) uint64 : pivot, operator, rank of the attribute; written
+    entries, conj, needed (P), always : written
     """
     entry, pivot, result = expansion.entry, expansion.pivot, expansion.result
     operand, upper, slot, clause = entries.operand, entries.upper, entries.slot, entries.clause
-    n, some = np.uint64(0), 0
+    n, count = np.uint64(0), 0
     for c in range(len(preds.first) - 1):
         expand(preds, c, frequency, top, len(top), expansion)
+        # Note a conjunction without a pivot
         if result[PIVOTS] == 0:
-            always[some] = c
-            some += 1
+            always[count] = c
+            count += 1
+        # Write a slot and the entries for each pivot
         for k in range(result[PIVOTS]):
             a = np.int64(pivot[k])
             own = next[a]
@@ -114,11 +120,10 @@ def sort_entries(
     bits: int,
     begins: Written[I64],
 ) -> bool:
-    """Sorts keys by their lowest ``bits`` bits, what is equal stays in order; order (E) uint32 goes
-    with them.
+    """Sorts keys by their lowest ``bits`` bits, stably, and order (E) uint32 with them.
 
-    Spare arrays of the same sizes are used up; begins (1 << DIGIT) int64: scratch. Returns whether
-    the sorted arrays are the spare ones.
+    Returns whether the sorted arrays are the spare ones. Spare arrays have the same sizes and are
+    overwritten. begins (1 << DIGIT) int64 : scratch
     """
     size = np.uint64(len(key))
     digits = np.uint64((1 << DIGIT) - 1)
@@ -129,6 +134,7 @@ def sort_entries(
         source, source_order, target, target_order = (
             (key, order, spare_key, spare_order) if number & 1 == 0 else (spare_key, spare_order, key, order)
         )
+        # Count the keys with each digit
         for i in range(size):
             begins[source[i] >> shift & digits] += 1
         total = 0
@@ -136,6 +142,7 @@ def sort_entries(
             n = begins[d]
             begins[d] = total
             total += n
+        # Move them in order of the digit
         for i in range(size):
             d = source[i] >> shift & digits
             to = np.uint64(begins[d])
@@ -162,12 +169,15 @@ def number_slots(
 ) -> None:
     """Numbers the slots of each partition in the order of the entries on its pivot.
 
-    A good part of all counting then goes through them in order.
+    Much of the counting then goes through slots in order.
 
-    first (A + 1) int64 : slots of each partition. next (A) int64 : their beginnings. number (P)
-    uint32 : new number within the partition. new_conj, new_needed : conj and needed by it. All but
-    ``first`` are written
+    first (A + 1) int64 : slots of each partition
+    next (A) int64 : first slot of each partition, overwritten
+
+    number (P) uint32 : new number within the partition, written
+    new_conj, new_needed : ``conj`` and ``needed`` by new number, written
     """
+    # Number the slots by the entries on their pivots
     number[:] = NOT_YET
     for i in range(len(key)):
         a = np.int64(key[i] >> np.uint64(bits)) // oi.OPERATORS
@@ -176,6 +186,7 @@ def number_slots(
             if number[own] == NOT_YET:
                 number[own] = next[a] - first[a]
                 next[a] += 1
+    # Number the others, and move all slots to their new places
     for pivot in range(len(next)):
         for one in range(first[pivot], first[pivot + 1]):
             if number[one] == NOT_YET:  # its predicate on the pivot has no intervals
@@ -188,11 +199,10 @@ def number_slots(
 
 @device
 def divide(order, operand, upper, i, end, op, sizes):
-    """Counts the sorted entries ``i:end`` of an attribute that go into a run of each class of
-    width.
+    """Counts the sorted entries ``i:end`` of an attribute for a run of each class of width.
 
-    sizes (ALL_WIDTHS + 1) int64 is written, from the class on that is returned: ALL_WIDTHS if the
-    entries are one run.
+    Writes sizes (ALL_WIDTHS + 1) int64 from a class on, and returns this class. It is ALL_WIDTHS if
+    the entries are one run.
     """
     if op & 3 != oi.BETWEEN or end - i <= oi.UNDIVIDED:
         sizes[oi.ALL_WIDTHS] = end - i
@@ -216,11 +226,12 @@ def count_runs(
 ) -> tuple[int, int, int]:
     """Counts runs, lists and words of the sorted entries.
 
-    attributes (A, OPERATORS) uint32 : of each list; is added to
+    attributes (A, OPERATORS) uint32 : number of attributes of each list, added to
     """
     i, n, words, several = 0, 0, 0, 0
     while i < len(key):
         end = i
+        # Find the entries of one list and attribute
         while end < len(key) and key[end] == key[i]:
             end += 1
         which = np.int64(key[i] >> np.uint64(bits))
@@ -245,11 +256,11 @@ def cut_runs(
     sizes: Written[I64],
     index: Written[OpIndex],
 ) -> None:
-    """Writes runs, segments and words of the sorted entries into the arrays of an ``OpIndex``,
-    whose lists are there.
+    """Writes runs, segments and words of the sorted entries into an ``OpIndex`` that has its lists.
 
-    number_of : new number of each slot within its partition. attr_of (A) : attribute of each rank
-    by hash. sizes (ALL_WIDTHS + 1) int64 : scratch
+    number_of : new number of each slot within its partition
+    attr_of (A) : attribute of each rank by hash
+    sizes (ALL_WIDTHS + 1) int64 : scratch
     """
     operand, upper, slot, clause = entries.operand, entries.upper, entries.slot, entries.clause
     lists, list_, segment, segment_room = index.lists, index.list, index.segment, index.segment_room
@@ -261,6 +272,7 @@ def cut_runs(
         segment[first, 0] = 0
         segment[first, 1] = 0
     while i < size:
+        # Find the entries of one list and attribute
         end = i
         while end < size and key[end] == key[i]:
             end += 1
@@ -268,11 +280,13 @@ def cut_runs(
         op = which % oi.OPERATORS
         shape = op & 3
         hash = hash_of(attr_of[np.int64(key[i] & np.uint64((1 << bits) - 1))])
+        # Begin a segment if their hash is in another one
         number = np.int64(lists[which // oi.OPERATORS, op])
         here = np.int64(list_[number, 0]) + np.int64(hash >> np.uint64(32 - list_[number, 1]))
         if here != s:
             s = here
             segment[s, 1] = r
+        # Begin a run for each class of width that has entries
         lowest = divide(order, operand, upper, i, end, op, sizes)
         for width in range(lowest, oi.ALL_WIDTHS + 1):
             n = sizes[width]
@@ -284,6 +298,7 @@ def cut_runs(
             sizes[width] = r
             w += n * (3 if shape == oi.BETWEEN else 2)
             r += 1
+        # Write the entries into their runs, and add them to the signature
         for j in range(i, end):
             from_ = order[j]
             width = class_of(np.int64(operand[from_]), np.int64(upper[from_])) if shape == oi.BETWEEN else 0

@@ -1,4 +1,4 @@
-"""A conjunction -> its entries in the lists of an OpIndex, its pivots, and what its slots count."""
+"""A conjunction -> its entries in the lists of an OpIndex, its pivots, and the count of a slot."""
 
 from typing import NamedTuple
 
@@ -18,23 +18,24 @@ from colmatch.kernels.layout import (
     Table,
 )
 
-# columns of ``entry``; for AT_MOST the operand, which is the upper one, is LOWER
+# Columns of ``entry``. For AT_MOST, LOWER has the operand, which is the upper one
 OP, ATTR, LOWER, UPPER, NUMBER, ENTRY_WORDS = range(6)
 ENTRIES, PIVOTS, NEEDED, RESULTS = range(4)  # places of ``result``
 
 
 class Expansion(NamedTuple):
-    """What stands for one conjunction in an index."""
+    """The representation of one conjunction in an index."""
 
     entry: Table[U32]  # (most entries, ENTRY_WORDS)
-    pivot: U32  # (most entries) attributes; none: it is always verified
-    result: I64  # (RESULTS) entries, pivots, what its slots count
+    pivot: U32  # (most entries) attributes; without any, the conjunction is always verified
+    result: I64  # (RESULTS) number of entries, number of pivots, count that completes a slot
 
 
 @kernel
 def most_entries(preds: Predicates, conjunctions: I64) -> int:
-    """An upper bound of the entries of any of the conjunctions (any number of them, int64), and
-    of its predicates.
+    """Returns an upper bound on the entries, and on the predicates, of any of the conjunctions.
+
+    conjunctions : int64, any number of them
     """
     most = np.int64(1)
     for c in conjunctions:
@@ -49,10 +50,9 @@ def most_entries(preds: Predicates, conjunctions: I64) -> int:
 
 @device
 def write(pred, run_lo, run_hi, top, known, p, mode, number, entry, n):
-    """Writes the entries of predicate ``p``, one for each of its intervals, from the
-    n-th on.
+    """Writes the entries of predicate ``p``, one for each interval, from the n-th on.
 
-    Returns how many entries there are then.
+    Returns the new number of entries.
     """
     word = np.int64(pred[p, 0])
     a = word & ATTR_MASK
@@ -64,6 +64,7 @@ def write(pred, run_lo, run_hi, top, known, p, mode, number, entry, n):
         high = np.int64(run_hi[j]) if several else end
         if low > high:
             continue
+        # Choose the shape by the ends that the interval has
         open = high >= (top[a] if a < known else CODE_MAX)
         shape, lower = oi.BETWEEN, low
         if low <= 1:
@@ -83,26 +84,26 @@ def write(pred, run_lo, run_hi, top, known, p, mode, number, entry, n):
 
 @device
 def subtree(tree, at):
-    """Returns the first token of the subtree whose last one is ``at``.
+    """Returns the first token of the subtree with the last token ``at``.
 
-    A bound on the tokens still wanted goes down to 0.
+    The number of subtrees still to be read goes down to 0.
     """
-    wanted = np.int64(1)
-    while wanted > 0:
+    subtrees = np.int64(1)
+    while subtrees > 0:
         token = np.int64(tree[at])
-        wanted -= 1
+        subtrees -= 1
         if token < 0:
-            wanted += -token >> 1
+            subtrees += -token >> 1
         at -= 1
     return at + 1
 
 
 @device
 def clause_of(pred, tree, begin, at, first):
-    """Leaves and fault of the clause whose tokens are ``begin:at + 1``.
+    """Returns the number of leaves and the fault of the clause with the tokens ``begin:at + 1``.
 
-    The fault is 0 for a leaf or an OR of leaves that want an entry, 1 for a leaf that wants none, 2
-    for anything else.
+    The fault is 0 for a positive leaf or an OR of positive leaves. It is 1 for a negated leaf, and
+    2 for anything else.
     """
     token = np.int64(tree[at])
     if token >= 0:
@@ -120,15 +121,17 @@ def clause_of(pred, tree, begin, at, first):
 def expand_plain(preds, c, frequency, top, known, expansion):
     """Expands a conjunction without a program.
 
-    With single-valued attributes every predicate is counted (section 4). With several-valued ones,
-    which two elements may meet, every predicate is a clause of its own. The pivot is the rarest
-    attribute.
+    With single-valued attributes every predicate is counted (section 4). A predicate on a
+    several-valued attribute may be met by two elements, so every predicate is then a clause. With
+    too many predicates, only one on the pivot is entered, and matches are verified. The pivot is
+    the rarest attribute.
     """
     pred, run_lo, run_hi = preds.pred, preds.run_lo, preds.run_hi
     entry, result = expansion.entry, expansion.result
     first, last = preds.first[c], preds.first[c + 1]
+    # Find the rarest attribute, and count the positive predicates
     best, rarest = -1, 0
-    wanted, several = 0, np.int64(0)
+    positives, several = 0, np.int64(0)
     for p in range(first, last):
         word = np.int64(pred[p, 0])
         if word & FLAG_NONE:
@@ -136,20 +139,22 @@ def expand_plain(preds, c, frequency, top, known, expansion):
         a = word & ATTR_MASK
         if best < 0 or frequency[a] < rarest or (frequency[a] == rarest and a < np.int64(pred[best, 0]) & ATTR_MASK):
             best, rarest = p, frequency[a]
-        wanted += 1
+        positives += 1
         several |= word & FLAG_MULTI
     if best < 0:
         return
     expansion.pivot[0] = pred[best, 0] & ATTR_MASK
     result[PIVOTS] = 1
-    result[NEEDED] = wanted
+    result[NEEDED] = positives
+    # Choose the mode
     mode, clause = oi.COUNT, 0
     if several:
         mode = oi.CLAUSE
-    if wanted > (oi.MOST_CLAUSES if several else oi.MOST_NEEDED):
+    if positives > (oi.MOST_CLAUSES if several else oi.MOST_NEEDED):
         mode = oi.CLAUSE
         result[NEEDED] = 1 | oi.VERIFY
         first, last = best, best + 1
+    # Write the entries
     n = 0
     for p in range(first, last):
         if pred[p, 0] & FLAG_NONE:
@@ -162,15 +167,14 @@ def expand_plain(preds, c, frequency, top, known, expansion):
 
 @device
 def choose_clause(pred, tree, begin, end, first, frequency):
-    """Chooses the clause that has the pivots: the rarest of those with the fewest
-    leaves.
+    """Chooses the clause with the pivots: the rarest among the clauses with the fewest leaves.
 
-    Returns its last token or -1, how many clauses want an entry, and whether the program is an AND
-    of leaves and of ORs of leaves.
+    Returns its last token or -1, the number of positive clauses, and whether all clauses are leaves
+    or ORs of positive leaves.
 
-    begin, end : the first token, and the last one of the last clause. first : predicate of leaf 0
+    begin, end : the first token, and the last token of the last clause. first : predicate of leaf 0
     """
-    best, fewest, rarest, wanted, simple = -1, 0, 0, 0, True
+    best, fewest, rarest, clauses, simple = -1, 0, 0, 0, True
     at = end
     while at >= begin:  # from the last clause to the first
         start = subtree(tree, at)
@@ -178,33 +182,35 @@ def choose_clause(pred, tree, begin, end, first, frequency):
         if fault == 2:
             simple = False
         elif fault == 0:
-            wanted += 1
+            clauses += 1
+            # Estimate how often events have an attribute of the clause
             total = 0
             for i in range(start, start + leaves):
                 total += frequency[np.int64(pred[first + np.int64(tree[i]), 0]) & ATTR_MASK]
             if best < 0 or leaves < fewest or (leaves == fewest and total < rarest):
                 best, fewest, rarest = at, leaves, total
         at = start - 1
-    return best, wanted, simple
+    return best, clauses, simple
 
 
 @device
 def expand_program(preds, c, frequency, top, known, expansion):
     """Expands a conjunction with a program.
 
-    Of one that is an AND of leaves and of ORs of leaves, the clauses are entered (section 6.1). Of
-    any other, or with too many clauses, only the clause with the pivots is, and what it finds is
-    verified.
+    An AND of leaves and ORs of positive leaves is entered by its clauses (section 6.1). Any other
+    program, or one with too many clauses, is entered by the clause with the pivots only. Its
+    matches are verified.
     """
     pred, run_lo, run_hi = preds.pred, preds.run_lo, preds.run_hi
     tree, first = preds.tree, preds.first[c]
     entry, pivot, result = expansion.entry, expansion.pivot, expansion.result
     begin, root = preds.tree_first[c], preds.tree_first[c + 1] - 1
     end = root - 1 if tree[root] < 0 and not -tree[root] & 1 else root  # the last token of the last clause
-    best, wanted, simple = choose_clause(pred, tree, begin, end, first, frequency)
+    best, clauses, simple = choose_clause(pred, tree, begin, end, first, frequency)
     if best < 0:
         return
-    simple = simple and wanted <= oi.MOST_CLAUSES
+    simple = simple and clauses <= oi.MOST_CLAUSES
+    # Write the attributes of the best clause as pivots, each once
     pivots = 0
     for i in range(subtree(tree, best), best + 1):
         if tree[i] >= 0:
@@ -216,7 +222,8 @@ def expand_program(preds, c, frequency, top, known, expansion):
                 pivot[pivots] = a
                 pivots += 1
     result[PIVOTS] = pivots
-    result[NEEDED] = wanted if simple else 1 | oi.VERIFY
+    result[NEEDED] = clauses if simple else 1 | oi.VERIFY
+    # Write the entries of all clauses, or of the best one
     n, number = 0, 0
     at = end if simple else best
     while at >= begin:
@@ -232,9 +239,9 @@ def expand_program(preds, c, frequency, top, known, expansion):
 
 @device
 def expand(preds, c, frequency, top, known, expansion):
-    """Writes what stands for conjunction ``c`` in an index into ``expansion``.
+    """Writes the representation of conjunction ``c`` in an index into ``expansion``.
 
-    top (A) int64 : highest code of each of the first ``known`` attributes: a range up to it, or to
+    top (A) int64 : highest code of each of the first ``known`` attributes. A range up to it, or to
     CODE_MAX, has no upper end
     """
     result = expansion.result
@@ -247,14 +254,14 @@ def expand(preds, c, frequency, top, known, expansion):
 
 @device
 def stands_in(entry, j, pivot, needed):
-    """Returns whether an entry stands in the partition of a pivot.
+    """Returns whether the partition of a pivot has an entry.
 
-    Where matches are verified, each pivot has the predicates on itself.
+    If matches are verified, it has only the predicates on the pivot.
     """
     return not needed & oi.VERIFY or entry[j, ATTR] == pivot
 
 
 @device
 def slot_word(op, slot, number):
-    """Returns what an entry says of its slot."""
+    """Returns the slot word of an entry: its slot, and its clause in mode CLAUSE."""
     return slot << oi.CLAUSE_BITS | number if op >= oi.CLAUSE else slot

@@ -1,16 +1,15 @@
 """OpIndex matches a batch: it counts for each event the predicates that its values meet.
 
-``arrays`` says what partitions, lists, segments, runs and slots are.
+``arrays`` defines partitions, lists, segments, runs and slots.
 
-A block of rows passes over a partition before the next one, so that its lists come from memory once
-and its counters stay in the cache.
+A block of rows passes over a partition before the next one. So the lists come from memory once, and
+the counters stay in the cache.
 
-What the time goes to (1M conjunctions of 5 predicates, 100 attributes, 30 present): 0.8 ms an
-event, of which 0.14 to find runs, 0.2 to gather the slots of 261,000 entries that are met, the rest
-to count them. With a branch on whether a counter is fresh it was 1.5 ms. At 100,000, where a run by
-class of width has few entries, classes of powers of two took 170 us instead of 135, since each is
-searched. Tried and lost: asking for the lists of the next pivots ahead, no gain beyond the noise on
-20,000 attributes.
+An event takes 0.8 ms with 1M conjunctions of 5 predicates, 100 attributes, 30 present. Finding runs
+takes 0.14, gathering the slots of 261,000 entries that are met takes 0.2, counting them takes the
+rest. With a branch on fresh counters it was 1.5 ms. At 100,000, a run by class of width has few
+entries. Classes of powers of two took 170 us there instead of 135, since each is searched. Tried
+and lost: prefetching the lists of the next pivots, no gain beyond the noise on 20,000 attributes.
 """
 
 import numpy as np
@@ -29,16 +28,17 @@ ROW_BLOCK = 256
 def group_rows(rows, start, stop, lists, scratch):
     """Chains the rows ``start:stop`` by attribute and prepares their entries.
 
-    Returns the number of attributes in ``found``.
+    Returns the number of attributes in ``scratch.found``.
     """
     first, attr, code = rows.first, rows.attr, rows.code
     head, chain, row_of = scratch.head, scratch.chain, scratch.row
-    key, bit, found = scratch.key, scratch.bit, scratch.found
+    key, bit, block_pivot = scratch.key, scratch.bit, scratch.found
     base = first[start]
     n = 0
     for row in range(start, stop):
         last = np.int64(-1)
         for e in range(first[row], first[row + 1]):
+            # Write the key and signature bits of an entry
             i = e - base
             a = np.int64(attr[e])
             hash = hash_of(a)
@@ -46,9 +46,10 @@ def group_rows(rows, start, stop, lists, scratch):
             bit[0, i] = signature_bit(hash, oi.EQUAL, code[e])
             bit[1, i] = signature_bit(hash, oi.BETWEEN, code[e])
             row_of[i] = row
+            # Chain the row to others with the attribute
             if a != last and a < len(lists):
                 if head[a] == 0:
-                    found[n] = a
+                    block_pivot[n] = a
                     n += 1
                 chain[i] = head[a]
                 head[a] = i + 1
@@ -58,7 +59,7 @@ def group_rows(rows, start, stop, lists, scratch):
 
 @device
 def next_stamp(stamp, counter):
-    """Returns what the counters of the next row and pivot begin from: all others are below."""
+    """Returns the start of the counters for the next row and pivot: all older ones are below."""
     if stamp[0] == oi.NO_STAMP - 1:
         counter[:] = 0
         stamp[0] = 0
@@ -68,7 +69,10 @@ def next_stamp(stamp, counter):
 
 @device
 def stop_slots(buffer, n, fresh_from, counter, mask):
-    """Stops the counters of ``n`` gathered slots. Returns how many of these were fresh."""
+    """Stops the counters of ``n`` gathered slots, and returns the number of fresh ones.
+
+    A fresh counter has not been touched for this row and pivot: it is below ``fresh_from``.
+    """
     touched = np.uint64(0)
     for i in range(n):
         slot = np.uint64(buffer[i])
@@ -82,13 +86,12 @@ def stop_slots(buffer, n, fresh_from, counter, mask):
 
 @device
 def count_slots(buffer, n, fresh_from, counter, needed, slot_first, done, finished):
-    """Counts one more for each of ``n`` gathered slots, those that are complete into
-    ``done``.
+    """Adds one to the counters of ``n`` gathered slots, and writes complete ones to ``done``.
 
-    Returns how many were fresh, and how many are in ``done``.
+    Returns the number of fresh slots, and the number in ``done``.
     """
     one, touched = np.uint64(1), np.uint64(0)
-    for i in range(n):  # without a branch: whether a counter is fresh cannot be foretold
+    for i in range(n):  # without a branch: fresh counters cannot be predicted
         slot = np.uint64(buffer[i])
         before = np.uint64(counter[slot])
         after = max(before, fresh_from) + one
@@ -103,7 +106,7 @@ def count_slots(buffer, n, fresh_from, counter, needed, slot_first, done, finish
 def count_clauses(buffer, n, fresh_from, counter, mask, needed, slot_first, done, finished):
     """Counts the clauses of ``n`` gathered slot words, each clause once.
 
-    Returns what ``count_slots`` does.
+    Returns the same as ``count_slots``.
     """
     one, touched = np.uint64(1), np.uint64(0)
     for i in range(n):
@@ -114,6 +117,7 @@ def count_clauses(buffer, n, fresh_from, counter, mask, needed, slot_first, done
             before = fresh_from
             mask[slot] = 0
             touched += one
+        # Count the clause if it has not been counted
         if not mask[slot] & clause:
             mask[slot] |= clause
             before += one
@@ -126,7 +130,7 @@ def count_clauses(buffer, n, fresh_from, counter, mask, needed, slot_first, done
 
 @device
 def verify(preds, c, event, counters):
-    """Returns whether a conjunction is true of an event."""
+    """Returns whether an event satisfies a conjunction."""
     holds, steps = conjunction_holds(conditions_of(preds), c, event)
     counters[PREDICATES] += steps
     return holds
@@ -134,8 +138,9 @@ def verify(preds, c, event, counters):
 
 @device
 def emit_always(index, preds, rows, row, scratch, sink, counters):
-    """Emits the conjunctions that are always verified and true of a row. False when the sink is
-    full.
+    """Emits the always verified conjunctions that a row satisfies.
+
+    Returns False when the sink is full.
     """
     fits = True
     event = spread(rows, row, scratch.multi, scratch.table)
@@ -152,12 +157,13 @@ def emit_always(index, preds, rows, row, scratch, sink, counters):
 def read_run(index, r, op, value, fresh_from, slot_first, finished, scratch):
     """Counts the slots of the entries of a run that a value meets.
 
-    Returns how many entries are read, how many slots were fresh, and how many are complete.
+    Returns the number of entries read, of fresh slots, and of complete slots.
     """
     run, word, needed = index.run, index.word, index.needed
     counter, mask, done, buffer = scratch.counter, scratch.mask, scratch.done, scratch.buffer
     one, touched, shape = np.uint64(1), np.uint64(0), op & 3
     begin, size, room = np.uint64(run[r, oi.WORD]), np.uint64(run[r, oi.SIZE]), np.uint64(run[r, oi.ROOM])
+    # Find the entries that the value may meet
     k, k_end = np.uint64(0), size
     if shape == oi.BETWEEN:
         reach = (one << (one + one) * np.uint64(run[r, oi.WIDTH] & np.uint32(oi.ALL_WIDTHS - 1))) - one
@@ -168,6 +174,7 @@ def read_run(index, r, op, value, fresh_from, slot_first, finished, scratch):
         k_end = k + below(word, begin + k, size - k, value + one)
     read, slot_at = k_end - k, begin + room
     while k < k_end:
+        # Gather the slots of some of them, and test the upper ends of ranges
         end, n = min(k + np.uint64(oi.CHUNK), k_end), np.uint64(0)
         if shape == oi.BETWEEN:
             for i in range(k, end):
@@ -178,6 +185,7 @@ def read_run(index, r, op, value, fresh_from, slot_first, finished, scratch):
                 buffer[i - k] = word[slot_at + i]
             n = end - k
         k = end
+        # Count the slots by the mode of the operator
         if op < oi.COUNT:
             fresh = stop_slots(buffer, n, fresh_from, counter, mask)
         elif op < oi.CLAUSE:
@@ -190,10 +198,10 @@ def read_run(index, r, op, value, fresh_from, slot_first, finished, scratch):
 
 @inlined
 def emit_finished(index, preds, rows, row, slot_first, finished, scratch, sink, counters):
-    """Emits the conjunctions whose slots are complete. Returns whether the sink had room."""
+    """Emits the conjunctions of complete slots. Returns whether the sink had room."""
     conj, needed, done, table, fits = index.conj, index.needed, scratch.done, scratch.table, True
     event = Event(rows.attr, rows.code, rows.first[row], rows.first[row + 1], table)
-    entered = False  # whether the event stands in the table
+    entered = False  # whether the event is in the table
     for i in range(finished):
         slot = slot_first + np.uint64(done[i])
         c = np.int64(conj[slot])
@@ -226,15 +234,15 @@ def match(
 
     Returns the first row not finished: ``stop``, unless the sink became full.
 
-    Counters: CONJUNCTIONS, slots of the partitions of an event's pivots, which Lemma 1 of the
-    paper calls candidates, and conjunctions that are always verified; CANDIDATES, slots that
-    were counted; PREDICATES, entries that were read, and predicates evaluated to verify; NODES,
-    segments searched. An entry that is read is met, unless it is a range with two ends.
+    CONJUNCTIONS counts the slots in the partitions of an event's pivots, and the conjunctions that
+    are always verified. Lemma 1 of the paper calls these slots candidates. CANDIDATES counts slots
+    that were touched. PREDICATES counts entries read, and predicates evaluated to verify. NODES
+    counts segments searched. An entry that is read is met, unless it is a range with two ends.
     """
     lists, partition, list_, segment = index.lists, index.partition, index.list, index.segment
     run, always = index.run, index.state[oi.ALWAYS]
     row_first, head, chain, row_of = rows.first, scratch.head, scratch.chain, scratch.row
-    key, bit, found, stamp = scratch.key, scratch.bit, scratch.found, scratch.stamp
+    key, bit, block_pivot, stamp = scratch.key, scratch.bit, scratch.found, scratch.stamp
     one, low_half, half = np.uint64(1), np.uint64(0xFFFFFFFF), np.uint64(32)
     block = start
     while block < stop:
@@ -243,7 +251,8 @@ def match(
         pivots = group_rows(rows, block, block_end, lists, scratch)
         t, fits = 0, True
         while t < pivots and fits:
-            pivot = np.int64(found[t])
+            # Take the next pivot of the block
+            pivot = np.int64(block_pivot[t])
             t += 1
             at = np.int64(head[pivot])
             head[pivot] = 0
@@ -256,6 +265,7 @@ def match(
                 fresh_from = next_stamp(stamp, scratch.counter)
                 entry, entry_end = np.uint64(row_first[row] - base), np.uint64(row_first[row + 1] - base)
                 searched, read, touched, finished = np.int64(0), np.uint64(0), np.uint64(0), np.uint64(0)
+                # Look the row's entries up in each list
                 for op in range(oi.OPERATORS):
                     number = lists[pivot, op]
                     if number == oi.NONE:
@@ -266,6 +276,7 @@ def match(
                     for e in range(entry, entry_end):
                         hash, value = key[e] >> half, key[e] & low_half
                         s = first_segment + (hash >> shift)
+                        # Skip the segment if its signature excludes the value
                         if not segment[s, 0] >> np.uint64(bit[which, e]) & one:
                             continue
                         searched += 1
@@ -284,14 +295,16 @@ def match(
                 counters[PREDICATES] += np.int64(read)
                 counters[NODES] += searched
                 fits = emit_finished(index, preds, rows, row, slot_first, finished, scratch, sink, counters)
+        # Verify the conjunctions without a pivot
         row = block
         while row < block_end and always > 0 and fits:
             counters[CONJUNCTIONS] += always
             fits = emit_always(index, preds, rows, row, scratch, sink, counters)
             row += 1
+        # Undo the block if the sink is too small
         if not fits:
             for u in range(t, pivots):
-                head[found[u]] = 0
+                head[block_pivot[u]] = 0
             roll_back(sink, fill, counters)
             return block
         block = block_end

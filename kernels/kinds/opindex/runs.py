@@ -1,6 +1,4 @@
-"""Runs of an OpIndex, changed: entries come and go, and many ranges are divided by class of
-width.
-"""
+"""Changes of runs in an OpIndex: entries come and go, and many ranges are divided by width."""
 
 import numpy as np
 
@@ -15,13 +13,13 @@ ONE_RUN = 1 << 32
 
 @device
 def columns(op):
-    """Words of an entry."""
+    """Returns the number of words of an entry."""
     return 3 if op & 3 == oi.BETWEEN else 2
 
 
 @device
 def runs_of(segment, s):
-    """Returns the runs of a segment: first, and the one behind the last."""
+    """Returns the runs of a segment: the first, and one past the last."""
     begin = np.int64(segment[s, 1] & np.uint64(LOW))
     return begin, begin + np.int64(segment[s, 1] >> np.uint64(32))
 
@@ -30,7 +28,7 @@ def runs_of(segment, s):
 def find_class(run, begin, end, hash, width):
     """Finds the run of an attribute and a class of width among the runs ``begin:end``.
 
-    Returns its place, or where it belongs, and whether it is there.
+    Returns its place, or the place for it, and whether it exists.
 
     width : a class, or ALL_WIDTHS for the run that is not divided by class
     """
@@ -42,8 +40,9 @@ def find_class(run, begin, end, hash, width):
 
 @device
 def is_divided(segment, run, s, hash):
-    """Returns whether the ranges of an attribute are cut by class of width, or must be before one
-    more comes.
+    """Returns whether the ranges of an attribute are divided by class of width.
+
+    This is also True if they must be divided before the next insert.
     """
     begin, end = runs_of(segment, s)
     r, there = find_class(run, begin, end, hash, oi.ALL_WIDTHS)
@@ -52,9 +51,9 @@ def is_divided(segment, run, s, hash):
 
 @device
 def divide(index, number, s, hash, op):
-    """Moves what the run of all widths has into runs by class.
+    """Moves the entries of the run of all widths into runs by class.
 
-    Returns 0, or how much an array lacks; another call goes on from there.
+    Returns 0, or the room that an array lacks; another call continues from there.
     """
     segment, run, word = index.segment, index.run, index.word
     while True:
@@ -76,14 +75,15 @@ def divide(index, number, s, hash, op):
 def enter(index, number, s, hash, width, op, lower, upper, mark):
     """Enters one predicate in the run of its attribute and class.
 
-    Returns 0, or how much an array lacks.
+    Returns 0, or the room that an array lacks.
     """
     segment, segment_room, run, word, state = index.segment, index.segment_room, index.run, index.word, index.state
     begin, end = runs_of(segment, s)
     r, there = find_class(run, begin, end, hash, width)
+    # Make the run, in a larger segment if there is no room for it
     if not there:
         n = end - begin
-        known = (r > begin and run[r - 1, oi.HASH] == hash) or (r < end and run[r, oi.HASH] == hash)
+        has_run = (r > begin and run[r - 1, oi.HASH] == hash) or (r < end and run[r, oi.HASH] == hash)
         if n == segment_room[s]:
             room = with_room(n)
             start = state[oi.RUNS]
@@ -102,9 +102,10 @@ def enter(index, number, s, hash, width, op, lower, upper, mark):
                 run[i, j] = run[i - 1, j]
         run[r, oi.HASH], run[r, oi.WORD], run[r, oi.SIZE], run[r, oi.ROOM], run[r, oi.WIDTH] = hash, 0, 0, 0, width
         segment[s, 1] += np.uint64(ONE_RUN)
-        if not known:
+        if not has_run:
             index.list[number, 2] += 1
     start, size, room = np.int64(run[r, oi.WORD]), np.int64(run[r, oi.SIZE]), np.int64(run[r, oi.ROOM])
+    # Move a full run to the end of the array
     if size == room:
         more = with_room(size)
         to = state[oi.WORDS]
@@ -116,6 +117,7 @@ def enter(index, number, s, hash, width, op, lower, upper, mark):
         start, room = to, more
         run[r, oi.WORD], run[r, oi.ROOM] = to, more
         state[oi.WORDS] += columns(op) * more
+    # Insert the entry by its operand
     k = np.int64(below(word, np.uint64(start), np.uint64(size), np.uint64(lower + 1)))
     for j in range(columns(op)):
         for i in range(start + j * room + size, start + j * room + k, -1):
@@ -135,7 +137,7 @@ def enter(index, number, s, hash, width, op, lower, upper, mark):
 def take_out(index, s, hash, width, op, lower, slots, c):
     """Removes one entry of a conjunction from the run of its attribute and class.
 
-    Returns its slot, -1 if it is not there.
+    Returns its slot, or -1 if there is none.
 
     slots : the first slot of the partition
     """
@@ -144,6 +146,7 @@ def take_out(index, s, hash, width, op, lower, slots, c):
     r, there = find_class(run, begin, end, hash, width)
     if not there:
         return np.int64(-1)
+    # Find the conjunction's entry among the entries with the operand, and close the gap
     start, size, room = np.int64(run[r, oi.WORD]), np.int64(run[r, oi.SIZE]), np.int64(run[r, oi.ROOM])
     k = np.int64(below(word, np.uint64(start), np.uint64(size), np.uint64(lower)))
     while k < size and word[start + k] == lower:

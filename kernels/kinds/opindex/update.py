@@ -1,9 +1,10 @@
-"""Single conjunctions into an OpIndex and out of it again, on the arrays that are matched.
+"""Inserts and deletes of single conjunctions in an OpIndex, on the arrays that are matched.
 
-Slots of a partition, runs of a segment and entries of a run each have room behind them. What has
-none left moves to the end of its array with half as much room again. When an array has no end left,
-everything is copied to larger arrays, each part with some room (``copy``); since that takes as many
-inserts as there are subscriptions, up to a constant, an insert costs a constant share of it.
+Slots of a partition, runs of a segment and entries of a run each have room behind them. A part
+without room moves to the end of its array, with half as much room again. If the array is full,
+everything is copied to larger arrays, each part with some room (``copy``). A copy is due after
+as many inserts as there are subscriptions, up to a constant. So an insert costs a constant share of
+it.
 """
 
 import numpy as np
@@ -38,10 +39,10 @@ def insert(
 ) -> bool:
     """Enters conjunctions up to ``end``.
 
-    Returns whether all are entered: if not, an array is too small, by progress[WANTED] at least.
+    Returns whether all are entered. If not, an array is too small, by progress[WANTED] at least.
 
-    progress (5) int64 : the next conjunction, pivot and entry, the slot or -1; another call
-    goes on from there
+    progress (5) int64 : the next conjunction, pivot and entry, the slot or -1, and the room that an
+    array lacks. Another call continues from there
     """
     entry, pivot, result = expansion.entry, expansion.pivot, expansion.result
     owner = preds.owner
@@ -49,12 +50,14 @@ def insert(
     while progress[NEXT] < end:
         c = progress[NEXT]
         expand(preds, c, index.frequency, index.top, len(index.top) if c < state[oi.BUILT] else 0, expansion)
+        # Note a conjunction without a pivot
         if result[PIVOTS] == 0:
             if state[oi.ALWAYS] == len(always):
                 progress[WANTED] = 1
                 return False
             always[state[oi.ALWAYS]] = c
             state[oi.ALWAYS] += 1
+        # Mark that pairs may repeat
         if (
             result[PIVOTS] > 1
             or (c > 0 and owner[c - 1] == owner[c])
@@ -63,6 +66,7 @@ def insert(
             state[oi.REPEATS] = 1
         while progress[AT_PIVOT] < result[PIVOTS]:
             a = np.int64(pivot[progress[AT_PIVOT]])
+            # Take a slot in the partition
             if progress[SLOT] < 0:
                 progress[WANTED] = take_slot(partition, conj, needed, state, a)
                 if progress[WANTED] > 0:
@@ -74,6 +78,7 @@ def insert(
                 needed[own] = result[NEEDED]
                 progress[SLOT] = free - 1
                 progress[AT_ENTRY] = 0
+            # Enter the predicates
             while progress[AT_ENTRY] < result[ENTRIES]:
                 j = progress[AT_ENTRY]
                 if stands_in(entry, j, a, result[NEEDED]):
@@ -100,13 +105,14 @@ def insert(
 
 @device
 def take_slot(partition, conj, needed, state, a):
-    """See that a partition's first free slot is there.
+    """Ensures that a partition has a free slot.
 
-    Returns 0, or how many slots the arrays lack.
+    Returns 0, or the number of slots that the arrays lack.
     """
     if partition[a, 3] > 0:
         return 0
     size = np.int64(partition[a, 1])
+    # Move a full partition to the end of the arrays
     if size == partition[a, 2]:
         room = with_room(size)
         start, old = state[oi.SLOTS], np.int64(partition[a, 0])
@@ -118,6 +124,7 @@ def take_slot(partition, conj, needed, state, a):
         partition[a, 0] = start
         partition[a, 2] = room
         state[oi.SLOTS] += room
+    # Add a free slot
     conj[np.int64(partition[a, 0]) + size] = 0
     partition[a, 1] = size + 1
     partition[a, 3] = size + 1
@@ -128,11 +135,11 @@ def take_slot(partition, conj, needed, state, a):
 def put(index, pivot, op, attr, lower, upper, mark):
     """Enters one predicate.
 
-    Returns 0, or how much an array lacks; what has been prepared by then is found so by the next
-    call.
+    Returns 0, or the room that an array lacks. The next call finds the steps before it done.
     """
     lists, list_, segment, state = index.lists, index.list, index.segment, index.state
     hash = hash_of(attr)
+    # Make the list, with one segment
     if lists[pivot, op] == oi.NONE:
         if state[oi.LISTS] == len(list_) or state[oi.SEGMENTS] == len(segment):
             return np.int64(1)
@@ -144,12 +151,14 @@ def put(index, pivot, op, attr, lower, upper, mark):
         index.segment_room[s] = 0
         state[oi.LISTS] += 1
         state[oi.SEGMENTS] += 1
+    # Cut the segments of a list with too many attributes
     number = np.int64(lists[pivot, op])
     if state[oi.SIGNED] and np.int64(list_[number, 2]) >= np.int64(2 * oi.RUNS_A_SEGMENT) << np.int64(list_[number, 1]):
         size = np.int64(2) << np.int64(list_[number, 1])
         if state[oi.SEGMENTS] + size > len(segment):
             return size
         halve_segments(list_, segment, index.segment_room, index.run, index.word, state, number, op)
+    # Enter the predicate, after dividing a long run of ranges
     s = segment_of(list_, number, hash)
     width = np.int64(oi.ALL_WIDTHS)
     if op & 3 == oi.BETWEEN and is_divided(segment, index.run, s, hash):
@@ -168,13 +177,14 @@ def segment_of(list_, number, hash):
 
 @device
 def halve_segments(list_, segment, segment_room, run, word, state, number, op):
-    """Twice as many segments for a list: each is cut by the next bit of the hash.
+    """Cuts each segment of a list in two, by the next bit of the hash.
 
-    Runs stay where they are.
+    Runs stay in their places.
     """
     log = np.int64(list_[number, 1])
     old, to = np.int64(list_[number, 0]), state[oi.SEGMENTS]
     for i in range(np.int64(1) << log):
+        # Find the first run with the bit
         begin, end = runs_of(segment, old + i)
         n = end - begin
         cut = np.int64(find_run(run, np.uint64(begin), np.uint64(end), np.uint64((2 * i + 1) << (31 - log)))) - begin
@@ -184,6 +194,7 @@ def halve_segments(list_, segment, segment_room, run, word, state, number, op):
             first, size = (begin + cut, n - cut) if half else (begin, cut)
             segment[s, 1] = first + size * ONE_RUN
             segment_room[s] = room - cut if half else cut
+            # Compute the signature of this half
             bits = np.uint64(0)
             for r in range(first, first + size):
                 start = np.int64(run[r, oi.WORD])
@@ -197,12 +208,13 @@ def halve_segments(list_, segment, segment_room, run, word, state, number, op):
 
 @kernel
 def delete(index: Written[OpIndex], preds: Predicates, conjunctions: I64, expansion: Written[Expansion]) -> None:
-    """Takes conjunctions out. Signatures keep their bits until their list is copied or cut."""
+    """Takes conjunctions out. Signatures keep their bits until ``halve_segments`` cuts the list."""
     entry, pivot, result = expansion.entry, expansion.pivot, expansion.result
     state, always, partition, conj, needed = index.state, index.always, index.partition, index.conj, index.needed
     for i in range(len(conjunctions)):
         c = conjunctions[i]
         expand(preds, c, index.frequency, index.top, len(index.top) if c < state[oi.BUILT] else 0, expansion)
+        # Remove a conjunction without a pivot
         if result[PIVOTS] == 0:
             k = 0
             while k < state[oi.ALWAYS] and always[k] != c:
@@ -214,6 +226,7 @@ def delete(index: Written[OpIndex], preds: Predicates, conjunctions: I64, expans
             a = np.int64(pivot[k])
             slots = np.int64(partition[a, 0])
             slot = np.int64(-1)
+            # Remove the entries from the partition
             for j in range(result[ENTRIES]):
                 if stands_in(entry, j, a, result[NEEDED]):
                     op, lower = np.int64(entry[j, OP]), np.int64(entry[j, LOWER])
@@ -221,12 +234,13 @@ def delete(index: Written[OpIndex], preds: Predicates, conjunctions: I64, expans
                         continue
                     hash = hash_of(np.int64(entry[j, ATTR]))
                     s = segment_of(index.list, np.int64(index.lists[a, op]), hash)
-                    found = take_out(index, s, hash, oi.ALL_WIDTHS, op, lower, slots, c)
-                    if found < 0 and op & 3 == oi.BETWEEN:
-                        found = take_out(
+                    entry_slot = take_out(index, s, hash, oi.ALL_WIDTHS, op, lower, slots, c)
+                    if entry_slot < 0 and op & 3 == oi.BETWEEN:
+                        entry_slot = take_out(
                             index, s, hash, class_of(lower, np.int64(entry[j, UPPER])), op, lower, slots, c
                         )
-                    slot = max(slot, found)
+                    slot = max(slot, entry_slot)
+            # Free the slot
             if slot >= 0:
                 conj[slots + slot] = partition[a, 3]
                 needed[slots + slot] = 0
@@ -235,7 +249,10 @@ def delete(index: Written[OpIndex], preds: Predicates, conjunctions: I64, expans
 
 @kernel
 def measure(index: Written[OpIndex], sizes: Written[I64]) -> None:
-    """Writes what ``copy`` needs: sizes (STATES) int64, at the places of ``state``, is written."""
+    """Writes the sizes that ``copy`` needs.
+
+    sizes (STATES) int64 : at the places of ``state``, written
+    """
     state, list_, segment, run, lists, partition = (
         index.state,
         index.list,
@@ -265,7 +282,7 @@ def measure(index: Written[OpIndex], sizes: Written[I64]) -> None:
 
 @device
 def _pack(size):
-    """Room of a list that is copied with all others: an eighth more, for most get nothing soon."""
+    """Returns the room of a list that is copied: an eighth more, since most get nothing soon."""
     return size + (size >> 3)
 
 
@@ -273,16 +290,15 @@ def _pack(size):
 def copy(index: Written[OpIndex], fresh: Written[OpIndex]) -> None:
     """Copies everything into larger arrays.
 
-    Those of ``fresh`` are as long as ``measure`` says at least; ``lists`` and all that is as long
-    as the attributes have their length already.
-
-    Runs that have become empty are left out.
+    The arrays of ``fresh`` are at least as long as ``measure`` says. Arrays with a row for each
+    attribute, such as ``lists``, have their length already. Empty runs are left out.
     """
     list_, segment, run, word = index.list, index.segment, index.run, index.word
     partition, conj, needed, lists = index.partition, index.conj, index.needed, index.lists
     new_segment, new_run, new_word, state = fresh.segment, fresh.run, fresh.word, fresh.state
     slots, segments, runs, words = np.int64(0), 0, np.int64(0), np.int64(0)
     for a in range(len(lists)):
+        # Copy the slots of a partition
         old, size = np.int64(partition[a, 0]), np.int64(partition[a, 1])
         for i in range(size):
             fresh.conj[slots + i] = conj[old + i]
@@ -292,6 +308,7 @@ def copy(index: Written[OpIndex], fresh: Written[OpIndex]) -> None:
         for op in range(oi.OPERATORS):
             if lists[a, op] == oi.NONE:
                 continue
+            # Copy the segments of a list
             number = np.int64(lists[a, op])
             begin = np.int64(list_[number, 0])
             fresh.list[number, 0] = segments
@@ -307,6 +324,7 @@ def copy(index: Written[OpIndex], fresh: Written[OpIndex]) -> None:
                     )
                     if entries == 0:
                         continue
+                    # Copy a run with its entries
                     more = _pack(entries)
                     for j in range(columns(op)):
                         for i in range(entries):

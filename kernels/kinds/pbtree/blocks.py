@@ -1,20 +1,22 @@
-"""PB+tree: small trees, each of which is one block on a page with others of its size.
+"""PB+tree: small trees. Each is one block, on a page with others of its size.
 
 ::
 
     number of the tree plus 1; 0 in a free block
-    how many entries each of the six lists has, two numbers in a word
+    numbers of entries of the six lists, two in a word
     room for slots, ordered by list and key
     room for their keys, in the same order
 
-A block has room for as many entries as its page says, one of ``ROOMS``. The argument ``block`` is
-the place of its first word in memory.
+A block can hold as many entries as its page says, one of ``ROOMS``. The argument ``block`` is the
+place of its first word in memory.
 
-A value looks at one page for all six lists: first for ranges that do not hold, then for what holds.
-So a task holds one page here, too. Sizes at least double, so a third of a block is free on average.
-A tree moves to the next smaller block when it fills at most three quarters of it, so inserts and
-deletes in turn move nothing. Small nodes of lists were the other design: leaf and lists of a tree
-would lie in several pages, each with a header of 48 bytes, and each move would change pointers.
+A value reads one page for all six lists: first for the ranges that it misses, then for the
+predicates that it meets. So a task holds only one page here, too. Sizes at least double, so a third
+of a block is free on average. A tree moves to the next smaller block when it fills at most three
+quarters of it, so alternating inserts and deletes move nothing.
+
+Small nodes of lists were the other design. The leaf and the lists of a tree would be in several
+pages with headers of 48 bytes. Each move would change pointers.
 """
 
 import numpy as np
@@ -29,7 +31,7 @@ from colmatch.kernels.kinds.pbtree.pages import key_at, put_key
 def class_for(count):
     """Returns the smallest size of block for so many entries, as its place in ``ROOMS``.
 
-    The result is ``len(ROOMS)`` where no block has room.
+    The result is ``len(ROOMS)`` if no block has room.
     """
     size_class = np.int64(0)
     while size_class < len(pb.ROOMS) and pb.ROOMS[size_class] < count:
@@ -44,13 +46,13 @@ def block_words(size_class):
 
 @device
 def blocks_of(size_class):
-    """Returns how many blocks of a size a page has."""
+    """Returns the number of blocks of a size on a page."""
     return pb.CHILDREN // block_words(size_class)
 
 
 @device
 def count_of(mem, block, which):
-    """Returns how many entries a list has."""
+    """Returns the number of entries of a list."""
     return (np.int64(mem[block + 1 + which // 2]) >> (16 * (which & 1))) & 0xFFFF
 
 
@@ -61,7 +63,7 @@ def add_count(mem, block, which, count):
 
 @device
 def begin_in_block(mem, block, which):
-    """Returns at which of a block's entries a list begins."""
+    """Returns the first entry of a list among the entries of a block."""
     begin = np.int64(0)
     for i in range(which):
         begin += count_of(mem, block, i)
@@ -75,9 +77,9 @@ def total_of(mem, block):
 
 @device
 def bisect_keys(mem, keys, low, high, key, behind):
-    """Returns the first of the entries ``low:high`` whose key is not below ``key``.
+    """Returns the first of the entries ``low:high`` with a key not below ``key``.
 
-    behind : return the first whose key is above ``key`` instead
+    behind : return the first entry with a key above ``key`` instead
     """
     while low < high:
         middle = (low + high) >> 1
@@ -91,7 +93,7 @@ def bisect_keys(mem, keys, low, high, key, behind):
 
 @device
 def around(mem, block, room, which, key):
-    """Returns where a list begins, where a key begins in it, where that key ends, and the list."""
+    """Returns the start of a list, the start and end of a key in it, and the end of the list."""
     begin = begin_in_block(mem, block, which)
     end = begin + count_of(mem, block, which)
     keys = block + pb.BLOCK_HEAD + room
@@ -101,23 +103,26 @@ def around(mem, block, room, which, key):
 
 @device
 def visit_block(mem, base, place, stage, key, left, spans, done, finished):
-    """Counts what a value says of the slots of a block.
+    """Counts the slots of a block for a value.
 
-    The stage ``BLOCK_MISSES`` counts ranges that do not hold, the next one what holds. Ranges are
-    counted from the side of the value on which fewer of their ends lie.
+    The stage ``BLOCK_MISSES`` counts the missed ranges, the next one the met predicates. Ranges are
+    counted from the side of the value with fewer of their ends.
 
-    Returns how many slots are complete, and how many were counted.
+    Returns the number of complete slots, and the number of slots counted.
     """
     block, room = base + place, pb.ROOMS[np.int64(mem[base + pb.SIZE_CLASS])]
     slots, counted = block + pb.BLOCK_HEAD, np.int64(0)
+    # Choose the side of the value with fewer ends of ranges
     low_begin, _, begun, low_end = around(mem, block, room, pb.LOW_END, key)
     high_begin, ended, _, high_end = around(mem, block, room, pb.HIGH_END, key)
     is_low = begun - low_begin + ended - high_begin <= low_end - begun + high_end - ended
+    # Count the missed ranges
     if stage == pb.BLOCK_MISSES:
         begin, end = (high_begin, ended) if is_low else (begun, low_end)
         note_span(spans, slots + begin, slots + end)
         miss_slots(mem, slots + begin, slots + end, left)
         return finished, end - begin
+    # Find the met entries of each list: one range of them, or two
     for which in range(pb.LISTS):
         if count_of(mem, block, which) == 0:
             continue
@@ -129,6 +134,7 @@ def visit_block(mem, base, place, stage, key, left, spans, done, finished):
             low = begin
         elif which != pb.EQUAL:
             up = end
+        # Count them; ranges are counted at one end only
         if low < up and which != (pb.HIGH_END if is_low else pb.LOW_END):
             note_span(spans, slots + low, slots + up)
             finished = count_slots(mem, slots + low, slots + up, left, done, finished)
@@ -159,7 +165,7 @@ def move_entries(mem, block, room, begin, end, by):
 
 @device
 def enter_in_block(mem, block, room, which, key, slot):
-    """Enters a slot behind the others of its key in a list. The block must have room for it."""
+    """Enters a slot behind the other slots of its key in a list. The block must have room."""
     _, _, behind, _ = around(mem, block, room, which, key)
     move_entries(mem, block, room, behind, total_of(mem, block), 1)
     put_entry(mem, block, room, behind, key, slot)
@@ -168,7 +174,7 @@ def enter_in_block(mem, block, room, which, key, slot):
 
 @device
 def remove_from_block(mem, block, room, which, key, slot):
-    """Takes a slot of a key out of a list. Returns whether it was there."""
+    """Removes a slot of a key from a list. Returns whether it was there."""
     _, low, behind, _ = around(mem, block, room, which, key)
     for i in range(low, behind):
         if mem[block + pb.BLOCK_HEAD + i] == slot:
@@ -180,7 +186,7 @@ def remove_from_block(mem, block, room, which, key, slot):
 
 @device
 def copy_block(mem, block, room, to, to_room):
-    """Copies a small tree to a block that has room for it."""
+    """Copies a small tree to a block with room for it."""
     total = total_of(mem, block)
     for i in range(pb.BLOCK_HEAD):
         mem[to + i] = mem[block + i]

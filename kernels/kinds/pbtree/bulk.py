@@ -1,4 +1,4 @@
-"""PB+tree: pages made bottom-up from sorted entries."""
+"""PB+tree: pages built bottom-up from sorted entries."""
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from colmatch.kernels.layout import I64, U32, Table, Written
 
 @device
 def new_page(mem, n, kind):
-    """Begins page ``n``, counted from the first of ``mem``. Returns where it stands."""
+    """Begins page ``n``, counted from the first of ``mem``. Returns the place of its first word."""
     base = n * pb.WORDS
     for i in range(pb.WORDS):
         mem[base + i] = 0
@@ -21,18 +21,21 @@ def new_page(mem, n, kind):
 
 @device
 def fill_block(mem, n, base_page, tree, list_first, key, slot, entry):
-    """Writes a small tree to a page of its size that has a free block. Returns the next page."""
+    """Writes a small tree to a page of its size with a free block. Returns the next page."""
     lists = list_first[pb.LISTS * tree : pb.LISTS * (tree + 1) + 1]
     size_class = class_for(lists[pb.LISTS] - lists[0])
+    # Take the page with free blocks of this size, or begin one
     page = np.int64(entry[pb.SPARE, size_class])
     if page == 0:
         page = base_page + n
         mem[new_page(mem, n, pb.BLOCKS) + pb.SIZE_CLASS] = size_class
         n += 1
+    # Take its next block
     base = (page - base_page) * pb.WORDS
     place = pb.HEAD + block_words(size_class) * np.int64(mem[base + pb.ITEMS])
     mem[base + pb.ITEMS] += 1
     entry[pb.SPARE, size_class] = 0 if mem[base + pb.ITEMS] == blocks_of(size_class) else page
+    # Write the tree's entry and its block
     entry[tree, pb.TREE_ROOT], entry[tree, pb.TREE_SIZE] = page, pb.IN_BLOCK | place
     mem[base + place] = tree + 1
     for which in range(pb.LISTS):
@@ -46,20 +49,22 @@ def fill_block(mem, n, base_page, tree, list_first, key, slot, entry):
 def fill_list(mem, n, base_page, key, slot, begin, end, fill, out_key, out_node):
     """Writes the nodes of a list from sorted entries.
 
-    out_key, out_node : written, each key and the last node whose first key is not above it
+    out_key, out_node : written, each key and the last node that begins at the key or below
 
-    Returns the next page, and how many keys.
+    Returns the next page, and the number of keys.
     """
     keys, at = np.int64(0), begin
     base, before, items, sids, open_page = np.int64(0), np.int64(0), np.int64(0), np.int64(0), False
     while at < end:
+        # Find the SidSet of the next key
         size = at
         while size < end and key[size] == key[at]:
             size += 1
         whole, first_part, entered = size - at, True, False
         while at < size:
+            # Begin a node if this one is full
             room = fill - sids - pb.ITEM * items - pb.ITEM
-            # a SidSet that fits into a node of its own is not divided
+            # a SidSet that fits into one node is not divided
             if not open_page or room < 1 or (room < size - at and items > 0 and whole + pb.ITEM <= fill):
                 fresh = new_page(mem, n, pb.LIST)
                 if open_page:
@@ -69,6 +74,7 @@ def fill_list(mem, n, base_page, key, slot, begin, end, fill, out_key, out_node)
                 n += 1
                 mem[base + pb.CONTINUES] = 0 if first_part else 1
                 room = fill - pb.ITEM
+            # Write the SidSet, or the part that fits
             part = min(room, size - at)
             for i in range(part):
                 mem[base + pb.HEAD + sids + i] = slot[at + i]
@@ -79,6 +85,7 @@ def fill_list(mem, n, base_page, key, slot, begin, end, fill, out_key, out_node)
             mem[base + pb.ITEMS], mem[base + pb.SIDS] = items, sids
             at += part
             first_part = False
+            # Note the key and its last node
             if entered:
                 out_node[keys - 1] = before
             else:
@@ -90,9 +97,10 @@ def fill_list(mem, n, base_page, key, slot, begin, end, fill, out_key, out_node)
 
 @device
 def fill_leaves(mem, n, base_page, count, at, heads, list_key, list_node, fill, level_key, level_page):
-    """Writes the leaves of a tree from the keys of its lists. Returns the next page, and leaves.
+    """Writes the leaves of a tree from the keys of its lists. Returns the next page, and the number
+    of leaves.
 
-    count (LISTS) : keys of each list
+    count (LISTS) : number of keys of each list
     at (LISTS) : scratch
     heads (LISTS) : the first node of each list
     """
@@ -100,12 +108,14 @@ def fill_leaves(mem, n, base_page, count, at, heads, list_key, list_node, fill, 
     for which in range(pb.LISTS):
         at[which] = 0
     while True:
-        best, some = np.int64(0), False
+        # Find the lowest key that is left in any list
+        best, has_key = np.int64(0), False
         for which in range(pb.LISTS):
-            if at[which] < count[which] and (not some or list_key[which, at[which]] < best):
-                best, some = list_key[which, at[which]], True
-        if not some:
+            if at[which] < count[which] and (not has_key or list_key[which, at[which]] < best):
+                best, has_key = list_key[which, at[which]], True
+        if not has_key:
             return n, leaves
+        # Begin a leaf if this one is full
         if items >= fill:
             fresh = new_page(mem, n, pb.LEAF)
             if leaves > 0:
@@ -115,6 +125,7 @@ def fill_leaves(mem, n, base_page, count, at, heads, list_key, list_node, fill, 
             level_key[leaves], level_page[leaves] = best, base_page + n
             leaves += 1
             n += 1
+        # Write the item: the key, and a pointer into each list
         put_key(mem, base + pb.HEAD + 2 * items, best)
         for which in range(pb.LISTS):
             flag = np.int64(0)
@@ -129,12 +140,16 @@ def fill_leaves(mem, n, base_page, count, at, heads, list_key, list_node, fill, 
 
 @device
 def fill_inner(mem, n, base_page, count, fill, level_key, level_page):
-    """Writes one level of inner pages above ``count`` pages. Returns next page, and pages."""
-    made, at = np.int64(0), np.int64(0)
+    """Writes one level of inner pages above ``count`` pages. Returns the next page, and the number
+    of pages.
+    """
+    pages, at = np.int64(0), np.int64(0)
     while at < count:
+        # Choose the number of children
         children = min(fill, count - at)
-        if count - at - children == 1:  # none with a single child
+        if count - at - children == 1:  # no page gets a single child
             children -= 1
+        # Write the page
         base = new_page(mem, n, pb.INNER)
         mem[base + pb.ITEMS] = children - 1
         lowest = level_key[at]
@@ -142,11 +157,12 @@ def fill_inner(mem, n, base_page, count, fill, level_key, level_page):
             mem[base + pb.HEAD + i] = level_page[at + i]
             if i > 0:
                 put_key(mem, base + pb.INNER_KEYS + 2 * (i - 1), level_key[at + i])
-        level_key[made], level_page[made] = lowest, base_page + n
-        made += 1
+        # Note it for the level above
+        level_key[pages], level_page[pages] = lowest, base_page + n
+        pages += 1
         n += 1
         at += children
-    return n, made
+    return n, pages
 
 
 @kernel
@@ -161,7 +177,7 @@ def fill_trees(
     levels_of: Written[tuple[I64, I64]],
     entry: Written[Table[U32]],
 ) -> int:
-    """Writes the trees of sorted entries. Returns how many pages they take.
+    """Writes the trees of sorted entries. Returns the number of their pages.
 
     Parameters
     ----------
@@ -178,11 +194,13 @@ def fill_trees(
     level_key, level_page = levels_of
     n = np.int64(0)
     for tree in range(len(entry)):
+        # Write a small tree to a block
         total = list_first[pb.LISTS * (tree + 1)] - list_first[pb.LISTS * tree]
         if total <= pb.ROOMS[-1]:
             if total > 0:
                 n = fill_block(mem, n, base_page, tree, list_first, key, slot, entry)
             continue
+        # Write the lists of a large tree
         for which in range(pb.LISTS):
             begin, end = list_first[pb.LISTS * tree + which], list_first[pb.LISTS * tree + which + 1]
             count[which] = 0
@@ -191,6 +209,7 @@ def fill_trees(
                 n, count[which] = fill_list(
                     mem, n, base_page, key, slot, begin, end, fills[0], list_key[which], list_node[which]
                 )
+        # Write its leaves, and inner pages up to the root
         n, level = fill_leaves(
             mem, n, base_page, count, at, entry[tree, pb.HEADS :], list_key, list_node, fills[1], level_key, level_page
         )
@@ -202,10 +221,13 @@ def fill_trees(
 
 @kernel
 def fill_table(mem: Written[U32], base_page: int, entry: Table[U32], each: int) -> tuple[int, int]:
-    """Writes a table of entries (E, W), ``each`` of them to a page. Returns pages, and the top."""
+    """Writes a table of entries (E, W), ``each`` of them to a page. Returns the number of pages,
+    and the top page.
+    """
     words = entry.shape[1]
     n = np.int64(0)
     pages = (len(entry) + each - 1) // each
+    # Write the pages of entries
     for at in range(pages):
         base = new_page(mem, n, pb.TABLE)
         n += 1
@@ -213,6 +235,7 @@ def fill_table(mem: Written[U32], base_page: int, entry: Table[U32], each: int) 
             for w in range(words):
                 mem[base + pb.HEAD + words * i + w] = entry[at * each + i, w]
         mem[base + pb.ITEMS] = 0
+    # Write the middle pages
     middles = (pages + pb.CHILDREN - 1) // pb.CHILDREN
     for at in range(middles):
         base = new_page(mem, n, pb.TABLE)
@@ -220,6 +243,7 @@ def fill_table(mem: Written[U32], base_page: int, entry: Table[U32], each: int) 
         mem[base + pb.ITEMS] = 1
         for i in range(min(pb.CHILDREN, pages - at * pb.CHILDREN)):
             mem[base + pb.HEAD + i] = base_page + at * pb.CHILDREN + i
+    # Write the top page
     base = new_page(mem, n, pb.TABLE)
     mem[base + pb.ITEMS] = 2
     for at in range(middles):
@@ -229,9 +253,10 @@ def fill_table(mem: Written[U32], base_page: int, entry: Table[U32], each: int) 
 
 @kernel
 def place_records(length: Written[I64], page: Written[I64], word: Written[I64], first_page: int) -> int:
-    """Writes the page and the word of each record, one after the other. Returns how many pages.
+    """Writes the page and the word of each record, one record after the other. Returns the number
+    of pages.
 
-    Records that no page can hold have 0 for a page.
+    Records that no page can hold have page 0.
     """
     n, used = np.int64(0), np.int64(pb.WORDS)
     for i in range(len(length)):

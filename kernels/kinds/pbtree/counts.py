@@ -1,11 +1,11 @@
-"""PB+tree: phase 2 of matching counts, for each slot, how many predicates are still to be met.
+"""PB+tree: phase 2 of matching counts, for each slot, the predicates still to be met.
 
 Source: the PB+tree paper leaves phase 2 open; this is the counting of the OpIndex paper ("An
 Efficient Publish/Subscribe Index for E-Commerce Databases", section 4).
 
-To make all slots ready took 8 of the 9 us of an event, with 300,000 subscriptions of an equality
-each. To write only those that were counted takes 0.5 us. Where a page had to be read meanwhile, the
-noted places mean nothing any more, and all slots are written.
+Resetting all slots took 8 of the 9 us of an event, with 300,000 subscriptions of an equality each.
+Resetting only the counted slots takes 0.5 us. If a page has to be read in between, the noted places
+are no longer valid, and all slots are reset.
 """
 
 import numpy as np
@@ -14,19 +14,19 @@ from colmatch.kernels._jit import device
 from colmatch.kernels.kinds.pbtree.arrays import VERIFY
 from colmatch.kernels.layout import CONJUNCTIONS
 
-FEW_SLOTS = 16  # slots: if more than one in so many was counted, all are made ready at once
+FEW_SLOTS = 16  # if more than one slot in so many was counted, all are reset
 
 
 @device
 def count_slots(mem, begin, end, left, done, n):
-    """Counts one for each slot in the words ``begin:end``. Slots that are complete go into
-    ``done``.
+    """Counts one for each slot in the words ``begin:end``, and appends complete slots to ``done``.
 
-    ``done`` has room for one more than all slots, each of which is complete once.
+    Returns the number of complete slots. ``done`` has room for one more than all slots: each slot
+    is complete once.
     """
     one = np.uint64(1)
     full = np.uint64(n)
-    for i in range(np.uint64(begin), np.uint64(end)):  # without a branch, which no processor could predict
+    for i in range(np.uint64(begin), np.uint64(end)):  # without a branch, since no processor could predict it
         slot = np.uint64(mem[i])
         before = np.uint64(left[slot])
         left[slot] = before - min(before, one)
@@ -55,11 +55,11 @@ def note_span(spans, begin, end):
 
 @device
 def begin_count(mem, needed, left, spans, is_known, counters):
-    """Makes the slots ready for the next row: each has again what it needs.
+    """Resets the slots for the next row to the counts that they need.
 
-    Only slots that the last row has counted are written, if these are few.
+    If few slots were counted for the last row, only these are written.
 
-    is_known : ``spans`` are those of the last row, and its pages have not moved
+    is_known : ``spans`` describes the last row, and its pages have not moved
     """
     count, slots = spans[0, 0], spans[0, 1]
     spans[0, 0], spans[0, 1] = 0, 0

@@ -1,11 +1,11 @@
-"""PB+tree: pages that an operation reads and changes, so that it can be done again.
+"""PB+tree: pages that an operation reads and changes, so that it can be repeated.
 
-An operation does not know beforehand which pages it needs. Where one is not in memory, it gets
-frame 0 instead, whose contents nobody uses, and ``state`` says which page was missed. What the
-operation has changed is then put back from the shadow copies, and it begins again when the page is
-there.
+An operation does not know beforehand which pages it needs. If a page is not in memory, the
+operation gets frame 0, a page without use, and ``state`` names the missed page. The shadow copies
+then undo the changes of the operation. It begins again when the page is in memory.
 
-To find out beforehand which pages an insert needs would be a second copy of every split and merge.
+Finding out beforehand which pages an insert needs would take a second copy of every split and
+merge.
 """
 
 from typing import Annotated, NamedTuple
@@ -18,23 +18,23 @@ from colmatch.kernels.layout import I32, I64, U8, U32
 
 # Places of ``Pages.state``.
 MISSED, NO_ROOM, WRONG, FRESH, FREED, SHADOWS, REUSED, OFFERED, PLACES = range(9)
-NO_SHADOW, NO_FRESH, NO_FREED = 1, 2, 3  # what there is no room for
+NO_SHADOW, NO_FRESH, NO_FREED = 1, 2, 3  # values of ``state[NO_ROOM]``
 
-EDITED, EDITED_NOW = 1, 2  # what ``Pages.dirty`` says of a frame that was changed
+EDITED, EDITED_NOW = 1, 2  # values of ``Pages.dirty`` for a changed frame
 
 
 class Pages(NamedTuple):
     """A cache, as operations see it."""
 
     mem: U32  # (frames * WORDS)
-    frame: I32  # (pages) page -> frame, -1 where it is not in memory
-    used: U8  # (frames) 1 for what was read
-    dirty: U8  # (frames) whether this update has changed it
+    frame: I32  # (pages) page -> frame, -1 if it is not in memory
+    used: U8  # (frames) 1 if it was read
+    dirty: U8  # (frames) ``EDITED`` or ``EDITED_NOW`` if this update has changed it, else 0
     shadow: U32  # (shadows * WORDS) pages as they were before this operation
-    shadow_of: Annotated[I64, 2]  # (shadows, 2) frame, and what ``dirty`` said of it
-    fresh: I64  # pages that nobody uses, in memory and empty
-    # Pages that nobody uses any more. The first ``REUSED`` have been taken again. Others up to
-    # ``OFFERED`` may be: earlier operations have freed them
+    shadow_of: Annotated[I64, 2]  # (shadows, 2) frame, and its ``dirty`` before
+    fresh: I64  # unused pages, in memory and empty
+    # Pages that are no longer used. The first ``REUSED`` have been taken again. Others up to
+    # ``OFFERED`` may be taken: earlier operations have freed them
     freed: I64
     carried: I64  # (LISTS) scratch
     state: I64  # (PLACES)
@@ -48,9 +48,9 @@ def failed(pages):
 
 @device
 def at(pages, page):
-    """Returns where a page stands."""
+    """Returns the place of a page in memory, or 0 if it is missing or invalid."""
     if page <= 0 or page >= len(pages.frame):
-        if not failed(pages):  # what follows a miss says nothing
+        if not failed(pages):  # after a miss, numbers of pages mean nothing
             pages.state[WRONG] = 1
         return np.int64(0)
     where = np.int64(pages.frame[page])
@@ -64,7 +64,9 @@ def at(pages, page):
 
 @device
 def edit(pages, page):
-    """Returns where a page stands that is to be changed."""
+    """Returns the place of a page that is about to change. It is copied to a shadow once in each
+    operation.
+    """
     base = at(pages, page)
     where = base // WORDS
     if where == 0 or pages.dirty[where] == EDITED_NOW:
@@ -83,22 +85,25 @@ def edit(pages, page):
 
 @device
 def take_page(pages, kind):
-    """Returns a page that nobody uses, 0 where there is none left.
+    """Returns an unused page, 0 if none is left.
 
-    One that an earlier operation has freed, or else a fresh one.
+    A page that an earlier operation has freed is preferred to a fresh one.
     """
+    # Choose a page
     again, n = pages.state[REUSED], pages.state[FRESH]
     is_again = again < pages.state[OFFERED]
     if not is_again and n == len(pages.fresh):
         pages.state[NO_ROOM] = NO_FRESH
         return np.int64(0)
     page = pages.freed[again] if is_again else pages.fresh[n]
+    # Clear it
     base = edit(pages, page)
     if failed(pages):
         return np.int64(0)
     for i in range(WORDS):
         pages.mem[base + i] = 0
     pages.mem[base + KIND] = kind
+    # Note that it is taken
     if is_again:
         pages.state[REUSED] = again + 1
     else:
@@ -108,7 +113,6 @@ def take_page(pages, kind):
 
 @device
 def free_page(pages, page):
-    """Gives a page back."""
     base = edit(pages, page)
     if pages.state[FREED] == len(pages.freed):
         pages.state[NO_ROOM] = NO_FREED
@@ -123,7 +127,7 @@ def free_page(pages, page):
 
 @device
 def unlink(pages, page):
-    """Takes a page out of a chain. Returns the pages before it and behind it."""
+    """Takes a page out of a chain. Returns the pages before and behind it."""
     mem, base = pages.mem, edit(pages, page)
     before, behind = np.int64(mem[base + PREV]), np.int64(mem[base + NEXT])
     if before != 0:
@@ -145,9 +149,10 @@ def link_behind(pages, page, fresh):
 
 @device
 def end_operation(pages, fresh, freed, reused):
-    """Keeps what an operation has done, or puts it back where it failed.
+    """Keeps the changes of an operation, or undoes them if it failed. Returns whether they are
+    kept.
 
-    fresh, freed, reused : what ``state`` said when it began
+    fresh, freed, reused : their values in ``state`` before the operation
     """
     good = not failed(pages)
     for n in range(pages.state[SHADOWS]):
@@ -168,10 +173,8 @@ def end_operation(pages, fresh, freed, reused):
 
 @device
 def reach_table_page(pages, top, i):
-    """Returns the page of a table that has the entries of place ``i`` among its pages.
-
-    Makes it where there is none.
-    """
+    """Returns page ``i`` of the entries of a table, and makes it if there is none."""
+    # Find its middle page, or make it
     base = at(pages, top)
     if failed(pages):
         return np.int64(0)
@@ -185,6 +188,7 @@ def reach_table_page(pages, top, i):
         if failed(pages):
             return np.int64(0)
         pages.mem[base + place] = fresh
+    # Find the page, or make it
     middle = np.int64(pages.mem[base + place])
     base = at(pages, middle)
     if failed(pages):

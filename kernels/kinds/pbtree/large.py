@@ -1,4 +1,4 @@
-"""PB+tree: inserts and deletes of predicates in trees with pages of their own.
+"""PB+tree: inserts and deletes of predicates in trees with separate pages.
 
 Source: the PB+tree paper (``colmatch/kinds/pbtree.py``), sections 4.3 and 4.5.
 """
@@ -18,15 +18,17 @@ from colmatch.kernels.kinds.pbtree.pages import begin_of, item_at, items_below, 
 def insert_large(pages, e, which, key, slot, path):
     """Enters a slot into the SidSet of a key in a list.
 
-    e : where the entry of the tree stands, on a page that is being changed
+    e : place of the tree's entry, on a page that is being changed
     """
     mem = pages.mem
+    # Find or make the item of the key
     depth = descend(pages, np.int64(mem[e + pb.TREE_ROOT]), key, path)
     if failed(pages):
         return
     leaf, place = enter_item(pages, e, key, path, depth)
     if failed(pages):
         return
+    # Find the node of the list, or make its first one
     root = np.int64(mem[e + pb.TREE_ROOT])
     node = np.int64(mem[at(pages, leaf) + pb.LEAF_POINTERS + pb.LISTS * place + which]) & pb.PAGE_MASK
     if node == 0:
@@ -34,6 +36,7 @@ def insert_large(pages, e, which, key, slot, path):
     if node == 0:
         node = take_page(pages, pb.LIST)
         mem[e + pb.HEADS + which] = node
+    # Split the node if it has no room for the slot
     base = edit(pages, node)
     if failed(pages):
         return
@@ -46,8 +49,10 @@ def insert_large(pages, e, which, key, slot, path):
             return
         j = items_below(mem, base, key)
         there = j < np.int64(mem[base + pb.ITEMS]) and key_at(mem, item_at(base, j)) == key
+    # Enter the slot
     put_slot(mem, base, j, there, key, slot)
     mem[e + pb.TREE_SIZE] += 1
+    # Mark the key as one of the list
     base = edit(pages, leaf)
     if failed(pages):
         return
@@ -57,8 +62,9 @@ def insert_large(pages, e, which, key, slot, path):
 
 @device
 def put_slot(mem, base, j, there, key, slot):
-    """Enters a slot at the end of the SidSet of item ``j`` of a node, or makes that item."""
+    """Enters a slot at the end of the SidSet of item ``j`` of a node, or makes the item."""
     items, size = np.int64(mem[base + pb.ITEMS]), np.int64(mem[base + pb.SIDS])
+    # Insert the item
     if not there:
         begin = begin_of(mem, base, j)
         for i in range(item_at(base, items - 1), item_at(base, j - 1)):  # nodes have their items at the end
@@ -67,6 +73,7 @@ def put_slot(mem, base, j, there, key, slot):
         mem[item_at(base, j) + 2] = begin
         items += 1
         mem[base + pb.ITEMS] = items
+    # Insert the slot
     end = np.int64(mem[item_at(base, j) + 2])
     for i in range(size, end, -1):
         mem[base + pb.HEAD + i] = mem[base + pb.HEAD + i - 1]
@@ -78,11 +85,12 @@ def put_slot(mem, base, j, there, key, slot):
 
 @device
 def delete_large(pages, e, which, key, slot, path):
-    """Takes a slot out of the SidSet of a key in a list.
+    """Removes a slot from the SidSet of a key in a list.
 
-    e : where the entry of the tree stands, on a page that is being changed
+    e : place of the tree's entry, on a page that is being changed
     """
     mem, root = pages.mem, np.int64(pages.mem[e + pb.TREE_ROOT])
+    # Find the item of the key
     depth = descend(pages, root, key, path)
     leaf = path[depth, 0]
     base = at(pages, leaf)
@@ -92,6 +100,7 @@ def delete_large(pages, e, which, key, slot, path):
     if place == mem[base + pb.ITEMS] or key_at(mem, base + pb.HEAD + 2 * place) != key:
         pages.state[WRONG] = 1
         return
+    # Remove the slot from its node
     last = np.int64(mem[base + pb.LEAF_POINTERS + pb.LISTS * place + which]) & pb.PAGE_MASK
     if last == 0:
         last = np.int64(mem[e + pb.HEADS + which])
@@ -103,13 +112,16 @@ def delete_large(pages, e, which, key, slot, path):
         return
     take_slot(mem, n, j, i)
     mem[e + pb.TREE_SIZE] -= 1
+    # Remove the key from the node if its SidSet is empty there
     still = begin_of(mem, n, j) < np.int64(mem[item_at(n, j) + 2])
     if not still:
         still = remove_key(pages, e, root, which, node, j, key, leaf, place, path) or node != last
     if failed(pages):
         return
+    # Merge the node if it has become small
     if mem[n + pb.ITEMS] > 0 and words_used(mem, n) < pb.LIST_ROOM // 4:
         merge_lists(pages, root, which, node, path)
+    # Unmark the key, and remove its item if no list has the key
     if still or failed(pages):
         return
     depth = descend(pages, root, key, path)
@@ -126,11 +138,12 @@ def delete_large(pages, e, which, key, slot, path):
 
 @device
 def drain(pages, e, block, room, path):
-    """Moves all entries of a tree to a block that has room for them, and frees its pages.
+    """Moves all entries of a tree to a block with room for them, and frees the pages of the tree.
 
-    e : where the entry of the tree stands, on a page that is being changed
+    e : place of the tree's entry, on a page that is being changed
     """
     mem, n = pages.mem, np.int64(0)
+    # Copy the entries of each list, and free its nodes
     for which in range(pb.LISTS):
         node = np.int64(mem[e + pb.HEADS + which])
         mem[e + pb.HEADS + which] = 0
@@ -147,9 +160,10 @@ def drain(pages, e, block, room, path):
             behind = np.int64(mem[base + pb.NEXT])
             free_page(pages, node)
             node = behind
+    # Free the inner pages and the leaves
     depth = np.int64(0)
     path[0, 0], path[0, 1] = mem[e + pb.TREE_ROOT], 0
-    while depth >= 0:  # a page is freed after those below it
+    while depth >= 0:  # a page is freed after its children
         base = at(pages, path[depth, 0])
         if failed(pages):
             return

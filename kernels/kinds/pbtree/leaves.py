@@ -1,4 +1,4 @@
-"""PB+tree: items that come to leaves and go from them, with splits and merges up to the root."""
+"""PB+tree: inserts and deletes of items in leaves, with splits and merges up to the root."""
 
 import numpy as np
 
@@ -7,16 +7,16 @@ from colmatch.kernels.kinds.pbtree import arrays as pb
 from colmatch.kernels.kinds.pbtree.editing import WRONG, at, edit, failed, free_page, link_behind, take_page, unlink
 from colmatch.kernels.kinds.pbtree.pages import child_of, key_at, last_item, put_key
 
-DEPTH_MOST = 12  # of a tree: each level below the root has at least two pages, or is merged away
+DEPTH_MOST = 12  # most levels of a tree: each level below the root has at least two pages, or is merged away
 
 
 @device
 def descend(pages, root, key, path):
     """Goes down to the leaf of a key.
 
-    path (DEPTH_MOST, 2) : written, the pages from the root on, and which child was taken
+    path (DEPTH_MOST, 2) : written, the pages from the root on, and the child taken in each
 
-    Returns how many inner pages there are above the leaf.
+    Returns the number of inner pages above the leaf.
     """
     depth, page = np.int64(0), root
     while not failed(pages):
@@ -35,14 +35,14 @@ def descend(pages, root, key, path):
 
 @device
 def item_from(mem, base, key):
-    """Returns the first item of a leaf whose key is not below ``key``."""
+    """Returns the first item of a leaf with a key not below ``key``."""
     place = last_item(mem, base, key)
     return place if place >= 0 and key_at(mem, base + pb.HEAD + 2 * place) == key else place + 1
 
 
 @device
 def move_items(mem, source, first, to, place, count):
-    """Copies items of a leaf to another, or within one to the front."""
+    """Copies items of a leaf to another leaf, or to the front of the same leaf."""
     for i in range(2 * count):
         mem[to + pb.HEAD + 2 * place + i] = mem[source + pb.HEAD + 2 * first + i]
     for i in range(pb.LISTS * count):
@@ -64,15 +64,17 @@ def open_item(mem, base, place):
 def enter_item(pages, e, key, path, depth):
     """Finds the item of a key, or makes it with the pointers of the item before it.
 
-    e : where the entry of the tree stands, on a page that is being changed
+    e : place of the tree's entry, on a page that is being changed
 
     Returns the leaf and the place.
     """
+    # Return the item if it exists
     mem, leaf, carried = pages.mem, path[depth, 0], pages.carried
     base = at(pages, leaf)
     place = last_item(mem, base, key)
     if place >= 0 and key_at(mem, base + pb.HEAD + 2 * place) == key:
         return leaf, place
+    # Read the pointers of the item before it, maybe in the leaf before
     base = edit(pages, leaf)
     before, last = base, place
     if place < 0 and mem[base + pb.PREV] != 0:
@@ -84,6 +86,7 @@ def enter_item(pages, e, key, path, depth):
     pointers = before + pb.LEAF_POINTERS + pb.LISTS * last
     for which in range(pb.LISTS):
         carried[which] = np.int64(mem[pointers + which]) & pb.PAGE_MASK if last >= 0 else 0
+    # Split a full leaf, and choose the half
     if mem[base + pb.ITEMS] == pb.LEAF_MOST:
         right = split_leaf(pages, e, path, depth)
         if failed(pages):
@@ -92,6 +95,7 @@ def enter_item(pages, e, key, path, depth):
         if place > half:
             leaf, place = right, place - half
             base = edit(pages, leaf)
+    # Write the item
     open_item(mem, base, place)
     put_key(mem, base + pb.HEAD + 2 * place, key)
     pointers = base + pb.LEAF_POINTERS + pb.LISTS * place
@@ -102,7 +106,7 @@ def enter_item(pages, e, key, path, depth):
 
 @device
 def split_leaf(pages, e, path, depth):
-    """Halves a leaf. Returns the new one, on the right."""
+    """Splits a leaf in halves. Returns the new leaf, on the right."""
     mem, leaf = pages.mem, path[depth, 0]
     base, right = edit(pages, leaf), take_page(pages, pb.LEAF)
     if failed(pages):
@@ -121,9 +125,12 @@ def split_leaf(pages, e, path, depth):
 
 @device
 def enter_child(pages, e, path, depth, key, page):
-    """Enters a page behind the one at ``depth`` of a path, whose keys begin with ``key``."""
+    """Enters a page behind the page at ``depth`` of a path. The new page's keys begin with
+    ``key``.
+    """
     mem = pages.mem
     while not failed(pages):
+        # Make a new root above the old one
         if depth == 0:
             root = take_page(pages, pb.INNER)
             if failed(pages):
@@ -133,6 +140,7 @@ def enter_child(pages, e, path, depth, key, page):
             put_key(mem, base + pb.INNER_KEYS, key)
             mem[e + pb.TREE_ROOT] = root
             return
+        # Enter the page in the page above if it has room
         depth -= 1
         base, place = edit(pages, path[depth, 0]), path[depth, 1]
         if failed(pages):
@@ -140,6 +148,7 @@ def enter_child(pages, e, path, depth, key, page):
         if mem[base + pb.ITEMS] < pb.INNER_MOST:
             open_child(mem, base, place, key, page)
             return
+        # Split the page above, and enter its right half one level higher
         right = take_page(pages, pb.INNER)
         if failed(pages):
             return
@@ -166,7 +175,7 @@ def move_children(mem, source, first, to, place, keys):
 
 @device
 def open_child(mem, base, place, key, page):
-    """Enters a key and the child on its right behind child ``place``."""
+    """Enters a key, and the child on its right, behind child ``place``."""
     items = np.int64(mem[base + pb.ITEMS])
     for i in range(items, place, -1):
         mem[base + pb.HEAD + i + 1] = mem[base + pb.HEAD + i]
@@ -179,7 +188,7 @@ def open_child(mem, base, place, key, page):
 
 @device
 def remove_item(pages, e, path, depth, place):
-    """Takes an item out of a leaf, and merges the leaf if it has few left."""
+    """Removes an item from a leaf, and merges the leaf if it has few items left."""
     mem, leaf = pages.mem, path[depth, 0]
     base = edit(pages, leaf)
     if failed(pages):
@@ -196,12 +205,13 @@ def remove_item(pages, e, path, depth, place):
 
 @device
 def neighbours(pages, path, depth, most):
-    """Finds a page beside the one at ``depth`` of a path, with at most ``most`` items in both.
+    """Finds a neighbour of the page at ``depth`` of a path below the same page, if both have at
+    most ``most`` items together.
 
-    Both are below the same page. The page behind is tried first, then the one before.
+    The page behind is tried first, then the page before.
 
-    Returns which child the left one is, both pages, and how many items each has. The child is -1
-    where there is no such page.
+    Returns the left page's place among the children, both pages, and their numbers of items. The
+    place is -1 if there is no such neighbour.
     """
     mem = pages.mem
     parent, none = at(pages, path[depth - 1, 0]), np.int64(0)
@@ -210,24 +220,24 @@ def neighbours(pages, path, depth, most):
             continue
         left, right = np.int64(mem[parent + pb.HEAD + place]), np.int64(mem[parent + pb.HEAD + place + 1])
         one, two = at(pages, left), at(pages, right)
-        some, others = np.int64(mem[one + pb.ITEMS]), np.int64(mem[two + pb.ITEMS])
-        if some + others <= most and not failed(pages):
-            return np.int64(place), left, right, some, others
+        left_items, right_items = np.int64(mem[one + pb.ITEMS]), np.int64(mem[two + pb.ITEMS])
+        if left_items + right_items <= most and not failed(pages):
+            return np.int64(place), left, right, left_items, right_items
     return np.int64(-1), none, none, none, none
 
 
 @device
 def merge_leaves(pages, e, path, depth):
-    """Moves the items of a leaf and of a neighbour below the same page into one, if they fit."""
+    """Merges a leaf with a neighbour below the same page, if there is one that fits."""
     mem = pages.mem
-    place, left, right, some, others = neighbours(pages, path, depth, pb.LEAF_MOST * 3 // 4)
+    place, left, right, left_items, right_items = neighbours(pages, path, depth, pb.LEAF_MOST * 3 // 4)
     if place < 0:
         return
     one, two = edit(pages, left), at(pages, right)
     if failed(pages):
         return
-    move_items(mem, two, np.int64(0), one, some, others)
-    mem[one + pb.ITEMS] = some + others
+    move_items(mem, two, np.int64(0), one, left_items, right_items)
+    mem[one + pb.ITEMS] = left_items + right_items
     unlink(pages, right)
     path[depth, 0], path[depth - 1, 1] = right, place + 1
     remove_child(pages, e, path, depth)
@@ -235,29 +245,34 @@ def merge_leaves(pages, e, path, depth):
 
 @device
 def remove_child(pages, e, path, depth):
-    """Takes the page at ``depth`` of a path out of the page above it, and frees it.
+    """Removes the page at ``depth`` of a path from the page above it, and frees it.
 
     There is always a page above: a tree with few entries left becomes a block before.
     """
     mem = pages.mem
     while not failed(pages):
+        # Free the page
         free_page(pages, path[depth, 0])
         depth -= 1
         base, place = edit(pages, path[depth, 0]), path[depth, 1]
         if failed(pages):
             return
+        # Remove the page above too if it has no other child
         items = np.int64(mem[base + pb.ITEMS])
         if items == 0:
             continue
+        # Remove the child and a key from the page above
         for i in range(place, items):
             mem[base + pb.HEAD + i] = mem[base + pb.HEAD + i + 1]
         for i in range(2 * max(place - 1, 0), 2 * items - 2):
             mem[base + pb.INNER_KEYS + i] = mem[base + pb.INNER_KEYS + i + 2]
         mem[base + pb.ITEMS] = items - 1
+        # Merge a page that has become small
         if depth > 0 and items - 1 < pb.INNER_MOST // 4:
             if not merge_inner(pages, path, depth):
                 return
             continue
+        # Replace a root with a single child by the child
         while depth == 0 and mem[base + pb.ITEMS] == 0 and mem[base + pb.KIND] == pb.INNER:
             root = path[0, 0]
             path[0, 0] = np.int64(mem[base + pb.HEAD])
@@ -271,19 +286,19 @@ def remove_child(pages, e, path, depth):
 
 @device
 def merge_inner(pages, path, depth):
-    """Joins an inner page with its neighbour below the same page, if they fit into one.
+    """Merges an inner page with a neighbour below the same page, if there is one that fits.
 
-    Returns whether the page at ``depth`` of the path is now one that is to go.
+    Returns whether the page at ``depth`` of the path is now to be removed.
     """
     mem = pages.mem
-    place, left, right, some, others = neighbours(pages, path, depth, pb.INNER_MOST * 3 // 4 - 1)
+    place, left, right, left_items, right_items = neighbours(pages, path, depth, pb.INNER_MOST * 3 // 4 - 1)
     if place < 0:
         return False
     one, two, parent = edit(pages, left), at(pages, right), at(pages, path[depth - 1, 0])
     if failed(pages):
         return False
-    put_key(mem, one + pb.INNER_KEYS + 2 * some, key_at(mem, parent + pb.INNER_KEYS + 2 * place))
-    move_children(mem, two, np.int64(0), one, some + 1, others)
-    mem[one + pb.ITEMS] = some + others + 1
+    put_key(mem, one + pb.INNER_KEYS + 2 * left_items, key_at(mem, parent + pb.INNER_KEYS + 2 * place))
+    move_children(mem, two, np.int64(0), one, left_items + 1, right_items)
+    mem[one + pb.ITEMS] = left_items + right_items + 1
     path[depth, 0], path[depth - 1, 1] = right, place + 1
     return True

@@ -1,16 +1,16 @@
 """PB+tree: matching of a batch, by searches as in the PB+tree paper (section 4.4), then counting.
 
-Each value of an event is a task: it goes down its tree, then becomes a walk along each of the
-lists. A task holds one page at a time and the number of its next, so it can stop wherever a page
-is not in memory, and go on when somebody has brought it.
+Each value of an event is a task. It goes down its tree, then becomes a walk along each of the
+lists. A task holds one page at a time, and the number of its next page. So it can stop at any page
+that is not in memory, and go on when the page has been read.
 
-A value lies in the ranges that began before it, less those that have ended. It also lies in those
-that end behind it, less those that have not begun. The first way is short for low values, the
-second for high ones: a million ``dense`` subscriptions then have 0.75 million entries an event to
-count, instead of 1.8 million in GreaterThan and LessThan. Ranges to take away come before anything
-is complete, so their walks come first.
+A value lies in the ranges that begin before it, less the ranges that end before it. Likewise it
+lies in the ranges that end behind it, less the ranges that begin behind it. The first way is short
+for low values, the second for high values. A million ``dense`` subscriptions then have 0.75 million
+entries an event to count, instead of 1.8 million in GreaterThan and LessThan. Missed ranges must be
+counted before any slot is complete, so their walks come first.
 
-When all tasks wait, the pages that they want are read together, in the order of the file. So a
+Once all tasks wait, the pages that they want are read together, in the order of the file. So a
 cache of 8 pages is enough for any event, and no page is pinned between two calls of the kernel.
 """
 
@@ -42,12 +42,14 @@ from colmatch.kernels.sink import FILL, emit, is_decided, stops
 
 @device
 def met_slots(mem, base, stage, key):
-    """Returns which slots of a node an event's key meets: begin and end of their numbers, twice."""
+    """Returns the slots of a node that a stage counts for an event's key: start and end, twice."""
+    # Find the SidSet of the key
     size = np.int64(mem[base + pb.SIDS])
     j = items_below(mem, base, key)
     begin = begin_of(mem, base, j)
     is_there = j < np.int64(mem[base + pb.ITEMS]) and key_at(mem, item_at(base, j)) == key
     end = np.int64(mem[item_at(base, j) + 2]) if is_there else begin
+    # Choose the slots before it, with it, or behind it
     if stage == pb.EQ or stage == pb.LT_BACK:
         return begin, end, end, end
     if stage == pb.GT or stage == pb.BEGUN:
@@ -63,12 +65,13 @@ def met_slots(mem, base, stage, key):
 
 @device
 def begin_walks(mem, base, place, key, half, heads, task, n):
-    """Appends a walk along each list, from an item of a leaf. Returns how many tasks there are.
+    """Appends a walk along each list, from an item of a leaf. Returns the number of tasks.
 
-    place : of the item; -1 where the key is below all items
-    half : 0 where the key is in the lower half of its tree
+    place : of the item; -1 if the key is below all items
+    half : 0 if the key is in the lower half of its tree
     heads : first nodes of the lists, two in a number
     """
+    # Choose the nodes to begin at: nodes of the item, or first nodes
     less, unequal = heads[1] >> 32, heads[1] & pb.PAGE_MASK
     begins, ends = heads[2] >> 32, heads[2] & pb.PAGE_MASK
     equal, greater = np.int64(0), np.int64(0)
@@ -82,6 +85,7 @@ def begin_walks(mem, base, place, key, half, heads, task, n):
         unequal = np.int64(mem[pointer + pb.UNEQUAL]) & pb.PAGE_MASK or unequal
         begins = begun = np.int64(mem[pointer + pb.LOW_END]) & pb.PAGE_MASK or begins
         ends = ended = np.int64(mem[pointer + pb.HIGH_END]) & pb.PAGE_MASK or ends
+    # Append the walks, with the shorter way to count ranges
     n = add_task(task, n, pb.EQ, equal, key)
     n = add_task(task, n, pb.GT, greater, key)
     n = add_task(task, n, pb.LT_START, less, key)
@@ -109,7 +113,7 @@ def put_task(task, n, stage, page, more, key, heads):
 
 @device
 def enter_tree(mem, entry):
-    """Reads where a task goes on from the entry of its tree.
+    """Reads the next page of a task from the entry of its tree.
 
     Returns the stage, the page, the place of a block in it (-1 without), and the first nodes of
     lists.
@@ -128,7 +132,9 @@ def enter_tree(mem, entry):
 
 @device
 def go_on(mem, base, stage, key, task, n):
-    """Returns how a walk along a list goes on behind a node: stage, next page, number of tasks."""
+    """Returns the next step of a walk along a list behind a node: stage, next page, number of
+    tasks.
+    """
     continues = mem[base + pb.CONTINUES] != 0 and first_key(mem, base) == key
     before, behind = np.int64(mem[base + pb.PREV]), np.int64(mem[base + pb.NEXT])
     if stage == pb.GT or stage == pb.NE_BACK or stage == pb.BEGUN or stage == pb.ENDED:
@@ -146,14 +152,15 @@ def go_on(mem, base, stage, key, task, n):
 
 @device
 def advance(mem, frame, used, task, n, left, spans, done, wanted, finished, counters):
-    """Takes all tasks as far as their pages are in memory.
+    """Advances all tasks as far as their pages are in memory.
 
-    Ranges that do not hold are counted before anything that holds.
+    Missed ranges are counted before met predicates.
 
-    Returns how many tasks are left, how many of them wait for a page in ``wanted``, and how many
-    slots are complete.
+    Returns the number of tasks left, the number of pages in ``wanted``, and the number of complete
+    slots.
     """
     waiting = np.int64(0)
+    # Count missed ranges in the first pass, met predicates in the second
     for hits in range(2):
         kept = np.int64(0)
         i = np.int64(0)
@@ -162,6 +169,7 @@ def advance(mem, frame, used, task, n, left, spans, done, wanted, finished, coun
             heads = (task[i, 4], task[i, 5], task[i, 6])
             i += 1
             while page != 0:
+                # Keep a task that has to wait for its page, or for the second pass
                 where = np.int64(frame[page])
                 is_late = hits == 0 and stage >= pb.IS_HIT
                 if where < 0 or is_late:
@@ -173,6 +181,7 @@ def advance(mem, frame, used, task, n, left, spans, done, wanted, finished, coun
                 used[where] = 1
                 base = where * pb.WORDS
                 counters[NODES] += 1
+                # Go through the table to the entry of the tree
                 if stage == pb.TOP:
                     stage, page = pb.MIDDLE, np.int64(mem[base + pb.HEAD + more // pb.TREES // pb.CHILDREN])
                 elif stage == pb.MIDDLE:
@@ -180,6 +189,7 @@ def advance(mem, frame, used, task, n, left, spans, done, wanted, finished, coun
                 elif stage == pb.ENTRY:
                     stage, page, more, heads = enter_tree(mem, base + pb.HEAD + pb.TREE_WORDS * (more % pb.TREES))
                 elif stage == pb.DOWN:
+                    # Go down the tree, then begin the walks
                     items = np.int64(mem[base + pb.ITEMS])
                     if mem[base + pb.KIND] != pb.LEAF:
                         child = child_of(mem, base, key)
@@ -194,10 +204,12 @@ def advance(mem, frame, used, task, n, left, spans, done, wanted, finished, coun
                     n = begin_walks(mem, base, place, key, more, heads, task, n)
                     page = np.int64(0)
                 elif stage == pb.BLOCK_MISSES or stage == pb.BLOCK_HITS:
+                    # Count in a small tree
                     finished, met = visit_block(mem, base, more, stage, key, left, spans, done, finished)
                     counters[PREDICATES] += met
                     stage, page = (pb.BLOCK_HITS, page) if stage == pb.BLOCK_MISSES else (stage, np.int64(0))
                 else:
+                    # Count in a node of a list
                     a, b, c, d = met_slots(mem, base, stage, key)
                     first = base + pb.HEAD
                     note_span(spans, first + a, first + b)
@@ -217,7 +229,7 @@ def advance(mem, frame, used, task, n, left, spans, done, wanted, finished, coun
 
 @device
 def begin_row(attr, key, begin, end, top, task):
-    """Makes the tasks of a row: one for each value, and one for what is always verified."""
+    """Makes the tasks of a row: one for each value, and one for conjunctions to verify always."""
     n = add_task(task, np.int64(0), pb.TOP, top, np.int64(0))
     task[0, 2] = pb.ALWAYS
     for e in range(begin, end):
@@ -242,31 +254,34 @@ def search_rows(
     Parameters
     ----------
     cache : its memory; page -> its frame, or -1; (frames) 1 for each frame that was read
-    needed (slots) : what each has to count, and VERIFY
+    needed (slots) : count that each slot needs, and VERIFY
     rows : first, attr, key, as ``layout.Rows`` with keys instead of codes
-    scratch : (tasks, TASK); what slots have still to count; spans of slots that were counted;
-        slots that are complete; pages that are wanted
-    state : row to go on with; row to stop at; tasks of the row, -1 if it is not begun; slots
-        complete; pairs in ``out``; pages in ``wanted``; 1 when ``scratch`` knows which slots the
-        last row has counted
+    scratch : (tasks, TASK); counts still needed; spans of counted slots; complete slots; pages
+        wanted
+    state : next row; row to stop at; tasks of the row, -1 if it is not begun; complete slots. Then
+        pairs in ``out``; pages in ``wanted``; 1 if ``scratch`` knows the slots counted for the last
+        row
     out : (pairs, 2) row and slot
     """
     mem, frame, used = cache
     first, attr, key = rows
-    task, left, spans, done, wanted = scratch
+    task, left, spans, done, wanted_pages = scratch
     row = state[0]
     while row < state[1]:
+        # Begin the row
         if state[2] < 0:
             begin_count(mem, needed, left, spans, state[6] > 0, counters)
             state[6] = 1
             state[2] = begin_row(attr, key, first[row], first[row + 1], top, task)
             state[3] = 0
+        # Advance its tasks, and return if a page is missing
         state[2], state[5], state[3] = advance(
-            mem, frame, used, task, state[2], left, spans, done, wanted, state[3], counters
+            mem, frame, used, task, state[2], left, spans, done, wanted_pages, state[3], counters
         )
         if state[5] > 0:
-            state[6] = 0  # pages will be elsewhere
+            state[6] = 0  # pages will move
             return
+        # Write its complete slots, or return if there is no room
         if state[4] + state[3] > len(out):
             return
         for i in range(state[3]):
@@ -291,11 +306,10 @@ def match(
 ) -> int:
     """Matches rows ``start:stop``.
 
-    Returns the first row not finished: ``stop``, unless the sink became full.
+    Returns the first unfinished row: ``stop``, unless the sink became full.
 
-    Counters: CANDIDATES, slots that have counted all; CONJUNCTIONS, slots that were made ready to
-    count; PREDICATES, numbers of slots that were read, and predicates evaluated to verify; NODES,
-    pages visited.
+    Counters: CANDIDATES, complete slots; CONJUNCTIONS, slots that were reset; PREDICATES, slots
+    read in lists, and predicates evaluated in verification; NODES, pages visited.
     """
     first, attr, code, needed = rows.first, rows.attr, rows.code, index.needed
     left, done, task, spans = scratch.left, scratch.done, scratch.task, scratch.spans
@@ -304,6 +318,7 @@ def match(
         if is_decided(sink, row):
             continue
         fill = sink.state[FILL]
+        # Count predicates per slot
         begin_count(index.page, needed, left, spans, is_known, counters)
         is_known = True
         n = begin_row(attr, code, first[row], first[row + 1], index.state[0], task)
@@ -311,6 +326,7 @@ def match(
             index.page, index.frame, scratch.used, task, n, left, spans, done, scratch.wanted, np.int64(0), counters
         )
         counters[CANDIDATES] += finished
+        # Verify complete slots if needed, and emit the matches
         event = Event(attr, code, first[row], first[row + 1], scratch.table)
         entered, fits = False, True
         for i in range(finished):

@@ -1,4 +1,4 @@
-"""PB+tree: reading what stands in a page; ``base`` is the place of its first word in memory."""
+"""PB+tree: reading the contents of a page. ``base`` is the place of its first word in memory."""
 
 import numpy as np
 
@@ -24,7 +24,7 @@ def put_key(mem, i, key):
 
 @device
 def keys_up_to(mem, at, count, key):
-    """Returns how many of so many ascending keys, which begin at a word, are not above a key."""
+    """Counts the keys not above ``key`` among ``count`` ascending keys from word ``at`` on."""
     low, high = np.int64(0), np.int64(count)
     while low < high:
         middle = (low + high) >> 1
@@ -37,25 +37,25 @@ def keys_up_to(mem, at, count, key):
 
 @device
 def child_of(mem, base, key):
-    """Returns which child of an inner page has a key."""
+    """Returns the place of the child for a key in an inner page."""
     return keys_up_to(mem, base + INNER_KEYS, mem[base + ITEMS], key)
 
 
 @device
 def last_item(mem, base, key):
-    """Returns the last item of a leaf whose key is not above ``key``, -1 where there is none."""
+    """Returns the last item of a leaf with a key not above ``key``, or -1."""
     return keys_up_to(mem, base + HEAD, mem[base + ITEMS], key) - 1
 
 
 @device
 def item_at(base, j):
-    """Returns where item ``j`` of a list node stands."""
+    """Returns the place of item ``j`` of a list node."""
     return base + WORDS - ITEM * (j + 1)
 
 
 @device
 def items_below(mem, base, key):
-    """Returns how many items of a list node have keys below ``key``."""
+    """Returns the number of items of a list node with keys below ``key``."""
     low, high = np.int64(0), np.int64(mem[base + ITEMS])
     while low < high:
         middle = (low + high) >> 1
@@ -68,7 +68,7 @@ def items_below(mem, base, key):
 
 @device
 def begin_of(mem, base, j):
-    """Returns where the SidSet of item ``j`` of a list node begins, among its numbers of slots."""
+    """Returns the start of the SidSet of item ``j`` among the slots of a list node."""
     return np.int64(0) if j == 0 else np.int64(mem[item_at(base, j - 1) + 2])
 
 
@@ -84,5 +84,5 @@ def last_key(mem, base):
 
 @device
 def words_used(mem, base):
-    """Words of a list node that are taken, without its header."""
+    """Returns the number of words in use in a list node, without its header."""
     return np.int64(mem[base + SIDS]) + ITEM * np.int64(mem[base + ITEMS])

@@ -1,8 +1,8 @@
-"""PB+tree: what of a conjunction is counted, and where in the lists it stands.
+"""PB+tree: the predicates of a conjunction that are counted, and their places in the lists.
 
-Keys are whole numbers, so ``> 5`` is ``>= 6``: each predicate stands in one list, where the
-paper puts ``>=`` and ``<=`` into the leaf as well. A range with two ends is two predicates in
-lists of their own, IN several keys on one slot, of which an event meets one, NOT IN as many ``<>``.
+Keys are whole numbers, so ``> 5`` is ``>= 6``. Each predicate is in one list, while the paper puts
+``>=`` and ``<=`` into the leaf as well. A range with two ends is two predicates in separate lists.
+An IN has several keys on one slot, and an event meets one of them. A NOT IN is as many ``<>``.
 """
 
 import numpy as np
@@ -25,7 +25,7 @@ from colmatch.kernels.layout import (
     Written,
 )
 
-UNEQUAL_MOST = 8  # keys of a NOT IN that are counted; of more, it is verified
+UNEQUAL_MOST = 8  # keys of a NOT IN that is counted; a longer one is verified
 
 
 @device
@@ -37,9 +37,7 @@ def enter(out_tree, out_key, out_slot, n, tree, which, key, slot):
 
 @device
 def enter_range(out_tree, out_key, out_slot, n, tree, lo, hi, slot):
-    """Enters an interval. Returns how many entries there are, and how many of them a
-    value meets.
-    """
+    """Enters an interval. Returns the number of entries, and the count that a value in it adds."""
     if lo == hi:
         return enter(out_tree, out_key, out_slot, n, tree, pb.EQUAL, lo, slot), 1
     if hi == KEY_MAX:
@@ -52,7 +50,9 @@ def enter_range(out_tree, out_key, out_slot, n, tree, lo, hi, slot):
 
 @device
 def shape_of(runs_low, runs_high, begin, end):
-    """Say of intervals whether they are points (1), all but points (2), or others (0)."""
+    """Returns 1 if all intervals are points, 2 if they cover all keys except a few points, else
+    0.
+    """
     points, gaps = True, runs_low[begin] == KEY_MIN and runs_high[end - 1] == KEY_MAX
     for r in range(begin, end):
         points = points and runs_low[r] == runs_high[r]
@@ -65,8 +65,8 @@ def shape_of(runs_low, runs_high, begin, end):
 
 @device
 def enter_predicate(word, begin, end, low, high, out_tree, out_key, out_slot, n, slot):
-    """Enters a predicate. Returns entries, what a value meets of them, and whether that
-    says all.
+    """Enters a predicate. Returns the number of entries, the count that a matching value adds, and
+    whether counting decides the predicate.
     """
     tree = pb.OWN_TREES + np.int64(word & ATTR_MASK)
     if not word & FLAG_RUN:
@@ -87,7 +87,7 @@ def enter_predicate(word, begin, end, low, high, out_tree, out_key, out_slot, n,
 
 @device
 def enter_any(word, begin, end, low, high, out_tree, out_key, out_slot, n, slot):
-    """Enters a predicate on an attribute with several values: one entry that any of them meets."""
+    """Enters a predicate on an attribute with several values: any value may meet an entry."""
     tree = pb.OWN_TREES + np.int64(word & ATTR_MASK)
     if word & FLAG_RUN and shape_of(low, high, begin, end) == 1:
         for r in range(begin, end):
@@ -114,23 +114,25 @@ def plan_conjunctions(
     needed: Written[U8],
     entries: Written[tuple[I64, I64, U32]],
 ) -> int:
-    """Enters conjunctions into the lists. Returns how many entries that are.
+    """Enters conjunctions into the lists. Returns the number of entries.
 
-    interval (P + 1), low, high : of ``predicates/keys.py``
+    interval (P + 1), low, high : as in ``predicates/keys.py``
     slot_of (C) : slot of each conjunction
-    needed (C) : written, what each has to count, and VERIFY
-    entries : tree and list, key, slot of each entry, to be written; arrays of no length where they
-        are counted only
+    needed (C) : written, the count that each conjunction needs, and VERIFY
+    entries : written, tree and list, key, slot of each entry; arrays of length 0 to count entries
+        only
     """
     out_tree, out_key, out_slot = entries
     n = np.int64(0)
     for c in range(len(slot_of)):
+        # Find its program, if it has one
         slot = slot_of[c]
         program = np.int64(-1)
         if len(jump_first) > 0:
             program = jump_first[c]
         verify, impossible = np.int64(program >= 0), np.int64(0)
         count, fallback = np.int64(0), np.int64(-1)
+        # Enter the predicates that must hold, as far as they can be counted
         for p in range(first[c], first[c + 1]):
             if program >= 0 and jump[program + p - first[c], 1] != REJECT:
                 break
@@ -149,6 +151,7 @@ def plan_conjunctions(
                 verify |= np.int64(not whole)
             if program >= 0 and jump[program + p - first[c], 0] != p + 1 - first[c]:
                 break
+        # Enter another predicate if none is counted, or verify always
         if count == 0 and not impossible:
             count = np.int64(1)
             begin, end = (interval[fallback], interval[fallback + 1]) if fallback >= 0 else (np.int64(0), np.int64(0))

@@ -1,7 +1,7 @@
-"""PB+tree: the blocks of small trees, as they are handed out and taken back.
+"""PB+tree: the blocks of small trees, and their allocation.
 
-At most one page of each size has free blocks. When a block of another page becomes free, a block of
-that page moves there. So pages stay full whatever is deleted.
+At most one page of each size has free blocks. If a block on another page becomes free, a block of
+the page with free ones moves there. So pages stay full whatever is deleted.
 """
 
 import numpy as np
@@ -14,14 +14,14 @@ from colmatch.kernels.kinds.pbtree.editing import at, edit, failed, free_page, r
 
 @device
 def entry_of(pages, top, tree):
-    """Returns the page of a tree's entry, and where the entry stands."""
+    """Returns the page of a tree's entry, and the place of the entry."""
     page = reach_table_page(pages, top, tree // pb.TREES)
     return page, at(pages, page) + pb.HEAD + pb.TREE_WORDS * (tree % pb.TREES)
 
 
 @device
 def set_spare(pages, top, size_class, page):
-    """Writes down which page has free blocks of a size, 0 for none."""
+    """Records the page with free blocks of a size, 0 for none."""
     table, e = entry_of(pages, top, np.int64(pb.SPARE))
     edit(pages, table)
     if not failed(pages):
@@ -36,7 +36,7 @@ def spare_of(pages, top, size_class):
 
 @device
 def find_block(mem, base, size_class, is_free):
-    """Returns the place of a block on a page: of a free one, or of one that is not."""
+    """Returns the place of a free block on a page, or of a block in use."""
     words = block_words(size_class)
     place, last = np.int64(pb.HEAD), pb.HEAD + words * (blocks_of(size_class) - 1)
     while place < last and (mem[base + place] == 0) != is_free:
@@ -46,7 +46,7 @@ def find_block(mem, base, size_class, is_free):
 
 @device
 def take_block(pages, top, tree, size_class):
-    """Takes a free block for a tree. Returns its page, and its place there."""
+    """Takes a free block for a tree. Returns its page, and its place on the page."""
     mem, page = pages.mem, spare_of(pages, top, size_class)
     is_new = page == 0
     if is_new and not failed(pages):
@@ -66,7 +66,7 @@ def take_block(pages, top, tree, size_class):
 
 @device
 def lead_to(pages, top, tree, page, place):
-    """Makes the entry of a tree lead to a block."""
+    """Points the entry of a tree to a block."""
     table, e = entry_of(pages, top, tree)
     edit(pages, table)
     if not failed(pages):
@@ -75,10 +75,11 @@ def lead_to(pages, top, tree, page, place):
 
 @device
 def give_block(pages, top, page, place):
-    """Frees a block, or moves one there from the page that has free ones."""
+    """Frees a block, or fills it with a block from the page that has free ones."""
     mem, base = pages.mem, edit(pages, page)
     if failed(pages):
         return
+    # Fill the block from the page with free ones, and free a block there
     size_class = np.int64(mem[base + pb.SIZE_CLASS])
     words, spare = block_words(size_class), spare_of(pages, top, size_class)
     if spare != 0 and spare != page:
@@ -90,9 +91,11 @@ def give_block(pages, top, page, place):
             mem[base + place + i] = mem[other + moved + i]
         lead_to(pages, top, np.int64(mem[base + place]) - 1, page, place)
         page, base, place = spare, other, moved
+    # Clear the free block
     for i in range(words):
         mem[base + place + i] = 0
     mem[base + pb.ITEMS] -= 1
+    # Free an empty page, or note the page with free blocks
     if mem[base + pb.ITEMS] == 0:
         free_page(pages, page)
         page = np.int64(0)

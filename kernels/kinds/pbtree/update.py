@@ -1,8 +1,7 @@
 """PB+tree: inserts and deletes of predicates, by which trees grow and shrink.
 
-A tree begins as a block and moves to larger ones. When no block has room for it, it gets pages of
-its own. It becomes a block again when it has half as many entries as the largest block has room
-for.
+A tree begins as a block and moves to larger ones. If no block can hold it, it gets separate pages.
+It becomes a block again when it has half as many entries as the largest block can hold.
 """
 
 import numpy as np
@@ -52,15 +51,17 @@ def move(pages, top, tree, size_class, page, place):
 
 @device
 def plant(pages, top, tree, page, place, path):
-    """Gives a small tree pages of its own."""
+    """Moves a small tree from its block to separate pages."""
     mem = pages.mem
     table, e = entry_of(pages, top, tree)
     edit(pages, table)
+    # Make the first leaf
     root = take_page(pages, pb.LEAF)
     base = at(pages, page)
     if failed(pages):
         return
     mem[e + pb.TREE_ROOT], mem[e + pb.TREE_SIZE] = root, 0
+    # Insert the entries of the block, then free it
     block, room, i = base + place, pb.ROOMS[np.int64(mem[base + pb.SIZE_CLASS])], np.int64(0)
     for which in range(pb.LISTS):
         for _ in range(count_of(mem, block, which)):
@@ -79,11 +80,13 @@ def insert(pages, top, tree, which, key, slot, path):
     table, e = entry_of(pages, top, tree)
     if failed(pages):
         return
+    # Begin the tree in the smallest block
     if mem[e + pb.TREE_ROOT] == 0:
         page, place = take_block(pages, top, tree, np.int64(0))
         lead_to(pages, top, tree, page, place)
     if failed(pages):
         return
+    # Enter the slot in its block, or in a larger one
     if mem[e + pb.TREE_SIZE] & pb.IN_BLOCK:
         page, place = np.int64(mem[e + pb.TREE_ROOT]), np.int64(mem[e + pb.TREE_SIZE]) ^ pb.IN_BLOCK
         base = edit(pages, page)
@@ -98,7 +101,9 @@ def insert(pages, top, tree, which, key, slot, path):
                 room = pb.ROOMS[np.int64(mem[base + pb.SIZE_CLASS])]
                 enter_in_block(mem, base + place, room, which, key, slot)
             return
+        # Move the tree to separate pages if no block can hold it
         plant(pages, top, tree, page, place, path)
+    # Enter the slot in the pages of the tree
     edit(pages, table)
     if not failed(pages):
         insert_large(pages, e, which, key, slot, path)
@@ -106,11 +111,12 @@ def insert(pages, top, tree, which, key, slot, path):
 
 @device
 def delete(pages, top, tree, which, key, slot, path):
-    """Takes a slot out of the SidSet of a key in a list."""
+    """Removes a slot from the SidSet of a key in a list."""
     mem = pages.mem
     table, e = entry_of(pages, top, tree)
     if failed(pages):
         return
+    # Remove the slot
     if mem[e + pb.TREE_SIZE] & pb.IN_BLOCK:
         delete_small(pages, top, tree, which, key, slot)
         return
@@ -118,6 +124,7 @@ def delete(pages, top, tree, which, key, slot, path):
     delete_large(pages, e, which, key, slot, path)
     if failed(pages) or mem[e + pb.TREE_SIZE] > pb.SHRUNK:
         return
+    # Move the tree to a block if it has few entries left
     size_class = class_for(np.int64(mem[e + pb.TREE_SIZE]))
     page, place = take_block(pages, top, tree, size_class)
     base = at(pages, page)
@@ -129,8 +136,11 @@ def delete(pages, top, tree, which, key, slot, path):
 
 @device
 def delete_small(pages, top, tree, which, key, slot):
-    """Takes a slot out of a block, which shrinks if few entries are left, and is freed if none."""
+    """Removes a slot from a block. The tree moves to a smaller block if few entries are left, and
+    is removed if none are.
+    """
     mem = pages.mem
+    # Remove the slot from its block
     table, e = entry_of(pages, top, tree)
     page, place = np.int64(mem[e + pb.TREE_ROOT]), np.int64(mem[e + pb.TREE_SIZE]) ^ pb.IN_BLOCK
     base = edit(pages, page)
@@ -140,6 +150,7 @@ def delete_small(pages, top, tree, which, key, slot):
     if not remove_from_block(mem, base + place, pb.ROOMS[size_class], which, key, slot):
         pages.state[WRONG] = 1
         return
+    # Free the block, or move the tree to a smaller one
     total = total_of(mem, base + place)
     if total == 0:
         edit(pages, table)
@@ -162,12 +173,13 @@ def apply(
     begin: int,
     path: Written[Table[I64]],
 ) -> int:
-    """Does operations from ``begin`` on: each inserts a slot into a list, or deletes it there.
+    """Carries out operations from ``begin`` on: each inserts a slot into a list, or deletes it
+    there.
 
-    Returns the first that is not done: ``pages.state`` says what it missed.
+    Returns the first unfinished operation: ``pages.state`` has the reason.
 
     inserts (N) : 1 for an insert
-    tree (N) : number of the tree times LISTS, and of the list
+    tree (N) : number of the tree times LISTS, plus number of the list
     """
     for i in range(begin, len(tree)):
         fresh, freed, reused = pages.state[FRESH], pages.state[FREED], pages.state[REUSED]

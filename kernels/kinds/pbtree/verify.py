@@ -1,4 +1,4 @@
-"""PB+tree: what was counted but not said by counting alone is verified on its predicates."""
+"""PB+tree: conjunctions that counting alone cannot decide are verified on their predicates."""
 
 import numpy as np
 
@@ -21,7 +21,7 @@ def verify_pairs(
 
     Parameters
     ----------
-    codes : of the predicates; entries of rows are given codes for each row that has a pair
+    codes : of the predicates; entries of a row get codes if it has a pair
     rows : first, attr, key of the entries of all rows
     pairs : rows, ascending; conjunctions
     scratch : a table, zero, with a place for each attribute; attributes and codes of a row
@@ -33,8 +33,10 @@ def verify_pairs(
     for i in range(len(pair_row)):
         row = pair_row[i]
         if row != last:
+            # Clear the table of the last row
             for e in range(size):
                 table[own_attr[e]] = 0
+            # Find the codes of the next row
             size = first[row + 1] - first[row]
             for e in range(size):
                 a = attr[first[row] + e]
@@ -47,9 +49,11 @@ def verify_pairs(
                     else:
                         high = middle
                 own_code[e] = low - codes.first[a] + 1
+            # Enter them into the table
             for e in range(size - 1, -1, -1):
                 table[own_attr[e]] = 1 + e if codes.multi[own_attr[e]] else own_code[e]
             last = row
+        # Verify the conjunction
         event = Event(own_attr, own_code, np.int64(0), size, table)
         holds, steps = conjunction_holds(conds, np.int64(pair_conj[i]), event)
         held[i] = holds

@@ -1,4 +1,4 @@
 """Propagation.
 
-``arrays`` says how it lies in memory, ``match`` reads it, ``build`` and ``slabs`` make it.
+``arrays`` describes the index in memory, ``match`` reads it, ``build`` and ``predicates`` build it.
 """

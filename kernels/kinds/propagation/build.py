@@ -29,15 +29,13 @@ from colmatch.kernels.layout import (
 )
 from colmatch.kernels.widths import width_class
 
-CONJUNCTIONS_AHEAD = 16  # conjunctions whose predicates are on their way from memory
-NO_BIT = CODE_MAX  # of a program's predicate that is not indexed
+CONJUNCTIONS_AHEAD = 16  # conjunctions with predicates that are prefetched together
+NO_BIT = CODE_MAX  # number of a program's predicate that is not indexed
 
 
 @kernel
 def highest_codes(preds: Predicates, top: Written[F64]) -> None:
-    """Writes the highest code that predicates have, of each attribute: top (A) float64 is raised
-    to it.
-    """
+    """Raises ``top`` (A) float64 to the highest code of each attribute's predicates."""
     for p in range(len(preds.pred)):
         word, high = np.int64(preds.pred[p, 0]), np.int64(preds.pred[p, 2])
         if word & FLAG_RUN:
@@ -58,33 +56,37 @@ def number_predicates(
     number: Written[U32],
 ) -> int:
     """Enters the predicates of conjunctions ``start`` onwards into ``key`` and the hash table
-    ``slot``, and notes their bits.
+    ``slot``, and writes their bits.
 
-    used (1) int64 : distinct predicates so far. number (P) uint32 : predicate -> bit, written;
-    NO_BIT for those of a program but its access predicate. Returns the first conjunction for which
-    there was no room: the caller makes more and calls again.
+    Returns the first conjunction without room: the caller enlarges the arrays and calls again.
+
+    used (1) int64 : number of distinct predicates so far
+    number (P) uint32 : written, predicate -> bit. A program has NO_BIT for all predicates except
+        its access predicate.
     """
     pred, run_lo, run_hi, first, jump_first = preds.pred, preds.run_lo, preds.run_hi, preds.first, preds.jump_first
     programs = len(jump_first) > 0
     n = used[0]
     last_slot = len(slot) - 1
-    asked = start
+    prefetched = start
     for c in range(start, len(preds.owner)):
         begin, end = first[c], first[c + 1]
-        if c == asked:  # what the next conjunctions need is on its way before any of it is waited for
-            asked = min(c + CONJUNCTIONS_AHEAD, len(preds.owner))
-            for p in range(begin, first[asked]):
+        if c == prefetched:  # prefetch slots and keys of the next conjunctions before any is used
+            prefetched = min(c + CONJUNCTIONS_AHEAD, len(preds.owner))
+            for p in range(begin, first[prefetched]):
                 word = np.int64(pred[p, 0]) & WHAT
                 ask_for(
                     slot, np.uint64(home(run_lo, run_hi, word, np.int64(pred[p, 1]), np.int64(pred[p, 2])) & last_slot)
                 )
-            for p in range(begin, first[asked]):
+            for p in range(begin, first[prefetched]):
                 word = np.int64(pred[p, 0]) & WHAT
                 b = slot[home(run_lo, run_hi, word, np.int64(pred[p, 1]), np.int64(pred[p, 2])) & last_slot]
                 ask_for(key, np.uint64(3) * np.uint64(b))
+        # Return if the arrays might be too small
         if n + end - begin > len(key) or 2 * (n + end - begin) > len(slot):
             used[0] = n
             return c
+        # Find the bit of each predicate, or add a predicate
         program = programs and jump_first[c] >= 0
         only = choose_program_access(preds, c, estimates) if program else np.int64(-1)
         for p in range(begin, end):
@@ -106,8 +108,9 @@ def number_predicates(
 
 @kernel
 def fill_slots(preds: Predicates, key: Written[Table[U32]], old: Written[U32], slot: Written[U32]) -> None:
-    """Writes the hash table of the predicates that are in another one, or in a list of bits + 1.
-    slot is written; it must be zero.
+    """Writes the hash table ``slot`` of the predicates in another table, or in a list of bits + 1.
+
+    ``slot`` must be zero.
     """
     last_slot = len(slot) - 1
     for i in range(len(old)):
@@ -124,10 +127,10 @@ def fill_slots(preds: Predicates, key: Written[Table[U32]], old: Written[U32], s
 
 @kernel
 def classify(key: Written[Table[U32]], order: Written[I64]) -> None:
-    """Attribute, class of width and lowest code of each predicate as one number: order (D) int64 is
-    written.
+    """Writes attribute, class of width and lowest code of each predicate as one number into
+    ``order`` (D) int64.
 
-    Nobody has 2^25 attributes.
+    Attributes must be below 2^25.
     """
     for b in range(len(order)):
         word = np.int64(key[b, 0])
@@ -140,8 +143,11 @@ def classify(key: Written[Table[U32]], order: Written[I64]) -> None:
 
 @kernel
 def renumber(number: Written[U32], key: Written[Table[U32]], rank: Written[U32], out_key: Written[Table[U32]]) -> None:
-    """Other bits for the same predicates: rank (D) bit -> its new one. number is rewritten,
-    out_key (D, 3) written.
+    """Gives predicates other bits.
+
+    rank (D) : bit -> its new one
+    number : rewritten
+    out_key (D, 3) : written
     """
     for p in range(len(number)):
         if number[p] != NO_BIT:
@@ -154,9 +160,9 @@ def renumber(number: Written[U32], key: Written[Table[U32]], rank: Written[U32],
 
 @kernel
 def describe(preds: Predicates, key: Written[Table[U32]], estimates: Written[Estimates], ranks: Written[F64]) -> int:
-    """Writes the rank of each predicate: ranks (D).
+    """Writes the rank of each predicate into ``ranks`` (D).
 
-    Returns how many intervals are entries of groups.
+    Returns the number of intervals that are entries of groups.
     """
     entries = np.int64(0)
     for b in range(len(ranks)):
@@ -179,7 +185,7 @@ def list_entries(
     hi: Written[U32],
     bit: Written[U32],
 ) -> None:
-    """Lists the intervals that are found by groups.
+    """Lists the intervals of the groups.
 
     attr_class (E) int64 = attribute * 64 + class, lo, hi and bit are written.
     """
@@ -200,27 +206,30 @@ def list_entries(
 
 @kernel
 def choose(preds: Predicates, number: Written[U32], ranks: Written[F64], access: Written[I64]) -> None:
-    """Chooses what each conjunction stands under.
+    """Chooses the access predicate of each conjunction.
 
     access (C) int64 = 2^32 * (bit of its access predicate + 1, or 0) + number of its remaining
     predicates, or PROGRAM.
     """
     first, pred, jump_first = preds.first, preds.pred, preds.jump_first
     programs = len(jump_first) > 0
-    asked = 0
+    prefetched = 0
     for c in range(len(access)):
         begin, end = first[c], first[c + 1]
-        if c == asked:
-            asked = min(c + CONJUNCTIONS_AHEAD, len(access))
-            for p in range(begin, first[asked]):
+        # Prefetch the ranks of the next predicates
+        if c == prefetched:
+            prefetched = min(c + CONJUNCTIONS_AHEAD, len(access))
+            for p in range(begin, first[prefetched]):
                 if number[p] != NO_BIT:
                     ask_for(ranks, np.uint64(number[p]))
+        # Take the one predicate of a program that has a bit
         if programs and jump_first[c] >= 0:
             access[c] = PROGRAM
             for p in range(begin, end):
                 if number[p] != NO_BIT:
                     access[c] |= (np.int64(number[p]) + 1) << 32
             continue
+        # Choose the best predicate of a plain conjunction
         p = choose_access(pred, number, ranks, begin, end)
         access[c] = end - begin if p < 0 else (np.int64(number[p]) + 1) << 32 | end - begin - 1
 
@@ -235,11 +244,12 @@ def fill_pool(
     slab: Written[U32],
     bits: Written[U64],
 ) -> int:
-    """Writes slabs, those of one access predicate one behind the other. pool, slab (D),
-    bits are written; they must be zero.
+    """Writes slabs. Slabs of one access predicate are neighbours. ``pool``, ``slab`` (D) and
+    ``bits`` are written and must be zero.
 
-    order : conjunctions by ``access``, ascending where that is the same. Returns the first slab of
-    those without access predicate, or 0.
+    order : conjunctions by ``access``, ascending among equals
+
+    Returns the first slab of the conjunctions without access predicate, or 0.
     """
     first, pred = preds.first, preds.pred
     last_order = len(order) - 1
@@ -248,6 +258,7 @@ def fill_pool(
     always = 0
     last, last_under = 0, np.int64(-1)
     while i < len(order):
+        # Find the conjunctions of the next slab
         under = access[order[i]]
         stop = i + 1
         while stop < len(order) and access[order[stop]] == under:
@@ -255,6 +266,7 @@ def fill_pool(
         size = stop - i
         columns = under & CODE_MAX
         bit = (under >> 32) - 1
+        # Link the slab to the last one, or begin a list
         if last > 0 and bit == last_under:
             pool[last + NEXT] = at
         elif bit >= 0:
@@ -263,8 +275,10 @@ def fill_pool(
         else:
             always = at
         last, last_under = at, bit
+        # Write its header
         pool[at + COLUMNS] = columns
         pool[at + SIZE] = size
+        # Write its conjunctions, and prefetch the predicates of later ones
         begin = at + HEADER
         for k in range(size):
             c = order[i + k]
@@ -278,12 +292,13 @@ def fill_pool(
             pool[begin + k] = c
             if columns == PROGRAM:
                 continue
+            # Write the remaining predicates, one in each column
             place = begin + k
             skip = bit
             for p in range(first[c], first[c + 1]):
                 negated = (pred[p, 0] & FLAG_NONE) != 0
                 if np.int64(number[p]) == skip and not negated:
-                    skip = np.int64(-1)  # once
+                    skip = np.int64(-1)  # leave the access predicate out once
                     continue
                 place += size
                 pool[place] = np.int64(number[p]) | (NEGATED if negated else 0)

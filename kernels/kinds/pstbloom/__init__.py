@@ -1,5 +1,5 @@
 """PSTBloom: conjunctions at the spaces of their access predicates, signatures for the others.
 
-``arrays.py`` says what the tables are, ``change.py`` enters and removes conjunctions, ``sign.py``
-makes signatures, ``match.py`` finds what a row matches.
+``arrays.py`` describes the tables, ``change.py`` enters and removes conjunctions, and ``build.py``
+enters all at once. ``sign.py`` makes signatures, and ``match.py`` finds the matches of a row.
 """

@@ -1,17 +1,17 @@
 """The arrays of PSTBloom.
 
-A space, or a cell of an attribute, has a list of the conjunctions whose access predicate covers it.
-It also has a *signature*: a Bloom filter of the conjunctions of which another predicate covers it.
-A conjunction has one bit in each signature, its number modulo their length. Signatures of spaces
-have one length, those of cells another. Before all of them stand a word without any bit, for
-nobody, and one with all bits, for everybody::
+A space, or a cell of an attribute, has a list of the conjunctions with an access predicate that
+covers it. It also has a *signature*: a Bloom filter of the conjunctions with another predicate that
+covers it. A conjunction has one bit in each signature, its number modulo their length. Signatures
+of spaces have one length, and signatures of cells another. Before all signatures are a word without
+any bit, for nobody, and a word with all bits, for everybody::
 
     sign   nobody | everybody | spaces, by row ... | cells, by attribute and number ...
 
-Conjunctions are numbered by access predicate, so those of one list have neighbouring bits. The
-distance from one signature to the next is no power of two: 10,000 words of the same place would
-share a few sets of the cache otherwise. The look-up of an attribute that the event lacks leads to
-the signature of nobody.
+Conjunctions are numbered by access predicate, so the conjunctions of one list have neighbouring
+bits. The distance from one signature to the next is no power of two. Otherwise 10,000 words of the
+same place would share a few sets of the cache. The look-up of an attribute that the event lacks
+leads to the signature of nobody.
 """
 
 from typing import Annotated, NamedTuple
@@ -20,18 +20,18 @@ from colmatch.kernels.kinds.pstree.arrays import CUT_WORDS, INNER_WORDS, OWN, SP
 from colmatch.kernels.layout import F64, I64, U8, U32, U64, Fixed
 
 # ``state``
-WORDS = OWN  # 64-bit words of a space's signature, a power of two; 0 where spaces have none
-# From one signature to the next. More than a line of the cache longer where they are long: words of
-# one conjunction, in many signatures, would else want the same place in the cache.
+WORDS = OWN  # 64-bit words of a space's signature, a power of two; 0 without signatures
+# Words from one signature to the next. Long signatures have gaps of more than a cache line.
+# Otherwise words of one conjunction, in many signatures, would need the same place in the cache.
 STRIDE = OWN + 1
-SIGNED = OWN + 2  # times that conjunctions belong into signatures of spaces
+SIGNED = OWN + 2  # total entries of conjunctions in signatures of spaces
 CELL_WORDS, CELL_STRIDE, CELL_SIGNED = OWN + 3, OWN + 4, OWN + 5  # the same for cells
 FIRST_CELL = OWN + 6  # place in ``sign`` of the first cell's signature
 
-NOBODY, EVERYBODY, SPACES_FROM = range(3)  # places in ``sign``; the last is where spaces begin
+NOBODY, EVERYBODY, SPACES_FROM = range(3)  # places in ``sign``; spaces begin at the last
 
-# ``work.left``: conjunction that goes next; its predicate, interval and step, and the space of
-# that; rows of inner nodes, cuts, spaces and entries that are needed
+# ``work.left``: next conjunction; its next predicate, interval, step and space; numbers of inner
+# nodes, cuts, spaces and entries that are needed
 GOES_NEXT, PREDICATE, INTERVAL, STEP, PLACE, NEED_INNERS, NEED_CUTS, NEED_SPACES, NEED_ENTRIES = range(9)
 LEFT_WORDS = 9
 
@@ -39,7 +39,7 @@ LEFT_WORDS = 9
 class PSTBloom(NamedTuple):
     """PS-Trees as in ``pstree/arrays.py``, and C conjunctions of P predicates in L entries.
 
-    Arrays may be longer than what is used of them.
+    Arrays may be longer than their used part.
     """
 
     tree: Annotated[U32, TREE_WORDS]  # (A, 8)
@@ -50,38 +50,38 @@ class PSTBloom(NamedTuple):
     key: U64  # (K)
     space: Annotated[U32, SPACE_WORDS]  # (S, 8)
     state: I64  # (64)
-    # (L, 3) conjunction, and how its two most selective predicates after the access predicate are
-    # tested, 0 where there is none; the first of a free block has the next free block
+    # (L, 3) conjunction, and the tests of its two most selective predicates after the access
+    # predicate, 0 for none. A free block begins with the next free block
     entry: Annotated[U32, 3]
     sign: U64  # signatures, as above
-    probe: U32  # (P) how each predicate is tested (``pstree/choose.py``)
-    at: U8  # (C) 1 for those that are there
+    probe: U32  # (P) test of each predicate (``pstree/choose.py``)
+    at: U8  # (C) 1 if it is entered
     plan: I64  # (8)
     multi: U8  # (A)
     common: U32  # (A) predicates that an attribute has had, deleted ones included
-    # Values of a sample of events, as ``kernels/window.py`` reads them, while access predicates are
-    # chosen by these; else (0)
+    # Values of a sample of events, as ``kernels/window.py`` reads them, if access predicates are
+    # chosen by a sample; else (0)
     window: Fixed[I64]  # (W + 1)
     window_first: Fixed[I64]  # (A + 1)
     window_key: Fixed[I64]  # (W)
 
 
 class Work(NamedTuple):
-    """What changes need for a while."""
+    """Working memory of changes."""
 
     left: I64  # (9)
     score: F64  # one for each predicate of the longest conjunction
-    next: Annotated[U32, 2]  # (C, 2) what its entries have of a conjunction
+    next: Annotated[U32, 2]  # (C, 2) tests of each conjunction for its entries
 
 
 class Scratch(NamedTuple):
     table: U32  # (A) zero between rows
-    # (4 A) of each attribute, by how it is tested, the first word of the signature of what the row
-    # has; zero between rows: then nobody is in it
+    # (4 A) attribute and test -> first word of the signature for the row's value. Zero between
+    # rows: the signature of nobody
     place: U64
-    mask: U64  # (4) bits of a conjunction's number that give its place in a signature, by how it is tested
+    mask: U64  # (4) test -> bits of a conjunction's number that give its place in a signature
     walk: Annotated[U32, WALK_WORDS]  # (entries of a row, 4)
-    visit: U32  # spaces whose lists are to be read
-    conj: U32  # (BLOCK) conjunctions of lists that have all attributes
-    one: U64  # (BLOCK) words of signatures that they have to stand in
+    visit: U32  # spaces with lists to be read
+    conj: U32  # (BLOCK) conjunctions of lists, with their attributes present
+    one: U64  # (BLOCK) words of signatures that must have their bits
     two: U64  # (BLOCK)

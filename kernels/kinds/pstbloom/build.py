@@ -1,4 +1,4 @@
-"""All at once: lists side by side, and signatures."""
+"""Building at once: lists side by side, and signatures."""
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from colmatch.kernels.layout import ATTR_MASK, I64, U32, Codes, Predicates, Tabl
 def choose_all(
     tree: Written[PSTBloom], preds: Predicates, codes: Codes, work: Written[Work], key: Written[I64]
 ) -> None:
-    """Chooses the access predicates, and writes keys by which conjunctions are to be ordered."""
+    """Chooses the access predicates, and writes keys to order conjunctions by."""
     choose_each(tree, preds, codes, work, key)
 
 
@@ -29,13 +29,15 @@ def count_lists(
     covers: Written[I64],
     lists: Written[I64],
 ) -> int:
-    """Counts the predicates of each space, and what its list is to have.
+    """Counts the predicates of each space, and the entries of its list.
 
-    Writes ``PREDS`` and ``LIST``, where it begins. covers, lists (S + 1) int64 : zeros on entry.
-    Returns how many entries there are.
+    Writes ``PREDS``, and ``LIST`` with the start of the list. Returns the number of entries.
+
+    covers, lists (S + 1) int64 : zeros on entry
     """
     pred, run_lo, run_hi = preds.pred, preds.run_lo, preds.run_hi
     trees, probe, code_first, label = tree.tree, tree.probe, codes.first, codes.label
+    # Count the runs of spaces and cells by their first and last rows
     for p in range(len(probe)):
         how, a = np.int64(probe[p]) & PRESENT, np.int64(probe[p]) & ATTR_MASK
         is_access = np.int64(probe[p]) & ACCESS != 0
@@ -51,10 +53,12 @@ def count_lists(
                 if lo <= hi:
                     s, last = rows_of(trees, code_first, label, row, a, lo, hi)
                     count_run(covers, lists, s, last, is_access)
+    # Count the conjunctions without access predicate
     n, covering, listed = np.int64(0), np.int64(0), np.int64(0)
     for c in range(len(preds.owner)):
         n += not is_placed(probe, preds.first, c)
     tree.space[ALWAYS, LIST] = 0
+    # Sum up the counts, and place the lists
     for s in range(RESERVED, tree.state[SPACES]):
         covering += covers[s]
         listed += lists[s]
@@ -63,6 +67,7 @@ def count_lists(
         tree.state[SIGNED] += covering - listed
         tree.space[s, LIST] = n if listed > 0 else NONE
         n += listed
+    # Move the counts of signed conjunctions from spaces to cells
     for a in range(len(trees)):
         if trees[a, CELLS] != NONE:
             for s in range(trees[a, CELLS], np.int64(trees[a, CELLS]) + FANOUT):
@@ -75,21 +80,23 @@ def count_lists(
 def fill_all(
     tree: Written[PSTBloom], preds: Predicates, codes: Codes, next: Written[Table[U32]], row: Written[U32]
 ) -> None:
-    """Writes the lists that were counted, and the signatures, which are all zero.
+    """Writes the counted lists, and the signatures, which must be zero.
 
-    next (C, 2) uint32 : what an entry has of each conjunction
+    next (C, 2) uint32 : tests of each conjunction for its entries
     """
     pred, run_lo, run_hi = preds.pred, preds.run_lo, preds.run_hi
     trees, probe, space, entry, signature = tree.tree, tree.probe, tree.space, tree.entry, tree.sign
     words, stride = np.uint64(tree.state[WORDS]), np.uint64(tree.state[STRIDE])
     code_first, label = codes.first, codes.label
     for c in range(len(preds.owner)):
+        # List a conjunction without access predicate for every event
         tree.at[c] = 1
         if not is_placed(probe, preds.first, c):
             _append(space, entry, np.int64(ALWAYS), np.int64(ALWAYS), c, next)
         for p in range(preds.first[c], preds.first[c + 1]):
             how, a = np.int64(probe[p]) & PRESENT, np.int64(probe[p]) & ATTR_MASK
             is_access = np.int64(probe[p]) & ACCESS != 0
+            # Enter or sign it at the cells of a predicate
             if how == BY_CELL:
                 cells = cells_within(tree.tree, pred, run_lo, run_hi, p)
                 if not is_access:
@@ -99,6 +106,7 @@ def fill_all(
                     if (cells >> i) & 1:
                         _append(space, entry, np.int64(trees[a, CELLS]) + i, np.int64(trees[a, CELLS]) + i, c, next)
             elif how == BY_SPACE:
+                # Enter or sign it at the spaces of a predicate
                 begin, end = intervals_of(pred, p)
                 for j in range(begin, end):
                     lo, hi = interval_of(pred, run_lo, run_hi, p, j)

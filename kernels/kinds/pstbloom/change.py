@@ -1,7 +1,7 @@
-"""Conjunctions come and go.
+"""Inserts and deletes of conjunctions.
 
-A change that finds no room stops between two steps, says what it needs, and goes on when it is
-called again.
+A change without room stops between two steps and notes its needs. It goes on when it is called
+again.
 
 Source: algorithm 4 of "PS-Tree-Based Efficient Boolean Expression Matching for High-Dimensional and
 Dense Workloads".
@@ -47,8 +47,8 @@ CHOOSE, CUT_BELOW, CUT_ABOVE, WALK, LISTS = range(5)  # steps
 
 @device
 def _lacks(tree, work, inners, cuts, spaces, count):
-    """Returns whether there is no room for rows and a block of ``count`` entries, which
-    is noted.
+    """Returns whether there is no room for rows and a block of ``count`` entries. Notes these
+    needs.
     """
     entries = room_of(class_for(count)) if count > 0 else 0
     work.left[psb.NEED_INNERS], work.left[psb.NEED_CUTS] = inners, cuts
@@ -58,9 +58,9 @@ def _lacks(tree, work, inners, cuts, spaces, count):
 
 @device
 def _cut(tree, work, a, key):
-    """Cuts at a key. What is new has the list and the signature of what it was part of.
+    """Cuts at a key. A new space gets the list and the signature of the old one.
 
-    Says whether there was room.
+    Returns whether there was room.
     """
     s = find_space(tree.tree, tree.top, tree.inner, tree.cut, a, key)
     if _lacks(tree, work, MOST_DIGITS, 1, 1, np.int64(tree.space[s, ps.COUNT])):
@@ -78,7 +78,7 @@ def _cut(tree, work, a, key):
 
 @device
 def _list(tree, work, s, c):
-    """Puts a conjunction into the list of a space. Says whether there was room."""
+    """Appends a conjunction to the list of a space. Returns whether there was room."""
     count = np.int64(tree.space[s, ps.COUNT])
     if not has_room(tree.space, s) and _lacks(tree, work, 0, 0, 0, count + 1):
         return False
@@ -88,14 +88,14 @@ def _list(tree, work, s, c):
 
 @device
 def _enter_run(tree, work, c, p, s, last):
-    """Enters a conjunction at the spaces from one to another, or goes on at ``work.left``."""
+    """Enters a conjunction at the spaces from ``s`` to ``last``, or goes on at ``work.left``."""
     left = work.left
     if np.int64(tree.probe[p]) & ACCESS == 0:
         tree.state[psb.SIGNED] += count_spaces(tree.space, s, last, ps.PREDS, 1)
         words, stride = np.uint64(tree.state[psb.WORDS]), np.uint64(tree.state[psb.STRIDE])
         sign_spaces(tree.space, tree.sign, words, stride, s, last, c)
         return True
-    if left[psb.STEP] == WALK:  # this stands in psthash/change.py as well
+    if left[psb.STEP] == WALK:  # psthash/change.py has this, too
         left[psb.STEP], left[psb.PLACE] = LISTS, s
     while left[psb.PLACE] != ps.NONE:
         s = left[psb.PLACE]
@@ -108,17 +108,19 @@ def _enter_run(tree, work, c, p, s, last):
 
 @device
 def _enter_spaces(tree, preds, work, c, p):
-    """Enters a predicate at the spaces that it covers, which may have to be cut first."""
+    """Enters a predicate at the spaces that it covers, after cutting them if needed."""
+    # Give the attribute its first space
     left, a = work.left, np.int64(preds.pred[p, 0]) & ATTR_MASK
     if tree.tree[a, ps.FIRST] == ps.NONE:
         if _lacks(tree, work, 0, 0, 1, 0):
             return False
         begin_attribute(tree, a)
-    # what goes step by step stands in psthash/change.py as well: kernels take no functions
+    # psthash/change.py has the same steps, since kernels take no functions
     begin, end = intervals(preds, p)
     while left[psb.INTERVAL] < end - begin:
         lo, hi = interval(preds, p, begin + left[psb.INTERVAL])
         if lo <= hi:
+            # Cut at both ends of the interval
             if left[psb.STEP] == CUT_BELOW:
                 if cuts_below(tree, lo) and not _cut(tree, work, a, np.uint64(lo)):
                     return False
@@ -127,6 +129,7 @@ def _enter_spaces(tree, preds, work, c, p):
                 if cuts_above(tree, a, hi) and not _cut(tree, work, a, np.uint64(hi + 1)):
                     return False
                 left[psb.STEP] = WALK
+            # Enter the conjunction at the spaces in between
             s, last = run_of(tree, a, lo, hi)
             if not _enter_run(tree, work, c, p, s, last):
                 return False
@@ -138,12 +141,14 @@ def _enter_spaces(tree, preds, work, c, p):
 
 @device
 def _enter_cells(tree, preds, work, c, p):
-    """Enters a predicate at the cells that it has keys in."""
+    """Enters a predicate at the cells with its keys."""
+    # Give the attribute its cells
     left, a = work.left, np.int64(preds.pred[p, 0]) & ATTR_MASK
     if tree.tree[a, ps.CELLS] == ps.NONE:
         if _lacks(tree, work, 0, 0, ps.FANOUT, 0):
             return False
         tree.tree[a, ps.CELLS] = new_cells(tree)
+    # List the conjunction at each cell, or count it as signed
     cells = cells_within(tree.tree, preds.pred, preds.run_lo, preds.run_hi, p)
     is_access = np.int64(tree.probe[p]) & ACCESS != 0
     while left[psb.PLACE] < ps.FANOUT:
@@ -155,6 +160,7 @@ def _enter_cells(tree, preds, work, c, p):
                 return False
             tree.space[s, ps.PREDS] += 1
         left[psb.PLACE] += 1
+    # Sign it at all cells together
     if not is_access:
         sign_cells(tree.sign, tree.state, a, cells, c)
     tree.tree[a, ps.CELL_USES] += 1
@@ -163,15 +169,17 @@ def _enter_cells(tree, preds, work, c, p):
 
 @kernel
 def enter(tree: Written[PSTBloom], preds: Predicates, codes: Codes, work: Written[Work], end: int) -> bool:
-    """Enters conjunctions up to ``end``, from ``work.left`` on. Says whether there was room."""
-    left = work.left  # how this goes on stands in psthash/change.py as well
+    """Enters conjunctions up to ``end``, from ``work.left`` on. Returns whether there was room."""
+    left = work.left  # psthash/change.py goes on in the same way
     while left[psb.GOES_NEXT] < end:
         c = left[psb.GOES_NEXT]
+        # Choose the access predicates, or list the conjunction for every event
         if left[psb.STEP] == CHOOSE:
             choose(tree, preds, codes, work.score, c, work.next)
             if not is_placed(tree.probe, preds.first, c) and not _list(tree, work, np.int64(ps.ALWAYS), c):
                 return False
             left[psb.PREDICATE], left[psb.INTERVAL], left[psb.STEP], left[psb.PLACE] = preds.first[c], 0, CUT_BELOW, 0
+        # Enter its predicates
         last = required_end(preds, c)
         while left[psb.PREDICATE] < last:
             p = left[psb.PREDICATE]
@@ -182,6 +190,7 @@ def enter(tree: Written[PSTBloom], preds: Predicates, codes: Codes, work: Writte
                 return False
             left[psb.PREDICATE] += 1
             left[psb.INTERVAL], left[psb.STEP], left[psb.PLACE] = 0, CUT_BELOW, 0
+        # Go on with the next conjunction
         tree.at[c] = 1
         left[psb.GOES_NEXT] += 1
         left[psb.STEP] = CHOOSE
@@ -190,7 +199,7 @@ def enter(tree: Written[PSTBloom], preds: Predicates, codes: Codes, work: Writte
 
 @device
 def _drop(tree, s):
-    """Takes what hangs at a space away."""
+    """Removes the list and the signature of a space."""
     drop_list(tree.state, tree.entry, tree.space, s)
     clear_space(tree.sign, tree.state, s)
 
@@ -206,11 +215,12 @@ def _uncut(tree, a, key):
 
 @device
 def _uncover(tree, s, c, p, signed):
-    """Takes a conjunction out of a row. Says whether nobody is signed there any more.
+    """Removes a conjunction from a row. Returns whether the signature there has no conjunction
+    left.
 
-    Only then are bits cleared, since one bit may be that of several conjunctions.
+    Bits are cleared only then, since several conjunctions may share one bit.
 
-    signed : place in the state of the number of conjunctions that are signed
+    signed : place in ``state`` of the number of signed conjunctions
     """
     tree.space[s, ps.PREDS] -= 1
     if np.int64(tree.probe[p]) & ACCESS:
@@ -223,11 +233,12 @@ def _uncover(tree, s, c, p, signed):
 @device
 def _leave_spaces(tree, preds, c, p):
     a = np.int64(preds.pred[p, 0]) & ATTR_MASK
-    begin, end = intervals(preds, p)  # this loop stands in psthash/change.py as well
+    begin, end = intervals(preds, p)  # psthash/change.py has this loop, too
     for j in range(begin, end):
         lo, hi = interval(preds, p, j)
         if lo > hi:
             continue
+        # Remove the conjunction from the spaces of the interval
         s, last = run_of(tree, a, lo, hi)
         while True:
             if _uncover(tree, s, c, p, psb.SIGNED):
@@ -235,10 +246,12 @@ def _leave_spaces(tree, preds, c, p):
             if s == last:
                 break
             s = np.int64(tree.space[s, ps.NEXT])
+        # Remove the ends of the interval
         if cuts_below(tree, lo):
             _uncut(tree, a, np.uint64(lo))
         if cuts_above(tree, a, hi):
             _uncut(tree, a, np.uint64(hi + 1))
+    # Lower the count of predicates, and free the last space
     tree.tree[a, ps.USES] -= 1
     end_attribute(tree, a)
 
@@ -255,7 +268,7 @@ def _leave_cells(tree, preds, c, p):
 
 @kernel
 def remove(tree: Written[PSTBloom], preds: Predicates, conjunctions: I64) -> None:
-    """Takes conjunctions out; those that are not there are passed over."""
+    """Removes conjunctions. Missing ones are passed over."""
     for c in conjunctions:
         if not tree.at[c]:
             continue

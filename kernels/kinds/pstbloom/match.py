@@ -1,4 +1,4 @@
-"""A row's spaces have the candidates, and the signatures that they must stand in.
+"""The spaces of a row give the candidates, and the signatures that candidates must be in.
 
 Source: algorithm 5 of "PS-Tree-Based Efficient Boolean Expression Matching for High-Dimensional and
 Dense Workloads".
@@ -19,24 +19,26 @@ from colmatch.kernels.layout import ATTR_MASK, CONJUNCTIONS, I64, NODES, Predica
 from colmatch.kernels.predicates import clear, spread
 from colmatch.kernels.sink import FILL, stops
 
-# What a word of ``probe`` says: the attribute, below that how it is tested; and what is not tested.
+# A word of ``probe``: mask of the attribute, place of the test, and a bound of tested words.
 LOW, HIGH, TESTED = np.uint64(ATTR_MASK), np.uint64(29), np.uint64(ACCESS)
 
 
 @device
 def _visit_spaces(index, event, walk, place, visit):
-    """Notes the spaces and cells of an event's values.
+    """Notes the spaces and cells of an event's values. Returns the number of spaces with lists.
 
-    Returns how many have lists. walk : has the spaces of keys. place : where their signatures
-    begin, and that of all conjunctions, for their presence alone
+    walk : has the spaces of keys
+    place : written, the start of their signatures; the signature of everybody for tests of presence
     """
     tree, space, state = index.tree, index.space, index.state
     attr, code, begin, end = event.attr, event.code, event.begin, event.end
     n, stride, of_cells = 0, state[STRIDE], state[CELL_WORDS] > 0
+    # Visit the conjunctions without access predicate
     if space[ALWAYS, COUNT] > 0:
         visit[0] = ALWAYS
         n = 1
     for e in range(begin, end):
+        # Note the space of the value
         a = np.int64(attr[e])
         place[4 * a + 3] = EVERYBODY
         s = np.int64(walk[e - begin, FOUND])
@@ -45,6 +47,7 @@ def _visit_spaces(index, event, walk, place, visit):
             if space[s, COUNT] > 0:
                 visit[n] = s
                 n += 1
+        # Note the cell of the value
         s = np.int64(tree[a, CELLS])
         if s != NONE:
             i = cell_of(tree, a, np.int64(code[e]))
@@ -58,9 +61,10 @@ def _visit_spaces(index, event, walk, place, visit):
 
 @device
 def _that_have(entry, begin, end, place, signature, mask, conj, one, two, n):
-    """Notes the entries ``begin:end`` whose next two attributes are there.
+    """Notes the entries ``begin:end`` with their next two attributes present, and prefetches
+    signatures.
 
-    Their signatures are on their way from memory then. Returns how many are noted, n before.
+    Returns the number of noted entries; ``n`` is the number before.
     """
     for i in range(begin, end):
         first_word, second_word = np.uint64(entry[i, 1]), np.uint64(entry[i, 2])
@@ -79,7 +83,7 @@ def _that_have(entry, begin, end, place, signature, mask, conj, one, two, n):
 
 @device
 def _is_signed(probe, begin, end, place, signature, mask, c):
-    """Returns whether all predicates ``begin:end`` can be true, going by signatures."""
+    """Returns whether all predicates ``begin:end`` can be true according to signatures."""
     shift = c & np.uint64(63)
     for p in range(np.uint64(begin), np.uint64(end)):
         word = np.uint64(probe[p])
@@ -94,23 +98,25 @@ def _is_signed(probe, begin, end, place, signature, mask, c):
 
 @device
 def _that_can(conj, one, two, n, place, signature, mask, first, probe):
-    """Of n conjunctions keeps those that signatures let through. Returns how many there are."""
-    found = np.uint64(0)
+    """Keeps the conjunctions, out of n, that signatures let through. Returns their number."""
+    # Test the two words noted for each conjunction
+    kept = np.uint64(0)
     for k in range(n):
         c = np.uint64(conj[k])
         if (signature[one[k]] & signature[two[k]]) >> (c & np.uint64(63)) & np.uint64(1) != 0:
             ask_for(first, c)
-            conj[found] = c
-            found += np.uint64(1)
-    for k in range(found):
+            conj[kept] = c
+            kept += np.uint64(1)
+    for k in range(kept):
         ask_for(probe, np.uint64(first[conj[k]]))
-    n, found = found, np.uint64(0)
+    # Test all predicates of the conjunctions left
+    n, kept = kept, np.uint64(0)
     for k in range(n):
         c = np.uint64(conj[k])
         if _is_signed(probe, first[c], first[c + np.uint64(1)], place, signature, mask, c):
-            conj[found] = c
-            found += np.uint64(1)
-    return found
+            conj[kept] = c
+            kept += np.uint64(1)
+    return kept
 
 
 @kernel
@@ -126,19 +132,21 @@ def match(
 ) -> int:
     """Matches rows ``start:stop``.
 
-    Returns the first row not finished: ``stop``, unless the sink became full.
+    Returns the first unfinished row: ``stop``, unless the sink became full.
     """
     space, entry, signature, probe, state = index.space, index.entry, index.sign, index.probe, index.state
     first, multi = preds.first, index.multi
     table, place, walk, visit = scratch.table, scratch.place, scratch.walk, scratch.visit
     conj, one, two = scratch.conj, scratch.one, scratch.two
+    # Prepare the masks for conjunctions' numbers
     mask = scratch.mask
     mask[0] = mask[3] = 0
     mask[1] = 64 * state[WORDS] - 1 if state[WORDS] > 0 else 0
     mask[2] = 64 * state[CELL_WORDS] - 1 if state[CELL_WORDS] > 0 else 0
-    place[0] = EVERYBODY  # for conjunctions without a further predicate
+    place[0] = EVERYBODY  # for conjunctions without further predicates
     for row in range(start, stop):
         fill = sink.state[FILL]
+        # Find the spaces of the row, and prefetch their lists
         event = spread(rows, row, multi, table)
         find_together(index, event, walk)
         visits = _visit_spaces(index, event, walk, place, visit)
@@ -147,8 +155,9 @@ def match(
         v, at, last = 0, np.uint64(0), np.uint64(0)
         looked_at, fits = np.int64(0), True
         while fits and (at < last or v < visits):
+            # Note a block of entries with their attributes present
             noted = np.uint64(0)
-            while noted < BLOCK and (at < last or v < visits):  # lists go on where they were left
+            while noted < BLOCK and (at < last or v < visits):  # the next block goes on in the same list
                 if at == last:
                     at = np.uint64(space[visit[v], LIST])
                     last = at + np.uint64(space[visit[v], COUNT])
@@ -157,8 +166,10 @@ def match(
                 until = min(at + np.uint64(BLOCK) - noted, last)
                 noted = _that_have(entry, at, until, place, signature, mask, conj, one, two, noted)
                 at = until
+            # Test their signatures, and verify the rest
             noted = _that_can(conj, one, two, noted, place, signature, mask, first, probe)
             fits = verify(preds, row, event, conj, np.int64(noted), sink, counters)
+        # Clear the tables of the row
         clear(event)
         for e in range(event.begin, event.end):
             for how in range(1, 4):

@@ -29,7 +29,7 @@ def sign_rows(signature, words, stride, s, last, c):
 
 @device
 def sign_spaces(space, signature, words, stride, s, last, c):
-    """Puts a conjunction into the signatures of the spaces from one to another."""
+    """Puts a conjunction into the signatures of the spaces from ``s`` to ``last``."""
     sign_rows(signature, words, stride, s, s, c)
     while s != last:
         s = np.int64(space[s, NEXT])
@@ -40,7 +40,7 @@ def sign_spaces(space, signature, words, stride, s, last, c):
 def sign_cells(signature, state, a, cells, c):
     """Puts a conjunction into the signatures of some cells of an attribute.
 
-    cells : a bit for each of these
+    cells : bits of these cells
     """
     words = state[psb.CELL_WORDS]
     if words == 0:
@@ -73,14 +73,16 @@ def clear_cell(signature, state, a, i):
 
 @kernel
 def sign_all(tree: Written[PSTBloom], preds: Predicates) -> None:
-    """Makes the signatures anew, which are all zero, of the conjunctions that are there."""
+    """Signs all entered conjunctions. The signatures must be zero."""
     tree.sign[psb.EVERYBODY] = ~np.uint64(0)
     words, stride = np.uint64(tree.state[psb.WORDS]), np.uint64(tree.state[psb.STRIDE])
     for c in range(len(tree.at)):
         for p in range(preds.first[c], preds.first[c + 1]):
+            # Skip deleted conjunctions and access predicates
             how, a = np.int64(tree.probe[p]), np.int64(tree.probe[p]) & ATTR_MASK
             if not tree.at[c] or how & ACCESS:
                 continue
+            # Sign at the cells or the spaces of the predicate
             if how & PRESENT == BY_CELL:
                 cells = cells_within(tree.tree, preds.pred, preds.run_lo, preds.run_hi, p)
                 sign_cells(tree.sign, tree.state, a, cells, c)

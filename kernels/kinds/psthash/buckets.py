@@ -1,4 +1,4 @@
-"""Spaces of several attributes: found by a hash table, made, and given back."""
+"""Spaces of several attributes: found by a hash table, made and freed."""
 
 import numpy as np
 
@@ -20,7 +20,7 @@ def place_of(slots, prefix, last):
 
 @device
 def find_bucket(bucket, slot, prefix, last):
-    """Returns the bucket with a key, -1 without one."""
+    """Returns the bucket with a key, or -1."""
     h = place_of(len(slot), prefix, last)
     while slot[h] != 0:
         b = np.int64(slot[h]) - 1
@@ -40,7 +40,7 @@ def _note(bucket, slot, b):
 
 @kernel
 def note_buckets(tree: Written[PSTHash]) -> None:
-    """Enters all buckets into the hash table anew, which is empty."""
+    """Enters all buckets into the hash table, which must be empty."""
     tree.state[psh.SLOTS] = 0
     for b in range(tree.state[psh.BUCKETS]):
         if tree.bucket[b, psh.PREFIX] != NONE:
@@ -50,7 +50,7 @@ def note_buckets(tree: Written[PSTHash]) -> None:
 
 @device
 def _forget(bucket, slot, b):
-    """Takes a bucket out of the hash table; what comes after it in its run is moved up."""
+    """Removes a bucket from the hash table, and moves up buckets behind it in its run."""
     mask = len(slot) - 1
     h = place_of(len(slot), np.int64(bucket[b, psh.PREFIX]), np.int64(bucket[b, psh.LAST_SPACE]))
     while slot[h] != b + 1:
@@ -61,8 +61,8 @@ def _forget(bucket, slot, b):
         if slot[h] == 0:
             break
         other = np.int64(slot[h]) - 1
-        wanted = place_of(len(slot), np.int64(bucket[other, psh.PREFIX]), np.int64(bucket[other, psh.LAST_SPACE]))
-        if ((h - wanted) & mask) >= ((h - hole) & mask):
+        home = place_of(len(slot), np.int64(bucket[other, psh.PREFIX]), np.int64(bucket[other, psh.LAST_SPACE]))
+        if ((h - home) & mask) >= ((h - hole) & mask):
             slot[hole] = slot[h]
             hole = h
     slot[hole] = 0
@@ -70,27 +70,30 @@ def _forget(bucket, slot, b):
 
 @device
 def lacks_buckets(tree, n):
-    """Returns whether there is no room for so many buckets more."""
+    """Returns whether there is no room for so many more buckets."""
     return tree.state[psh.BUCKETS] + n > len(tree.bucket) or 2 * (tree.state[psh.SLOTS] + n) > len(tree.slot)
 
 
 @device
 def make_bucket(bucket, slot, space, state, prefix, last, a):
-    """Returns the bucket with a key, which is made if need be. There must be room.
+    """Returns the bucket with a key, and makes it if needed. There must be room.
 
     a : attribute of the last space, -1 without one
     """
+    # Return an existing bucket
     if a >= 0:
         _pair(bucket, space, prefix, a)
     b = find_bucket(bucket, slot, prefix, last)
     if b >= 0:
         return b
+    # Take a free row, or a new one
     b = state[psh.FREE_BUCKET]
     if b != NONE:
         state[psh.FREE_BUCKET] = bucket[b, psh.LAST_SPACE]
     else:
         b = state[psh.BUCKETS]
         state[psh.BUCKETS] += 1
+    # Write the bucket
     for i in range(psh.BUCKET_WORDS):
         bucket[b, i] = 0
     bucket[b, psh.PREFIX], bucket[b, psh.LAST_SPACE] = prefix, last
@@ -104,7 +107,7 @@ def make_bucket(bucket, slot, space, state, prefix, last, a):
 
 @device
 def _pair(bucket, space, prefix, a):
-    """Notes that a prefix goes on with an attribute."""
+    """Notes that a prefix continues with an attribute."""
     low = np.uint32(1 << (a & 31)) if a & 32 == 0 else np.uint32(0)
     high = np.uint32(0) if a & 32 == 0 else np.uint32(1 << (a & 31))
     if prefix & psh.BUCKET:
@@ -117,7 +120,7 @@ def _pair(bucket, space, prefix, a):
 
 @device
 def free_empty(tree, b):
-    """Gives a bucket back if nothing is in it and it begins no other, and what it begins with."""
+    """Frees a bucket that is empty and no prefix, and then its prefix likewise."""
     bucket = tree.bucket
     while bucket[b, psh.BUCKET_COUNT] == 0 and bucket[b, psh.LONGER] == 0:
         prefix = np.int64(bucket[b, psh.PREFIX])
@@ -148,13 +151,15 @@ def next_access(probe, begin, end, after):
 def collect(tree, preds, work, c, only, s):
     """Lists the spaces of a conjunction's access predicates, by ascending attributes.
 
-    only, s : an attribute of which just one space is to be listed; -1 for none. Returns how many
-    buckets they make.
+    Returns the number of buckets that they make.
+
+    only, s : an attribute with just one space to list; -1 for none
     """
     spaces, dims, most = work.spaces, work.dims, len(work.spaces) // 4
     n, buckets = np.int64(0), np.int64(1)
     p = next_access(tree.probe, preds.first[c], preds.first[c + 1], np.int64(-1))
     while p >= 0:
+        # List the spaces or cells of the next access predicate
         a, count = np.int64(tree.probe[p]) & ATTR_MASK, np.int64(0)
         at = n * most
         if a == only:
@@ -178,6 +183,7 @@ def collect(tree, preds, work, c, only, s):
                     own = np.int64(tree.space[own, NEXT])
                     spaces[at + count] = own
                     count += 1
+        # Note their number
         n += 1
         dims[2 * n - 1], dims[2 * n] = count, a
         buckets *= count
@@ -188,8 +194,8 @@ def collect(tree, preds, work, c, only, s):
 
 @device
 def make_nth(bucket, slot, space, state, spaces, dims, n):
-    """Returns the n-th bucket of what was collected. There must be room for all that it begins
-    with.
+    """Returns the n-th bucket of the collected spaces. There must be room for it and its
+    prefixes.
     """
     most = len(spaces) // 4
     s = np.int64(spaces[n % dims[1]])
@@ -206,7 +212,7 @@ def make_nth(bucket, slot, space, state, spaces, dims, n):
 
 @device
 def find_nth(tree, work, n):
-    """Returns the n-th bucket of what was collected, which is there."""
+    """Returns the n-th bucket of the collected spaces, which must exist."""
     spaces, dims, most = work.spaces, work.dims, len(work.spaces) // 4
     s = np.int64(spaces[n % dims[1]])
     n //= dims[1]

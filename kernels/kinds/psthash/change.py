@@ -1,10 +1,10 @@
-"""Conjunctions come and go.
+"""Inserts and deletes of conjunctions.
 
-A change that finds no room stops between two steps, says what it needs, and goes on when it is
-called again.
+A change without room stops between two steps and notes its needs. It goes on when it is called
+again.
 
 Source: algorithm 6 of "PS-Tree-Based Efficient Boolean Expression Matching for High-Dimensional and
-Dense Workloads", and its section 6.2 for what a split copies.
+Dense Workloads", and its section 6.2 for the copying of a split.
 """
 
 import numpy as np
@@ -36,8 +36,8 @@ CHOOSE, CUT_BELOW, CUT_ABOVE, WALK, LISTS = range(5)  # steps
 
 @device
 def _lacks(tree, work, inners, cuts, spaces, count, buckets):
-    """Returns whether there is no room for rows and a block of ``count`` entries, which
-    is noted.
+    """Returns whether there is no room for rows, buckets and a block of ``count`` entries. Notes
+    these needs.
     """
     entries = room_of(class_for(count)) if count > 0 else 0
     left = work.left
@@ -52,7 +52,7 @@ def _lacks(tree, work, inners, cuts, spaces, count, buckets):
 
 @device
 def _list(tree, work, table, row, c):
-    """Puts a conjunction into the list of a space or bucket. Says whether there was room."""
+    """Appends a conjunction to the list of a space or bucket. Returns whether there was room."""
     if not has_room(table, row) and _lacks(tree, work, 0, 0, 0, np.int64(table[row, ps.COUNT]) + 1, 0):
         return False
     push(tree.state, tree.entry, table, row, c, work.next[c, 0], work.next[c, 1])
@@ -61,7 +61,9 @@ def _list(tree, work, table, row, c):
 
 @device
 def _enter_nth(tree, work, c, n):
-    """Puts a conjunction into the n-th bucket of what was collected of it."""
+    """Enters a conjunction into the n-th bucket of its collected spaces. Returns whether there was
+    room.
+    """
     if _lacks(tree, work, 0, 0, 0, 0, psh.DIMENSIONS_MOST):
         return False
     b = make_nth(tree.bucket, tree.slot, tree.space, tree.state, work.spaces, work.dims, n)
@@ -70,12 +72,16 @@ def _enter_nth(tree, work, c, n):
 
 @device
 def _finish_split(tree, preds, work, a):
-    """Puts the members of a space that was cut into the buckets of what was cut off, too."""
+    """Enters the members of a divided space into the buckets of the new space.
+
+    Returns whether there was room.
+    """
     left = work.left
     new, old = left[psh.NEW_SPACE], left[psh.OLD_SPACE]
     if new == ps.NONE:
         return True
     while left[psh.MEMBER] < np.int64(tree.space[old, ps.COUNT]):
+        # Enter the next member into its buckets with the new space
         at = np.int64(tree.space[old, ps.LIST]) + left[psh.MEMBER]
         c = np.int64(tree.entry[at, 0])
         work.next[c, 0], work.next[c, 1] = tree.entry[at, 1], tree.entry[at, 2]
@@ -84,6 +90,7 @@ def _finish_split(tree, preds, work, a):
             if not _enter_nth(tree, work, c, left[psh.MEMBER_PLACE]):
                 return False
             left[psh.MEMBER_PLACE] += 1
+        # Make it a member of the new space
         if not _list(tree, work, tree.space, new, c):
             return False
         left[psh.MEMBER] += 1
@@ -94,7 +101,7 @@ def _finish_split(tree, preds, work, a):
 
 @device
 def _cut(tree, preds, work, a, key):
-    """Cuts at a key. Says whether there was room for that; what is to be copied may wait."""
+    """Cuts at a key. Returns whether there was room for the cut; copying may wait."""
     if _lacks(tree, work, MOST_DIGITS, 1, 1, 0, 0):
         return False
     new = cut_at(tree, a, key)
@@ -107,17 +114,19 @@ def _cut(tree, preds, work, a, key):
 
 @device
 def _enter_spaces(tree, preds, work, c, p):
-    """Makes a conjunction a member of the spaces of a predicate, which may have to be cut first."""
+    """Makes a conjunction a member of the spaces of a predicate, after cutting them if needed."""
+    # Give the attribute its first space
     left, a = work.left, np.int64(preds.pred[p, 0]) & ATTR_MASK
     if tree.tree[a, ps.FIRST] == ps.NONE:
         if _lacks(tree, work, 0, 0, 1, 0, 0):
             return False
         begin_attribute(tree, a)
-    # what goes step by step stands in pstbloom/change.py as well: kernels take no functions
+    # pstbloom/change.py has the same steps, since kernels take no functions
     begin, end = intervals(preds, p)
     while left[psh.INTERVAL] < end - begin:
         lo, hi = interval(preds, p, begin + left[psh.INTERVAL])
         if lo <= hi:
+            # Cut at both ends of the interval, and finish each split
             if left[psh.STEP] == CUT_BELOW:
                 if cuts_below(tree, lo) and not _cut(tree, preds, work, a, np.uint64(lo)):
                     return False
@@ -130,8 +139,9 @@ def _enter_spaces(tree, preds, work, c, p):
                 left[psh.STEP] = WALK
             if not _finish_split(tree, preds, work, a):
                 return False
+            # Make the conjunction a member of the spaces in between
             s, last = run_of(tree, a, lo, hi)
-            if left[psh.STEP] == WALK:  # this stands in pstbloom/change.py as well
+            if left[psh.STEP] == WALK:  # pstbloom/change.py has this, too
                 left[psh.STEP], left[psh.PLACE] = LISTS, s
             while left[psh.PLACE] != ps.NONE:
                 s = left[psh.PLACE]
@@ -168,15 +178,17 @@ def _enter_cells(tree, preds, work, p):
 
 @kernel
 def enter(tree: Written[PSTHash], preds: Predicates, codes: Codes, work: Written[Work], end: int) -> bool:
-    """Enters conjunctions up to ``end``, from ``work.left`` on. Says whether there was room."""
-    left = work.left  # how this goes on stands in pstbloom/change.py as well
+    """Enters conjunctions up to ``end``, from ``work.left`` on. Returns whether there was room."""
+    left = work.left  # pstbloom/change.py goes on in the same way
     while left[psh.GOES_NEXT] < end:
         c = left[psh.GOES_NEXT]
+        # Choose the access predicates, or list the conjunction for every event
         if left[psh.STEP] == CHOOSE:
             choose(tree, preds, codes, work.score, c, work.next)
             if not is_placed(tree.probe, preds.first, c) and not _list(tree, work, tree.space, np.int64(ps.ALWAYS), c):
                 return False
             left[psh.PREDICATE], left[psh.INTERVAL], left[psh.STEP], left[psh.PLACE] = preds.first[c], 0, CUT_BELOW, 0
+        # Enter it at the spaces of its access predicates
         while left[psh.PREDICATE] < preds.first[c + 1]:
             how = np.int64(tree.probe[left[psh.PREDICATE]])
             if how & ACCESS:
@@ -188,11 +200,13 @@ def enter(tree: Written[PSTHash], preds: Predicates, codes: Codes, work: Written
                     return False
             left[psh.PREDICATE] += 1
             left[psh.INTERVAL], left[psh.STEP], left[psh.PLACE] = 0, CUT_BELOW, 0
+        # Enter it into its buckets
         buckets = collect(tree, preds, work, c, np.int64(-1), 0)
         while left[psh.PLACE] < buckets:
             if not _enter_nth(tree, work, c, left[psh.PLACE]):
                 return False
             left[psh.PLACE] += 1
+        # Go on with the next conjunction
         tree.at[c] = 1
         left[psh.GOES_NEXT] += 1
         left[psh.STEP] = CHOOSE
@@ -201,7 +215,9 @@ def enter(tree: Written[PSTHash], preds: Predicates, codes: Codes, work: Written
 
 @device
 def _leave_buckets(tree, preds, work, c, a, s):
-    """Takes a conjunction out of its buckets, or of those alone that have a space ``s``."""
+    """Removes a conjunction from its buckets, or only from buckets with the space ``s`` of
+    ``a``.
+    """
     for n in range(collect(tree, preds, work, c, a, s)):
         b = find_nth(tree, work, n)
         pull(tree.state, tree.entry, tree.bucket, b, c)
@@ -210,7 +226,9 @@ def _leave_buckets(tree, preds, work, c, a, s):
 
 @device
 def _uncut(tree, preds, work, a, key):
-    """Takes an end of a predicate away. What it merges goes out of the buckets."""
+    """Removes an end of a predicate, and the buckets of a space that is merged with the one
+    below.
+    """
     s = uncut_at(tree, a, key)
     if s == ps.NONE:
         return
@@ -224,21 +242,24 @@ def _uncut(tree, preds, work, a, key):
 @device
 def _leave_spaces(tree, preds, work, c, p):
     a = np.int64(preds.pred[p, 0]) & ATTR_MASK
-    begin, end = intervals(preds, p)  # this loop stands in pstbloom/change.py as well
+    begin, end = intervals(preds, p)  # pstbloom/change.py has this loop, too
     for j in range(begin, end):
         lo, hi = interval(preds, p, j)
         if lo > hi:
             continue
+        # Remove the conjunction from the members of the interval's spaces
         s, last = run_of(tree, a, lo, hi)
         count_spaces(tree.space, s, last, ps.PREDS, -1)
         pull(tree.state, tree.entry, tree.space, s, c)
         while s != last:
             s = np.int64(tree.space[s, ps.NEXT])
             pull(tree.state, tree.entry, tree.space, s, c)
+        # Remove the ends of the interval
         if cuts_below(tree, lo):
             _uncut(tree, preds, work, a, np.uint64(lo))
         if cuts_above(tree, a, hi):
             _uncut(tree, preds, work, a, np.uint64(hi + 1))
+    # Lower the count of predicates, and free the last space
     tree.tree[a, ps.USES] -= 1
     end_attribute(tree, a)
 
@@ -252,7 +273,7 @@ def _leave_cells(tree, preds, p):
 
 @kernel
 def remove(tree: Written[PSTHash], preds: Predicates, work: Written[Work], conjunctions: I64) -> None:
-    """Takes conjunctions out; those that are not there are passed over."""
+    """Removes conjunctions. Missing ones are passed over."""
     for c in conjunctions:
         if not tree.at[c]:
             continue

@@ -1,4 +1,4 @@
-"""A row's spaces, taken together, have the candidates.
+"""The spaces of a row, combined into buckets, give the candidates.
 
 Source: algorithm 7 of "PS-Tree-Based Efficient Boolean Expression Matching for High-Dimensional and
 Dense Workloads".
@@ -23,7 +23,7 @@ from colmatch.kernels.sink import FILL, stops
 
 @device
 def partners(table, row):
-    """Returns bits of the attributes that a space or bucket goes on with."""
+    """Returns bits of the attributes that follow a space or bucket."""
     return np.uint64(table[row, psh.PARTNERS_LOW]) | np.uint64(table[row, psh.PARTNERS_HIGH]) << np.uint64(32)
 
 
@@ -47,9 +47,9 @@ def _list_spaces(index, event, walk, space_attr, own):
 
 @inlined
 def _ask(slot, key, place, n, prefix, last, i):
-    """Notes that a bucket is looked for, whose place is then on its way from memory.
+    """Notes a bucket to look for, and prefetches its place in the hash table.
 
-    i : place of its last space among those of the row
+    i : place of its last space among the spaces of the row
     """
     h = place_of(len(slot), prefix, last)
     ask_for(slot, np.uint64(h))
@@ -59,43 +59,50 @@ def _ask(slot, key, place, n, prefix, last, i):
 
 @device
 def _ask_for_all(space, bucket, slot, stack, height, attr, own, count, key, place):
-    """Looks for the buckets that begin with the prefixes on the stack, up to ``BLOCK`` of them.
+    """Notes the possible buckets of the prefixes on the stack, up to ``BLOCK`` of them.
 
-    Returns how many are looked for, and how many prefixes are left, of which one may be begun.
-    Prefixes are as long as the one on top: those of one length are on the stack when there are no
-    longer ones, so these are ``BLOCK`` at most, and those that are one space are all of the row's.
+    Returns the number of noted buckets, and the number of prefixes left; the last one may be begun.
+
+    Only prefixes as long as the top one are used. Prefixes are pushed when no other prefix of their
+    length is left, so at most ``BLOCK`` have one length. Single spaces are all spaces of the row.
     """
-    asked, length = 0, stack[height - 1, 3]
-    while height > 0 and asked < BLOCK and stack[height - 1, 3] == length:
+    requests, length = 0, stack[height - 1, 3]
+    while height > 0 and requests < BLOCK and stack[height - 1, 3] == length:
+        # Read the top prefix and the attributes that follow it
         prefix, after = np.int64(stack[height - 1, 0]), np.int64(stack[height - 1, 1])
         i = np.int64(stack[height - 1, 2])
         pairs = partners(bucket, prefix ^ psh.BUCKET) if prefix & psh.BUCKET else partners(space, prefix)
+        # Note the bucket of a single space
         if i == after:
             i += 1
             if prefix & psh.BUCKET == 0:
-                asked = _ask(slot, key, place, asked, prefix, np.int64(NONE), after)
-        while i < count and asked < BLOCK:
+                requests = _ask(slot, key, place, requests, prefix, np.int64(NONE), after)
+        # Note the buckets with one space more
+        while i < count and requests < BLOCK:
             if attr[i] != attr[after] and pairs & attribute_bit(attr[i]) != 0:
-                asked = _ask(slot, key, place, asked, prefix, np.int64(own[i]), i)
+                requests = _ask(slot, key, place, requests, prefix, np.int64(own[i]), i)
             i += 1
+        # Go on behind the last space tried, or with the next prefix
         stack[height - 1, 2] = i
         if i >= count:
             height -= 1
-    return asked, height
+    return requests, height
 
 
 @device
 def _answer(bucket, slot, entry, key, place, n):
-    """Finds the buckets that were looked for: ``place``. Returns how many there are."""
-    found = 0
+    """Finds the noted buckets, and writes them to ``place``. Returns their number."""
+    kept = 0
+    # Leave out keys with an empty slot, and prefetch the other buckets
     for k in range(n):
         b = np.int64(slot[place[k]])
         if b != 0:
             ask_for(bucket, np.uint64(b - 1) * np.uint64(psh.BUCKET_WORDS))
-            key[found, 0], key[found, 1], key[found, 2] = key[k, 0], key[k, 1], key[k, 2]
-            place[found] = place[k]
-            found += 1
-    n, found = found, 0
+            key[kept, 0], key[kept, 1], key[kept, 2] = key[k, 0], key[k, 1], key[k, 2]
+            place[kept] = place[k]
+            kept += 1
+    # Compare the keys, and prefetch the lists
+    n, kept = kept, 0
     for k in range(n):
         h, b = place[k], np.int64(slot[place[k]]) - 1
         while b >= 0 and (bucket[b, psh.PREFIX] != key[k, 0] or bucket[b, psh.LAST_SPACE] != key[k, 1]):
@@ -105,16 +112,16 @@ def _answer(bucket, slot, entry, key, place, n):
             if bucket[b, psh.BUCKET_COUNT] > 0:
                 ask_for(entry, np.uint64(3) * np.uint64(bucket[b, psh.BUCKET_LIST]))
                 ask_for(entry, np.uint64(3) * np.uint64(bucket[b, psh.BUCKET_LIST]) + np.uint64(LINE))
-            place[found], key[found, 2] = b, key[k, 2]
-            found += 1
-    return found
+            place[kept], key[kept, 2] = b, key[k, 2]
+            kept += 1
+    return kept
 
 
 @inlined
 def _that_can(entry, begin, end, table, conj, n, first):
-    """Notes the entries ``begin:end`` whose next attributes are there. Returns how many are noted.
+    """Notes the entries ``begin:end`` with their next attributes present. Returns the number noted.
 
-    n : how many were noted before
+    n : number of entries noted before
     """
     for i in range(begin, end):
         one, two = np.int64(entry[i, 1]), np.int64(entry[i, 2])
@@ -139,9 +146,9 @@ def match(
 ) -> int:
     """Matches rows ``start:stop``.
 
-    Returns the first row not finished: ``stop``, unless the sink became full.
+    Returns the first unfinished row: ``stop``, unless the sink became full.
 
-    A stack has what buckets may begin with: the row's spaces, and buckets that begin longer ones.
+    The stack has the prefixes of buckets: the row's spaces, and buckets that begin longer ones.
     """
     entry, bucket, slot, multi = index.entry, index.bucket, index.slot, index.multi
     table, space_attr, own = scratch.table, scratch.attr, scratch.space
@@ -149,23 +156,28 @@ def match(
     space, first = index.space, preds.first
     for row in range(start, stop):
         fill = sink.state[FILL]
+        # List the spaces of the row
         event = spread(rows, row, multi, table)
         count = _list_spaces(index, event, scratch.walk, space_attr, own)
+        # Verify the conjunctions without access predicate
         noted, fits, looked_at = np.int64(0), True, np.int64(space[ALWAYS, COUNT])
         at, last = np.int64(space[ALWAYS, LIST]), np.int64(space[ALWAYS, LIST]) + looked_at
         while at < last and fits:
             noted = _that_can(entry, at, min(at + BLOCK, last), table, conj, noted, first)
             fits = verify(preds, row, event, conj, noted, sink, counters)
             at, noted = at + BLOCK, np.int64(0)
+        # Push the single spaces
         for i in range(count):
             stack[i, 0], stack[i, 1], stack[i, 2], stack[i, 3] = own[i], i, i, 1
         height = count
         while height > 0 and fits:
+            # Find the buckets with the top prefixes
             length = stack[height - 1, 3] + 1
-            asked, height = _ask_for_all(space, bucket, slot, stack, height, space_attr, own, count, key, place)
-            counters[NODES] += asked
-            found = _answer(bucket, slot, entry, key, place, asked)
-            for k in range(found):
+            requests, height = _ask_for_all(space, bucket, slot, stack, height, space_attr, own, count, key, place)
+            counters[NODES] += requests
+            buckets = _answer(bucket, slot, entry, key, place, requests)
+            for k in range(buckets):
+                # Note the entries of a bucket, and verify each full block
                 b = place[k]
                 size = np.int64(bucket[b, psh.BUCKET_COUNT])
                 at, last = np.int64(bucket[b, psh.BUCKET_LIST]), np.int64(bucket[b, psh.BUCKET_LIST]) + size
@@ -177,10 +189,12 @@ def match(
                     if noted == BLOCK:
                         fits = verify(preds, row, event, conj, noted, sink, counters)
                         noted = np.int64(0)
+                # Push a bucket that begins longer ones
                 if bucket[b, psh.LONGER] > 0:
                     stack[height, 0], stack[height, 1], stack[height, 2] = b | psh.BUCKET, key[k, 2], key[k, 2]
                     stack[height, 3] = length
                     height += 1
+        # Verify the rest, and clear the table
         if fits:
             fits = verify(preds, row, event, conj, noted, sink, counters)
         counters[CONJUNCTIONS] += looked_at

@@ -1,6 +1,7 @@
-"""PS-Trees: one for each attribute, with predicate spaces for leaves, and what hangs at these.
+"""PS-Trees: one for each attribute, with predicate spaces as leaves. Spaces have lists of
+conjunctions.
 
-``arrays.py`` says what the rows of the tables are, ``search.py`` finds the space of a key,
-``change.py`` makes and merges spaces as predicates come and go. ``lists.py``, ``choose.py`` and
-``placing.py`` are what PSTBloom and PSTHash have in common above that.
+``arrays.py`` describes the tables, and ``search.py`` finds the space of a key. ``change.py`` makes
+and merges spaces as predicates come and go. PSTBloom and PSTHash also share ``lists.py``,
+``choose.py``, ``build.py`` and ``verify.py``.
 """

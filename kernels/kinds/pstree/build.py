@@ -1,7 +1,7 @@
-"""All at once: the choice of access predicates, an order of conjunctions, and spaces.
+"""Building at once: the choice of access predicates, an order of conjunctions, and spaces.
 
-The tables are new, so the spaces of an attribute are neighbours in the order of their keys, and a
-predicate is a range of rows.
+The tables are new, so the spaces of an attribute are neighbours in the order of their keys. A
+predicate is then a range of rows.
 """
 
 import numpy as np
@@ -63,11 +63,11 @@ def count_predicates(pred: Table[U32], begin: int, end: int, common: Written[U32
 
 @device
 def choose_each(tree, preds, codes, work, key):
-    """Chooses the access predicates, and writes keys by which conjunctions are to be ordered.
+    """Chooses the access predicates, and writes keys to order conjunctions by.
 
-    Each kind has a kernel of it, for its own tables.
+    Each kind has a kernel for this, with its tables.
 
-    A key is the first access attribute, and where its predicate begins. So the conjunctions of one
+    A key has the first access attribute, and the start of its predicate. So the conjunctions of one
     space are neighbours.
 
     key (C) int64 : written
@@ -86,7 +86,7 @@ def choose_each(tree, preds, codes, work, key):
 
 @kernel
 def reorder_probes(first: I64, order: Written[U32], probe: Written[U32], to: Written[U32]) -> None:
-    """Writes ``probe`` (P) of conjunctions in another order, (C) uint32, to an array of its own."""
+    """Writes ``probe`` (P) for another order of conjunctions, (C) uint32, to a second array."""
     n = 0
     for c in order:
         for p in range(first[c], first[c + 1]):
@@ -98,9 +98,9 @@ def reorder_probes(first: I64, order: Written[U32], probe: Written[U32], to: Wri
 def count_ends(
     preds: Predicates, codes: Codes, probe: Written[U32], uses: Written[Table[I64]], ends: Written[I64]
 ) -> None:
-    """Counts the predicates that are to have spaces, those with cells, and where the former end.
+    """Counts predicates with spaces, predicates with cells, and the ends of predicates with spaces.
 
-    uses (A, 2), ends (B) int64 : zeros on entry; of attributes, and of boundaries
+    uses (A, 2), ends (B) int64 : zeros on entry; for attributes, and for boundaries
     """
     pred, run_lo, run_hi = preds.pred, preds.run_lo, preds.run_hi
     first, label = codes.first, codes.label
@@ -108,8 +108,10 @@ def count_ends(
         how = np.int64(probe[p]) & PRESENT
         if how != BY_SPACE and how != BY_CELL:
             continue
+        # Count the predicate for its attribute
         a = np.int64(probe[p]) & ATTR_MASK
         uses[a, 0 if how == BY_SPACE else 1] += 1
+        # Count the ends of its intervals
         begin, end = intervals_of(pred, p)
         for j in range(begin, end if how == BY_SPACE else begin):
             lo, hi = interval_of(pred, run_lo, run_hi, p, j)
@@ -131,14 +133,16 @@ def make_spaces(
     row: Written[U32],
     progress: Written[I64],
 ) -> bool:
-    """Makes the spaces and cells that predicates have. Says whether there was room.
+    """Makes the spaces of predicates. Returns whether there was room.
 
-    uses, ends : as ``count_ends`` left them. row (B) uint32 : written, the space that has each
-    boundary. progress (2) int64 : attribute and boundary that go next
+    uses, ends : as ``count_ends`` left them
+    row (B) uint32 : written, the space of each boundary
+    progress (2) int64 : next attribute and boundary
     """
     while progress[0] < len(uses):
         a = progress[0]
         if uses[a, 0] > 0:
+            # Cut at each boundary where predicates end, and note the space
             while progress[1] < codes.first[a + 1]:
                 if lacks_rows(tree, MOST_DIGITS, 1, 2):
                     return False
@@ -149,6 +153,7 @@ def make_spaces(
                     tree.cut[np.int64(tree.space[s, START]), ENDS] = ends[b]
                 row[b] = tree.tree[a, LAST]
                 progress[1] += 1
+            # Finish the attribute, which has a space even without boundaries
             if lacks_rows(tree, 0, 0, 1):
                 return False
             begin_attribute(tree, a)
@@ -160,7 +165,7 @@ def make_spaces(
 
 @kernel
 def make_cells(tree: Written[PSTree], uses: Written[Table[I64]]) -> bool:
-    """Makes the cells of attributes. Says whether there was room."""
+    """Makes the cells of attributes. Returns whether there was room."""
     for a in range(len(uses)):
         if uses[a, 1] > 0 and tree.tree[a, CELLS] == NONE:
             if lacks_rows(tree, 0, 0, FANOUT):
@@ -182,7 +187,9 @@ def rows_of(tree, code_first, label, row, a, lo, hi):
 
 @device
 def count_run(covers, lists, s, last, is_access):
-    """Counts a predicate at rows, by where runs begin and end."""
+    """Counts a predicate for a run of rows: plus one at the first row, minus one behind the
+    last.
+    """
     covers[s] += 1
     covers[last + 1] -= 1
     if is_access:

@@ -1,9 +1,9 @@
-"""Spaces are made where predicates begin and end, and merged when none does any more.
+"""Spaces are made at the ends of predicates, and merged when no predicate ends there.
 
 Source: Ji and Jacobsen, "PS-Tree-Based Efficient Boolean Expression Matching for High-Dimensional
-and Dense Workloads" (section 4, algorithms 1 to 3, and 4.4). What the paper leaves to its
-technical report is written as follows. A cut counts the predicates that begin at it or end before
-it; when there are none left, the spaces on both sides have the same predicates and become one.
+and Dense Workloads" (section 4, algorithms 1 to 3, and 4.4). The paper leaves the rest to its
+technical report, and it is done as follows. A cut counts the predicates that begin at it or end
+before it. If none is left, the spaces on both sides have the same predicates and become one.
 """
 
 import numpy as np
@@ -25,14 +25,14 @@ from colmatch.kernels.kinds.pstree.tables import (
 
 @device
 def begin_attribute(tree, a):
-    """Gives an attribute that no predicate had its first space, which has all keys."""
+    """Gives an attribute without predicates its first space, with all keys."""
     if tree.tree[a, ps.FIRST] == ps.NONE:
         tree.tree[a, ps.FIRST] = tree.tree[a, ps.LAST] = new_space(tree)
 
 
 @device
 def end_attribute(tree, a):
-    """Gives the last space of an attribute back if no predicate has it any more."""
+    """Frees the last space of an attribute if no predicate uses it."""
     if tree.tree[a, ps.USES] == 0:
         free_space(tree, np.int64(tree.tree[a, ps.FIRST]))
         tree.tree[a, ps.FIRST] = tree.tree[a, ps.LAST] = ps.NONE
@@ -52,12 +52,13 @@ def cuts_above(tree, a, hi):
 
 @device
 def cut_at(tree, a, key):
-    """Counts an end of a predicate at a key, and divides the space that has it, if need be.
+    """Counts an end of a predicate at a key, and divides the space there if needed.
 
-    Returns the upper part, which is new, or NONE. What hangs at the lower part, the space that
-    there was, belongs to both. There must be room for a row of each table, and an inner node for
-    each digit.
+    Returns the new upper part, or NONE. The lower part is the old space, and its list and signature
+    apply to both parts. There must be room for a row of each table, and an inner node for each
+    digit.
     """
+    # Go down to the cut, and make missing nodes
     below = find_space(tree.tree, tree.top, tree.inner, tree.cut, a, key)
     if tree.tree[a, ps.ROOT] == ps.NONE:
         tree.tree[a, ps.ROOT] = new_inner(tree)
@@ -72,9 +73,11 @@ def cut_at(tree, a, key):
         if shift == 0:
             break
         shift = next_shift(shift)
+    # Count the end at an existing cut
     if there:
         tree.cut[n, ps.ENDS] += 1
         return np.int64(ps.NONE)
+    # Link a new space above the old one
     s = new_space(tree)
     above = np.int64(tree.space[below, ps.NEXT])
     tree.space[s, ps.NEXT], tree.space[s, ps.START], tree.space[s, ps.PREDS] = above, n, tree.space[below, ps.PREDS]
@@ -83,6 +86,7 @@ def cut_at(tree, a, key):
         tree.cut[np.int64(tree.space[above, ps.START]), ps.LESS] = s
     else:
         tree.tree[a, ps.LAST] = s
+    # Write the new cut
     tree.cut[n, ps.LESS], tree.cut[n, ps.EQUAL], tree.cut[n, ps.ENDS] = below, s, 1
     tree.key[n] = key
     tree.state[ps.SPLIT] += 1
@@ -91,11 +95,12 @@ def cut_at(tree, a, key):
 
 @device
 def uncut_at(tree, a, key):
-    """Takes an end of a predicate away again, and the cut, if it was the last one there.
+    """Removes an end of a predicate at a key, and the cut if it was the last end there.
 
-    Returns the space that began there, NONE if it does still: it is the caller's, to be given back.
-    What hangs at it hangs at the one below, too.
+    Returns the space that began at a removed cut, for the caller to free, or NONE. The space below
+    has the same conjunctions.
     """
+    # Go down to the cut
     n, shift = np.int64(tree.tree[a, ps.ROOT]), np.uint64(tree.top[a])
     fork, fork_shift = np.int64(ps.NONE), shift  # the lowest node of the path with other children
     while True:
@@ -105,9 +110,11 @@ def uncut_at(tree, a, key):
         if shift == 0:
             break
         shift = next_shift(shift)
+    # Keep the cut if other predicates end there
     tree.cut[n, ps.ENDS] -= 1
     if tree.cut[n, ps.ENDS] > 0:
         return np.int64(ps.NONE)
+    # Unlink the space above the cut
     below, s = np.int64(tree.cut[n, ps.LESS]), np.int64(tree.cut[n, ps.EQUAL])
     above = np.int64(tree.space[s, ps.NEXT])
     tree.space[below, ps.NEXT] = above
@@ -115,6 +122,7 @@ def uncut_at(tree, a, key):
         tree.cut[np.int64(tree.space[above, ps.START]), ps.LESS] = below
     else:
         tree.tree[a, ps.LAST] = below
+    # Remove the cut and the path to it
     free_cut(tree, n)
     _forget(tree, a, key, fork, fork_shift)
     tree.state[ps.MERGED] += 1
@@ -123,7 +131,8 @@ def uncut_at(tree, a, key):
 
 @device
 def _forget(tree, a, key, fork, shift):
-    """Takes the path to a cut out of the tree, from the node ``fork`` down, all of it for NONE."""
+    """Removes the path to a cut from the tree, below the node ``fork``, or all of it for NONE."""
+    # Unlink the path
     if fork == ps.NONE:
         n, shift = np.int64(tree.tree[a, ps.ROOT]), np.uint64(tree.top[a])
         tree.tree[a, ps.ROOT] = ps.NONE
@@ -135,6 +144,7 @@ def _forget(tree, a, key, fork, shift):
         if shift == 0:
             return
         shift = next_shift(shift)
+    # Free its nodes
     while True:
         child = np.int64(tree.inner[n, digit_of(key, shift)])
         free_inner(tree, n)
@@ -145,9 +155,10 @@ def _forget(tree, a, key, fork, shift):
 
 @device
 def leave_cells(tree, a):
-    """Counts a predicate out of those with cells, and gives these back after the last one.
+    """Subtracts a predicate from the uses of an attribute's cells, and frees the cells after the
+    last one.
 
-    Nothing may hang at them any more.
+    Their lists and signatures must be empty.
     """
     tree.tree[a, ps.CELL_USES] -= 1
     if tree.tree[a, ps.CELL_USES] == 0:
@@ -157,14 +168,14 @@ def leave_cells(tree, a):
 
 @device
 def run_of(tree, a, lo, hi):
-    """Returns the first and the last space of a predicate, which is entered."""
+    """Returns the first and the last space of an interval that is cut at its ends."""
     trees, top, inner, cut = tree.tree, tree.top, tree.inner, tree.cut
     return find_space(trees, top, inner, cut, a, np.uint64(lo)), find_space(trees, top, inner, cut, a, np.uint64(hi))
 
 
 @device
 def count_spaces(space, s, last, column, step):
-    """Adds to a column of the spaces from one to another. Returns how many they are."""
+    """Adds ``step`` to a column of the spaces from ``s`` to ``last``. Returns their number."""
     n = 1
     space[s, column] = np.int64(space[s, column]) + step
     while s != last:

@@ -1,8 +1,8 @@
-"""By which predicates a conjunction is found: those that the fewest events are expected to meet.
+"""The choice of access predicates: the predicates that the fewest events are expected to meet.
 
 Source: section 3.3 of "PS-Tree-Based Efficient Boolean Expression Matching for High-Dimensional and
-Dense Workloads". Event counters are those of single codes, the finest spaces that there are, summed
-up: so what a predicate has is a difference, however many spaces it covers.
+Dense Workloads". Events are counted for single codes, the finest possible spaces, as running sums.
+So the count of a predicate is a difference, however many spaces it covers.
 """
 
 import numpy as np
@@ -15,19 +15,19 @@ from colmatch.kernels.kinds.pstree.intervals import cells_within, interval_of, i
 from colmatch.kernels.layout import ATTR_MASK, FLAG_MULTI, FLAG_NONE
 from colmatch.kernels.window import values_met
 
-# How a predicate is tested before a conjunction is verified, in the high bits of ``probe``; its
-# attribute stands in the low ones. 0 : not at all.
-BY_SPACE = 1 << 29  # where its spaces are those of its own ends
-BY_CELL = 1 << 30  # where they are the cells of its attribute
-PRESENT = BY_SPACE | BY_CELL  # whether the attribute is there
-ACCESS = 1 << 31  # and BY_SPACE or BY_CELL : the conjunction is found by it
+# The test of a predicate before its conjunction is verified, in the high bits of ``probe``. The low
+# bits have its attribute. 0 : no test.
+BY_SPACE = 1 << 29  # by spaces that are cut at its ends
+BY_CELL = 1 << 30  # by the cells of its attribute
+PRESENT = BY_SPACE | BY_CELL  # by the presence of its attribute
+ACCESS = 1 << 31  # with BY_SPACE or BY_CELL : an access predicate
 
-# ``plan``; SIGNATURES : predicates that an attribute must have to be in signatures, 0 for none
+# ``plan``. SIGNATURES : predicates that an attribute needs to be in signatures, 0 without these
 LEAVES, BY_OPERATOR, DIMENSIONS, PRODUCT, SIGNATURES = range(5)
 PLAN_WORDS = 8
 
-LOOSE = 4  # codes that cells may have for each of a predicate's own
-SPACES_MOST = 128  # codes beyond which it takes cells in any case
+LOOSE = 4  # codes that a predicate's cells may have for each code of the predicate
+SPACES_MOST = 128  # codes beyond which a predicate always takes cells
 
 # The paper's order of operators: =, IN, BETWEEN, one-sided, <>, NOT IN.
 EQUALITY, ONE_OF, BETWEEN, ONE_SIDED, UNEQUAL, NONE_OF = range(6)
@@ -44,7 +44,7 @@ def is_placed(probe, first, c):
 
 @inlined
 def _codes_within(pred, run_lo, run_hi, code_first, label, p):
-    """Returns how many codes, and so spaces at most, a predicate has."""
+    """Returns the number of codes of a predicate: it has at most as many spaces."""
     a, n = np.int64(pred[p, 0]) & ATTR_MASK, np.int64(0)
     begin, end = intervals_of(pred, p)
     for j in range(begin, end):
@@ -56,7 +56,9 @@ def _codes_within(pred, run_lo, run_hi, code_first, label, p):
 
 @inlined
 def _at_spaces(most, tree, pred, run_lo, run_hi, code_first, label, p):
-    """Returns the word of a predicate: by cells if it has many codes, and they have few others."""
+    """Returns the test of a predicate: by cells if it has many codes, and its cells have few
+    others.
+    """
     a = np.int64(pred[p, 0]) & ATTR_MASK
     n = _codes_within(pred, run_lo, run_hi, code_first, label, p)
     if n <= most:
@@ -68,7 +70,7 @@ def _at_spaces(most, tree, pred, run_lo, run_hi, code_first, label, p):
 
 @device
 def _operator(pred, run_lo, run_hi, code_first, bound, label, p):
-    """Returns the operator that a predicate may have been, by its intervals."""
+    """Returns the operator that a predicate may come from, going by its intervals."""
     a = np.int64(pred[p, 0]) & ATTR_MASK
     begin, end = intervals_of(pred, p)
     lowest, _ = interval_of(pred, run_lo, run_hi, p, begin)
@@ -84,7 +86,7 @@ def _operator(pred, run_lo, run_hi, code_first, bound, label, p):
 
 @inlined
 def _score(pred, run_lo, run_hi, code_first, bound, label, window, known, key, by_operator, p):
-    """Estimates how many events meet a predicate, in some unit.
+    """Estimates the number of events that meet a predicate, in some unit.
 
     window, known, key : ``window``, ``window_first`` and ``window_key`` of the index
     """
@@ -108,26 +110,30 @@ def _score(pred, run_lo, run_hi, code_first, bound, label, window, known, key, b
 def choose(tree, preds, codes, score, c, next):
     """Chooses the access predicates of a conjunction, on different attributes.
 
-    They are as many as ``plan`` allows, and fewer where their spaces would be too many together.
-    The kernel writes ``probe`` of all predicates: access predicates are ``ACCESS``, and others that
-    must hold are marked to be tested. It also writes ``next`` (C, 2): the words of the two most
-    selective of the others, 0 where there is none.
+    There are as many as ``plan`` allows, and fewer if their spaces would be too many together.
+    ``probe`` of all predicates is written: access predicates have ``ACCESS``, and other predicates
+    that must hold have their test. ``next`` (C, 2) is also written: the tests of the two most
+    selective other predicates, 0 if there is none.
 
     tree : ``PSTBloom`` or ``PSTHash``
     score : scratch, for all predicates of a conjunction
     """
     plan, trees, probe = tree.plan, tree.tree, tree.probe
-    window, known, key = tree.window, tree.window_first, tree.window_key
+    window, window_first, key = tree.window, tree.window_first, tree.window_key
     pred, run_lo, run_hi = preds.pred, preds.run_lo, preds.run_hi
     code_first, bound, label = codes.first, codes.bound, codes.label
     first, last = preds.first[c], end_of_required(preds.first, preds.jump_first, preds.jump, c)
+    # Score the predicates that must hold
     for p in range(first, preds.first[c + 1]):
         probe[p] = 0
     for p in range(first, last):
         by_operator = plan[BY_OPERATOR] != 0
-        score[p - first] = _score(pred, run_lo, run_hi, code_first, bound, label, window, known, key, by_operator, p)
+        score[p - first] = _score(
+            pred, run_lo, run_hi, code_first, bound, label, window, window_first, key, by_operator, p
+        )
     product = np.int64(1)
     for taken in range(plan[DIMENSIONS]):
+        # Find the best predicate on an attribute without access predicate
         best = np.int64(-1)
         for p in range(first, last):
             word = np.int64(pred[p, 0])
@@ -140,6 +146,7 @@ def choose(tree, preds, codes, score, c, next):
                 best = np.int64(p)
         if best < 0:
             break
+        # Take it, unless the spaces become too many
         chosen = _at_spaces(plan[LEAVES], trees, pred, run_lo, run_hi, code_first, label, best) | ACCESS
         if chosen & BY_CELL:
             product *= np.int64(popcount(np.uint64(cells_within(trees, pred, run_lo, run_hi, best))))
@@ -148,6 +155,7 @@ def choose(tree, preds, codes, score, c, next):
         if taken > 0 and product > plan[PRODUCT]:
             break
         probe[best] = chosen
+    # Choose the tests of other predicates, and find the two best of these
     one, two = np.int64(-1), np.int64(-1)
     for p in range(first, last):
         word = np.int64(pred[p, 0])

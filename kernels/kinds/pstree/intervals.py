@@ -1,4 +1,4 @@
-"""The intervals of a predicate, and the cells that it has keys in."""
+"""The intervals of a predicate, and the cells with its keys."""
 
 import numpy as np
 
@@ -9,15 +9,13 @@ from colmatch.kernels.layout import ATTR_MASK, FLAG_RUN
 
 @device
 def intervals(preds, p):
-    """Returns where the intervals of a predicate stand: their range in ``run_lo``, or one of its
-    own.
-    """
+    """Returns the range of a predicate's intervals in ``run_lo``, or 0 and 1 for a single one."""
     return intervals_of(preds.pred, p)
 
 
 @device
 def interval(preds, p, j):
-    """An interval of a predicate, which may be empty."""
+    """Returns an interval of a predicate, which may be empty."""
     return interval_of(preds.pred, preds.run_lo, preds.run_hi, p, j)
 
 
@@ -39,7 +37,7 @@ def interval_of(pred, run_lo, run_hi, p, j):
 
 @device
 def cell_of(tree, a, code):
-    """Returns the number of the cell of an attribute in which a code, or label, lies.
+    """Returns the number of the cell of an attribute that has a code, or label.
 
     tree (A, 8) : of ``PSTree``
     """
@@ -48,7 +46,7 @@ def cell_of(tree, a, code):
 
 @device
 def cells_within(tree, pred, run_lo, run_hi, p):
-    """Returns a bit for each cell in which a predicate has keys.
+    """Returns the cells that have keys of a predicate, as bits.
 
     tree (A, 8) : of ``PSTree``
     """

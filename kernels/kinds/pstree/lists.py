@@ -1,8 +1,8 @@
 """Lists of conjunctions, in blocks of 2, 4, 8 ... entries of one array.
 
-A list belongs to a row of a table, of ``PSTree.space`` or another with the columns ``LIST``,
-``COUNT`` and ``SIZE``. Free blocks of one class are a list. Lists that were built at once have the
-class NONE: they stand side by side, and one that gets more is given a block of its own.
+A list belongs to a row of a table: ``PSTree.space``, or another table with the columns ``LIST``,
+``COUNT`` and ``SIZE``. Free blocks of one class form a linked list. Lists that were built at once
+are neighbours, without free entries, and have the class NONE. A list that grows moves to a block.
 """
 
 import numpy as np
@@ -13,7 +13,7 @@ from colmatch.kernels.kinds.pstree.arrays import COUNT, ENTRIES, FREE_BLOCK, LIS
 
 @device
 def room_of(size):
-    """Entries of a block of a class."""
+    """Returns the number of entries of a block of a class."""
     return np.int64(2) << np.int64(size)
 
 
@@ -50,7 +50,7 @@ def copy_entry(entry, at, to):
 
 @device
 def drop_list(state, entry, table, row):
-    """Gives the block of a list back, with all that is in it."""
+    """Frees the block of a list, and empties the list."""
     size = np.int64(table[row, SIZE])
     if size != NONE:
         entry[np.int64(table[row, LIST]), 0] = state[FREE_BLOCK + size]
@@ -68,7 +68,7 @@ def has_room(table, row):
 
 @device
 def push(state, entry, table, row, c, one, two):
-    """Puts a conjunction, and what is tested before all else, at the end of a list.
+    """Appends a conjunction to a list, with the tests of its two best further predicates.
 
     There must be room for a block of one entry more.
     """
@@ -88,7 +88,7 @@ def push(state, entry, table, row, c, one, two):
 
 @device
 def pull(state, entry, table, row, c):
-    """Takes a conjunction out of a list that has it; the last one takes its place."""
+    """Removes a conjunction from a list that has it. The last entry takes its place."""
     at = np.int64(table[row, LIST])
     last = at + np.int64(table[row, COUNT]) - 1
     while entry[at, 0] != c:
@@ -101,7 +101,7 @@ def pull(state, entry, table, row, c):
 
 @device
 def copy_list(state, entry, table, row, to):
-    """Gives an empty list the entries of another. There must be room for a block of so many."""
+    """Copies the entries of a list to an empty one. There must be room for a block of so many."""
     count, old = np.int64(table[row, COUNT]), np.int64(table[row, LIST])
     if count == 0:
         return

@@ -1,14 +1,14 @@
-"""Rows of the tables of PS-Trees: taken and given back."""
+"""Rows of the tables of PS-Trees, and their allocation."""
 
 from colmatch.kernels._jit import device
 from colmatch.kernels.kinds.pstree import arrays as ps
 
-MOST_DIGITS = 16  # of a key
+MOST_DIGITS = 16  # most digits of a key
 
 
 @device
 def lacks_rows(tree, inners, cuts, spaces):
-    """Returns whether there is no room for so many rows more."""
+    """Returns whether there is no room for so many more rows."""
     state = tree.state
     return (
         state[ps.INNERS] + inners > len(tree.inner)
@@ -70,7 +70,7 @@ def new_space(tree):
 
 @device
 def free_space(tree, s):
-    """Gives a space back, which has no list."""
+    """Frees a space without a list."""
     _clear(tree, s)
     tree.space[s, 0] = tree.state[ps.FREE_SPACE]
     tree.state[ps.FREE_SPACE] = s
@@ -78,7 +78,7 @@ def free_space(tree, s):
 
 @device
 def new_cells(tree):
-    """16 spaces side by side."""
+    """Returns the first of 16 new spaces side by side."""
     s = tree.state[ps.FREE_CELLS]
     if s != ps.NONE:
         tree.state[ps.FREE_CELLS] = tree.space[s, 0]

@@ -1,4 +1,4 @@
-"""SCAN: every conjunction is looked at for every event.
+"""SCAN: every conjunction is tested for every event.
 
-``arrays`` says how the index lies in memory, ``match`` makes and reads it.
+``arrays`` describes the index in memory, ``match`` builds and reads it.
 """

@@ -1,20 +1,23 @@
-"""SCAN: every conjunction is looked at for every event; the yardstick of the papers, and
-the last resort.
+"""SCAN: every conjunction is tested for every event. It is the yardstick of the papers, and the
+last resort.
 
-Most conjunctions fail at their first, most selective predicate. Those *heads* are packed in arrays
-of their own, and a block of them is tested without a branch into a list of survivors; only these
-are verified. A block of heads stays in the cache while a block of rows passes over it, so memory is
-read once for a block of rows and not once for each event.
+Most conjunctions fail at their first, most selective predicate. These *heads* are packed in arrays
+of their own. A block of heads is tested without a branch into a list of survivors, and only the
+survivors are verified. The block stays in the cache while a block of rows passes over it. So memory
+is read once for a block of rows, not once for each event.
 
-What the time goes to (1M conjunctions of 5 predicates, 100 attributes, 30 present, 1.2 % survive):
-0.84 ms an event for the heads, at one a cycle or so, 0.25 ms for 12,000 survivors. Tried and lost:
-blocks of 32 rows (2.5 times the memory traffic of verification), heads tested in the body of
-``match`` itself (too many arrays for the registers).
+Times were measured with 1M conjunctions of 5 predicates, 100 attributes, 30 of them present. Heads
+take 0.84 ms an event, about one a cycle. The 1.2 % that survive, 12,000, take 0.25 ms.
 
-Where there are enough rows they are tested 64 at once (``tiles.py``), which takes a quarter of the
+Tried and lost:
+
+- blocks of 32 rows: 2.5 times the memory traffic of verification;
+- testing heads in the body of ``match`` itself: too many arrays for the registers.
+
+If there are enough rows, they are tested 64 at once (``tiles.py``). This takes a quarter of the
 time: 42 us an event instead of 182 for 100,000 ``dense`` subscriptions.
 
-A block of 4,096 heads passes over a block of up to 256 rows. At a million subscriptions that is
+A block of 4,096 heads passes over a block of up to 256 rows. At a million subscriptions this takes
 about one nanosecond a subscription.
 """
 
@@ -59,25 +62,28 @@ def _enter_heads(
     head: Written[Table[U32]],
     second: Written[Table[U32]],
 ) -> None:
-    """Writes what is tested first of the conjunctions up to ``end``; of the first ``begin`` it is
-    known. The arrays between are those of ``layout.Predicates``.
+    """Writes the predicates tested first of the conjunctions ``begin:end``, and copies the known
+    ones of the first ``begin``. ``layout.Predicates`` describes the arrays in between.
 
-    These are the first predicates, which lowering has found to be the narrowest. What is lowered by
-    itself tells too little of that: with labels, whose distances follow those of keys, they are the
-    predicates with the fewest.
+    These are the first two predicates of a conjunction: lowering puts the narrowest first. Lowering
+    a subscription alone cannot compare well. Then there are labels, and their distances follow the
+    distances of keys: the predicates with the fewest labels are taken.
     """
+    # Copy the known predicates
     for c in range(begin):
         for k in range(3):
             head[c, k], second[c, k] = known_head[c, k], known_second[c, k]
+    # Enter the predicates of the new conjunctions
     for c in range(begin, end):
         _enter_all(head, c)
         _enter_all(second, c)
-        if first[c] == first[c + 1]:  # no predicate: always true
+        if first[c] == first[c + 1]:  # without predicates: always true
             continue
         if len(jump_first) > 0 and jump_first[c] >= 0:
-            if jump[jump_first[c], 1] == REJECT:  # else the program may accept without it
+            if jump[jump_first[c], 1] == REJECT:  # otherwise the program may accept without it
                 _enter(pred, run_lo, run_hi, first[c], head, c)
             continue
+        # Choose the first two predicates, or the two with the fewest labels
         best, next = first[c], first[c] + 1
         if labelled:
             next = first[c + 1]
@@ -113,15 +119,17 @@ def _width(pred, run_lo, run_hi, p):
 
 @device
 def survivors(head, second, begin, end, table, survivor):
-    """Writes the conjunctions ``begin:end`` of which both predicates hold, and returns how many.
+    """Writes the conjunctions ``begin:end`` with both predicates true, and returns their number.
 
-    Unsigned throughout: a signed index is tested for wrap-around each time.
+    Numbers are unsigned throughout: a signed index is tested for wrap-around each time.
     """
+    # Test the first predicates
     left = np.uint64(0)
     for c in range(begin, end):
         v = table[head[c, 0]]
         survivor[left] = c
         left += np.uint64((head[c, 1] <= v) & (v <= head[c, 2]))
+    # Test the second predicates of the remaining conjunctions
     kept = np.uint64(0)
     for i in range(left):
         next = np.uint64(survivor[i])
@@ -144,7 +152,7 @@ def match(
 ) -> int:
     """Matches rows ``start:stop``.
 
-    Returns the first row not finished: ``stop``, unless the sink became full.
+    Returns the first unfinished row: ``stop``, unless the sink became full.
     """
     heads = np.uint64(index.state[HEADS])
     head, second, multi, owner = index.head, index.second, index.multi, preds.owner
@@ -153,6 +161,7 @@ def match(
     block = start
     while block < stop:
         fill = sink.state[FILL]
+        # Test the rows 64 at once if there are enough
         if stop - block >= TILE_LEAST and len(scratch.tile) > 0:
             block_end = min(block + TILE_ROWS, stop)
             if not match_tile(index, preds, rows, block, block_end, scratch, sink, counters):
@@ -160,6 +169,7 @@ def match(
                 return block
             block = block_end
             continue
+        # Pass a block of rows over one block of heads after the other
         block_end = min(block + ROW_BLOCK, stop)
         for i in range(block_end - block):
             last[i] = -1
@@ -173,6 +183,7 @@ def match(
                 left = survivors(head, second, begin, end, table, survivor)
                 counters[CONJUNCTIONS] += end - begin
                 counters[CANDIDATES] += left
+                # Verify the survivors, except for subscriptions that have matched
                 steps = 0
                 full = False
                 for i in range(left):
@@ -189,6 +200,7 @@ def match(
                             break
                 counters[PREDICATES] += steps
                 clear(event)
+                # Give up the block of rows if the sink has no room
                 if full and stops(sink, fill, counters):
                     return block
             begin = end

@@ -1,4 +1,4 @@
-"""SCAN over events whose attributes may be ranges: row by row, its heads first."""
+"""SCAN over events that may have ranges as values: row by row, heads first."""
 
 import numpy as np
 
@@ -12,15 +12,18 @@ from colmatch.kernels.sink import FILL, emit, is_decided, stops
 
 @device
 def _that_meet(head, second, begin, end, low, high, survivor):
-    """Writes the conjunctions ``begin:end`` of which both heads meet the row, and returns how many.
+    """Writes the conjunctions ``begin:end`` with both predicates met by the row. Returns their
+    number.
 
-    As ``survivors`` of ``match``, with a table of each end.
+    It works as ``survivors`` of ``match``, with a table for each end.
     """
+    # Test the first predicates
     left = np.uint64(0)
     for c in range(begin, end):
         a = head[c, 0]
         survivor[left] = c
         left += np.uint64((head[c, 1] <= high[a]) & (low[a] <= head[c, 2]))
+    # Test the second predicates of the remaining conjunctions
     kept = np.uint64(0)
     for i in range(left):
         next = np.uint64(survivor[i])
@@ -45,7 +48,7 @@ def match_ranges(
 ) -> int:
     """Matches rows ``start:stop``.
 
-    Returns the first row not finished: ``stop``, unless the sink became full.
+    Returns the first unfinished row: ``stop``, unless the sink became full.
 
     low, high : ``layout.Rows`` of the lower and the upper ends, which differ in ``code`` only
     """
@@ -55,6 +58,7 @@ def match_ranges(
     block = start
     while block < stop:
         fill = sink.state[FILL]
+        # Pass a block of rows over one block of heads after the other
         block_end = min(block + ROW_BLOCK, stop)
         last[: block_end - block] = -1
         begin = np.uint64(0)
@@ -65,6 +69,7 @@ def match_ranges(
                     continue
                 event = spread_ends(low, high, row, multi, meeting)
                 left = _that_meet(head, second, begin, end, meeting.low, meeting.high, survivor)
+                # Verify the survivors, except for subscriptions that have matched
                 steps, fits = np.int64(0), True
                 for i in range(left):
                     c = np.int64(survivor[i])
@@ -82,6 +87,7 @@ def match_ranges(
                 counters[CONJUNCTIONS] += end - begin
                 counters[CANDIDATES] += left
                 counters[PREDICATES] += steps
+                # Give up the block of rows if the sink has no room
                 if not fits and stops(sink, fill, counters):
                     return block
             begin = end

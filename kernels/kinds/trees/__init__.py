@@ -1,4 +1,4 @@
-"""What BE-Tree and BE*-Tree have in common: node tables, placing, splitting, taking out, matching.
+"""The common part of BE-Tree and BE*-Tree: node tables, placing, splitting, removal, matching.
 
 Read ``arrays`` first, then ``place`` and ``match``.
 """

@@ -1,6 +1,6 @@
-"""Bounds of scores, for a tree that changes no more.
+"""Bounds of scores, for a tree without further changes.
 
-Source: "Relevance Matters", III.C and VI. ``match_topk.py`` says how they differ from it.
+Source: "Relevance Matters", III.C and VI. ``match_topk.py`` lists the deviations.
 """
 
 import numpy as np
@@ -9,28 +9,31 @@ from colmatch.kernels._jit import device, kernel
 from colmatch.kernels.kinds.trees import arrays as bt
 from colmatch.kernels.layout import F64, U32, Table, Written
 
-MARGIN = 1e-6  # by which bounds are larger than they need be: they are rounded, and sums are
+MARGIN = 1e-6  # share added to bounds, since bounds and sums are rounded
 
 
 @device
 def code_of_bound(bound):
-    """A number for a bound, which is at least 0: the higher the bound, the higher; rounded up."""
+    """Returns the number of a bound, rounded up. The bound is at least 0, and a higher one has a
+    higher number.
+    """
     return np.float32(bound * (1.0 + MARGIN)).view(np.uint32)
 
 
 @kernel
 def code_bounds(bound: Written[F64], code: Written[U32]) -> None:
-    """Writes the number of each bound: (L) float64, (L) uint32."""
+    """Writes the number of each bound: (L) float64 to (L) uint32."""
     for i in range(len(bound)):
         code[i] = code_of_bound(bound[i])
 
 
 @kernel
 def order_nodes(node: Written[Table[U32]], part: Written[Table[U32]], stack: Written[U32], order: Written[U32]) -> int:
-    """Writes the buckets, each before what is below it. Returns how many there are.
+    """Writes the buckets, each before the buckets below it. Returns their number.
 
     stack, order (N) : written
     """
+    # Begin with the root and the bucket of unplaced conjunctions
     stack[0], stack[1] = bt.ALWAYS, bt.ROOT
     height, count = 2, 0
     while height > 0:
@@ -38,6 +41,7 @@ def order_nodes(node: Written[Table[U32]], part: Written[Table[U32]], stack: Wri
         n = np.int64(stack[height])
         order[count] = n
         count += 1
+        # Push the halves, and the topmost buckets of the parts
         for half in (node[n, bt.LEFT], node[n, bt.RIGHT]):
             if half != bt.NONE:
                 stack[height] = half
@@ -56,7 +60,9 @@ def bound_nodes(
 ) -> None:
     """Writes the largest bound at and below each bucket.
 
-    bound (L) : of the entries. order : buckets, each before what is below it. below (N) : written
+    bound (L) : bounds of the entries
+    order : buckets, each before the buckets below it
+    below (N) : written
     """
     for i in range(len(order) - 1, -1, -1):
         n = np.int64(order[i])

@@ -1,8 +1,8 @@
-"""Bounds of buckets that are as narrow as what is in them.
+"""Bounds of buckets, as narrow as their conjunctions allow.
 
-A bucket has a range for each part on its path: for its own attribute, by which matching goes, and
-for the attributes above it. The latter are there for deletion: what is left below a bucket is known
-by the ranges of what hangs directly below it, and no subtree is read.
+A bucket has one range for each part on its path: for its own attribute, which matching uses, and
+for the attributes above it. The latter are there for deletion. The ranges of the halves and parts
+directly below a bucket give the bucket's new ranges, so no subtree is read.
 
 Source: "Relevance Matters", IV-B and Algorithm 3.
 """
@@ -17,7 +17,7 @@ from colmatch.kernels.layout import FLAG_RUN
 
 @device
 def _widen(box, i, low, lo, hi):
-    """Takes a range into that of row ``i`` which begins in column ``low``. Says if it was wider."""
+    """Widens the range in row ``i`` that begins in column ``low``. Returns whether it changed."""
     wider = False
     if lo < box[i, low]:
         box[i, low] = lo
@@ -30,7 +30,9 @@ def _widen(box, i, low, lo, hi):
 
 @device
 def take_into_box(tree, preds, n, c):
-    """Takes a conjunction into the ranges of the bucket itself and those with its halves."""
+    """Widens a bucket's own ranges, and those with its halves, by a conjunction. Returns whether
+    any changed.
+    """
     part = np.int64(tree.above[n, bt.PART])
     at = np.int64(tree.above[n, bt.BOX])
     wider = False
@@ -45,16 +47,19 @@ def take_into_box(tree, preds, n, c):
 
 @device
 def take_leaf_into_box(tree, preds, n):
-    """Takes all entries of a leaf into the ranges of its bucket."""
+    """Widens the ranges of a bucket by all entries of its leaf."""
+    # Skip empty leaves
     begin = np.int64(tree.node[n, bt.LEAF])
     end = begin + np.int64(tree.node[n, bt.COUNT])
     if begin == end:
         return
+    # Start with the bucket's own attribute, with ranges from ``reach``
     part, at = np.int64(tree.above[n, bt.PART]), np.int64(tree.above[n, bt.BOX])
     lo, hi = _hull_of_reach(tree.reach, begin, end)
     while True:
         _widen(tree.box, at, bt.LOW, lo, hi)
         _widen(tree.box, at, bt.ALL_LOW, lo, hi)
+        # Go on with the attribute of the part above
         part = np.int64(tree.above[np.int64(tree.part[part, bt.OWNER]), bt.PART])
         if part == bt.NONE:
             return
@@ -75,7 +80,7 @@ def _hull_of_reach(reach, begin, end):
 
 @device
 def _hull_of_leaf(entry, begin, end, a, first, pred, run_lo, run_hi, jump_first, jump):
-    """Returns the range of one attribute of entries that all have it."""
+    """Returns the range of one attribute over entries that all have it."""
     lowest, highest = np.int64(bt.NONE), np.int64(0)
     for i in range(begin, end):
         p = predicate_among(first, pred, jump_first, jump, np.int64(entry[i]), a)
@@ -88,7 +93,7 @@ def _hull_of_leaf(entry, begin, end, a, first, pred, run_lo, run_hi, jump_first,
 
 @device
 def copy_bounds(tree, n):
-    """Writes the ranges of a bucket's own attribute where matching reads them."""
+    """Copies the ranges of a bucket's own attribute to the places that matching reads."""
     at = np.int64(tree.above[n, bt.BOX])
     if at == bt.NONE:
         return
@@ -105,9 +110,11 @@ def copy_bounds(tree, n):
 
 @device
 def add_all(tree, n, other, skip, low):
-    """Takes all ranges of bucket ``other`` into those of bucket ``n``, from column ``low`` on.
+    """Widens the ranges of bucket ``n``, from column ``low`` on, by all ranges of bucket ``other``.
 
-    skip : ranges of ``other`` that come first, of attributes that ``n`` has not
+    Returns whether any changed.
+
+    skip : number of first ranges of ``other`` on attributes that ``n`` lacks
     """
     at, from_ = np.int64(tree.above[n, bt.BOX]), np.int64(tree.above[other, bt.BOX]) + skip
     wider = False
@@ -120,7 +127,7 @@ def add_all(tree, n, other, skip, low):
 
 @device
 def widen_path(tree, preds, n, c):
-    """Takes a conjunction that was put into a bucket into its ranges, and those of all above."""
+    """Widens the ranges of a bucket, and of all above, by a conjunction put into it."""
     own = True
     while np.int64(tree.above[n, bt.PART]) != bt.NONE:
         if own:
@@ -149,18 +156,20 @@ def _take_into_all(tree, preds, n, c):
 
 @device
 def tighten(tree, preds, n):
-    """Makes the ranges of a bucket anew: of its leaf, of its parts, of its halves.
+    """Recomputes the ranges of a bucket from its leaf, its parts and its halves.
 
-    Says whether they have changed.
+    Returns whether they have changed.
     """
+    # Sum up the old ranges, and empty them. New ranges are never wider, so with equal sums they are
+    # the same.
     at, level = np.int64(tree.above[n, bt.BOX]), np.int64(tree.above[n, bt.LEVEL])
-    # Ranges are summed up: they can only become narrower, so with equal sums they are the same.
     before = np.int64(0)
     for i in range(at, at + level):
         for k in range(4):
             before += np.int64(tree.box[i, k]) if k & 1 else -np.int64(tree.box[i, k])
         tree.box[i, bt.LOW] = tree.box[i, bt.ALL_LOW] = bt.NONE
         tree.box[i, bt.HIGH] = tree.box[i, bt.ALL_HIGH] = 0
+    # Collect the ranges of the leaf, the parts and the halves
     take_leaf_into_box(tree, preds, n)
     part = np.int64(tree.node[n, bt.FIRST])
     while part != bt.NONE:
@@ -171,6 +180,7 @@ def tighten(tree, preds, n):
     for half in (np.int64(tree.node[n, bt.LEFT]), np.int64(tree.node[n, bt.RIGHT])):
         if half != bt.NONE:
             add_all(tree, n, half, 0, bt.ALL_LOW)
+    # Compare the sums
     after = np.int64(0)
     for i in range(at, at + level):
         for k in range(4):
@@ -181,7 +191,7 @@ def tighten(tree, preds, n):
 
 @device
 def tighten_path(tree, preds, n):
-    """Makes the ranges of a bucket anew, and those of the ones above it as long as they change."""
+    """Recomputes the ranges of a bucket, and of the buckets above it as long as they change."""
     while np.int64(tree.above[n, bt.PART]) != bt.NONE:
         tree.state[bt.TIGHTENED] += 1
         if not tighten(tree, preds, n):

@@ -1,33 +1,32 @@
 """Bounds of scores where events give weights to attributes.
 
 A *cap* is the most that an attribute adds to the score of a conjunction, before the event's weight
-multiplies it: the largest sum of positive weights that one conjunction has on it. The highest score
-that a given sum of weights can reach has these weights on the attributes with the event's largest
-weights, each filled up to its cap. So the lowest sum that can reach a score is found by filling
-caps, the heaviest attribute first. This sum takes the place of the score where bounds are compared.
-Entries of a leaf stay ordered by their sums, and a leaf is left at the first that is too low, as
-without event weights.
+multiplies it. It is the largest sum of positive weights that one conjunction has on the attribute.
+A given sum of weights reaches the highest score on the event's heaviest attributes, each filled up
+to its cap. So filling caps, the heaviest attribute first, finds the lowest sum that can reach a
+score. Bounds are compared with this sum instead of the score. Entries of a leaf stay ordered by
+their sums. As without event weights, a leaf is left at the first entry with too low a sum.
 
-Two simpler bounds ignore one half each. The source's bound adds up caps times event weights, and
+Two simpler bounds ignore one half each. The paper's bound adds up caps times event weights, and
 ignores the sum of the conjunction. The sum times the event's largest weight ignores the caps.
-Filling caps is never above either.
+Filling caps is never above either bound.
 
-Caps of a leaf leave out more than those of the whole tree, but take a search for each heavy
-attribute of each event. So 64 events together search them only in leaves that four or fewer of them
-reach. Where events shared all leaves, as in ``dense``, searching took a third more time and left
-out nothing (``relevance.py event-weights``). Searching also has a budget: ``ASKS`` for the events
-of a call, and one more for each ``WORTH`` entries that are left out by it. So it ends soon where it
-does not pay.
+Caps of a leaf exclude more than caps of the whole tree, but take a search for each heavy attribute
+of each event. So 64 events together search them only in leaves that four or fewer of them reach. In
+``dense``, all events shared all leaves. There, searching took a third more time and excluded
+nothing (``relevance.py event-weights``). Searching also has a budget: ``ASKS`` for the events of a
+call, and one more for each ``WORTH`` entries that it excludes. So it ends soon where it does not
+pay.
 
-Tried and lost: events with weights that go down one by one, with the caps of every leaf. They took
-10 to 15 % less time in ``bestar`` and twice as long in ``dense``.
+One variant was rejected: events with weights went down one by one, with the caps of every leaf.
+They took 10 to 15 % less time in ``bestar`` and twice as long in ``dense``.
 
 Source: "Relevance Matters", III.C and VI.
 
 Caps of a leaf are eight bytes for each of its attributes, 25 to 50 bytes a subscription in
 ``bestar``. Only sets with weights have them. With one of 15 attributes at weight 10, the five best
 of ``bestar`` take 40 to 60 % of the conjunctions. The sum of a conjunction times the event's
-largest weight leaves out nothing as soon as one attribute is heavy.
+largest weight excludes nothing as soon as one attribute is heavy.
 """
 
 import numpy as np
@@ -52,16 +51,16 @@ from colmatch.kernels.layout import (
 )
 
 ASKS = 64  # searches of a leaf's caps that the events of one call may make at first
-WORTH = 16  # entries: looking at so many takes as long as searching a leaf's caps
-HIGHEST = float(np.finfo(np.float32).max)  # largest float of 32 bits, the type of bounds
-INFINITE = np.uint32(0x7F800000)  # the number of infinity, a bound that all others are below
+WORTH = 16  # entries that take as long to look at as a search of a leaf's caps
+HIGHEST = float(np.finfo(np.float32).max)  # largest 32-bit float, the type of bounds
+INFINITE = np.uint32(0x7F800000)  # the number of infinity, which is above all other bounds
 
 
 @device
 def _take_in(attr, weight, count, a, given, factor):
-    """Enters an attribute among the heaviest of a row. Returns how many they are, and the factor.
+    """Enters an attribute among the heaviest of a row. Returns their number, and the factor.
 
-    attr, weight (HEAVIEST) : of the row
+    attr, weight (HEAVIEST) : the row's heaviest attributes, and their weights
     factor : the largest weight of an attribute that is not among them
     """
     at = count
@@ -83,15 +82,17 @@ def weigh_attributes(index, rows, row, weights, scoring, weight_of, scratch, lan
     """Notes the heaviest attributes of a row, and the factor of all others.
 
     weight_of (A) : the weights that the row gives
-    lane : where those of the row are written
+    lane : place of the row in ``scratch``
     """
+    # Handle rows without bounds, and rows without weights
     scratch.heaviest[lane] = 0
     if index.bounded[0] != (BY_PRIORITY if scoring == PRIORITY else BY_WEIGHTS):
         scratch.factor[lane] = -1.0
         return
-    if len(weights.first) == 0:  # also for scores that have no use for weights of events
+    if len(weights.first) == 0:  # also for scores that ignore the weights of events
         scratch.factor[lane] = 1.0
         return
+    # Enter the negations, with the event's largest weight
     attr, weight, cap, cap_all = scratch.heavy_attr[lane], scratch.heavy[lane], scratch.heavy_cap[lane], index.cap_all
     last = len(cap_all) - 1
     count, factor, lightest = np.int64(0), 0.0, np.inf
@@ -100,17 +101,20 @@ def weigh_attributes(index, rows, row, weights, scoring, weight_of, scratch, lan
         for e in range(weights.first[row], weights.first[row + 1]):
             most = max(most, weights.value[e])
         count, factor = _take_in(attr, weight, count, np.uint32(NONE), most, factor)
+    # Enter each attribute of the event
     before = np.int64(-1)
     for e in range(rows.first[row], rows.first[row + 1]):
         a = np.int64(rows.attr[e])
-        if a != before:  # entries of an attribute stand together
+        if a != before:  # entries of one attribute are neighbours
             lightest = min(lightest, weight_of[a])
             count, factor = _take_in(attr, weight, count, rows.attr[e], weight_of[a], factor)
             before = a
+    # Drop attributes that are no heavier than the factor
     if lightest < np.inf:
         factor = max(factor, lightest)
     while count > 0 and weight[count - 1] <= factor:
         count -= 1
+    # Note the caps of the others
     for i in range(count):
         cap[i] = bound_of_code(cap_all[min(np.int64(attr[i]), last)])
     scratch.heaviest[lane], scratch.factor[lane] = count, factor
@@ -118,23 +122,23 @@ def weigh_attributes(index, rows, row, weights, scoring, weight_of, scratch, lan
 
 @device
 def goes_by_largest(index, scoring):
-    """Says whether the bounds of buckets are the largest weights, for the largest product.
+    """Returns whether the bounds of buckets are the largest weights, for the largest product.
 
-    The lowest sum that can reach a score is no higher than the weight that reaches it alone, so
-    both bounds are compared with the same floors.
+    The lowest sum that can reach a score is no higher than a single weight that reaches it. So both
+    kinds of bounds are compared with the same floors.
     """
     return scoring == MAX and len(index.most_below) > 0
 
 
 @device
 def bound_of_code(code):
-    """Returns the bound that a number stands for."""
+    """Returns the bound of a number that ``code_of_bound`` gave."""
     return np.float64(np.uint32(code).view(np.float32))
 
 
 @device
 def _cap_in(cap, begin, end, a):
-    """Returns the cap of an attribute among those of a leaf, 0 where it has none."""
+    """Returns the cap of an attribute among the caps of a leaf, 0 where the leaf lacks it."""
     while begin < end:
         middle = (begin + end) >> 1
         if cap[middle, 0] < a:
@@ -154,7 +158,7 @@ def lowest_bound(least, factor, count, attr, weight, most, cap, begin, end):
     ----------
     least : the score
     factor : the largest weight of an attribute that is not among the ``count`` heaviest; below 0
-        where bounds say nothing of the row's scores
+        where bounds do not apply to the row's scores
     attr, weight (HEAVIEST) : the heaviest attributes, and their weights
     most (HEAVIEST) : their caps in the whole tree
     cap (K, 2), begin, end : the caps of a leaf, which count instead if there are any
@@ -188,8 +192,8 @@ def floor_in(scratch, lane, least, cap, begin, end):
 def floor_in_leaf(index, n, scratch, lane, least):
     """Returns the number of the lowest bound that is high enough for a row in the leaf of a bucket.
 
-    The leaf's own caps are searched as long as that pays, if bounds say anything of the row's
-    scores and the row has heavy attributes.
+    The leaf's own caps are searched as long as that pays, if bounds apply to the row's scores and
+    the row has heavy attributes.
 
     least : the score that a conjunction must reach
     """
@@ -210,14 +214,14 @@ def floor_in_leaf(index, n, scratch, lane, least):
 
 @device
 def _cap_of_conjunction(preds, c, negated, own, largest, highest, touched, count):
-    """Updates the caps of a leaf with what the attributes of one of its conjunctions add.
+    """Raises the caps of a leaf to the most that the attributes of one of its conjunctions add.
 
-    negated : place of what negations add
+    negated : place of the cap of negations
     own, largest (A + 1) float64 : zeros, and zeros again at the end
     highest (A + 1) float64 : the caps, written
-    touched : the ``count`` attributes whose cap is not 0
+    touched : the ``count`` attributes with a cap other than 0
 
-    Returns how many these are then.
+    Returns the new number of these attributes.
     """
     first, last = preds.first[c], preds.first[c + 1]
     for p in range(first, last):
@@ -248,28 +252,30 @@ def find_caps(
     cap: Written[Table[U32]],
     all: Written[U32],
 ) -> int:
-    """Writes the caps of each leaf, and of the whole tree. Returns how many there are.
+    """Writes the caps of each leaf, and of the whole tree. Returns the number of the leaves' caps.
 
     Parameters
     ----------
-    node (N, 16) : of a packed tree
+    node (N, 16) : nodes of a packed tree
     table (3, A + 1) float64 : zeros
     touched, order (A + 1) uint32, tally int64 : scratch
-    first (N + 1), cap (K, 2), all (A + 1) : zeros, written as in ``Tree``, with room for as many
-        caps as there are predicates
+    first (N + 1), cap (K, 2), all (A + 1) : zeros, written as in ``Tree``. There is room for as
+        many caps as there are predicates
     """
     own, largest, highest = table[0], table[1], table[2]
     negated, n = len(all) - 1, np.int64(0)
     for leaf in range(len(node)):
         first[leaf] = n
         count = np.int64(0)
+        # Raise the leaf's caps by each conjunction
         for c in range(np.int64(node[leaf, LEAF]), np.int64(node[leaf, LEAF]) + np.int64(node[leaf, COUNT])):
             count = _cap_of_conjunction(preds, c, negated, own, largest, highest, touched, count)
+        # Write them by attribute, and clear them
         if count > 0:
             order_by(touched, order, count, tally)
         for i in range(count):
             a = np.int64(touched[order[i]])
-            code = min(code_of_bound(highest[a]) + np.uint32(1), INFINITE)  # rounded up, the smallest floats too
+            code = min(code_of_bound(highest[a]) + np.uint32(1), INFINITE)  # rounded up, even the smallest floats
             cap[n, 0], cap[n, 1] = NONE if a == negated else a, code
             all[a] = max(all[a], code)
             highest[a] = 0.0

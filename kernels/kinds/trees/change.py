@@ -1,11 +1,11 @@
-"""Conjunctions come and go, one by one or all at once.
+"""Insertion and removal of conjunctions, one by one or all at once.
 
-A change that finds no room stops between two steps, says what it needs, and goes on when it is
-called again. What is too full stands in a list of buckets, not on a stack of calls.
+A change without room stops between two steps, notes the rows that it needs, and goes on when it is
+called again. Overfull buckets are on a list, not on a stack of calls.
 
-``halve_all`` cuts the range of a bucket in two, and ``divide_all`` makes parts of what cannot be
-cut. Two kernels instead of one are compiled in two thirds of the time: LLVM goes over all that a
-function calls once more for each function above it.
+``halve_all`` cuts the ranges of buckets in two. ``divide_all`` makes parts of the leaves that
+cannot be cut. Two kernels instead of one compile in two thirds of the time. LLVM processes all
+functions below a function once more for each function above it.
 """
 
 import numpy as np
@@ -24,7 +24,7 @@ TODO, GOES_NEXT, NEED_NODES, NEED_PARTS, NEED_ENTRIES, NEED_BOXES, WAITING = ran
 
 @device
 def _lacks(tree, work, nodes, parts, entries, boxes):
-    """Returns whether there is no room for so many more, which is noted."""
+    """Notes the rows that a step may need. Returns whether a table has no room for them."""
     work.left[NEED_NODES], work.left[NEED_PARTS] = nodes, parts
     work.left[NEED_ENTRIES], work.left[NEED_BOXES] = entries, boxes
     return (
@@ -38,9 +38,9 @@ def _lacks(tree, work, nodes, parts, entries, boxes):
 
 @kernel
 def halve_all(tree: Written[Tree], preds: Predicates, codes: Codes, work: Written[TreeWork]) -> bool:
-    """Halves what is too full and can be halved; the rest waits for ``divide_all``.
+    """Halves the overfull buckets that can be halved. The others wait for ``divide_all``.
 
-    Says whether there was room for it.
+    Returns whether there was room for it.
     """
     while work.left[TODO] > 0:
         n = np.int64(work.todo[work.left[TODO] - 1])
@@ -56,9 +56,10 @@ def halve_all(tree: Written[Tree], preds: Predicates, codes: Codes, work: Writte
 
 @kernel
 def divide_all(tree: Written[Tree], preds: Predicates, codes: Codes, work: Written[TreeWork]) -> bool:
-    """Divides what could not be halved, by attributes. What cannot be divided either has more room.
+    """Divides the buckets that could not be halved, by attributes. A leaf that cannot be divided
+    gets a higher capacity.
 
-    Says whether there was room for it. New leaves may be too full, and are to be halved.
+    Returns whether there was room for it. New leaves may be too full, and are to be halved.
     """
     while work.left[WAITING] > 0:
         n = np.int64(work.waiting[work.left[WAITING] - 1])
@@ -77,17 +78,20 @@ def divide_all(tree: Written[Tree], preds: Predicates, codes: Codes, work: Writt
 def enter(tree: Written[Tree], preds: Predicates, codes: Codes, work: Written[TreeWork], end: int) -> bool:
     """Enters conjunctions up to ``end``, from ``work.left`` on, until a leaf is too full.
 
-    Says whether there was room.
+    Returns whether there was room.
     """
     while work.left[TODO] == 0 and work.left[GOES_NEXT] < end:
+        # Find the bucket
         c = work.left[GOES_NEXT]
         n = np.int64(bt.ROOT)
         if _lacks(tree, work, 1, 0, 8, bt.MOST_LEVELS):
             return False
         n = place(tree, preds, codes, c, n)
+        # Put the conjunction there
         if _lacks(tree, work, 0, 0, 2 * np.int64(tree.node[n, bt.COUNT]) + 8, 0):
             return False
         put(tree, preds, n, c)
+        # Update the buckets above
         count_path(tree, n, bt.NONE, 1)
         if not tree.plan[bt.RIGID]:
             widen_path(tree, preds, n, c)
@@ -99,9 +103,10 @@ def enter(tree: Written[Tree], preds: Predicates, codes: Codes, work: Written[Tr
 
 @kernel
 def fill_root(tree: Written[Tree], preds: Predicates, work: Written[TreeWork], end: int) -> None:
-    """Puts all conjunctions into the leaf of the root, which is to be divided then.
+    """Puts all conjunctions into the leaf of the root, for later division.
 
-    There must be room for two blocks.
+    Conjunctions that no attribute can place go to their own bucket. There must be room for two
+    blocks.
     """
     placed = np.int64(0)
     for c in range(end):
@@ -127,22 +132,26 @@ def remove(
     conjunctions: I64,
     begin: int,
 ) -> int:
-    """Takes conjunctions out, those from place ``begin`` on, until there is no room, or a leaf is
-    too full. Returns how many are done.
+    """Removes the conjunctions from place ``begin`` on, until there is no room or a leaf is too
+    full.
 
-    Those that are not there are passed over.
+    Returns the place of the first one not done. Conjunctions that are not in the tree are passed
+    over.
     """
     for i in range(begin, len(conjunctions)):
+        # Stop for overfull leaves, or without room
         if work.left[TODO] > 0:
             return i
         few = np.int64(tree.plan[bt.LEAF_CAPACITY])
         if _lacks(tree, work, few + 1, 0, 16 * few + 64, (few + 1) * bt.MOST_LEVELS):
             return i
+        # Take the conjunction out of its leaf
         c = np.int64(conjunctions[i])
         n = np.int64(tree.at[c])
         if n == bt.NONE:
             continue
         pull(tree, n, c)
+        # Update the buckets above
         count_path(tree, n, bt.NONE, -1)
         if not tree.plan[bt.RIGID]:
             tighten_path(tree, preds, n)
@@ -157,7 +166,7 @@ def _is_leaf(tree, n):
 
 @device
 def _clean(tree, preds, codes, work, n):
-    """Gives back what is not worth having any more, from a bucket up to the root."""
+    """Merges halves and frees parts with too few conjunctions, from a bucket up to the root."""
     while tree.above[n, bt.PART] != bt.NONE:
         _merge(tree, preds, n)
         up = np.int64(tree.above[n, bt.UP])
@@ -175,10 +184,11 @@ def _clean(tree, preds, codes, work, n):
 
 @device
 def _merge(tree, preds, n):
-    """Takes the halves of a bucket back into it, if they are few and there are no parts.
+    """Takes the entries of a bucket's halves back into it, if they are few and there are no parts.
 
-    Halves with nothing in them go in any case.
+    Halves without entries are removed in any case.
     """
+    # Count the entries of the halves, which must be leaves
     left, right = np.int64(tree.node[n, bt.LEFT]), np.int64(tree.node[n, bt.RIGHT])
     if left == bt.NONE and right == bt.NONE:
         return
@@ -188,8 +198,10 @@ def _merge(tree, preds, n):
             if not _is_leaf(tree, half):
                 return
             total += np.int64(tree.node[half, bt.COUNT])
+    # Keep the halves if they are needed
     if total and (tree.node[n, bt.PARTS] > 0 or total + np.int64(tree.node[n, bt.COUNT]) > tree.plan[bt.LEAF_CAPACITY]):
         return
+    # Move the entries, and free the halves
     for half in (left, right):
         if half != bt.NONE:
             leaf = np.int64(tree.node[half, bt.LEAF])
@@ -199,6 +211,7 @@ def _merge(tree, preds, n):
             free_node(tree, half)
     tree.node[n, bt.LEFT] = bt.NONE
     tree.node[n, bt.RIGHT] = bt.NONE
+    # Recompute the ranges
     if not tree.plan[bt.RIGID]:
         tighten(tree, preds, n)
     tree.state[bt.MERGED] += 1
@@ -206,20 +219,22 @@ def _merge(tree, preds, n):
 
 @device
 def _recycle(tree, preds, codes, work, part):
-    """Gives a part back that has hardly any conjunctions left: they are placed anew."""
+    """Frees a part with hardly any conjunctions left, and places these again."""
+    # Take the part out of its directory
     owner = np.int64(tree.part[part, bt.OWNER])
-    found = np.int64(0)
+    count = np.int64(0)
     begin = work.left[TODO]
     work.todo[begin] = tree.part[part, bt.TOP]
     free_part(tree, part)
+    # Free all buckets below it, and collect their conjunctions
     end = begin + 1
     while end > begin:
         end -= 1
         n = np.int64(work.todo[end])
         leaf = np.int64(tree.node[n, bt.LEAF])
         for i in range(np.int64(tree.node[n, bt.COUNT])):
-            work.conj[found] = tree.entry[leaf + i]
-            found += 1
+            work.conj[count] = tree.entry[leaf + i]
+            count += 1
         for half in (np.int64(tree.node[n, bt.LEFT]), np.int64(tree.node[n, bt.RIGHT])):
             if half != bt.NONE:
                 work.todo[end] = half
@@ -232,7 +247,8 @@ def _recycle(tree, preds, codes, work, part):
             drop_part(tree, other)
             other = next
         free_node(tree, n)
-    for i in range(found):
+    # Place the conjunctions from the owner on
+    for i in range(count):
         c = np.int64(work.conj[i])
         n = place(tree, preds, codes, c, owner)
         put(tree, preds, n, c)
@@ -245,7 +261,7 @@ def _recycle(tree, preds, codes, work, part):
 
 @kernel
 def note_parts(tree: Written[Tree]) -> None:
-    """Enters all parts into the hash table anew, which is empty."""
+    """Enters all parts into the hash table, which is empty."""
     tree.state[bt.SLOTS] = 0
     for part in range(tree.state[bt.N_PARTS]):
         if tree.part[part, bt.OWNER] != bt.NONE:
@@ -256,25 +272,28 @@ def note_parts(tree: Written[Tree]) -> None:
 def pack(
     tree: Written[Tree], work: Written[TreeWork], order: Written[U32], need: Written[U64], reach: Written[Table[U32]]
 ) -> None:
-    """Puts the leaves side by side, depth first, and numbers the conjunctions as they stand there.
+    """Puts the leaves side by side, depth first, and numbers the conjunctions in that order.
 
-    order (C), need (C), reach (C, 2) : the conjunctions by their new number, and the columns of
-    entries, are written.
+    order (C), need (C), reach (C, 2) : written: the conjunctions by new number, and the columns of
+        entries
     """
+    # Begin with the root and the bucket of unplaced conjunctions
     count = np.int64(0)
     work.todo[0], work.todo[1] = bt.ALWAYS, bt.ROOT
     end = 2
     while end > 0:
         end -= 1
         n = np.int64(work.todo[end])
+        # Copy the entries of the leaf
         leaf = np.int64(tree.node[n, bt.LEAF])
         tree.node[n, bt.LEAF] = count
-        tree.above[n, bt.SIZE] = bt.NONE  # a leaf that gets more is given a block of its own
+        tree.above[n, bt.SIZE] = bt.NONE  # a leaf that grows gets a new block
         for i in range(np.int64(tree.node[n, bt.COUNT])):
             order[count] = tree.entry[leaf + i]
             need[count] = tree.need[leaf + i]
             reach[count, 0], reach[count, 1] = tree.reach[leaf + i, 0], tree.reach[leaf + i, 1]
             count += 1
+        # Push the halves, and the topmost buckets of the parts
         for half in (np.int64(tree.node[n, bt.RIGHT]), np.int64(tree.node[n, bt.LEFT])):
             if half != bt.NONE:
                 work.todo[end] = half
@@ -284,6 +303,7 @@ def pack(
             work.todo[end] = tree.part[part, bt.TOP]
             end += 1
             part = np.int64(tree.part[part, bt.NEXT])
+    # Forget the free blocks
     for i in range(bt.FREE_BLOCK, bt.FREE_BOX):
         tree.state[i] = bt.NONE
     tree.state[bt.ENTRIES] = count

@@ -1,11 +1,11 @@
-"""A heap of parts, the one with the highest bound first."""
+"""A heap of parts, with the highest bound first."""
 
 from colmatch.kernels._jit import device
 
 
 @device
 def push(heap, waiting, height, bound, part):
-    """Enters a part into the heap, whose first has the highest bound. Returns its new height."""
+    """Enters a part into the heap, with the highest bound first. Returns the heap's new height."""
     at = height
     while at > 0 and heap[(at - 1) >> 1] < bound:
         heap[at], waiting[at] = heap[(at - 1) >> 1], waiting[(at - 1) >> 1]
@@ -16,7 +16,7 @@ def push(heap, waiting, height, bound, part):
 
 @device
 def pop(heap, waiting, height):
-    """Takes the first part off the heap. Returns its new height."""
+    """Takes the first part off the heap. Returns the heap's new height."""
     height -= 1
     bound, part = heap[height], waiting[height]
     at = 0

@@ -1,7 +1,7 @@
-"""A row of events goes down the tree: where it has the attribute, and where its value lies.
+"""Matching of events: down the tree by the attributes that a row has, and by their values.
 
-A bucket stands on the stack at most once for each row, since only what it hangs below puts it
-there; so a stack with a place for each bucket never overflows.
+A bucket is on the stack at most once for each row, since only the bucket or part above pushes it.
+So a stack with a place for each bucket never overflows.
 """
 
 import numpy as np
@@ -40,6 +40,7 @@ def match(
     row = start
     while row < stop:
         fill = sink.state[FILL]
+        # Match many rows together, as a tile
         if stop - row >= TILE_LEAST and len(scratch.tile) > 0:
             end = min(row + TILE_ROWS, stop)
             if not match_tile(index, preds, rows, row, end, scratch, sink, counters):
@@ -47,6 +48,7 @@ def match(
                 return row
             row = end
             continue
+        # Spread the event, and begin with the root and the bucket of unplaced conjunctions
         event = spread(rows, row, multi, table)
         absent = ~attributes_there(event)
         stack[0], stack[1] = bt.ALWAYS, bt.ROOT
@@ -57,20 +59,26 @@ def match(
             height -= 1
             n = np.int64(stack[height])
             visited += 1
+            # Push the halves that the event meets
             own = n <= bt.ALWAYS
             if not own:
                 own, height = enter_halves(index, n, event, stack, height)
             if not own:
                 continue
+            # Push the topmost buckets of the parts that it meets
             if leads_on(node, n, absent):
-                known = height
+                base = height
                 height, more = enter_parts(index, n, event, table, stack, height)
                 visited += more
-                for i in range(known, height):
+                for i in range(base, height):
                     stack[i] = part[stack[i], bt.TOP]
                     ask_for(node, np.uint64(stack[i]) * np.uint64(bt.NODE_WORDS))
+            # Verify the entries of the leaf
             leaf, count = np.int64(node[n, bt.LEAF]), np.int64(node[n, bt.COUNT])
-            v, one = np.int64(0), n > bt.ALWAYS and not multi[np.int64(node[n, bt.ATTR])]  # whether there is one value
+            v, one = (
+                np.int64(0),
+                n > bt.ALWAYS and not multi[np.int64(node[n, bt.ATTR])],
+            )  # one: the attribute has a single value
             if one:
                 v = np.int64(table[np.int64(node[n, bt.ATTR])])
             looked_at += count
@@ -86,6 +94,7 @@ def match(
                 if holds and not emit(sink, row, owner[c], counters):
                     full = True
                     break
+        # Add up the counters, and stop if the sink is full
         counters[NODES] += visited
         counters[CONJUNCTIONS] += looked_at
         counters[CANDIDATES] += candidates

@@ -1,12 +1,12 @@
 """The best subscriptions of a row: parts of the tree are visited in the order of their bounds.
 
-Source: "Relevance Matters", VI, Algorithms 6 and 7. Deviations: entries of a leaf stand in the
-order of their bounds, so a leaf is left at the first that is too low. The bound of a conjunction is
-the sum of its own weights, since a match has all of its predicates. Where events give weights, the
-sum that a score needs follows from the source's bound, made of the largest weight of each attribute
-(``caps.py``). Without event weights, the source's bound left out hardly anything that sums do not.
-On 1M subscriptions it looked at 14 % fewer of ``dense`` and at as many of ``bestar``, and took 2.4
-times as long.
+Source: "Relevance Matters", VI, Algorithms 6 and 7. Deviations: entries of a leaf are in the order
+of their bounds, so a leaf is left at the first that is too low. The bound of a conjunction is the
+sum of its weights, since all predicates of a match are true. With event weights, the sum that a
+score needs follows from the paper's bound, with the largest weight of each attribute (``caps.py``).
+Without event weights, the paper's bound excluded hardly anything that sums do not. On 1M
+subscriptions it looked at 14 % fewer conjunctions of ``dense`` and at as many of ``bestar``, and
+took 2.4 times as long.
 """
 
 import numpy as np
@@ -49,7 +49,7 @@ from colmatch.kernels.topk import AGAIN, BASE, SCORING, least_score, offer
 
 @device
 def offer_leaf(index, preds, event, row, n, absent, scratch, scores, top, counters):
-    """Offers what is true in the leaf of a bucket to the best of a row."""
+    """Offers the matches in the leaf of a bucket to the best of a row."""
     bound, reach, need, entry, owner = index.bound, index.reach, index.need, index.entry, preds.owner
     conds, jump_first, weight_of = conditions_of(preds), preds.jump_first, scores.weight_of
     scoring, base, again = top.state[SCORING], np.uint64(top.state[BASE]), top.state[AGAIN] != 0
@@ -58,18 +58,22 @@ def offer_leaf(index, preds, event, row, n, absent, scratch, scores, top, counte
     one = n > bt.ALWAYS and not index.multi[a]
     v = np.int64(event.table[a]) if one else np.int64(0)
     looked_at = candidates = steps = scored = np.int64(0)
+    # Find the lowest bound that can be among the best
     least = least_score(top.score, top.fill, row)
     floor = floor_in_leaf(index, n, scratch, 0, least)
+    # Leave the leaf at the first bound that is too low
     for i in range(leaf, leaf + np.int64(index.node[n, bt.COUNT])):
         if len(bound) > 0 and bound[i] < floor:
             break
         looked_at += 1
+        # Skip entries out of range or with a missing attribute, and verify the others
         if (one and (v < reach[i, 0] or v > reach[i, 1])) or (short and need[i] & absent != 0):
             continue
         c = np.int64(entry[i])
         candidates += 1
         holds, taken = conjunction_holds(conds, c, event)
         steps += taken
+        # Score the matches
         sub = np.uint64(owner[c]) + base
         if not holds or is_deleted(top.deleted_bits, sub):
             continue
@@ -79,12 +83,14 @@ def offer_leaf(index, preds, event, row, n, absent, scratch, scores, top, counte
             score = program_score(preds, c, scoring, weight_of, event, event.table, scores.stack)
         else:
             score = plain_score(preds, c, scoring, weight_of)
+        # Offer them, and raise the floor
         scored += 1
         offer(top.score, top.number, top.fill, row, score, np.uint32(sub), again, top.id, top.offset, top.data)
         if least_score(top.score, top.fill, row) > least:
             least = least_score(top.score, top.fill, row)
             scratch.floor[0] = floor_in(scratch, 0, least, index.cap, 0, 0)
             floor = floor_in_leaf(index, n, scratch, 0, least)
+    # Add up the counters
     counters[CONJUNCTIONS] += looked_at
     counters[CANDIDATES] += candidates
     counters[PREDICATES] += steps
@@ -93,11 +99,12 @@ def offer_leaf(index, preds, event, row, n, absent, scratch, scores, top, counte
 
 @device
 def best_of_row(index, preds, event, row, scratch, scores, top, counters):
-    """Offers the matches of a row to its best. The first lane has its heaviest attributes."""
+    """Offers the matches of a row to its best. The first lane has the row's heaviest attributes."""
     node, part = index.node, index.part
     bound_below = index.most_below if goes_by_largest(index, top.state[SCORING]) else index.bound_below
     heap, parts, stack = scratch.heap, scratch.parts, scratch.stack
     bounded, absent = len(bound_below) > 0, ~attributes_there(event)
+    # Begin with the root and the bucket of unplaced conjunctions
     scratch.floor[0] = floor_in(scratch, 0, least_score(top.score, top.fill, row), index.cap, 0, 0)
     stack[0], stack[1] = bt.ALWAYS, bt.ROOT
     depth, height, visited = np.int64(2), np.int64(0), np.int64(0)
@@ -105,17 +112,21 @@ def best_of_row(index, preds, event, row, scratch, scores, top, counters):
         depth -= 1
         n = np.int64(stack[depth])
         visited += 1
+        # Skip buckets with too low a bound, and push the halves of the others
         own = not bounded or bound_below[n] >= scratch.floor[0]
         if own and n > bt.ALWAYS:
             own, depth = enter_halves(index, n, event, stack, depth)
+        # Enter the parts into the heap
         if own and leads_on(node, n, absent):
             met, more = enter_parts(index, n, event, event.table, stack, depth)
             visited += more
             for i in range(depth, met):
                 high = bound_below[part[stack[i], bt.TOP]] if bounded else np.uint32(0)
                 height = push(heap, parts, height, high, stack[i])
+        # Offer the leaf's matches
         if own and node[n, bt.COUNT] > 0:
             offer_leaf(index, preds, event, row, n, absent, scratch, scores, top, counters)
+        # Go on with the part that has the highest bound
         if depth == 0 and height > 0 and heap[0] >= scratch.floor[0]:
             stack[0], depth = part[parts[0], bt.TOP], np.int64(1)
             height = pop(heap, parts, height)
@@ -135,7 +146,7 @@ def match_topk(
     top: Written[Top],
     counters: Written[I64],
 ) -> None:
-    """Offers the matches of rows ``start:stop`` to the best of each, unless they cannot be."""
+    """Offers the matches of rows ``start:stop`` to the best of each, unless bounds exclude them."""
     row, scratch.asks[0] = start, ASKS
     while row < stop:
         if stop - row >= TILE_LEAST and len(scratch.tile) > 0:

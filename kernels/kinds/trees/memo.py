@@ -1,9 +1,8 @@
-"""Predicates that several conjunctions have: the truth of each is found once for a tile of events.
+"""Predicates that several conjunctions share, each evaluated once for a tile of events.
 
-It is a word of bits, one for each row, in a table ``truth`` over the distinct predicates; beside it
-is the number of the tile that it is of. The last row of the table has the bits of all rows of the
-present tile, and its number. Programs are followed as without the table, and so are events that go
-down alone.
+A table ``truth`` has a row for each distinct predicate. The row has a word of bits, one for each
+row of events, and the number of the tile that they belong to. The last row has the bits of all rows
+of the present tile, and its number. Programs, and events that go down alone, do not use the table.
 """
 
 import numpy as np
@@ -15,12 +14,13 @@ from colmatch.kernels.tiles import lanes_where, lanes_within
 
 @device
 def start_memo(whole, by_attr, some, pred, tile, truth):
-    """Makes the table that of another tile, and evaluates the predicates in ``some``.
+    """Prepares the table for another tile, and evaluates the predicates in ``some``.
 
-    They are plain ones; those are taken that are on attributes which the tile's rows have.
+    These are plain predicates. Only those on attributes of the tile's rows are evaluated.
 
     whole : bits of the tile's rows
-    Returns how many predicates of rows were evaluated.
+
+    Returns the number of predicates evaluated, each counted for each row.
     """
     now = truth[len(truth) - 1, 1] + np.uint64(1)
     truth[len(truth) - 1, 0], truth[len(truth) - 1, 1] = whole, now
@@ -30,7 +30,7 @@ def start_memo(whole, by_attr, some, pred, tile, truth):
     for e in range(tile.first[0], tile.first[len(tile.first) - 1]):
         a = np.int64(tile.attr[e])
         begin, end = np.int64(by_attr[a]), np.int64(by_attr[a + 1])
-        if begin == end or truth[begin, 1] == now:  # those of an attribute are evaluated together
+        if begin == end or truth[begin, 1] == now:  # the predicates of an attribute are evaluated together
             continue
         for d in range(begin, end):
             p = some[d]
@@ -41,9 +41,9 @@ def start_memo(whole, by_attr, some, pred, tile, truth):
 
 @device
 def lanes_by_memo(conds, c, left, tile, same, truth):
-    """As ``lanes_that_hold``, for a conjunction that is no program.
+    """Works like ``lanes_that_hold``, for a conjunction that is no program.
 
-    What is not in the table yet is evaluated for the whole tile.
+    A predicate that is not in the table yet is evaluated for the whole tile.
     """
     whole, now = truth[len(truth) - 1, 0], truth[len(truth) - 1, 1]
     steps = np.uint64(0)

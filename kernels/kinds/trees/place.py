@@ -1,4 +1,4 @@
-"""Where a conjunction goes: down the directories, in each attribute to the smallest bucket.
+"""Placement of conjunctions: down the directories, in each attribute to the smallest bucket.
 
 Source: "Relevance Matters", Algorithms 1 and 2.
 """
@@ -27,7 +27,7 @@ def is_used(tree, n, a):
 
 @device
 def can_be_placed(preds, c):
-    """Returns whether some attribute must be there for a conjunction to be true."""
+    """Returns whether a conjunction needs some attribute to be true."""
     for p in range(preds.first[c], required_end(preds, c)):
         if not preds.pred[p, 0] & FLAG_NONE:
             return True
@@ -36,11 +36,12 @@ def can_be_placed(preds, c):
 
 @device
 def narrowest(tree, preds, codes, c, n):
-    """Returns the predicate that holds for the smallest part of its domain, and which
-    part that is.
+    """Returns a conjunction's predicate that holds for the smallest part of its domain, and that
+    part.
 
-    With a window it is that which the smallest part of the events meets. Among the attributes that
-    the path to bucket ``n`` has not; -1 where there is none.
+    With a window of events, it is instead the predicate met by the smallest part of these events.
+    Predicates on attributes of the path to bucket ``n`` are left out. The predicate is -1 where
+    none is left.
     """
     best, least = np.int64(-1), 2.0
     by_window = len(tree.window_first) > 0
@@ -49,10 +50,10 @@ def narrowest(tree, preds, codes, c, n):
         if word & FLAG_NONE or is_used(tree, n, word & ATTR_MASK):
             continue
         if word & FLAG_MULTI and predicate_on(preds, c, word & ATTR_MASK) != p:
-            continue  # only these can have several
+            continue  # only these attributes can have several predicates
         lo, hi = range_of(preds, p)
         part = share(codes, word & ATTR_MASK, lo, hi)
-        if by_window:  # not always: to hand over what it needs takes as long as all else here
+        if by_window:  # not always: passing the arguments takes as long as the rest of the loop
             part = looked_at(tree, codes, word & ATTR_MASK, lo, hi, part)
         if part < least:
             best, least = np.int64(p), part
@@ -61,18 +62,20 @@ def narrowest(tree, preds, codes, c, n):
 
 @device
 def best_part(tree, preds, codes, c, n):
-    """Returns the part of a bucket's directory that a conjunction goes to, and its
-    predicate there.
+    """Returns the part of a bucket's directory for a conjunction, and its predicate there.
 
-    -1 to stay in the leaf.
+    The part is -1 where the conjunction stays in the leaf.
     """
+    # Without parts, the conjunction stays
     if tree.node[n, bt.PARTS] == 0:
         return np.int64(-1), np.int64(-1)
+    # Without popularity, only the part of the narrowest predicate counts
     if tree.plan[bt.RANKING] != bt.POPULARITY:
         p, _ = narrowest(tree, preds, codes, c, n)
         if p < 0:
             return np.int64(-1), p
         return find_part(tree.slot, tree.part, n, np.int64(preds.pred[p, 0]) & ATTR_MASK), p
+    # By popularity, choose the part with the most conjunctions
     best, by = np.int64(-1), np.int64(-1)
     for p in range(preds.first[c], required_end(preds, c)):
         word = np.int64(preds.pred[p, 0])
@@ -86,10 +89,11 @@ def best_part(tree, preds, codes, c, n):
 
 @device
 def enclosing(tree, codes, n, lo, hi):
-    """Returns the smallest bucket below ``n`` that may have a range, or that is to have it."""
+    """Returns the smallest bucket below ``n`` that may take a range, or a new bucket for it."""
     a = np.int64(tree.node[n, bt.ATTR])
     while True:
         left, right = np.int64(tree.node[n, bt.LEFT]), np.int64(tree.node[n, bt.RIGHT])
+        # In a rigid tree, go down as long as a half encloses the range
         if tree.plan[bt.RIGID]:
             if left != bt.NONE and tree.node[n, bt.LEFT_LO] <= lo and hi <= tree.node[n, bt.LEFT_HI]:
                 n = left
@@ -98,14 +102,17 @@ def enclosing(tree, codes, n, lo, hi):
             else:
                 return n
             continue
+        # A bucket without halves and parts takes any range
         if left == bt.NONE and right == bt.NONE and tree.node[n, bt.PARTS] == 0:
             return n
+        # Put a bucket above this one if the range would widen it too much
         at = np.int64(tree.above[n, bt.BOX])
         low, high = np.int64(tree.box[at, bt.ALL_LOW]), np.int64(tree.box[at, bt.ALL_HIGH])
         if low <= high:
             now = width(codes, a, low, high)
             if width(codes, a, min(low, lo), max(high, hi)) > tree.plan[bt.BETA] * now and now > 0.0:
                 return injected(tree, n)
+        # With one half, go there unless the range would widen it too much
         if left == bt.NONE:
             return n
         if right == bt.NONE:
@@ -115,10 +122,13 @@ def enclosing(tree, codes, n, lo, hi):
                 n = left
                 continue
             return n if lo <= high and low <= hi else other_half(tree, n, hi < low)
+        # With two halves, stay if the range meets both of them
         in_left = tree.node[n, bt.LEFT_LO] <= hi and lo <= tree.node[n, bt.LEFT_HI]
         in_right = tree.node[n, bt.RIGHT_LO] <= hi and lo <= tree.node[n, bt.RIGHT_HI]
         if in_left and in_right:
             return n
+        # If it meets neither, choose the half that stays clear of the other; of two, the narrower
+        # one
         if not in_left and not in_right:
             left_low, left_high = (
                 min(np.int64(tree.node[n, bt.LEFT_LO]), lo),
@@ -139,21 +149,25 @@ def enclosing(tree, codes, n, lo, hi):
 
 @device
 def injected(tree, n):
-    """Puts a bucket above another, which becomes its left half: for a range that is much wider.
+    """Puts a bucket above another bucket, which becomes its left half, for a much wider range.
 
-    Otherwise what is below the bucket would be looked at for values that nothing else there has.
+    Without it, events would visit the bucket below for values that only the wide range has.
     """
+    # Make the new bucket
     part, up = np.int64(tree.above[n, bt.PART]), np.int64(tree.above[n, bt.UP])
     above = new_node(tree, part, up, np.int64(tree.node[n, bt.ATTR]), np.int64(tree.above[n, bt.LEVEL]))
+    # Replace the old bucket by the new one
     if up == bt.NONE:
         tree.part[part, bt.TOP] = above
     elif tree.node[up, bt.LEFT] == n:
         tree.node[up, bt.LEFT] = above
     else:
         tree.node[up, bt.RIGHT] = above
+    # Hang the old bucket below the new one
     tree.node[above, bt.LEFT] = n
     tree.above[n, bt.UP] = above
     tree.above[above, bt.BELOW] = tree.above[n, bt.BELOW]
+    # Give the new bucket the old one's ranges
     add_all(tree, above, n, 0, bt.ALL_LOW)
     copy_bounds(tree, n)
     copy_bounds(tree, above)
@@ -163,9 +177,9 @@ def injected(tree, n):
 
 @device
 def other_half(tree, n, before):
-    """Gives a bucket that was put above another its second half, for what is far from the first.
+    """Gives a bucket above another bucket its second half, for values far from the first half.
 
-    before : whether it has lower values than the first, which becomes the right one then
+    before : whether the new half has lower values; then the first half becomes the right one
     """
     first = np.int64(tree.node[n, bt.LEFT])
     level = np.int64(tree.above[n, bt.LEVEL])
@@ -180,7 +194,7 @@ def other_half(tree, n, before):
 
 @device
 def place(tree, preds, codes, c, n):
-    """Returns the bucket for a conjunction, from bucket ``n`` on."""
+    """Returns the bucket for a conjunction, starting at bucket ``n``."""
     if n == bt.ROOT and not can_be_placed(preds, c):
         return np.int64(bt.ALWAYS)
     while True:
@@ -193,9 +207,10 @@ def place(tree, preds, codes, c, n):
 
 @device
 def count_path(tree, n, stop, step):
-    """Counts a conjunction in or out, from bucket ``n`` up to bucket ``stop``.
+    """Adds ``step`` to the numbers of conjunctions from bucket ``n`` up to, but without, bucket
+    ``stop``.
 
-    That one is left out; NONE counts up to the root.
+    With NONE as ``stop``, it counts up to the root.
     """
     while n != stop:
         tree.above[n, bt.BELOW] = np.int64(tree.above[n, bt.BELOW]) + step

@@ -1,4 +1,4 @@
-"""An overfull leaf is divided: its bucket in halves, then what stays by the best attribute.
+"""Division of an overfull leaf: in halves, then the remaining conjunctions by the best attribute.
 
 Source: "Relevance Matters", Algorithms 4 and 5, V-A and V-B.
 """
@@ -22,7 +22,7 @@ def is_full(tree, n):
 
 @device
 def look_at(tree, work, n):
-    """Notes a bucket that is to be divided, if it is too full."""
+    """Puts a bucket on the list to be divided, if it is too full."""
     if is_full(tree, n):
         work.todo[work.left[0]] = n
         work.left[0] += 1
@@ -40,10 +40,11 @@ def can_be_halved(tree, n):
 
 @device
 def halve(tree, preds, codes, work, n):
-    """Divides a bucket in two that do not meet; what is in neither stays.
+    """Divides a bucket in two halves that do not meet. Conjunctions that fit in neither stay.
 
-    Says whether there was a way.
+    Returns whether this was possible.
     """
+    # Choose the side of each entry: at the middle in a rigid tree, else by three buckets
     a = np.int64(tree.node[n, bt.ATTR])
     count, leaf = np.int64(tree.node[n, bt.COUNT]), np.int64(tree.node[n, bt.LEAF])
     cut = np.int64(0)
@@ -58,16 +59,19 @@ def halve(tree, preds, codes, work, n):
             work.side[i] = TO_LEFT if hi < cut else TO_RIGHT if lo >= cut else STAYS
     elif not three_buckets(tree, codes, work, n):
         return False
+    # Give up if all entries stay
     to_left = to_right = np.int64(0)
     for i in range(count):
         to_left += work.side[i] == TO_LEFT
         to_right += work.side[i] == TO_RIGHT
     if to_left + to_right == 0:
         return False
+    # Make the halves, and move their entries
     level, part = np.int64(tree.above[n, bt.LEVEL]), np.int64(tree.above[n, bt.PART])
     left, right = new_node(tree, part, n, a, level), new_node(tree, part, n, a, level)
     tree.node[n, bt.LEFT], tree.node[n, bt.RIGHT] = left, right
     _share_out(tree, preds, work, n, left, to_left, right, to_right)
+    # Set the ranges
     if tree.plan[bt.RIGID]:
         _set_range(tree, n, left, np.int64(tree.node[n, bt.OWN_LO]), cut - 1)
         _set_range(tree, n, right, cut, np.int64(tree.node[n, bt.OWN_HI]))
@@ -75,6 +79,7 @@ def halve(tree, preds, codes, work, n):
         copy_bounds(tree, left)
         copy_bounds(tree, right)
         tighten(tree, preds, n)
+    # Put the buckets that are still too full on the list
     tree.state[bt.HALVED] += 1
     look_at(tree, work, n)
     look_at(tree, work, left)
@@ -94,11 +99,13 @@ def _set_range(tree, up, n, lo, hi):
 @device
 def _share_out(tree, preds, work, n, left, to_left, right, to_right):
     """Moves the entries of a leaf to the halves, by ``work.side``."""
+    # Give the halves' leaves room
     count, leaf = np.int64(tree.node[n, bt.COUNT]), np.int64(tree.node[n, bt.LEAF])
     if to_left:
         make_room(tree, left, to_left)
     if to_right:
         make_room(tree, right, to_right)
+    # Move each entry to the end of its leaf
     entry, need, reach, at, side = tree.entry, tree.need, tree.reach, tree.at, work.side
     kept, into_left, into_right = leaf, np.int64(tree.node[left, bt.LEAF]), np.int64(tree.node[right, bt.LEAF])
     for i in range(leaf, leaf + count):
@@ -115,6 +122,7 @@ def _share_out(tree, preds, work, n, left, to_left, right, to_right):
             at[entry[i]] = right
         entry[to], need[to] = entry[i], need[i]
         reach[to, 0], reach[to, 1] = reach[i, 0], reach[i, 1]
+    # Set the numbers of entries, and the ranges of the halves
     tree.node[left, bt.COUNT], tree.node[right, bt.COUNT] = to_left, to_right
     if not tree.plan[bt.RIGID]:
         take_leaf_into_box(tree, preds, left)
@@ -126,15 +134,17 @@ def _share_out(tree, preds, work, n, left, to_left, right, to_right):
 
 @device
 def votes(tree, preds, codes, work, n):
-    """Has each conjunction of a leaf vote for attributes. Returns how many have votes.
+    """Has each conjunction of a leaf vote for attributes. Returns the number of attributes with
+    votes.
 
-    By popularity, for each that it has; else for the one by which fewest events find it, which is
-    written into ``work.lo``. What ``work.touched`` names has ``work.votes`` votes, of the weight
-    ``work.vote``.
+    By popularity, a conjunction votes for each of its attributes. Otherwise it votes for the
+    attribute that the fewest events find it by, which is written into ``work.lo``. The attributes
+    in ``work.touched`` have ``work.votes`` votes with the weight ``work.vote``.
     """
     leaf = np.int64(tree.node[n, bt.LEAF])
     touched = np.int64(0)
     for i in range(np.int64(tree.node[n, bt.COUNT])):
+        # By selectivity, vote for the attribute of the narrowest predicate
         c = np.int64(tree.entry[leaf + i])
         if tree.plan[bt.RANKING] != bt.POPULARITY:
             p, part = narrowest(tree, preds, codes, c, n)
@@ -143,6 +153,7 @@ def votes(tree, preds, codes, work, n):
                 work.lo[i] = preds.pred[p, 0] & ATTR_MASK
                 touched = _vote(work, np.int64(work.lo[i]), 1.0 - part, touched)
             continue
+        # By popularity, vote for each attribute that is not on the path
         for p in range(preds.first[c], required_end(preds, c)):
             word = np.int64(preds.pred[p, 0])
             a = word & ATTR_MASK
@@ -163,45 +174,51 @@ def _vote(work, a, weight, touched):
 
 @device
 def divide(tree, preds, codes, work, n):
-    """Makes parts of a leaf's best attributes, until it is not too full.
+    """Makes parts of a leaf's best attributes, until the leaf is not too full.
 
-    Says whether there was a way.
+    Returns whether this was possible.
     """
     if tree.above[n, bt.LEVEL] == bt.MOST_LEVELS:
         return False
+    # Count the votes
     touched = votes(tree, preds, codes, work, n)
     left = np.int64(tree.node[n, bt.COUNT])
-    made = np.int64(0)
+    parts = np.int64(0)
+    # Choose attributes by votes, until few enough conjunctions are left
     while left > tree.above[n, bt.CAPACITY]:
         best = np.int64(-1)
-        for i in range(made, touched):
+        for i in range(parts, touched):
             if best < 0 or work.vote[work.touched[i]] > work.vote[work.touched[best]]:
                 best = np.int64(i)
         if best < 0:
             break
         a = np.int64(work.touched[best])
-        work.touched[best] = work.touched[made]
-        work.touched[made] = a
-        left -= work.votes[a]  # by popularity that is more than go: the next round sees to it
-        made += 1
+        work.touched[best] = work.touched[parts]
+        work.touched[parts] = a
+        left -= work.votes[a]  # too many by popularity; the next round divides again
+        parts += 1
+    # Number the chosen attributes, and clear the votes
     for i in range(touched):
         a = np.int64(work.touched[i])
-        work.chosen[a] = i + 1 if i < made else 0
+        work.chosen[a] = i + 1 if i < parts else 0
         work.votes[a] = 0
         work.vote[a] = 0.0
-    if made:
-        _move_to_parts(tree, preds, codes, work, n, made)
+    # Move the conjunctions to the new parts
+    if parts:
+        _move_to_parts(tree, preds, codes, work, n, parts)
     for i in range(touched):
         work.chosen[work.touched[i]] = 0
-    return made > 0
+    return parts > 0
 
 
 @device
 def _move_to_parts(tree, preds, codes, work, n, made):
-    """Makes parts of the first ``made`` attributes of ``work.touched``, and moves what goes there.
+    """Makes parts of the first ``made`` attributes of ``work.touched``, and moves conjunctions
+    there.
 
-    A part that nothing goes to is not made.
+    No part is made for an attribute without conjunctions.
     """
+    # Choose the part of each conjunction: its attribute that was chosen first
     leaf, count = np.int64(tree.node[n, bt.LEAF]), np.int64(tree.node[n, bt.COUNT])
     for i in range(count):
         c = np.int64(tree.entry[leaf + i])
@@ -218,6 +235,7 @@ def _move_to_parts(tree, preds, codes, work, n, made):
         work.side[i] = chosen
         if chosen:
             work.votes[np.int64(work.touched[chosen - 1])] += 1
+    # Make the parts with room for their conjunctions
     for i in range(made):
         a = np.int64(work.touched[i])
         if work.votes[a]:
@@ -226,6 +244,7 @@ def _move_to_parts(tree, preds, codes, work, n, made):
             tree.above[top, bt.BELOW] = work.votes[a]
             if tree.plan[bt.RIGID]:
                 _open_top(tree, top)
+    # Move the conjunctions, and close the gaps in the leaf
     kept = np.int64(0)
     for i in range(count):
         c = np.int64(tree.entry[leaf + i])
@@ -238,6 +257,7 @@ def _move_to_parts(tree, preds, codes, work, n, made):
         put(tree, preds, top, c)
         tree.part[part, bt.PART_COUNT] += 1
     tree.node[n, bt.COUNT] = kept
+    # Set the ranges of the topmost buckets, and clear the votes
     for i in range(made):
         a = np.int64(work.touched[i])
         if work.votes[a]:
@@ -247,13 +267,14 @@ def _move_to_parts(tree, preds, codes, work, n, made):
                 take_leaf_into_box(tree, preds, top)
             copy_bounds(tree, top)
             look_at(tree, work, top)
+    # Put the leaf on the list if it is still too full
     tree.state[bt.DIVIDED] += 1
     look_at(tree, work, n)
 
 
 @device
 def _open_top(tree, top):
-    """The topmost bucket of an attribute has all of its domain."""
+    """Gives the topmost bucket of an attribute the whole domain."""
     part = np.int64(tree.above[top, bt.PART])
     tree.node[top, bt.OWN_LO], tree.node[top, bt.OWN_HI] = 1, CODE_MAX
     tree.part[part, bt.PART_LO], tree.part[part, bt.PART_HI] = 1, CODE_MAX

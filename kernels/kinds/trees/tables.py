@@ -1,4 +1,4 @@
-"""Rows of the tables: taken, given back, and found."""
+"""Rows of the tables, and the hash table of directories: allocation, release and look-up."""
 
 import numpy as np
 
@@ -11,13 +11,13 @@ from colmatch.kernels.layout import CODE_MAX
 
 @device
 def room_of(size):
-    """Entries of a block of a class."""
+    """Returns the number of entries in a block of a class."""
     return np.int64(1) << (np.int64(size) + bt.SMALLEST)
 
 
 @device
 def class_for(count):
-    """Returns the class of the smallest block for so many entries."""
+    """Returns the class of the smallest block for ``count`` entries."""
     size = 0
     while room_of(size) < count:
         size += 1
@@ -26,19 +26,23 @@ def class_for(count):
 
 @device
 def new_node(tree, part, up, attr, level):
-    """A bucket with no entries, no halves and no directory. There must be room."""
+    """Makes a bucket with no entries, no halves and no directory. There must be room."""
+    # Take the first free row, or the next unused row
     n = tree.state[bt.FREE_NODE]
     if n != bt.NONE:
         tree.state[bt.FREE_NODE] = tree.above[n, bt.NEXT_FREE]
     else:
         n = tree.state[bt.NODES]
         tree.state[bt.NODES] += 1
+    # Clear the row
     for i in range(bt.NODE_WORDS):
         tree.node[n, i] = 0
     for i in range(bt.ABOVE_WORDS):
         tree.above[n, i] = bt.NONE
+    # Give the bucket its ranges, except where buckets are halves of a domain
     if part != bt.NONE and not tree.plan[bt.RIGID]:
         tree.above[n, bt.BOX] = new_box(tree, level)
+    # Fill the row
     tree.node[n, bt.ATTR] = attr
     tree.node[n, bt.LEFT] = bt.NONE
     tree.node[n, bt.RIGHT] = bt.NONE
@@ -54,18 +58,18 @@ def new_node(tree, part, up, attr, level):
 
 @device
 def free_node(tree, n):
-    """Gives a bucket back, and the block of its leaf."""
+    """Frees a bucket, and the block of its leaf."""
     free_block(tree, np.int64(tree.node[n, bt.LEAF]), np.int64(tree.above[n, bt.SIZE]))
     free_box(tree, np.int64(tree.above[n, bt.BOX]), np.int64(tree.above[n, bt.LEVEL]))
     tree.above[n, bt.NEXT_FREE] = tree.state[bt.FREE_NODE]
-    tree.above[n, bt.BELOW] = bt.NONE  # of nobody
+    tree.above[n, bt.BELOW] = bt.NONE  # marks a free row
     tree.node[n, bt.COUNT] = 0
     tree.state[bt.FREE_NODE] = n
 
 
 @device
 def new_box(tree, level):
-    """Ranges of a bucket, empty ones: of its own attribute, and of those of the parts above."""
+    """Makes empty ranges for a bucket: of its attribute, then of the parts above."""
     at = tree.state[bt.FREE_BOX + level]
     if at != bt.NONE:
         tree.state[bt.FREE_BOX + level] = tree.box[at, 0]
@@ -105,7 +109,7 @@ def free_block(tree, at, size):
 
 @device
 def make_room(tree, n, count):
-    """Gives a leaf a block with room for so many entries, and moves its entries there."""
+    """Gives a leaf a block with room for ``count`` entries, and moves its entries there."""
     size = np.int64(tree.above[n, bt.SIZE])
     if size != bt.NONE and room_of(size) >= count:
         return
@@ -122,7 +126,7 @@ def make_room(tree, n, count):
 
 @device
 def push(tree, n, c, need, lo, hi):
-    """Puts a conjunction, and what is looked at before it, at the end of a leaf."""
+    """Appends a conjunction to a leaf, with the attributes that it needs and its range."""
     count = np.int64(tree.node[n, bt.COUNT])
     make_room(tree, n, count + 1)
     at = np.int64(tree.node[n, bt.LEAF]) + count
@@ -152,7 +156,7 @@ def put(tree, preds, n, c):
 
 @device
 def pull(tree, n, c):
-    """Takes a conjunction out of a leaf, the last one takes its place."""
+    """Removes a conjunction from a leaf. The leaf's last entry takes its place."""
     at = np.int64(tree.node[n, bt.LEAF])
     last = at + np.int64(tree.node[n, bt.COUNT]) - 1
     while tree.entry[at] != c:
@@ -169,12 +173,12 @@ def place_in_slots(slot, n, a):
 
 @device
 def find_part(slot, part, n, a):
-    """Returns the part of a bucket's directory for an attribute, -1 without one."""
+    """Returns the part of a bucket's directory for an attribute, or -1."""
     h = place_in_slots(slot, n, a)
     while slot[h] != 0:
-        found = np.int64(slot[h]) - 1
-        if part[found, bt.OWNER] == n and part[found, bt.PART_ATTR] == a:
-            return found
+        candidate = np.int64(slot[h]) - 1
+        if part[candidate, bt.OWNER] == n and part[candidate, bt.PART_ATTR] == a:
+            return candidate
         h = (h + 1) & (len(slot) - 1)
     return np.int64(-1)
 
@@ -191,30 +195,32 @@ def note_part(tree, part):
 
 @device
 def forget_part(tree, part):
-    """Takes a part out of the hash table; what comes after it in its run is moved up."""
+    """Removes a part from the hash table, and moves later parts of its run up."""
+    # Find the part's slot
     mask = len(tree.slot) - 1
     h = place_in_slots(tree.slot, np.int64(tree.part[part, bt.OWNER]), np.int64(tree.part[part, bt.PART_ATTR]))
     while tree.slot[h] != part + 1:
         h = (h + 1) & mask
+    # Fill the hole from later slots of the run, as far as their parts' hash values allow
     hole = h
     while True:
         h = (h + 1) & mask
         if tree.slot[h] == 0:
             break
         other = np.int64(tree.slot[h]) - 1
-        wanted = place_in_slots(
-            tree.slot, np.int64(tree.part[other, bt.OWNER]), np.int64(tree.part[other, bt.PART_ATTR])
-        )
-        if ((h - wanted) & mask) >= ((h - hole) & mask):
+        home = place_in_slots(tree.slot, np.int64(tree.part[other, bt.OWNER]), np.int64(tree.part[other, bt.PART_ATTR]))
+        if ((h - home) & mask) >= ((h - hole) & mask):
             tree.slot[hole] = tree.slot[h]
             hole = h
+    # Free the last hole
     tree.slot[hole] = 0
     tree.state[bt.SLOTS] -= 1
 
 
 @device
 def new_part(tree, owner, a):
-    """A part in a bucket's directory, with a bucket at its top that has no bounds yet."""
+    """Makes a part in a bucket's directory, with a topmost bucket that has no bounds yet."""
+    # Take the first free row, or the next unused row
     part = tree.state[bt.FREE_PART]
     if part != bt.NONE:
         tree.state[bt.FREE_PART] = tree.part[part, bt.NEXT]
@@ -223,6 +229,7 @@ def new_part(tree, owner, a):
         tree.state[bt.N_PARTS] += 1
     for i in range(bt.PART_WORDS):
         tree.part[part, i] = 0
+    # Put the part at the head of its owner's directory
     next = np.int64(tree.node[owner, bt.FIRST])
     tree.part[part, bt.PART_ATTR] = a
     tree.part[part, bt.OWNER] = owner
@@ -232,6 +239,7 @@ def new_part(tree, owner, a):
         tree.part[next, bt.BEFORE] = part
     tree.node[owner, bt.FIRST] = part
     tree.node[owner, bt.PARTS] += 1
+    # Make the topmost bucket, and enter the part into the hash table and the directory's bits
     tree.part[part, bt.TOP] = new_node(tree, part, bt.NONE, a, np.int64(tree.above[owner, bt.LEVEL]) + 1)
     note_part(tree, part)
     _mask_directory(tree, owner, directory(tree.node, owner) | attribute_bit(a))
@@ -240,7 +248,8 @@ def new_part(tree, owner, a):
 
 @device
 def free_part(tree, part):
-    """Takes a part out of its directory and gives it back, but not what hangs below it."""
+    """Removes a part from its directory and frees it, but not the buckets below it."""
+    # Take the part out of the list
     owner, next, before = (
         np.int64(tree.part[part, bt.OWNER]),
         np.int64(tree.part[part, bt.NEXT]),
@@ -253,7 +262,8 @@ def free_part(tree, part):
     if next != bt.NONE:
         tree.part[next, bt.BEFORE] = before
     tree.node[owner, bt.PARTS] -= 1
-    if tree.node[owner, bt.PARTS] < 64:  # of more, the bits of some that have gone do no harm
+    # Set the bits of the remaining attributes
+    if tree.node[owner, bt.PARTS] < 64:  # in a longer one, bits of removed parts do no harm
         bits = np.uint64(0)
         other = np.int64(tree.node[owner, bt.FIRST])
         while other != bt.NONE:
@@ -265,9 +275,9 @@ def free_part(tree, part):
 
 @device
 def drop_part(tree, part):
-    """Gives a part back whose directory is given back, too."""
+    """Removes a part from the hash table and frees it, without changing its directory."""
     forget_part(tree, part)
-    tree.part[part, bt.OWNER] = bt.NONE  # of nobody
+    tree.part[part, bt.OWNER] = bt.NONE  # marks a free row
     tree.part[part, bt.PART_COUNT] = 0
     tree.part[part, bt.NEXT] = tree.state[bt.FREE_PART]
     tree.state[bt.FREE_PART] = part
@@ -275,7 +285,7 @@ def drop_part(tree, part):
 
 @device
 def directory(node, n):
-    """Returns bits of the attributes in a bucket's directory."""
+    """Returns the bits of the attributes in a bucket's directory."""
     return np.uint64(node[n, bt.MASK_LOW]) | np.uint64(node[n, bt.MASK_HIGH]) << np.uint64(32)
 
 

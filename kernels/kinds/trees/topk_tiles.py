@@ -1,7 +1,8 @@
-"""The best of up to 64 events that go down the tree together, as ``match_topk.py`` has it for one.
+"""The best subscriptions of up to 64 events that go down the tree together, as in
+``match_topk.py``.
 
-Bounds are the same for all of them, so parts are visited in one order. Each event has a floor of
-its own, and leaves where a bound is below that.
+Bounds are the same for all events, so parts are visited in one order. Each event has its own floor,
+and leaves a bucket with a bound below it.
 """
 
 import numpy as np
@@ -31,13 +32,14 @@ FEW_ROWS = np.uint64(4)
 
 @device
 def that_may_gain(left, bound, floor):
-    """Of the rows ``left``, those whose best a subscription with this bound could be among."""
+    """Returns those of the rows ``left`` that may have a subscription with this bound among their
+    best.
+    """
     return left & words_within(floor, np.uint64(0), np.uint32(0), bound)
 
 
 @device
 def lowest_floor(rows, floor):
-    """Returns the lowest of the floors of some rows."""
     lowest = np.uint32(bt.NONE)
     while rows != 0:
         lowest = min(lowest, floor[ctz(rows)])
@@ -47,9 +49,9 @@ def lowest_floor(rows, floor):
 
 @device
 def score_in_tile(preds, c, scoring, rows, row, multi, table, weight_of, stack):
-    """Score of a conjunction that is true for a row.
+    """Returns the score of a conjunction that is true for a row.
 
-    weight_of (A) : what the row gives to attributes
+    weight_of (A) : the row's weights of attributes
     """
     if is_static(preds.weight, scoring):
         return static_score(preds.priority, c) if scoring == PRIORITY else 0.0
@@ -65,7 +67,7 @@ def score_in_tile(preds, c, scoring, rows, row, multi, table, weight_of, stack):
 def leaf_floors(index, start, n, own, scratch, top):
     """Writes the floors of the rows ``own`` within a leaf. Returns the rows that may gain there.
 
-    Where few rows share a leaf, each of them searches the leaf's own caps.
+    If few rows share a leaf, each of them searches the leaf's own caps.
     """
     floor, bound, left, few = scratch.leaf_floor, index.bound, own, popcount(own) <= FEW_ROWS
     while left != 0:
@@ -81,7 +83,7 @@ def leaf_floors(index, start, n, own, scratch, top):
 
 @device
 def best_of_leaf(index, preds, rows, start, tile, n, own, scratch, weights, scores, top, counters):
-    """Offers what is true in the leaf of a bucket to the best of the rows ``own`` of the tile."""
+    """Offers the matches in the leaf of a bucket to the best of the rows ``own`` of the tile."""
     multi, bound, reach, need, entry = index.multi, index.bound, index.reach, index.need, index.entry
     owner, table, absent, deleted_bits = preds.owner, scratch.table, scratch.absent, top.deleted_bits
     conds = conditions_of(preds)
@@ -89,12 +91,15 @@ def best_of_leaf(index, preds, rows, start, tile, n, own, scratch, weights, scor
     short, bounded, a = index.plan[bt.SHORT_CIRCUIT] != 0, len(bound) > 0, np.uint32(index.node[n, bt.ATTR])
     leaf, one = np.uint64(index.node[n, bt.LEAF]), n > bt.ALWAYS and not multi[a]
     looked_at = candidates = steps = scored = np.uint64(0)
+    # Find the floors of the rows, and the attributes that all rows lack
     own = leaf_floors(index, start, n, own, scratch, top)
     floor = scratch.leaf_floor
     nowhere, lowest = absent_from_all(absent, own), lowest_floor(own, floor)
     for i in range(leaf, leaf + np.uint64(index.node[n, bt.COUNT])):
+        # Leave the leaf at the first bound that is too low for all rows
         if bounded and bound[i] < lowest:
             break
+        # Test the entry's attributes, its range and its bound
         looked_at += popcount(own)
         if short and need[i] & nowhere != 0:
             continue
@@ -105,6 +110,7 @@ def best_of_leaf(index, preds, rows, start, tile, n, own, scratch, weights, scor
             left = that_may_gain(left, bound[i], floor)
         if left == 0:
             continue
+        # Verify the conjunction for the remaining rows
         candidates += popcount(left)
         c = np.int64(entry[i])
         left, taken = lanes_that_hold(conds, c, left, tile)
@@ -112,6 +118,7 @@ def best_of_leaf(index, preds, rows, start, tile, n, own, scratch, weights, scor
         sub = np.uint64(owner[c]) + base
         if left == 0 or is_deleted(deleted_bits, sub):
             continue
+        # Score it for each row, and raise the row's floor
         scored += popcount(left)
         while left != 0:
             lane = ctz(left)
@@ -124,9 +131,11 @@ def best_of_leaf(index, preds, rows, start, tile, n, own, scratch, weights, scor
             if least > before:
                 scratch.floor[lane] = floor_in(scratch, lane, least, index.cap, 0, 0)
                 floor[lane] = max(floor[lane], scratch.floor[lane])
+        # Drop the rows that cannot gain any more
         if bounded:
             own = that_may_gain(own, bound[i], floor)
             lowest = lowest_floor(own, floor)
+    # Add up the counters
     counters[CONJUNCTIONS] += np.int64(looked_at)
     counters[CANDIDATES] += np.int64(candidates)
     counters[PREDICATES] += np.int64(steps)
@@ -135,12 +144,13 @@ def best_of_leaf(index, preds, rows, start, tile, n, own, scratch, weights, scor
 
 @device
 def best_of_tile(index, preds, rows, start, stop, scratch, weights, scores, top, counters):
-    """Offers the matches of rows ``start:stop``, at most ``TILE_ROWS``, to the best of each."""
+    """Offers the matches of rows ``start:stop``, at most ``TILE_ROWS``, to the best of each row."""
     node, part, multi = index.node, index.part, index.multi
     bound_below = index.most_below if goes_by_largest(index, top.state[SCORING]) else index.bound_below
     there, stack, waiting = scratch.there, scratch.stack, scratch.rows
     heap, parts, part_rows, floor = scratch.heap, scratch.parts, scratch.part_rows, scratch.floor
     bounded = len(bound_below) > 0
+    # Fill the tile, and find the floor of each row
     tile = fill_tile(rows, start, stop, multi, scratch.tile)
     enter_rows(tile, there, scratch.absent)
     for row in range(start, stop):
@@ -148,6 +158,7 @@ def best_of_tile(index, preds, rows, start, stop, scratch, weights, scores, top,
         weigh_row(weights.first, weights.attr, weights.value, row, weight_of)
         weigh_attributes(index, rows, row, weights, top.state[SCORING], weight_of, scratch, row - start)
         floor[row - start] = floor_in(scratch, row - start, least_score(top.score, top.fill, row), index.cap, 0, 0)
+    # Begin with the root and the bucket of unplaced conjunctions, for all rows
     stack[0], stack[1] = bt.ALWAYS, bt.ROOT
     everyone = ~np.uint64(0) >> np.uint64(TILE_ROWS - (stop - start))
     waiting[0] = waiting[1] = everyone
@@ -156,27 +167,32 @@ def best_of_tile(index, preds, rows, start, stop, scratch, weights, scores, top,
         depth -= 1
         n, own = np.int64(stack[depth]), waiting[depth]
         visited += 1
+        # Drop the rows that cannot gain, and push the halves
         if bounded:
             own = that_may_gain(own, bound_below[n], floor)
         if own != 0 and n > bt.ALWAYS:
             own, depth = note_halves(index, n, own, there, tile, stack, waiting, depth)
         if own != 0:
+            # Enter the parts into the heap
             p = np.int64(node[n, bt.FIRST])
             while p != bt.NONE:
                 visited += 1
                 by, lo, hi = part[p, bt.PART_ATTR], part[p, bt.PART_LO], part[p, bt.PART_HI]
-                some = that_meet(own, multi, there, tile, by, lo, hi)
-                if some != 0:
-                    part_rows[p] = some
+                lanes = that_meet(own, multi, there, tile, by, lo, hi)
+                if lanes != 0:
+                    part_rows[p] = lanes
                     high = bound_below[part[p, bt.TOP]] if bounded else np.uint32(0)
                     height = push(heap, parts, height, high, p)
                 p = np.int64(part[p, bt.NEXT])
+            # Offer the leaf's matches
             if node[n, bt.COUNT] > 0:
                 best_of_leaf(index, preds, rows, start, tile, n, own, scratch, weights, scores, top, counters)
+        # Go on with the part that has the highest bound
         if depth == 0 and height > 0 and that_may_gain(everyone, heap[0], floor) != 0:
             p = np.int64(parts[0])
             stack[0], waiting[0], depth = part[p, bt.TOP], part_rows[p], np.int64(1)
             height = pop(heap, parts, height)
+    # Clear the tile
     for row in range(start, stop):
         unweigh_row(weights.first, weights.attr, row, scratch.weighed[row - start])
     leave_rows(tile, there)

@@ -1,4 +1,4 @@
-"""Which attributes and values an event has, and which parts of a directory it meets."""
+"""Attributes and values of an event, and the halves and parts of a bucket that it meets."""
 
 import numpy as np
 
@@ -26,7 +26,7 @@ def has_value(multi, event, a, lo, hi):
 
 @device
 def attributes_there(event):
-    """Returns bits of the attributes of an event."""
+    """Returns the bits of an event's attributes."""
     bits = np.uint64(0)
     for e in range(event.begin, event.end):
         bits |= attribute_bit(event.attr[e])
@@ -37,8 +37,8 @@ def attributes_there(event):
 def meets(multi, event, high, a, lo, hi):
     """Returns whether an event has an attribute that meets a range.
 
-    high : table of the upper ends, the event's own where it has values. Of several entries one has
-    to lie within the range.
+    high : table of the upper ends, the event's own table where it has values. Of several entries,
+        one has to lie within the range
     """
     if multi[a]:
         return has_value(multi, event, a, lo, hi)
@@ -48,9 +48,9 @@ def meets(multi, event, high, a, lo, hi):
 
 @inlined
 def enter_halves(index, n, event, stack, height):
-    """Notes the halves of a bucket, which is placed, that have a value of an event.
+    """Pushes those halves of a placed bucket that have a value of an event.
 
-    Returns whether the bucket's own leaf may have something, and the height of the stack.
+    Returns whether the bucket's own leaf may have a match, and the height of the stack.
     """
     node, multi, a = index.node, index.multi, np.int64(index.node[n, bt.ATTR])
     for half, low in bt.HALVES:
@@ -62,23 +62,27 @@ def enter_halves(index, n, event, stack, height):
 
 @device
 def leads_on(node, n, absent):
-    """Returns whether a bucket's directory may have a part for a row, which lacks some
-    attributes.
+    """Returns whether a bucket's directory may have a part for a row that lacks some attributes.
+
+    absent : bits of these attributes
     """
     return directory(node, n) & ~absent != 0
 
 
 @inlined
 def enter_parts(index, n, event, high, stack, height):
-    """Notes the parts of a bucket's directory that an event meets.
+    """Pushes the parts of a bucket's directory that an event meets.
 
-    A long directory is asked for each attribute of the event, a short one is read. high : as
-    ``meets`` has it; stack : parts are written from place ``height`` on. Returns its new height,
-    and how many parts were visited.
+    Looks up each attribute of the event in a long directory, and reads a short directory. Returns
+    the new height of the stack, and the number of parts visited.
+
+    high : as for ``meets``
+    stack : parts are written from place ``height`` on
     """
     node, part, slot, multi = index.node, index.part, index.slot, index.multi
     attr, begin, end = event.attr, event.begin, event.end
     visited = np.int64(0)
+    # Look up the event's attributes where the directory has more parts
     if node[n, bt.PARTS] > end - begin:
         bits = directory(node, n)
         for e in range(begin, end):
@@ -91,6 +95,7 @@ def enter_parts(index, n, event, high, stack, height):
                 stack[height] = p
                 height += 1
         return height, visited
+    # Otherwise read the whole directory
     p = np.int64(node[n, bt.FIRST])
     while p != bt.NONE:
         visited += 1
