@@ -1,5 +1,5 @@
-"""What callers hand over beside subscriptions and events, checked once: schema, options, language.
+"""Arguments besides subscriptions and events, checked once: schema, options, language.
 
-Comes in: any Python or Arrow object. Goes out: values that the other rooms trust. Read ``schema``
+Any Python or Arrow object comes in; values that the other rooms trust go out. Read ``schema``
 first.
 """

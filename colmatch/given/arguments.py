@@ -1,8 +1,8 @@
-"""Checks of arguments as callers hand them over; the results are plain Python values.
+"""Checks of arguments from callers; the results are plain Python values.
 
-Each function looks at the type of an argument first. It never asks for the argument's truth, its
-length, or whether it equals something: arrays have no truth, and objects of a caller's own may
-raise. Subclasses of Python's types and scalars of NumPy become values of Python's own types.
+Each function looks at the type of an argument first. It never uses the argument's truth, length or
+equality: arrays have no truth, and objects of a caller's own may raise. Subclasses of Python's
+types and scalars of NumPy become values of Python's own types.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _PLAIN = (int, str, bool, float, type(None))
 
 
 def python_value(value: Any) -> Any:
-    """Returns a whole number, a Boolean or a text as one of Python's own, and all else as it is.
+    """Returns a whole number, a Boolean or a text as one of Python's own, and all else unchanged.
 
     A ``timedelta64``, which NumPy counts among its integers, is no number here.
     """
@@ -63,9 +63,9 @@ def double(value: Any) -> float | None:
 
     Decimals and fractions are numbers, too.
     """
-    found = value if isinstance(value, (Decimal, Fraction)) else number(value)
+    plain = value if isinstance(value, (Decimal, Fraction)) else number(value)
     with suppress(OverflowError, ValueError):  # ValueError: a signalling NaN
-        return None if found is None else float(found)
+        return None if plain is None else float(plain)
     return None
 
 
@@ -75,7 +75,7 @@ def text(value: Any) -> str | None:
 
 
 def is_listed(value: Any) -> bool:
-    """Says whether a value is a list of something: an iterable that is no text.
+    """Returns whether a value is a list of something: an iterable that is no text.
 
     An array needs at least one dimension.
     """
@@ -108,35 +108,35 @@ def file_name(value: Any) -> str | None:
 
 
 def checked_whole(what: str, value: Any, low: int, high: int, most: str = "") -> int:
-    """Returns a whole number from ``low`` to ``high``.
+    """Returns a whole number from ``low`` to ``high``, or raises OptionError.
 
-    what : the argument as the error calls it, with braces for its value: ``Options(x={})``
-    most : the words of the error for ``high``
+    what : the argument's name in the error, with braces for its value: ``Options(x={})``
+    most : text for ``high`` in the error
     """
-    found = whole_number(value)
-    if found is None or not low <= found <= high:
+    plain = whole_number(value)
+    if plain is None or not low <= plain <= high:
         raise OptionError(f"{what.format(shown(value))}: a whole number from {low} to {most or high} is needed")
-    return found
+    return plain
 
 
 def checked_flag(what: str, value: Any) -> bool:
-    """Returns True or False, for which no other value stands.
+    """Returns a flag, which must be True or False.
 
     what : as for ``checked_whole``
     """
-    found = python_value(value)
-    if type(found) is not bool:
+    flag = python_value(value)
+    if type(flag) is not bool:
         raise OptionError(f"{what.format(shown(value))}: True or False is needed")
-    return found
+    return flag
 
 
 def checked_choice(what: str, value: Any, allowed: Collection[Choice]) -> Choice:
-    """Returns one of some texts.
+    """Returns a text, which must be one of ``allowed``.
 
     what : as for ``checked_whole``
     """
-    found = text(value)
-    if found is None or found not in allowed:
+    choice = text(value)
+    if choice is None or choice not in allowed:
         *others, last = map(repr, allowed)
         raise OptionError(f"{what.format(shown(value))}: {', '.join(others)} or {last} is needed")
-    return cast(Choice, found)
+    return cast(Choice, choice)

@@ -1,12 +1,13 @@
-"""Schemas and types as users declare them -> those of Arrow.
+"""Schemas and types as users declare them -> schemas and types of Arrow.
 
-A text has columns separated by commas or ends of lines: ``age: int64, city: string``, or as in the
-body of SQL's CREATE TABLE, ``age bigint, city varchar(20), tags array<string>``. Brackets may go
-over several lines, and ``#`` and ``--`` begin comments. Or the text is a JSON object from name to
-type. Types are what ``str()`` of a pyarrow type prints, pyarrow's short names, and those of Spark
-and DuckDB, which sqlglot reads.
+A text has columns separated by commas or ends of lines: ``age: int64, city: string``. It may be the
+body of SQL's CREATE TABLE, too: ``age bigint, city varchar(20), tags array<string>``. Brackets may
+go over several lines, and ``#`` and ``--`` begin comments. Or the text is a JSON object from name
+to type. A type is the ``str()`` of a pyarrow type, a short name of pyarrow, or a name of Spark or
+DuckDB, which sqlglot reads.
 
-Other libraries' schemas are recognised by what they offer, so none of these libraries is imported.
+Other libraries' schemas are recognised by their module and attributes, so no library is imported
+that the caller does not use.
 """
 
 from __future__ import annotations
@@ -32,12 +33,12 @@ from colmatch.errors import SchemaError, shown
 from colmatch.given.incoming import NESTED_MOST, is_text, refusing
 
 _BRACKETS = re.compile(r"[<>()\[\]{}]")
-# A column: its name, and its type behind a colon that is in no brackets, or behind a space.
+# A column: its name, and its type behind a colon outside of brackets, or behind a space.
 _COLON = re.compile(r"""\s*([^:<(\['"`]*[^:<(\['"`\s])\s*:\s*(\S.*)""", re.DOTALL)
 _QUOTED = re.compile(r"""\s*(`(?:[^`]|``)+`|"(?:[^"]|"")+")\s*:?\s*(\S.*)""", re.DOTALL)
 _PLAIN = re.compile(r"\s*(\w+)\s+(\S.*)", re.DOTALL)
 _NOT_NULL = re.compile(r"(?<!\s)\s+not\s+null\s*$", re.IGNORECASE)
-# what may stand behind a type
+# allowed behind a type
 _CONSTRAINT = re.compile(
     r"(?<!\s)\s+(?:not\s+null|null|primary\s+key|(?P<comment>comment)\s+'(?:[^'\\]|''|\\.)*')\s*$",
     re.IGNORECASE | re.DOTALL,
@@ -46,10 +47,10 @@ _CREATE = re.compile(
     r"create\s+(?:or\s+replace\s+)?(?:\w+\s+)?table\s+(?:if\s+not\s+exists\s+)?[\w.`\"]+\s*(?=\()", re.IGNORECASE
 )
 _OF_TABLE = re.compile(r"(?:primary|foreign)\s+key\b|constraint\s|(?:unique|check)\s*\(", re.IGNORECASE)
-# What pyarrow prints behind the columns of a schema: those within lists and structs, and metadata.
+# Printed by pyarrow behind the columns of a schema: columns within lists and structs, and metadata.
 _CHILDREN = re.compile(r"\n +child \d+, [^\n]*|\n-- schema metadata --.*", re.DOTALL)
 _FILE = re.compile(r"\S+\.(?:parquet|pq|arrow|feather|ipc|csv|tsv|jsonl|ndjson|orc)", re.IGNORECASE)
-# A quoted text or name, or a comment; and what at the begin of a line belongs to the one before.
+# A quoted text or name, or a comment; and the start of a line that belongs to the line before.
 _QUOTES = re.compile(r"""'(?:[^'\\]|''|\\.)*'|"(?:[^"]|"")*"|`(?:[^`]|``)*`|(?:\#|--)[^\n]*""", re.DOTALL)
 _BRACKET = re.compile(_QUOTES.pattern + r"|[()]", re.DOTALL)
 _GOES_ON = re.compile(r"\s*(?:not\s+null\b|primary\s+key\b|comment\s+')", re.IGNORECASE)
@@ -83,17 +84,17 @@ _PYTHON: dict[Any, pa.DataType] = {
     datetime: pa.timestamp("us"),
     time: pa.time64("us"),
     timedelta: pa.duration("us"),
-    np.datetime64: pa.timestamp("us"),  # NumPy says no unit, and others are taken where they fit
+    np.datetime64: pa.timestamp("us"),  # NumPy has no unit here, and other units are taken where they fit
     np.timedelta64: pa.duration("us"),
 }
 _MANY = (list, set, frozenset, collections.abc.Sequence, collections.abc.Set, collections.abc.Iterable)
 _ENTRIES = (dict, collections.abc.Mapping)
-_NAMES = (  # for what is misspelt
+_NAMES = (  # for misspelt names
     "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "tinyint", "smallint", "int", "integer", "bigint",
     "long", "float", "double", "real", "decimal", "numeric", "bool", "boolean", "string", "text", "varchar", "binary", "date",
     "date32", "time", "timestamp", "timestamp_ntz", "timestamptz", "list", "array", "map", "struct", "dictionary", "duration",
 )  # fmt: skip
-_WRITTEN = {  # names that say nothing alone
+_WRITTEN = {  # names that are incomplete alone
     "list": "list<string> or the like", "array": "array<string> or the like", "map": "map<string, int64> or the like",
     "struct": "struct<x: int64> or the like", "dictionary": "dictionary<values=string, indices=int32>",
     "duration": "duration[us]", **dict.fromkeys(("decimal", "numeric"), "decimal(10, 2), of 38 digits at most"),
@@ -111,20 +112,20 @@ _SQL = {  # by the names of sqlglot's types
 
 
 def schema_of(declared: object) -> pa.Schema:
-    """Reads a schema: Arrow's, a text, a mapping from name to type, or what has one.
+    """Reads a schema: Arrow's, a text, a mapping from name to type, or an object that has a schema.
 
-    Raises SchemaError: it is none, or a type in it is unknown.
+    Raises SchemaError if there is none, or if a type in it is unknown.
     """
     with refusing(SchemaError, f"a schema cannot be read from {type(declared).__name__}"):
-        found = _schema_of(declared)
-    if found is None:
+        schema = _schema_of(declared)
+    if schema is None:
         if isinstance(declared, os.PathLike):
             raise SchemaError(f"a path is no schema: {_of_files(os.fspath(declared))}")
         raise SchemaError(
             f"a schema is a pyarrow.Schema, a mapping from name to type, a text like 'age bigint, city string', a schema of "
             f"Spark or polars, or a data frame, not {type(declared).__name__}"
         )
-    return found
+    return schema
 
 
 def _schema_of(declared: Any) -> pa.Schema | None:
@@ -135,8 +136,8 @@ def _schema_of(declared: Any) -> pa.Schema | None:
         return pa.schema(declared.schema() if hasattr(declared, "schema") else declared)
     if isinstance(declared, Mapping):
         if package == "polars":
-            return pa.schema([_typed_field(name, given, package) for name, given in declared.items()])
-        return pa.schema([_declared_field(str(name), given) for name, given in declared.items()])
+            return pa.schema([_typed_field(name, kind, package) for name, kind in declared.items()])
+        return pa.schema([_declared_field(str(name), kind) for name, kind in declared.items()])
     if isinstance(declared, (list, tuple)) and declared and all(map(_is_column, declared)):
         return pa.schema(
             [one if isinstance(one, pa.Field) else _declared_field(str(one[0]), one[1]) for one in declared]
@@ -156,13 +157,13 @@ def _schema_of(declared: Any) -> pa.Schema | None:
         return None if columns is None else pa.schema([_spark_field(field) for field in columns])
     if package == "datafusion" and hasattr(declared, "schema"):
         return declared.schema()  # a stream would run the query
-    if hasattr(declared, "collect_schema"):  # of polars, of what is not computed yet
+    if hasattr(declared, "collect_schema"):  # of polars, also if it is not computed yet
         return _schema_of(declared.collect_schema())
     own = getattr(declared, "schema", getattr(declared, "projected_schema", None))  # of a table, a dataset, a scanner
     if isinstance(own, pa.Schema):
         return own
-    if hasattr(declared, "__arrow_c_array__") and pa.types.is_struct(made := pa.array(declared).type):
-        return pa.schema(list(made))
+    if hasattr(declared, "__arrow_c_array__") and pa.types.is_struct(arrow := pa.array(declared).type):
+        return pa.schema(list(arrow))
     return pa.RecordBatchReader.from_stream(declared).schema if hasattr(declared, "__arrow_c_stream__") else None
 
 
@@ -171,8 +172,10 @@ def _is_column(given: object) -> bool:
 
 
 def _annotated(kind: type) -> dict[str, Any] | None:
-    """Returns the types of the fields of a dataclass, a named tuple, a TypedDict or a model of
-    pydantic. None: the class is none of these.
+    """Returns the types of the fields of a dataclass, a named tuple, a TypedDict or a pydantic
+    model.
+
+    None for any other class.
     """
     if is_dataclass(kind):
         hints = _hints(kind)
@@ -203,8 +206,8 @@ def _of_files(path: object) -> str:
 def _known_field(name: str, library: str, type: object, make: Callable[[], pa.Field]) -> pa.Field:
     """Returns a column of another library's schema.
 
-    Its type is Arrow's for unknown ones where Arrow has none: no expression can use it then, and
-    the other columns stay usable.
+    If Arrow has no such type, its type is Arrow's for unknown ones. Then no expression can use it,
+    and the other columns stay usable.
     """
     try:
         with refusing(SchemaError, "Arrow has no such type"):
@@ -214,7 +217,7 @@ def _known_field(name: str, library: str, type: object, make: Callable[[], pa.Fi
 
 
 def _pandas_field(column: Any) -> pa.Field:
-    """Returns the column of a data frame that has no other."""
+    """Returns the only column of a data frame."""
 
     def make() -> pa.Field:
         return pa.Schema.from_pandas(column, preserve_index=False).field(0)
@@ -239,20 +242,20 @@ def _spark_field(field: Any) -> pa.Field:
 
 
 def _declared_field(name: str, declared: Any) -> pa.Field:
-    """Returns a column; one whose type is written with NOT NULL must be defined in each event."""
+    """Returns a column. If its type is written with NOT NULL, each event must define it."""
     nullable = True
     if isinstance(declared, str):
         declared = declared.strip()
-        while found := _CONSTRAINT.search(declared):
-            nullable = nullable and (found["comment"] is not None or found[0].strip().lower() == "null")
-            declared = declared[: found.start()]
+        while constraint := _CONSTRAINT.search(declared):
+            nullable = nullable and (constraint["comment"] is not None or constraint[0].strip().lower() == "null")
+            declared = declared[: constraint.start()]
     return pa.field(name, type_of(declared, name), nullable=nullable)
 
 
 def type_of(declared: Any, column: str) -> pa.DataType:
-    """Returns the type that is meant by a type of some library, or by a name.
+    """Returns the Arrow type for a type of some library, or for a name.
 
-    Libraries are Arrow, NumPy, Spark, polars and Python itself; errors name ``column``.
+    Libraries are Arrow, NumPy, Spark, polars, pandas and Python itself; errors name ``column``.
     """
     if isinstance(declared, pa.DataType):
         return declared
@@ -288,9 +291,9 @@ def type_of(declared: Any, column: str) -> pa.DataType:
 
 
 def _python_type(declared: Any, column: str) -> pa.DataType | None:
-    """Returns the type that a type of Python is in Arrow, also one such as ``list[str] | None``.
+    """Returns the Arrow type for a type of Python, also for one such as ``list[str] | None``.
 
-    None where it is not known.
+    None if it is unknown.
     """
     origin, inside = get_origin(declared), get_args(declared)
     if origin is Annotated:
@@ -305,8 +308,8 @@ def _python_type(declared: Any, column: str) -> pa.DataType | None:
     if not isinstance(declared, type):
         return None
     if declared is Decimal:
-        said = "a Decimal does not say how many digits it has: write 'decimal(10, 2)' or the like"
-        raise SchemaError(f"column {shown(column)}: {said}")
+        message = "a Decimal does not say how many digits it has: write 'decimal(10, 2)' or the like"
+        raise SchemaError(f"column {shown(column)}: {message}")
     if declared in (*_MANY, *_ENTRIES, tuple):
         name = declared.__name__
         example = f"{name}[str, int]" if declared in _ENTRIES else f"{name}[str]"
@@ -316,7 +319,7 @@ def _python_type(declared: Any, column: str) -> pa.DataType | None:
 
 
 def arrow_type_of(type: Any, zone: str) -> pa.DataType:
-    """Returns the type that Spark's ``DataType`` has in Arrow.
+    """Returns the Arrow type for Spark's ``DataType``.
 
     zone : of timestamps with one. Spark 4.0 has all of them in UTC
     """
@@ -331,14 +334,14 @@ def _spark_type(type: Any, column: str) -> pa.DataType:
 
     try:
         return arrow_type_of(type, "UTC")
-    except PySparkException:  # CHAR and VARCHAR, which Spark has for schemas alone
+    except PySparkException:  # CHAR and VARCHAR: Spark has them for schemas alone
         return parse_type(type.simpleString(), column)
 
 
 def parse_schema(text: str) -> pa.Schema:
     """Reads the schema that ``text`` describes.
 
-    Raises SchemaError: the text cannot be read, naming the column and what is wrong.
+    Raises SchemaError if the text cannot be read; it names the column and the fault.
     """
     text = text.lstrip("\ufeff")
     deep = 0
@@ -367,17 +370,17 @@ def parse_schema(text: str) -> pa.Schema:
 def _in_brackets(text: str) -> str:
     """Returns the brackets that a text begins with.
 
-    Raises SchemaError: more stands behind them than a semicolon.
+    Raises SchemaError if anything but a semicolon follows them.
     """
     deep = 0
-    for found in _BRACKET.finditer(text):
-        deep += {"(": 1, ")": -1}.get(found[0], 0)
+    for bracket in _BRACKET.finditer(text):
+        deep += {"(": 1, ")": -1}.get(bracket[0], 0)
         if not deep:
-            if behind := text[found.end() :].rstrip("; \n").strip():
+            if behind := text[bracket.end() :].rstrip("; \n").strip():
                 raise SchemaError(
                     f"in the schema, {shown(behind)} stands behind the columns of the table: leave it out"
                 )
-            return text[: found.end()]
+            return text[: bracket.end()]
     return text
 
 
@@ -392,24 +395,24 @@ def _from_json(text: str) -> pa.Schema:
 def _field(part: str) -> pa.Field:
     if _OF_TABLE.match(part.strip()):
         raise SchemaError(f"in the schema, {shown(part.strip())} is no column: leave it out")
-    found = _QUOTED.fullmatch(part) or _COLON.fullmatch(part) or _PLAIN.fullmatch(part)
-    if found is None:
+    column = _QUOTED.fullmatch(part) or _COLON.fullmatch(part) or _PLAIN.fullmatch(part)
+    if column is None:
         files = f"; {_of_files(part.strip())}" if _FILE.fullmatch(part.strip()) else ""
         raise SchemaError(
             f"in the schema, {shown(part.strip())} should be 'name: type' or 'name type', as in 'age: int64'{files}"
         )
-    name = found[1].strip()
+    name = column[1].strip()
     if len(name) > 1 and name[0] == name[-1] and name[0] in '`"':
         name = name[1:-1].replace(2 * name[0], name[0])
-    return _declared_field(name, found[2])
+    return _declared_field(name, column[2])
 
 
 def _split(text: str, lines: bool = False) -> list[str]:
-    """Returns the parts between the commas that are inside no brackets and no quotes.
+    """Returns the parts between the commas outside of brackets and quotes.
 
-    lines : parts end with their line, too, unless the next one goes on with NOT NULL or the like
+    lines : parts end with their line, too, unless the next line goes on with NOT NULL or the like
 
-    Raises SchemaError: a bracket or a quote has no other end.
+    Raises SchemaError if a bracket or a quote has no other end.
     """
     parts, depth, start, quote, escaped = [], 0, 0, "", False
     for i, character in enumerate(text):
@@ -439,30 +442,30 @@ def parse_type(text: str, column: str) -> pa.DataType:
     sized = re.fullmatch(r"fixed_size_list\s*<(.*)>\s*\[(\d{1,9})\]", text, re.DOTALL)
     if sized:
         return pa.list_(parse_type(f"list<{sized[1]}>", column).value_type, int(sized[2]))
-    found = re.fullmatch(r"(\w+)\s*(?:<(.*)>|\((.*)\)|\[([^\[\]]*)\])", text, re.DOTALL)
+    match = re.fullmatch(r"(\w+)\s*(?:<(.*)>|\((.*)\)|\[([^\[\]]*)\])", text, re.DOTALL)
     name, inside = (
-        (found[1].lower(), next(group for group in found.groups()[1:] if group is not None))
-        if found
+        (match[1].lower(), next(group for group in match.groups()[1:] if group is not None))
+        if match
         else (text.lower(), "")
     )
     try:
-        made = _nested(name, _split(inside), column) if found else pa.type_for_alias(_PRINTED.get(name, name))
+        arrow = _nested(name, _split(inside), column) if match else pa.type_for_alias(_PRINTED.get(name, name))
     except (ValueError, LookupError, TypeError, ArithmeticError, StopIteration) as error:
         if isinstance(error, SchemaError):
             raise
-        made = None
-    if made is None:
-        made = _of_sql(text)
-    if made is None and text.startswith(("<", ">", "=", "|")):  # of NumPy, with its order of bytes
+        arrow = None
+    if arrow is None:
+        arrow = _of_sql(text)
+    if arrow is None and text.startswith(("<", ">", "=", "|")):  # of NumPy, with its order of bytes
         with refusing(SchemaError, f"column {shown(column)}: no type is called {shown(text)}"):
-            made = type_of(np.dtype(text).newbyteorder("="), column)
-    if made is None:
+            arrow = type_of(np.dtype(text).newbyteorder("="), column)
+    if arrow is None:
         raise SchemaError(f"column {shown(column)}: no type is called {shown(text)}{_instead(name, text, column)}")
-    return made
+    return arrow
 
 
 def _instead(name: str, text: str, column: str) -> str:
-    """Returns what to write for a type that is unknown, for an error.
+    """Returns a hint how to write an unknown type, for an error.
 
     name : its first word
     """
@@ -476,10 +479,10 @@ def _instead(name: str, text: str, column: str) -> str:
             return f": behind {shown(longer[1])} more is not read, and a comma stands between columns"
     if like := difflib.get_close_matches(name, _NAMES, n=2):
         return f": did you mean {' or '.join(map(repr, like))}?"
-    some = (
+    examples = (
         "int64, double, string, bool, date32, timestamp[us, tz=UTC], decimal(10, 2), list<string>, map<string, int64>"
     )
-    return f"; examples of types are {some}"
+    return f"; examples of types are {examples}"
 
 
 def _nested(name: str, inside: list[str], column: str) -> pa.DataType | None:
@@ -498,10 +501,10 @@ def _nested(name: str, inside: list[str], column: str) -> pa.DataType | None:
         return _DECIMALS[name](int(inside[0]), int(inside[1]) if len(inside) > 1 else 0)
     if name == "dictionary":
         ways = [re.fullmatch(r"\s*(indices|ordered)\s*=\s*(\w+)\s*", part) for part in inside]
-        said = {way[1]: way[2] for way in ways if way}
+        options = {way[1]: way[2] for way in ways if way}
         values = next(part for part, way in zip(inside, ways, strict=True) if not way)
         value = parse_type(re.sub(r"^\s*values\s*=", "", values), column)
-        return pa.dictionary(pa.type_for_alias(said.get("indices", "int32")), value, said.get("ordered") == "1")
+        return pa.dictionary(pa.type_for_alias(options.get("indices", "int32")), value, options.get("ordered") == "1")
     if name == "run_end_encoded":
         return pa.run_end_encoded(inner(inside[0]), inner(",".join(inside[1:])))
     if name == "extension":
@@ -522,26 +525,26 @@ def _nested(name: str, inside: list[str], column: str) -> pa.DataType | None:
 
 
 def _of_sql(text: str) -> pa.DataType | None:
-    """Returns the type that has this name in Spark, or else in DuckDB; None where neither has."""
+    """Returns the type with this name in Spark, or else in DuckDB; None if neither has it."""
     if re.search(r"\[[^\]]*[^\]\d]", text):  # no size of an array
         return None
     from sqlglot import exp, parse_one
     from sqlglot.errors import SqlglotError
 
-    # of times with and without a zone, Spark has other names
+    # Spark has other names for times with and without a zone
     dialects = ("duckdb",) if re.search(r"time\s+zone", text, re.IGNORECASE) else ("spark", "duckdb")
     for dialect in dialects:
         try:
-            found = _arrow_type(parse_one(text, read=dialect, into=exp.DataType))
+            arrow = _arrow_type(parse_one(text, read=dialect, into=exp.DataType))
         except (SqlglotError, ValueError, ArithmeticError, RecursionError):
             continue
-        if found is not None:
-            return found
+        if arrow is not None:
+            return arrow
     return None
 
 
 def _arrow_type(type: Any) -> pa.DataType | None:
-    """Returns the type that a type of sqlglot is in Arrow; None where there is none."""
+    """Returns the Arrow type for a type of sqlglot; None if there is none."""
     name, inside = type.this.name, type.expressions
     if name in _SQL:
         return _SQL[name]
@@ -552,7 +555,7 @@ def _arrow_type(type: Any) -> pa.DataType | None:
         types = [_arrow_type(part.args["kind"]) if part.args.get("kind") else None for part in inside]
         if None in types or not types:
             return None
-        return pa.struct([pa.field(part.name, made) for part, made in zip(inside, types, strict=True)])
+        return pa.struct([pa.field(part.name, kind) for part, kind in zip(inside, types, strict=True)])
     parts = [_arrow_type(part) for part in inside]
     if None in parts:
         return None

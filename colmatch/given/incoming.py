@@ -1,13 +1,12 @@
-"""Arrow data as callers hand it over -> tables and columns that the rest of the house can trust.
+"""Arrow data from callers -> tables and columns that the rest of the library can trust.
 
-Here is the one place where what Arrow and Python have to say about malformed data becomes an error
-of ours. What comes out is in one piece, without runs, views and NULLs in dictionaries, and its text
-is UTF-8.
+Only here, errors of Arrow and Python about malformed data become errors of the library. The results
+are in one piece, without runs, views and NULLs in dictionaries, and their text is UTF-8.
 
-Lists of Python objects are looked at level by level before Arrow finds a type for them. A list that
+Lists of Python objects are checked level by level before Arrow finds a type for them. A list that
 contains itself would end the process otherwise. Exceptions of a caller's own generator or reader
-come through as they are, and so does the ``OSError`` of a missing file. Checking a million
-predicates takes 8 ms.
+come through unchanged, and so does the ``OSError`` of a missing file. Checking a million predicates
+takes 8 ms.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ import pyarrow.compute as pc
 from colmatch.errors import ColmatchError, shown
 from colmatch.given.arguments import members
 
-# What Arrow, NumPy and Python raise over malformed data.
+# Errors of Arrow, NumPy and Python about malformed data.
 _UNREADABLE = (
     pa.ArrowException,
     TypeError,
@@ -42,13 +41,13 @@ _PLAIN = frozenset({int, float, str, bytes, bool, type(None)})
 
 
 class ArrowStream(Protocol):
-    """Tables, readers and data frames: what has the Arrow C stream protocol."""
+    """Tables, readers and data frames: objects with the Arrow C stream protocol."""
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
 
 
 class ArrowArray(Protocol):
-    """Record batches and arrays: what has the Arrow C array protocol."""
+    """Record batches and arrays: objects with the Arrow C array protocol."""
 
     def __arrow_c_array__(self, requested_schema: object | None = None) -> object: ...
 
@@ -74,13 +73,13 @@ class LazyFrame(Protocol):
 
 
 class DataclassEvent(Protocol):
-    """A dataclass, whose fields are columns."""
+    """A dataclass; its fields are columns."""
 
     __dataclass_fields__: ClassVar[dict[str, Any]]
 
 
 class ModelEvent(Protocol):
-    """A pydantic model, whose fields are columns."""
+    """A pydantic model; its fields are columns."""
 
     @property
     def model_dump(self) -> Callable[..., dict[str, Any]]: ...
@@ -92,8 +91,9 @@ Event = Mapping[str, Any] | tuple[Any, ...] | DataclassEvent | ModelEvent
 
 @contextmanager
 def refusing(raises: type[ColmatchError], what: str) -> Iterator[None]:
-    """Turns what Arrow, NumPy and Python raise over malformed data into ``raises``, which says
-    ``what`` and why.
+    """Turns errors of Arrow, NumPy and Python about malformed data into ``raises``.
+
+    what : the start of its message; the reason follows
     """
     try:
         yield
@@ -104,7 +104,7 @@ def refusing(raises: type[ColmatchError], what: str) -> Iterator[None]:
 
 
 def is_text(text: str) -> bool:
-    """Returns whether all of it are characters: half a surrogate pair is none."""
+    """Returns whether a text has only characters: half a surrogate pair is none."""
     if text.isascii():
         return True
     try:
@@ -115,20 +115,21 @@ def is_text(text: str) -> bool:
 
 
 def sentence(error: BaseException) -> str:
-    """Returns what an error says, in one line of bounded length."""
-    several = len(error.args) > 1 and all(isinstance(part, str) for part in error.args)  # Arrow: what, and of what
-    said = " ".join((": ".join(error.args) if several else str(error)).split()) or type(error).__name__
-    return said if len(said) <= 200 else said[:199] + "…"
+    """Returns the message of an error, in one line of bounded length."""
+    several = len(error.args) > 1 and all(isinstance(part, str) for part in error.args)  # Arrow: error and subject
+    message = " ".join((": ".join(error.args) if several else str(error)).split()) or type(error).__name__
+    return message if len(message) <= 200 else message[:199] + "…"
 
 
 def table_of(source: Any, raises: type[ColmatchError], what: str) -> pa.Table:
-    """A table of anything with the Arrow C stream or array protocol, or a mapping from name to
-    column.
+    """Returns a table of anything with the Arrow C stream or array protocol, or of a mapping.
+
+    A mapping is from name to column.
 
     Raises
     ------
-    raises : it is none of these, or cannot be read. What a reader's own source raises comes through
-        as it is
+    raises : the source is none of these, or cannot be read. Errors of a reader's own source come
+        through unchanged
     """
     if isinstance(source, pa.Table):
         return source
@@ -151,8 +152,8 @@ def table_of(source: Any, raises: type[ColmatchError], what: str) -> pa.Table:
 def _flat(values: Any, raises: type[ColmatchError], what: str) -> Any:
     """Returns Python values that Arrow can find a type for, nested no deeper than a column may be.
 
-    A list that contains itself has no end, and would overflow Arrow's stack. So lists are looked at
-    level by level, each of them once; deeper ones are an error.
+    A list that contains itself has no end, and would overflow Arrow's stack. So lists are checked
+    level by level, each list once; deeper ones are an error.
     """
     values = values if is_arrow(values) or isinstance(values, _CONTAINERS) else members(values)
     level: list[Any] = [values]
@@ -176,12 +177,12 @@ def columns_of(
     table: pa.Table, needed: Iterable[str], optional: Iterable[str], raises: type[ColmatchError], what: str
 ) -> dict[str, pa.Array]:
     """Returns columns by name, each as ``column_of`` does. Optional ones may be absent."""
-    wanted = [*needed, *(name for name in optional if name in table.column_names)]
-    return {name: column_of(table, name, raises, what) for name in wanted}
+    names = [*needed, *(name for name in optional if name in table.column_names)]
+    return {name: column_of(table, name, raises, what) for name in names}
 
 
 def column_of(table: pa.Table, name: str, raises: type[ColmatchError], what: str) -> pa.Array:
-    """Returns the column of that name in one piece, as ``plain`` makes it.
+    """Returns the column of this name in one piece, as ``plain`` makes it.
 
     Raises
     ------
@@ -191,23 +192,23 @@ def column_of(table: pa.Table, name: str, raises: type[ColmatchError], what: str
 
 
 def only(table: pa.Table, name: str, raises: type[ColmatchError], what: str) -> pa.ChunkedArray:
-    """Returns the only column of that name, unchecked.
+    """Returns the only column of this name, unchecked.
 
-    Raises ``raises`` where there is none, or more than one.
+    Raises ``raises`` if there is none, or more than one.
     """
     names = table.column_names
     count = names.count(name)
     if count != 1:
-        said = "there is no column" if count == 0 else f"there are {count} columns"
+        problem = "there is no column" if count == 0 else f"there are {count} columns"
         shown = ", ".join(map(repr, names[:20])) + (", …" if len(names) > 20 else "")
-        raise raises(f"{what}: {said} {name!r}; its columns are {shown or 'none':.500}")
+        raise raises(f"{what}: {problem} {name!r}; its columns are {shown or 'none':.500}")
     return table.column(name)
 
 
 def one_piece(column: pa.ChunkedArray | pa.Array, raises: type[ColmatchError], what: str) -> pa.Array:
-    """A column in one piece, as ``plain`` makes it.
+    """Returns a column in one piece, as ``plain`` makes it.
 
-    All values are checked: ``raises`` is raised where it is malformed.
+    All values are checked; a malformed column raises ``raises``.
     """
     with refusing(raises, f"{what} is {column.type!s:.200} and cannot be read"):
         column.validate(full=True)
@@ -221,68 +222,68 @@ def one_piece(column: pa.ChunkedArray | pa.Array, raises: type[ColmatchError], w
 
 
 def is_arrow(source: object) -> bool:
-    """Says whether an object has the Arrow C stream or array protocol."""
+    """Returns whether an object has the Arrow C stream or array protocol."""
     return hasattr(source, "__arrow_c_stream__") or hasattr(source, "__arrow_c_array__")
 
 
 def single_column(source: Any, raises: type[ColmatchError], what: str) -> pa.Array:
-    """Anything with the Arrow C stream or array protocol that is one column."""
+    """Returns an object with the Arrow C stream or array protocol as one column."""
     with refusing(raises, f"{what} cannot be read"):
         column = pa.chunked_array(source) if hasattr(source, "__arrow_c_stream__") else pa.array(source)
         return one_piece(column, raises, what)
 
 
 def values_of(source: Any, raises: type[ColmatchError], what: str) -> list[Any]:
-    """Returns the values of what ``single_column`` takes."""
+    """Returns the values of an object that ``single_column`` takes."""
     column = single_column(source, raises, what)
     with refusing(raises, f"{what} is {column.type!s:.200} and cannot be read"):
-        found: list[Any] = column.to_pylist()
-    return found
+        values: list[Any] = column.to_pylist()
+    return values
 
 
 def plain(column: pa.Array) -> pa.Array:
-    """A column without runs and views.
+    """Returns a column without runs and views.
 
     A dictionary is of strings without NULL among them, or decoded. Lists of values that are not
     nested are large lists.
     """
-    types, given = pa.types, column.type
-    if types.is_run_end_encoded(given):
+    types, kind = pa.types, column.type
+    if types.is_run_end_encoded(kind):
         return plain(without_runs(column))
-    if types.is_dictionary(given):
+    if types.is_dictionary(kind):
         words = plain(column.dictionary)
         if not words.null_count and (types.is_string(words.type) or types.is_large_string(words.type)):
             return pa.DictionaryArray.from_arrays(column.indices, words)
         return words.take(column.indices)
-    if types.is_string_view(given):
+    if types.is_string_view(kind):
         return column.cast(pa.large_string())
-    if types.is_binary_view(given):
+    if types.is_binary_view(kind):
         return column.cast(pa.large_binary())
-    if types.is_list_view(given) or types.is_large_list_view(given):
+    if types.is_list_view(kind) or types.is_large_list_view(kind):
         return plain(_of_views(column))
-    if is_list(given) and not is_nested(given.value_type):
+    if is_list(kind) and not is_nested(kind.value_type):
         return _large_list(column)
     return column
 
 
 def doubles_of(column: pa.Array, raises: type[ColmatchError], what: str) -> pa.DoubleArray:
-    """Numbers of any type as doubles, NULL where they are. Of type null, all are.
+    """Returns numbers of any type as doubles, with their NULLs; all of type null are NULL.
 
-    Raises ``raises`` where they are no numbers.
+    Raises ``raises`` if they are no numbers.
     """
-    types, given = pa.types, column.type
-    if not (types.is_integer(given) or types.is_floating(given) or types.is_decimal(given) or types.is_null(given)):
-        raise raises(f"{what} is {given}: numbers are needed, which are integers, floats or decimals of any width")
+    types, kind = pa.types, column.type
+    if not (types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind) or types.is_null(kind)):
+        raise raises(f"{what} is {kind}: numbers are needed, which are integers, floats or decimals of any width")
     with refusing(raises, f"{what} cannot be read"):
-        # Arrow's cast of a decimal may miss the nearest double; that of its text does not.
-        return (column.cast(pa.string()) if types.is_decimal(given) else column).cast(pa.float64(), safe=False)
+        # Arrow's cast of a decimal may miss the nearest double; a cast of its text does not.
+        return (column.cast(pa.string()) if types.is_decimal(kind) else column).cast(pa.float64(), safe=False)
 
 
 def exact_doubles_of(column: pa.Array, raises: type[ColmatchError], what: str) -> pa.DoubleArray:
-    """Returns numbers as doubles, as ``doubles_of`` does, if each can be told from its neighbours.
+    """Returns numbers as doubles, as ``doubles_of`` does, if each differs from its neighbours.
 
-    Raises ``raises`` with the row of a number that no double is close enough to, such as a whole
-    number beyond 2**53.
+    Raises ``raises`` with the row of a number without a close enough double, such as a whole number
+    beyond 2**53.
     """
     doubles, types = doubles_of(column, raises, what), pa.types
     if types.is_integer(column.type):
@@ -293,8 +294,8 @@ def exact_doubles_of(column: pa.Array, raises: type[ColmatchError], what: str) -
     elif types.is_decimal(column.type):
         with refusing(raises, f"{what} is {column.type} and cannot be compared with doubles"):
             wide = pa.decimal256(76, column.type.scale)
-            told = doubles.cast(pa.string()).cast(wide)  # the shortest decimal number with this double
-            equal = pc.equal(told, column.cast(wide)).fill_null(True)
+            shortest = doubles.cast(pa.string()).cast(wide)  # the shortest decimal number with this double
+            equal = pc.equal(shortest, column.cast(wide)).fill_null(True)
             same = equal.to_numpy(zero_copy_only=False)
     else:
         return doubles
@@ -312,14 +313,14 @@ def is_list(type: pa.DataType) -> bool:
 
 
 def is_nested(type: pa.DataType) -> bool:
-    """Returns whether a type is nested, or what its dictionary or runs stand for."""
+    """Returns whether a type is nested, or the type of its dictionary or runs."""
     while pa.types.is_dictionary(type) or pa.types.is_run_end_encoded(type):
         type = type.value_type
     return bool(pa.types.is_nested(type))
 
 
 def without_runs(column: pa.Array) -> pa.Array:
-    """A run-end encoded column with a value for each row, of the type that the runs have."""
+    """Returns a run-end encoded column with a value for each row, of the type of its runs."""
     values = column.values
     places = pa.RunEndEncodedArray.from_arrays(column.run_ends, pa.array(range(len(values)), pa.int64()))
     at = pc.run_end_decode(places.slice(column.offset, len(column)))
@@ -338,7 +339,7 @@ def nulls_of(count: int, type: pa.DataType) -> pa.Array:
 
 
 def _of_views(column: pa.Array) -> pa.LargeListArray:
-    """List views as lists. A cast would take what a NULL has for its place."""
+    """Returns list views as lists. A cast would also take values in the place of a NULL."""
     ends = pc.cumulative_sum(pc.fill_null(pc.list_value_length(column), 0).cast(pa.int64()))
     offsets = pa.concat_arrays([pa.array([0], pa.int64()), ends])
     return pa.LargeListArray.from_arrays(offsets, column.flatten(), mask=column.is_null())
@@ -351,5 +352,5 @@ def _large_list(column: pa.Array) -> pa.Array:
         values = values.dictionary_decode()
     if values.type == lists.type.value_type:
         return lists
-    offsets = pa.array(lists.offsets.to_numpy())  # Arrow takes no slice of offsets beside a mask
+    offsets = pa.array(lists.offsets.to_numpy())  # Arrow takes no slice of offsets together with a mask
     return pa.LargeListArray.from_arrays(offsets, values, mask=lists.is_null())

@@ -1,4 +1,4 @@
-"""The language that expressions are in, and what they mean where a value is missing."""
+"""The language of expressions, and their meaning if a value is missing."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ Missing = Literal["unknown", "false"]
 
 @dataclass(frozen=True, slots=True)
 class Language:
-    """How expressions are read and what they mean; saved with the matcher.
+    """The language and the meaning of expressions; saved with the matcher.
 
     Attributes
     ----------
     name : ``"sql"``, the WHERE of Spark SQL, or ``"betree"``, the language of the be-tree library
-    missing : what a predicate on an absent value is: ``"unknown"``, as in SQL, or ``"false"``, and
-        then NOT is plain negation
+    missing : truth of a predicate on an absent value: ``"unknown"``, as in SQL, or ``"false"``,
+        which makes NOT a plain negation
     """
 
     name: LanguageName = "sql"
@@ -29,11 +29,11 @@ class Language:
     def asked_for(name: object, missing: object) -> Language:
         """Returns the language that arguments of ``Matcher.build`` name.
 
-        missing : None is what the language says
+        missing : None for the default of the language
 
         Raises
         ------
-        OptionError : there is none of that name, or no such meaning
+        OptionError : there is no language of this name, or no such meaning
         """
         language = checked_choice("language={}", name, get_args(LanguageName))
         if missing is None:
@@ -42,7 +42,7 @@ class Language:
 
     @property
     def is_betree(self) -> bool:
-        """Returns whether columns are domains, and events objects of JSON, as in the be-tree
+        """Returns whether columns are domains and events are JSON objects, as in the be-tree
         library.
         """
         return self.name == "betree"

@@ -1,4 +1,4 @@
-"""What can be tuned of a matcher of any kind, in one frozen value, checked once."""
+"""Options of a matcher of any kind, in one frozen value, checked once."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ class Options:
         ``Matcher.ids``. With ``"any"``, the order depends on the index kind and on merges. It saves
         up to a sixth of the time when events match hundreds of subscriptions.
     observe : number of recently matched events to keep, about one of every 128. They take 16 MB at
-        most. Each merge of segments, and ``compact``, uses the kept events instead of a sample. 0
-        keeps none; a matcher in a file of pages needs 0. 0 to 4096.
+        most. Each merge of segments, and ``compact``, uses the kept events instead of a sample.
+        With 0, none is kept; a matcher in a file of pages needs 0. 0 to 4096.
     max_depth : deepest nesting of parentheses, NOT and unary minus that the parser accepts. 1 to
         400.
     max_text_bytes : most UTF-8 bytes in the text of one expression. A longer text is an error
@@ -49,8 +49,8 @@ class Options:
     ansi : True to compute values in Spark's ANSI mode. An overflow, a division by zero or a value
         that does not fit a cast is then an EventError. Otherwise the result wraps or is NULL.
     double_quotes : meaning of double quotes in expressions. ``"texts"`` is Spark's: ``"Nice"`` is
-        the text ``'Nice'``. ``"names"`` is that of ANSI SQL, PostgreSQL, DuckDB and Snowflake:
-        ``"city"`` is the column.
+        the text ``'Nice'``. ``"names"`` is the meaning in ANSI SQL, PostgreSQL, DuckDB and
+        Snowflake: ``"city"`` is the column.
     """
 
     batch_rows: int = 8192
@@ -114,13 +114,13 @@ class Options:
         OptionError : ``options`` differ in an option that the index was built with
         """
         if isinstance(options, Mapping):
-            given = _named(options)
+            changes = _named(options)
         else:
             default = Options()
-            given = {
+            changes = {
                 name: value for name, value in checked(options).to_dict().items() if value != getattr(default, name)
             }
-        opened = replace(self, **given)
+        opened = replace(self, **changes)
         if local_literal is not None and opened.timezone != self.timezone:
             raise OptionError(
                 f"timezone={opened.timezone!r}: {local_literal} was read in {self.timezone!r}; build anew for another zone"
@@ -134,9 +134,9 @@ class Options:
 
 
 def value_of_text(written: str, default: Any) -> Any:
-    """Reads a value of the type of ``default`` as a command line has it.
+    """Reads a value of the type of ``default`` from a command line.
 
-    What cannot be read stays a text, for whoever checks the value to refuse.
+    An unreadable value stays a text, for a later check to refuse.
     """
     if isinstance(default, bool):
         return {"true": True, "false": False}.get(written.lower(), written)
@@ -146,21 +146,21 @@ def value_of_text(written: str, default: Any) -> Any:
 
 
 def _named(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns a mapping from names of options, if all names are."""
-    known = Options().to_dict()
+    """Returns a mapping from names of options as a dict, if there are options of all names."""
+    defaults = Options().to_dict()
     for name in options:
-        if name not in known:
-            raise OptionError(f"there is no option {shown(name)}: {near(str(name), known, 'Options')}")
+        if name not in defaults:
+            raise OptionError(f"there is no option {shown(name)}: {near(str(name), defaults, 'Options')}")
     return dict(options)
 
 
 def options_of(given: Options | Mapping[str, Any] | None) -> Options:
-    """Returns the options for a new matcher: of a mapping, those that it names."""
+    """Returns the options for a new matcher; a mapping sets the options that it names."""
     return Options(**_named(given or {})) if given is None or isinstance(given, Mapping) else checked(given)
 
 
 def checked(options: object) -> Options:
-    """The options, if they are some."""
+    """Returns the argument, which must be an ``Options``."""
     if not isinstance(options, Options):
         raise OptionError(f"options={shown(options)}: Options(...) is needed")
     return options

@@ -1,10 +1,10 @@
 """Columns of the events, and the attributes that expressions make of them.
 
-A *column* is what the caller has: ``age: int64``, ``tags: list<string>``, ``attrs: map<string,
-int64>``, ``user: struct<age: int64>``. An *attribute* is what a predicate tests: something that has
-a key, or no key, in each event. A scalar column or struct field is one attribute; a list column is
-up to three (its elements, its size, whether it has a NULL element); a map column is one for each
-key that some expression names; a text pattern is one of its own, present where the pattern matches.
+A *column* comes from the caller: ``age: int64``, ``tags: list<string>``, ``attrs: map<string,
+int64>``, ``user: struct<age: int64>``. An *attribute* is the subject of a predicate: it has keys,
+or no key, in each event. A scalar column or struct field is one attribute. A list column is up to
+three (its elements, its size, whether it has a NULL element). A map column is one for each key that
+some expression names. A text pattern is a separate attribute, present where the pattern matches.
 Only attributes that some expression uses get a dense id, so unused columns cost nothing.
 """
 
@@ -29,7 +29,7 @@ UNITS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}  # of timestamps and tim
 
 
 class Family(IntEnum):
-    """What values of a type mean; widths do not matter, since all become int64 keys.
+    """The meaning of a type's values; widths do not matter, since all become int64 keys.
 
     Numbers are part of the saved form.
     """
@@ -43,33 +43,31 @@ class Family(IntEnum):
     BINARY = 6
     DATE = 7
     TIMESTAMP = 8
-    WIDE_DECIMAL = 9  # of more than 18 digits, which 64 bits have no room for
+    WIDE_DECIMAL = 9  # of more than 18 digits, too many for 64 bits
     TIME = 10  # of day
 
 
 @dataclass(frozen=True, slots=True)
 class Type:
-    """Type of a value: a family and what distinguishes its members."""
+    """Type of a value: a family and the details that distinguish its members."""
 
     family: Family
     scale: int = 0  # DECIMAL, WIDE_DECIMAL: digits after the point
     unit: str = ""  # TIMESTAMP, TIME: s, ms, us or ns
     zone: str | None = None  # TIMESTAMP: its zone; None for local time
-    name: str = ""  # how errors call it
+    name: str = ""  # its name in errors
 
     def __str__(self) -> str:
         return self.name or self.family.name.lower()
 
     @property
     def textual(self) -> bool:
-        """Returns whether values are read as bytes, whose keys are labels among the literals of the
-        attribute.
-        """
+        """Returns whether values are read as bytes, with labels among the literals as keys."""
         return self.family in (Family.STRING, Family.BINARY, Family.WIDE_DECIMAL)
 
 
 class Shape(IntEnum):
-    """How a column is built; expressions cannot use what is UNUSABLE."""
+    """The structure of a column; expressions cannot use UNUSABLE ones."""
 
     SCALAR = 0
     LIST = 1
@@ -82,7 +80,7 @@ class Shape(IntEnum):
 class Column:
     """A column or struct field.
 
-    ``type`` is that of a scalar's values, a list's elements or a map's values.
+    ``type`` is the type of a scalar's values, a list's elements or a map's values.
     """
 
     path: tuple[str, ...]
@@ -97,14 +95,14 @@ class Column:
 
 
 class Role(IntEnum):
-    """What of its column an attribute is. Numbers are part of the saved form."""
+    """The part of its column that an attribute is. Numbers are part of the saved form."""
 
     VALUE = 0  # a scalar's value
     ELEMENT = 1  # each element of a list: several entries in one event
     SIZE = 2  # number of elements of a list, or of entries of a map; absent where it is NULL
     HAS_NULL = 3  # key 1 where the list has a NULL element, else absent
     ENTRY = 4  # the value under one key of a map
-    CALL = 5  # of a special function, the arguments that are true: derived, see ``events/special/lists.py``
+    CALL = 5  # arguments that make a special function true: derived, see ``events/special/lists.py``
     COMPUTED = 6  # a derived column that is computed of others, see ``events/computed/derived.py``
 
 
@@ -113,16 +111,16 @@ DERIVED = (Role.CALL, Role.COMPUTED)
 
 @dataclass(frozen=True, slots=True)
 class Attribute:
-    """What a predicate tests.
+    """The subject of a predicate.
 
-    ``pattern`` makes it the truth of a text pattern over the value: key 1 where it matches, else
-    absent; its ``type`` is still that of the value.
+    With ``pattern``, it is the truth of a text pattern over the value: key 1 where it matches, else
+    absent. Its ``type`` is still the type of the value.
     """
 
     path: tuple[str, ...]
     role: Role
     type: Type
-    key: str | int | None = None  # ENTRY: the map's key; CALL, COMPUTED: what is called of what
+    key: str | int | None = None  # ENTRY: the map's key; CALL, COMPUTED: the function and its columns
     pattern: tuple[str, str] | None = None  # (operator, operand): like, ilike, rlike, endswith, contains
 
     @property
@@ -132,18 +130,18 @@ class Attribute:
 
     @property
     def is_free(self) -> bool:
-        """Returns whether its id is nobody's, so that a new attribute may have it."""
+        """Returns whether its id is free for a new attribute."""
         return not self.path
 
     @property
     def paths(self) -> list[tuple[str, ...]]:
-        """The columns, or fields of structs, that it needs; none if its id is nobody's."""
+        """The columns, or fields of structs, that it needs; none if its id is free."""
         if self.role in DERIVED:
             return [(name,) if isinstance(name, str) else tuple(name) for name in json.loads(str(self.key))[1]]
         return [self.path] if self.path else []
 
     def freed(self) -> Attribute:
-        """Returns what stands in its place when nothing uses it any more.
+        """Returns the attribute that takes its place when nothing uses it any more.
 
         ``multi`` stays, since an index may hold it by id.
         """
@@ -151,7 +149,7 @@ class Attribute:
 
     @property
     def name(self) -> str:
-        """As an expression writes it."""
+        """The attribute as an expression writes it."""
         path = ".".join(self.path)
         if self.role is Role.SIZE:
             path = f"size({path})"
@@ -167,12 +165,12 @@ INT = Type(Family.INT, name="int64")
 class Attributes:
     """The attributes of one matcher, by dense id. Some ids may be free, for new attributes.
 
-    What finds an attribute's id is made when it is first asked for: each version of a matcher in
-    use has an object of this class, and only what takes in subscriptions asks.
+    The table of ids is made when it is first used. Each version of a matcher in use has an object
+    of this class, but only the intake of subscriptions looks up ids.
 
     Attributes
     ----------
-    used : how many ids are not free
+    used : number of ids that are not free
     """
 
     def __init__(self, members: list[Attribute] | None = None, used: int | None = None) -> None:
@@ -182,9 +180,7 @@ class Attributes:
 
     @cached_property
     def multi(self) -> bytearray:
-        """Returns whether each may have several entries in an event. What it is of a free id
-        stays.
-        """
+        """Returns whether each may have several entries in an event. A free id keeps its value."""
         return bytearray(attribute.multi for attribute in self.members)
 
     @cached_property
@@ -199,15 +195,15 @@ class Attributes:
 
     @property
     def columns(self) -> list[str]:
-        """The top-level columns that the attributes need, in the order in which they need them."""
-        known, columns = self._columns
-        if known < self.used:
+        """The top-level columns that the attributes need, in the order of the attributes."""
+        used, columns = self._columns
+        if used < self.used:
             columns = list(dict.fromkeys(path[0] for attribute in self.members for path in attribute.paths))
             self._columns = self.used, columns
         return columns
 
     def intern(self, attribute: Attribute) -> int:
-        """Id of the attribute, a new one when it was not known."""
+        """Returns the id of the attribute, a new one if it was unknown."""
         id = self._ids.get(attribute)
         if id is not None:
             return id
@@ -257,8 +253,8 @@ class Schema:
           (lazy too), DuckDB or Spark, or Spark's ``StructType``
         - a text, ``"age bigint, tags array<string>"``
         - a mapping from name to type, or pairs of name and type. A type is one of Arrow, Python
-          (``list[str] | None``), NumPy, pandas, Spark or polars, or its name in Arrow, NumPy, Spark
-          or DuckDB (``"int64"``, ``"bigint"``, ``"timestamp[us]"``, ``"decimal(10,2)"``).
+          (``list[str] | None``), NumPy, pandas, Spark or polars. Or it is a name in Arrow, NumPy,
+          Spark or DuckDB: ``"int64"``, ``"bigint"``, ``"timestamp[us]"``, ``"decimal(10,2)"``.
           ``timestamp`` is Spark's, an instant in UTC
         - a class with typed fields: a dataclass, a named tuple, a ``TypedDict``, a pydantic model
     case_sensitive : True if expressions must write names as the schema does. By default, an
@@ -293,17 +289,17 @@ class Schema:
 
     @cached_property
     def _columns(self) -> dict[tuple[str, ...], Column]:
-        found: dict[tuple[str, ...], Column] = {}
+        columns: dict[tuple[str, ...], Column] = {}
 
         def visit(path: tuple[str, ...], type: pa.DataType) -> None:
-            found[path] = column = _column(path, type)
+            columns[path] = column = _column(path, type)
             if column.shape is Shape.STRUCT:
                 for field in type:
                     visit((*path, field.name), field.type)
 
         for field in self.arrow:
             visit((field.name,), field.type)
-        return found
+        return columns
 
     @cached_property
     def _folded(self) -> dict[tuple[str, ...], list[tuple[str, ...]]]:
@@ -361,7 +357,10 @@ def column_paths(schema: Schema) -> Iterable[tuple[str, ...]]:
 
 
 def _check_depth(schema: pa.Schema) -> None:
-    """A file has no room for deeper types, and Python's stack none for much deeper ones."""
+    """Checks that types are not nested too deeply.
+
+    A file has no room for deeper types, and Python's stack none for much deeper ones.
+    """
     for field in schema:
         level, depth = [field.type], 0
         while level and depth < NESTED_MOST:
@@ -373,7 +372,7 @@ def _check_depth(schema: pa.Schema) -> None:
 
 
 def value_type(arrow: pa.DataType) -> Type | None:
-    """Type of the values of a scalar Arrow type, None where expressions cannot use them."""
+    """Returns the type of the values of a scalar Arrow type; None if expressions cannot use it."""
     types = pa.types
     name = str(arrow)
     if types.is_dictionary(arrow) or types.is_run_end_encoded(arrow):
@@ -404,7 +403,7 @@ def value_type(arrow: pa.DataType) -> Type | None:
 
 
 def why_unusable(name: str, arrow: pa.DataType) -> str:
-    """Says that expressions cannot use a column of a type, and what to do, for errors."""
+    """Explains that expressions cannot use a column of a type, with a remedy, for errors."""
     types = pa.types
     shown = str(arrow)
     if types.is_null(arrow):

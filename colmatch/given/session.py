@@ -1,5 +1,6 @@
-"""Time zones by name, and the zone of a session, in which timestamp literals without a zone are
-read.
+"""Time zones by name, and the zone of a session.
+
+Timestamp literals without a zone are read in the session's zone.
 """
 
 from __future__ import annotations
@@ -20,8 +21,7 @@ class Session:
 
     Attributes
     ----------
-    literal : one that was read in the zone, None as long as there is none: nothing depends on the
-        zone then
+    literal : a literal that was read in the zone; None as long as nothing depends on the zone
     """
 
     def __init__(self, name: str) -> None:
@@ -33,17 +33,17 @@ class Session:
         return time_zone(self.name)
 
     def zone_for(self, literal: Any) -> dt.tzinfo:
-        """The zone, to read a literal in it."""
+        """Returns the zone, to read a literal in it."""
         if self.literal is None:
             self.literal = str(literal) if not isinstance(literal, tuple) else "one of a predicate table"
         return self.zone
 
 
 def time_zone(name: str) -> dt.tzinfo:
-    """Returns the zone of this name: that of a region (``Europe/Berlin``) or an offset from UTC
+    """Returns the zone of this name: a region (``Europe/Berlin``) or an offset from UTC
     (``+02:00``, ``UTC+2``, ``Z``).
 
-    Raises ValueError: there is none.
+    Raises ValueError if there is none.
     """
     if name in ("Z", "UTC", "GMT"):
         return dt.UTC
@@ -65,7 +65,7 @@ def time_zone(name: str) -> dt.tzinfo:
 def same_zone(one: str, other: str) -> bool:
     """Returns whether clocks show the same in two zones.
 
-    They do when these have one name, or are at one offset from UTC all the time.
+    They do if the zones have one name, or the same offset from UTC all the time.
     """
     if one == other:
         return True

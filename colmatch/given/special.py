@@ -1,10 +1,10 @@
-"""The special functions of expressions: what they read, and their arguments as bytes.
+"""The special functions of expressions: their columns, and their arguments as bytes.
 
-``segment_within(seen, now, 12, 3600)`` asks whether a row of the events is in segment 12. Over the
-same columns many lists of arguments are asked, so the function *of these columns* is an attribute
+``segment_within(seen, now, 12, 3600)`` tests whether a row of the events is in segment 12. Many
+lists of arguments occur over the same columns. So the function *of these columns* is an attribute
 (role CALL), and a list of arguments is one of its literals. A literal has a fixed form, so that
-100,000 of them are decoded at once. The empty literal stands for "something that it reads is not
-known".
+100,000 of them are decoded at once. The empty literal means that something the function reads is
+unknown.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 CIRCLE, WITHIN, BEFORE, CAP = "geo_within_radius", "segment_within", "segment_before", "within_frequency_cap"
-# What an argument is to be, in the words of an error.
+# Types of arguments, in the words of an error.
 NUMBER, WHOLE, UINT32, TEXT = "a number", "a whole number of 64 bits", "a whole number below 2^32", "a string"
 DEGREES, CLOCK = "a number of degrees", "a number of seconds, or a timestamp"
 SEGMENT_FIELDS = {"id": pa.int64(), "timestamp": pa.int64()}
@@ -35,12 +35,12 @@ class Function(NamedTuple):
 
     @property
     def numbers(self) -> list[int]:
-        """Which of the arguments are numbers."""
+        """The places of the arguments that are numbers."""
         return [i for i, kind in enumerate(self.takes) if kind != TEXT]
 
     @property
     def texts(self) -> list[int]:
-        """Which of the arguments are strings."""
+        """The places of the arguments that are strings."""
         return [i for i, kind in enumerate(self.takes) if kind == TEXT]
 
 
@@ -68,40 +68,40 @@ SPECIAL = {
         marks_false=True,
     ),
 }
-# The numbers of a literal, as ``struct`` has them; strings come behind them, with a zero between.
+# The numbers of a literal, as ``struct`` has them; strings follow, separated by zeros.
 FORMS = {
     name: struct.Struct("<" + "".join(["d" if each.takes[i] == NUMBER else "q" for i in each.numbers]))
     for name, each in SPECIAL.items()
 }
-UNKNOWN = b""  # the literal of rows in which something that the function reads is not known
-PLACE = "…"  # in an attribute's name, where arguments stand
+UNKNOWN = b""  # literal of rows with something unknown that the function reads
+PLACE = "…"  # in an attribute's name, in place of the arguments
 
 
 class Call(NamedTuple):
-    """A special function and the columns that it reads, each the names that lead to it."""
+    """A special function and the columns that it reads, each a path of names."""
 
     function: str
     columns: tuple[tuple[str, ...], ...]
 
     @property
     def key(self) -> str:
-        """Returns what an attribute has for its key."""
+        """Returns the key of the attribute."""
         return json.dumps(self)
 
     @property
     def clock(self) -> str | None:
-        """The column that says what time it is, None where the function needs none."""
+        """The column with the current time, None if the function needs none."""
         return self.columns[1][0] if SPECIAL[self.function].reads[1] == CLOCK else None
 
     @staticmethod
     def of(key: str) -> Call:
-        """Returns the call whose key it is."""
+        """Returns the call with this key."""
         function, columns = json.loads(key)
         return Call(function, tuple(map(tuple, columns)))
 
 
 def pack(function: str, arguments: tuple[Any, ...]) -> bytes:
-    """Arguments as a literal: numbers, and strings behind them.
+    """Packs arguments into a literal: numbers, and strings behind them.
 
     Raises
     ------
@@ -116,7 +116,7 @@ def pack(function: str, arguments: tuple[Any, ...]) -> bytes:
 
 
 def unpacked(function: str, data: bytes) -> tuple[Any, ...]:
-    """Returns the arguments that were packed."""
+    """Unpacks the arguments of a literal."""
     special, form = SPECIAL[function], FORMS[function]
     arguments = dict(zip(special.numbers, form.unpack_from(data), strict=True))
     if special.texts:

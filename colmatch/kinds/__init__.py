@@ -1,6 +1,6 @@
 """The kinds of index, and the choice among them.
 
-In come predicates, codes and what a sample of events said; out come a kind's own arrays. Read
-``base`` first, which says what a kind is, then ``registry``, which lists them, ``plan`` and
-``settings``; every other file is one kind, and ``scan`` is the simplest.
+Predicates, codes and the counts of a sample of events come in; the arrays of a kind go out. Read
+``base`` first, which defines a kind, then ``registry``, which lists the kinds, ``plan`` and
+``settings``. Most other files are one kind each; ``scan`` is the simplest.
 """

@@ -1,4 +1,4 @@
-"""What an index kind is."""
+"""The contract of an index kind."""
 
 from __future__ import annotations
 
@@ -23,61 +23,61 @@ class Strata(NamedTuple):
     """S strata of an index: the conjunctions of one can score higher than those of the next."""
 
     best: F64  # (S, 4) the highest score of each by ``layout.DOT`` and so on, if no event gives weights
-    expected: F64  # (S) matches that an event is thought to have in each
+    expected: F64  # (S) matches that an event is expected to have in each
     part: Callable[[int, int], Any]  # begin, end -> the arrays of the strata ``begin:end`` alone
 
 
 @dataclass(frozen=True, slots=True)
 class IndexKind:
-    """A kind of index: the folder ``kernels/<kind>/`` and the file ``kinds/<kind>.py``.
+    """A kind of index: the file ``kinds/<kind>.py``, with its kernels in ``kernels/kinds/``.
 
     Attributes
     ----------
-    settings : dataclass of the settings that it has; names and describes the kind
-    arrays : NamedTuple of numpy arrays: what the kernel reads, what is saved and memory-mapped
-    build : predicates, codes, what a sample of events said, settings -> arrays, and the predicates,
-        whose conjunctions it may have reordered
-    arrange, arranged : ``build`` in two steps, of a kind that reorders: predicates in any order,
-        codes, what a sample said, settings -> an order of them, and what was arranged; and
-        predicates in this order, codes, what was arranged -> arrays. In between, the predicates can
-        be made anew
+    settings : dataclass of the kind's settings; names and describes the kind
+    arrays : NamedTuple of numpy arrays, which the kernel reads, and which are saved and
+        memory-mapped
+    build : predicates, codes, sample, settings -> arrays, and the predicates, with conjunctions
+        that it may have reordered
+    arrange, arranged : the two steps of ``build`` in a kind that reorders. First: predicates in any
+        order, codes, sample, settings -> an order of them, and the arrangement. Second: predicates
+        in this order, codes, arrangement -> arrays. In between, the predicates can be made again
     scratch : arrays, codes, rows, entries -> working memory of one thread, for batches of up to so
         many rows and entries
     match : the kernel: ``match(index, predicates, rows, start, stop, scratch, sink, counters) ->
         first row not finished``
     repeats : arrays -> whether the kernel may write a pair more than once
     insert : arrays, predicates, codes, begin, end -> arrays with the conjunctions ``begin:end`` of
-        the predicates, which come after all that were entered before. What can be written and has
-        room may be written, the rest is replaced by copies. Predicates may name attributes that are
-        new: the arrays must then be good for events that have these
+        the predicates, which come after all that were entered before. Writable arrays with room may
+        be written, all others are replaced by copies. Predicates may name new attributes: the
+        arrays must then accept events with these
     delete : arrays, predicates, codes, conjunctions (int64) -> arrays without them; the predicates
-        still have them. What can be written may be
+        still have them. Writable arrays may be written
 
-    match_topk : a kernel that offers the subscriptions that can be among the best of their rows,
-        and leaves out what ``least_score`` of ``kernels/topk.py`` tells it that it may:
-        ``match_topk(index, predicates, rows, start, stop, scratch, weights, scores, top,
-        counters)``, of ``EventWeights``, ``ScoreScratch`` and ``Top``. Where a kind has none, all
-        that ``match`` finds is scored and offered
-    scratch_topk : as ``scratch``, for ``match_topk``, where that needs another
-    strata : arrays -> what it has been cut to for those who want the best matches alone; the kernel
-        and its working memory take the arrays of some of them as they take all
+    match_topk : a kernel that offers the subscriptions that can be among the best of their rows. It
+        leaves out those that ``least_score`` of ``kernels/topk.py`` rules out: ``match_topk(index,
+        predicates, rows, start, stop, scratch, weights, scores, top, counters)``, with
+        ``EventWeights``, ``ScoreScratch`` and ``Top``. Without it, all matches of ``match`` are
+        scored and offered
+    scratch_topk : as ``scratch``, for ``match_topk``, if that needs another
+    strata : arrays -> their strata, for callers that want only the best matches. The kernel and its
+        working memory take the arrays of some strata as they take all
 
-    match_ranges : as ``match``, for events whose attributes may be ranges: ``match_ranges(index,
-        predicates, low, high, start, stop, scratch, meeting, sink, counters)``, with the rows of
-        the lower and of the upper ends and a ``Meeting`` (``kernels/meets.py``). Where a kind has
-        none, every conjunction is looked at
+    match_ranges : as ``match``, for events with ranges as values: ``match_ranges(index, predicates,
+        low, high, start, stop, scratch, meeting, sink, counters)``, with the rows of the lower and
+        of the upper ends and a ``Meeting`` (``kernels/meets.py``). Without it, every conjunction is
+        checked
 
-    grows_by_sample : settings -> whether the kind goes by estimates. Its growing segments are then
-        given a sample, whose hits are by key, and are begun anew when they have grown by half
+    grows_by_sample : settings -> whether the kind uses estimates. Its growing segments then get a
+        sample with hits by key, and are rebuilt when they have grown by half
 
     in_pages : settings -> whether the matcher lives in a file of pages (``colmatch/paged/``)
 
-    sound : arrays, predicates, codes, subscriptions -> the arrays of a file that is not trusted,
-        checked: kernels that match with them read only within them, and come to an end. Arrays that
-        are quickly made may be made anew. Raises ``UnsoundError`` (``kinds/sound.py``). Where a
-        kind has no ``sound``, its index is built anew
+    sound : arrays, predicates, codes, subscriptions -> the checked arrays of an untrusted file.
+        Kernels that match with them read only within them, and terminate. Arrays that are quickly
+        made may be replaced by new ones. Raises ``UnsoundError`` (``kinds/sound.py``). Without
+        ``sound``, the index of a kind is rebuilt
 
-    A kind that has ``insert`` and ``delete`` is that of its growing segments, which are built on
+    A kind with ``insert`` and ``delete`` also indexes its growing segments, which are built on
     labels instead of codes (``kernels/layout.py``).
     """
 
@@ -101,12 +101,12 @@ class IndexKind:
 
     @property
     def name(self) -> str:
-        """Name of the kind, which saved matchers have too."""
+        """Name of the kind, also in saved matchers."""
         return self.settings.kind
 
 
 class Built(NamedTuple):
-    """An index: its kind, the settings that it was built with, and its arrays."""
+    """An index: its kind, the settings of its build, and its arrays."""
 
     kind: IndexKind
     settings: Settings
@@ -121,18 +121,16 @@ def writable(index: Index) -> Index:
 
 
 def uses_of(preds: Predicates, attributes: int) -> I64:
-    """Counts the predicates of each of so many attributes: (A)."""
+    """Counts the predicates on each of so many attributes: (A)."""
     uses = np.zeros(attributes, np.int64)
     count_uses(contiguous(preds.pred), uses)
     return uses
 
 
 def highest_codes(codes: Codes) -> I64:
-    """Highest code, or label, that a value of each attribute can have.
+    """Returns the highest code, or label, that a value of each attribute can have: (A).
 
     A range that goes up to it has no upper end.
-
-    (A)
     """
     if len(codes.label):
         return np.full(len(codes.multi), LABEL_TOP)
@@ -140,7 +138,7 @@ def highest_codes(codes: Codes) -> I64:
 
 
 def bounds_of(preds: Predicates) -> F64:
-    """Returns how high each conjunction can score if no event gives weights.
+    """Returns the highest possible score of each conjunction if no event gives weights.
 
     (C, 4) by ``layout.DOT`` and so on
     """
@@ -150,7 +148,7 @@ def bounds_of(preds: Predicates) -> F64:
 
 
 def highest_scores(preds: Predicates) -> F64:
-    """Returns one bound of whatever can be asked of each conjunction, at least 0.
+    """Returns one upper bound of each conjunction for any kind of score, at least 0.
 
     (C), of weights, or of priorities where there are no weights; (0) where there is neither
     """

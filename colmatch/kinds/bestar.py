@@ -1,24 +1,24 @@
-"""BE*-Tree: buckets are as narrow as what is in them, and are split in three.
+"""BE*-Tree: buckets are as narrow as their contents, and are split in three.
 
 Source: Sadoghi and Jacobsen, "Relevance Matters: Capitalizing on Less Top-k Matching in
-Publish/Subscribe" (IV, V, algorithms 1 to 5). Widths, overlap and coverage are those of keys.
+Publish/Subscribe" (IV, V, algorithms 1 to 5). Widths, overlap and coverage are measured in keys.
 Deviations:
 
-- The exhaustive split tries the cuts after each upper end only: a cut before a lower end has the
+- The exhaustive split tries only the cuts after each upper end. A cut before a lower end has the
   left bucket of one of these, and no smaller overlap (``kernels/kinds/trees/buckets.py``).
-- Building at once (BE*-B) is to divide the root with everything in it.
-- Inserts one by one depend on their order, as in the paper: each split puts the upper part of a
-  bucket on the right. So ascending values become a chain. An event with the middle of 1,000 values,
-  100 conjunctions each, visits 505 nodes, with the highest 1,003; it is 13 and 14 after a build at
-  once, or if the values come in no order. ``Matcher.compact()`` and merges build anew by
-  ``construction``: ``"bulk"``, the default, mends the chain, ``"dynamic"`` makes it again.
-- What ``colmatch/kinds/betree.py`` says of ranking, of nodes whose rank has fallen, of what
-  cannot be placed, of entries and of 64 events together holds here, too.
+- A build at once (BE*-B) divides a root that has everything in it.
+- Single inserts depend on their order, as in the paper. Each split puts the upper part of a bucket
+  on the right. So ascending values become a chain. Take 1,000 values with 100 conjunctions each: an
+  event with the middle value visits 505 nodes, with the highest 1,003. After a build at once, or
+  with unordered values, it visits 13 and 14. ``Matcher.compact()`` and merges rebuild by
+  ``construction``: ``"bulk"``, the default, removes the chain, ``"dynamic"`` makes it again.
+- Ranking, nodes with a fallen rank, conjunctions without a place, entries and 64 events together
+  are as in ``colmatch/kinds/betree.py``.
 
-It counts as BE-Tree does.
+The counters count as in BE-Tree.
 
-A delete narrows bounds on the path upwards only, from the ranges of what hangs directly below. For
-that a bucket has the ranges of the attributes above it, too, the paper's inactive dimensions.
+A delete narrows bounds on the upward path only, from the ranges directly below each bucket. For
+this, a bucket also has the ranges of the attributes above it, the paper's inactive dimensions.
 """
 
 from __future__ import annotations

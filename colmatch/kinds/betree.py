@@ -3,44 +3,44 @@
 Source: Sadoghi and Jacobsen's BE-Tree, as "Relevance Matters" (IV, V-B, algorithms 1, 4 and 5) and
 the be-tree library describe it. Deviations:
 
-- A domain reaches from the lowest boundary of a predicate to the highest, and the middle of its
-  keys is moved to the nearest boundary. Halving codes instead, ``halves="codes"``, adapts to the
-  data, as a BE-Tree does not.
+- A domain reaches from the lowest boundary of a predicate to the highest. The middle of its keys is
+  moved to the nearest boundary. Halving codes instead, ``halves="codes"``, adapts to the data, as a
+  BE-Tree does not.
 - Halves do not meet. In the library both own the middle.
-- By ``ranking="selectivity"`` a conjunction goes by the attribute whose values fewest events are
-  expected to meet, and a leaf is divided by the attributes of the highest rank: each conjunction
-  that chose one counts 1, its gain, less the share of events that meet it still, its loss.
-  ``"popularity"`` is the optimistic rank of the BE*-Tree paper: gain alone. ``"feedback"`` is its
-  loss: events are those of a window, the sample, which is counted again with each index that is
-  built. A conjunction matches as often wherever it stands. So the loss says only how many events
-  look at it without a match.
+- With ``ranking="selectivity"`` a conjunction chooses the attribute with the values that the fewest
+  events are expected to meet. A leaf is divided by the attributes of the highest rank, gain less
+  loss. The gain counts 1 for each conjunction that chose the attribute, the loss is the share of
+  events that still meet it. ``"popularity"`` is the optimistic rank of the BE*-Tree paper: gain
+  alone. ``"feedback"`` is its loss, with the events of a window, the sample, which is counted again
+  for each new index. A conjunction matches equally often in any place. So the loss only counts
+  events that check it without a match.
 - Nodes are not taken apart when their rank has fallen ("Relevance Matters", V), not even with
-  ``construction="dynamic"``. A rank for each node is a count that every event changes, so threads
-  that match would write to what all of them read, and no version could be published by one
-  assignment. ``Options(observe=)`` keeps a window of events instead. Each merge and ``compact()``
-  place every conjunction anew by that window, with ``ranking="feedback"``: all nodes at once, and
-  not those alone that have become bad. Between two merges a tree does not follow its events
-  (``000-observed.csv`` has the counters before and after).
-- An event goes down where it has the attribute. The library also goes down where it may be absent.
-- What no attribute can place (negations, programs that may accept without any one predicate) stands
-  in a bucket of its own and is verified for every event.
-- An entry of a leaf has its range of the bucket's attribute, and bits of the attributes that it
-  needs (the library's short circuit), so few entries are verified.
-- Up to 64 events go down together. By ``evaluation="memo"`` the truth of predicates that are the
-  same is found once for all of them (be-tree's memo), by ``"bitmap"`` first of all, for all plain
-  predicates on attributes that the events have. Both lose here, as few entries are left to verify:
-  with 200,000 subscriptions of ``dense``, ``pstree-dense`` and ``ads`` memo takes 1.5 to 2.6 times
-  as long as ``"lazy"``, bitmap 3.3 to 5.6 times. Programs, events with ranges, ``match_topk``,
-  few events and segments that grow are lazy in any case.
+  ``construction="dynamic"``. A rank for each node is a count that every event changes. Matching
+  threads would write to memory that all of them read, and no version could be published by one
+  assignment. ``Options(observe=)`` keeps a window of events instead. With ``ranking="feedback"``,
+  each merge and ``compact()`` place every conjunction again by that window: all nodes at once, not
+  only bad ones. Between two merges a tree does not follow its events (``000-observed.csv`` has the
+  counters before and after).
+- An event goes down only by attributes that it has. The library also goes down where an attribute
+  may be absent.
+- Conjunctions that no attribute can place are in a separate bucket, and are verified for every
+  event. These are negations, and programs that may accept without any one predicate.
+- An entry of a leaf has its range of the bucket's attribute. It has bits of the attributes that it
+  needs, too (the library's short circuit). So few entries are verified.
+- Up to 64 events go down together. With ``evaluation="memo"`` equal predicates are evaluated once
+  for all of them (be-tree's memo). ``"bitmap"`` first evaluates all plain predicates on attributes
+  that the events have. Both lose here, as few entries are left to verify. With 200,000
+  subscriptions of ``dense``, ``pstree-dense`` and ``ads``, memo takes 1.5 to 2.6 times as long as
+  ``"lazy"``, bitmap 3.3 to 5.6 times. Programs, events with ranges, ``match_topk``, few events and
+  segments that grow are lazy in any case.
 
-CONJUNCTIONS counts the entries of leaves that are looked at, for each event; CANDIDATES those that
-are verified, PREDICATES what that takes, NODES buckets and parts visited, once for all events that
-go down together.
+CONJUNCTIONS counts the leaf entries checked for each event, CANDIDATES the verified ones,
+PREDICATES the predicates tested for this. NODES counts the buckets and parts visited, once for all
+events that go down together.
 
-A growing segment has values counted by key when it is begun, since boundaries come one by one.
-Until it is begun anew, an attribute that comes later goes by its domain, as without a sample. A
-domain is halved, not what is in it, so 1,000 values in ascending order need 14 nodes an event, as
-in any other order.
+A growing segment begins with values counted by key, since its boundaries come one by one. Until it
+is rebuilt, a later attribute is ranked by its domain, as without a sample. The domain is halved,
+not its contents. So 1,000 values in ascending order need 14 nodes an event, as in any other order.
 """
 
 from __future__ import annotations

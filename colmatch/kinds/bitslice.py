@@ -1,19 +1,20 @@
 """bitslice: predicates tested for up to 64 rows at once.
 
-Ours; ``kernels/kinds/bitslice/__init__.py`` has the idea, and what was tried and lost.
+Our own kind; ``kernels/kinds/bitslice/__init__.py`` explains the idea, and lists failed attempts.
 
-Postings are ordered by attribute, width class and lowest code, and the conjunctions with them, so
-that what a batch reads together stands together.
+Postings are ordered by attribute, width class and lowest code, and the conjunctions with them. So a
+batch reads neighbouring places in memory.
 
-**Columns for few are closed** (``_choose_access``; ``close_columns=False`` switches it off). To
-sort a column and to make tiles of its rows takes as long for one posting as for a thousand: 13 ns
-an event for an attribute that a third of the events have, so 1.3 us for all columns of ``dense``.
-To test a posting for all rows takes 0.1 ns an event. So a column with fewer postings than that is
-worth is closed, half of such columns at a time. Its postings move to the next best access predicate
-that is open, or to the one tile that all rows share. 2,000 ``dense`` subscriptions then take 1.2 us
-an event instead of 2.25, 9,700 take 1.55 instead of 1.95, reading included. From 30,000 on all
-columns stay. Columns that few events have are never closed: they are matched by row. None is closed
-where many predicates are lists: to test each value for all rows cost ``ads`` a sixth.
+**Columns with few postings are closed** (``_choose_access``; ``close_columns=False`` switches it
+off). Sorting a column and making tiles of its rows takes as long for one posting as for a thousand.
+It takes 13 ns an event for an attribute that a third of the events have, so 1.3 us for all columns
+of ``dense``. Testing a posting for all rows takes 0.1 ns an event. So a column with fewer postings
+than this is worth is closed, half of such columns at a time. Its postings move to the next best
+access predicate with an open column, or to the one tile that all rows share. An event then takes
+1.2 us instead of 2.25 with 2,000 ``dense`` subscriptions, 1.55 instead of 1.95 with 9,700, reading
+included. From 30,000 on all columns stay open. Columns that few events have are never closed: they
+are matched by row. None is closed where many predicates are lists: testing each value for all rows
+cost ``ads`` a sixth.
 """
 
 from __future__ import annotations
@@ -50,14 +51,14 @@ from colmatch.kinds.statistics import Sample
 from colmatch.kinds.strata import Cut, cut_strata, is_ranked, whole
 from colmatch.predicates.columns import take
 
-TILE = 1 << 18  # bytes of a tile, if attributes are not too many: it stays in the second-level cache
+TILE = 1 << 18  # bytes of a tile, unless attributes are too many; it stays in the second-level cache
 MOST_ROWS = bs.SEGMENTS - 64  # of a tile
-EVENT_SIZE = 30  # values of an event, where nothing is known
-A_COLUMN = 500  # postings whose test for all rows takes as long as the tiles of a column that all rows have
-OFTEN = 1 / 16  # of all events: a column of fewer is hardly ever sorted
-WORTH = 0.75  # of the cost with all columns open, below which some are closed
+EVENT_SIZE = 30  # values that an event is assumed to have
+A_COLUMN = 500  # postings: testing them for all rows takes as long as the tiles of a column of all rows
+OFTEN = 1 / 16  # share of all events; a column with fewer is hardly ever sorted
+WORTH = 0.75  # share of the cost with all columns open, below which some are closed
 LISTS = 0.25  # intervals of lists for each predicate, above which no column is closed
-AN_ENTRY = 2  # segments of rows for which there is room; those of all rows at once are cheapest
+AN_ENTRY = 2  # room for segments of rows, for each entry; all rows at once are cheapest
 MOST_SEGMENTS = 1 << 19  # 14 MB
 FAULTS = ("", "groups", "codes of postings", "conjunctions of postings", "ranks", "entries", "bins")
 
@@ -79,10 +80,10 @@ class BitsliceSettings(Settings):
 class Arrangement(NamedTuple):
     """Postings in their order, and conjunctions in the order of their first postings."""
 
-    access: I32  # (C) which of its predicates is a conjunction's access predicate, or -1
+    access: I32  # (C) place of the access predicate in its conjunction, or -1
     strata: Cut
     group: I64  # groups of postings: attribute, stratum and class of width
-    group_first: I64  # where each begins; its end is the next one's begin
+    group_first: I64  # start of each; its end is the start of the next
     lo: U32  # of each posting: lowest code, highest code, place of its conjunction in the order
     hi: U32
     conj: U32
@@ -102,6 +103,7 @@ def arrange(
     """Chooses access predicates, and puts their postings and the conjunctions in order."""
     attributes, count = len(codes.multi), len(preds.owner)
     access, postings = np.empty(count, np.int64), np.empty(count, np.int64)
+    # Choose access predicates, and cut the conjunctions into strata.
     code_first = ranges_of(np.diff(codes.first) + 1)
     below = np.empty(0, np.int64) if sample is None else ranges_of(sample.hits)
     uses = uses_of(preds, attributes)
@@ -109,6 +111,7 @@ def arrange(
     total = int(postings.sum())
     del postings
     strata = _cut(preds, code_first, uses, below)
+    # Write the postings, and sort them by attribute, stratum, class of width and lowest code.
     key, hi, conj = np.empty(total, np.int64), np.empty(total, np.uint32), np.empty(total, np.uint32)
     write_postings(preds, access, attributes, strata.stratum, len(strata.best), key, hi, conj)
     classify(key, hi, np.bincount(key >> 32, minlength=(attributes + 1) * len(strata.best)))
@@ -117,9 +120,11 @@ def arrange(
     key = key[posted]
     del posted
     lo = (key & 0xFFFFFFFF).astype(np.uint32)
+    # Find the groups.
     key >>= 32
     group, begins = np.unique(key, return_index=True)
     del key
+    # Order the conjunctions by their first postings.
     if total == count:
         order = conj
         conj = np.arange(count, dtype=np.uint32)
@@ -134,7 +139,8 @@ def arrange(
 
 
 def arranged(preds: Predicates, codes: Codes, arrangement: Arrangement) -> BitsliceIndex:
-    """Makes the index of predicates whose conjunctions are in the order of the arrangement."""
+    """Makes the index of predicates with conjunctions in the order of the arrangement."""
+    # Find the groups of each attribute in each stratum.
     offset, strata, group, group_first, lo, hi, conj = arrangement
     attributes, total, top = len(codes.multi), len(conj), np.diff(codes.first) + 1
     code_first, access = ranges_of(top), np.where(offset < 0, -1, offset + preds.first[:-1])
@@ -143,6 +149,7 @@ def arranged(preds: Predicates, codes: Codes, arrangement: Arrangement) -> Bitsl
     begins = np.searchsorted(group // CLASSES, np.arange((attributes + 1) * count + 1))
     attr_group = np.concatenate([begins[s : s + (attributes + 1) * count : count] for s in range(count + 1)])
 
+    # Cut the codes of each attribute into bins with as many ends of predicates each.
     ends = np.zeros(code_first[-1], np.int64)
     count_ends(preds, access, code_first, ends)
     bins, rank, ranks = _ranks(top, uses_of(preds, attributes))
@@ -156,11 +163,13 @@ def arranged(preds: Predicates, codes: Codes, arrangement: Arrangement) -> Bitsl
     several = np.count_nonzero(seen) < len(preds.owner)
     repeats = bool(several or codes.multi[preds.pred[access[access >= 0], 0] & ATTR_MASK].any())
     del seen
+    # Write the tests of each posting's other predicates.
     size = most_entries(preds, conj)
     head, rest, rest_op = np.empty(8 * total, np.uint16), np.empty(2 * size, np.uint16), np.empty(size, np.uint8)
     size = write_masks(preds, access, conj, code_first, bin_of, starts, rank, head, rest, rest_op)
     del access
     rest, rest_op = rest[: 2 * size].copy(), rest_op[:size].copy()
+    # Keep the bins of attributes with fewer bins than codes.
     coarse = (bins > 0) & (bins < top)
     bin_first, bin_of = ranges_of(np.where(coarse, top, 0)), bin_of[np.repeat(coarse, top)]
     near = hints_of(group_first, lo.astype(np.int64))
@@ -174,19 +183,22 @@ def arranged(preds: Predicates, codes: Codes, arrangement: Arrangement) -> Bitsl
 def _choose_access(
     preds: Predicates, code_first: I64, uses: I64, below: I64, close: bool, access: I64, postings: I64
 ) -> None:
-    """Writes ``access`` and ``postings``, with access predicates whose columns are worth sorting.
+    """Writes ``access`` and ``postings``, with access predicates in columns that are worth sorting.
 
-    To sort a column and to make tiles of it takes as long for few postings as for many, so those of
-    a column with few are tested for all rows, which are a column too, or move to another one. About
-    half of these columns are closed at a time: what moves may be enough for the others. What costs
-    least on the way is taken, if it is worth it: estimates are rough. Where many predicates are
-    lists of values, of which each value is a test, all columns stay open.
+    Sorting a column and making its tiles takes as long for few postings as for many. So the
+    postings of a column with few are tested for all rows, which are a column too, or move to
+    another column. About half of these columns are closed at a time: the moved postings may be
+    enough for the others. The cheapest step on the way is taken, if its gain is large: estimates
+    are rough. All columns stay open where many predicates are lists of values, since each value is
+    a test.
     """
+    # Find the least postings that keep each column open.
     share = _presence(uses, code_first, below)
     close = close and len(preds.run_lo) < LISTS * len(preds.pred)
     least = np.where(share >= OFTEN, share * A_COLUMN * close, 0.0)
     open, best, best_cost = np.ones(len(uses), np.uint8), None, np.inf
     while True:
+        # Estimate the cost with these columns open, and remember the cheapest choice.
         choose_access(preds, code_first, uses, below, open, access, postings)
         there = access >= 0
         held = np.bincount(preds.pred[access[there], 0] & ATTR_MASK, minlength=len(uses))
@@ -194,6 +206,7 @@ def _choose_access(
         cost = share[held > 0].sum() + others / A_COLUMN + (others > 0)
         if cost < best_cost:
             best, best_cost = open.copy(), cost if best is not None else WORTH * cost
+        # Close the poorer half of the columns with too few postings.
         poor = np.flatnonzero((held < least) & (held > 0))
         if not len(poor):
             break
@@ -205,7 +218,7 @@ def _choose_access(
 
 
 def _cut(preds: Predicates, code_first: I64, uses: I64, below: I64) -> Cut:
-    """Cuts the conjunctions to strata, where some may be better than others."""
+    """Cuts the conjunctions into strata, if some may be better than others."""
     if not is_ranked(preds):
         return whole(len(preds.owner))
     expected = np.empty(len(preds.owner))
@@ -214,16 +227,16 @@ def _cut(preds: Predicates, code_first: I64, uses: I64, below: I64) -> Cut:
 
 
 def _presence(uses: I64, code_first: I64, below: I64) -> F64:
-    """Returns the share of events that are thought to have each attribute."""
+    """Returns the share of events that are expected to have each attribute."""
     seen = uses if not len(below) else below[code_first[1:]] - below[code_first[:-1]]
     share: F64 = np.minimum(seen * (EVENT_SIZE / max(int(seen.sum()), 1)), 1.0)
     return share
 
 
 def _ranks(top: I64, uses: I64) -> tuple[I64, np.ndarray, I64]:
-    """Bins of each attribute, its rank, and the number of ranks.
+    """Returns the bins of each attribute, its rank, and the number of ranks.
 
-    Ranked are all attributes that are used, or those that are used most.
+    All used attributes have a rank, or the most used ones of too many.
     """
     order = np.argsort(-uses, kind="stable")[: min(np.count_nonzero(uses), bs.MOST_RANKS - 1)]
     rank = np.full(len(top), bs.NO_RANK, np.uint32)
@@ -275,10 +288,10 @@ def scratch(index: BitsliceIndex, codes: Codes, rows: int, entries: int) -> Bits
 def sound(index: BitsliceIndex, preds: Predicates, codes: Codes, size: int) -> BitsliceIndex:
     attributes, groups, postings, entries = len(codes.multi), len(index.reach), len(index.lo), len(index.rest_op)
     strata = len(index.best)
-    wanted = {"group_first": groups + 1, "hi": postings, "who": postings, "head": 8 * postings, "rest": 2 * entries}
-    wanted |= {"rank": attributes, "bin_first": attributes + 1, "multi": attributes, "top": attributes + 1}
-    wanted |= {"attr_group": (strata + 1) * (attributes + 1), "expected": strata, "ranks": 1, "repeats": 1}
-    lengths(index, wanted)
+    sizes = {"group_first": groups + 1, "hi": postings, "who": postings, "head": 8 * postings, "rest": 2 * entries}
+    sizes |= {"rank": attributes, "bin_first": attributes + 1, "multi": attributes, "top": attributes + 1}
+    sizes |= {"attr_group": (strata + 1) * (attributes + 1), "expected": strata, "ranks": 1, "repeats": 1}
+    lengths(index, sizes)
     ranges("group_first", index.group_first, postings)
     ranges("bin_first", index.bin_first, len(index.bin_of))
     equal("multi", index.multi, codes.multi)
@@ -293,7 +306,7 @@ def sound(index: BitsliceIndex, preds: Predicates, codes: Codes, size: int) -> B
 
 
 def strata(index: BitsliceIndex) -> Strata:
-    rows = index.attr_group.reshape(-1, len(index.top))  # where the groups of each stratum begin
+    rows = index.attr_group.reshape(-1, len(index.top))  # starts of the groups of each stratum
     return Strata(
         index.best, index.expected, lambda begin, end: index._replace(attr_group=rows[begin : end + 1].ravel())
     )

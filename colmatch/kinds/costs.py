@@ -1,7 +1,7 @@
-"""Nanoseconds that an event is estimated to take with each kind, which ``auto`` compares.
+"""Estimates of the nanoseconds that an event takes with each kind, which ``auto`` compares.
 
-The estimates stand here and not beside the kinds, so that a process imports only the kind that it
-uses: together, their kernels take a tenth of a second.
+The estimates are here and not with the kinds, so that a process imports only the kind that it uses.
+Together, the kernels of all kinds take a tenth of a second.
 
 ``share`` is the part of all attributes that an event with 30 values has.
 """
@@ -11,16 +11,16 @@ from __future__ import annotations
 from colmatch.kinds.statistics import Statistics
 
 VALUES = 30  # of a typical event
-PROGRAM = 200.0  # evaluating a program of ten predicates, where no kernel does more for it
+PROGRAM = 200.0  # evaluating a program of ten predicates, unless a kernel has a better way
 
 
 def estimates(statistics: Statistics) -> dict[str, float]:
-    """Returns the estimated nanoseconds an event of each kind, by its name."""
+    """Returns the estimated nanoseconds an event of each kind, by the kind's name."""
     conjunctions, predicates = statistics.conjunctions, statistics.predicates
     attributes = max(statistics.attributes, 1)
     share = min(VALUES / attributes, 1.0)
     programs = PROGRAM * statistics.programs
-    # 0.50 to 0.57 ms at a million ``dense``, where 28,000 to 30,000 are looked at; 0.11 at 200,000.
+    # 0.50 to 0.57 ms at a million ``dense``, with 28,000 to 30,000 checked; 0.11 at 200,000.
     tree = 10_000.0 + 0.45 * conjunctions + programs
     # Each value that an event has costs something, if there are postings for it: the more likely,
     # the more predicates an attribute has.
@@ -29,9 +29,9 @@ def estimates(statistics: Statistics) -> dict[str, float]:
         "scan": 0.6 * conjunctions + 0.22 * statistics.intervals + programs,
         # An event meets 40 % of the predicates on its attributes, and each takes 30 ns.
         "kindex": 5e3 + 0.05 * conjunctions + (0.07 + 12.0 * share) * predicates,
-        # Phase 1 costs what is distinct, of which there is hardly more beyond half a million;
-        # phase 2 the candidates. For ``dense`` this was 0.15 ms at 100,000 subscriptions, 0.6 to
-        # 0.8 at a million (``asv_benchmarks/compare.py``).
+        # Phase 1 takes time for distinct predicates, hardly more than half a million of them; phase
+        # 2 for candidates. ``dense`` took 0.15 ms at 100,000 subscriptions, 0.6 to 0.8 at a million
+        # (``asv_benchmarks/compare.py``).
         "propagation": 1000.0 + 0.2 * min(predicates, 500_000) + 0.5 * conjunctions + programs,
         # Every value is looked up in every list of every pivot, and ``share`` of the partitions
         # are counted in.

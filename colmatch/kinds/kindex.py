@@ -1,38 +1,38 @@
 """k-index of Whang et al., "Indexing Boolean Expressions".
 
-The papers on BE*-Tree (sections II and VII), OpIndex (section 3) and PS-Tree (section 2)
-describe it; ``kernels/kinds/kindex/match.py`` has the matching.
+The papers on BE*-Tree (sections II and VII), OpIndex (section 3) and PS-Tree (section 2) describe
+it; ``kernels/kinds/kindex/match.py`` has the matching.
 
 Conjunctions are partitioned by their size K, the number of their positive predicates. Posting lists
 are keyed by attribute and value and sorted by conjunction. K = 0 is matched as K = 1, with a list Z
-that every event has. The CNF form counts clauses: its K are the clauses without a negated
-predicate, entries say which clause they belong to, and what a conjunction has twice in one list
-goes to an extra list.
+that every event has. The CNF form counts clauses. Its K are the clauses without a negated
+predicate, and entries name their clause. Further entries of a conjunction in the same list go to an
+extra list.
 
-Deviations, and why:
+Deviations and their reasons:
 
 - A range is enumerated over the intervals between the distinct boundaries of its attribute, not
-  over values: an event cannot tell more, and the blow-up with cardinality that the papers
-  measured (BE*-Tree, section VII) is gone.
-- Where even that is many entries a predicate, intervals are gathered into the pieces of a tree,
-  each with a list of its own: a range takes the fewest pieces it is made of, and a value has one
-  list for each level. Pieces of a range do not overlap, so it still counts once. ``FLAT`` says
-  when. At 1M ``dense`` subscriptions that is 132 MB instead of 779, for 18 ms an event instead of
-  14.
-- NOT IN and ``<>`` come as the intervals that are left, of an attribute that must be present. Where
-  it takes fewer entries, they are entered as the source has it: negated ones for the gaps between
-  them, and one of the whole that says that the attribute is present.
-- ``index("kindex", enumerate="raw")`` stores an entry for each value, for the papers' comparison
-  of memory. An event is known by its interval, all of whose values have equal lists: the first is
-  read. The domain is from the lowest boundary to the highest, and what is outside.
-- The K first lists stand in order, the others in a heap, where the papers sort all of them at
-  each step.
-- Conjunctions with an attribute of several values take the CNF form, in which a predicate that two
-  values meet counts once.
-- Other programs than an AND of ORs are found by the clauses that they imply, then evaluated.
+  over values. An event cannot tell more values apart. So there is no blow-up with cardinality, as
+  the papers measured it (BE*-Tree, section VII).
+- If even this makes many entries a predicate, intervals are gathered into the pieces of a tree,
+  each with its own list. A range takes the fewest pieces, and a value has one list for each level.
+  Pieces of a range do not overlap, so the range still counts once. ``FLAT`` is the limit. A million
+  ``dense`` subscriptions take 132 MB instead of 779, for 18 ms an event instead of 14.
+- NOT IN and ``<>`` arrive as the remaining intervals of an attribute that must be present. If it
+  takes fewer entries, they are entered as in the source: negated entries for the gaps, and one
+  positive entry of the whole domain.
+- ``index("kindex", enumerate="raw")`` stores an entry for each value, for the papers' comparison of
+  memory. All values in an interval have equal lists, so an event reads the list of the first. The
+  domain reaches from the lowest boundary to the highest; all values below it count as one, and all
+  above it.
+- The K first lists are kept in order, the others in a heap. The papers sort all of them at each
+  step.
+- Conjunctions with an attribute of several values take the CNF form, where a predicate counts once
+  even if two values meet it.
+- Programs other than an AND of ORs are found by the clauses that they imply, then evaluated.
 - K of a CNF leaves out clauses that would need a third list of the same key.
-- Counters of clauses count the predicates that are true, where the source sets them to 1: a negated
-  entry can then take back what that of the whole has said, without a clause of its own.
+- Counters of clauses count the true predicates, where the source sets them to 1. So a negated entry
+  can cancel the entry of the whole domain, without an extra clause.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ from colmatch.kinds.statistics import Sample
 SKIPPING = True
 FLAT = 8  # entries a predicate, up to which an attribute's ranges are enumerated interval by interval
 MOST_ENTRIES = 2**30  # and lists: 4 GB
-MOST_LISTS = 2**27  # of all planes: 20 bytes each while they are made
+MOST_LISTS = 2**27  # of all planes: 20 bytes each during the build
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -67,7 +67,7 @@ class KIndexSettings(Settings):
     kind = "kindex"
     about = "k-index: posting lists of conjunctions by their number of predicates, skipped through"
 
-    # Its lists know clauses: what is kept whole has fewer entries and is found sooner.
+    # The lists know clauses: an expression kept whole has fewer entries and is found sooner.
     dnf_budget: int = dnf_budget(1)
     enumerate: str = setting(
         "boundaries",
@@ -82,6 +82,7 @@ def build(
     preds: Predicates, codes: Codes, sample: Sample | None, settings: KIndexSettings
 ) -> tuple[KIndex, Predicates]:
     """Raises OptionError when there would be too many lists or entries."""
+    # Find the form and the size of each conjunction.
     top = np.diff(codes.first) + 1
     count, attributes = len(preds.owner), len(top)
     form, size, number_of = np.empty(count, np.uint8), np.empty(count, np.uint32), np.empty(count, np.uint32)
@@ -90,6 +91,7 @@ def build(
     starts, stack, counted = (np.empty(length, np.int64) for length in (longest, longest, COUNTED))
     classify(preds, np.full(attributes, -1), starts, stack, counted, form, size, number_of, unsure, clause)
 
+    # Number the conjunctions by form, size and falling score.
     rank, bound = form.astype(np.int64) << 32 | size, highest_scores(preds)
     order = np.lexsort((-bound, rank)) if len(bound) else np.argsort(rank, kind="stable")
     conj = order.astype(np.uint32)
@@ -98,10 +100,12 @@ def build(
     parts = np.append(part_first, len(conj))
     begin = int(np.searchsorted(rank[conj], with_clauses))
     first_part = int(np.searchsorted(ranks, with_clauses))
+    # Write the start values of the clauses' counters.
     clause_first = ranges_of(number_of[conj[begin:]])
     clause_true = np.empty(int(clause_first[-1]), np.int32)
     write_starts(preds, conj, begin, clause, clause_first, clause_true)
 
+    # Count the entries of each list.
     domains = _domains(preds, codes, top, settings.enumerate == "raw")
     lists, planes = domains.lists, 3 if begin < len(conj) else 1
     _afford(float(planes * lists), settings.enumerate, MOST_LISTS)
@@ -110,6 +114,7 @@ def build(
     no_entry, no_clause = np.empty(0, np.uint32), np.empty(0, np.uint16)
     no_weight = np.empty(0, np.float32)
     post(preds, numbering, domains, False, last, at, no_entry, no_clause, no_weight)
+    # Write the entries.
     first = ranges_of(at)
     total = int(first[-1])
     _afford(float(total + planes * lists), settings.enumerate)
@@ -118,10 +123,12 @@ def build(
     at[:], last[:] = first[:-1], 0
     entry_weight = np.zeros(total, np.float32) if len(preds.weight) else no_weight
     post(preds, numbering, domains, True, last, at, entry, entry_clause, entry_weight)
+    # Cut the lists into segments.
     segments = cut_segments(entry, first, parts, False, no_entry, no_entry, no_entry)
     list_first, segment_part = np.empty(planes * lists + 1, np.uint32), np.empty(segments, np.uint32)
     segment_first = np.empty(segments + 1, np.uint32)
     cut_segments(entry, first, parts, True, list_first, segment_part, segment_first)
+    # Bound the scores of segments and parts.
     segment_weight, part_rest = (np.empty(n if len(preds.weight) else 0) for n in (segments, len(ranks)))
     weigh_segments(entry, entry_weight, segment_first, segment_weight)
     weigh_rests(preds, numbering, parts, part_rest)
@@ -142,11 +149,12 @@ def build(
 
 def _every_value(codes: Codes, top: I64) -> tuple[I64, I64]:
     """Makes ``raw`` and ``raw_first`` of ``KIndex``: a list for every value."""
+    # Count the values of each code.
     width = np.ones(int(top.sum()), np.uint64)
     end = np.cumsum(top)
     inner = np.ones(len(codes.bound), bool)
-    inner[codes.first[:-1][top > 1]] = False  # a boundary that has one before it
-    # of the code that ends at each boundary
+    inner[codes.first[:-1][top > 1]] = False  # boundaries with another before them
+    # Place in ``width`` of the code that ends at each boundary
     place = np.arange(len(codes.bound)) + np.repeat(np.arange(len(top)), top - 1)
     width[place[inner]] = np.diff(codes.bound.view(np.uint64), prepend=np.uint64(0))[inner]
     values = float(width.astype(np.float64).sum())
@@ -156,6 +164,7 @@ def _every_value(codes: Codes, top: I64) -> tuple[I64, I64]:
             f"values, and each would have a list, more than the {MOST_LISTS:,} that fit: raw enumeration needs small "
             "discrete domains; take enumerate='boundaries', which is the default"
         )
+    # Number the lists of values, attribute by attribute.
     raw_first = codes.first + 2 * np.arange(len(top) + 1)
     raw = np.zeros(len(width) + len(top), np.int64)
     ends = np.cumsum(width.astype(np.int64))
@@ -165,6 +174,7 @@ def _every_value(codes: Codes, top: I64) -> tuple[I64, I64]:
 
 
 def _domains(preds: Predicates, codes: Codes, top: I64, by_value: bool) -> Domains:
+    # Count the entries that ranges would take.
     attributes, none = len(top), np.empty(0, np.int64)
     raw, raw_first = _every_value(codes, top) if by_value else (none, none)
     spans, uses, whole = np.zeros(attributes), np.zeros(attributes, np.int64), np.zeros(attributes, np.bool_)
@@ -176,6 +186,7 @@ def _domains(preds: Predicates, codes: Codes, top: I64, by_value: bool) -> Domai
         return Domains(
             top, np.zeros(attributes, np.uint8), 2 * np.arange(attributes + 1), level_list, raw, raw_first, lists
         )
+    # Make the levels of trees, and a list of all values for flat attributes that need one.
     tree = spans > FLAT * uses
     bits = int(FANOUT_BITS)
     attribute, width = [np.arange(attributes)], [top]
@@ -185,10 +196,11 @@ def _domains(preds: Predicates, codes: Codes, top: I64, by_value: bool) -> Domai
         width.append(((width[-1][more] - 1) >> bits) + 1)
     attribute.append(np.flatnonzero(whole & ~tree & (top > 1)))
     width.append(np.ones(len(attribute[-1]), np.int64))
-    whose = np.concatenate(attribute)
-    order = np.argsort(whose, kind="stable")
+    # Order the levels by attribute.
+    owner = np.concatenate(attribute)
+    order = np.argsort(owner, kind="stable")
     level_list = ranges_of(np.concatenate(width)[order])
-    level_first = np.searchsorted(whose[order], np.arange(attributes + 1))
+    level_first = np.searchsorted(owner[order], np.arange(attributes + 1))
     return Domains(top, tree.astype(np.uint8), level_first, level_list, raw, raw_first, int(level_list[-1]) + 1)
 
 
@@ -207,7 +219,7 @@ def scratch(index: KIndex, codes: Codes, rows: int, entries: int) -> KIndexScrat
     planes, lists = (int(x) for x in index.planes)
     levels = np.diff(index.level_first)
     several = index.multi != 0
-    # Values of one row: no more than one for each attribute without several, and no list twice.
+    # A row has at most one value of each attribute without several, and no list twice.
     most = int(levels[~several].sum()) + (lists if several.any() else 0)
     most = planes * (min(most, entries * int(levels.max(initial=0))) + 1)
     return KIndexScratch(

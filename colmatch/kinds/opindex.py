@@ -2,33 +2,35 @@
 
 Source: "An Efficient Publish/Subscribe Index for E-Commerce Databases", sections 4 to 6.1.
 
-Where this departs from it:
+Deviations:
 
-- Section 4.2 rewrites an interval as >= and <=. Here BETWEEN is an operator of its own, sorted by
-  lower operand with the upper one beside. On a million of the workload ``dense`` an event then
-  meets 261,000 entries in 0.8 ms instead of 769,000 in 1.6 ms, with 62 bytes a subscription instead
-  of 78. BETWEEN lists are cut by class of width, as Propagation's are, where one attribute has more
-  than some hundred; else every range that starts below a value would be read. 50,000 narrow ranges
-  on one attribute take 1.4 us an event; uncut they took 19.8.
-- Section 4.3 gives a list as many segments as any other, 32. Here they follow the attributes in the
-  list, 4 to a segment, so that short lists are small and long ones are cut finely; attributes are
-  in the order of a hash, of which the segment is the high bits.
-- Lists are found by a table of attribute and operator with 48 bytes an attribute. Lists, and what
-  is in them, exist only where there are predicates.
+- Section 4.2 rewrites an interval as >= and <=. Here BETWEEN is a separate operator, sorted by
+  lower operand and stored with the upper one. With a million subscriptions of the workload
+  ``dense`` an event then meets 261,000 entries in 0.8 ms instead of 769,000 in 1.6 ms. A
+  subscription takes 62 bytes instead of 78. BETWEEN lists are cut by class of width, as
+  Propagation's are, if one attribute has more than some hundred ranges. Otherwise, every range that
+  starts below a value would be read. An event takes 1.4 us with 50,000 narrow ranges on one
+  attribute; uncut they took 19.8.
+- Section 4.3 gives each list the same number of segments, 32. Here it follows the attributes in the
+  list, 4 to a segment, so that short lists are small and long ones are cut finely. Attributes are
+  in the order of a hash, and the segment is its high bits.
+- Lists are found by a table of attribute and operator with 48 bytes an attribute. Lists and their
+  contents exist only where there are predicates.
 - Counters are one array as long as the largest partition, reset by a stamp when they are first
   touched. They count up, not down: then the step needs no branch, which halved the time of an
   event. Slots of a partition are in the order of the predicates on its pivot.
 - A block of rows passes over a partition before the next one. The paper matches one event at a
   time.
-- A negated predicate is an entry that stops its slot's counter; the paper says only that other
-  operators are similar. What has no other predicates has no pivot and is verified for each event.
-- Predicates on attributes with several values, which two values may meet, are clauses of section
-  6.1, whose bitmap counts each once.
+- A negated predicate is an entry that stops its slot's counter; the paper only calls other
+  operators similar. A conjunction of only negated predicates has no pivot and is verified for each
+  event.
+- Predicates that two values of an attribute may meet are clauses of section 6.1: its bitmap counts
+  each once.
 - Expressions that are neither conjunctions nor CNF are entered by their best clause and verified.
-- Pivots of a CNF are found once each, so a pair may be found several times; the caller drops it.
+- A CNF may be found once by each of its pivots, so a pair may repeat; the caller drops it.
 
-Codes are compared, never counted with, so they may be labels, between which inserts bring others.
-Only the highest one of each attribute is taken from ``Codes``, and kept: a range up to there has no
+Codes are only compared, never counted with. So they may be labels, with gaps for later inserts.
+Only the highest code of each attribute is taken from ``Codes``, and kept: a range up to it has no
 upper end.
 """
 
@@ -104,6 +106,7 @@ def build(
 
 def _built(preds: Predicates, codes: Codes, frequency: I64, signatures: bool) -> OpIndex:
     """Indexes all conjunctions at once."""
+    # Count the entries, and the slots of each partition.
     attributes, count, top = len(codes.multi), len(preds.owner), highest_codes(codes)
     expansion, slots = _expansion(preds, np.arange(count)), np.zeros(attributes, np.int64)
     size, always, several = count_entries(preds, frequency, top, expansion, slots)
@@ -111,6 +114,7 @@ def _built(preds: Predicates, codes: Codes, frequency: I64, signatures: bool) ->
     if 3 * size > CODE_MAX or slots.max(initial=0) >> (32 - oi.CLAUSE_BITS):
         raise OptionError(f"index='opindex': {size:,} entries are too many for it")
 
+    # Write the entries, and sort them by partition, operator, hash of the attribute and operand.
     by_hash = np.argsort(np.arange(attributes) * 0x9E3779B1 & 0xFFFFFFFF).astype(np.int64)
     place = np.empty(attributes, np.int64)
     place[by_hash] = np.arange(attributes)
@@ -120,11 +124,13 @@ def _built(preds: Predicates, codes: Codes, frequency: I64, signatures: bool) ->
     write_entries(preds, frequency, top, place, bits, expansion, first[:-1].copy(), key, entries, conj, needed, checked)
     key, order = _sorted(key, entries.operand, (attributes * oi.OPERATORS).bit_length() + bits)
 
+    # Number the slots in the order of the predicates on their pivots.
     number, new_conj, new_needed = np.empty_like(conj), np.empty_like(conj), np.empty_like(needed)
     number_slots(
         key, order, entries.slot, bits, place, first, first[:-1].copy(), conj, needed, number, new_conj, new_needed
     )
 
+    # Cut the lists into segments and runs.
     lists, list_, segments, runs, words = _lists(key, order, entries, bits, attributes, signatures)
     repeats = several > 0 or bool((preds.owner[1:] == preds.owner[:-1]).any())
     used = [len(list_), segments, runs, words, len(conj), always, repeats, signatures, count]
@@ -158,14 +164,16 @@ def _no_entries(size: int) -> OperatorEntries:
 def _lists(
     key: U64, order: U32, entries: OperatorEntries, bits: int, attributes: int, signatures: bool
 ) -> tuple[U32, U32, int, int, int]:
-    """``OpIndex.lists`` and ``list`` of the sorted entries, and how many segments, runs and words
-    they take.
+    """Returns ``OpIndex.lists`` and ``list`` of the sorted entries, and the number of segments,
+    runs and words that they take.
     """
+    # Count the attributes in each list, and number the lists.
     there = np.zeros((attributes, oi.OPERATORS), np.uint32)
     shapes, sizes = np.array([2, 2, 2, 3] * (oi.OPERATORS // 4)), np.empty(oi.ALL_WIDTHS + 1, np.int64)
     runs, count, words = count_runs(key, order, entries.operand, entries.upper, bits, there, shapes, sizes)
     lists = np.full(there.shape, oi.NONE, np.uint32)
     lists[there > 0] = np.arange(count)
+    # Give each list a power of two of segments.
     in_list = there[there > 0].astype(np.int64)
     logs = np.zeros(count, np.int64)
     if signatures:
@@ -175,9 +183,9 @@ def _lists(
 
 
 def _frequency(preds: Predicates, codes: Codes, sample: Sample | None) -> I64:
-    """Returns how often events have an attribute.
+    """Returns how often events have each attribute.
 
-    The sample tells, and where that is equal or unknown, the predicates do (section 4.1).
+    The sample decides. Without it, or if it has equal counts, the predicates decide (section 4.1).
     """
     uses = uses_of(preds, len(codes.multi))
     if sample is None:
@@ -187,11 +195,12 @@ def _frequency(preds: Predicates, codes: Codes, sample: Sample | None) -> I64:
 
 
 def _sorted(key: U64, operand: U32, bits: int) -> tuple[U64, U32]:
-    """Returns the keys, sorted, and the order of the entries: by key, then by operand."""
+    """Returns the sorted keys, and the order of the entries: by key, then by operand."""
     size = len(key)
     order: U32 = np.arange(size, dtype=np.uint32)
     ends = operand != CODE_MAX
-    limit = int(operand.max(where=ends, initial=0)) + 1  # what has no upper end needs no more bits than what has
+    limit = int(operand.max(where=ends, initial=0)) + 1  # a missing upper end needs no more bits than the others
+    # Sort by key and operand at once if both fit into a word, else by operand, then by key.
     low = np.minimum(operand, limit)
     low_bits = limit.bit_length()
     begins = np.empty(1 << DIGIT, np.int64)
@@ -212,7 +221,7 @@ def _sorted(key: U64, operand: U32, bits: int) -> tuple[U64, U32]:
 
 
 def _expansion(preds: Predicates, conjunctions: I64) -> Expansion:
-    """Room for any one of these conjunctions."""
+    """Returns working memory for any one of these conjunctions."""
     room = most_entries(preds, contiguous(conjunctions))
     return Expansion(np.empty((room, ENTRY_WORDS), np.uint32), np.empty(room, np.uint32), np.empty(RESULTS, np.int64))
 
@@ -240,10 +249,10 @@ def scratch(index: OpIndex, codes: Codes, rows: int, entries: int) -> OpIndexScr
 def insert(index: OpIndex, preds: Predicates, codes: Codes, begin: int, end: int) -> OpIndex:
     """Enters the conjunctions ``begin:end`` (section 4.3, algorithm 1).
 
-    Returns arrays that can be written: the same ones, if they could.
+    Returns writable arrays: the same ones, if they were writable.
 
-    Attributes that nothing was known of when the index was built count as the rarest. A scratch
-    made before must not be used any more. Raises OptionError when there are too many entries.
+    Attributes that the build did not know count as the rarest. A scratch made before must not be
+    used any more. Raises OptionError when there are too many entries.
     """
     used = preds.pred[preds.first[begin] : preds.first[end], 0] & ATTR_MASK
     index = _writable(index, int(used.max(initial=0)) + 1)
@@ -257,7 +266,7 @@ def insert(index: OpIndex, preds: Predicates, codes: Codes, begin: int, end: int
 def delete(index: OpIndex, preds: Predicates, codes: Codes, conjunctions: I64) -> OpIndex:
     """Takes conjunctions out; ``preds`` still has them.
 
-    Returns arrays that can be written: the same ones, if they could.
+    Returns writable arrays: the same ones, if they were writable.
     """
     index = _writable(index, 0)
     conjunctions = contiguous(conjunctions)
@@ -266,7 +275,7 @@ def delete(index: OpIndex, preds: Predicates, codes: Codes, conjunctions: I64) -
 
 
 def _writable(index: OpIndex, attributes: int) -> OpIndex:
-    """The arrays, copied if they are read-only, with room for at least so many attributes."""
+    """Returns the arrays, copied if they are read-only, with room for so many attributes."""
     if not index.state.flags.writeable:
         index = OpIndex(*(array.copy() for array in index))  # type: ignore[arg-type]
     have = len(index.lists)
@@ -282,7 +291,7 @@ def _writable(index: OpIndex, attributes: int) -> OpIndex:
 
 
 def _grown(index: OpIndex, wanted: int) -> OpIndex:
-    """Everything in arrays with room for more, and for ``wanted`` at least."""
+    """Returns everything in arrays with room for more, for ``wanted`` at least."""
     sizes = np.empty(oi.STATES, np.int64)
     update.measure(index, sizes)
     lists, segments, runs, words, slots, always = (with_room(size + wanted) for size in sizes[: oi.REPEATS].tolist())

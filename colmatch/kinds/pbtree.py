@@ -1,27 +1,27 @@
-"""PB+tree: one extended B+tree for each attribute, whose leaves point into lists of predicates.
+"""PB+tree: one extended B+tree for each attribute, with leaves that point into lists of predicates.
 
 Source: Wang, Zhang and Kitsuregawa, "Design of B+tree-Based Predicate Index for Efficient Event
 Matching", called the PB+tree paper here. It leaves open how matching subscriptions follow from
-predicates (phase 2); they are counted, as in the OpIndex paper.
+predicates (phase 2). Here they are counted, as in the OpIndex paper.
 
-With a ``path``, the index is a file of pages that a cache stands before, and ids and subscriptions
-live there too (``colmatch/paged/``). Without, the same pages are arrays in memory, as any kind has.
+With a ``path``, the index is a file of pages behind a cache, and ids and subscriptions live there
+too (``colmatch/paged/``). Without, the same pages are arrays in memory, as in any kind.
 
-Deviations: keys are whole numbers, so each predicate stands in one list (``plan.py`` there).
-Leaf items have a pointer for their own SidSet, too, so leaves have items of one size and SidSets
-share nodes. All pointers follow one rule, that of GTPointer (section 4.2): the last node whose
-first key is not above the key. No leaf points to the first node of a list: the tree's entry does.
-A tree with few predicates is a block instead, and several blocks share a page
-(``kernels/kinds/pbtree/blocks.py``). Conjunctions that cannot be counted are verified.
+Deviations: keys are whole numbers, so each predicate is in one list
+(``kernels/kinds/pbtree/plan.py``). Leaf items also have a pointer to their own SidSet, so leaves
+have items of one size and SidSets share nodes. All pointers follow the rule of GTPointer (section
+4.2): the last node with a first key not above the key. No leaf points to the first node of a list:
+the tree's entry does. A tree with few predicates is a block instead, and several blocks share a
+page (``kernels/kinds/pbtree/blocks.py``). Conjunctions that cannot be counted are verified.
 
-Ranges with two ends have two lists of their own. A value is in those that began before it and have
-not ended, or in those that end behind it and have begun: the first is counted for values in the
-lower half of a tree, the second for others. So few entries are read at both ends of a domain, and
-at no value those of both ends; ranges in GreaterThan and LessThan cost a million ``dense``
-subscriptions 1.8 million entries an event.
+Ranges with two ends have two separate lists. A value is in the ranges that began before it and have
+not ended, or in the ranges that end behind it and have begun. The first are counted for values in
+the lower half of a tree, the second for the others. So few entries are read at both ends of a
+domain, and no value reads the entries of both ends. Ranges in GreaterThan and LessThan cost a
+million ``dense`` subscriptions 1.8 million entries an event.
 
 In shared pages, 20,000 subscriptions on 30,000 attributes take 7 MB, 366 bytes each. They took 413
-MB where each attribute had a page for its leaf and one for each list.
+MB with a page for each attribute's leaf and one for each list.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ from colmatch.predicates.keys import Keys, keys_of
 
 FILLS = np.array([pb.LIST_ROOM * 9 // 10, pb.LEAF_MOST * 9 // 10, 300], np.int64)  # of pages that are made together
 
-FEW_ENTRIES = 1 << 12  # entries that there is room for without counting them first
+FEW_ENTRIES = 1 << 12  # most entries with room, without counting them first
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -68,7 +68,7 @@ class PbtreeSettings(Settings):
 
 
 class ListEntries(NamedTuple):
-    """What stands in the lists: E entries, and what each of C slots needs."""
+    """The E entries of lists, and the counts that C slots need."""
 
     tree: I64  # (E) number of the tree times LISTS, and of the list
     key: I64  # (E)
@@ -77,17 +77,17 @@ class ListEntries(NamedTuple):
 
 
 def entries_of_keys(preds: Predicates, keys: Keys, slots: NDArray[np.uint32]) -> ListEntries:
-    """Returns the entries of conjunctions whose intervals of keys are known."""
+    """Returns the entries of conjunctions with known intervals of keys."""
     needed: U8 = np.zeros(len(slots), np.uint8)
     first, pred, own = contiguous(preds.first), contiguous(preds.pred), contiguous(slots)
-    given = first, pred, contiguous(preds.jump_first), contiguous(preds.jump), *freeze(keys)
+    columns = first, pred, contiguous(preds.jump_first), contiguous(preds.jump), *freeze(keys)
 
     def plan(entries: tuple[I64, I64, U32]) -> int:
-        return int(plan_conjunctions(*given, own, needed, entries))
+        return int(plan_conjunctions(*columns, own, needed, entries))
 
     most = 2 * len(keys.low) + len(slots)
-    tree, key, slot = found = _room(most if most < FEW_ENTRIES else plan(_room(0)))
-    count = plan(found)
+    tree, key, slot = arrays = _room(most if most < FEW_ENTRIES else plan(_room(0)))
+    count = plan(arrays)
     return ListEntries(tree[:count], key[:count], slot[:count], needed)
 
 
@@ -96,7 +96,7 @@ def _room(count: int) -> tuple[I64, I64, U32]:
 
 
 class Filled(NamedTuple):
-    """Trees as pages, and the entries of a table of them."""
+    """Pages of trees, and the trees' entries in a table."""
 
     page: U32  # (pages * WORDS)
     entry: NDArray[np.uint32]  # (trees, TREE_WORDS)
@@ -107,22 +107,26 @@ def filled(tree: I64, key: I64, slot: U32, trees: int, base_page: int) -> Filled
 
     base_page : number of the first page
     """
+    # Sort the entries by list and key.
     order = np.lexsort((key, tree))
     list_first = ranges_of(np.bincount(tree, minlength=pb.LISTS * trees))
     key, slot = contiguous(key[order]), contiguous(slot[order])
     del order
+    # Count the pages that small trees share.
     size = np.diff(list_first).reshape(-1, pb.LISTS)
     by_tree = size.sum(axis=1)
     is_small = by_tree <= pb.ROOMS[-1]
     small = np.bincount(np.searchsorted(pb.ROOMS, by_tree[is_small & (by_tree > 0)]), minlength=len(pb.ROOMS))
     shared = -(-small // (pb.CHILDREN // (pb.BLOCK_HEAD + pb.BLOCK_ENTRY * np.array(pb.ROOMS))))
+    # Bound the pages of the others.
     size, by_tree = size[~is_small], by_tree[~is_small]
     longest = int(size.max(initial=0))
     leaves = -(-by_tree // int(FILLS[1])) + 1
-    # a node that is left early has room for less than what comes, which is then more than half
+    # A node is left early only if the next SidSet needs more than its room.
     nodes = -(-size * (1 + pb.ITEM) // (int(FILLS[0]) // 3)) + (size > 0)
     pages = int(nodes.sum() + (leaves + leaves // 100 + 4).sum() + shared.sum())
     most = int(leaves.max(initial=0)) + 1
+    # Fill the pages.
     mem = np.empty(pages * pb.WORDS, np.uint32)
     entry = np.zeros((trees, pb.TREE_WORDS), np.uint32)
     used = bulk.fill_trees(
@@ -134,7 +138,7 @@ def filled(tree: I64, key: I64, slot: U32, trees: int, base_page: int) -> Filled
 
 
 def table_pages(entries: int, each: int) -> int:
-    """Returns room for the pages of a table."""
+    """Returns room for the pages of a table, in pages."""
     pages = -(-entries // each)
     return pages + pages // 1000 + 3
 
@@ -144,11 +148,11 @@ def build(
 ) -> tuple[PbtreeIndex, Predicates]:
     entries = entries_of_keys(preds, keys_of(preds, codes, True), np.arange(len(preds.owner), dtype=np.uint32))
     trees = len(codes.multi) + pb.OWN_TREES
-    made = filled(entries.tree, entries.key, entries.slot, trees, 1)
-    base = 1 + len(made.page) // pb.WORDS
+    trees_filled = filled(entries.tree, entries.key, entries.slot, trees, 1)
+    base = 1 + len(trees_filled.page) // pb.WORDS
     table = np.empty(table_pages(trees, pb.TREES) * pb.WORDS, np.uint32)
-    used, top = bulk.fill_table(table, base, contiguous(made.entry), pb.TREES)
-    page = np.concatenate([np.zeros(pb.WORDS, np.uint32), made.page, table[: used * pb.WORDS]])
+    used, top = bulk.fill_table(table, base, contiguous(trees_filled.entry), pb.TREES)
+    page = np.concatenate([np.zeros(pb.WORDS, np.uint32), trees_filled.page, table[: used * pb.WORDS]])
     frame = np.arange(len(page) // pb.WORDS, dtype=np.int32)
     several = len(np.unique(preds.owner)) < len(preds.owner)
     return PbtreeIndex(page, frame, entries.needed, np.array([top, several], np.int64)), preds

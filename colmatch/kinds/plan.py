@@ -1,4 +1,7 @@
-"""Which index kind to build. A plan is a value: a kind with its settings, and the reason for it."""
+"""The choice of an index kind.
+
+A plan is a value: a kind with its settings, and the reason for it.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ log = logging.getLogger("colmatch")
 
 @dataclass(frozen=True, slots=True, repr=False)
 class AutoSettings(Settings):
-    """Settings of an index whose kind is not chosen yet."""
+    """Settings of an index before its kind is chosen."""
 
     kind = "auto"
     about = "the kind with the lowest estimated time an event; it keeps the setting that is given here"
@@ -54,10 +57,10 @@ def index(kind: IndexName, /, **settings: bool | int | str) -> Settings:
     OptionError : the kind or the setting is unknown, or the setting does not allow the value
     """
     of = settings_of(kind)
-    known = [field.name for field in fields(of)]
+    names = [field.name for field in fields(of)]
     for name, value in settings.items():
-        if name not in known:
-            own = f"the settings of {kind!r} are {', '.join(map(repr, known))}"
+        if name not in names:
+            own = f"the settings of {kind!r} are {', '.join(map(repr, names))}"
             others = [kind.name for kind in KINDS.values() if name in {field.name for field in fields(kind.settings)}]
             other = f"; {name!r} is a setting of {' and '.join(map(repr, others))}: name that kind" if others else ""
             raise OptionError(f"index({kind!r}, {name}={shown(value)}): {own}{other}")
@@ -65,7 +68,7 @@ def index(kind: IndexName, /, **settings: bool | int | str) -> Settings:
 
 
 def asked_for(given: object) -> Settings:
-    """Returns the settings that are given by value, or by the name of a kind.
+    """Returns settings given by value, or by the name of a kind.
 
     Raises OptionError for anything else.
     """
@@ -75,7 +78,7 @@ def asked_for(given: object) -> Settings:
 
 
 def choose(requested: Settings, statistics: Statistics) -> IndexChoice:
-    """Chooses the kind that was asked for, or for ``auto`` that with the lowest estimated cost."""
+    """Chooses the requested kind, or for ``auto`` the kind with the lowest estimated cost."""
     if not isinstance(requested, AutoSettings):
         plan = IndexChoice(requested, "asked for")
     else:

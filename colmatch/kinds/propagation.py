@@ -1,24 +1,24 @@
-"""Propagation finds the predicates that an event satisfies, then checks conjunctions behind them.
+"""Propagation: finds the predicates that an event satisfies, then checks conjunctions behind them.
 
 Conjunctions are checked on a bit vector.
 
 Source: Fabret et al.'s Propagation, as "PS-Tree-Based Efficient Boolean Expression Matching for
-High-Dimensional and Dense Workloads" describes it (section 2, Related Work). Where that leaves the
-choice, or this departs from it:
+High-Dimensional and Dense Workloads" describes it (section 2, Related Work). Deviations, and
+choices that the source leaves open:
 
 - Only the words of the bit vector that an event has set are cleared. The paper criticises
   Propagation for clearing all of it.
-- Not only an equality can be an access predicate: without one, it is the inequality that is
-  expected to hold least often. Otherwise a third of the subscriptions of the papers' dense
-  workloads would be checked for every event. With a sample, it is whatever holds least often.
-- Ranges are found by lists of like width, not by one list for each operator: an event looks at few
-  that do not hold.
-- A predicate that is true of absent values too (IS NULL, NOT a <=> 5) has no bit of its own: it is
-  the negation of another. An expression kept as a program is evaluated itself, on the event.
+- An access predicate need not be an equality. Without one, it is the inequality that is expected to
+  hold least often. Otherwise, a third of the subscriptions of the papers' dense workloads would be
+  checked for every event. With a sample, it is any predicate that holds least often.
+- Ranges are found by lists of similar width, not by one list for each operator, so an event reads
+  few that do not hold.
+- A predicate that holds for absent values too (IS NULL, NOT a <=> 5) has no bit: it is the negation
+  of another. An expression kept as a program is evaluated itself, on the event.
 
-CONJUNCTIONS and CANDIDATES count the entries of clusters that are checked, PREDICATES the bits
-tested (and predicates of programs), NODES the bits set and what was looked at to find them: slots
-of the hash table, entries of the lists.
+CONJUNCTIONS and CANDIDATES count the checked entries of clusters, PREDICATES the bits tested and
+the predicates of programs. NODES counts the bits set, and the slots of the hash table and entries
+of lists that were read to find them.
 """
 
 from __future__ import annotations
@@ -66,19 +66,23 @@ class PropagationSettings(Settings):
 def build(
     preds: Predicates, codes: Codes, sample: Sample | None, settings: PropagationSettings
 ) -> tuple[PropagationIndex, Predicates]:
+    # Number the distinct predicates.
     estimates = _estimates(preds, codes, sample)
     key, number = _number(preds, estimates)
     used = len(key)
     ranks = np.empty(used, np.float64)
+    # List the intervals by attribute, class of width and lowest code.
     entries = describe(preds, key, estimates, ranks)
     attr_class, (lo, hi, bit) = np.empty(entries, np.int64), (np.empty(entries, np.uint32) for _ in range(3))
     list_entries(preds, key, used, attr_class, lo, hi, bit)
     order = np.argsort(attr_class << 32 | lo, kind="stable")
     group_of, group = _groups(attr_class[order], lo[order], hi[order], len(codes.multi))
+    # Choose the access predicates, and sort the conjunctions by them.
     access = np.empty(len(preds.owner), np.int64)
     choose(preds, number, ranks, access)
     by_access = np.argsort(access, kind="stable")
     sorted_access = access[by_access]
+    # Write the clusters.
     columns = sorted_access & 0xFFFFFFFF
     slabs = np.count_nonzero(sorted_access[1:] != sorted_access[:-1]) + min(len(access), 1)
     words = 1 + int(slabs) * pr.HEADER + int(np.where(columns == pr.PROGRAM, 1, columns + 1).sum())
@@ -86,6 +90,7 @@ def build(
         raise OptionError("index='propagation': 16 GB of clusters are too many; take another kind")
     pool, slab, bits = np.zeros(words, np.uint32), np.zeros(used, np.uint32), np.zeros((used + 63) // 64, np.uint64)
     always = fill_pool(preds, number, access, by_access, pool, slab, bits)
+    # Fill the hash table of predicates.
     slot = np.zeros(max(1 << (2 * used - 1).bit_length() if used else 0, FIRST_SLOTS), np.uint32)
     fill_slots(preds, key, np.arange(1, used + 1, dtype=np.uint32), slot)
     state = np.zeros(pr.STATE_WORDS, np.int64)
@@ -113,10 +118,11 @@ def _estimates(preds: Predicates, codes: Codes, sample: Sample | None) -> Estima
 
 
 def _number(preds: Predicates, estimates: Estimates) -> tuple[U32, U32]:
-    """Distinct predicates (D, 3) and the place there of each predicate (P).
+    """Returns the distinct predicates (D, 3), and the place there of each predicate (P).
 
-    They are ordered by attribute, class of width and lowest code.
+    Distinct predicates are ordered by attribute, class of width and lowest code.
     """
+    # Number the predicates, and enlarge the hash table whenever it is full.
     number = np.empty(len(preds.pred), np.uint32)
     key, slot = np.empty((FIRST_SLOTS // 2, 3), np.uint32), np.zeros(FIRST_SLOTS, np.uint32)
     used, conj = np.zeros(1, np.int64), 0
@@ -125,6 +131,7 @@ def _number(preds: Predicates, estimates: Estimates) -> tuple[U32, U32]:
         key = np.concatenate([key, np.empty((size - len(key), 3), np.uint32)])
         slot, old = np.zeros(2 * size, np.uint32), slot
         fill_slots(preds, key, old, slot)
+    # Order the distinct ones.
     key = key[: used[0]]
     order = np.empty(len(key), np.int64)
     classify(key, order)
@@ -136,7 +143,7 @@ def _number(preds: Predicates, estimates: Estimates) -> tuple[U32, U32]:
 
 
 def _groups(attr_class: I64, lo: U32, hi: U32, attributes: int) -> tuple[U32, U32]:
-    """``group_of`` and ``group`` of entries in their order."""
+    """Returns ``group_of`` and ``group`` of entries in their order."""
     kinds, start = np.unique(attr_class, return_index=True)
     group = np.zeros((len(kinds), pr.GROUP_WORDS), np.uint32)
     group_of = np.zeros(attributes, np.uint32)

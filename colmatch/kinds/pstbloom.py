@@ -1,34 +1,32 @@
-"""PSTBloom: a conjunction hangs at the predicate spaces of its most selective predicate.
+"""PSTBloom: a conjunction is entered at the predicate spaces of its most selective predicate.
 
 Source: Ji and Jacobsen, "PS-Tree-Based Efficient Boolean Expression Matching for High-Dimensional
 and Dense Workloads" (sections 4 and 5, algorithms 1 to 5). Deviations:
 
-- Event counters are those of a sample, taken when the index is built. A version of an index is read
-  by several threads and never changes, so matching cannot count. Without a sample the access
-  predicate is the one that has the smallest part of its domain; ``ranking="operators"`` ranks
-  operators first, as the PS-Tree paper does.
+- Event counters come from a sample, taken when the index is built. Several threads read a version
+  of an index, and it never changes, so matching cannot count. Without a sample the access predicate
+  is the one with the smallest part of its domain; ``ranking="operators"`` ranks operators first, as
+  the PS-Tree paper does.
 - A predicate of more than ``leaves`` codes is not cut into spaces: it takes the cells of its
   attribute, at most 16 (``kernels/kinds/pstree/arrays.py``). A space for each end of each predicate
   makes lists of N^2 entries where values are many.
 - Signatures are as long as their conjunctions need: four bits for each conjunction on average, and
   16 in signatures of cells. All together have at most 128 bytes for each conjunction of the index.
-  There are none where they would be too full. They are made anew when conjunctions have become too
+  There are none where they would be too full. They are replaced when conjunctions have become too
   many for them.
-- Of an attribute with few predicates, or with several values in an event, only the presence is
-  tested.
-- Conjunctions are numbered by where their access predicates begin, so the candidates of a space
-  stand side by side in memory, and so do their bits in a signature.
-- What no attribute can place (negations, programs that may accept without any one predicate) is
-  verified for every event.
+- If an attribute has few predicates, or several values in an event, only its presence is tested.
+- Conjunctions are numbered by the start of their access predicates. So the candidates of a space
+  are neighbours in memory, and so are their bits in a signature.
+- Conjunctions that no attribute can place are verified for every event. These are negations, and
+  programs that may accept without any one predicate.
 
-CONJUNCTIONS counts the entries of lists that are read, which are the conjunctions whose access
-predicate holds; CANDIDATES those that all signatures let through, and that are verified; PREDICATES
-what that takes, NODES the spaces with lists.
+CONJUNCTIONS counts the list entries that are read: the conjunctions with an access predicate that
+holds. CANDIDATES counts the conjunctions that pass all signatures and are verified, PREDICATES the
+predicates tested for this, NODES the spaces with lists.
 
 With one length for both, signatures of cells were full from a cardinality of 1,000 on: a cell has
-many more conjunctions than a space. Where more than three quarters of the bits would be set,
-signatures are left out. Building a million ``dense`` subscriptions at once takes 3.0 s, one by one
-17 s.
+many more conjunctions than a space. Signatures are left out if more than three quarters of the bits
+would be set. Building a million ``dense`` subscriptions at once takes 3.0 s, one by one 17 s.
 """
 
 from __future__ import annotations
@@ -107,7 +105,7 @@ def build(preds: Predicates, codes: Codes, sample: Sample | None, settings: Any)
 
 
 def _built(index: PSTBloom, preds: Predicates, codes: Codes, work: Work) -> PSTBloom:
-    """Enters all conjunctions at once, of which ``probe`` says how each predicate is tested."""
+    """Enters all conjunctions at once; ``probe`` says how each predicate is tested."""
     index, row = with_spaces(index, preds, codes)
     covers, lists = (np.zeros(int(index.state[ps.SPACES]) + 1, np.int64) for _ in range(2))
     index.state[ps.ENTRIES] = entries = count_lists(index, preds, codes, row, covers, lists)
@@ -138,7 +136,7 @@ def _work(preds: Predicates, begin: int, end: int) -> Work:
 
 
 def _entered(index: PSTBloom, preds: Predicates, codes: Codes, work: Work, end: int) -> PSTBloom:
-    """With conjunctions up to ``end``, entered one by one."""
+    """Enters the conjunctions up to ``end``, one by one."""
     left = work.left
     index = _with_room(index)
     while left[psb.GOES_NEXT] < end:
@@ -159,8 +157,8 @@ def _with_room(index: PSTBloom) -> PSTBloom:
     size = first + len(index.tree) * ps.FANOUT * int(state[psb.CELL_STRIDE])
     if state[psb.FIRST_CELL] == first and size <= len(index.sign):
         return index
-    sign, known = np.zeros(size, np.uint64), int(state[psb.FIRST_CELL])
-    spaces, cells = index.sign[:known][:first], index.sign[known:][: size - first]
+    sign, old_first = np.zeros(size, np.uint64), int(state[psb.FIRST_CELL])
+    spaces, cells = index.sign[:old_first][:first], index.sign[old_first:][: size - first]
     sign[: len(spaces)], sign[first : first + len(cells)] = spaces, cells
     state[psb.FIRST_CELL] = first
     return index._replace(sign=sign)
@@ -177,7 +175,7 @@ def _signatures(index: PSTBloom) -> tuple[tuple[int, int], tuple[int, int]]:
 
 
 def _is_crowded(index: PSTBloom) -> bool:
-    """Says whether signatures that could be longer have more than one conjunction for a bit."""
+    """Checks for signatures that could be longer and have more than one conjunction for a bit."""
     now = index.state[[psb.WORDS, psb.CELL_WORDS]].tolist()
     crowded = [
         signed > 64 * words * max(rows, 1) for (signed, rows), words in zip(_signatures(index), now, strict=True)
@@ -186,7 +184,7 @@ def _is_crowded(index: PSTBloom) -> bool:
 
 
 def _words(index: PSTBloom) -> tuple[int, int]:
-    """Returns how many words a signature of a space, and of a cell, should have."""
+    """Returns the best numbers of words in a signature of a space, and of a cell."""
     spaces, cells = _signatures(index)
     room = BYTES_EACH * len(index.at) // 8
     of_cells = _length(CELL_BITS_EACH, *cells, room // (ps.FANOUT * max(len(index.tree), 1)))
@@ -194,7 +192,7 @@ def _words(index: PSTBloom) -> tuple[int, int]:
 
 
 def _length(bits: int, signed: int, rows: int, most: int) -> int:
-    """Returns how many words each of so many signatures should have, ``most`` at most.
+    """Returns the best number of words in each of so many signatures, ``most`` at most.
 
     The result is 0 where that is too few, or where no conjunction is in any of them.
     """
@@ -206,14 +204,14 @@ def _length(bits: int, signed: int, rows: int, most: int) -> int:
 
 
 def _signed(index: PSTBloom, preds: Predicates) -> PSTBloom:
-    """Returns an index with signatures of the length that they should have."""
+    """Returns an index with signatures of the best length."""
     index = _without_signatures(index)
     sign_all(index, preds)
     return index
 
 
 def _without_signatures(index: PSTBloom) -> PSTBloom:
-    """Returns an index with empty signatures of the length that they should have."""
+    """Returns an index with empty signatures of the best length."""
     state = index.state
     state[psb.WORDS], state[psb.CELL_WORDS] = words = _words(index)
     state[psb.STRIDE], state[psb.CELL_STRIDE] = (each + LINE if each >= LINE else each for each in words)

@@ -3,32 +3,31 @@
 Source: Ji and Jacobsen, "PS-Tree-Based Efficient Boolean Expression Matching for High-Dimensional
 and Dense Workloads" (sections 4 and 6, algorithms 6 and 7). Deviations:
 
-- What ``colmatch/kinds/pstbloom.py`` says of event counters, of ranking, of cells, of the order
-  of conjunctions and of what cannot be placed holds here, too. Cells are taken by what has more
-  than four codes, if the cells have few others: by spaces alone, two ranges half as wide as a
-  domain of 100 values would be in 2,500 of them.
-- Access predicates are so many only as make at most ``spaces`` spaces together, else there are
-  fewer, one at least.
-- A row asks only for spaces of attributes that go together: each space, and what begins longer
-  ones, has bits of the attributes that come next (modulo 64).
-- A split copies: what is cut off a space is put together with the other spaces of all that is in
-  it. What is merged is taken out.
-- An entry names two more attributes that its conjunction needs, so most are not verified.
+- Event counters, ranking, cells, the order of conjunctions and conjunctions without a place are as
+  in ``colmatch/kinds/pstbloom.py``. Predicates of more than four codes take cells, if the cells
+  have few other codes. By spaces alone, two ranges half as wide as a domain of 100 values would be
+  in 2,500 of them.
+- A conjunction has as many access predicates as make at most ``spaces`` spaces together, and at
+  least one.
+- A row only looks for spaces of attributes that occur together. Each space, and each beginning of
+  longer ones, has bits of the attributes that come next (modulo 64).
+- A split copies: the new space is combined with the other spaces of all its conjunctions. A merge
+  removes the combinations.
+- An entry names two more attributes that its conjunction needs, so most entries are not verified.
 
-CONJUNCTIONS counts the entries of lists that are read, which are the conjunctions whose access
-predicates hold, or nearly so where they have cells; CANDIDATES those that are verified, PREDICATES
-what that takes, NODES the spaces of several attributes that are looked for.
+CONJUNCTIONS counts the list entries that are read: the conjunctions with access predicates that
+hold, or nearly so where they have cells. CANDIDATES counts the verified conjunctions, PREDICATES
+the predicates tested for this, NODES the spaces of several attributes that are looked for.
 
-A value lies in a space and in a cell of its attribute. So 30 values make 60 places, and up to four
-pairs for two values. A place has bits of the attributes that it is paired with, but not whether
-with their spaces or their cells. With 20,000 ``dense`` subscriptions, an event looks for 60 places
-and 476 pairs, of which 62 exist: 225 of two cells (59 exist), 225 of a cell and a space (1.4), 26
-that begin with a space (1.2). With 200,000 subscriptions it looks for 1,079 pairs, of which 334
-exist.
+A value lies in a space and in a cell of its attribute. So 30 values make 60 places, and two values
+up to four pairs. A place has bits of the attributes that it is paired with, but does not tell their
+spaces from their cells. With 20,000 ``dense`` subscriptions, an event looks for 60 places and 476
+pairs, and 62 pairs exist: 225 of two cells (59 exist), 225 of a cell and a space (1.4), and 26 that
+begin with a space (1.2). With 200,000 subscriptions it looks for 1,079 pairs, and 334 exist.
 
 By spaces alone, a million ``dense`` subscriptions would have 272 million entries in lists. They
-have 7 million. Building a million at once takes 2.4 s, one by one 8 s: a thousand buckets are made
-together, whose places in the hash table come from memory at the same time.
+have 7 million. Building a million at once takes 2.4 s, one by one 8 s. A thousand buckets are made
+together, so that their places in the hash table come from memory at the same time.
 """
 
 from __future__ import annotations
@@ -64,7 +63,7 @@ from colmatch.kinds.statistics import Sample, window_of
 
 FIRST_SLOTS = 64
 TOGETHER = 1024  # buckets that are looked for together
-BUCKETS_EACH = 4  # buckets for which there is room at first, for each conjunction
+BUCKETS_EACH = 4  # buckets with room at first, for each conjunction
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -108,18 +107,21 @@ def build(preds: Predicates, codes: Codes, sample: Sample | None, settings: Any)
 
 
 def _built(index: PSTHash, preds: Predicates, codes: Codes, work: Work, count: int) -> PSTHash:
-    """Enters all conjunctions at once, of which ``probe`` says how each predicate is tested."""
+    """Enters all conjunctions at once; ``probe`` says how each predicate is tested."""
+    # Count the buckets that each conjunction is in.
     index, _ = with_spaces(index, preds, codes)
     work = _with_places(index, work)
     first = np.zeros(count + 1, np.int64)
     count_members(index, preds, first)
     bucket, done = np.empty(int(first[-1]), np.uint32), 0
+    # Make the buckets.
     room = min(int(first[-1]), BUCKETS_EACH * count)
     index = index._replace(slot=np.zeros(1 << int(2 * room).bit_length(), np.uint32))
     index = index._replace(bucket=extended(index.bucket, 0, room))
     key = np.empty((max(int(np.diff(first).max(initial=0)), TOGETHER), KEY_WORDS), np.int64)
     while (done := count_buckets(index, preds, work, first, bucket, key, done)) < count:
         index = _with_buckets(index, len(key) * psh.DIMENSIONS_MOST)
+    # Fill their lists.
     entries = int(begin_lists(index))
     index.state[ps.ENTRIES] = entries
     index = index._replace(entry=np.empty((entries, 3), np.uint32))
@@ -138,7 +140,7 @@ def _empty(plan: I64, codes: Codes, window: dict[str, Any]) -> PSTHash:
 
 
 def _with_buckets(index: PSTHash, more: int) -> PSTHash:
-    """With room for so many buckets more."""
+    """Returns an index with room for so many more buckets."""
     used, slots = int(index.state[psh.BUCKETS]), int(index.state[psh.SLOTS])
     index = index._replace(bucket=extended(index.bucket, used, used + more))
     if 2 * (slots + more) > len(index.slot):
@@ -148,7 +150,7 @@ def _with_buckets(index: PSTHash, more: int) -> PSTHash:
 
 
 def _with_places(index: PSTHash, work: Work) -> Work:
-    """With room for the spaces of a conjunction."""
+    """Returns working memory with room for the spaces of a conjunction."""
     size = psh.DIMENSIONS_MOST * (len(index.space) + ps.FANOUT)
     return work if len(work.spaces) >= size else work._replace(spaces=np.empty(size, np.uint32))
 
@@ -165,7 +167,7 @@ def _work(index: PSTHash, preds: Predicates, begin: int, end: int) -> Work:
 
 
 def _entered(index: PSTHash, preds: Predicates, codes: Codes, work: Work, end: int) -> PSTHash:
-    """With conjunctions up to ``end``, entered one by one."""
+    """Enters the conjunctions up to ``end``, one by one."""
     left = work.left
     while not enter(index, preds, codes, work, end):
         index = with_rows(index, int(left[psh.NEED_INNERS]), int(left[psh.NEED_CUTS]), int(left[psh.NEED_SPACES]))

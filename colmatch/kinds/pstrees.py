@@ -1,4 +1,4 @@
-"""PS-Trees as tables that grow: what PSTBloom and PSTHash do alike."""
+"""PS-Trees as tables that grow: the common code of PSTBloom and PSTHash."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Tables = TypeVar("Tables", bound=Any)  # ``PSTree``, or a kind's arrays that hav
 
 
 def empty_tables(highest: U64, lowest: int) -> PSTree:
-    """PS-Trees without predicates.
+    """Returns PS-Trees without predicates.
 
     highest (A) : the highest key of each attribute
     """
@@ -45,7 +45,7 @@ def empty_tables(highest: U64, lowest: int) -> PSTree:
 
 
 def top_bits(highest: U64) -> U8:
-    """Returns bits below the highest digit of each attribute's keys."""
+    """Returns the number of bits below the highest digit of each attribute's keys."""
     bits = np.searchsorted(np.uint64(1) << np.arange(64, dtype=np.uint64), highest, "right")
     return np.maximum(bits - ps.DIGIT_BITS, 0).astype(np.uint8)
 
@@ -57,7 +57,7 @@ def _without_spaces(attributes: int) -> Any:
 
 
 def with_attributes(tables: Tables, codes: Codes) -> Tables:
-    """With room for the attributes of ``codes``, which may be more."""
+    """Returns tables with room for the attributes of ``codes``, perhaps more than before."""
     more = len(codes.multi) - len(tables.multi)
     if more <= 0:
         return tables
@@ -72,7 +72,7 @@ def with_attributes(tables: Tables, codes: Codes) -> Tables:
 
 
 def with_rows(tables: Tables, inners: int, cuts: int, spaces: int) -> Tables:
-    """With room for so many rows more of each table."""
+    """Returns tables with room for so many more rows of each."""
     used = {"inner": (ps.INNERS, inners), "cut": (ps.CUTS, cuts), "key": (ps.CUTS, cuts), "space": (ps.SPACES, spaces)}
     grown = {
         name: extended(getattr(tables, name), int(tables.state[at]), int(tables.state[at]) + more)
@@ -82,13 +82,13 @@ def with_rows(tables: Tables, inners: int, cuts: int, spaces: int) -> Tables:
 
 
 def with_conjunctions(index: Tables, preds: Predicates, codes: Codes, begin: int, end: int) -> Tables:
-    """With room for the conjunctions ``begin:end``, and for their attributes."""
+    """Returns an index with room for the conjunctions ``begin:end``, and for their attributes."""
     index = with_attributes(index, codes)
     place_cells(index.tree, contiguous(codes.first), contiguous(codes.label))
-    known, at = len(index.probe), len(index.at)
+    probes, at = len(index.probe), len(index.at)
     size = int(preds.first[end])
     index = index._replace(
-        probe=np.append(index.probe, np.zeros(max(size - known, 0), np.uint32)),
+        probe=np.append(index.probe, np.zeros(max(size - probes, 0), np.uint32)),
         at=np.append(index.at, np.zeros(max(end - at, 0), np.uint8)),
     )
     count_predicates(preds.pred, int(preds.first[begin]), size, index.common)
@@ -101,9 +101,9 @@ def with_conjunctions(index: Tables, preds: Predicates, codes: Codes, begin: int
 def ordered(
     index: Tables, preds: Predicates, codes: Codes, work: Any, choose_all: Callable[..., None]
 ) -> tuple[Tables, Predicates, Any]:
-    """With access predicates, and conjunctions in the order of these.
+    """Chooses access predicates, and sorts the conjunctions by them.
 
-    But those of a growing segment stand by subscription.
+    Conjunctions of a growing segment keep their order, by subscription.
 
     choose_all : the kind's kernel
     """
@@ -117,14 +117,14 @@ def ordered(
 
 
 def tables_of(index: Any) -> PSTree:
-    """Returns the tables that both kinds have in common, the first ones of their arrays."""
+    """Returns the tables that both kinds share, the first ones of their arrays."""
     return PSTree(*index[: len(PSTree._fields)])
 
 
 def with_spaces(index: Tables, preds: Predicates, codes: Codes) -> tuple[Tables, U32]:
-    """With the spaces and cells of all predicates that ``probe`` says are to have them.
+    """Makes the spaces and cells of all predicates that have them by ``probe``.
 
-    Returns also the space that has each boundary.
+    Also returns the space that has each boundary.
     """
     attributes, boundaries = len(codes.multi), len(codes.bound)
     uses, ends = np.zeros((attributes, 2), np.int64), np.zeros(boundaries, np.int64)
@@ -138,9 +138,9 @@ def with_spaces(index: Tables, preds: Predicates, codes: Codes) -> tuple[Tables,
 
 
 def trimmed(index: Tables, codes: Codes, **used: int) -> Tables:
-    """Without rows that are not used, and without a window: no access predicate is chosen any more.
+    """Drops unused rows, and the window: no access predicate is chosen any more.
 
-    Of other arrays that are named, so many are left.
+    used : rows to keep of further arrays
     """
     tables = {"inner": ps.INNERS, "cut": ps.CUTS, "key": ps.CUTS, "space": ps.SPACES, "entry": ps.ENTRIES}
     used |= {name: int(index.state[at]) for name, at in tables.items()}

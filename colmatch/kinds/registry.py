@@ -1,6 +1,6 @@
 """The registry of index kinds: the only place that lists them.
 
-A kind is imported when it is asked for, since a process seldom uses more than two.
+A kind is imported when it is first used, since a process seldom uses more than two.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from colmatch.given.arguments import text
 from colmatch.kinds.base import IndexKind
 from colmatch.kinds.settings import Settings
 
-# Checkers of types read no registry, so the names stand here.
+# Type checkers cannot read a registry, so the names are written out.
 IndexName = Literal[
     "auto", "scan", "kindex", "propagation", "opindex", "betree", "bestar", "pstbloom", "psthash", "pbtree", "bitslice"
 ]
@@ -22,7 +22,7 @@ _NAMES: tuple[str, ...] = get_args(IndexName)[1:]
 
 
 class _Kinds(Mapping[str, IndexKind]):
-    """The kinds by name; the file of a kind has its name."""
+    """The kinds by name; the file of a kind has the same name."""
 
     def __getitem__(self, name: str) -> IndexKind:
         if name not in _NAMES:
@@ -41,17 +41,17 @@ class _Kinds(Mapping[str, IndexKind]):
 
 
 KINDS: Mapping[str, IndexKind] = _Kinds()
-FEWEST = KINDS["scan"]  # for few subscriptions whose own kind takes no inserts: no other has so little to keep
+FEWEST = KINDS["scan"]  # for few subscriptions of a kind without inserts: no other has so little to keep
 
 
 def find(name: str) -> IndexKind:
-    """Returns the kind of that name. Raises OptionError when there is none."""
-    known = text(name) or ""
-    if known not in KINDS:
+    """Returns the kind of this name. Raises OptionError when there is none."""
+    key = text(name) or ""
+    if key not in KINDS:
         raise OptionError(f"index={shown(name)}: the kinds are {', '.join(map(repr, KINDS))} and 'auto'")
-    return KINDS[known]
+    return KINDS[key]
 
 
 def is_in_pages(settings: Settings) -> bool:
-    """Says whether a matcher with these settings lives in a file of pages."""
+    """Returns whether a matcher with these settings lives in a file of pages."""
     return settings.kind in KINDS and KINDS[settings.kind].in_pages(settings)

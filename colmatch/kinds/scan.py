@@ -2,9 +2,9 @@
 
 Source: the sequential scan that all papers compare with.
 
-Deviation: predicates are packed and ordered most selective first, which the papers leave open,
-so that the yardstick is an honest one. Events of a batch are tested 64 at once (``tiles``); the
-yardstick is the scan without that.
+Deviation: predicates are packed and ordered most selective first, which the papers leave open. So
+the yardstick is an honest one. Events of a batch are tested 64 at once (``tiles``); the yardstick
+is the scan without tiles.
 """
 
 from __future__ import annotations
@@ -49,9 +49,7 @@ def build(
 
 
 def insert(index: ScanIndex, preds: Predicates, codes: Codes, begin: int, end: int) -> ScanIndex:
-    """Appends the heads of the conjunctions ``begin:end``, the first of which is the next that the
-    index has not.
-    """
+    """Appends the heads of the conjunctions ``begin:end``, after ``begin`` heads so far."""
     return _entered(index._replace(multi=codes.multi), preds, begin, end, True)
 
 
@@ -67,8 +65,9 @@ def _entered(index: ScanIndex, preds: Predicates, begin: int, end: int, labelled
 
 
 def delete(index: ScanIndex, preds: Predicates, codes: Codes, conjunctions: I64) -> ScanIndex:
-    """Heads cannot be closed up, since a conjunction's number is its place: these become ranges
-    that nothing lies in.
+    """Makes the heads of these conjunctions ranges that nothing lies in.
+
+    Heads cannot be closed up, since the place of a head is the conjunction's number.
     """
     head = index.head.copy()
     head[conjunctions, 1:] = 1, 0
@@ -92,7 +91,7 @@ def sound(index: ScanIndex, preds: Predicates, codes: Codes, size: int) -> ScanI
     equal("multi", index.multi, codes.multi)
     equal("state", index.state[:1], np.array([count]))
     for name in ("head", "second"):
-        below(name, getattr(index, name)[:, 0], max(attributes, 1))  # TRUE has no attribute; 0 stands there
+        below(name, getattr(index, name)[:, 0], max(attributes, 1))  # TRUE has no attribute, but 0 in its place
     return index
 
 

@@ -1,8 +1,7 @@
-"""Settings of a kind of index: a value, checked once, with the words that say what it means.
+"""Settings of a kind of index: a value, checked once, with a description of each setting.
 
-Each kind has a dataclass of its own in its own file. What a setting means, its default and the
-values that it may have stand there and nowhere else: errors, the command line and
-``colmatch kinds`` go by them.
+Each kind has a dataclass in its own file. Only this has the meaning of a setting, its default and
+its allowed values: errors, the command line and ``colmatch kinds`` read them there.
 
 One dataclass of all kinds' settings in ``Options`` was the other design: each kind would then check
 settings that it does not know.
@@ -23,18 +22,18 @@ from colmatch.given.options import value_of_text
 
 
 class Budget(NamedTuple):
-    """How many conjunctions a part of an expression is multiplied out into at most.
+    """Limits of the conjunctions that a part of an expression is multiplied out into.
 
     The parts are those of the outermost OR, or the expression itself. A part of more is kept whole,
-    as a program. Parts that are conjunctions need no budget, however many there are; all others
-    together take 16 budgets at most (``expr/assemble.py``).
+    as a program. Parts that are conjunctions need no budget, in any number. All others together
+    take 16 budgets at most (``expr/assemble.py``).
     """
 
     dnf: int  # of any part
-    cnf: int  # of one that is an AND of at most ``clauses`` predicates and ORs of predicates
+    cnf: int  # of a part that is an AND of at most ``clauses`` predicates and ORs of predicates
     clauses: int = 0
-    # Programs that one program is divided into at most, each with a predicate that it needs. 0 is
-    # for kinds that find no program by a predicate, and keep each in one piece.
+    # Most programs that one program is divided into, each with a predicate that it needs. Kinds
+    # that find no program by a predicate have 0, and keep each in one piece.
     programs: int = 0
 
 
@@ -59,7 +58,7 @@ def dnf_budget(default: int) -> Any:
 
 
 class FileNames(tuple[str, ...]):
-    """All names that a file can have, beside those that are listed."""
+    """All possible names of files, besides the listed texts."""
 
     def __contains__(self, value: object) -> bool:
         if not isinstance(value, str) or super().__contains__(value):
@@ -76,7 +75,7 @@ class Settings:
     Attributes
     ----------
     kind : name of the kind
-    about : what the kind does, in one line
+    about : description of the kind in one line
     by_predicate : whether the kind finds conjunctions and programs by a predicate that they need
     """
 
@@ -88,13 +87,13 @@ class Settings:
 
     def __post_init__(self) -> None:
         for field in fields(self):
-            value = python_value(given := getattr(self, field.name))
+            value = python_value(argument := getattr(self, field.name))
             if isinstance(value, (str, bytes, os.PathLike)) and isinstance(field.metadata["allowed"], FileNames):
                 value = file_name(value)
             object.__setattr__(self, field.name, value)
             if type(value) is not type(field.default) or value not in field.metadata["allowed"]:
                 needed = allowed(field)
-                raise OptionError(f"index({self.kind!r}, {field.name}={shown(given)}): {needed} is needed")
+                raise OptionError(f"index({self.kind!r}, {field.name}={shown(argument)}): {needed} is needed")
 
     def __repr__(self) -> str:
         changed = [f", {name}={value!r}" for name, value in self._changed().items()]
@@ -117,7 +116,7 @@ class Settings:
 
     @classmethod
     def under(cls, dnf_budget: int) -> Self:
-        """Returns the settings of an index whose expressions all had this one budget."""
+        """Returns the settings of an index with this one budget for all expressions."""
         return cls(dnf_budget=dnf_budget)
 
     def to_dict(self) -> dict[str, Any]:
@@ -125,12 +124,12 @@ class Settings:
 
     @classmethod
     def parse(cls, name: str, text: str) -> Any:
-        """Reads the value of a setting from a text; what cannot be read stays a text."""
+        """Reads the value of a setting from a text, or returns the text if it cannot be read."""
         return value_of_text(text, {field.name: field.default for field in fields(cls)}.get(name))
 
 
 def allowed(field: dataclasses.Field[Any]) -> str:
-    """Says what values a setting may have."""
+    """Describes the values that a setting may have."""
     values = field.metadata["allowed"]
     if isinstance(values, range):
         return f"a whole number from {values.start} to {values.stop - 1}"

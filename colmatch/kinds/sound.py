@@ -1,8 +1,8 @@
-"""Checks with which kinds say what the arrays of an index must hold.
+"""Checks of the arrays of an index from a file.
 
 A file from elsewhere may have right checksums and still lead kernels out of their arrays. Some
-kinds say how their arrays hang together; their indexes are checked when a file is opened. The index
-of any other kind is built anew from its predicates, which are checked for all kinds.
+kinds define how their arrays depend on each other; their indexes are checked when a file is opened.
+The index of any other kind is rebuilt from its predicates, which are checked for all kinds.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _FAULTS = ("", "ranges", "owners", "attributes", "codes", "runs", "programs", "t
 
 
 class UnsoundError(ValueError):
-    """An array does not hold what it must; the message says which."""
+    """An array with wrong contents; the message names it."""
 
 
 def lengths(arrays: Any, wanted: Mapping[str, int]) -> None:
@@ -75,17 +75,17 @@ def codes_are_sound(codes: Codes) -> None:
 def predicates_are_sound(preds: Predicates, codes: Codes, size: int) -> None:
     """Checks the predicates of ``size`` subscriptions, for codes that are sound."""
     count, predicates, programs = len(preds.owner), len(preds.pred), len(preds.jump_first) > 0
-    wanted = {"first": count + 1, "run_hi": len(preds.run_lo), "tree_first": (count + 1) * programs}
-    given = {name: (getattr(preds, name), count if per == CONJUNCTION else predicates) for name, per in GIVEN.items()}
-    wanted |= {name: rows for name, (column, rows) in given.items() if len(column)}
-    wanted |= {"jump_first": count} if programs else {"jump": 0, "tree": 0}
-    lengths(preds, wanted)
+    sizes = {"first": count + 1, "run_hi": len(preds.run_lo), "tree_first": (count + 1) * programs}
+    columns = {name: (getattr(preds, name), count if per == CONJUNCTION else predicates) for name, per in GIVEN.items()}
+    sizes |= {name: rows for name, (column, rows) in columns.items() if len(column)}
+    sizes |= {"jump_first": count} if programs else {"jump": 0, "tree": 0}
+    lengths(preds, sizes)
     ranges("first", preds.first, predicates)
     if programs:
         ranges("tree_first", preds.tree_first, len(preds.tree))
     multi: U8 = contiguous(codes.multi)
     top = contiguous(highest_codes(codes))
     no_fault(fault_of_predicates(freeze(preds), top, multi, size), _FAULTS)
-    for name, (column, _) in given.items():
+    for name, (column, _) in columns.items():
         if not np.isfinite(column).all():
             raise UnsoundError(f"a {name} is no number")

@@ -1,4 +1,4 @@
-"""What a plan needs to know about a set of subscriptions."""
+"""Statistics of a set of subscriptions, for the choice of a kind; and of a sample of events."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from colmatch.kernels.layout import FLAG_RUN, Codes, Predicates
 
 
 class Sample(NamedTuple):
-    """What some events said about all of them.
+    """Counts of a sample of events, as estimates for all events.
 
     hits : values with each code of each attribute, code 1 of attribute 0 first; or with each key
     present : (A) events that have each attribute
-    events : how many there are
+    events : number of events
     first, key : attribute -> its keys (A + 1), ascending (K); None where hits are by code
     """
 
@@ -63,10 +63,10 @@ class Statistics(NamedTuple):
 
     @staticmethod
     def of(subscriptions: int, preds: Predicates, codes: Codes, deleted: NDArray[np.int64] | None = None) -> Statistics:
-        """Counts what a kind's cost depends on.
+        """Counts the parts of a set that the cost of a kind depends on.
 
-        subscriptions : how many there are
-        deleted : numbers of those that do not count
+        subscriptions : number of all
+        deleted : numbers of subscriptions that do not count
         """
         conjunctions, predicates, programs = len(preds.owner), len(preds.pred), int((preds.jump_first >= 0).sum())
         intervals = predicates - int(np.count_nonzero(preds.pred[:, 0] & FLAG_RUN)) + len(preds.run_lo)
@@ -76,7 +76,7 @@ class Statistics(NamedTuple):
             without = np.flatnonzero(gone[preds.owner])
             conjunctions -= len(without)
             lost = int((preds.first[without + 1] - preds.first[without]).sum())
-            predicates, intervals = predicates - lost, intervals - lost  # those of lists of values only as one
+            predicates, intervals = predicates - lost, intervals - lost  # a list of values counts only as one
             programs -= int((preds.jump_first[without] >= 0).sum()) if len(preds.jump_first) else 0
             subscriptions -= len(deleted)
         return Statistics(

@@ -1,8 +1,8 @@
-"""A cut divides the conjunctions of an index into strata, by the highest score that each can have.
+"""A cut divides the conjunctions of an index into strata, by their highest possible score.
 
-``match_topk`` reads the strata from the highest scores to the lowest, and is done with an event as
+``match_topk`` reads the strata from the highest scores to the lowest. It is done with an event as
 soon as no further stratum can have anything better. Strata are cut by the number of matches that an
-event is expected to have, so that the first ones are enough where few matches are wanted.
+event is expected to have, so that the first ones suffice for few matches.
 
 Groups of postings are by attribute, then by stratum, so that full matching sweeps all of an
 attribute at once. A set without weights and priorities has one stratum.
@@ -19,8 +19,8 @@ from colmatch.kinds.base import bounds_of
 
 LEAST_CONJUNCTIONS = 4096  # conjunctions of a stratum
 MOST_STRATA = 4  # strata
-FACTOR = 8.0  # by which the strata up to one have more matches than those up to the one before
-ENOUGH = 4.0  # matches that the first of more than two strata has
+FACTOR = 8.0  # ratio of the matches in all strata up to one, and up to the one before
+ENOUGH = 4.0  # fewest matches in the first of more than two strata
 
 
 class Cut(NamedTuple):
@@ -37,30 +37,33 @@ def is_ranked(preds: Predicates) -> bool:
 
 
 def cut_strata(preds: Predicates, expected: F64) -> Cut:
-    """Divides conjunctions into strata by weights, or by priorities where nothing has weights.
+    """Divides conjunctions into strata by weights, or by priorities if nothing has weights.
 
-    expected (C) : share of events that each is expected to match
+    expected (C) : expected share of events that each matches
     """
+    # Order the conjunctions by falling score, and add up their expected matches.
     most = bounds_of(preds)
     falling = -most[:, DOT if len(preds.weight) else PRIORITY]
     order = np.argsort(falling)
-    falling, found = falling[order], np.cumsum(expected[order])
+    falling, matches = falling[order], np.cumsum(expected[order])
+    # End each stratum where the matches reach its target.
     ends = [len(order)]
     for k in range(1, MOST_STRATA):
-        target = found[-1] / FACTOR**k
+        target = matches[-1] / FACTOR**k
         if k > 1 and target < ENOUGH:
             break
-        last = falling[np.searchsorted(found, target)]
+        last = falling[np.searchsorted(matches, target)]
         end = int(np.searchsorted(falling, last, "right"))  # equals stay together
         if LEAST_CONJUNCTIONS <= end <= ends[0] - LEAST_CONJUNCTIONS:
             ends.insert(0, end)
+    # Describe the strata.
     stratum = np.empty(len(order), np.uint8)
     stratum[order] = np.searchsorted(ends, np.arange(len(order)), "right")
     inside = [stratum == s for s in range(len(ends))]
-    best = np.array([most[which].max(axis=0) for which in inside])
-    return Cut(stratum, best, np.array([expected[which].sum() for which in inside]))
+    best = np.array([most[members].max(axis=0) for members in inside])
+    return Cut(stratum, best, np.array([expected[members].sum() for members in inside]))
 
 
 def whole(count: int) -> Cut:
-    """Returns a single stratum of so many conjunctions, whose scores and matches are unknown."""
+    """Returns a single stratum of so many conjunctions, with unknown scores and matches."""
     return Cut(np.zeros(count, np.uint8), np.full((1, 4), np.inf), np.full(1, np.inf))

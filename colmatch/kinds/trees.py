@@ -1,4 +1,4 @@
-"""BE-Tree and BE*-Tree share this code: it builds, lengthens and changes the tables of a tree."""
+"""The code that BE-Tree and BE*-Tree share: it builds, grows and changes the tables of a tree."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ EVALUATIONS = ("lazy", "memo", "bitmap")  # LAZY and BITMAP are places here
 
 
 def common_plan(settings: Any) -> I64:
-    """Returns the settings that both kinds have, and zeros for the others."""
+    """Returns a plan with the settings that both kinds have, and zeros for the others."""
     plan = np.zeros(bt.PLAN_WORDS, np.int64)
     plan[bt.RANKING] = bt.POPULARITY if settings.ranking == "popularity" else bt.SELECTIVITY
     plan[bt.LEAF_CAPACITY] = settings.capacity
@@ -43,7 +43,7 @@ def common_plan(settings: Any) -> I64:
 
 
 def _window(settings: Any, sample: Sample | None, codes: Codes) -> tuple[I64, I64, I64, I64]:
-    """Returns the arrays ``WINDOW`` of a tree: what events had, where the ranking goes by that."""
+    """Returns the arrays ``WINDOW`` of a tree: counts of events, if the ranking uses them."""
     seen = sample if settings.ranking == "feedback" else None
     rows = np.empty(0, np.int64) if seen is None else np.append(seen.present, seen.events)
     window, first, key = window_of(seen, codes).values()
@@ -51,7 +51,7 @@ def _window(settings: Any, sample: Sample | None, codes: Codes) -> tuple[I64, I6
 
 
 def empty(plan: I64, codes: Codes, window: tuple[I64, I64, I64, I64]) -> Tree:
-    """Returns a tree without conjunctions: a root, and a bucket for what no attribute can place."""
+    """Returns a tree without conjunctions: a root, and a bucket for conjunctions not placed."""
     state = np.zeros(bt.STATE_WORDS, np.int64)
     state[[bt.FREE_NODE, bt.FREE_PART]] = state[bt.FREE_BLOCK :] = bt.NONE
     state[bt.NODES] = 2
@@ -69,6 +69,7 @@ def empty(plan: I64, codes: Codes, window: tuple[I64, I64, I64, I64]) -> Tree:
 
 
 def _built(plan: I64, preds: Predicates, codes: Codes, sample: Sample | None, settings: Any) -> tuple[Tree, Predicates]:
+    # Divide the root with all conjunctions, or enter them one by one.
     count, bulk = len(preds.owner), settings.construction == "bulk"
     tree = empty(plan, codes, _window(settings, sample, codes))
     tree = tree._replace(at=np.full(count, bt.NONE, np.uint32))
@@ -78,14 +79,16 @@ def _built(plan: I64, preds: Predicates, codes: Codes, sample: Sample | None, se
         tree = _grown(tree, 0, 0, 4 * count + 16, 0)
         change.fill_root(tree, preds, work, count)
     tree = _entered(tree, preds, codes, work, count)
-    if len(codes.label):  # of a growing segment, whose conjunctions stand by subscription
+    if len(codes.label):  # of a growing segment, with conjunctions in the order of subscriptions
         return tree, preds
+    # Pack the leaves depth first, each with its highest scores first.
     order, need, reach = np.empty(count, np.uint32), np.empty(count, np.uint64), np.empty((count, 2), np.uint32)
     work = work._replace(todo=np.empty(len(tree.node), np.uint32))
     change.pack(tree, work, order, need, reach)
     place, bound = np.arange(count, dtype=np.uint32), np.empty(0, np.uint32)
     if len(preds.weight) or len(preds.priority):
         order, need, reach, bound = _by_bound(tree, preds, order, need, reach)
+    # Cut off unused rows, and reorder the conjunctions.
     used = {"node": bt.NODES, "above": bt.NODES, "part": bt.N_PARTS, "box": bt.BOXES}
     trimmed = {name: getattr(tree, name)[: tree.state[at]].copy() for name, at in used.items()}
     trimmed |= zip(bt.WINDOW, _window(settings, None, codes), strict=True)  # nothing is placed any more
@@ -96,9 +99,9 @@ def _built(plan: I64, preds: Predicates, codes: Codes, sample: Sample | None, se
 
 
 def _shared(tree: Tree, preds: Predicates, codes: Codes) -> Tree:
-    """Gives a packed tree the numbers of distinct predicates, if its plan says so.
+    """Numbers the distinct predicates of a packed tree, if its plan needs them.
 
-    Those of several intervals are the same only where they share them.
+    Predicates of several intervals are equal only if they share the intervals.
     """
     if tree.plan[bt.EVALUATION] == bt.LAZY or not len(preds.pred):
         return tree
@@ -115,7 +118,7 @@ def _shared(tree: Tree, preds: Predicates, codes: Codes) -> Tree:
 
 
 def _by_bound(tree: Tree, preds: Predicates, order: U32, need: U64, reach: U32) -> tuple[U32, U64, U32, U32]:
-    """Orders the entries of each leaf by the largest score that they can have."""
+    """Orders the entries of each leaf by their largest possible score."""
     code = np.empty(len(order), np.uint32)
     code_bounds(highest_scores(preds), code)
     code = code[order]
@@ -131,9 +134,9 @@ def _bounded(tree: Tree, preds: Predicates, bound: U32) -> Tree:
     order = order[: order_nodes(tree.node, tree.part, stack, order)].copy()
 
     def below(bounds: U32) -> U32:
-        found = np.zeros(len(tree.node), np.uint32)
-        bound_nodes(tree.node, tree.part, bounds, order, found)
-        return found
+        highest = np.zeros(len(tree.node), np.uint32)
+        bound_nodes(tree.node, tree.part, bounds, order, highest)
+        return highest
 
     by = bt.BY_WEIGHTS if len(preds.weight) else bt.BY_PRIORITY
     tree = tree._replace(bounded=np.array([by], np.uint8), bound=bound, bound_below=below(bound))
@@ -145,7 +148,7 @@ def _bounded(tree: Tree, preds: Predicates, bound: U32) -> Tree:
 
 
 def _capped(tree: Tree, preds: Predicates) -> Tree:
-    """Returns a packed tree with caps: the most that each attribute can add to a score."""
+    """Adds caps to a packed tree: the most that each attribute can add to a score."""
     attributes, room = len(tree.multi) + 1, len(preds.pred)
     first, all = np.zeros(len(tree.node) + 1, np.uint32), np.zeros(attributes, np.uint32)
     cap, table = np.zeros((room, 2), np.uint32), np.zeros((3, attributes))
@@ -157,9 +160,9 @@ def _capped(tree: Tree, preds: Predicates) -> Tree:
 
 def inserted(tree: Tree, preds: Predicates, codes: Codes, begin: int, end: int) -> Tree:
     tree = writable(tree)
-    known = len(tree.at)
-    tree = tree._replace(at=extended(tree.at, known, end))
-    tree.at[known:] = bt.NONE
+    old_count = len(tree.at)
+    tree = tree._replace(at=extended(tree.at, old_count, end))
+    tree.at[old_count:] = bt.NONE
     word = preds.pred[preds.first[begin] : preds.first[end], 0]
     more = len(codes.multi) - len(tree.multi)
     if more > 0:
@@ -193,10 +196,10 @@ def removed(tree: Tree, preds: Predicates, codes: Codes, conjunctions: I64) -> T
 
 
 def _relieved(tree: Tree, preds: Predicates, codes: Codes, work: TreeWork) -> tuple[Tree, TreeWork]:
-    """Divides all that is too full, as far as it can be divided."""
+    """Divides everything that is too full, as far as possible."""
     while work.left[change.TODO] or work.left[change.WAITING]:
-        given = tree, preds, codes, work
-        if not (change.halve_all(*given) if work.left[change.TODO] else change.divide_all(*given)):
+        arguments = tree, preds, codes, work
+        if not (change.halve_all(*arguments) if work.left[change.TODO] else change.divide_all(*arguments)):
             tree, work = _with_room(tree, work)
     return tree, work
 
@@ -210,9 +213,9 @@ def _with_room(tree: Tree, work: TreeWork) -> tuple[Tree, TreeWork]:
 
 
 def writable(tree: Tree) -> Tree:
-    """Returns a tree that can be changed: arrays that are read-only are copied.
+    """Returns a tree that can be changed: read-only arrays are copied.
 
-    Changes do not keep bounds of scores and numbers of predicates true, so it has none of these.
+    It has no bounds of scores and no numbers of predicates, since changes would make them wrong.
     """
     none = np.empty(0, np.uint32)
     tree = tree._replace(same=none, some=none, by_attr=none)
@@ -258,9 +261,9 @@ def _grown(tree: Tree, nodes: int, parts: int, entries: int, boxes: int) -> Tree
 
 def scratch(tree: Tree, codes: Codes, rows: int, entries: int) -> TreeScratch:
     attributes, nodes = max(len(codes.multi), 1), len(tree.node) + 2
-    shares = len(tree.same) > 0  # the truth of predicates, which only a tile has room for
-    wanted = rows >= TILE_LEAST and (shares or attributes * TILE_ROWS <= TILE_MOST)
-    tile = attributes * TILE_ROWS if wanted else 0
+    shares = len(tree.same) > 0  # the truth of predicates is shared; only a tile has room for it
+    tiled = rows >= TILE_LEAST and (shares or attributes * TILE_ROWS <= TILE_MOST)
+    tile = attributes * TILE_ROWS if tiled else 0
     distinct = int(tree.same.max()) + 1 if tile and len(tree.same) else 0
     return TreeScratch(
         np.zeros(attributes, np.uint32), np.zeros(tile, np.uint32), np.zeros(attributes, np.uint64),
@@ -274,7 +277,7 @@ def scratch(tree: Tree, codes: Codes, rows: int, entries: int) -> TreeScratch:
 
 
 def kind(settings: type[Settings], plan_of: Callable[[Any], I64]) -> IndexKind:
-    """Returns a kind of index that is a tree; ``plan_of`` makes the tree's plan of settings."""
+    """Returns a tree as a kind of index; ``plan_of`` makes the tree's plan from settings."""
 
     def build(preds: Predicates, codes: Codes, sample: Sample | None, requested: Any) -> tuple[Tree, Predicates]:
         return _built(plan_of(requested), preds, codes, sample, requested)

@@ -1,6 +1,6 @@
-"""Conjunctions, whose predicates get their codes when all boundaries are known.
+"""Conjunctions, with codes for their predicates as soon as all boundaries are known.
 
-They come piece by piece, and the leaves that one has on an attribute are merged at once.
+They come piece by piece, and the leaves of a conjunction on one attribute are merged at once.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ I64 = NDArray[np.int64]
 class Ends(NamedTuple):
     """The boundaries of each of A attributes."""
 
-    number: I64  # (A) how many, equal ones included
+    number: I64  # (A) number, equal ones included
     least: I64  # (A) none is below
     most: I64  # (A) none is above
 
 
 class CodedConjunctions(NamedTuple):
-    """Conjunctions whose predicates have codes, see ``layout.Predicates``."""
+    """Conjunctions of predicates with codes, see ``layout.Predicates``."""
 
     codes: layout.Codes
-    keep: NDArray[np.uint8]  # (C) 0 where it can never be true
+    keep: NDArray[np.uint8]  # (C) 0 for conjunctions that can never be true
     program: NDArray[np.uint8]  # (C)
     first: I64  # (C + 1)
     pred: NDArray[np.uint32]  # (P, 3)
@@ -58,7 +58,7 @@ class Conjunctions:
         self.ends = Ends(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.int64))
 
     def reserve(self, conjunctions: int, predicates: int, intervals: int, weighted: bool) -> None:
-        """Makes room for that many more. What is then not used costs no memory, only addresses."""
+        """Makes room for that many more. Unused room costs no memory, only addresses."""
         c, p, m = self.size
         self.first = extended(self.first, c + 1, c + 1 + conjunctions)
         self.keep, self.program = (extended(x, c, c + conjunctions) for x in (self.keep, self.program))
@@ -72,19 +72,22 @@ class Conjunctions:
     def add(
         self, owner: I64, program: NDArray[np.uint8], start: I64, refs: I64, leaves: Leaves, multi: NDArray[np.uint8]
     ) -> None:
-        """Conjunctions ``start`` (C + 1) of leaves ``refs``; owner, program (C)."""
+        """Adds conjunctions ``start`` (C + 1) of leaves ``refs``; owner, program (C)."""
+        # Make room, with weights for all conjunctions or for none.
         longest, room = measure(start, refs, leaves.run_first)
         weighted = len(leaves.weight) > 0 or len(self.weight) > 0
         if weighted and not len(leaves.weight):
             leaves = leaves._replace(weight=np.zeros(len(leaves.attr)))
         if weighted and not len(self.weight):
-            self.weight = np.zeros((len(self.pred), 2))  # of what was added without weights
+            self.weight = np.zeros((len(self.pred), 2))  # of conjunctions added without weights
         self.reserve(len(owner), len(refs), room, weighted)
         (c, p, m), more = self.size, len(owner)
         self.owner[c : c + more], self.program[c : c + more] = owner, program
+        # Make room for the boundaries of new attributes.
         old, self.ends = self.ends, Ends(*(np.full(len(multi), x) for x in (0, layout.KEY_MAX, layout.KEY_MIN)))
-        for new, known in zip(self.ends, old, strict=True):
-            new[: len(known)] = known
+        for new, earlier in zip(self.ends, old, strict=True):
+            new[: len(earlier)] = earlier
+        # Merge the leaves of each conjunction, and count the boundaries.
         spare, first = np.empty((2, 3 * (longest + 2)), np.int64), self.first[c : c + more + 1]
         predicates, intervals = merge_conjunctions(
             start, refs, program, leaves, multi, spare,
@@ -100,8 +103,10 @@ class Conjunctions:
         first, pred, weight = self.first[: c + 1].copy(), self.pred[:p], self.weight[:p]
         lo, hi = self.lo[:m], self.hi[:m]
         keep, program, owner = self.keep[:c], self.program[:c], self.owner[:c].copy()
+        # Find the boundaries.
         codes = _codes(pred, lo, hi, multi, self.ends)
         hints = hints_of(codes.first, codes.bound)
+        # Code the predicates, with room for the intervals of lists.
         several = pred[:, 1] > 1
         many = int(pred[several, 1].sum(dtype=np.int64))
         del several
@@ -116,10 +121,10 @@ class Conjunctions:
 def _codes(pred: NDArray[np.uint32], lo: I64, hi: I64, multi: NDArray[np.uint8], ends: Ends) -> layout.Codes:
     """Finds the distinct boundaries of each attribute.
 
-    They are marked in a row of bytes where an attribute has few keys, else sorted.
+    Boundaries are marked in a row of bytes if the attribute has few keys, else they are sorted.
     """
     count, least, most = ends
-    span = most.view(np.uint64) - least.view(np.uint64)  # from the least to the most, which int64 may not hold
+    span = most.view(np.uint64) - least.view(np.uint64)  # from the least to the most, perhaps beyond int64
     marked = (count > 0) & (span < (4 * count).view(np.uint64))
     marks = np.where(marked, span.view(np.int64) + 1, 0)
     first, mark_first = ranges_of(np.where(marked, marks, count)), np.where(marked, ranges_of(marks)[:-1], -1)

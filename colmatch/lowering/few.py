@@ -1,9 +1,9 @@
-"""A few expressions -> what indexes are built from, with as few calls as there can be.
+"""A few expressions -> the arrays that indexes are built from, with as few calls as possible.
 
-``lower.py`` does the same for any number, by columns, which costs hundreds of microseconds however
-few there are. Here the literals are read one by one, in Python, and one kernel does the rest, by
-the same functions. What is rare is left to ``lower.py``: programs, weights, long lists, lists of
-doubles for whole numbers, and whatever cannot be read. So errors are found and told there alone.
+``lower.py`` does the same for any number, by columns, which costs hundreds of microseconds even for
+a few. Here Python reads the literals one by one, and one kernel does the rest, with the same
+functions. Rare cases are left to ``lower.py``: programs, weights, long lists, lists of doubles for
+whole numbers, and unreadable literals. So ``lower.py`` alone finds and reports errors.
 """
 
 from __future__ import annotations
@@ -34,29 +34,29 @@ from colmatch.lowering.wide import Encode, encoder
 from colmatch.predicates.columns import EMPTY
 
 FEW_EXPRESSIONS = 16  # expressions; more are lowered by columns
-MOST_INTERVALS = 4096  # intervals that their predicates may have, and literals of a list; more are lowered by columns
+MOST_INTERVALS = 4096  # intervals of their predicates, and literals of a list; more are lowered by columns
 
 
 class _Operand(NamedTuple):
     slot: int
-    value: Any  # where there is no slot
+    value: Any  # of an operand without a slot
     many: bool
-    convert: Convert | None  # None: textual, so its label depends on others
-    encode: Encode  # of what is textual
+    convert: Convert | None  # None: textual, and its label depends on others
+    encode: Encode  # of textual operands
 
 
 class _Test(NamedTuple):
     op: Op
     attr: int
     operands: tuple[_Operand, ...]
-    leaf_at: int  # where the attribute of its leaf stands among the words
-    op_at: int  # where its operator stands
+    leaf_at: int  # place of the leaf's attribute among the words
+    op_at: int  # place of its operator
 
 
 class _Plan(NamedTuple):
-    """What is the same for all expressions of one form."""
+    """The common part of all expressions of one form."""
 
-    form: Form  # held, so that its id stays its own
+    form: Form  # held, so that no other form has its id
     plain: bool  # whether it is small, without programs and weights; else nothing more is planned
     words: NDArray[np.int64]  # as ``lower_few`` reads them
     tests: tuple[_Test, ...]
@@ -68,21 +68,22 @@ _NO_OFFSET, _NO_DATA = sealed(np.zeros(1, np.int64)), sealed(np.empty(0, np.uint
 
 
 class _Texts:
-    """String literals, and where their labels are to be written once all are known."""
+    """String literals, and the places for their labels once all literals are known."""
 
     def __init__(self) -> None:
         self.found: list[tuple[int, bytes, int]] = []  # attribute, literal, place among the values
 
     def enter(self, attr: int, texts: Iterable[bytes], values: list[int]) -> None:
-        """Enters literals, for whose labels there will be room behind ``values``."""
+        """Enters literals, and makes room for their labels behind ``values``."""
         for text in texts:
             self.found.append((attr, text, len(values)))
             values += (0, EXACT)
 
     def label(self, values: list[int], attributes: int) -> layout.Literals:
-        """Writes the labels of all, as ``string_labels`` makes them."""
+        """Writes the labels of all literals, as ``string_labels`` makes them."""
         if not self.found:
             return layout.Literals(sealed(np.zeros(attributes + 1, np.int64)), _NO_OFFSET, _NO_DATA)
+        # Number the distinct literals of each attribute in their order.
         counts = [0] * (attributes + 1)
         data: list[bytes] = []
         last, before, rank = -1, b"", 0
@@ -93,17 +94,18 @@ class _Texts:
                 counts[attr + 1] += 1
                 data.append(text)
             values[place] = 2 * rank + 1
+        # Join them.
         ranges = sealed(np.array([*accumulate(counts), *accumulate(map(len, data), initial=0)], np.int64))
         first, offset = ranges[: attributes + 1], ranges[attributes + 1 :]
         return layout.Literals(first, offset, np.frombuffer(b"".join(data), np.uint8))
 
 
 class FewExpressions:
-    """Lowers a few expressions at a time, again and again. Not for several threads at once.
+    """A lowering of a few expressions at a time, again and again. Not for several threads at once.
 
     Parameters
     ----------
-    attributes : those that the forms name; pattern attributes are added to it
+    attributes : attributes of the forms; pattern attributes are added to it
     session : for timestamp literals without a zone; its ``literal`` is of the last call
     """
 
@@ -121,9 +123,9 @@ class FewExpressions:
         self._longs, self._shorts = np.empty(3 * n, i64), np.empty(6 * n, u32)
 
     def lower(self, expressions: Sequence[tuple[Form, Sequence[Any]]]) -> LoweredExpressions | None:
-        """Lowers expressions: of each the form, and the literals by slot.
+        """Lowers expressions, each a form and its literals by slot.
 
-        None where they are not for this class; attributes may have been added all the same.
+        Returns None if they are not for this class; attributes may have been added all the same.
         """
         self.session.literal = None
         words: list[NDArray[np.int64]] = []
@@ -146,11 +148,11 @@ class FewExpressions:
         literals_of = texts.label(values, attributes)
         if self._size < 4 * (most + attributes) + 8:
             self._make_room(with_room(4 * (most + attributes) + 8))
-        if len(self._multi) < attributes:  # no attribute changes what it is
+        if len(self._multi) < attributes:  # attributes never change
             self._multi = np.array(self.attributes.multi, np.uint8)
         all_words = words[0] if len(words) == 1 else np.concatenate(words)
-        given = all_words, np.array(values, np.int64), self._multi
-        left = entry(lower_few)(*given, self._longs, self._shorts, *self._scratch)
+        inputs = all_words, np.array(values, np.int64), self._multi
+        left = entry(lower_few)(*inputs, self._longs, self._shorts, *self._scratch)
         return LoweredExpressions(*_taken(self._longs, self._shorts, left, self._multi), literals_of, {})
 
     def _read(self, plan: _Plan, literals: Sequence[Any], values: list[int], texts: _Texts) -> NDArray[np.int64]:
@@ -161,30 +163,30 @@ class FewExpressions:
             if op is Op.IN:
                 values.append(0)
             for slot, value, many, convert, encode in operands:
-                given = literals[slot] if slot >= 0 else value
+                literal = literals[slot] if slot >= 0 else value
                 if op in PATTERNS:
-                    found = pattern_test(self.attributes, attr, op, given)
-                    if isinstance(found, str):
-                        raise ValueError(found)
-                    words[op_at], parts, words[leaf_at] = found
+                    test = pattern_test(self.attributes, attr, op, literal)
+                    if isinstance(test, str):
+                        raise ValueError(test)
+                    words[op_at], parts, words[leaf_at] = test
                     texts.enter(attr, map(encode, parts), values)
-                elif many and len(given) > MOST_INTERVALS:
+                elif many and len(literal) > MOST_INTERVALS:
                     raise ValueError
                 elif convert is None:
-                    if op in ORDERS and isinstance(given, str) and is_version(given):
-                        look_for_versions([given.encode()], [attr], self.attributes)
-                    texts.enter(attr, map(encode, given if many else (given,)), values)
+                    if op in ORDERS and isinstance(literal, str) and is_version(literal):
+                        look_for_versions([literal.encode()], [attr], self.attributes)
+                    texts.enter(attr, map(encode, literal if many else (literal,)), values)
                 elif many:
-                    for each in given:
+                    for each in literal:
                         values += convert(each)
                 else:
-                    values += convert(given)
+                    values += convert(literal)
             if op is Op.IN:
                 values[begin] = (len(values) - begin) // 2
         return words
 
     def _plan(self, form: Form) -> _Plan:
-        """Makes the plan of a form, with the tests in the order in which ``Groups`` has them."""
+        """Makes the plan of a form, with the tests in the order of ``Groups``."""
         large = (
             len(form.leaves) > MOST_INTERVALS
             or sum(len(test.operands) for leaf in form.leaves for test in leaf.tests) > MOST_INTERVALS
@@ -203,11 +205,13 @@ class FewExpressions:
         return plan
 
     def _plain_plan(self, form: Form) -> _Plan:
+        # Put the tests in the order of ``Groups``.
         groups: dict[Any, list[tuple[int, Test]]] = {}
         for f, leaf in enumerate(form.leaves):
             for test in leaf.tests:
                 key = group_key(self.attributes[leaf.attr].type, test.op, test.operands, test.outside)
                 groups.setdefault(key, []).append((f, test))
+        # Write the words: sizes, leaves, tests, then conjunctions.
         tests: list[_Test] = []
         refs = [f for conjunction in form.conjunctions for f in conjunction.leaves]
         words = [len(form.leaves), sum(map(len, groups.values())), len(form.conjunctions), len(refs)]
@@ -239,7 +243,7 @@ class FewExpressions:
 def _taken(
     longs: layout.I64, shorts: layout.U32, left: tuple[int, int, int, int], multi: layout.U8
 ) -> tuple[layout.Predicates, Codes]:
-    """Copies what the kernel wrote, and what will be written again."""
+    """Copies the results of the kernel out of arrays that the next call overwrites."""
     conjunctions, predicates, intervals, boundaries = left
     codes_at = conjunctions + 1
     bound_at = codes_at + len(multi) + 1

@@ -1,9 +1,9 @@
 """Literals of one kind -> their floors among the keys of a column, and intervals of keys.
 
-A literal need not be a value that the column can hold: ``age < 5.5`` is meaningful for an integer
-column, and so is ``age < 10**30``. It is therefore converted to the *floor* among the column's keys
-and a *place*: EXACT, ABOVE (strictly between the floor and the next key, or above all keys), BELOW
-(below all keys). ``intervals`` turns both into key intervals for each operator.
+A literal need not be a value of the column: ``age < 5.5`` is meaningful for an integer column, and
+so is ``age < 10**30``. So it is converted to the *floor* among the column's keys and a *place*:
+EXACT, ABOVE (strictly between the floor and the next key, or above all keys), BELOW (below all
+keys). ``intervals`` turns both into key intervals for each operator.
 """
 
 from __future__ import annotations
@@ -53,9 +53,7 @@ _FITS: dict[Family, tuple[frozenset[Kind], str]] = {
 
 
 def misfit(type: Type, kind: Kind) -> str | None:
-    """Returns what a column of this type needs instead of a literal of this kind; None if it
-    fits.
-    """
+    """Returns the literals that a column of this type needs instead; None if this kind fits."""
     kinds, needed = _FITS[type.family]
     return None if kind in kinds else needed
 
@@ -63,19 +61,19 @@ def misfit(type: Type, kind: Kind) -> str | None:
 class Side(Enum):
     """An end of the numbers of a column that become a given DOUBLE when they are cast.
 
-    Spark casts whole numbers and decimals to DOUBLE where they meet one. Several may become the
-    same double. Where none does, the least is above the most.
+    Spark casts whole numbers and decimals to DOUBLE if they are compared with one. Several may
+    become the same double. If none does, the least is above the most.
     """
 
     LEAST = 0
     MOST = 1
 
 
-ROUNDED = frozenset({Family.INT, Family.UINT64, Family.DECIMAL, Family.WIDE_DECIMAL})  # that meet a DOUBLE as doubles
+ROUNDED = frozenset({Family.INT, Family.UINT64, Family.DECIMAL, Family.WIDE_DECIMAL})  # meet a DOUBLE as doubles
 
 
 def meeting(number: float, scale: int) -> tuple[int, int]:
-    """Returns the least and the most of the numbers that are a finite double when they are cast.
+    """Returns the least and the most of the numbers that become a finite double when they are cast.
 
     Both are unscaled, with ``scale`` digits behind the point.
     """
@@ -83,7 +81,7 @@ def meeting(number: float, scale: int) -> tuple[int, int]:
     below, above = _neighbours(number)
     ends = (value + below) / 2 * power, (value + above) / 2 * power
     least, most = math.ceil(ends[0]), math.floor(ends[1])
-    if number != 0 and math.frexp(number)[0] * 2**53 % 2:  # what is half way goes to a double with an even mantissa
+    if number != 0 and math.frexp(number)[0] * 2**53 % 2:  # half way, it goes to the double with an even mantissa
         least, most = least + (least == ends[0]), most - (most == ends[1])
     return least, most
 
@@ -97,9 +95,9 @@ def _neighbours(number: float) -> tuple[Fraction, Fraction]:
 
 
 class LiteralErrors(ValueError):
-    """Some literals of one conversion cannot be read.
+    """Errors of literals in one conversion that cannot be read.
 
-    ``reasons`` says why, by position.
+    ``reasons`` has the reason for each, by position.
     """
 
     def __init__(self, reasons: dict[int, str]) -> None:
@@ -119,17 +117,17 @@ def literal_floors(
 
     Parameters
     ----------
-    values : n literals, as their text or as Python values, or a numeric array; a date or timestamp
-        also as nanoseconds since 1970 of its zone's clocks, and the zone
-    negative : a minus stood before each of them
-    session : where timestamp literals without a zone are read; is told of them
+    values : n literals, as texts or as Python values, or a numeric array. A date or timestamp also
+        as nanoseconds since 1970 on its zone's clocks, and the zone
+    negative : each of them follows a minus
+    session : has the zone of timestamp literals without one, and notes these
     side : of the numbers that meet the literals as doubles
 
     Returns
     -------
     floor (n) int64, place (n) int8
 
-    Raises LiteralErrors: with the reason for each literal that is not a value of ``kind``.
+    Raises LiteralErrors: has the reason for each literal that is not a value of ``kind``.
     """
     family = type.family
     if side is not None and family is Family.INT:
@@ -148,16 +146,16 @@ def literal_floors(
             return exact(whole)
         floats = isinstance(values, np.ndarray) and values.dtype.kind == "f"
         if isinstance(values, np.ndarray) and floats and np.all(np.abs(values.astype(np.float64)) < 2.0**62):
-            given = -values if negative else values
-            floor = np.floor(given)
-            return floor.astype(np.int64), np.where(floor == given, EXACT, ABOVE).astype(np.int8)
+            numbers = -values if negative else values
+            floor = np.floor(numbers)
+            return floor.astype(np.int64), np.where(floor == numbers, EXACT, ABOVE).astype(np.int8)
     return _each(values, converter(type, kind, negative, session))
 
 
 def converter(type: Type, kind: Kind, negative: bool, session: Session, side: Side | None = None) -> Convert:
-    """Returns what finds the floor of a single literal, as ``literal_floors`` does of many.
+    """Returns a function that finds the floor of one literal, as ``literal_floors`` does for many.
 
-    It raises ValueError or ArithmeticError for what is not a value of ``kind``.
+    The function raises ValueError or ArithmeticError for a literal that is not a value of ``kind``.
     """
     family = type.family
     if side is not None:
@@ -181,7 +179,7 @@ def converter(type: Type, kind: Kind, negative: bool, session: Session, side: Si
 
 
 def _side(type: Type, negative: bool, side: Side) -> Convert:
-    """Returns what finds the floor of one side of the numbers that meet a double."""
+    """Returns a function that finds the floor of one side of the numbers that meet a double."""
     scale = type.scale if type.family is Family.DECIMAL else 0
     offset = UINT64_OFFSET if type.family is Family.UINT64 else 0
 
@@ -202,16 +200,16 @@ def exact(keys: NDArray[np.int64]) -> Floors:
 def _each(values: Sequence[Any] | NDArray[Any], convert: Convert) -> Floors:
     """Converts literals one by one, each distinct value once.
 
-    For the kinds that need exact arithmetic or a calendar.
+    This is for kinds that need exact arithmetic or a calendar.
     """
     floor, place = np.empty(len(values), np.int64), np.empty(len(values), np.int8)
-    known: dict[Any, tuple[int, int]] = {}
+    pairs: dict[Any, tuple[int, int]] = {}
     bad: dict[int, str] = {}
     for i, value in enumerate(values):
-        pair = known.get(value)
+        pair = pairs.get(value)
         if pair is None:
             try:
-                pair = known[value] = convert(value)
+                pair = pairs[value] = convert(value)
             except (ValueError, ArithmeticError) as error:
                 bad[i] = str(error) or f"{shown(value)} cannot be read"
                 continue
@@ -226,9 +224,7 @@ def _bool(value: Any) -> int:
 
 
 def _whole(kind: Kind, values: Sequence[Any] | NDArray[Any], negative: bool) -> NDArray[np.int64] | None:
-    """Returns the keys of whole numbers; None when some number is not whole or does not fit
-    int64.
-    """
+    """Returns the keys of whole numbers; None if a number is not whole or does not fit int64."""
     if isinstance(values, np.ndarray):
         if values.dtype.kind not in "iu" or (values.dtype == np.uint64 and values.size and values.max() > KEY_MAX):
             return None
@@ -268,9 +264,9 @@ def _integer(value: Any, negative: bool) -> tuple[int, int]:
 
 
 def number_of(value: Any, negative: bool) -> Decimal:
-    """Returns the number that a literal says, without any rounding.
+    """Returns the exact number of a literal, without any rounding.
 
-    Raises ValueError: it is no number.
+    Raises ValueError if it is no number.
     """
     try:
         number = NEVER_ROUNDS.create_decimal(float.__repr__(value) if isinstance(value, float) else str(value))
@@ -300,7 +296,7 @@ def _in_units(nanos: int, unit: str) -> tuple[int, int]:
 
 
 def _clipped(floor: int, exact: bool) -> tuple[int, int]:
-    """Floor and place of a literal that may lie beyond all keys."""
+    """Returns the floor and place of a literal that may lie beyond all keys."""
     if floor < KEY_MIN:
         return KEY_MIN, BELOW
     if floor > KEY_MAX:
@@ -309,11 +305,11 @@ def _clipped(floor: int, exact: bool) -> tuple[int, int]:
 
 
 def intervals(op: Op, floors: Sequence[Floors]) -> Intervals:
-    """Makes the closed key interval of each literal, for IN of each of its points.
+    """Makes the closed key interval of each literal; for IN, of each of its points.
 
     Parameters
     ----------
-    op : EQ LT LE GT GE IN with floors of one operand, BETWEEN and PREFIX with those of two
+    op : EQ LT LE GT GE IN with floors of one operand, BETWEEN and PREFIX with floors of two
 
     Returns
     -------

@@ -1,15 +1,15 @@
-"""Forms are what the front ends hand to the lowering.
+"""Forms: the expressions that the front ends hand to the lowering.
 
-They are expressions whose attributes are resolved and whose structure is normal.
+Their attributes are resolved and their structure is normal.
 
-An expression text is split into its *form*, which is parsed and normalised once however many texts
-share it, and its *literals*, which are carried in columns and turned into keys all at once
-(``lower.py``). The text::
+An expression text is split into its *form* and its *literals*. The form is parsed and normalised
+once, for all texts that share it. The literals are carried in columns and turned into keys all at
+once (``lower.py``). The text::
 
     age BETWEEN 22 AND 36 AND NOT (city = 'Nice')
 
-has the literals ``22``, ``36`` and ``'Nice'`` in slots 0, 1, 2, and its form has one conjunction of
-two leaves.
+has the literals ``22``, ``36`` and ``'Nice'`` in slots 0, 1, 2. Its form has one conjunction of two
+leaves.
 """
 
 from __future__ import annotations
@@ -39,14 +39,16 @@ class Op(IntEnum):
     LIKE = 11
     ILIKE = 12
     RLIKE = 13
-    PREFIX = operators.PREFIX  # what a pattern may become: two operands, the prefix and its successor; in no form
+    PREFIX = operators.PREFIX  # made of some patterns: two operands, the prefix and its successor; in no form
 
 
 PATTERNS = frozenset({Op.STARTSWITH, Op.ENDSWITH, Op.CONTAINS, Op.LIKE, Op.ILIKE, Op.RLIKE})
 
 
 class Kind(IntEnum):
-    """How a literal is written; with the attribute's type it decides how it becomes a key."""
+    """The notation of a literal; with the attribute's type it decides how the literal becomes a
+    key.
+    """
 
     INT = 0  # 17
     DECIMAL = 1  # 1.5
@@ -65,32 +67,34 @@ def quoted(text: str) -> str:
 
 
 def arguments_text(function: str, data: bytes) -> str:
-    """Writes the arguments of a special function, which are packed."""
+    """Writes the packed arguments of a special function."""
     values = unpacked(function, data)
     return ", ".join([quoted(value) if isinstance(value, str) else repr(value) for value in values])
 
 
 class Packing(NamedTuple):
-    """Arguments of a special function in a text: kind of each, and whether a minus is before it."""
+    """Arguments of a special function in a text: the kind of each, and whether a minus is before
+    it.
+    """
 
     function: str
     arguments: tuple[tuple[Kind, bool], ...]
 
 
 class Operand(NamedTuple):
-    """One literal, or a list of them: the one in ``slot``, or ``value`` itself.
+    """One literal, or a list of literals: from ``slot``, or ``value`` itself.
 
-    With a slot and a ``Packing`` for its value, it is the literal that arguments make which stand
-    in the slot and behind it.
+    If it has a slot and a ``Packing`` as its value, the arguments in the slot and behind it are
+    packed into one literal.
 
-    Values are the literal's text without quotes, already unescaped, or a Python value of its kind
+    A value is the literal's text without quotes, already unescaped, or a Python value of its kind
     (int, Decimal, float, str, bool, datetime.date, datetime.datetime, bytes).
     """
 
     kind: Kind
     slot: int = -1
     many: bool = False  # the slot holds a list of literals
-    negative: bool = False  # a minus stood before it
+    negative: bool = False  # it follows a minus
     value: Any = None
 
 
@@ -102,20 +106,19 @@ class Test(NamedTuple):
     outside: bool = False
 
 
-# What a leaf weighs where that is not the literal of a slot.
+# Weights of leaves other than the literal of a slot.
 NO_WEIGHT = -1
-PART = -2  # it is only a further part of a predicate, whose weight other leaves have
-BY_ATTRIBUTE = -3  # what the subscription gives to the attribute, or else to its column
-BY_COLUMN = -4  # what it gives to the column: the predicate is about that, not about its size
+PART = -2  # a further part of a predicate: another leaf has the weight
+BY_ATTRIBUTE = -3  # the weight that the subscription gives to the attribute, or else to its column
+BY_COLUMN = -4  # the weight that it gives to the column: the predicate is about that, not about its size
 
 
 class Leaf(NamedTuple):
-    """True when the event has an entry of ``attr`` in the union of ``tests``.
+    """A condition: the event has an entry of ``attr`` in the union of ``tests``.
 
-    With ``none``, it is true when the event has no such entry.
+    With ``none``, the event must have no such entry.
 
-    More than one test only where no pattern is among them. A pattern test is alone and never
-    ``outside``.
+    A pattern test is the only test of its leaf, and is never ``outside``.
     """
 
     attr: int
@@ -125,7 +128,7 @@ class Leaf(NamedTuple):
 
     @property
     def scores(self) -> bool:
-        """Returns whether it has the weight of a predicate."""
+        """Returns whether the leaf has the weight of a predicate."""
         return self.weight not in (NO_WEIGHT, PART)
 
 
@@ -133,7 +136,8 @@ class Leaf(NamedTuple):
 class Conjunction:
     """Indexes of leaves.
 
-    Without ``jumps``: all must be true. With: a program, see ``kernels.layout.Predicates``.
+    Without ``jumps``, all leaves must be true. With them, it is a program, see
+    ``kernels.layout.Predicates``.
     """
 
     leaves: tuple[int, ...]
@@ -145,10 +149,10 @@ class Conjunction:
 class Form:
     """An expression without its literals: true when any conjunction is.
 
-    None: never true. One without leaves: always true.
+    Without conjunctions it is never true. A conjunction without leaves is always true.
     """
 
     leaves: tuple[Leaf, ...]
     conjunctions: tuple[Conjunction, ...]
-    slots: int = 0  # literals it expects
-    packings: tuple[tuple[int, Packing], ...] = ()  # slots of arguments that are to be made one literal first
+    slots: int = 0  # number of literals that it needs
+    packings: tuple[tuple[int, Packing], ...] = ()  # slots of arguments to be packed into one literal first

@@ -1,8 +1,8 @@
 """Tests of expressions -> key intervals, for all literals of one conversion at once.
 
-Tests that need the same conversion (type, operator, kinds of operands) stand in one *group*,
-however many expressions they come from, and their literals are converted in one go. Text patterns
-are handed on to the group that can answer them.
+Tests that need the same conversion (type, operator, kinds of operands) are in one *group*, from any
+number of expressions. Their literals are converted in one go. Text patterns are handed on to the
+group that can answer them.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ PatternTest = tuple[Op, tuple[str | bytes, ...], int]  # operator, its operands,
 
 
 def group_key(type: Type, op: Op, operands: tuple[Operand, ...], outside: bool) -> tuple[Any, ...]:
-    """Returns what the tests of one group share: of operands the kinds, not the values."""
+    """Returns the common part of the tests of one group: of operands the kinds, not the values."""
     return type, op, tuple([(o.kind, o.many, o.negative) for o in operands]), outside
 
 
 @dataclass(slots=True)
 class Group:
-    """Tests whose operands are converted alike. ``parts[k]`` holds the values of operand k."""
+    """Tests with operands that are converted alike. ``parts[k]`` holds the values of operand k."""
 
     type: Type
     op: Op
@@ -59,14 +59,14 @@ class Group:
         """Adds tests.
 
         leaf : ids, one for each test
-        values : for each operand as many values; of a ``many`` operand, lists
-        slots : of the operands, for errors; a row for each test, or the same for all
+        values : for each operand, a value for each test; for a ``many`` operand, lists
+        slots : of the operands, for errors; a row for each test, or one for all
         """
         self.origin.append((self.tests, slots))
         self._extend(leaf, values)
 
     def add_each(self, leaf: list[int], values: Sequence[Any], slots: Sequence[tuple[int, ...]]) -> None:
-        """Adds tests as ``add`` does, but each has slots of its own."""
+        """Adds tests as ``add`` does, but each with separate slots."""
         self.origin.extend(zip(range(self.tests, self.tests + len(leaf)), slots, strict=True))
         self._extend(leaf, values)
 
@@ -79,9 +79,7 @@ class Group:
                 column.append(piece)
 
     def values(self, k: int) -> tuple[I64, Any]:
-        """Returns the test of each value of operand ``k``, and the values, those of lists one by
-        one.
-        """
+        """Returns the test of each value of operand ``k``, and the values, with lists flattened."""
         test, values = np.arange(self.tests), self.parts[k].values()
         if isinstance(values, pa.LargeListArray):
             return np.repeat(test, values.value_lengths().to_numpy()), values.flatten()
@@ -94,30 +92,30 @@ class Group:
         """Returns all values, by operands.
 
         An IN list has an operand for each literal, but few kinds of literals. So the values of its
-        operands stand in one column for each kind. Where numbers meet doubles, equality and IN have
-        two columns in its place, one for each side.
+        operands are in one column for each kind. If numbers meet doubles, equality and IN have two
+        columns instead, one for each side.
         """
         alike: dict[Any, list[int]] = {}
         for k, operand in enumerate(self.operands):
             alike.setdefault(operand[:1] + operand[2:4] if self.op is Op.IN else k, []).append(k)
-        found: list[Column] = []
-        for which in alike.values():
-            some = [self.values(k) for k in which]
-            test = concat([test for test, _ in some])
-            values = joined([values for _, values in some])
-            ends = list(accumulate(len(test) for test, _ in some))
-            operand = self.operands[which[0]]
-            for side in sides(self.type, self.op, self.operands, which[0]):
-                found.append(Column(operand, test, values, which, ends, side))
-        return found
+        columns: list[Column] = []
+        for numbers in alike.values():
+            pieces = [self.values(k) for k in numbers]
+            test = concat([test for test, _ in pieces])
+            values = joined([values for _, values in pieces])
+            ends = list(accumulate(len(test) for test, _ in pieces))
+            operand = self.operands[numbers[0]]
+            for side in sides(self.type, self.op, self.operands, numbers[0]):
+                columns.append(Column(operand, test, values, numbers, ends, side))
+        return columns
 
     @property
     def is_rounded(self) -> bool:
-        """Says whether numbers are compared as doubles, since a literal is one."""
+        """Returns whether numbers are compared as doubles, since a literal is one."""
         return meets_double(self.type, self.operands)
 
     def slot(self, test: int, operand: int) -> int:
-        """Returns the slot that an operand of a test came from, -1 when from none."""
+        """Returns the slot of an operand of a test, -1 without one."""
         first, slots = self.origin[bisect_right(self.origin, test, key=lambda piece: piece[0]) - 1]
         if isinstance(slots, np.ndarray):
             slots = slots[test - first].tolist()
@@ -125,17 +123,17 @@ class Group:
 
 
 class Column(NamedTuple):
-    """The values of operands of one kind, and the test that each value belongs to."""
+    """The values of operands of one kind, and the test of each value."""
 
     operand: Operand
     test: I64
     values: Any
     which: list[int]  # numbers of the operands, in the order of their values
-    ends: list[int]  # where the values of each of them end
-    side: Side | None = None  # of the numbers that meet them as doubles
+    ends: list[int]  # end of the values of each of them
+    side: Side | None = None  # of the numbers that meet the values as doubles
 
     def operand_of(self, i: int) -> int:
-        """Returns the number of the operand that value ``i`` belongs to."""
+        """Returns the number of the operand with value ``i``."""
         return self.which[bisect_right(self.ends, i)]
 
 
@@ -156,14 +154,14 @@ class Groups:
     def __getitem__(self, key: tuple[Type, Op, tuple[Operand, ...], bool]) -> Group:
         """Returns the group of a type, operator, operands and sense (inside or outside).
 
-        Of the operands their kinds count, not their values.
+        Only the kinds of the operands count, not their values.
         """
         return self._group(*key, None)
 
     def of_columns(self, type: Type, test: Test, constant: tuple[bool, ...]) -> Group:
-        """Returns the group of tests like this one whose literals come as Arrow arrays.
+        """Returns the group of tests like this one, with literals in Arrow arrays.
 
-        constant : of each operand whether it comes as a list of values instead
+        constant : for each operand, whether it comes as a list of values instead
         """
         return self._group(type, test.op, test.operands, test.outside, constant)
 
@@ -171,14 +169,14 @@ class Groups:
         self, type: Type, op: Op, operands: tuple[Operand, ...], outside: bool, constant: tuple[bool, ...] | None
     ) -> Group:
         key = (*group_key(type, op, operands, outside), constant)
-        found = self._groups.get(key)
-        if found is None:
-            found = self._groups[key] = Group(type, op, operands, outside, tuple(Pieces() for _ in operands))
-        return found
+        group = self._groups.get(key)
+        if group is None:
+            group = self._groups[key] = Group(type, op, operands, outside, tuple(Pieces() for _ in operands))
+        return group
 
     @property
     def are_numbers(self) -> bool:
-        """Says whether no literal is a string or pattern, whose keys depend on all others."""
+        """Returns whether no literal is a string or pattern; their keys depend on all others."""
         return not any(group.type.textual or group.op in PATTERNS for group in self._groups.values())
 
     def intervals(self, leaf_attr: I64, refuse: Refuse) -> tuple[I64, I64, I64, layout.Literals]:
@@ -187,16 +185,18 @@ class Groups:
         Returns
         -------
         leaf, lo, hi : of every interval, unordered
-        literals : those that labels refer to
+        literals : the literals behind the labels
 
-        ``leaf_attr`` (leaves) is changed where a pattern becomes an attribute of its own.
-        ``refuse`` is told of literals that cannot be read.
+        ``leaf_attr`` (leaves) is changed where a pattern becomes a separate attribute. ``refuse``
+        is called for literals that cannot be read.
         """
+        # Resolve the patterns, then label the strings.
         for group in [g for g in self._groups.values() if g.op in PATTERNS]:
             self._resolve_patterns(group, leaf_attr, refuse)
         textual = [g for g in self._groups.values() if g.type.textual and g.operands and g.op not in PATTERNS]
         labels, literals = self._label(textual, leaf_attr, refuse)
-        found: list[tuple[I64, I64, I64]] = []
+        # Make the intervals of each group, and invert them for tests of the outside.
+        pieces: list[tuple[I64, I64, I64]] = []
         for group in self._groups.values():
             if group.op in PATTERNS or not group.tests:
                 continue
@@ -208,17 +208,18 @@ class Groups:
                 group_intervals(test, lo, hi, first, by_lo, by_hi)
                 run_first, lo, hi = runs(first, by_lo, by_hi, np.ones(group.tests, np.uint8))
                 test = np.repeat(np.arange(group.tests), np.diff(run_first))
-            found.append((leaves[test], lo, hi))
-        if not found:
+            pieces.append((leaves[test], lo, hi))
+        # Join them.
+        if not pieces:
             none = np.empty(0, np.int64)
             return none, none, none, literals
-        leaf, lo, hi = (concat(column) for column in zip(*found, strict=True))
+        leaf, lo, hi = (concat(column) for column in zip(*pieces, strict=True))
         return leaf, lo, hi, literals
 
     def _group_intervals(
         self, group: Group, leaves: I64, labels: list[tuple[I64, I64]] | None, refuse: Refuse
     ) -> tuple[I64, I64, I64]:
-        """(test, lo, hi) of every interval of a group."""
+        """Returns (test, lo, hi) of every interval of a group."""
         each = np.arange(group.tests)
         if group.op is Op.PRESENT:
             return each, np.full(group.tests, KEY_MIN), np.full(group.tests, KEY_MAX)
@@ -266,30 +267,30 @@ class Groups:
     def _resolve_patterns(self, group: Group, leaf_attr: I64, refuse: Refuse) -> None:
         """Gives each pattern test to the group that can answer it.
 
-        That is equality, prefix interval, presence, or a pattern attribute.
+        This is the group of an equality, a prefix interval, presence, or a pattern attribute.
         """
         leaves = group.leaf.array()
-        known: dict[tuple[int, Any], PatternTest | str] = {}
-        given: dict[tuple[Op, int], tuple[list[int], list[tuple[str | bytes, ...]]]] = {}  # leaves and operands
+        tests: dict[tuple[int, Any], PatternTest | str] = {}
+        moved: dict[tuple[Op, int], tuple[list[int], list[tuple[str | bytes, ...]]]] = {}  # leaves and operands
         texts = group.parts[0].values()
         for i, (leaf, text) in enumerate(
             zip(leaves.tolist(), texts.to_pylist() if isinstance(texts, pa.Array) else texts, strict=True)
         ):
             attr = int(leaf_attr[leaf])
-            found = known.get((attr, text))
-            if found is None:
-                found = known[attr, text] = pattern_test(self.attributes, attr, group.op, text)
-            if isinstance(found, str):
-                refuse(leaf, found, group.slot(i, 0))
+            test = tests.get((attr, text))
+            if test is None:
+                test = tests[attr, text] = pattern_test(self.attributes, attr, group.op, text)
+            if isinstance(test, str):
+                refuse(leaf, test, group.slot(i, 0))
                 continue
-            op, values, new_attr = found
+            op, values, new_attr = test
             leaf_attr[leaf] = new_attr
-            some = given.get((op, new_attr))
-            if some is None:
-                some = given[op, new_attr] = [], []
-            some[0].append(leaf)
-            some[1].append(values)
-        for (op, attr), (to, each) in given.items():
+            entries = moved.get((op, new_attr))
+            if entries is None:
+                entries = moved[op, new_attr] = [], []
+            entries[0].append(leaf)
+            entries[1].append(values)
+        for (op, attr), (to, each) in moved.items():
             columns = list(map(list, zip(*each, strict=True)))
             operands = (Operand(Kind.STRING),) * len(columns)
             self[self.attributes[attr].type, op, operands, False].add(to, columns, ())
@@ -313,25 +314,25 @@ class Groups:
                 if group.op in ORDERS and group.type.family is Family.STRING:
                     look_for_versions(texts[-1], attrs[-1], self.attributes)
         labels, literals = string_labels(attrs, texts, len(self.attributes))
-        found: dict[int, list[tuple[I64, I64]]] = {}
+        by_group: dict[int, list[tuple[I64, I64]]] = {}
         each = zip(tests, labels, strict=True)
         for group, count in zip(groups, counts, strict=True):
-            found[id(group)] = list(islice(each, count))
-        return found, literals
+            by_group[id(group)] = list(islice(each, count))
+        return by_group, literals
 
 
 def _binary(group: Group, column: Column, refuse: Refuse) -> pa.Array:
-    """Returns the bytes that textual literals are compared by; of one that is refused, none."""
+    """Returns the bytes for comparing textual literals; none of a refused literal."""
     operand, test, values = column[:3]
     if group.type.family is not Family.WIDE_DECIMAL:
         if isinstance(values, pa.Array):
             return values.cast(pa.large_binary())
         return pa.array([v.encode() if isinstance(v, str) else v for v in values], pa.large_binary())
     encode = encoder(group.type, operand.kind, operand.negative, column.side)
-    known: dict[Any, bytes] = {}
-    made: list[bytes] = []
+    encoded: dict[Any, bytes] = {}
+    rows: list[bytes] = []
     for i, value in enumerate(values.to_pylist() if isinstance(values, pa.Array) else values):
-        data = known.get(value)  # not of NaN, which equals nothing
+        data = encoded.get(value)  # never of NaN, which equals nothing
         if data is None:
             try:
                 data = encode(value)
@@ -339,18 +340,18 @@ def _binary(group: Group, column: Column, refuse: Refuse) -> pa.Array:
                 data = b""
                 leaf = int(group.leaf.array()[test[i]])
                 refuse(leaf, str(error), group.slot(int(test[i]), column.operand_of(i)))
-            known[value] = data
-        made.append(data)
-    return pa.array(made, pa.large_binary())
+            encoded[value] = data
+        rows.append(data)
+    return pa.array(rows, pa.large_binary())
 
 
 def meets_double(type: Type, operands: Sequence[Operand]) -> bool:
-    """Says whether numbers of a type are compared as doubles, since a literal is one."""
+    """Returns whether numbers of a type are compared as doubles, since a literal is one."""
     return type.family in ROUNDED and any(operand.kind is Kind.DOUBLE for operand in operands)
 
 
 def sides(type: Type, op: Op, operands: Sequence[Operand], k: int) -> tuple[Side | None, ...]:
-    """Returns with which sides of the numbers that meet doubles a test compares an operand.
+    """Returns the sides of an operand that a test compares, among the numbers that meet doubles.
 
     None is for an operand that no number meets as a double.
     """
@@ -364,9 +365,9 @@ def sides(type: Type, op: Op, operands: Sequence[Operand], k: int) -> tuple[Side
 
 
 def pattern_test(attributes: Attributes, attr: int, op: Op, text: str) -> PatternTest | str:
-    """Finds what tests the same as a pattern does, adding an attribute if need be.
+    """Finds a test that is equivalent to a pattern, and adds an attribute if necessary.
 
-    Returns an operator, its operands and an attribute; or what is wrong with the pattern.
+    Returns an operator, its operands and an attribute; or a message if the pattern is wrong.
     """
     pattern = reduce_pattern(op.name.lower(), text)
     if pattern.error:
@@ -382,7 +383,7 @@ def pattern_test(attributes: Attributes, attr: int, op: Op, text: str) -> Patter
 
 
 def runs(first: I64, lo: I64, hi: I64, outside: NDArray[np.uint8]) -> tuple[I64, I64, I64]:
-    """Merges the intervals of each test, and turns those outside in: first, lo, hi."""
+    """Merges the intervals of each test, and inverts those of the outside: first, lo, hi."""
     out_first = np.empty(len(first), np.int64)
     out_lo, out_hi = np.empty(len(lo) + len(outside), np.int64), np.empty(len(lo) + len(outside), np.int64)
     merge_runs(first, lo, hi, outside, out_first, out_lo, out_hi)

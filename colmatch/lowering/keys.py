@@ -35,7 +35,7 @@ _DOUBLE, _BITS = Struct("<d"), Struct("<q")
 def float_keys(values: NDArray[np.float64]) -> NDArray[np.int64]:
     """Makes keys of float64 values of any shape.
 
-    They ascend as Spark orders the values: NaN is last, and -0.0 is 0.0.
+    Keys ascend as Spark orders the values: NaN is last, and -0.0 is 0.0.
     """
     clean = np.where(np.isnan(values), np.nan, values + 0.0)  # adding 0.0 turns -0.0 into 0.0
     bits = np.ascontiguousarray(clean).view(np.int64)
@@ -49,6 +49,6 @@ def float_key(value: float) -> int:
 
 
 def key_float(key: int) -> float:
-    """Makes the float64 value of its key."""
+    """Returns the float64 value of a key."""
     bits = key if key >= 0 else key ^ KEY_MAX
     return float(np.int64(bits).view(np.float64))

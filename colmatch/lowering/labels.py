@@ -25,12 +25,12 @@ def string_labels(
     ----------
     attrs : id of the attribute of each literal, an array for each of ``texts``
     texts : literals, large binary
-    attributes : how many there are
+    attributes : number of attributes
 
     Returns
     -------
     labels : an array for each of ``texts``
-    literals : those that the labels refer to
+    literals : the literals behind the labels
     """
     if not texts:
         return [], layout.Literals(np.zeros(attributes + 1, np.int64), np.zeros(1, np.int64), np.empty(0, np.uint8))

@@ -1,7 +1,7 @@
 """Forms and literals, or columns of predicates -> the arrays that every index is built from.
 
-All subscriptions are lowered together, column by column. A *test* gives key intervals, a *leaf* is
-the union of its tests' intervals, a *predicate* what the leaves of one conjunction say about one
+All subscriptions are lowered together, column by column. A *test* gives key intervals. A *leaf* is
+the union of its tests' intervals. A *predicate* joins the leaves of one conjunction on one
 attribute.
 """
 
@@ -36,9 +36,9 @@ WEIGHTS = {NO_WEIGHT: 0.0, PART: FURTHER_PART, BY_ATTRIBUTE: OF_ATTRIBUTE, BY_CO
 
 
 class Reject(NamedTuple):
-    """A subscription was left out.
+    """A subscription that was left out.
 
-    ``message`` says why, ``slot`` which of its literals is to blame (-1: none in particular).
+    ``message`` has the reason, ``slot`` the literal at fault (-1: none in particular).
     """
 
     message: str
@@ -55,7 +55,7 @@ class Programs(NamedTuple):
     tree: I32  # (T) tokens of all
 
     def take(self, which: I64) -> Programs:
-        """Returns some of them, in the order that is given."""
+        """Returns the programs ``which``, in this order."""
         leaves, tokens = self.leaves[which], self.tokens[which]
         jump = rows_of(self.jump, ranges_of(self.leaves)[which], ranges_of(leaves))
         tree = rows_of(self.tree, ranges_of(self.tokens)[which], ranges_of(tokens))
@@ -63,32 +63,32 @@ class Programs(NamedTuple):
 
 
 class LoweredExpressions(NamedTuple):
-    """What indexes are built from."""
+    """The arrays that indexes are built from."""
 
     predicates: layout.Predicates
     codes: layout.Codes
     literals: layout.Literals
-    rejected: dict[int, Reject]  # by subscription; those have no conjunctions
+    rejected: dict[int, Reject]  # by subscription; these have no conjunctions
 
     def frozen(self) -> LoweredExpressions:
-        """Returns the same with arrays that are contiguous and read-only."""
+        """Returns the same with contiguous and read-only arrays."""
         return LoweredExpressions(freeze(self.predicates), freeze(self.codes), freeze(self.literals), self.rejected)
 
 
 class Lowering:
-    """Collects expressions, then lowers all of them.
+    """A collector of expressions, which then lowers all of them.
 
     Parameters
     ----------
-    attributes : those that the forms name; pattern attributes are added to it
+    attributes : attributes of the forms; pattern attributes are added to it
     session : for timestamp literals without a zone
-    weights : what subscriptions give to attributes
-    priority : of each subscription, or None where none has one; may be set later
+    weights : weights that subscriptions give to attributes
+    priority : of each subscription, or None if none has one; may be set later
 
     Attributes
     ----------
     rejected : subscriptions that are left out; more may be entered
-    zoned : a computed value that depends on the time zone of the session, None where there is none
+    zoned : a computed value that depends on the time zone of the session, None if there is none
     """
 
     def __init__(
@@ -108,7 +108,7 @@ class Lowering:
         self._kept: Programs | None = None
         self._whole: LoweredExpressions | None = None
         self._leaves = self._conjunctions = 0
-        self._is_started = False  # a single insert needs none of what follows
+        self._is_started = False  # a single insert needs no groups
 
     @cached_property
     def _merged(self) -> Conjunctions:
@@ -120,7 +120,7 @@ class Lowering:
         return self.session.literal or self.zoned
 
     def take(self, whole: LoweredExpressions) -> None:
-        """Takes all expressions at once, lowered elsewhere."""
+        """Takes all expressions at once, already lowered."""
         self._whole = whole
 
     def _start(self) -> None:
@@ -134,13 +134,16 @@ class Lowering:
         self._conjunctions = 0
 
     def reserve(self, conjunctions: int, predicates: int, intervals: int, weighted: bool) -> None:
-        """Makes room for so many more, where it is known beforehand how many will come."""
+        """Makes room for so many more, if their number is known beforehand."""
         self._merged.reserve(conjunctions, predicates, intervals, weighted)
 
     def add(self, form: Form, subs: Sequence[int], literals: Sequence[Sequence[Any]]) -> None:
-        """Expressions of one form: subscription ids (dense) and, for each, its literals by slot."""
+        """Adds expressions of one form: subscription ids (dense) and, for each, its literals by
+        slot.
+        """
         if not self._is_started:
             self._start()
+        # Add the tests to their groups; a single subscription adds all tests of a group together.
         m, n = len(subs), len(form.leaves)
         base = self._leaves
         size = [len(c.leaves) for c in form.conjunctions]
@@ -152,21 +155,22 @@ class Lowering:
                 group = self.groups[self.attributes[leaf.attr].type, test.op, test.operands, test.outside]
                 slots = tuple([o.slot for o in test.operands])
                 if m == 1:
-                    given = literals[0]
+                    row = literals[0]
                     _, leaves, rows, origins = alone.setdefault(id(group), (group, [], [], []))
                     leaves.append(base + j)
-                    rows.append([given[o.slot] if o.slot >= 0 else o.value for o in test.operands])
+                    rows.append([row[o.slot] if o.slot >= 0 else o.value for o in test.operands])
                     origins.append(slots)
                     continue
                 values = [columns[o.slot] if o.slot >= 0 else (o.value,) * m for o in test.operands]
                 group.add(range(base + j, base + j + m * n, n), values, slots)
         for group, leaves, rows, origins in alone.values():
             group.add_each(leaves, list(zip(*rows, strict=True)), origins)
+        # Add the leaves and conjunctions.
         self._weigh(form, m, columns)
         self._leaf_attr.extend([leaf.attr for leaf in form.leaves] * m)
         self._leaf_none.extend([leaf.none for leaf in form.leaves] * m)
         self._size.extend(size * m)
-        if m == 1:  # a form of one subscription is common: no arrays of five numbers
+        if m == 1:  # forms of one subscription are common: no arrays of five numbers
             self._leaf_sub.extend([subs[0]] * n)
             self._owner.extend([subs[0]] * len(size))
             self._leaf.extend([base + leaf for leaf in refs])
@@ -192,15 +196,15 @@ class Lowering:
         self._add_weights(of_leaf.ravel())
 
     def _add_weights(self, of_leaf: F64) -> None:
-        """Adds the weights of leaves, behind those of earlier ones, which have weights by now."""
+        """Adds the weights of leaves; earlier leaves without weights get 0."""
         if self._leaves and not self._leaf_weight.pieces:
             self._leaf_weight.append(np.zeros(self._leaves))
         self._leaf_weight.append(of_leaf)
 
     def leaves(self, attr: I64, none: NDArray[np.uint8], sub: I64, weight: NDArray[np.float64] | None) -> int:
-        """Leaves without a form: returns the id of the first; the others follow.
+        """Adds leaves without a form. Returns the id of the first; the others follow.
 
-        Their tests go to ``groups``. Where these have no weights, no leaf may have one.
+        Their tests go to ``groups``. If these leaves have no weights, no leaf may have one.
         """
         if not self._is_started:
             self._start()
@@ -218,7 +222,7 @@ class Lowering:
 
         owner, size : subscription and number of leaves of each
         leaf : ids of these leaves
-        programs : those that are programs, counted among these
+        programs : the programs among them, by their place in ``owner``
         """
         if programs is not None and len(programs.conjunction):
             self._programs.append(programs._replace(conjunction=programs.conjunction + self._conjunctions))
@@ -228,22 +232,23 @@ class Lowering:
         self._conjunctions += len(owner)
 
     def _refuse(self, leaf: int, message: str, slot: int) -> None:
-        """Enters a literal that cannot be read; of several in one expression, the first counts."""
+        """Rejects the expression of an unreadable literal; of several, the first counts."""
         sub = int(self._sub_of_leaf[leaf])
         if sub not in self.rejected or slot < self.rejected[sub].slot:
             self.rejected[sub] = Reject(message, slot)
 
     def let_go(self) -> None:
-        """Flushes what was added, if none of it must be in one piece with what comes."""
+        """Flushes earlier additions, if none of them must be in one piece with later ones."""
         if self._is_started and not self._programs and self.groups.are_numbers:
             self.flush()
 
     def flush(self) -> None:
-        """Turns all that was added so far into merged predicates, and let go of the rest.
+        """Turns all additions into merged predicates, and frees the rest.
 
-        What is added afterwards must belong to later subscriptions. What has programs, string
-        literals or patterns must be all in one piece: a literal's label depends on all of them.
+        Later additions must belong to later subscriptions. Programs, string literals and patterns
+        must be all in one piece: a literal's label depends on all of them.
         """
+        # Make the intervals of the leaves.
         if not self._is_started:
             self._start()
         self._sub_of_leaf = self._leaf_sub.array()
@@ -252,19 +257,21 @@ class Lowering:
         if self.weights is not None:
             self.weights.enter(weight, self._sub_of_leaf, leaf_attr, self.attributes)
         leaf, lo, hi, self._literals = self.groups.intervals(leaf_attr, self._refuse)
-        # At 50 million predicates each of these arrays takes 400 MB, and memory that was never used
-        # before is slow: let go early.
+        # At 50 million predicates each of these arrays takes 400 MB, and fresh memory is slow: free
+        # them early.
         del self.groups, self._leaf_sub, self._sub_of_leaf
         run_first, run_lo, run_hi = _runs(self._leaves, leaf, lo, hi)
         del leaf, lo, hi
         owner, size = self._owner.array(), self._size.array()
         refs = self._leaf.array()
         del self._owner, self._size, self._leaf
+        # Mark the programs.
         program, programs = np.zeros(self._conjunctions, np.uint8), self._programs
         joined = Programs(*map(np.concatenate, zip(*programs, strict=True))) if programs else None
         if joined is not None:
             program[joined.conjunction] = 1
-        # Some were rejected before any piece was added, and belong to later ones.
+        # Leave out rejected subscriptions, and sort by subscription. Some were rejected before any
+        # piece was added, and belong to later ones.
         out = list(self.rejected)
         order = np.flatnonzero(~np.isin(owner, out)) if out else np.arange(len(owner))
         if np.any(owner[1:] < owner[:-1]):
@@ -275,6 +282,7 @@ class Lowering:
             refs, owner, program = rows_of(refs, begin, start), owner[order], program[order]
         if joined is not None and program.any():
             self._kept = joined.take(np.searchsorted(joined.conjunction, order[program.astype(bool)]))
+        # Merge the leaves of each conjunction.
         leaves = Leaves(leaf_attr, self._leaf_none.array(np.uint8), weight, run_first, run_lo, run_hi)
         self._merged.add(owner, program, start, refs, leaves, self._multi())
         self._start()
@@ -283,7 +291,7 @@ class Lowering:
         return np.frombuffer(bytes(self.attributes.multi), np.uint8).copy()
 
     def finish(self) -> LoweredExpressions:
-        """Lowers all that was added."""
+        """Lowers all additions."""
         if self._whole is not None:
             predicates = with_given(self._whole.predicates, {"priority": self.priority})
             return self._whole._replace(predicates=predicates)
@@ -293,7 +301,7 @@ class Lowering:
         codes, keep, program, first, pred, weight, code_lo, code_hi, owner = self._merged.code(self._multi())
         repeated = np.zeros(len(owner), np.uint8)
         if np.any(owner[1:] == owner[:-1]):  # a kernel that is not called is not compiled
-            # a dropped one repeats none
+            # a dropped conjunction repeats none
             find_repeats(first, pred, weight, code_lo, code_hi, owner, program | (1 - keep), 64, repeated)
         predicates = EMPTY._replace(
             first=first, pred=pred, run_lo=code_lo, run_hi=code_hi, owner=owner, weight=weight,
@@ -307,13 +315,13 @@ class Lowering:
 
 
 def _programs_of(form: Form, m: int, first: int) -> Programs:
-    """Returns the programs of ``m`` expressions of a form, whose conjunctions begin with number
-    ``first``.
+    """Returns the programs of ``m`` expressions of a form, with ``first`` as their first
+    conjunction.
     """
     each = [(i, c) for i, c in enumerate(form.conjunctions) if c.jumps]
     which = np.array([i for i, _ in each])
     leaves, tokens = (
-        [len(some) for some in column] for column in zip(*((c.jumps, c.tree) for _, c in each), strict=True)
+        [len(part) for part in column] for column in zip(*((c.jumps, c.tree) for _, c in each), strict=True)
     )
     jump = np.concatenate([np.array(c.jumps, np.int32) for _, c in each])
     tree = np.concatenate([np.array(c.tree, np.int32) for _, c in each])
@@ -322,9 +330,9 @@ def _programs_of(form: Form, m: int, first: int) -> Programs:
 
 
 def _runs(leaves: int, leaf: I64, lo: I64, hi: I64) -> tuple[I64, I64, I64]:
-    """Intervals in any order -> the run of each leaf."""
+    """Returns the run of each leaf, from intervals in any order."""
     run_first, run_lo, run_hi = np.empty(leaves + 1, np.int64), np.empty_like(lo), np.empty_like(hi)
-    # one interval each, as usual
+    # Usually, each leaf has one interval
     if len(leaf) == leaves and np.bincount(leaf, minlength=1).max() < 2 and not np.any(lo > hi):
         run_first[:] = np.arange(leaves + 1)
         run_lo[leaf], run_hi[leaf] = lo, hi
@@ -335,7 +343,7 @@ def _runs(leaves: int, leaf: I64, lo: I64, hi: I64) -> tuple[I64, I64, I64]:
 
 
 def _programs(kept: Programs | None, program: NDArray[np.uint8]) -> dict[str, NDArray[Any]]:
-    """Returns the columns of ``layout.Predicates`` for programs; none where there are none."""
+    """Returns the columns of ``layout.Predicates`` for programs, if there are any."""
     if kept is None or not program.any():
         return {}
     places = np.flatnonzero(program)

@@ -1,4 +1,4 @@
-"""Dates, timestamps and time zones: days and nanoseconds since 1970 of literals."""
+"""Dates, timestamps and time zones: literals as days and nanoseconds since 1970."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ SECOND, DAY = 10**9, 86_400 * 10**9  # nanoseconds
 
 
 def days(value: Any) -> int:
-    """Days since 1970 of a date: its text or a ``datetime.date``.
+    """Returns the days since 1970 of a date: its text or a ``datetime.date``.
 
-    Raises ValueError: the value is no date.
+    Raises ValueError if the value is no date.
     """
     if isinstance(value, str):
-        found = _DATE.fullmatch(value)
-        if not found:
+        match = _DATE.fullmatch(value)
+        if not match:
             raise ValueError(f"{shown(value)} is not a date: write it as '2013-01-31'")
-        value = _calendar(value, found)
+        value = _calendar(value, match)
     elif isinstance(value, dt.datetime) or not isinstance(value, dt.date):
         raise ValueError(f"{shown(value)} is not a date")
     return int(value.toordinal()) - EPOCH
@@ -45,18 +45,18 @@ def _calendar(text: str, found: re.Match[str]) -> dt.date:
 
 
 def time_of_day(value: Any) -> int:
-    """Nanoseconds since midnight of a time of day, which is a text.
+    """Returns the nanoseconds since midnight of a time of day, which is a text.
 
-    Raises ValueError: the value is no time of day.
+    Raises ValueError if the value is no time of day.
     """
-    found = _CLOCK.fullmatch(value) if isinstance(value, str) else None
-    if not found:
+    match = _CLOCK.fullmatch(value) if isinstance(value, str) else None
+    if not match:
         raise ValueError(f"{shown(value)} is not a time of day: write it as '10:30:00'")
-    return _since_midnight(value, found.groups())
+    return _since_midnight(value, match.groups())
 
 
 def _since_midnight(text: str, parts: Sequence[str | None]) -> int:
-    """Nanoseconds of hour, minute, second and fraction; what is not there is 0."""
+    """Returns the nanoseconds of hour, minute, second and fraction; missing parts are 0."""
     hour, minute, second = (int(part or 0) for part in parts[:3])
     if hour > 23 or minute > 59 or second > 59:
         raise ValueError(f"{shown(text)} is not a time of day")
@@ -64,9 +64,10 @@ def _since_midnight(text: str, parts: Sequence[str | None]) -> int:
 
 
 def instant(value: Any, type: Type, session: Session) -> int:
-    """Nanoseconds since 1970 of a timestamp or date, as a column of ``type`` counts them.
+    """Returns the nanoseconds since 1970 of a timestamp or date, as a column of ``type`` counts
+    them.
 
-    Raises ValueError: the value is no timestamp, or lies where no time zone is known.
+    Raises ValueError if the value is no timestamp, or lies outside the years with known time zones.
     """
     try:
         nanos, zone = _local(value)
@@ -74,7 +75,7 @@ def instant(value: Any, type: Type, session: Session) -> int:
             nanos -= nanos % 1000  # Spark's timestamps have microseconds: further digits of a literal are cut off
         if type.zone is not None:
             nanos -= _offset(nanos, zone or session.zone_for(value))  # local time to UTC
-        elif zone is not None:  # an instant against a column without zone: what the session's clocks showed
+        elif zone is not None:  # an instant for a column without zone: as on the session's clocks
             nanos -= _offset(nanos, zone)
             utc = dt.datetime(1970, 1, 1, tzinfo=dt.UTC) + dt.timedelta(seconds=nanos // SECOND)
             shown = utc.astimezone(session.zone_for(value)).utcoffset()
@@ -90,7 +91,7 @@ def _nanos(delta: dt.timedelta) -> int:
 
 
 def _offset(nanos: int, zone: dt.tzinfo) -> int:
-    """Nanoseconds that local clocks of ``zone`` are ahead of UTC at a local time."""
+    """Returns the nanoseconds that local clocks of ``zone`` are ahead of UTC at a local time."""
     moment = dt.datetime(1970, 1, 1) + dt.timedelta(seconds=nanos // SECOND)
     ahead = moment.replace(tzinfo=zone).utcoffset()
     assert ahead is not None
@@ -98,7 +99,7 @@ def _offset(nanos: int, zone: dt.tzinfo) -> int:
 
 
 def _local(value: Any) -> tuple[int, dt.tzinfo | None]:
-    """Nanoseconds since 1970 as the clock of the literal's own zone showed them, and that zone."""
+    """Returns nanoseconds since 1970 on the clock of the literal's own zone, and that zone."""
     if isinstance(value, tuple):
         return value
     if isinstance(value, dt.datetime):
@@ -106,9 +107,9 @@ def _local(value: Any) -> tuple[int, dt.tzinfo | None]:
         return _nanos(bare), value.tzinfo
     if isinstance(value, dt.date):
         return (value.toordinal() - EPOCH) * DAY, None
-    found = _TIME.fullmatch(value) if isinstance(value, str) else None
-    if not found:
+    match = _TIME.fullmatch(value) if isinstance(value, str) else None
+    if not match:
         raise ValueError(f"{shown(value)} is not a timestamp: write it as '2013-01-31 10:00:00'")
-    day = _calendar(value, found).toordinal() - EPOCH
-    nanos = day * DAY + _since_midnight(value, found.groups()[3:7])
-    return nanos, None if found[8] is None else time_zone(found[8])
+    day = _calendar(value, match).toordinal() - EPOCH
+    nanos = day * DAY + _since_midnight(value, match.groups()[3:7])
+    return nanos, None if match[8] is None else time_zone(match[8])

@@ -1,7 +1,7 @@
 """A warning about texts that look like versions and are compared by their order.
 
-``v >= '10.4.0'`` is a valid comparison of texts, but it is true of ``'9.1.0'``: as a text, that is
-above ``'10.4.0'``. Three numbers look like a version, with a suffix or without; two may be a
+``v >= '10.4.0'`` is a valid comparison of texts, but ``'9.1.0'`` satisfies it: as a text, that is
+above ``'10.4.0'``. Three numbers look like a version, with a suffix or without. Two may be a
 number, and four an address.
 """
 
@@ -21,7 +21,7 @@ from colmatch.lowering.forms import Op
 
 _log = logging.getLogger("colmatch")
 ORDERS = frozenset({Op.LT, Op.LE, Op.GT, Op.GE, Op.BETWEEN})
-COLUMNS_MOST = 1000  # columns that are warned of in one process
+COLUMNS_MOST = 1000  # most columns with a warning in one process
 _NUMBER = "(0|[1-9][0-9]*)"
 _VERSION = (
     rf"^[vV]?(0|[1-9][0-9]{{0,2}})[.]{_NUMBER}[.]{_NUMBER}([-+._]?[A-Za-z][0-9A-Za-z.+_-]*|[-+][0-9A-Za-z.+_-]+)?$"
@@ -33,10 +33,10 @@ is_version = re.compile(_VERSION).match
 def look_for_versions(texts: pa.Array | Iterable[bytes], attrs: ArrayLike, attributes: Attributes) -> None:
     """Warns of texts that look like versions, once for each column.
 
-    attrs : of each text, the attribute that it is compared with by the order of texts
+    attrs : attribute of each text, which is compared with it by the order of texts
     """
-    some = (texts if isinstance(texts, pa.Array) else pa.array(list(texts), pa.large_binary())).cast(pa.large_binary())
-    places = np.flatnonzero(pc.match_substring_regex(some, _VERSION).to_numpy(zero_copy_only=False))
+    data = (texts if isinstance(texts, pa.Array) else pa.array(list(texts), pa.large_binary())).cast(pa.large_binary())
+    places = np.flatnonzero(pc.match_substring_regex(data, _VERSION).to_numpy(zero_copy_only=False))
     _, first = np.unique(np.asarray(attrs)[places], return_index=True)
     for place in places[first].tolist():
         name = attributes[int(np.asarray(attrs)[place])].name
@@ -46,5 +46,5 @@ def look_for_versions(texts: pa.Array | Iterable[bytes], attrs: ArrayLike, attri
                 "%s is compared with %r by the order of texts, in which '9.0.0' is above '10.0.0': give events a number "
                 "that has the order of versions, such as major * 1000000 + minor * 1000 + patch",
                 name,
-                some[place].as_py().decode(),
+                data[place].as_py().decode(),
             )

@@ -1,7 +1,7 @@
-"""What subscriptions give to attributes, for the leaves on these.
+"""Weights that subscriptions give to attributes, for the leaves on these.
 
-A name is that of a column, which counts for all that is asked of it, or of an entry or the size of
-one, which counts before that.
+A name is a column, or an entry or the size of a column. The weight of a column counts for all
+predicates on it, the weight of an entry or a size before that.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from colmatch.given.schema import Attributes, Role
 I64 = NDArray[np.int64]
 F64 = NDArray[np.float64]
 
-# Weights of leaves until it is known what the subscription gives.
+# Weights of leaves before the subscription's weights are entered.
 OF_ATTRIBUTE, OF_COLUMN = np.nan, np.inf
-WEIGHT_MOST = 1e100  # of a weight and of a priority: sums of products stay finite
+WEIGHT_MOST = 1e100  # most of a weight and of a priority: sums of products stay finite
 FURTHER_PART = -np.inf  # see ``kernels.lowering.conjunctions.Leaves``
 
 
 class Name(NamedTuple):
-    """What a name stands for: a column, or the size of one, or an entry of a map."""
+    """The meaning of a name: a column, or the size of a column, or an entry of a map."""
 
     path: tuple[str, ...]
     role: Role = Role.VALUE
@@ -47,7 +47,7 @@ class AttributeWeights:
         self._value = value
 
     def enter(self, weight: F64, sub: I64, attr: I64, attributes: Attributes) -> None:
-        """Enters the weights of leaves that are ``OF_ATTRIBUTE`` or ``OF_COLUMN``, else 0.
+        """Enters the weights of leaves that are ``OF_ATTRIBUTE`` or ``OF_COLUMN``, 0 without one.
 
         weight, sub, attr : of each leaf
         """
@@ -60,17 +60,17 @@ class AttributeWeights:
         self._enter(np.flatnonzero(of_attribute), own, weight, sub, attr)
 
     def _enter(self, which: I64, places: I64, weight: F64, sub: I64, attr: I64) -> None:
-        """Enters what subscriptions give to the names at ``places`` for some leaves."""
+        """Enters the weights that subscriptions give to the names at ``places`` for some leaves."""
         named = places[attr[which]]
         which, named = which[named >= 0], named[named >= 0]
-        wanted = sub[which] * len(self._names) + named
-        at = np.minimum(np.searchsorted(self._place, wanted), len(self._place) - 1)
-        there = self._place[at] == wanted
+        keys = sub[which] * len(self._names) + named
+        at = np.minimum(np.searchsorted(self._place, keys), len(self._place) - 1)
+        there = self._place[at] == keys
         weight[which[there]] = self._value[at[there]]
 
 
 def places_of(attributes: Attributes, names: Sequence[Name]) -> tuple[I64, I64]:
-    """Returns the place of the name of each attribute itself, and of that of its column; or -1."""
+    """Returns the places of two names of each attribute, its own and its column's; -1 without."""
     place = {name: i for i, name in enumerate(names)}
     own, column = np.full(len(attributes), -1), np.full(len(attributes), -1)
     for a, attribute in enumerate(attributes):

@@ -1,15 +1,15 @@
-"""Decimals of more than 18 digits as bytes, whose order is that of the numbers.
+"""Decimals of more than 18 digits as bytes, in the order of the numbers.
 
-Such a number may be beyond 64 bits, so it has no key of its own. It is treated as a string is: its
-key is its place among the literals that expressions compare the column with. So every value and
+Such a number may be beyond 64 bits, so its value cannot be its key. It is treated like a string:
+its key is its place among the literals that expressions compare the column with. So every value and
 every literal is exact, whatever later updates bring, and kernels know nothing of decimals.
 
 A value has 17 bytes, which ``events/exact.py`` makes: its sign and size, then its unscaled number.
-A literal has those of the value below it, then its digits that no value has, as text: 1.005 stands
-between 1.00 and 1.01 of a column with two digits after the point. A literal beyond all values
-begins with 17 bytes that no value has, then says its number.
+A literal has the bytes of the value below it, then as text the digits that no value has. 1.005 is
+between 1.00 and 1.01 of a column with two digits after the point. A literal beyond all values has
+17 bytes that no value has, then its number.
 
-Another way was to have keys of 64 bits that stop at the ends, and to refuse literals there: then a
+Another way was to have keys of 64 bits that stop at the ends, and to refuse literals there. Then a
 decimal(38, 18), Spark's own for large numbers, could not be compared with 10.
 """
 
@@ -25,21 +25,21 @@ from colmatch.lowering.floors import Side, meeting, number_of
 from colmatch.lowering.forms import Kind
 from colmatch.lowering.keys import NEVER_ROUNDS
 
-Encode = Callable[[Any], bytes]  # one literal -> the bytes that it is compared by
+Encode = Callable[[Any], bytes]  # one literal -> its bytes for comparisons
 
 SIZE = 17  # bytes of a value
 _BELOW, _ABOVE = b"\x00" * SIZE, b"\xff" * SIZE  # no value has these
 _FLIPPED = bytes(range(255, -1, -1))
-_TINY_ABOVE, _TINY_BELOW = b"!", b"~"  # stand for digits too far behind the point, around all other digits
-_FAR = 1000  # digits behind the point that are told apart
+_TINY_ABOVE, _TINY_BELOW = b"!", b"~"  # for digits too far behind the point, around all other digits
+_FAR = 1000  # most digits behind the point that count
 
 
 def encoder(type: Type, kind: Kind, negative: bool, side: Side | None = None) -> Encode:
-    """Returns what makes bytes of a literal of a textual type.
+    """Returns a function that makes the bytes of a literal of a textual type.
 
     side : of the numbers that meet the literal as doubles
 
-    It raises ValueError for what is not a value of ``kind``.
+    The function raises ValueError for a literal that is not a value of ``kind``.
     """
     if type.family is Family.WIDE_DECIMAL and side is not None:
         return lambda value: _side_bytes(float(number_of(value, negative)), type.scale, side)
@@ -83,7 +83,7 @@ def _floor_of(value: bytes) -> int:
 
 
 def wide_text(data: bytes, scale: int) -> str:
-    """Writes the literal that bytes are of, as an expression has it."""
+    """Writes the literal with these bytes, as an expression has it."""
     head, rest = data[:SIZE], data[SIZE:].decode()
     if head in (_BELOW, _ABOVE):
         return rest if Decimal(rest).is_finite() else f"CAST('{rest}' AS DOUBLE)"

@@ -1,9 +1,9 @@
 """Predicates back to text: codes -> keys -> literals, as the expression language writes them.
 
-The inverse of what the other modules of this folder do, for people who ask why a subscription
+This is the inverse of the other modules of this folder, for people who ask why a subscription
 matched. A matcher keeps intervals of keys, not texts, and ``a > 5`` of whole numbers is the same
-interval as ``a >= 6``. So the text is the likelier of those that mean the interval: the one with
-the rounder numbers.
+interval as ``a >= 6``. So the text is the likelier one with this interval: the one with the rounder
+numbers.
 """
 
 from __future__ import annotations
@@ -34,11 +34,13 @@ _EXACT = (*_COUNTED, Family.DECIMAL, Family.TIMESTAMP)  # each value but the end
 
 def key_runs(predicates: layout.Predicates, codes: layout.Codes, p: int) -> Runs:
     """Returns the intervals of keys that predicate ``p`` looks for."""
+    # Read the intervals of codes or labels.
     word, low, high = (int(x) for x in predicates.pred[p])
     if word & layout.FLAG_RUN:
         runs = list(zip(predicates.run_lo[low:high].tolist(), predicates.run_hi[low:high].tolist(), strict=True))
     else:
         runs = [(low, high)] if low <= high else []
+    # Turn labels into codes, and codes into keys.
     attr = word & layout.ATTR_MASK
     begin, end = int(codes.first[attr]), int(codes.first[attr + 1])
     bounds = codes.bound[begin:end]
@@ -54,7 +56,7 @@ def key_runs(predicates: layout.Predicates, codes: layout.Codes, p: int) -> Runs
 
 
 class LiteralTexts:
-    """The strings that the keys of one textual attribute stand for.
+    """The strings behind the keys of one textual attribute.
 
     Parameters
     ----------
@@ -72,16 +74,16 @@ class LiteralTexts:
         return self._literals.data[self._literals.offset[number] : self._literals.offset[number + 1]].tobytes()
 
     def dense(self, runs: Runs) -> Runs:
-        """Intervals of labels without gaps, of intervals of labels with gaps.
+        """Returns intervals of labels without gaps, from intervals of labels with gaps.
 
-        Odd ones are literals, even ones the space before the literal half as large.
+        Odd labels are literals, even ones the space before the literal with half the number.
         """
         if not len(self._literals.label):
             return runs
         label = self._literals.label[self._first : self._end]
 
         def number(key: int) -> int:
-            """Returns where a literal, or the space behind one, begins."""
+            """Returns the label of a literal, or of the space behind one."""
             if key == KEY_MIN:
                 return key
             r = int(np.searchsorted(label, key, "right")) - 1
@@ -93,9 +95,9 @@ class LiteralTexts:
 def predicate_text(attribute: Attribute, texts: LiteralTexts, runs: Runs, none: bool) -> str:
     """Writes a predicate as an expression would.
 
-    texts : literals of the attribute; not used where it is not textual
+    texts : literals of the attribute; not used if it is not textual
     runs : intervals of keys that the predicate looks for
-    none : the predicate is true where no key is in them
+    none : the predicate is true if no key is in them
     """
     if attribute.pattern:
         op, operand = attribute.pattern
@@ -116,12 +118,14 @@ def predicate_text(attribute: Attribute, texts: LiteralTexts, runs: Runs, none: 
 
 
 def asks_presence(attribute: Attribute, runs: Runs) -> bool:
-    """Says whether a predicate asks if a value, or a NULL element, is there: never Unknown."""
+    """Returns whether a predicate only tests if a value, or a NULL element, is there: never
+    Unknown.
+    """
     return attribute.role is Role.HAS_NULL or (runs == [(KEY_MIN, KEY_MAX)] and not attribute.pattern)
 
 
 def _call_text(attribute: Attribute, literals: list[bytes], none: bool) -> str:
-    """Writes that a special function is true of some arguments, or of none."""
+    """Writes that a special function is true for some of these arguments, or for none."""
     call = Call.of(str(attribute.key))
     if none and len(literals) > 1:  # NOT of a function that is unknown is unknown, too
         literals = [literal for literal in literals if literal != UNKNOWN]
@@ -136,7 +140,7 @@ def _call_text(attribute: Attribute, literals: list[bytes], none: bool) -> str:
 
 
 class _Condition:
-    """Writes "some value of this attribute is in these intervals"."""
+    """A writer of "some value of this attribute is in these intervals"."""
 
     def __init__(self, attribute: Attribute, texts: LiteralTexts) -> None:
         self._name = attribute.name
@@ -174,11 +178,11 @@ class _Condition:
         return " OR ".join([self._range(lo, hi) for lo, hi in runs])
 
     def _is_point(self, lo: int, hi: int) -> bool:
-        """Says whether an interval is one literal, not the space between two."""
+        """Returns whether an interval is one literal, not the space between two."""
         return lo == hi and (not self._type.textual or lo % 2 == 1)
 
     def _members(self, runs: Runs) -> list[int]:
-        """Returns the values in runs that read like a list; empty where the runs read like ranges.
+        """Returns the values in runs that read like a list; none if the runs read like ranges.
 
         One run is a list if it has one value, or three: two are the ends of a range.
         """
@@ -204,7 +208,7 @@ class _Condition:
         return shown + (f", … {len(keys) - LISTED} more" if len(keys) > LISTED else "")
 
     def _prefix(self, lo: int, hi: int) -> str:
-        """Returns the LIKE pattern that was lowered to this interval; empty when none was."""
+        """Returns the LIKE pattern that was lowered to this interval; empty if there was none."""
         if self._type.family is not Family.STRING or lo < 0 or lo % 2 == 0 or hi % 2 == 1 or hi >= KEY_MAX:
             return ""
         start, after = self._texts[lo], self._texts[hi]
@@ -236,7 +240,7 @@ class _Condition:
     def _rounder(self, lo: int, hi: int) -> tuple[int, str, int, str]:
         """Returns the ends of an interval and their signs.
 
-        Where the value next to an end is rounder, it is that.
+        The value next to an end replaces the end if it is rounder.
         """
         above = lo > KEY_MIN + 1 and self._roundness(lo - 1) < self._roundness(lo)
         below = hi < KEY_MAX - 1 and self._roundness(hi + 1) < self._roundness(hi)
@@ -249,7 +253,7 @@ class _Condition:
         return (hi + 1, "<") if below else (hi, "<=")
 
     def _roundness(self, key: int) -> int:
-        """Returns a number that is less where people are likelier to write the value."""
+        """Returns a number that is lower for values that people are likelier to write."""
         text = literal_text(self._type, key)
         if self._type.family is Family.DATE:
             return len(text.removesuffix("'").removesuffix("-01").removesuffix("-01"))

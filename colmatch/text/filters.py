@@ -1,6 +1,6 @@
-r"""A filter says what a string must have for a text pattern to be true of it.
+r"""Filters: necessary conditions on a string for a text pattern to be true.
 
-These are literals that an index finds, and what is left to check.
+A filter has literals that an index finds, and the rest of the pattern to check.
 
 Most patterns are decided by their literal; the rest of a LIKE pattern is a program for
 ``kernels/text/verify.py``::
@@ -9,9 +9,9 @@ Most patterns are decided by their literal; the rest of a LIKE pattern is a prog
     '%ce'        at the end           '%ic%'  anywhere
     'N_ce%air%'  'air' anywhere, then N_ce, air
 
-Of several literals the index is given the one that most patterns do without, as long as it has
-three bytes: in a list of addresses that all have 'https://www.' in them, that is the longest
-literal and filters nothing.
+Of several literals the index gets the one in the fewest patterns, if it has three bytes. In a list
+of addresses that all have 'https://www.' in them, this text is the longest literal and filters
+nothing.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ LONG = 3  # bytes of a literal that few strings have by chance
 class Filter(NamedTuple):
     """A pattern that is true only where one of ``literals`` is in its place.
 
-    ``also`` must be somewhere as well, where it is not empty. ``pieces`` are those of the whole
-    pattern, with ``ANY_CHARACTER`` for ``_``, when that is not all it says.
+    ``also`` must be somewhere as well, if it is not empty. ``pieces`` are the pieces of the whole
+    pattern, with ``ANY_CHARACTER`` for ``_``, if the literals do not decide it.
     """
 
     place: Place
@@ -40,14 +40,14 @@ class Filter(NamedTuple):
     open_end: bool = False
 
 
-Choice = tuple[Filter, tuple[tuple[bytes, Place], ...]]  # a filter without its literal, and the literals that would do
+Choice = tuple[Filter, tuple[tuple[bytes, Place], ...]]  # a filter without its literal, and the possible literals
 
 
 def filters_of(patterns: Sequence[tuple[str, str]]) -> list[Filter]:
     """Chooses a filter for each pattern (operator, operand), of endswith, contains and like."""
     choices = [_choices(op, operand) for op, operand in patterns]
-    shared = Counter(literal for _, found in choices for literal, _ in set(found) if len(found) > 1)
-    return [_chosen(filter, found, shared) for filter, found in choices]
+    shared = Counter(literal for _, literals in choices for literal, _ in set(literals) if len(literals) > 1)
+    return [_chosen(filter, literals, shared) for filter, literals in choices]
 
 
 def _chosen(filter: Filter, found: Sequence[tuple[bytes, Place]], shared: Counter[bytes]) -> Filter:
@@ -68,12 +68,12 @@ def _choices(op: str, operand: str) -> Choice:
     pattern = read_like(operand)
     if pattern.literal is not None:
         return Filter(pattern.place, (pattern.literal,)), ()
-    found = []
+    literals = []
     for i, piece in enumerate(pattern.pieces):
         runs = piece.split(ANY_CHARACTER)
         for j, run in enumerate(runs):
             if run:
                 starts = i == j == 0 and not pattern.open_start
                 ends = i == len(pattern.pieces) - 1 and j == len(runs) - 1 and not pattern.open_end
-                found.append((run, Place.HEAD if starts else Place.TAIL if ends else Place.INSIDE))
-    return Filter(Place.HEAD, (b"",), b"", *pattern), tuple(found)
+                literals.append((run, Place.HEAD if starts else Place.TAIL if ends else Place.INSIDE))
+    return Filter(Place.HEAD, (b"",), b"", *pattern), tuple(literals)

@@ -1,8 +1,8 @@
 """Regular expressions that Hyperscan runs together over each string.
 
 Compiling takes up to 3 ms an expression. So a thread does it, and until it is done expressions are
-run in another way. The result, up to 2 KB an expression, is kept in the cache folder, where other
-processes find it: it loads in less than a millisecond.
+run in another way. The result, up to 2 KB an expression, is kept in the cache folder for other
+processes. It loads in less than a millisecond.
 
 The package ``hyperscan`` has Vectorscan inside. It calls Python for each match, and is called for
 each string: 0.2 of the 13 us that 1,269 expressions over user agents take. ``pyperscan`` does the
@@ -37,7 +37,7 @@ CHANGE_LEAST = 4  # expressions
 DIGEST = 32  # bytes at the head of a file
 FORMAT = 1  # of files, and of the flags that expressions are compiled with
 SUFFIX = ".hyperscan"
-TAKEN = "taken"  # in a file: beside databases, which have the number of their first expression
+TAKEN = "taken"  # name in a file; databases have the number of their first expression
 SETTING = "COLMATCH_REGEX"
 
 _log = logging.getLogger("colmatch")
@@ -47,17 +47,17 @@ Matches = tuple[NDArray[np.int64], NDArray[np.int64]]
 
 
 def available() -> bool:
-    """Says whether Hyperscan is installed and wanted.
+    """Returns whether Hyperscan is installed and wanted.
 
     Raises
     ------
     OptionError
         ``COLMATCH_REGEX`` is neither empty nor ``re2``
     """
-    wanted = os.environ.get(SETTING, "")
-    if wanted not in ("", "re2"):
-        raise OptionError(f"{SETTING}={wanted}: write {SETTING}=re2, or leave it empty to use Hyperscan if it is there")
-    return not wanted and _is_installed()
+    engine = os.environ.get(SETTING, "")
+    if engine not in ("", "re2"):
+        raise OptionError(f"{SETTING}={engine}: write {SETTING}=re2, or leave it empty to use Hyperscan if it is there")
+    return not engine and _is_installed()
 
 
 @lru_cache(1)
@@ -73,7 +73,7 @@ def _is_installed() -> bool:
 
 
 def folder() -> Path | None:
-    """Returns where compiled expressions are kept, beside compiled kernels; it need not exist."""
+    """Returns the folder of compiled expressions, next to compiled kernels; it need not exist."""
     base = _folders.base()
     return None if base is None else Path(base) / "regex"
 
@@ -81,27 +81,27 @@ def folder() -> Path | None:
 def sets_for(expressions: Sequence[Translated]) -> list[HyperscanSet]:
     """Returns the set to use for some expressions, and one that may be used until it is compiled.
 
-    A set that has nearly these expressions will do: an update changes few of them. So another one
+    A set that has nearly these expressions will do: an update changes few of them. So another set
     is compiled when a quarter of them have changed.
     """
-    wanted = set(expressions)
+    distinct = set(expressions)
 
     def change(known: HyperscanSet) -> int:
-        """Returns how many are new, or how many have gone if these are more."""
-        same = len(wanted.intersection(known.expressions))
-        return max(len(wanted), len(known.expressions)) - same
+        """Returns the number of new expressions, or of missing ones if these are more."""
+        same = len(distinct.intersection(known.expressions))
+        return max(len(distinct), len(known.expressions)) - same
 
-    near = sorted((known for known in _recent if change(known) < len(wanted)), key=change)[:1]
-    if near and change(near[0]) < max(CHANGE_LEAST, len(wanted) // 4):
+    near = sorted((known for known in _recent if change(known) < len(distinct)), key=change)[:1]
+    if near and change(near[0]) < max(CHANGE_LEAST, len(distinct) // 4):
         return near
-    made = HyperscanSet(expressions)
-    _recent.append(made)
+    fresh = HyperscanSet(expressions)
+    _recent.append(fresh)
     del _recent[:-SETS_KEPT]
-    return [made, *near]
+    return [fresh, *near]
 
 
 def _digest(path: Path, data: bytes) -> bytes:
-    """Returns what a file begins with: it belongs to the expressions that its name is made of."""
+    """Returns a file's hash, which ties its data to the expressions that its name is made of."""
     return hashlib.sha256(path.name.encode() + data).digest()
 
 
@@ -111,13 +111,13 @@ class HyperscanSet:
     Attributes
     ----------
     expressions : n, translated
-    taken : (n) bool once they are compiled: those that Hyperscan could compile, else None
+    taken : (n) bool, the expressions that Hyperscan could compile; None before they are compiled
     """
 
     def __init__(self, expressions: Sequence[Translated]) -> None:
         self.expressions = tuple(expressions)
         self.taken: NDArray[np.bool_] | None = None
-        self._databases: list[tuple[int, Any, list[Any]]] = []  # first expression, database, memory of those that scan
+        self._databases: list[tuple[int, Any, list[Any]]] = []  # first expression, database, idle memory of scans
         self._failed = False
         self._thread: Thread | None = None
         self._starting = _forks.lock()
@@ -126,7 +126,7 @@ class HyperscanSet:
             self.start()
 
     def in_child(self) -> None:
-        self._thread = None  # which was not copied
+        self._thread = None  # threads are not copied
 
     def start(self) -> None:
         """Compiles the expressions in the background, unless that is done or being done."""
@@ -137,7 +137,7 @@ class HyperscanSet:
                 self._thread = thread
 
     def wait(self) -> bool:
-        """Waits for the expressions to be compiled; says whether they could be."""
+        """Waits for the expressions to be compiled; returns whether they could be."""
         self.start()
         thread = self._thread
         if thread is not None:
@@ -149,7 +149,7 @@ class HyperscanSet:
 
         ``strings`` are plain, and the expressions are compiled.
         """
-        values, found = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+        values, matches = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
         for first, database, idle in self._databases:
             numbers: list[int] = []
             ends: list[int] = []
@@ -160,8 +160,8 @@ class HyperscanSet:
                 ends.append(len(numbers))
             idle.append(scratch)
             values.append(np.repeat(np.arange(len(ends)), sizes_of(np.array([0, *ends], np.int64))))
-            found.append(np.array(numbers, np.int64) + first)
-        return np.concatenate(values), np.concatenate(found)
+            matches.append(np.array(numbers, np.int64) + first)
+        return np.concatenate(values), np.concatenate(matches)
 
     def _compile_all(self) -> None:
         began = time.perf_counter()
@@ -205,7 +205,7 @@ class HyperscanSet:
             data = path.read_bytes()
             if _digest(path, data[DIGEST:]) != data[:DIGEST]:
                 raise ValueError("the file is spoilt, or of other expressions")
-            os.utime(path)  # those not used for long are dropped
+            os.utime(path)  # files unused for long are dropped
             with np.load(io.BytesIO(data[DIGEST:]), allow_pickle=False) as file:
                 parts = {int(name): file[name].tobytes() for name in file.files if name != TAKEN}
                 taken = file[TAKEN].tolist()
@@ -243,22 +243,22 @@ def _hyperscan() -> Any:
 
 
 def _compiled(expressions: Sequence[Translated]) -> tuple[Any, list[int]]:
-    """Returns a database, and the places of those that are in it; it calls them by these places.
+    """Returns a database and the places of its expressions, which are their ids in it.
 
-    Where all are refused, there is no database.
+    If all are refused, there is no database.
 
     Hyperscan does not say which one it refuses, so halves are tried.
     """
     places = list(range(len(expressions)))
-    made = _tried(expressions, places)
-    if made is None:
+    database = _tried(expressions, places)
+    if database is None:
         places = _accepted(expressions, places)
-        made = _tried(expressions, places)
-    return made, places
+        database = _tried(expressions, places)
+    return database, places
 
 
 def _accepted(expressions: Sequence[Translated], places: list[int]) -> list[int]:
-    """Returns which of some are accepted, of which at least one is not."""
+    """Returns the places of the accepted expressions; at least one of all is refused."""
     if len(places) == 1:
         return []
     halves = places[: len(places) // 2], places[len(places) // 2 :]

@@ -1,18 +1,18 @@
-r"""Regular expressions as Hyperscan has to read them, to find what RE2 finds.
+r"""Regular expressions for Hyperscan, translated to find the same as RE2.
 
-Hyperscan works on bytes here, on *plain* strings: ASCII without the vertical tab. On these, both
-mean the same by what is translated:
+Hyperscan works on bytes here, on *plain* strings: ASCII without the vertical tab. On these, the
+translated syntax means the same to both:
 
 - ``.``, ``\d``, ``\w``, ``\b``, classes and letters in any case differ in Unicode only. Characters
   beyond ASCII become groups of bytes, which no plain string has.
 - ``\s`` differs by the vertical tab.
 - ``$`` becomes ``\z``, since Hyperscan's also matches before a newline at the end.
-- Greed does not matter where only the truth of a match is asked for.
+- Greed does not matter, since only the truth of a match counts.
 
-What else may differ becomes something that may match in more strings, and RE2 decides about these:
-any character instead of ``\pL``, nothing instead of the anchors of ``(?m)`` and of those that
-something may precede or follow, which Hyperscan refuses. Then ``{2,100}`` becomes ``{2,}``, which
-is smaller. ``(?i)`` in the middle, ``(?-i:...)`` and ``\Q`` are not translated.
+Other syntax becomes something that may match in more strings, and RE2 decides about these. Any
+character replaces ``\pL``. Nothing replaces the anchors of ``(?m)``, and anchors that something may
+precede or follow, which Hyperscan refuses. Then ``{2,100}`` becomes ``{2,}``, which is smaller.
+``(?i)`` in the middle, ``(?-i:...)`` and ``\Q`` are not translated.
 
 Its mode for UTF-8 would do all strings. But in it, 184 of 1,269 public expressions took 67 s to
 compile, each alone, and two of them were refused. As bytes, all of them together took 4 s
@@ -32,7 +32,7 @@ from colmatch.text.literal_index import Texts, only_ascii
 from colmatch.text.regex_tokens import FLAGS, Sort, Token, UnknownSyntaxError, tokens
 
 POSITIONS_MOST = 4000  # characters of an expression with {n,m} written out
-FEW_TIMES = 4  # what is repeated so often at most is written out where a match need not be exact
+FEW_TIMES = 4  # most repeats that are written out if a match need not be exact
 DEEP = 200  # groups within each other
 ANY = r"[\x00-\x7f]"
 FOLDED = "\u017f\u212a"  # the long s and the Kelvin sign: ASCII letters in another case
@@ -43,13 +43,13 @@ _IN_CLASS = frozenset("dDwWsStnrf")
 
 @dataclass
 class _Sequence:
-    """What is known of the branch that is read, and of the group around it."""
+    """The state of the branch that is read, and of the group around it."""
 
-    may_begin: bool  # nothing can stand before the group
+    may_begin: bool  # nothing can precede the group
     folded: bool
-    at_begin: bool = True  # nothing of this branch can stand before what follows
-    at_end: bool = False  # nothing may follow: an end has been asked for
-    other_at_end: bool = False  # so in another branch
+    at_begin: bool = True  # nothing of this branch can precede the next token
+    at_end: bool = False  # nothing may follow, after an end
+    other_at_end: bool = False  # the same in another branch
     anchored: bool = False
     positions: int = 0
     last: int = 0  # positions of the last atom
@@ -57,19 +57,19 @@ class _Sequence:
 
 
 def plain(texts: Texts) -> NDArray[np.bool_]:
-    """Says which strings Hyperscan may look at: -> (n)."""
+    """Returns (n): whether Hyperscan may read each string."""
     return only_ascii(texts, but=_VERTICAL_TAB)
 
 
 class Translated(NamedTuple):
-    """What Hyperscan is given."""
+    """An expression for Hyperscan."""
 
     expression: bytes
     exact: bool  # else it also matches where the original does not
 
 
 def for_hyperscan(regex: str, characters: bool) -> Translated | None:
-    """Translates an expression that RE2 has found to be sound; None where it cannot be.
+    """Translates an expression that RE2 has found to be sound; None if it cannot be translated.
 
     characters : strings are UTF-8, else bytes
 
@@ -194,7 +194,7 @@ class _Translation:
 
 
 def _kept(flags: str) -> str:
-    """Flags without ``U``, which says what is tried first."""
+    """Returns the flags without ``U``, which only changes the order of attempts."""
     if "m" in flags or "-" in flags:
         raise UnknownSyntaxError
     return "".join(flag for flag in "is" if flag in flags)
@@ -217,11 +217,11 @@ def _class(token: Token, folded: bool) -> str | None:
         return _escape(text) if text[1] in "dDwWsSx" else None
     if folded and not text.isascii():  # a range may have the long s in it
         return None
-    escapes = [_escape(found[0]) for found in _ESCAPED.finditer(text)]
+    escapes = [_escape(match[0]) for match in _ESCAPED.finditer(text)]
     if None in escapes:
         return None
-    known = iter(escapes)
-    text = _ESCAPED.sub(lambda _: next(known) or "", text)
+    replacements = iter(escapes)
+    text = _ESCAPED.sub(lambda _: next(replacements) or "", text)
     return "".join(part if part.isascii() else _bytes(part) for part in text)
 
 

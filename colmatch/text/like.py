@@ -1,6 +1,6 @@
-r"""LIKE patterns are read and written here, and nowhere else.
+r"""LIKE patterns, which are read and written only here.
 
-A backslash takes away the meaning of ``%``, ``_`` and itself; before anything else it is an error::
+A backslash escapes ``%``, ``_`` and itself; before anything else it is an error::
 
     'Nice'       WHOLE, Nice          'Ni%'   HEAD, Ni
     '%ce'        TAIL, ce             '%ic%'  INSIDE, ic
@@ -15,16 +15,16 @@ from typing import NamedTuple
 
 from colmatch.kernels.text.verify import ONE
 
-ANY_CHARACTER = bytes([ONE])  # what stands for ``_`` in a piece: a byte that UTF-8 never has
+ANY_CHARACTER = bytes([ONE])  # for ``_`` in a piece: a byte that UTF-8 never has
 
 _ESCAPE = re.compile(r"\\(.?)", re.DOTALL)
-# While a text is cut at its ``%``, bytes that UTF-8 never has stand for what was escaped.
+# Bytes that UTF-8 never has replace the escaped characters while a text is cut at its ``%``.
 _STAND_INS = ((rb"\\", b"\xfc"), (rb"\%", b"\xfd"), (rb"\_", b"\xfe"))
 _MEANT = bytes.maketrans(b"\xfc\xfd\xfe_", rb"\%_" + ANY_CHARACTER)
 
 
 class Place(IntEnum):
-    """Where a literal stands in the string."""
+    """The place of a literal in the string."""
 
     WHOLE = 0
     HEAD = 1
@@ -41,7 +41,7 @@ class Like(NamedTuple):
 
     @property
     def place(self) -> Place:
-        """Returns where the literal stands that the pattern is, when it has one piece or none."""
+        """Returns the place of the literal that the pattern is, if it has one piece or none."""
         if not self.pieces:
             return Place.HEAD if self.open_start else Place.WHOLE
         if self.open_start:
@@ -50,7 +50,9 @@ class Like(NamedTuple):
 
     @property
     def literal(self) -> bytes | None:
-        """The literal that decides the pattern by its place; None when the pattern says more."""
+        """The literal that decides the pattern by its place; None if the pattern has more
+        conditions.
+        """
         if len(self.pieces) > 1:
             return None
         literal = b"".join(self.pieces)
@@ -60,7 +62,7 @@ class Like(NamedTuple):
 def read_like(pattern: str) -> Like:
     r"""Takes a LIKE pattern apart.
 
-    Raises ValueError: a backslash stands at the end, or before another character than % _ and \.
+    Raises ValueError if a backslash is at the end, or before another character than % _ and \.
 
     Examples
     --------
@@ -94,11 +96,11 @@ def write_like(literal: str) -> str:
 
 
 def with_backslash(pattern: str, escape: str) -> str:
-    """Writes a LIKE pattern with another escape character by means of the backslash.
+    """Writes a LIKE pattern that has another escape character with the backslash instead.
 
     escape : one character
 
-    Raises ValueError: ``escape`` stands before another character than % _ and itself.
+    Raises ValueError if ``escape`` is before another character than % _ and itself.
     """
     if escape == "\\":
         return pattern

@@ -1,4 +1,4 @@
-"""Many text patterns as the arrays of ``kernels/text/search.py``, and what goes through it.
+"""Many text patterns as the arrays of ``kernels/text/search.py``, and the data of a search.
 
 A second literal of a LIKE pattern (``Filter.also``) is looked up before the pattern is verified:
 10,000 patterns ``%ab%cd%`` take 0.35 s with it and 2.5 s without. No index of patterns is saved,
@@ -24,9 +24,9 @@ from colmatch.kernels.text.lower import ascii_only, lower
 from colmatch.text.filters import Filter
 from colmatch.text.like import Place
 
-DENSE_CELLS = 1 << 20  # of the table of states near the root (4 bytes each): what a processor's second cache holds
-FEW = 8  # literals that long strings are looked through for, one after the other, before the automaton
-CANDIDATES = 1 << 16  # pairs there is room for, at least, before they are verified
+DENSE_CELLS = 1 << 20  # of the table of states near the root (4 bytes each): they fit into a processor's second cache
+FEW = 8  # most literals to search in long strings one by one, before the automaton
+CANDIDATES = 1 << 16  # least room for pairs before they are verified
 
 
 class Texts(NamedTuple):
@@ -43,7 +43,7 @@ class Texts(NamedTuple):
 
 
 def texts_of(strings: pa.Array, shift: int = 0) -> Texts:
-    """Returns the bytes of large strings, put together anew.
+    """Returns the bytes of large strings, joined in a new array.
 
     Only ``colmatch/events/reader.py`` reads Arrow's buffers, which may begin anywhere.
     """
@@ -54,13 +54,13 @@ def texts_of(strings: pa.Array, shift: int = 0) -> Texts:
 
 
 class Lowered(NamedTuple):
-    """Strings with a to z in place of A to Z, numbered as those that they are made of."""
+    """Strings with a to z in place of A to Z, with the numbers of the original strings."""
 
     texts: Texts
     ascii: NDArray[np.bool_] | None  # which of ``begin:end`` are ASCII; None if all are
 
     def part(self, begin: int, end: int) -> Lowered:
-        """Returns some of the strings, where all are numbered from 0."""
+        """Returns the strings ``begin:end`` of strings that are numbered from 0."""
         ascii = None if self.ascii is None or self.ascii[begin:end].all() else self.ascii[begin:end]
         return Lowered(self.texts._replace(begin=begin, end=end), ascii)
 
@@ -86,7 +86,7 @@ class Pairs:
         return int(self._found.state[search.FILL])
 
     def arrays(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """Numbers of strings and of patterns, valid until the next change."""
+        """Returns the numbers of strings and of patterns, valid until the next change."""
         return self._found.value[: len(self)], self._found.pattern[: len(self)]
 
     def clear(self) -> None:
@@ -95,59 +95,60 @@ class Pairs:
 
     def extend(self, values: NDArray[np.int32], patterns: NDArray[np.int32]) -> None:
         """Adds pairs: n numbers of strings, n of patterns."""
-        found, fill = self.room(len(values), 0), len(self)
-        found.value[fill : fill + len(values)] = values
-        found.pattern[fill : fill + len(values)] = patterns
-        found.state[search.FILL] += len(values)
+        hits, fill = self.room(len(values), 0), len(self)
+        hits.value[fill : fill + len(values)] = values
+        hits.pattern[fill : fill + len(values)] = patterns
+        hits.state[search.FILL] += len(values)
 
     def room(self, pairs: int, literals: int) -> search.TextHits:
-        """Returns the arrays, with room for so many pairs more."""
-        found, fill = self._found, len(self)
-        if fill + pairs > len(found.value):
-            size = max(fill + pairs, 2 * len(found.value), 1024)
+        """Returns the arrays, with room for so many more pairs."""
+        hits, fill = self._found, len(self)
+        if fill + pairs > len(hits.value):
+            size = max(fill + pairs, 2 * len(hits.value), 1024)
             value, pattern = np.empty(size, np.int32), np.empty(size, np.int32)
-            value[:fill], pattern[:fill] = found.value[:fill], found.pattern[:fill]
-            found = found._replace(value=value, pattern=pattern)
-        if literals > len(found.stamp):
-            found = found._replace(stamp=np.zeros(literals, np.int64))
-        self._found = found
-        return found
+            value[:fill], pattern[:fill] = hits.value[:fill], hits.pattern[:fill]
+            hits = hits._replace(value=value, pattern=pattern)
+        if literals > len(hits.stamp):
+            hits = hits._replace(stamp=np.zeros(literals, np.int64))
+        self._found = hits
+        return hits
 
 
 def only_ascii(texts: Texts, but: int = 0x80) -> NDArray[np.bool_]:
-    """Says which strings are ASCII, without the byte ``but``: -> (n)."""
-    which = np.empty(texts.end - texts.begin, np.bool_)
-    ascii_only(texts.offset, texts.data, texts.begin, texts.end, but, which)
-    return which
+    """Returns (n): whether each string is ASCII without the byte ``but``."""
+    is_ascii = np.empty(texts.end - texts.begin, np.bool_)
+    ascii_only(texts.offset, texts.data, texts.begin, texts.end, but, is_ascii)
+    return is_ascii
 
 
 def find_among(
     which: NDArray[np.bool_], strings: pa.Array, first: int, find: Callable[[pa.Array, Pairs], None], pairs: Pairs
 ) -> None:
-    """Adds what ``find`` finds in some of n strings.
+    """Adds the pairs that ``find`` finds in some of n strings.
 
     which : (n)
-    first : what the results call the first of all strings
+    first : number of the first of all strings in the results
     """
-    place, found = np.flatnonzero(which), Pairs()
-    find(strings.filter(pa.array(which)), found)
-    value, pattern = found.arrays()
+    place, hits = np.flatnonzero(which), Pairs()
+    find(strings.filter(pa.array(which)), hits)
+    value, pattern = hits.arrays()
     pairs.extend((place[value] + first).astype(np.int32), pattern)
 
 
 class LiteralIndex:
-    """Finds the strings that patterns are true of.
+    """An index to find the strings that match each of many patterns.
 
     Read-only once it is built: any number of threads.
 
     Parameters
     ----------
     filters : of each pattern
-    numbers : what the results call it
+    numbers : number of each pattern in the results
     characters : whether ``_`` is a character of UTF-8; else it is a byte
     """
 
     def __init__(self, filters: Sequence[Filter], numbers: Sequence[int], characters: bool = True) -> None:
+        # Sort the literals of each place.
         by_place: list[list[tuple[bytes, int]]] = [[] for _ in Place]
         for p, filter in enumerate(filters):
             by_place[filter.place] += [(literal, p) for literal in filter.literals]
@@ -155,6 +156,7 @@ class LiteralIndex:
         heads = sorted({literal for literal, _ in (*whole, *head)})
         tails = sorted({literal[::-1] for literal, _ in tail})
         insides = sorted({literal for literal, _ in inside} | {filter.also for filter in filters if filter.also})
+        # Build the tries and the automaton, with the patterns of each literal.
         place = {literal: i for i, literal in enumerate(insides)}
         inside_trie = _trie(insides)
         self._filters = search.Filters(
@@ -184,17 +186,17 @@ class LiteralIndex:
     def find(self, texts: Texts, pairs: Pairs, most: int | None = None) -> int:
         """Adds the pairs that are true, each once, until there are ``most`` or more.
 
-        Returns the first string not looked at.
+        Returns the first string that was not searched.
 
         With filters of several literals a pair may be there more than once.
         """
         begin = texts.begin
         while begin < texts.end and (most is None or len(pairs) < most):
-            found, fill = pairs.room(max(self._room, CANDIDATES), self._literals), len(pairs)
-            begin = entry(search.find)(texts.offset, texts.data, begin, texts.end, texts.shift, self._filters, found)
+            hits, fill = pairs.room(max(self._room, CANDIDATES), self._literals), len(pairs)
+            begin = entry(search.find)(texts.offset, texts.data, begin, texts.end, texts.shift, self._filters, hits)
             if len(pairs) > fill:
-                found.state[search.FILL] = entry(verify.verify)(
-                    texts.offset, texts.data, texts.shift, self._programs, fill, len(pairs), found.value, found.pattern
+                hits.state[search.FILL] = entry(verify.verify)(
+                    texts.offset, texts.data, texts.shift, self._programs, fill, len(pairs), hits.value, hits.pattern
                 )
         return begin
 
@@ -207,6 +209,7 @@ def _flat(texts: Sequence[bytes]) -> tuple[I64, U8]:
 
 def _trie(texts: Sequence[bytes]) -> automaton.Trie:
     """Makes a trie of sorted, distinct literals."""
+    # Count the nodes of each depth: bytes that a literal does not share with the one before.
     offset, data = _flat(texts)
     length = np.diff(offset)
     shared = np.zeros(len(texts), np.int32)
@@ -218,6 +221,7 @@ def _trie(texts: Sequence[bytes]) -> automaton.Trie:
     size = int(next[-1])
     if size >= 2**30:
         raise OverflowError(f"the text patterns of one attribute have {size:,} different prefixes, more than 2**30")
+    # Fill the nodes by depth.
     trie = automaton.Trie(np.empty(size + 1, np.int32), np.zeros(size, np.uint8), np.empty(size, np.int32))
     automaton.fill_trie(offset, data, shared, next, np.zeros(depths + 1, np.int64), trie)
     return freeze(trie)
@@ -239,7 +243,7 @@ def _links(trie: automaton.Trie, longest: int) -> automaton.Links:
 
 
 def _few(literals: Sequence[bytes]) -> list[tuple[int, int, int, int]]:
-    """Returns what a string is looked through for before it is walked through."""
+    """Returns the literals to search in a string before the automaton walks through it."""
     if len(literals) > FEW or b"" in literals:
         return []
     return [(len(literal), literal[0], literal[len(literal) // 2], literal[-1]) for literal in literals]

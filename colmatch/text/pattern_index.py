@@ -1,10 +1,10 @@
 """An index over all text patterns of one attribute.
 
-It says which of them are true of which of a batch's distinct strings.
+It finds the patterns that match each distinct string of a batch.
 
-The lists of OpIndex's operator extension (OpIndex paper, section 6.2), each with an index of its
-own. But there is not one for each pivot attribute: truth is found once for a distinct string,
-whatever subscriptions ask for it and whatever kind of index they are in.
+These are the lists of OpIndex's operator extension (OpIndex paper, section 6.2), each with a
+separate index. But they are not separate for each pivot attribute: truth is found once for a
+distinct string, for all subscriptions and kinds of index.
 
 - ``contains``, ``endswith`` and LIKE: one ``LiteralIndex``, with a trie for suffixes and an
   automaton for the rest;
@@ -15,12 +15,13 @@ whatever subscriptions ask for it and whatever kind of index they are in.
 Prefix patterns are not here: they are intervals of labels (``colmatch/text/reduce.py``), which one
 binary search finds for all of them.
 
-Kernels find the literals, not Hyperscan. It took 0.2 us a user agent in which none of 10,000 words
-is, the kernels 0.4. But each match calls Python there: for 57 matches a string it took 11.0 us, the
-kernels 1.4 (1,000 ``contains``, AMD EPYC, 2026-11-26). ``ahocorasick_rs`` does so, too. For 10,000
-literals over 10,000 strings of 20 to 100 bytes, in turns on a busy machine, the kernels took 24 ms
-when none was there and ``ahocorasick_rs`` 47; 33 and 170 for 250,000 pairs, 19 and 270 for 560,000.
-The kernels write arrays, let other threads go on, know suffixes and LIKE, and are no dependency.
+Kernels find the literals, not Hyperscan. It took 0.2 us for a user agent without any of 10,000
+words, the kernels 0.4. But each match calls Python there: for 57 matches a string it took 11.0 us,
+the kernels 1.4 (1,000 ``contains``, AMD EPYC, 2026-11-26). ``ahocorasick_rs`` does so, too. It ran
+10,000 literals over 10,000 strings of 20 to 100 bytes, in turns with the kernels on a busy machine.
+Without a match, the kernels took 24 ms and ``ahocorasick_rs`` 47. For 250,000 pairs they took 33
+and 170, for 560,000 pairs 19 and 270. The kernels write arrays, let other threads go on, know
+suffixes and LIKE, and are no dependency.
 """
 
 from __future__ import annotations
@@ -37,16 +38,18 @@ from colmatch.text.filters import filters_of
 from colmatch.text.literal_index import LiteralIndex, Lowered, Pairs, Texts, find_among, lowered, texts_of
 from colmatch.text.regex_index import RegexIndex
 
-Pattern = tuple[str, str]  # operator (like, ilike, rlike, endswith, contains) and operand, known to be sound
+Pattern = tuple[str, str]  # operator (like, ilike, rlike, endswith, contains) and operand, already checked
 
 
 class PatternIndex:
-    """Read-only once it is built: any number of threads may use it, each with ``Pairs`` of its own.
+    """An index that is read-only once it is built.
+
+    Any number of threads may use it, each with separate ``Pairs``.
 
     Parameters
     ----------
     patterns : all over one attribute
-    numbers : what the results call each of them
+    numbers : number of each in the results
     type : of the attribute's values; in binary ones, ``_`` is a byte
     name : of the attribute, for the log
     """
@@ -56,9 +59,9 @@ class PatternIndex:
         characters = type.family is Family.STRING
         groups: dict[str, tuple[list[Pattern], list[int]]] = {group: ([], []) for group in ("plain", "ilike", "rlike")}
         for pattern, number in zip(patterns, numbers):
-            members, known = groups.get(pattern[0]) or groups["plain"]
+            members, member_numbers = groups.get(pattern[0]) or groups["plain"]
             members.append(pattern)
-            known.append(number)
+            member_numbers.append(number)
         (plain, plain_numbers), (lower, lower_numbers), (regex, regex_numbers) = groups.values()
         operands = pc.utf8_lower(pa.array([operand for _, operand in lower], pa.string())).to_pylist()
         self._plain = LiteralIndex(filters_of(plain), plain_numbers, characters)
@@ -66,7 +69,7 @@ class PatternIndex:
         self.regex = RegexIndex([operand for _, operand in regex], regex_numbers, characters, name)
 
     def matches(self, strings: pa.Array) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """Returns the numbers of strings and of patterns that are true of them, each pair once.
+        """Returns the numbers of matching strings and patterns, each pair once.
 
         No order is promised.
 
@@ -78,13 +81,13 @@ class PatternIndex:
 
     @property
     def needs_lower(self) -> bool:
-        """Says whether it looks at strings in lower case."""
+        """Returns whether it looks at strings in lower case."""
         return bool(self._lower or self.regex)
 
     def find(self, texts: Texts, lower: Lowered | None, pairs: Pairs) -> None:
-        """Adds the pairs that are true of ``texts``, each once.
+        """Adds the matching pairs of ``texts`` and patterns, each once.
 
-        lower : the same, None where it is not needed
+        lower : the same strings in lower case, None if not needed
         """
         if self._plain:
             self._plain.find(texts, pairs)

@@ -1,6 +1,6 @@
-"""A text pattern is reduced to what needs the least work.
+"""The reduction of a text pattern to the form that needs the least work.
 
-That is an equality, a prefix, a suffix, a substring, or a real pattern.
+This is an equality, a prefix, a suffix, a substring, or a real pattern.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ import pyarrow.compute as pc
 
 from colmatch.text.like import Place, read_like
 
-# characters of a regular expression with {n,m}: RE2 writes them out before it finds that they are
+# most characters of a regular expression with {n,m}: RE2 writes repeats out before it finds them
 # too many
 COUNTED_MOST = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
 class Reduction:
-    """Exactly one of ``exact``, ``prefix``, ``op`` and ``error`` is set.
+    """A reduced pattern: exactly one of ``exact``, ``prefix``, ``op`` and ``error`` is set.
 
-    ``op`` and ``operand`` are those of a pattern attribute: like, ilike, rlike, endswith, contains.
+    ``op`` and ``operand`` belong to a pattern attribute: like, ilike, rlike, endswith, contains.
     """
 
     exact: str | None = None
@@ -32,7 +32,7 @@ class Reduction:
 
 
 def reduce_pattern(op: str, text: str) -> Reduction:
-    """Reduces a pattern, or says what is wrong with it.
+    """Reduces a pattern; ``error`` is set if it is wrong.
 
     op : startswith, endswith, contains, like, ilike or rlike
 
@@ -71,7 +71,7 @@ def reduce_pattern(op: str, text: str) -> Reduction:
 
 
 def _fault(regex: str) -> str | None:
-    """Returns what is wrong with a regular expression, in one line; None when nothing is."""
+    """Returns the fault of a regular expression, in one line; None if there is none."""
     if len(regex) > COUNTED_MOST and "{" in regex:
         return f"with {{...}} in it, a pattern has at most {COUNTED_MOST:,} characters, not {len(regex):,}"
     try:
@@ -82,8 +82,7 @@ def _fault(regex: str) -> str | None:
 
 
 def successor(prefix: bytes) -> bytes:
-    """Returns the first string, in the order of bytes, behind all that begin with
-    ``prefix``.
+    """Returns the first string behind all that begin with ``prefix``, in the order of bytes.
 
     UTF-8 never has the byte 0xFF, so the last byte can always be one more.
     """

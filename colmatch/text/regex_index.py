@@ -1,10 +1,10 @@
 """Many regular expressions over the strings of a batch.
 
-Where Hyperscan is installed (``pip install "colmatch[regex]"``), it runs those that mean the same
-to it, over the strings on which they do (``hyperscan_syntax.py``), once it has compiled them. In
-all other cases RE2 says what matches. An expression with a literal that must be there is run on the
-strings that have it, which is found for all of them at once. Each of the rest is run on every
-string.
+If Hyperscan is installed (``pip install "colmatch[regex]"``), it runs the expressions that mean the
+same to it, once it has compiled them. It reads only the strings on which they mean the same
+(``hyperscan_syntax.py``). In all other cases RE2 decides. An expression with a necessary literal is
+run on the strings that have it, which are found for all such expressions at once. Each of the rest
+is run on every string.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ from colmatch.text.like import Place
 from colmatch.text.literal_index import LiteralIndex, Pairs, Texts, find_among, lowered, texts_of
 from colmatch.text.regex_literals import requirement
 
-PIECE = 1 << 20  # candidates whose strings are gathered at a time
-LEAST_BYTES = 2  # bytes of a literal: one byte is in so many strings that gathering them costs more than it spares
-FEWEST = 4  # expressions that Hyperscan is asked for: 0.3 us a string where RE2 alone took 0.7
+PIECE = 1 << 20  # candidates to gather at a time
+LEAST_BYTES = 2  # bytes of a literal: one byte is in so many strings that gathering them costs more than it saves
+FEWEST = 4  # fewest expressions for Hyperscan: 0.3 us a string where RE2 alone took 0.7
 SEVERAL = 64  # expressions without a literal that are worth a warning
 
 _log = logging.getLogger("colmatch")
 
 
 class RegexIndex:
-    """Finds the strings in which regular expressions match. May be used by any number of threads.
+    """An index to find the strings that regular expressions match, for any number of threads.
 
     Parameters
     ----------
-    regexes : in RE2's syntax, known to be sound
-    numbers : what the results call them
+    regexes : in RE2's syntax, already checked
+    numbers : number of each in the results
     characters : strings are UTF-8, else bytes
     name : of the attribute, for the log
     """
@@ -67,31 +67,34 @@ class RegexIndex:
         return bool(self._regexes)
 
     def wait(self) -> None:
-        """Waits until Hyperscan has compiled what it shall run."""
+        """Waits until Hyperscan has compiled its expressions."""
         for each in self._sets[:1]:
             each.wait()
 
     def find(self, texts: Texts, lower: Texts, strings: pa.Array, pairs: Pairs) -> None:
         """Adds the pairs that are true, each once.
 
-        lower : those of ``texts`` with a to z in place of A to Z
-        strings : those of ``texts``
+        lower : ``texts`` with a to z in place of A to Z
+        strings : ``texts`` as an array
         """
         shares = self._shares_now()
         if shares is None:
             self._re2.find(texts, lower, strings, pairs)
             return
+        # Run Hyperscan on the plain strings.
         is_plain = plain(texts)
         place = np.flatnonzero(is_plain)
         everything = len(place) == len(strings)
         chosen = strings if everything else strings.filter(pa.array(is_plain))
         value, expression = shares.set.scan(chosen.cast(pa.large_binary()).to_pylist())
         regex = shares.regex[expression]
+        # Check its matches by RE2 if the translation is not exact.
         true = self._is_exact[regex]
         doubtful = np.flatnonzero(~true & (regex >= 0))
         true[doubtful] = _truths(strings, place[value[doubtful]], regex[doubtful], self._regexes)
         first = texts.begin + texts.shift
         pairs.extend((place[value[true]] + first).astype(np.int32), self._numbers[regex[true]])
+        # Run RE2 on the rest.
         if everything:
             shares.rest.find(texts, lower, strings, pairs)
             return
@@ -103,7 +106,7 @@ class RegexIndex:
             if self._shares is not None and self._shares.set is each:
                 return self._shares
             if each.taken is None:
-                each.start()  # again, where this is a child
+                each.start()  # again, in a child process
                 continue
             regex = np.array([self._place.get(expression, -1) for expression in each.expressions], np.int64)
             regex[~each.taken] = -1
@@ -115,17 +118,18 @@ class RegexIndex:
 
 
 class _Shares(NamedTuple):
-    """Who runs which expressions."""
+    """The shares of Hyperscan and RE2 in the expressions."""
 
     set: HyperscanSet
-    regex: NDArray[np.int64]  # which each expression of the set is, -1 where it is not wanted
+    regex: NDArray[np.int64]  # place of each expression of the set in ``regexes``, -1 if it is not there
     rest: Re2Index
 
 
 class Re2Index:
     """Expressions that RE2 runs.
 
-    regexes, numbers : as for ``RegexIndex``. name : None where no warning is wanted
+    regexes, numbers : as for ``RegexIndex``
+    name : of the attribute, or None for no warning
     """
 
     def __init__(self, regexes: Sequence[str], numbers: Sequence[int] | NDArray[np.int32], name: str | None) -> None:
@@ -134,10 +138,10 @@ class Re2Index:
         exact, folded = ([], []), ([], [])  # type: tuple[list[Filter], list[int]], tuple[list[Filter], list[int]]
         self._rest: list[int] = []
         for i, regex in enumerate(regexes):
-            found = requirement(regex)
-            if found.literals and min(map(len, found.literals)) >= LEAST_BYTES:
-                filters, places = folded if found.folded else exact
-                filters.append(Filter(Place.INSIDE, found.literals))
+            needed = requirement(regex)
+            if needed.literals and min(map(len, needed.literals)) >= LEAST_BYTES:
+                filters, places = folded if needed.folded else exact
+                filters.append(Filter(Place.INSIDE, needed.literals))
                 places.append(i)
             else:
                 self._rest.append(i)
@@ -166,13 +170,13 @@ class Re2Index:
             pairs.extend((value + first).astype(np.int32), np.full(len(value), self._numbers[i], np.int32))
 
     def _find(self, index: LiteralIndex, searched: Texts, first: int, strings: pa.Array, pairs: Pairs) -> None:
-        """Adds the pairs of an index; ``first`` is what results call the first of ``strings``."""
+        """Adds the pairs of an index; ``first`` is the number of the first string in results."""
         candidates, begin = Pairs(), searched.begin
         while begin < searched.end:
             candidates.clear()
             begin = index.find(searched._replace(begin=begin), candidates, PIECE)
             value, pattern = candidates.arrays()
-            # by pattern, and once where several literals are there
+            # by pattern, and once if several literals are there
             pair = np.unique(pattern.astype(np.int64) << 32 | (value - np.int64(first)))
             value, pattern = pair & 0xFFFFFFFF, pair >> 32
             true = _truths(strings, value, pattern, self._regexes)
@@ -180,7 +184,7 @@ class Re2Index:
 
 
 def _truths(strings: pa.Array, value: NDArray[Any], regex: NDArray[Any], regexes: Sequence[str]) -> NDArray[np.bool_]:
-    """Returns what RE2 says of n pairs of a string and an expression."""
+    """Returns the truth of n pairs of a string and an expression, by RE2."""
     order = np.argsort(regex, kind="stable")
     value, regex = value[order], regex[order]
     ends = np.flatnonzero(np.diff(regex, append=-1)) + 1
@@ -188,9 +192,9 @@ def _truths(strings: pa.Array, value: NDArray[Any], regex: NDArray[Any], regexes
     truths = np.empty(len(value), np.bool_)
     start = 0
     for end in ends.tolist():
-        some = gathered.slice(start, end - start)
-        found = pc.match_substring_regex(some, pattern=regexes[regex[start]])
-        truths[order[start:end]] = found.to_numpy(zero_copy_only=False)
+        piece = gathered.slice(start, end - start)
+        matches = pc.match_substring_regex(piece, pattern=regexes[regex[start]])
+        truths[order[start:end]] = matches.to_numpy(zero_copy_only=False)
         start = end
     return truths
 

@@ -2,9 +2,9 @@ r"""Literals that a string must have for a regular expression to match anywhere 
 
 They are read from the expression's tokens. For example ``err(or)?: [0-9]+ (disk|memory) full``
 needs ``: ``, one of ``disk`` and ``memory``, and `` full``, which filters best. The reader gives up
-on what it is not sure of. What it says is necessary, never sufficient. After a leading ``(?i)`` it
-says so in ASCII lower case, without K and S: to RE2, the Kelvin sign is a K as well, and the long s
-an S.
+where it is not sure. Its literals are necessary, never sufficient. After a leading ``(?i)`` they
+are in ASCII lower case, without K and S. To RE2, the Kelvin sign is a K as well, and the long s an
+S.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from colmatch.text.regex_tokens import FLAGS, Sort, Token, UnknownSyntaxError, tokens
 
-FEW_LITERALS = 16  # literals any one of which may be there: with more, a filter has little left to say
+FEW_LITERALS = 16  # most alternative literals: with more, a filter excludes little
 DEEP = 50  # groups within each other; Python's stack is the limit
 LONG = 4  # bytes after which a longer literal is no better
 
@@ -21,9 +21,9 @@ Needed = tuple[bytes, ...]  # one of these
 
 
 class Requirement(NamedTuple):
-    """One of ``literals`` is in every string that matches; none when nothing is known.
+    """A condition for a match: the string has one of ``literals``; none if nothing is known.
 
-    ``folded``: it is in the string after A to Z have been made a to z.
+    ``folded``: the string has it after A to Z have become a to z.
     """
 
     literals: Needed
@@ -31,7 +31,7 @@ class Requirement(NamedTuple):
 
 
 def requirement(regex: str) -> Requirement:
-    """Reads which literals a regular expression needs.
+    """Reads the literals that a regular expression needs.
 
     Examples
     --------
@@ -44,10 +44,10 @@ def requirement(regex: str) -> Requirement:
     folded = flags is not None and "i" in flags[1]
     try:
         reader = _RegexReader(tokens(regex[flags.end() :] if flags else regex), folded)
-        found = reader.alternatives(0)
+        literals = reader.alternatives(0)
     except UnknownSyntaxError:
         return Requirement((), False)
-    return Requirement(found or (), folded and bool(found))
+    return Requirement(literals or (), folded and bool(literals))
 
 
 def _rank(needed: Needed) -> tuple[int, int, int]:
@@ -64,15 +64,15 @@ class _RegexReader:
     def alternatives(self, depth: int) -> Needed | None:
         if depth > DEEP:
             raise UnknownSyntaxError
-        found = [self._sequence(depth)]
+        branches = [self._sequence(depth)]
         while self._sort() is Sort.OR:
             self.at += 1
-            found.append(self._sequence(depth))
+            branches.append(self._sequence(depth))
         if depth == 0 and self.at < len(self.parts):
             raise UnknownSyntaxError
-        if None in found:
+        if None in branches:
             return None
-        union = tuple(sorted({literal for needed in found if needed for literal in needed}))
+        union = tuple(sorted({literal for needed in branches if needed for literal in needed}))
         return union if len(union) <= FEW_LITERALS else None
 
     def _sort(self) -> Sort | None:
@@ -90,7 +90,7 @@ class _RegexReader:
             if isinstance(atom, str) and least:
                 run += atom
                 best = _better(best, (run.encode(),))
-                run = atom  # the last of them stands before what follows
+                run = atom  # the last of them precedes the next atom
                 continue
             best = _better(best, (run.encode(),))
             run = ""
@@ -99,27 +99,27 @@ class _RegexReader:
         return _better(best, (run.encode(),))
 
     def _atom(self, depth: int) -> str | Needed | None:
-        """One character as a string, what a group needs, or None for all else."""
+        """Returns a character as a string, the literals that a group needs, or None for others."""
         part = self.parts[self.at]
         self.at += 1
         if "i" in part.value and part.sort in (Sort.OPEN, Sort.FLAGS):
             raise UnknownSyntaxError
         if part.sort is Sort.OPEN:
-            found = self.alternatives(depth + 1)
+            literals = self.alternatives(depth + 1)
             if self._sort() is not Sort.CLOSE:
                 raise UnknownSyntaxError
             self.at += 1
-            return found
+            return literals
         return self._literal(part) if part.sort is Sort.CHARACTER else None
 
     def _literal(self, part: Token) -> str | None:
         character = part.value
-        if not self.folded or part.text.startswith("\\"):  # those that are escaped have no case
+        if not self.folded or part.text.startswith("\\"):  # escaped ones have no case
             return character
         return character.lower() if character.isascii() and character not in "kKsS" else None
 
     def _repeat(self) -> tuple[int, bool]:
-        """Least number of times, and whether it is once exactly."""
+        """Returns the least number of times, and whether it is exactly once."""
         if self._sort() is not Sort.REPEAT:
             return 1, True
         least = self.parts[self.at].least

@@ -1,7 +1,7 @@
 r"""The tokens of a regular expression in RE2's syntax (RE2's documentation, "Syntax").
 
-Those who read them learn which literals a string needs (``regex_literals.py``), and what Hyperscan
-has to be told (``hyperscan_syntax.py``). What is not surely known is an error.
+One reader of tokens finds the literals that a string needs (``regex_literals.py``). The other
+translates them for Hyperscan (``hyperscan_syntax.py``). Anything uncertain is an error.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _CONTROL = {"a": "\a", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 
 
 class Sort(Enum):
-    """What a token is."""
+    """The kind of a token."""
 
     CHARACTER = "c"  # ``value`` is the character
     CLASS = "["  # also . and \d, \w, \pL, \x41: some one character
@@ -34,7 +34,7 @@ class Sort(Enum):
 
 
 class Token(NamedTuple):
-    """A piece of an expression, with what of it matters."""
+    """A piece of an expression, with its relevant parts."""
 
     sort: Sort
     text: str
@@ -48,7 +48,7 @@ class UnknownSyntaxError(Exception):
 
 
 def tokens(regex: str) -> list[Token]:
-    """Cuts an expression that RE2 has found to be sound.
+    """Cuts an expression that RE2 has found to be sound into tokens.
 
     Raises
     ------
@@ -59,18 +59,18 @@ def tokens(regex: str) -> list[Token]:
     >>> [token.text for token in tokens(r"(?i)a+(?:[b-d]|\\.){2,}$")]
     ['(?i)', 'a', '+', '(?:', '[b-d]', '|', '\\\\.', ')', '{2,}', '$']
     """
-    found: list[Token] = []
+    pieces: list[Token] = []
     at = 0
     while at < len(regex):
         repeat = _REPEAT.match(regex, at)
         if repeat:
-            if not found or found[-1].sort in (Sort.OPEN, Sort.OR, Sort.FLAGS, Sort.REPEAT):
+            if not pieces or pieces[-1].sort in (Sort.OPEN, Sort.OR, Sort.FLAGS, Sort.REPEAT):
                 raise UnknownSyntaxError
-            found.append(_repeat(repeat))
+            pieces.append(_repeat(repeat))
         else:
-            found.append(_token(regex, at))
-        at += len(found[-1].text)
-    return found
+            pieces.append(_token(regex, at))
+        at += len(pieces[-1].text)
+    return pieces
 
 
 def _repeat(found: re.Match[str]) -> Token:
@@ -125,9 +125,9 @@ def _class(regex: str, start: int) -> Token:
 
 def _escape(regex: str, start: int) -> Token:
     character = regex[start + 1 : start + 2]
-    known = _HEX.match(regex, start + 1) or _UNICODE.match(regex, start + 1)
-    text = regex[start : known.end() if known else start + 2]
-    if known or (character and character in "dDsSwWC"):
+    match = _HEX.match(regex, start + 1) or _UNICODE.match(regex, start + 1)
+    text = regex[start : match.end() if match else start + 2]
+    if match or (character and character in "dDsSwWC"):
         return Token(Sort.CLASS, text)
     if character and character in "bBAz":
         return Token(Sort.ASSERTION, text)
