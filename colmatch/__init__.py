@@ -1,4 +1,6 @@
-"""colmatch tells which of millions of stored Boolean expressions are true for each row of a batch.
+"""colmatch finds the stored Boolean expressions that are true for each row of a batch.
+
+There may be millions of expressions.
 
 >>> import colmatch as cm
 >>> import pyarrow as pa
@@ -15,7 +17,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from colmatch.kernels import _forks  # noqa: F401  # before what takes long to import, which a fork waits for
+from colmatch.kernels import _forks  # noqa: F401  # before slow imports, which a fork waits for
 from colmatch.version import __version__ as __version__
 
 if TYPE_CHECKING:

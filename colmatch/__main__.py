@@ -1,4 +1,4 @@
-"""The command ``colmatch`` as ``python -m colmatch``, where its script is not on the path."""
+"""The command ``colmatch`` as ``python -m colmatch``, for a script that is not on the path."""
 
 from colmatch.cli import main
 

@@ -1,4 +1,4 @@
-"""One family of errors. Each says what is wrong, where, and what to do."""
+"""The errors of colmatch, one family. Each message has the fault, its place and the remedy."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 LISTED_MOST = 8  # names that an error lists
-NAME_MOST = 1000  # characters of a name to which others may be alike
+NAME_MOST = 1000  # characters; a longer name is not compared with others
 
 
 class ColmatchError(Exception):
@@ -33,7 +33,7 @@ class EventError(ColmatchError, ValueError):
     Attributes
     ----------
     message : the fault and the remedy, without the place
-    column : description of the place, such as a column; None if ``message`` tells all
+    column : description of the place, such as a column; None if ``message`` is complete
     event : number of the event at fault, or None
     """
 
@@ -52,7 +52,10 @@ class EventError(ColmatchError, ValueError):
         return partial(EventError, column=self.column, event=self.event), (self.message,)
 
     def count_from(self, first: int) -> None:
-        """Numbers the event anew: it was counted within a batch whose first event is ``first``."""
+        """Adds the number of the batch's first event to an event number counted within the batch.
+
+        first : number of the first event within the whole input
+        """
         if self.event is not None:
             self.event += first
 
@@ -68,7 +71,7 @@ class KernelError(ColmatchError, RuntimeError):
 class DependencyError(ColmatchError, ImportError):
     """An optional package, or Java, is needed and not installed.
 
-    The message says what to install.
+    The message has the remedy.
     """
 
 
@@ -101,7 +104,7 @@ class ExpressionError(ColmatchError, ValueError):
         return partial(ExpressionError, id=self.id, line=self.line, column=self.column), (self.message,)
 
     def at(self, id: int | str) -> ExpressionError:
-        """This error, said of subscription ``id``."""
+        """Returns this error with the id of a subscription."""
         return ExpressionError(self.message, id=id, line=self.line, column=self.column)
 
 
@@ -121,7 +124,7 @@ class Rejected(NamedTuple):
 
 
 def rejected_of(entry: Sequence[Any]) -> Rejected:
-    """Returns a rejected subscription that JSON has as a list of its fields.
+    """Converts the fields of a rejected subscription, which JSON has as a list.
 
     Raises ValueError, TypeError: the list has other values.
     """
@@ -134,32 +137,32 @@ def rejected_of(entry: Sequence[Any]) -> Rejected:
     return Rejected(id, (line, column) if position else None, message)
 
 
-@lru_cache(128)  # a name that is missing is missing from many expressions
+@lru_cache(128)  # a missing name is often missing from many expressions
 def _alike(name: str, known: tuple[str, ...]) -> list[str]:
-    """Returns the names that are like ``name``."""
-    found = difflib.get_close_matches(name, known, n=3, cutoff=0.6)
-    if not found:
+    """Returns up to three names similar to ``name``."""
+    matches = difflib.get_close_matches(name, known, n=3, cutoff=0.6)
+    if not matches:
         folded = {other.lower(): other for other in known}
-        found = [folded[other] for other in difflib.get_close_matches(name.lower(), folded, n=3, cutoff=0.6)]
-    return found
+        matches = [folded[other] for other in difflib.get_close_matches(name.lower(), folded, n=3, cutoff=0.6)]
+    return matches
 
 
 def near(name: str, names: Iterable[str], owner: str) -> str:
-    """Returns the names that are like ``name``, as a question, or else the names that ``owner``
-    has.
-    """
-    known = tuple(names)
-    found = _alike(name, known) if len(name) <= NAME_MOST else []
-    if found:
-        return f"did you mean {' or '.join(map(repr, found))}?"
-    listed = ", ".join(map(repr, known[:LISTED_MOST])) or "no columns"
-    return f"{owner} has {listed}" + (f" and {len(known) - LISTED_MOST} more" if len(known) > LISTED_MOST else "")
+    """Returns the similar names as a question, or else the names that ``owner`` has."""
+    candidates = tuple(names)
+    matches = _alike(name, candidates) if len(name) <= NAME_MOST else []
+    if matches:
+        return f"did you mean {' or '.join(map(repr, matches))}?"
+    listed = ", ".join(map(repr, candidates[:LISTED_MOST])) or "no columns"
+    return f"{owner} has {listed}" + (
+        f" and {len(candidates) - LISTED_MOST} more" if len(candidates) > LISTED_MOST else ""
+    )
 
 
 def shown(value: object) -> str:
-    """Returns a value as a message shows it: its ``repr``, or its type where that cannot be had.
+    """Returns a value as text for a message: its ``repr``, or its type if there is no ``repr``.
 
-    An int of thousands of digits has no ``repr``, nor has an object whose ``__repr__`` raises.
+    An int of thousands of digits has none, nor has an object with a ``__repr__`` that raises.
     """
     try:
         return f"{value!r:.80}"

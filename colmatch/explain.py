@@ -101,7 +101,7 @@ class Explanation:
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        """Returns a tree that folds, open where it has the truth of the whole."""
+        """Returns a tree that folds. Nodes with the truth of the whole are open."""
 
         def shown(node: ExplainedNode) -> str:
             if not node.children:
@@ -117,7 +117,7 @@ _NOTHING = object()
 
 
 def _line(node: ExplainedNode, width: int = 0) -> str:
-    """Returns the truth of a node, in so many columns, its text and its value."""
+    """Returns the truth of a node, padded to ``width`` columns, its text and its value."""
     value = "" if node.children or node.value is _NOTHING else f"   [{_shown(node.value)}]"
     return f"{_WORDS[node.truth]:{width}} {node.text}{value}"
 
@@ -128,7 +128,8 @@ def _shown(value: Any) -> str:
 
 
 def explain(parts: Parts, event: Any, id: int | str, clock: Clock | None = None) -> Explanation:
-    """Explains as ``Matcher.explain`` does."""
+    """Returns the explanation of ``Matcher.explain``."""
+    # Find the subscription's conjunctions
     version = parts.version
     number = version.find(id)
     if number is None:
@@ -141,24 +142,32 @@ def explain(parts: Parts, event: Any, id: int | str, clock: Clock | None = None)
     segment = version.segments[holder]
     preds = segment.predicates
     mine = np.flatnonzero(preds.owner == number - version.bases[holder]).tolist()
-    if parts.options.missing_columns == "error" and not single:  # what others use may be missing, of a single event all
+    # Columns of other expressions may be missing; a single event may lack all columns
+    if parts.options.missing_columns == "error" and not single:
         words = (preds.pred[p, 0] for c in mine for p in range(preds.first[c], preds.first[c + 1]))
         used = (version.attributes[int(word) & layout.ATTR_MASK] for word in words)
         require(row.schema, chain.from_iterable(attribute.paths for attribute in used))
+    # Read the event
     entries = Reader(version.attributes, version.literals).read(row)
     keys = [entries.key[entries.col[a] : entries.col[a + 1]].tolist() for a in range(len(version.attributes))]
     values = {name: _shown_value(column) for name, column in zip(row.schema.names, row.columns, strict=True)}
     computed, failed = DerivedColumns(version.attributes, lenient=True).added_to(row)
-    known = {name: _shown_value(column) for name, column in zip(computed.schema.names, computed.columns, strict=True)}
-    said = {name: f"cannot be computed: {of.message_of(0)}" for name, of in failed.items()}
-    told = _Told(version.attributes, whole(version.literals), segment, keys, known, said, parts.language.two_valued)
-    nodes = _undivided([_conjunction(told, c) for c in mine])
+    computed_values = {
+        name: _shown_value(column) for name, column in zip(computed.schema.names, computed.columns, strict=True)
+    }
+    failures = {name: f"cannot be computed: {of.message_of(0)}" for name, of in failed.items()}
+    facts = _Told(
+        version.attributes, whole(version.literals), segment, keys, computed_values, failures, parts.language.two_valued
+    )
+    # Build the tree
+    nodes = _undivided([_conjunction(facts, c) for c in mine])
     if not nodes:
         tree = ExplainedNode("FALSE: contradicts itself", False, _NOTHING)
     elif len(nodes) == 1:
         tree = nodes[0]
     else:
         tree = _group(nodes, True)
+    # Check the required columns
     lacks = Required(parts.schema).lacks(row, lenient=True)
     lacking = () if lacks is None else tuple(lacks.columns)
     matched = tree.truth is True and not lacking
@@ -168,7 +177,7 @@ def explain(parts: Parts, event: Any, id: int | str, clock: Clock | None = None)
 def _shown_value(column: pa.Array) -> Any:
     """Returns the only value of a column.
 
-    It is Arrow's text where Python has no such value: a date after the year 9999, say.
+    A value that Python cannot have, such as a date after the year 9999, becomes Arrow's text.
     """
     try:
         return column.to_pylist()[0]
@@ -178,35 +187,35 @@ def _shown_value(column: pa.Array) -> Any:
 
 def _row(parts: Parts, event: Any) -> pa.RecordBatch:
     if isinstance(event, Mapping) or is_object(event):
-        given = as_mapping(event)
+        values = as_mapping(event)
         if parts.language.is_betree:
-            return next(event_batches([given], parts.schema.arrow))
-        given = renamed(given, parts.schema.arrow.names, "the schema", ignored=None)
-        if not given:
+            return next(event_batches([values], parts.schema.arrow))
+        values = renamed(values, parts.schema.arrow.names, "the schema", ignored=None)
+        if not values:
             return pa.RecordBatch.from_struct_array(pa.array([{}], pa.struct([])))
-        return RowMaker(parts.schema).row_of(given, list(given), ignored=None)
-    found = list(batches(event, 2))
-    if sum(batch.num_rows for batch in found) != 1:
-        raise EventError(f"explain takes one event, not {sum(batch.num_rows for batch in found)}: slice the row out")
-    return next(batch for batch in found if batch.num_rows)
+        return RowMaker(parts.schema).row_of(values, list(values), ignored=None)
+    pieces = list(batches(event, 2))
+    if sum(batch.num_rows for batch in pieces) != 1:
+        raise EventError(f"explain takes one event, not {sum(batch.num_rows for batch in pieces)}: slice the row out")
+    return next(batch for batch in pieces if batch.num_rows)
 
 
 def _group(nodes: list[ExplainedNode], either: bool) -> ExplainedNode:
-    """Makes the OR of nodes, or else their AND."""
+    """Returns the OR of nodes, or their AND unless ``either``."""
     truths = [node.truth for node in nodes]
     truth = either if either in truths else None if None in truths else not either
     return ExplainedNode("any of" if either else "all of", truth, _NOTHING, tuple(nodes))
 
 
 class _Told(NamedTuple):
-    """A segment, and what the event says: keys by attribute, and values by column."""
+    """A segment and an event: the keys by attribute, and the values by column."""
 
     attributes: Attributes
     literals: layout.Literals
     segment: Segment
     keys: list[list[int]]
     values: dict[str, Any]
-    failed: dict[str, str]  # of computed values that the event has not: why
+    failed: dict[str, str]  # computed value that failed -> reason
     two_valued: bool
 
 
@@ -220,21 +229,21 @@ def _conjunction(told: _Told, c: int) -> ExplainedNode:
                 stack.append(leaves[token])
                 continue
             size, either = (-token) // 2, token % 2 == 1
-            some = stack[-size:]
-            stack[-size:] = [_Leaf(_group([leaf.node for leaf in some], True) if either else _all_of(some))]
+            operands = stack[-size:]
+            stack[-size:] = [_Leaf(_group([leaf.node for leaf in operands], True) if either else _all_of(operands))]
         return stack[0].node
     return _all_of(leaves) if leaves else ExplainedNode("TRUE", True, _NOTHING)
 
 
 class _Leaf(NamedTuple):
-    """A node, and of a predicate what it has to do with the NULLs of its subject.
+    """A node, and for a predicate its subject and its role for NULLs of the subject.
 
     Attributes
     ----------
     guards : ``"value"`` for ``s IS NOT NULL``, ``"list"`` for ``l IS NOT NULL``, ``"elements"`` for
         "l has no NULL element"
-    negated : the NOT that this predicate is with guards of its subject; by itself it is an IS NOT
-        TRUE
+    negated : the node of the predicate together with guards of its subject: a NOT. Without guards,
+        the predicate is an IS NOT TRUE
     """
 
     node: ExplainedNode
@@ -244,10 +253,10 @@ class _Leaf(NamedTuple):
 
 
 def _all_of(leaves: list[_Leaf]) -> ExplainedNode:
-    """Makes the AND of nodes, in which a NOT and its guards are one node again.
+    """Returns the AND of nodes, with each NOT and its guards joined to one node again.
 
-    ``NOT s LIKE '%a%'`` is kept as ``s IS NOT NULL`` and ``(s LIKE '%a%') IS NOT TRUE``, the NOT of
-    a condition on a list also as "l has no NULL element".
+    ``NOT s LIKE '%a%'`` is kept as ``s IS NOT NULL`` and ``(s LIKE '%a%') IS NOT TRUE``. The NOT of
+    a condition on a list has one more guard, "l has no NULL element".
     """
     guarded = {leaf.subject for leaf in leaves if leaf.guards in ("value", "elements")}
     guarded &= {leaf.subject for leaf in leaves if leaf.negated}
@@ -260,9 +269,9 @@ def _all_of(leaves: list[_Leaf]) -> ExplainedNode:
 
 
 def _undivided(nodes: list[ExplainedNode]) -> list[ExplainedNode]:
-    """Puts programs together again that an expression was divided into (``expr/assemble.py``).
+    """Joins the programs into which an expression was divided (``expr/assemble.py``).
 
-    Each is an AND of one predicate of an OR with all that the others have, too.
+    Each program is an AND: one operand of an OR, then the conditions that all programs share.
     """
     groups: dict[Any, list[ExplainedNode]] = {}
     for i, node in enumerate(nodes):
@@ -277,7 +286,7 @@ def _texts(nodes: tuple[ExplainedNode, ...]) -> Any:
 
 
 def _factored(nodes: list[ExplainedNode]) -> ExplainedNode:
-    """Makes the AND of the OR of first children with the other children, which are the same."""
+    """Returns the AND of an OR, made of the first children, and the other, shared children."""
     return _group([_group([node.children[0] for node in nodes], True), *nodes[0].children[1:]], False)
 
 
@@ -287,7 +296,7 @@ def _leaf(told: _Told, p: int) -> _Leaf:
     attr, none = word & layout.ATTR_MASK, bool(word & layout.FLAG_NONE)
     attribute = told.attributes[attr]
     runs = key_runs(predicates, told.segment.codes, p)
-    found = any(lo <= key <= hi for key in keys[attr] for lo, hi in runs)
+    matches = any(lo <= key <= hi for key in keys[attr] for lo, hi in runs)
     value = _value(attribute, told.values)
     texts = LiteralTexts(told.literals, attr)
     text = predicate_text(attribute, texts, runs, none)
@@ -298,25 +307,28 @@ def _leaf(told: _Told, p: int) -> _Leaf:
         is_unknown = any(part is None or part != part for part in value.values())
         if SPECIAL[Call.of(str(attribute.key)).function].marks_false and [] in value.values():
             is_unknown = False  # no struct can make the function false, whatever the time is
-        return _Leaf(_called(told, text, asks_unknown, is_unknown, value, found, none))
+        return _Leaf(_called(told, text, asks_unknown, is_unknown, value, matches, none))
     subject = attribute.path, attribute.key if attribute.role is Role.ENTRY else None
-    lacks = not found and _lacks(attribute, value)
+    lacks = not matches and _lacks(attribute, value)
     if asks_presence(attribute, runs):
         of = {Role.HAS_NULL: "elements", Role.SIZE: "list"}.get(attribute.role, "value")
         guards = of if none is (of == "elements") else ""
-        return _Leaf(ExplainedNode(text, found is not none, value), subject, guards)
+        return _Leaf(ExplainedNode(text, matches is not none, value), subject, guards)
     if not none or told.two_valued:
-        truth = None if lacks and not told.two_valued else found is not none
+        truth = None if lacks and not told.two_valued else matches is not none
         return _Leaf(ExplainedNode(text, truth, value))
     plain = predicate_text(attribute, texts, runs, False)
-    negated = ExplainedNode(f"NOT {plain}", None if lacks else not found, value)
-    return _Leaf(ExplainedNode(text, not found, value), subject, negated=negated)
+    negated = ExplainedNode(f"NOT {plain}", None if lacks else not matches, value)
+    return _Leaf(ExplainedNode(text, not matches, value), subject, negated=negated)
 
 
 def _called(
     told: _Told, text: str, asks_unknown: bool, is_unknown: bool, values: dict[str, Any], found: bool, none: bool
 ) -> ExplainedNode:
-    """Tells of a special function; ``none`` that asks for Unknown is a NOT, else IS NOT TRUE."""
+    """Returns the node of a special function.
+
+    With ``none``, a predicate that includes Unknown is a NOT; any other is an IS NOT TRUE.
+    """
     if told.two_valued:
         return ExplainedNode(text, found is not none, values)
     is_plain = asks_unknown is none
@@ -327,17 +339,17 @@ def _called(
 
 
 def _lacks(attribute: Attribute, value: Any) -> bool:
-    """Says whether a predicate that is not true of a value is Unknown of it."""
+    """Returns whether a predicate that is not true for a value is Unknown there."""
     if isinstance(value, list) and attribute.multi:
         return None in value
     return value is None
 
 
 def _found(values: dict[str, Any], name: str) -> Any:
-    """Returns the value of that name, or else of one that differs in case."""
+    """Returns the value of a name, or else of a name that differs only in case."""
     if name in values:
         return values[name]
-    return next((value for known, value in values.items() if known.lower() == name.lower()), None)
+    return next((value for other, value in values.items() if other.lower() == name.lower()), None)
 
 
 def _at(values: dict[str, Any], path: tuple[str, ...]) -> Any:

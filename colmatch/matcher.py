@@ -1,4 +1,4 @@
-"""The matcher: subscriptions in, and for batches of events, who matches."""
+"""The matcher: it holds subscriptions, and finds the matches of batches of events."""
 
 from __future__ import annotations
 
@@ -98,13 +98,13 @@ class Matcher:
 
         Parameters
         ----------
-        subscriptions : ``{id: text}``, an iterable of ``(id, text or expression)``, an Arrow table
-            with columns ``id`` and ``expression`` (any object with the Arrow C stream or array
-            protocol), or a ``PredicateTable``. Ids are int64 or strings, and unique
-        schema : anything that ``Schema`` takes: a schema of Arrow or Spark, a table or data frame,
-            ``{name: type}``, or a text such as ``"age bigint, city string"``. In the language of
-            be-tree, also anything that ``colmatch.betree.Domains`` takes. An event with NULL in a
-            non-nullable field matches nothing
+        subscriptions : ``{id: text}``, an iterable of ``(id, text or expression)``, or a
+            ``PredicateTable``. Or an Arrow table with columns ``id`` and ``expression``: any object
+            with the Arrow C stream or array protocol. Ids are int64 or strings, and unique
+        schema : anything that ``Schema`` takes, such as ``{name: type}``, a schema of Arrow or
+            Spark, a table or data frame. Or a text: ``"age bigint, city string"``. In the language
+            of be-tree, also anything that ``colmatch.betree.Domains`` takes. An event with NULL in
+            a non-nullable field matches nothing
         index : name of an index kind, or its settings from ``colmatch.index``. ``"auto"`` picks the
             kind with the lowest estimated time per event
         sample : events as ``match`` takes them, similar to the events to come. The index counts in
@@ -112,8 +112,8 @@ class Matcher:
             keep up to 4,096 of them, and updates that build an index count them again
         errors : ``"raise"`` the first error, or ``"collect"``: leave bad expressions out and list
             them in ``rejected``
-        language : language of the expressions: ``"sql"``, or ``"betree"`` for that of the be-tree
-            library
+        language : language of the expressions: ``"sql"``, or ``"betree"``, the language of the
+            be-tree library
         missing : truth of a predicate on a missing value: ``"unknown"``, as in SQL, or ``"false"``.
             With ``"false"``, every predicate but IS NULL is false, also ``<>`` and ``NOT IN``, and
             NOT turns false into true. The default is unknown in SQL and false in be-tree's language
@@ -132,12 +132,12 @@ class Matcher:
         SubscriptionError, SchemaError, OptionError : an argument cannot be used
         """
         requested = Language.asked_for(language, missing)
-        given = taken_in(subscriptions, schema, index, options, errors, requested, constants, tags, progress)
-        if not is_in_pages(given.requested):
-            return cls(MemorySet(indexed_parts(given, sample)))
+        intake = taken_in(subscriptions, schema, index, options, errors, requested, constants, tags, progress)
+        if not is_in_pages(intake.requested):
+            return cls(MemorySet(indexed_parts(intake, sample)))
         from colmatch.paged.paged_set import built
 
-        return cls(built(given, sample))
+        return cls(built(intake, sample))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the matcher to one file, atomically.
@@ -186,32 +186,32 @@ class Matcher:
         verify : check all checksums, which reads the file once
         journal : write each update to ``path`` + ``".journal"`` before the call returns. Opening
             applies the journal's updates again, until ``save`` to the same path folds them in. A
-            lock keeps the journal to one matcher until that is closed or its process ends; other
-            matchers see the last save
+            lock keeps the journal to one matcher, until the matcher is closed or its process ends.
+            Other matchers see the last save
         fsync : write to the disk before the call returns, so that updates survive a power cut
         cache_bytes : size of the page cache of a file of pages, by default as it was built. Pages
             are read and checked when they are needed, so ``mmap`` and ``verify`` have no effect.
             Such a file holds its updates without a journal
         trusted : use the arrays of a file unchecked, because you have written it yourself. By
             default they are checked first, so that a crafted file cannot make kernels read outside
-            them. An index without such a check is built anew (the guide, docs/files.md, "Files from
+            them. An index without such a check is rebuilt (the guide, docs/files.md, "Files from
             elsewhere")
-        options : options to change on opening: any that a running matcher can change, and the time
-            zone if no expression depends on it. An ``Options`` sets its non-default values; a
+        options : options to change on opening: any that a running matcher can change. The time zone
+            can change if no expression depends on it. An ``Options`` sets its non-default values; a
             mapping sets its entries. Everything else stays as built
 
         Raises
         ------
-        OptionError : ``options`` change what the index was built with; ``cache_bytes`` is not a
-            valid size, or the file is not a file of pages; or ``journal`` is set for a file of
-            pages
-        StoreError : the file is damaged, foreign, or of another format version, or ``path`` cannot
+        OptionError : ``options`` change an option that the index was built with. Or
+            ``cache_bytes`` is not a valid size, or the file is not a file of pages. Or ``journal``
+            is set for a file of pages
+        StoreError : the file is damaged, foreign, or of another format version. Or ``path`` cannot
             be the name of a file. Or the journal is in use, of another save, or damaged (the
             message has the place)
         OSError : as from the built-in ``open``
         """
         flags = {"mmap": mmap, "verify": verify, "journal": journal, "fsync": fsync, "trusted": trusted}
-        mmap, verify, journal, fsync, trusted = (checked_flag(f"{flag}={{}}", given) for flag, given in flags.items())
+        mmap, verify, journal, fsync, trusted = (checked_flag(f"{flag}={{}}", value) for flag, value in flags.items())
         name = saved.file_name(path)
         if is_pages(name):
             if journal:
@@ -256,7 +256,7 @@ class Matcher:
         SubscriptionError : an id is already present, given twice, or of another type
         ExpressionError : an expression is invalid
         OptionError : the matcher is closed, or another update of the same thread is not finished,
-            as in a signal handler; or the index kind refuses the subscriptions. Up to 512 at a time
+            as in a signal handler. Or the index kind refuses the subscriptions. Up to 512 at a time
             are checked only when they are merged. Another kind then matches the refused ones, and
             ``stats()`` has the reason
         StoreError : the journal cannot be written. The matcher is unchanged
@@ -270,9 +270,9 @@ class Matcher:
         self._set.insert(subscriptions, errors, replace=False, constants=constants, tags=tags)
 
     def replace(self, subscriptions: Any, errors: Errors = "raise", constants: Any = None, tags: Any = None) -> None:
-        """Adds subscriptions, replacing those with the same ids in one step.
+        """Adds subscriptions, and replaces subscriptions with the same ids in one step.
 
-        Arguments and errors are those of ``insert``, but an id may already be present. A bad
+        Arguments and errors are as for ``insert``, but an id may already be present. A bad
         expression that is left out does not remove the old subscription. The new subscription has
         only its own tags; the old tags are dropped.
 
@@ -307,13 +307,13 @@ class Matcher:
     def compact(self, sample: Events | None = None) -> None:
         """Merges all subscriptions into one index, without the deleted ones.
 
-        Other merges run in the background, beside batches and updates. This merge is finished when
+        Other merges run in the background, during batches and updates. This merge is finished when
         the call returns.
 
         Parameters
         ----------
-        sample : events that replace the sample of ``build``, as an update of its own. The index is
-            built anew with them in any case. An empty sample counts nothing. The default is the
+        sample : events that replace the sample of ``build``, as a separate update. The index is
+            rebuilt with them in any case. An empty sample counts nothing. The default is the
             observed events, if ``Options(observe=...)`` keeps any
 
         Raises
@@ -338,7 +338,7 @@ class Matcher:
     def __exit__(self, *error: object) -> None:
         self.close()
 
-    # Asking what there is
+    # State
 
     def __len__(self) -> int:
         return len(self._set.now)
@@ -360,7 +360,7 @@ class Matcher:
 
     @property
     def options(self) -> Options:
-        """The options of the matcher; those in ``options.RUNNING`` can be changed.
+        """The options of the matcher. Options in ``options.RUNNING`` can be changed.
 
         Raises
         ------
@@ -414,7 +414,7 @@ class Matcher:
     def columns(self) -> list[str]:
         """Top-level columns that events must have.
 
-        They are the columns that the expressions use, and those that the schema declares not
+        They are the columns that the expressions use, and the columns that the schema declares not
         nullable. Events may lack all others.
         """
         return self.columns_with()
@@ -432,7 +432,7 @@ class Matcher:
         Raises
         ------
         SubscriptionError : the id has no subscription
-        EventError : the event is not one row, does not fit the schema, or the row lacks a column
+        EventError : the event is not one row, or does not fit the schema. Or the row lacks a column
             that this subscription uses
 
         Examples
@@ -459,8 +459,8 @@ class Matcher:
     def rejected(self) -> list[Rejected]:
         """The subscriptions that were left out with ``errors="collect"``, one entry for each id.
 
-        An entry is removed when its id is inserted, replaced or deleted. An update keeps all of its
-        own entries, and drops the oldest others beyond 10,000 in all.
+        An entry is removed when its id is inserted, replaced or deleted. An update keeps all its
+        entries, and drops the oldest others beyond 10,000 in all.
         """
         return list(self._set.now.rejected.values())
 
@@ -475,12 +475,12 @@ class Matcher:
 
     @property
     def moded_value(self) -> str | None:
-        """A computed value whose result depends on ``Options.ansi``, or None."""
+        """A computed value with a result that depends on ``Options.ansi``, or None."""
         return moded_value(self._set.now.attributes)
 
     @property
     def sized_column(self) -> str | None:
-        """A list or map column whose ``size`` an expression uses, or None."""
+        """A list or map column that an expression passes to ``size``, or None."""
         return sized_column(self._set.now.attributes)
 
     @property
@@ -517,10 +517,10 @@ class Matcher:
         >>> matcher.count(offers, ids=mine).tolist()
         [1, 1]
         """
-        found = subset_of(ids, tags, self._set.now)
-        if found is None:
+        selection = subset_of(ids, tags, self._set.now)
+        if selection is None:
             raise OptionError("a subset is of some ids, or of some tags: say which")
-        return found
+        return selection
 
     @overload
     def match(
@@ -593,9 +593,9 @@ class Matcher:
 
         Raises
         ------
-        EventError : a column is absent or does not fit the schema; a range begins above its end; or
-            ``keep`` names no column. Or an expression does not support the ranges: a text pattern
-            that is no prefix, or an AND of ORs with too many conditions on them
+        EventError : a column is absent or does not fit the schema. Or a range begins above its end,
+            or ``keep`` names no column. Or an expression does not support the ranges. Examples are
+            a text pattern that is no prefix, and an AND of ORs with too many conditions on ranges
         OptionError : ``ranges`` is not such a mapping, or names no scalar column of the schema; or
             ``invalid``, ``tags`` or ``now`` cannot be used
 
@@ -605,19 +605,19 @@ class Matcher:
         {'event': [0, 0, 1], 'subscription': ['cheap', 'beach', 'beach']}
         """
         invalid = checked_choice("invalid={}", invalid, get_args(Invalid))
-        asked = self._workers.request(ranges, among)
-        given, request, schema = self._workers.keeping(events, keep, asked, self._set.now.result_schema)
+        plain_request = self._workers.request(ranges, among)
+        source, request, schema = self._workers.keeping(events, keep, plain_request, self._set.now.result_schema)
         if invalid == "skip":
-            return pa.Table.from_batches(self._workers.pairs(given, request, schema), schema)
-        found: list[pa.RecordBatch] = []
+            return pa.Table.from_batches(self._workers.pairs(source, request, schema), schema)
+        pair_batches: list[pa.RecordBatch] = []
         lacking: list[pa.RecordBatch] = []
-        for pairs, lacks in self._workers.pairs_and_lacks(given, request, schema):
+        for pairs, lacks in self._workers.pairs_and_lacks(source, request, schema):
             if lacks.num_rows and invalid == "raise":
                 event, column, reason = (field[0].as_py() for field in lacks)
                 raise EventError(reason, column=f"column {column!r}", event=event)
-            found.append(pairs)
+            pair_batches.append(pairs)
             lacking.append(lacks)
-        matches = pa.Table.from_batches(found, schema)
+        matches = pa.Table.from_batches(pair_batches, schema)
         return matches if invalid == "raise" else (matches, pa.Table.from_batches(lacking, LACKS))
 
     def match_batches(
@@ -633,9 +633,9 @@ class Matcher:
         >>> [batch.num_rows for batch in matcher.match_batches(offers)]
         [3]
         """
-        asked = self._workers.request(ranges, among)
-        given, request, schema = self._workers.keeping(events, keep, asked, self._set.now.result_schema)
-        return pa.RecordBatchReader.from_batches(schema, self._workers.pairs(given, request, schema))
+        plain_request = self._workers.request(ranges, among)
+        source, request, schema = self._workers.keeping(events, keep, plain_request, self._set.now.result_schema)
+        return pa.RecordBatchReader.from_batches(schema, self._workers.pairs(source, request, schema))
 
     def match_lists(
         self, events: Events, ranges: RangeNames | None = None, **among: Unpack[Among]
@@ -678,8 +678,8 @@ class Matcher:
         >>> matcher.exists(offers).tolist()
         [True, True]
         """
-        found = list(self._workers.exists(events, self._workers.request(ranges, among)))
-        return np.concatenate(found) if found else np.empty(0, np.bool_)
+        flags = list(self._workers.exists(events, self._workers.request(ranges, among)))
+        return np.concatenate(flags) if flags else np.empty(0, np.bool_)
 
     def hits(self, events: Events, ranges: RangeNames | None = None, **among: Unpack[Among]) -> pa.Table:
         """Counts the events that each subscription matches, without a table of pairs.
@@ -710,8 +710,8 @@ class Matcher:
         Parameters
         ----------
         event : a mapping from name to value, a dataclass, a named tuple, a Row of Spark, or a
-            pydantic model. Absent names are NULL. Values are those that ``pyarrow.array`` takes for
-            the type of the column. A datetime has a time zone where its column has one
+            pydantic model. Absent names are NULL. Each value is one that ``pyarrow.array`` takes
+            for the type of its column. A datetime has a time zone if its column has one
         unknown : ``"raise"`` an error for a name that is not in the schema, such as a misspelt one,
             or ``"ignore"`` the name
         ids, tags, now : as for ``match``
@@ -753,7 +753,7 @@ class Matcher:
         unknown: Unknown = "raise",
         **among: Unpack[Among],
     ) -> list[tuple[Any, float]]:
-        """Finds the most relevant subscriptions among those that are true for one event.
+        """Finds the most relevant of the subscriptions that are true for one event.
 
         Returns pairs of id and score, the best first. ``event`` and ``unknown`` are as for
         ``match_one``, the other arguments as for ``match_topk``.
@@ -773,7 +773,7 @@ class Matcher:
             begins
         by : ``"attribute"``, all predicates of a subscription on one attribute together, or
             ``"predicate"``, each predicate by itself. Every predicate in the result needs its text,
-            so ask for some subscriptions rather than for all of millions
+            so choose some subscriptions rather than all of millions
         ids, tags, now : as for ``match``
 
         Returns
@@ -783,7 +783,7 @@ class Matcher:
             ``attribute`` and ``predicate`` are dictionaries of strings; ``predicate`` exists only
             with ``by="predicate"``. The cause of most events comes first. A last row, with NULL for
             the cause, counts the events without a single cause. Events with NULL in a non-nullable
-            column do not count. Predicates are those that the matcher keeps, in which NOT is
+            column do not count. Predicates are shown as the matcher keeps them, with NOT
             already resolved
 
         Raises
@@ -808,10 +808,10 @@ class Matcher:
         keep: Keep = None,
         **among: Unpack[Among],
     ) -> pa.Table:
-        """Finds the most relevant subscriptions among those that are true for each event.
+        """Finds the most relevant of the subscriptions that are true for each event.
 
-        Sadoghi and Jacobsen, "Relevance Matters" (III.C, VI). A true predicate scores its weight,
-        an AND combines the scores of its parts, and an OR has the best score of its true parts. The
+        Sadoghi and Jacobsen, "Relevance Matters" (III.C, VI). A true predicate scores its weight.
+        An AND combines the scores of its parts, and an OR has the best score of its true parts. The
         default weight and priority are 0. If no subscription has a weight or priority, all scores
         are 0, and the lowest ids come first.
 
@@ -827,25 +827,26 @@ class Matcher:
             each range. Every kind then finds all matches and scores them
         ids, tags, now, keep : as for ``match``
         event_weights : weights that events give to attributes, for ``dot`` and ``max``. Either the
-            name of a column of maps from attribute to weight, or a mapping from attribute to the
-            name of a column of numbers, or to one number for all events. Attributes are named as in
-            a ``PredicateTable`` (``age``, ``user.age``, ``attrs['k']``), without ``size(tags)``. A
-            column's weight counts for all attributes of the column; an entry's own weight takes
-            precedence. NULL and unnamed attributes weigh 1. Weights are numbers from 0 to 1e100.
-            Map keys that name no attribute of the schema are ignored
+            name of a column of maps from attribute to weight, or a mapping with the weight of each
+            attribute. There, a weight is the name of a column of numbers, or one number for all
+            events. Attributes are named as in a ``PredicateTable`` (``age``, ``user.age``,
+            ``attrs['k']``), without ``size(tags)``. A column's weight counts for all attributes of
+            the column; an entry's own weight takes precedence. NULL and unnamed attributes weigh 1.
+            Weights are numbers from 0 to 1e100. Map keys that name no attribute of the schema are
+            ignored
 
         Returns
         -------
         pyarrow.Table : columns (event: int64 number of the row, subscription: type of the ids,
-            score: double, and the kept columns), ordered by event, then the best first. Equal
-            scores are ordered by id, strings by their characters. Scores are sums of doubles in no
-            promised order, so their last bit may differ between kinds
+            score: double, and the kept columns). Rows are ordered by event, then the best first.
+            Equal scores are ordered by id, strings by their characters. Scores are sums of doubles
+            in no promised order, so their last bit may differ between kinds
 
         Raises
         ------
         OptionError : ``k``, ``score`` or ``event_weights`` cannot be used, whatever the
             subscriptions are
-        EventError : as from ``match``; or a column of weights is absent, is not numeric, or has a
+        EventError : as from ``match``. Or a column of weights is absent, is not numeric, or has a
             negative, infinite or NaN weight
 
         Examples
@@ -870,9 +871,9 @@ class Matcher:
 
         The rows of one event are in one piece, unless their kept columns are large.
         """
-        topk, asked = self._topk(k, score, event_weights), self._workers.request(ranges, among)
-        given, request, schema = self._workers.keeping(events, keep, asked, self._set.now.scored_schema)
-        return pa.RecordBatchReader.from_batches(schema, self._workers.best(given, topk, request, schema))
+        topk, plain_request = self._topk(k, score, event_weights), self._workers.request(ranges, among)
+        source, request, schema = self._workers.keeping(events, keep, plain_request, self._set.now.scored_schema)
+        return pa.RecordBatchReader.from_batches(schema, self._workers.best(source, topk, request, schema))
 
     def counters(
         self,
@@ -899,7 +900,7 @@ class Matcher:
         -------
         conjunctions : conjunctions that were visited
         candidates : conjunctions that passed the filter of the index kind and were verified. For
-            ``opindex``, conjunctions that were counted; for ``pbtree``, those with a complete count
+            ``opindex``, conjunctions that were counted; for ``pbtree``, all with a complete count
         predicates : predicates evaluated while verifying; for these two kinds also entries that
             were read
         nodes : nodes, postings or pages visited, as the kind defines
@@ -914,12 +915,12 @@ class Matcher:
         exists = checked_flag("exists={}", exists)
         if k is not None and exists:
             raise OptionError("give k, to find the best matches, or exists, to find out whether there are any")
-        for name, given in (("score", score), ("event_weights", event_weights)):
-            if k is None and given is not None:
+        for name, value in (("score", score), ("event_weights", event_weights)):
+            if k is None and value is not None:
                 raise OptionError(f"{name}= is for the best matches: give k, too")
         topk = None if k is None else self._topk(k, "dot" if score is None else score, event_weights)
-        wanted = ANY if exists else COUNTS
-        return Figures(self._workers.counters(events, topk, self._workers.request(ranges, among), wanted))
+        purpose = ANY if exists else COUNTS
+        return Figures(self._workers.counters(events, topk, self._workers.request(ranges, among), purpose))
 
     def columns_of_weights(self, k: int, score: Score = "dot", event_weights: Any = None) -> list[str]:
         """Returns the columns of the events that ``match_topk`` needs for event weights."""

@@ -1,4 +1,4 @@
-"""Compiles kernels before anybody waits for them."""
+"""Compilation of kernels before anybody waits for them."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from colmatch.matching.threads import cores
 from colmatch.show.progress import bar
 
 LOOK_EVERY = 0.5  # seconds between looks at how many kernels are ready
-SURE_AFTER = 0.05  # of all work; before that, nothing is said of the time that is left
+SURE_AFTER = 0.05  # share of all work that is done before the remaining time is shown
 
 
 class Warmed(NamedTuple):
-    """What ``warm`` has done.
+    """The result of ``warm``.
 
     Attributes
     ----------
-    kernels : kernels whose machine code is there now
-    compiled : how many of them were compiled meanwhile, by this call or by others
-    loaded : how many were there before, on the disk or in the package
-    seconds : how long it took
-    folder : where the machine code is
+    kernels : number of kernels; all have machine code now
+    compiled : number of kernels that were compiled during the call, by this process or others
+    loaded : number of kernels that were there before, on the disk or in the package
+    seconds : duration of the call
+    folder : folder of the machine code
     """
 
     kernels: int
@@ -44,26 +44,26 @@ def warm(index: Any = None, *, progress: bool = False) -> Warmed:
     """Compiles all kernels that matchers may need, and keeps their machine code on the disk.
 
     There is a process for each processor. Machine code that is on the disk, or came with the
-    package, is kept as it is. Several calls at once, on one folder, share the work.
+    package, is kept. Several calls at once, on one folder, share the work.
 
     ``COLMATCH_CACHE_DIR`` names another folder. With ``COLMATCH_KERNELS=native``, the machine code
-    of the package does not count: it is made for many processors, and compiled once more for this
-    one. Later processes prefer such code.
+    of the package does not count, since it is made for many processors. Its kernels are compiled
+    once more for this processor. Later processes prefer such code.
 
     Parameters
     ----------
-    index : one index kind or several, as names or as settings from ``colmatch.index``, whose values
-        are ignored. The call compiles the code of these kinds with any settings, and the code that
-        every matcher needs. The default, and ``"auto"``, which may choose any kind, compile the
-        code of all kinds
+    index : one index kind or several, as names or as settings from ``colmatch.index``. The values
+        of settings are ignored. The call compiles the code of these kinds with any settings, and
+        the code that every matcher needs. The default, and ``"auto"``, which may choose any kind,
+        compile the code of all kinds
     progress : show a bar on standard error, or a line each ten seconds where it is no terminal
 
     Raises
     ------
-    OptionError : a kind is unknown; or the cache folder cannot be used: it is absent and cannot be
+    OptionError : a kind is unknown. Or the cache folder cannot be used: it is absent and cannot be
         made, or others could write to it. Or ``NUMBA_DISABLE_JIT`` is set, so nothing is compiled.
         Or machine code of this version of numba cannot be kept
-    KernelError : a kernel could not be compiled, or this program has Python inside and cannot start
+    KernelError : a kernel could not be compiled, or this program embeds Python and cannot start
         another process
     StoreError : the machine code could not be written to the folder
     """
@@ -85,35 +85,35 @@ def warm(index: Any = None, *, progress: bool = False) -> Warmed:
             f"{lost[0].kernel._cache.name}: see that it can be written and that its disk has room, or let "
             "COLMATCH_CACHE_DIR name another folder"
         )
-    kernels, compiled = (len({task.kernel for task in some}) for some in (all_of_them, missing))
+    kernels, compiled = (len({task.kernel for task in tasks}) for tasks in (all_of_them, missing))
     return Warmed(kernels, compiled, kernels - compiled, time.monotonic() - began, folder)
 
 
 def _kinds(index: Any) -> list[IndexName]:
-    """Returns the names of the kinds that are asked for, each once."""
+    """Returns the names of the requested kinds, each once."""
     several = members(index)
     if several is None:
         several = [] if index is None else [index]
     elif not several:
         raise OptionError(f"index={shown(index)}: a kind of index is needed, or several of them")
     names = [asked_for(one).kind for one in several]
-    found = KINDS if not names or AutoSettings.kind in names else dict.fromkeys(names)
-    return cast(list[IndexName], list(found))
+    kinds = KINDS if not names or AutoSettings.kind in names else dict.fromkeys(names)
+    return cast(list[IndexName], list(kinds))
 
 
 def _folders_of(kind: IndexKind) -> set[str]:
     """Returns the folders of kernels that a kind's match kernel imports from, its own included.
 
-    Names of folders within each other are joined by dots.
+    Names of nested folders are joined by dots.
     """
     module = kind.match.__module__.removeprefix(f"{_disk.PACKAGE}.")
     return {name.rpartition("/")[0].replace("/", ".") for name in _closure.closure(module) if "/" in name}
 
 
 def _folders_of_others(kinds: list[IndexName]) -> list[str]:
-    """Returns the folders of kernels that none of some kinds needs.
+    """Returns the folders of kernels that none of the kinds needs.
 
-    Those of ``FEWEST`` are always needed: it indexes new subscriptions.
+    The folders of ``FEWEST`` are always needed: that kind indexes new subscriptions.
     """
     every = set().union(*map(_folders_of, KINDS.values()))
     return sorted(every.difference(*map(_folders_of, [FEWEST, *(KINDS[kind] for kind in kinds)])))
@@ -124,7 +124,7 @@ def _made() -> Path:
 
     Raises
     ------
-    OptionError : there can be none, or it cannot be used
+    OptionError : there can be no folder, or it cannot be used
     """
     folder = _disk.cache_dir()
     if folder is None and _folders.base() is None:
@@ -142,7 +142,7 @@ def _made() -> Path:
                 f"the cache folder {folder} cannot be made: {error.strerror}; let COLMATCH_CACHE_DIR name a folder that "
                 "you can write"
             ) from error
-        why = _folders.distrust(folder)  # others may have been quicker to make it
+        why = _folders.distrust(folder)  # another process may have been quicker
     if why is not None:
         raise OptionError(
             f"the cache folder {folder} is not used: {why}, so that others could exchange the code in it; let "
@@ -152,7 +152,7 @@ def _made() -> Path:
 
 
 def _compile(missing: list[_warm.Task], folder: Path, without: list[str], bundled: bool, progress: bool) -> None:
-    """Has other processes compile what is missing, and shows how far they are."""
+    """Compiles missing kernels in other processes, and shows the progress."""
     if not missing:
         return
     if not _background.can_start():
@@ -164,16 +164,16 @@ def _compile(missing: list[_warm.Task], folder: Path, without: list[str], bundle
     processes = _warm.started(min(cores(0), len(missing)), without, bundled)
     clock, ready, kernels = _Clock(missing, len(processes)), 0, len({task.kernel for task in missing})
     try:
-        with bar(kernels, "kernels", progress, lines=True, shape=shape) as made:
+        with bar(kernels, "kernels", progress, lines=True, shape=shape) as display:
             while left and any(process.poll() is None for process in processes):
                 time.sleep(LOOK_EVERY)
                 for name in left.keys() & os.listdir(folder):
                     del left[name]
                 clock.look(list(left.values()))
                 before, ready = ready, kernels - len({task.kernel for task in left.values()})
-                made.update(ready - before)
-                made.set_description(clock.said())
-                made.refresh()
+                display.update(ready - before)
+                display.set_description(clock.said())
+                display.refresh()
                 _check(processes)
         for process in processes:
             process.wait()
@@ -184,9 +184,9 @@ def _compile(missing: list[_warm.Task], folder: Path, without: list[str], bundle
 
 
 class _Clock:
-    """Estimates the time that is left, whenever kernels have become ready, and counts down between.
+    """An estimate of the remaining time, made when kernels become ready; it counts down in between.
 
-    The kernels that are being compiled then, one a process, count as half done.
+    Kernels that are being compiled at that moment, one in each process, count as half done.
     """
 
     def __init__(self, tasks: list[_warm.Task], processes: int) -> None:
@@ -194,10 +194,13 @@ class _Clock:
         self._processes = processes
         self._count = len(tasks)
         self._began = time.monotonic()
-        self._end: float | None = None  # when all will be ready; None while nobody knows
+        self._end: float | None = None  # the time when all will be ready; None while unknown
 
     def look(self, left: list[_warm.Task]) -> None:
-        """Takes notice of what is left to compile, the most expensive first."""
+        """Updates the estimate.
+
+        left : tasks that are still to be compiled, the most expensive first
+        """
         if len(left) == self._count:
             return
         self._count, now = len(left), time.monotonic()
@@ -206,12 +209,12 @@ class _Clock:
             self._end = now + (now - self._began) * rest / (self._all - rest)
 
     def said(self) -> str:
-        """Returns how long it will take, in words; nothing while nobody knows."""
+        """Returns the remaining time in words, or an empty text while it is unknown."""
         return "" if self._end is None else f"{max(self._end - time.monotonic(), 1):.0f} s left"
 
 
 def _check(processes: list[_warm.Process]) -> None:
-    """Raises KernelError where a process has failed."""
+    """Raises KernelError if a process has failed."""
     for process in processes:
         if process.poll():
             lines = process.said().strip().splitlines()

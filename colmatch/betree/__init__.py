@@ -1,8 +1,8 @@
-"""The be-tree library's language: what its users have, as colmatch takes it.
+"""The language of the be-tree library: attributes, events and expressions.
 
-``Domains`` say which attributes there are, ``events`` makes an Arrow table of their JSON lines.
-Expressions go to ``Matcher.build(expressions, domains, language="betree")``. Inside, ``compile`` is
-their door, with a cache; ``tokens``, ``parse``, ``calls`` and ``bounds`` read them to trees of
+``Domains`` declares attributes, and ``events`` makes an Arrow table of JSON lines. Expressions go
+to ``Matcher.build(expressions, domains, language="betree")``. Internally, ``compile`` turns
+expressions into forms; ``tokens``, ``parse``, ``special`` and ``bounds`` read them to trees of
 ``expr``.
 """
 

@@ -1,8 +1,8 @@
-"""Refuses conditions that no value within the bounds of a domain makes true.
+"""Refusal of conditions that no value within the bounds of a domain makes true.
 
-The README of be-tree says so. Events may have values beyond the bounds, but no expression may need
-one: ``age > 200`` where ``age`` goes from 0 to 150 is an error. Behind a NOT, a condition must be
-false of some value, or of an event without the attribute where the domain allows that.
+The README of be-tree requires this. Events may have values beyond the bounds, but no expression may
+need one: ``age > 200`` is an error if ``age`` goes from 0 to 150. After a NOT, a condition must be
+false for some value. An event without the attribute also counts, if the domain allows that.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def check_comparison(domain: Domain, sign: str, value: Number, at: int, odd: boo
     """Refuses a comparison that needs a value out of bounds.
 
     at : place of the literal
-    odd : an odd number of NOTs stands before the condition
+    odd : an odd number of NOTs precedes the condition
 
     Raises Refusal: the comparison needs such a value.
     """
@@ -42,8 +42,8 @@ def check_member(domain: Domain, values: Collection[Number], negated: bool, at: 
     """Refuses ``in`` or ``not in`` that needs a value out of bounds, as ``check_comparison``."""
     low, high = _bounds(domain)
     inside = sum(low <= value <= high for value in values)
-    some, other = inside > 0, inside < high - low + 1
-    true, false = (other, some) if negated else (some, other)
+    any_inside, other = inside > 0, inside < high - low + 1
+    true, false = (other, any_inside) if negated else (any_inside, other)
     _check(domain, "not in this list" if negated else "in this list", true, false, at, odd)
 
 

@@ -1,4 +1,4 @@
-"""Expressions of the be-tree library's language -> forms and literals."""
+"""Compilation of expressions in the be-tree library's language to forms and literals."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from colmatch.lowering.forms import Form
 
 
 class WithConstants(NamedTuple):
-    """A text, and the constants that were given with it."""
+    """A text, and the constants of the expression."""
 
     text: Any
     constants: Mapping[str, int]
 
 
 class BetreeCompiler:
-    """Turns expressions into forms, as ``Compiler`` does those of SQL. One thread at a time.
+    """A compiler of expressions to forms, like ``Compiler`` for SQL. One thread uses it at a time.
 
-    Parameters are those of ``Compiler``; the schema's columns are the domains.
+    Parameters are as for ``Compiler``; the schema's columns are the domains.
     """
 
     zoned: str | None = None  # nothing in the language depends on a time zone
@@ -51,9 +51,9 @@ class BetreeCompiler:
         )
 
     def form(self, expression: Any) -> tuple[Form, list[Any]]:
-        """Makes the form of an expression, and its literals by slot, as ``Compiler.form`` does.
+        """Returns the form of an expression, and its literals by slot, like ``Compiler.form``.
 
-        Raises ExpressionError: without id; with line and column when it is a text.
+        Raises ExpressionError: without id; with line and column if the expression is a text.
         """
         constants = None
         if isinstance(expression, WithConstants):
@@ -78,5 +78,5 @@ class BetreeCompiler:
             raise ExpressionError(message, line=line, column=column) from None
 
     def place(self, expression: Any, slot: int) -> tuple[int, int] | None:
-        """Returns no place: whatever can be wrong with a literal is found when it is read."""
+        """Returns no place, since every fault of a literal is found when the text is read."""
         return None

@@ -1,8 +1,8 @@
-"""Attributes as the be-tree library declares them, and the columns that they are here.
+"""Attributes as the be-tree library declares them, and their Arrow columns.
 
-A domain is a field of an Arrow schema, which has all that is known of it: its type, whether it may
-be undefined, and in its metadata what Arrow has no word for. So a saved matcher knows its domains,
-and expressions of this language can be matched with events of any Arrow schema.
+A domain is a field of an Arrow schema. The field has the type and whether the attribute may be
+undefined; its metadata has everything else. So a saved matcher has its domains. Expressions of this
+language can be matched with events of any Arrow schema.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _LINE = "name|type|allow_undefined, or name|type|allow_undefined|min|max"
 class Domain(NamedTuple):
     """One attribute: its column, its type, whether events may lack it, and its bounds.
 
-    A bound is None where none was declared.
+    A bound is None if none was declared.
     """
 
     name: str
@@ -105,34 +105,32 @@ class Domains:
 
 
 def domains_of(schema: pa.Schema) -> dict[str, Domain]:
-    """Returns the domains that the columns of a schema are, by name in lower case.
+    """Returns the domains of a schema's columns, by name in lower case.
 
-    What no domain can be is left out.
+    A column with a type of no domain is left out.
 
     Raises
     ------
     SchemaError : names differ in case alone
     """
-    found: dict[str, Domain] = {}
+    domains: dict[str, Domain] = {}
     for field in schema:
         name = field.name.lower()
         metadata = field.metadata or {}
         type = metadata.get(_TYPE, b"").decode() or _type_of(field.type)
-        if name in found:
-            raise SchemaError(f"columns {found[name].name!r} and {field.name!r} differ in case alone: rename one")
+        if name in domains:
+            raise SchemaError(f"columns {domains[name].name!r} and {field.name!r} differ in case alone: rename one")
         if type is not None:
             written = (metadata.get(key, b"").decode(errors="replace") for key in _BOUNDS)
             low, high = (_bound(f"column {field.name!r}", bound, type) for bound in written)
-            found[name] = Domain(field.name, type, field.nullable, low, high)
-    return found
+            domains[name] = Domain(field.name, type, field.nullable, low, high)
+    return domains
 
 
 def _type_of(arrow: pa.DataType) -> str | None:
-    """Returns the type of a domain that was not declared as one; None where no domain has such
-    values.
-    """
-    for name, known in ARROW.items():
-        if known.equals(arrow):
+    """Returns the domain type of a column without a declaration, or None if there is none."""
+    for name, candidate in ARROW.items():
+        if candidate.equals(arrow):
             return name
     own = value_type(arrow)
     if own is not None:
@@ -143,12 +141,12 @@ def _type_of(arrow: pa.DataType) -> str | None:
     return None
 
 
-# What was declared
+# Declarations
 # --------------------------------------------------------------------------
 
 
 def _declared(domains: object) -> Iterable[tuple[str, list[Any]]]:
-    """Yields each domain as its parts, and what errors call its place."""
+    """Yields the place of each domain for errors, and the parts of the domain."""
     if isinstance(domains, str):
         domains = str.__str__(domains).removeprefix("\ufeff").splitlines()
     if isinstance(domains, Mapping):
@@ -178,10 +176,10 @@ def _parts(given: object, where: str) -> list[Any]:
         return list(given)
     if not isinstance(given, Mapping):
         raise SchemaError(f"{where} is {shown(given)}: 'type|allow_undefined', a tuple or a mapping is needed")
-    known = ("type", "allow_undefined", "min", "max", "max_values")
-    unknown = [key for key in given if text(key) not in known]
+    keys = ("type", "allow_undefined", "min", "max", "max_values")
+    unknown = [key for key in given if text(key) not in keys]
     if unknown:
-        raise SchemaError(f"{where}: {shown(unknown[0])} is unknown; there are {', '.join(known)}")
+        raise SchemaError(f"{where}: {shown(unknown[0])} is unknown; there are {', '.join(keys)}")
     if "type" not in given or "allow_undefined" not in given:
         raise SchemaError(f"{where}: both type and allow_undefined are needed")
     bounds = [given.get("min"), given.get("max")]
@@ -197,8 +195,8 @@ def _field(where: str, parts: list[Any]) -> pa.Field:
         raise SchemaError(f"{where}: {shown(called)} is no name: letters, digits, _ and - are, and no digit first")
     words = " ".join(type.lower().split()) if isinstance(type, str) and is_text(type) else None
     if words not in ARROW:
-        some = near(words, ARROW, "the language") if words is not None else f"there are {', '.join(ARROW)}"
-        raise SchemaError(f"{where}: no type is called {shown(type)}: {some}")
+        advice = near(words, ARROW, "the language") if words is not None else f"there are {', '.join(ARROW)}"
+        raise SchemaError(f"{where}: no type is called {shown(type)}: {advice}")
     if isinstance(undefined, str):
         undefined = _TRUTHS.get(undefined.lower(), undefined)
     if not isinstance(undefined, bool):
@@ -212,7 +210,7 @@ def _field(where: str, parts: list[Any]) -> pa.Field:
 
 
 def _bound(where: str, given: Any, type: str) -> Any:
-    """A bound as a number, None where there is none."""
+    """Returns a bound as a number, or None if there is none."""
     given = python_value(given)
     if given is None or (isinstance(given, str) and not given):
         return None

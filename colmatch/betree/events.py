@@ -1,4 +1,4 @@
-"""Events as the be-tree library takes them, objects of JSON, one a line -> an Arrow table."""
+"""Events of the be-tree library: JSON objects, one a line -> an Arrow table."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from colmatch.given.incoming import is_text, refusing
 from colmatch.given.schema import Schema
 
 ROWS = 8192  # lines that are read at a time
-TOLD = 10  # lines of which an error says what is wrong
+TOLD = 10  # most faulty lines that an error lists
 
 
 def events(lines: object, domains: object) -> pa.Table:
@@ -58,7 +58,7 @@ def events(lines: object, domains: object) -> pa.Table:
 
 
 def schema_of(domains: object) -> pa.Schema:
-    """Returns the columns that domains are; arguments are those of ``Domains``."""
+    """Returns the columns of domains; arguments are a schema, or as for ``Domains``."""
     if isinstance(domains, (pa.Schema, Schema)) or hasattr(domains, "__arrow_c_schema__"):
         return Schema(domains).arrow
     return Domains(domains).arrow
@@ -70,12 +70,12 @@ def nullable(schema: pa.Schema) -> pa.Schema:
 
 
 def event_batches(lines: object, schema: pa.Schema, rows: int = ROWS) -> Iterator[pa.RecordBatch]:
-    """Yields what ``events`` returns, so many rows at a time."""
-    known = domains_of(schema)
+    """Yields the rows of ``events``, in batches of ``rows``."""
+    domains = domains_of(schema)
     columns = nullable(schema)
     numbered = enumerate(_lines(lines), 1)
     while True:
-        reading = _Reading(known)
+        reading = _Reading(domains)
         for number, line in numbered:
             reading.take(number, line)
             if reading.rows == rows:
@@ -99,7 +99,7 @@ def _name(given: object) -> str:
 
 
 class _Reading:
-    """Rows in the making: the values of each attribute that some line has, by row."""
+    """Rows of lines that were read: the values of each attribute that a line has, by row."""
 
     def __init__(self, known: Mapping[str, Domain]) -> None:
         self.known = known
@@ -108,7 +108,7 @@ class _Reading:
         self._values: dict[str, tuple[list[int], list[Any]]] = {}  # rows and values, by name of the column
 
     def take(self, number: int, line: object) -> None:
-        """Takes in a line, or notes what is wrong with it."""
+        """Adds the row of a line, or notes the fault of the line."""
         try:
             if isinstance(line, (str, bytes)) and not line.strip():
                 return
@@ -126,15 +126,15 @@ class _Reading:
             raise _Wrong(f"unknown attribute {name!r:.80}: {near(name[:200], self.known, 'the list of domains')}")
         read, needed = _READ[domain.type]
         try:
-            found = read(value)
+            result = read(value)
         except (ValueError, TypeError, KeyError, OverflowError):
             raise _Wrong(f"{name!r} is {shown(value)}: {needed} is needed") from None
         rows, values = self._values.setdefault(domain.name, ([], []))
         rows.append(self.rows)
-        values.append(found)
+        values.append(result)
 
     def batch(self, columns: pa.Schema) -> pa.RecordBatch:
-        """Returns the rows."""
+        """Returns the rows as a record batch."""
         arrays = []
         for field in columns:
             rows, values = self._values.get(field.name, ([], []))
@@ -157,7 +157,7 @@ def _lines(lines: Any) -> Iterator[object]:
         raise EventError(
             f"events are lines of JSON: an open file, a list or a text is needed, not {type(lines).__name__}"
         )
-    for i, line in enumerate(lines):  # the first without the mark that some programs put before UTF-8
+    for i, line in enumerate(lines):  # the first line without a byte order mark
         if i == 0 and isinstance(line, (str, bytes)):
             line = line.removeprefix("\ufeff") if isinstance(line, str) else line.removeprefix(b"\xef\xbb\xbf")
         yield line
@@ -172,7 +172,7 @@ def _object(line: object) -> Mapping[Any, Any]:
         event = json.loads(line, parse_constant=_refuse)
     except RecursionError:
         raise _Wrong("lists within lists, too deep") from None
-    except ValueError as error:  # bytes that are no text are one, too
+    except ValueError as error:  # also for bytes that are no text
         raise _Wrong(f"this is not JSON: {error}") from None
     if not isinstance(event, dict):
         raise _Wrong(f"a JSON object is needed, not {shown(event)}")
@@ -183,7 +183,7 @@ def _refuse(name: str) -> NoReturn:
     raise ValueError(f"{name} is no number of JSON")
 
 
-# Values: each function returns what an array is made of, and raises for what is no such value
+# Values: each function returns a value for an array, and raises for any other value
 # --------------------------------------------------------------------------
 
 

@@ -1,13 +1,12 @@
-"""A text of the be-tree library's language -> the tree of ``ast.py``, with its literals in it.
+"""A parser: a text of the be-tree library's language -> the tree of ``ast.py``, with its literals.
 
-Names are looked up and types are checked on the way, since the language is one of typed domains:
-what a text is refused for, it is refused for at the place where that stands. ``not`` binds tighter
-than ``and``, that tighter than ``or``; no function calls itself, so that parentheses may nest as
-deep as the options say.
+The language has typed domains, so names and types are checked on the way. A refusal has the place
+of the fault in the text. ``not`` binds tighter than ``and``, and ``and`` tighter than ``or``. No
+function calls itself, so parentheses may nest as deep as the options allow.
 
-The parser is written by hand. The language has a dozen rules, each with an error of its own, which
-need no generator. Two floats that differ by less than ``EPSILON`` are equal to be-tree, so ``f =
-1.5`` becomes a BETWEEN of the least and the largest equal float.
+The parser is written by hand. The language has a dozen rules, each with a separate error, and needs
+no generator. In be-tree, two floats that differ by less than ``EPSILON`` are equal. So ``f = 1.5``
+becomes a BETWEEN of the least and the largest equal float.
 """
 
 from __future__ import annotations
@@ -52,35 +51,35 @@ _KINDS = {words.INTEGER: Kind.INT, words.FLOAT: Kind.DOUBLE, words.STRING: Kind.
 
 
 class _Level:
-    """What stands in one pair of parentheses, as far as it was read."""
+    """The contents of one pair of parentheses, as far as the parser has read them."""
 
     __slots__ = ("ands", "at", "negated", "odd", "ors")
 
     def __init__(self, at: int, negated: bool, odd: bool) -> None:
         self.ors: list[Expr] = []
         self.ands: list[Expr] = []
-        self.negated = negated  # what stands before it
-        self.odd = odd  # an odd number of NOTs stands before its contents
+        self.negated = negated  # a NOT precedes the parentheses
+        self.odd = odd  # an odd number of NOTs applies to the contents
         self.at = at
 
     def close(self) -> Expr:
-        found = conjoin(Or, [*self.ors, conjoin(And, self.ands)])
-        return Not(found) if self.negated else found
+        expression = conjoin(Or, [*self.ors, conjoin(And, self.ands)])
+        return Not(expression) if self.negated else expression
 
 
 def parse_betree(text: str, domains: Mapping[str, Domain], max_depth: int, constants: Constants = None) -> Expr:
-    """Makes the tree of a text.
+    """Returns the tree of a text.
 
     domains : by name in lower case
-    constants : what was given with the expression, for ``within_frequency_cap``
+    constants : constants of the expression, for ``within_frequency_cap``
 
-    Raises Refusal: not a sentence of the language, with the place.
+    Raises Refusal: the text is no sentence of the language. The refusal has the place.
     """
     reader = _Leaves(words_of(text), domains, constants)
     levels = [_Level(0, False, False)]
-    i, negated, some = 0, False, reader.words
+    i, negated, text_words = 0, False, reader.words
     while True:
-        word = some[i]  # where a condition is expected
+        word = text_words[i]  # a condition is expected here
         if word.kind == words.NAME and word.value == "not":
             negated, i = not negated, i + 1
             continue
@@ -93,16 +92,16 @@ def parse_betree(text: str, domains: Mapping[str, Domain], max_depth: int, const
             levels.append(_Level(word.at, negated, levels[-1].odd ^ negated))
             negated, i = False, i + 1
             continue
-        found, i = reader.leaf(i, levels[-1].odd ^ negated)
-        levels[-1].ands.append(Not(found) if negated else found)
+        condition, i = reader.leaf(i, levels[-1].odd ^ negated)
+        levels[-1].ands.append(Not(condition) if negated else condition)
         negated = False
-        while some[i].kind == words.SIGN and some[i].value == ")":
+        while text_words[i].kind == words.SIGN and text_words[i].value == ")":
             if len(levels) == 1:
-                raise Refusal("this ) closes nothing", some[i].at)
-            found = levels.pop().close()
-            levels[-1].ands.append(found)
+                raise Refusal("this ) closes nothing", text_words[i].at)
+            condition = levels.pop().close()
+            levels[-1].ands.append(condition)
             i += 1
-        word = some[i]  # where a condition has ended
+        word = text_words[i]  # a condition has ended here
         if word.kind == words.END:
             break
         if word.value in ("or", "||") and word.kind in (words.NAME, words.SIGN):
@@ -118,12 +117,12 @@ def parse_betree(text: str, domains: Mapping[str, Domain], max_depth: int, const
 
 
 def _expected(what: str, word: Word) -> Refusal:
-    found = "the text ends" if word.kind == words.END else f"there is {shown(word.value)}"
-    return Refusal(f"{what} is expected here, where {found}", word.at)
+    finding = "the text ends" if word.kind == words.END else f"there is {shown(word.value)}"
+    return Refusal(f"{what} is expected here, where {finding}", word.at)
 
 
 class _Leaves:
-    """Reads conditions without ``and``, ``or`` and ``not``."""
+    """A reader of conditions without ``and``, ``or`` and ``not``."""
 
     def __init__(self, some: list[Word], domains: Mapping[str, Domain], constants: Constants) -> None:
         self.words = some
@@ -134,7 +133,7 @@ class _Leaves:
     def leaf(self, i: int, odd: bool) -> tuple[Expr, int]:
         """Returns the condition that begins at word ``i``, and the word after it.
 
-        odd : an odd number of NOTs stands before it
+        odd : an odd number of NOTs precedes the condition
         """
         word = self.words[i]
         self._odd = odd
@@ -152,17 +151,20 @@ class _Leaves:
         return i < len(self.words) and self.words[i].kind in (words.SIGN, words.NAME) and self.words[i].value == sign
 
     def _domain(self, i: int, allowed: tuple[str, ...], what: str) -> Domain:
-        """Returns the attribute that word ``i`` names, of one of the types that are allowed."""
+        """Returns the domain that word ``i`` names.
+
+        allowed : types that the domain may have; empty for any type
+        """
         word = self.words[i]
         if word.kind != words.NAME or word.value in _RESERVED:
             raise _expected("the name of an attribute", word)
         domain = self._domains.get(word.value.lower())
         if domain is None:
             name = word.value if len(word.value) <= 80 else word.value[:80] + "…"
-            some = near(word.value.lower()[:200], self._domains, "the list of domains")
+            advice = near(word.value.lower()[:200], self._domains, "the list of domains")
             if word.value.lower() in (*_RESERVED, "true", "false"):
-                some = "words of the language are in lower case"
-            raise Refusal(f"unknown attribute {name!r}: {some}", word.at)
+                advice = "words of the language are in lower case"
+            raise Refusal(f"unknown attribute {name!r}: {advice}", word.at)
         if allowed and domain.type not in allowed:
             needed = allowed[0] if len(allowed) == 1 else f"{', '.join(allowed[:-1])} or {allowed[-1]}"
             raise Refusal(
@@ -214,7 +216,7 @@ class _Leaves:
         return Predicate(Verb.ARRAY_CONTAINS, _subject(domain), (operand,), negated=negated), at + 1
 
     def _fit(self, domain: Domain, literal: Word) -> None:
-        """Refuses a literal that the attribute, or an element of it, can never be."""
+        """Checks that a literal has the type of the attribute, or of its elements."""
         needed = [words.STRING] if domain.type in (STRING, STRINGS) else [words.INTEGER]
         if domain.type == FLOAT:
             needed = [words.FLOAT, words.INTEGER]
@@ -242,7 +244,7 @@ class _Leaves:
         return Predicate(_COMPARISONS[sign], _subject(domain), (Operand(_KINDS[literal.kind], value=literal.value),))
 
     def _member(self, i: int, at: int, negated: bool) -> tuple[Expr, int]:
-        """``attribute in (...)``, whose list begins at word ``at``."""
+        """Reads ``attribute in (...)``, with a list that begins at word ``at``."""
         if self.words[at].kind == words.NAME:
             raise Refusal(
                 "two attributes are not compared: a list of literals in parentheses is expected here", self.words[at].at
@@ -265,7 +267,7 @@ class _Leaves:
         return Predicate(verb, _subject(domain), operands, negated=negated), end
 
     def _values(self, i: int, domain: Domain) -> tuple[Kind, tuple[Any, ...], int]:
-        """A list of literals, each once, and the word after it."""
+        """Returns the kind of a list, its literals, each once, and the word after it."""
         if not self._is(i, "("):
             raise _expected("a list of literals in parentheses", self.words[i])
         values: dict[Any, None] = {}
@@ -285,7 +287,7 @@ class _Leaves:
                 raise _expected("a comma or )", self.words[i])
 
     def _state(self, i: int) -> tuple[Expr, int]:
-        """``is null``, ``is not null`` and ``is empty``."""
+        """Reads ``is null``, ``is not null`` and ``is empty``."""
         if self._is(i + 2, "empty"):
             domain = self._domain(i, (INTEGERS, STRINGS), "is empty")
             zero = Operand(Kind.INT, value=0)
@@ -297,16 +299,16 @@ class _Leaves:
         domain = self._domain(i, (), "")
         if not domain.allow_undefined:
             raise Refusal(f"{domain.name!r} is never undefined: its domain does not allow that", self.words[i].at)
-        # of a list of structs, no more can be asked than how many there are
-        found = Predicate(Verb.NULL, _subject(domain)._replace(size=domain.type in (SEGMENTS, FREQUENCY)))
-        return (Not(found) if negated else found), at + 1
+        # a list of structs has no attribute but its size
+        predicate = Predicate(Verb.NULL, _subject(domain)._replace(size=domain.type in (SEGMENTS, FREQUENCY)))
+        return (Not(predicate) if negated else predicate), at + 1
 
     def _call(self, i: int) -> tuple[Expr, int]:
-        """A function, whose name is word ``i``."""
+        """Reads the function call that begins with its name at word ``i``."""
         name = self.words[i]
         if name.value not in _TEXTS and name.value not in SPECIAL:
-            some = near(name.value[:200], [*_TEXTS, *SPECIAL], "the language")
-            raise Refusal(f"there is no function {shown(name.value)}: {some}", name.at)
+            advice = near(name.value[:200], [*_TEXTS, *SPECIAL], "the language")
+            raise Refusal(f"there is no function {shown(name.value)}: {advice}", name.at)
         arguments, end = self._arguments(i + 2)
         if name.value in SPECIAL:
             return call(name, arguments, self._domains, self._constants), end
@@ -318,14 +320,14 @@ class _Leaves:
 
     def _arguments(self, i: int) -> tuple[list[Word], int]:
         """Returns the arguments that begin at word ``i``, and the word after them."""
-        found: list[Word] = []
+        arguments: list[Word] = []
         while True:
             word = self.words[i]
             if word.kind not in _LITERALS and word.kind != words.NAME:
                 raise _expected("an argument", word)
-            found.append(word)
+            arguments.append(word)
             if self._is(i + 1, ")"):
-                return found, i + 2
+                return arguments, i + 2
             if not self._is(i + 1, ","):
                 raise _expected("a comma or )", self.words[i + 1])
             i += 2
@@ -336,8 +338,9 @@ def _subject(domain: Domain) -> Subject:
 
 
 def like(value: float) -> tuple[float, float]:
-    """Returns the least and the largest of the floats that are equal to one."""
-    found = []
+    """Returns the least and the largest float that be-tree takes as equal to ``value``."""
+    ends = []
+    # Halve the interval with the last equal float, below and above
     for away in (-math.inf, math.inf):
         inside, outside = float_key(value), float_key(math.nextafter(value + math.copysign(EPSILON, away), away))
         while abs(outside - inside) > 1:
@@ -346,5 +349,5 @@ def like(value: float) -> tuple[float, float]:
                 inside = middle
             else:
                 outside = middle
-        found.append(key_float(inside))
-    return found[0], found[1]
+        ends.append(key_float(inside))
+    return ends[0], ends[1]

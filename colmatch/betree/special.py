@@ -1,4 +1,4 @@
-"""The special functions of the be-tree library's language: their arguments, checked."""
+"""Calls of the special functions of the be-tree library's language, with checked arguments."""
 
 from __future__ import annotations
 
@@ -43,10 +43,9 @@ _DOMAINS = {DEGREES: FLOAT, CLOCK: INTEGER}
 
 
 def call(name: Word, arguments: list[Word], domains: Mapping[str, Domain], constants: Constants) -> Expr:
-    """Makes the condition that a special function is.
+    """Returns the condition of a call of a special function.
 
-    Raises Refusal: its arguments are not those that it takes, or a domain that it reads is not
-    declared.
+    Raises Refusal: the arguments are wrong, a constant is missing, or a domain is not declared.
     """
     function = SPECIAL[name.value]
     named, takes = function.named, list(function.takes)
@@ -76,14 +75,14 @@ def _check(name: Word, right: bool) -> None:
 
 
 def _cap_id(name: Word, type: Word, constants: Constants) -> int:
-    """Returns the id that an expression's constants give for the type of a cap."""
-    known = [*_CAPS, *(f"{cap}:ip" for cap in _CAPS)]
-    if type.value not in known:
-        raise Refusal(f"there is no type of cap {shown(type.value)}: {', '.join(known)} are", type.at)
-    wanted = f"{type.value.removesuffix(':ip')}_id"
-    if constants and wanted in constants:
-        return constants[wanted]
-    raise Refusal(f"{name.value} needs the constant {wanted!r}: give it with the expression, in constants=", name.at)
+    """Returns the id for a type of cap, from the constants of the expression."""
+    types = [*_CAPS, *(f"{cap}:ip" for cap in _CAPS)]
+    if type.value not in types:
+        raise Refusal(f"there is no type of cap {shown(type.value)}: {', '.join(types)} are", type.at)
+    constant = f"{type.value.removesuffix(':ip')}_id"
+    if constants and constant in constants:
+        return constants[constant]
+    raise Refusal(f"{name.value} needs the constant {constant!r}: give it with the expression, in constants=", name.at)
 
 
 def _read(name: Word, attribute: str, type: str, domains: Mapping[str, Domain]) -> str:

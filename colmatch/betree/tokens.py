@@ -1,4 +1,4 @@
-"""A text of the be-tree library's language -> its words: names, numbers, strings and signs."""
+"""A tokenizer: a text of the be-tree library's language -> names, numbers, strings and signs."""
 
 from __future__ import annotations
 
@@ -44,31 +44,31 @@ class Word(NamedTuple):
 
 
 def words_of(text: str) -> list[Word]:
-    """Returns the words of a text, the last of which is its end.
+    """Returns the words of a text; the last word is its end.
 
-    Raises Refusal: with the place of what is no word.
+    Raises Refusal: a place in the text begins no word. The refusal has the place.
     """
     if not is_text(text):
         raise Refusal("the text has half a surrogate pair in it, which is no character", 0)
     words: list[Word] = []
     place, match = 0, _WORD.match
     while True:
-        found = match(text, place)
-        if found is None:
+        token = match(text, place)
+        if token is None:
             raise _no_word(text, place)
-        kind, place = found.lastgroup, found.end()
+        kind, place = token.lastgroup, token.end()
         if kind == "name":
-            words.append(Word(NAME, found["name"], found.start("name")))
+            words.append(Word(NAME, token["name"], token.start("name")))
         elif kind == "sign":
-            words.append(Word(SIGN, found["sign"], found.start("sign")))
+            words.append(Word(SIGN, token["sign"], token.start("sign")))
         elif kind == "string":
-            inner = found["string"][1:-1]
-            words.append(Word(STRING, _ESCAPE.sub(r"\1", inner) if "\\" in inner else inner, found.start("string")))
+            inner = token["string"][1:-1]
+            words.append(Word(STRING, _ESCAPE.sub(r"\1", inner) if "\\" in inner else inner, token.start("string")))
         elif kind == "end":
             words.append(Word(END, "", place))
             return words
         else:  # a number, maybe with a point
-            words.append(_number(found["number"], found["point"], found.start("number"), text, place))
+            words.append(_number(token["number"], token["point"], token.start("number"), text, place))
 
 
 def _number(digits: str, point: str | None, at: int, text: str, end: int) -> Word:

@@ -1,11 +1,11 @@
 """The command line.
 
-``commands`` has the entry point, and what each command does is read from there.
+``commands`` has the entry point and all commands: read it first.
 """
 
 
 def main() -> None:
-    """Entry point of the console script."""
+    """Runs the command line, as the console script."""
     from colmatch.cli.commands import main
 
     main()

@@ -1,4 +1,4 @@
-"""What the arguments of a command name: options, a schema, subscriptions, an index, events.
+"""The objects that arguments name: options, a schema, subscriptions, an index, events.
 
 Commands import this module when they run, since it imports everything heavy.
 """
@@ -40,36 +40,36 @@ Now = dt.datetime | float | None
 
 
 def read_options(pairs: Sequence[str]) -> Options:
-    """Returns the options that ``NAME=VALUE`` pairs name."""
-    known = {field.name: field for field in fields(Options)}
+    """Reads options from ``NAME=VALUE`` pairs."""
+    options = {field.name: field for field in fields(Options)}
     values: dict[str, Any] = {}
     for pair in pairs:
         name, equals, value = pair.partition("=")
         name = name.strip().replace("-", "_")
-        if not equals or name not in known:
+        if not equals or name not in options:
             raise click.BadParameter(
-                f"{pair!r} should be NAME=VALUE with a name out of {', '.join(known)}", param_hint="'--option'"
+                f"{pair!r} should be NAME=VALUE with a name out of {', '.join(options)}", param_hint="'--option'"
             )
-        values[name] = value_of_text(value.strip(), known[name].default)
+        values[name] = value_of_text(value.strip(), options[name].default)
     return Options(**values)
 
 
 def read_index(kind: str, pairs: Sequence[str]) -> Settings:
-    """Reads a kind of index with settings that ``NAME=VALUE`` pairs name."""
-    known = settings_of(kind)
+    """Reads a kind of index, with settings from ``NAME=VALUE`` pairs."""
+    kind_settings = settings_of(kind)
     texts = dict(map(_setting, pairs))
     try:
-        return index(cast(IndexName, kind), **{name: known.parse(name, text) for name, text in texts.items()})
+        return index(cast(IndexName, kind), **{name: kind_settings.parse(name, text) for name, text in texts.items()})
     except OptionError as error:
         raise click.BadParameter(str(error), param_hint="'--set'") from None
 
 
 def read_indexes(kinds: Sequence[str], pairs: Sequence[str]) -> list[Settings]:
-    """Reads several kinds with settings, each of which counts for the kinds that have it."""
+    """Reads several kinds. A setting applies to each kind that has it."""
     names = [{field.name for field in fields(settings_of(kind))} for kind in kinds]
     for pair in pairs:
         if not any(_setting(pair)[0] in own for own in names):
-            read_index(kinds[0], [pair])  # says what there is
+            read_index(kinds[0], [pair])  # raises an error that lists the settings
     return [
         read_index(kind, [pair for pair in pairs if _setting(pair)[0] in own])
         for kind, own in zip(kinds, names, strict=True)
@@ -89,17 +89,17 @@ def read_event_weights(given: Sequence[str]) -> str | dict[str, str | float] | N
         return None
     if len(given) == 1 and "=" not in given[0]:
         return given[0]
-    found: dict[str, str | float] = {}
+    sources: dict[str, str | float] = {}
     for one in given:
-        name, equals, source = one.rpartition("=")  # an attribute may have a sign of its own: attrs['a=b']
-        if not equals or not source.strip() or name.strip() in found:
+        name, equals, source = one.rpartition("=")  # an attribute may contain the sign: attrs['a=b']
+        if not equals or not source.strip() or name.strip() in sources:
             raise click.BadParameter(
                 f"{one!r} should be ATTRIBUTE=COLUMN or ATTRIBUTE=NUMBER, once for each attribute; or one column of maps",
                 param_hint="'--event-weights'",
             )
         number = re.fullmatch(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*", source)
-        found[name.strip()] = float(source) if number else source.strip()
-    return found
+        sources[name.strip()] = float(source) if number else source.strip()
+    return sources
 
 
 def described_kinds() -> Iterator[str]:
@@ -111,7 +111,7 @@ def described_kinds() -> Iterator[str]:
 
 
 def kinds_as_dict() -> dict[str, Any]:
-    """Returns what each kind of index is about, and its settings by their names."""
+    """Returns the purpose of each kind of index, and its settings by name."""
     return {
         kind: {
             "about": settings_of(kind).about,
@@ -151,7 +151,7 @@ def schema_from(text: str) -> pa.Schema:
 def read_schema(like: str | None, text: str | None, domains: str | None) -> pa.Schema | Domains:
     """Reads a file of domains of the be-tree library, or the columns of a file and of a text.
 
-    Those of a schema's text count before those of a file of rows.
+    A column of the text takes precedence over a column of the file of rows.
     """
     if domains is not None:
         with naming(domains), open(domains, encoding="utf-8") as file:
@@ -163,8 +163,8 @@ def read_schema(like: str | None, text: str | None, domains: str | None) -> pa.S
 
 
 def _weights(text: str) -> list[tuple[str, float]] | None:
-    given = json.loads(text)
-    return None if given is None else [(name, float(weight)) for name, weight in given.items()]
+    weights = json.loads(text)
+    return None if weights is None else [(name, float(weight)) for name, weight in weights.items()]
 
 
 def _tags(text: str) -> Any:
@@ -175,7 +175,7 @@ def _tags(text: str) -> Any:
     return tags
 
 
-# Columns that may be texts: how one is read, the type that it gets, and an example.
+# Columns that may be texts: a function that reads one, the resulting type, and an example.
 _READ = {
     "weights": (_weights, pa.map_(pa.string(), pa.float64()), '{"price": 2, "dest": 0.5}'),
     "tags": (_tags, pa.list_(pa.string()), '["tenant-7", "vip"]'),
@@ -183,7 +183,7 @@ _READ = {
 
 
 def _with_json(path: str, table: pa.Table) -> pa.Table:
-    """Returns a table whose columns ``weights`` and ``tags``, where they are text, are read."""
+    """Returns a table with its columns ``weights`` and ``tags`` converted, if they are text."""
     for name, (read, type, example) in _READ.items():
         place = table.schema.get_field_index(name)
         if place < 0 or not pa.types.is_string(table.schema.field(place).type):
@@ -193,8 +193,8 @@ def _with_json(path: str, table: pa.Table) -> pa.Table:
             try:
                 rows.append(None if text is None else read(text))
             except (ValueError, TypeError, AttributeError, OverflowError, RecursionError, pa.ArrowException) as error:
-                said = f"{shown(text)} are no {name}, write them as JSON: {example}"
-                raise ColmatchError(f"{path}, row {number + 1} after the header: {said}") from error
+                message = f"{shown(text)} are no {name}, write them as JSON: {example}"
+                raise ColmatchError(f"{path}, row {number + 1} after the header: {message}") from error
         table = table.set_column(place, name, pa.array(rows, type))
     return table
 
@@ -205,7 +205,7 @@ def read_json_rules(paths: Sequence[str], errors: str) -> Rules:
     Raises
     ------
     OSError : the file cannot be opened
-    ColmatchError : there are several, or a rule cannot be had; the message begins with the path
+    ColmatchError : there are several files, or a rule is invalid; the message begins with the path
     """
     files = found(paths, "jsonl")
     if len(files) > 1:
@@ -215,12 +215,12 @@ def read_json_rules(paths: Sequence[str], errors: str) -> Rules:
 
 
 def read_subscriptions(paths: Sequence[str], format: str | None, ids: str | None) -> pa.Table | PredicateTable:
-    """Reads files of expressions, or of predicates, as ``Matcher.build`` takes them."""
+    """Reads files of expressions, or of predicates, for ``Matcher.build``."""
     types = {"expression": pa.string()}
     if ids:
         types["id"] = pa.type_for_alias(ids)
     tables = []
-    for path in paths:  # in CSV all tags are texts, also those that look like numbers
+    for path in paths:  # in CSV all tags are texts, even if they look like numbers
         tables.append(_with_json(path, read_table(path, format, types=types, texts=["tags"])))
     predicates = [{"attribute", "op"} <= set(table.column_names) for table in tables]
     if all(predicates):
@@ -240,7 +240,7 @@ def read_subscriptions(paths: Sequence[str], format: str | None, ids: str | None
 
 
 def read_ranges(texts: Sequence[str]) -> RangeNames | None:
-    """Reads attributes that are ranges, each ``NAME=LOW,HIGH``, as ``Matcher.match`` takes them."""
+    """Reads attributes that are ranges, each ``NAME=LOW,HIGH``, for ``Matcher.match``."""
     ranges: dict[str, tuple[str, str]] = {}
     for text in texts:
         name, equals, ends = text.partition("=")
@@ -254,26 +254,26 @@ def read_ranges(texts: Sequence[str]) -> RangeNames | None:
 
 
 def read_subset(matcher: Matcher, ids: str | None, tags: Sequence[str]) -> Subset | None:
-    """Reads which subscriptions to match among: ids, or @ and a file that has them; and tags."""
+    """Reads the subscriptions to match among: ids, or @ and a file with ids; and tags."""
     if ids is None:
         return matcher.subset(tags=tags) if tags else None
-    type, wanted = matcher.ids.type, list(tags) if tags else None
+    type, tag_list = matcher.ids.type, list(tags) if tags else None
     if ids.startswith("@"):
         table = read_table(ids[1:], types={"id": type})
         if "id" not in table.column_names:
             raise ColmatchError(f"{ids[1:]}: there is no column 'id' among {', '.join(table.column_names)}")
-        return matcher.subset(table.column("id"), wanted)
+        return matcher.subset(table.column("id"), tag_list)
     listed = [text.strip() for text in ids.split(",") if text.strip()]
     if pa.types.is_string(type):
-        return matcher.subset(listed, wanted)
+        return matcher.subset(listed, tag_list)
     for text in listed:
         if not re.fullmatch(r"[+-]?\d{1,19}", text):
             raise click.BadParameter(f"{text!r} is no id: those of this index are numbers", param_hint="'--ids'")
-    return matcher.subset(list(map(int, listed)), wanted)
+    return matcher.subset(list(map(int, listed)), tag_list)
 
 
 def read_now(text: str | None) -> Now:
-    """Reads a time: seconds, or a date and time as ISO 8601 writes them."""
+    """Reads a time: seconds, or a date and time in ISO 8601."""
     if text is None:
         return None
     for read in (int, float, dt.datetime.fromisoformat):
@@ -289,7 +289,7 @@ def read_now(text: str | None) -> Now:
 def open_matcher(path: str, missing_columns: MissingColumns | None = None) -> Matcher:
     """Opens a saved matcher.
 
-    ``missing_columns`` : overrides the option of that name, None to leave it
+    missing_columns : new value of the option of that name, or None to leave it
     """
     if not os.path.exists(path):
         raise FileNotFoundError(2, "no such index", path)
@@ -313,8 +313,9 @@ def reading_events(
 ) -> Iterator[Input]:
     """Opens the needed columns of files of events, in the types that the matcher was built with.
 
-    ``whole`` : all columns that the expressions use must be there. ``weights`` : columns besides.
-    ``now`` : the time that clocks show, whose columns need not be there
+    whole : all columns that the expressions use must be there
+    weights : name -> type of further columns
+    now : time of the clocks; their columns need not be there
     """
     files = found(paths, format) if matcher.language == "betree" else []
     if files and all(file.kind == "jsonl" for file in files):
@@ -328,12 +329,12 @@ def reading_events(
     needed = [path for path in needed if path[0] not in clocks]
     for name, type in (weights or {}).items():
         types = types if name in types.names else types.append(pa.field(name, type))
-    wanted = [*used, *kept, *(weights or {})]
+    read_names = [*used, *kept, *(weights or {})]
     may_lack = whole and matcher.options.missing_columns == "null"
     required = {} if may_lack else dict.fromkeys(needed, "--missing-columns null takes it to be NULL")
     required |= dict.fromkeys(((name,) for name in weights or {}), "--event-weights names it")
     with reading(
-        paths, format, schema=types, columns=wanted, required=required, strict=whole, nulls=["", *nulls]
+        paths, format, schema=types, columns=read_names, required=required, strict=whole, nulls=["", *nulls]
     ) as rows:
         folded = {name.lower() for name in rows.schema.names}
         absent = [name for name in used if name.lower() not in folded]
@@ -352,7 +353,7 @@ def _betree_batches(files: Sequence[File], schema: pa.Schema) -> Iterator[pa.Rec
 
 
 def _at_time(matcher: Matcher, rows: Input, now: Now) -> Input:
-    """Returns events whose clocks show a time that is given."""
+    """Returns events with clocks that show a time."""
     clock = clock_of(now, matcher.schema, matcher.options.timezone)
     if clock is None:
         return rows
@@ -364,7 +365,7 @@ def _at_time(matcher: Matcher, rows: Input, now: Now) -> Input:
 
 
 class Lacking:
-    """Events that lack what must be defined, and so match nothing: how many there were."""
+    """The number of events that lack a required value, and so match nothing."""
 
     def __init__(self, matcher: Matcher, ranges: RangeNames | None) -> None:
         self._required = Required(matcher.schema, checked_ranges(ranges, matcher.schema))
@@ -372,7 +373,7 @@ class Lacking:
         self._columns: dict[str, int] = {}
 
     def look(self, batch: pa.RecordBatch) -> None:
-        """Counts those of a batch."""
+        """Counts such events in a batch."""
         lacks = self._required.lacks(batch, lenient=True)
         if lacks is not None:
             self._rows += int(lacks.row.sum())
@@ -380,17 +381,15 @@ class Lacking:
                 self._columns[name] = self._columns.get(name, 0) + int(rows.sum())
 
     def say(self) -> None:
-        """Says how many there were, if there were any."""
+        """Prints the number of such events, if there are any."""
         if self._rows:
-            some = ", ".join(f"{name!r} ({rows:,})" for name, rows in self._columns.items())
+            columns = ", ".join(f"{name!r} ({rows:,})" for name, rows in self._columns.items())
             number = "1 event matches" if self._rows == 1 else f"{self._rows:,} events match"
-            say(f"note: {number} nothing, lacking what must be defined: {some}")
+            say(f"note: {number} nothing, lacking what must be defined: {columns}")
 
 
 def _with_ends(matcher: Matcher, ranges: RangeNames | None) -> tuple[pa.Schema, list[tuple[str, ...]]]:
-    """Returns the types of events with columns for the ends of ranges, and paths that must be
-    there.
-    """
+    """Returns the types of events, with the ends of ranges as columns, and the required paths."""
     types, required = matcher.schema.arrow, matcher.paths
     for range in checked_ranges(ranges, matcher.schema):
         if range.path not in required:

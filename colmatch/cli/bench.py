@@ -1,4 +1,4 @@
-"""``colmatch bench`` and ``demo``: how fast it is, with one's own data, and with real flights."""
+"""``colmatch bench`` and ``demo``: measurements with the user's data, and with real flights."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class _Numbers(click.ParamType[Any]):
-    """``1,64,4096``."""
+    """A parameter type for several whole numbers: ``1,64,4096``."""
 
     name = "n,n,…"
 
@@ -88,10 +88,10 @@ def bench(
 ) -> None:
     """Measure every kind of index with the expressions in SUBS and the rows of EVENTS.
 
-    SUBS is as for build, EVENTS as for match. On one thread, unless --option says otherwise; the
-    kinds take turns, and medians are shown. --set counts for each kind that has the setting.
-    "first match" is the first call after the build: kernels are loaded, or compiled if they never
-    were on this machine.
+    SUBS is as for build, EVENTS as for match. One thread runs, unless --option sets another number.
+    The kinds take turns, and medians are shown. --set applies to each kind that has the setting.
+    "first match" is the first call after the build. It loads the kernels, or compiles them if they
+    never were on this machine.
 
     \b
     colmatch bench alerts.csv flights.parquet
@@ -109,33 +109,33 @@ def bench(
     indexes = read_indexes(chosen([name.strip() for name in names.split(",")]), settings)
     single = ["threads=1"] if "threads" in {field.name for field in fields(Options)} else []
     tuned = read_options([*single, *options])
-    found = _first_rows(events, None if schema_text is None else schema_from(schema_text), rows or max(batches))
-    given = read_subscriptions([subs], None, None)
+    sample = _first_rows(events, None if schema_text is None else schema_from(schema_text), rows or max(batches))
+    expressions = read_subscriptions([subs], None, None)
     if sizes is None:
-        sizes = tuple(default_sizes(count(given))) if picture is not None else (max(count(given), 1),)
-    schema = found.schema if schema_text is None else schema_from(schema_text)
+        sizes = tuple(default_sizes(count(expressions))) if picture is not None else (max(count(expressions), 1),)
+    schema = sample.schema if schema_text is None else schema_from(schema_text)
     lines: list[Line] = []
 
     def kept() -> Any:
         for line in measure(
-            given, schema, found, indexes=indexes, batches=batches, sizes=sizes, repeat=repeat, options=tuned
+            expressions, schema, sample, indexes=indexes, batches=batches, sizes=sizes, repeat=repeat, options=tuned
         ):
             lines.append(line)
             yield line
 
     for text in table(kept()):
         click.echo(text)
-    if 0 < found.num_rows < max(batches):
-        say(f"note: {events} gives {found.num_rows:,} events, which is the largest batch measured")
+    if 0 < sample.num_rows < max(batches):
+        say(f"note: {events} gives {sample.num_rows:,} events, which is the largest batch measured")
     if picture is not None:
         draw(lines, picture)
         say(f"drawn as {picture}")
 
 
 def _first_rows(path: str, schema: pa.Schema | None, rows: int) -> pa.Table:
-    """Reads the first rows of a file as one chunk, of which batches are cut.
+    """Reads the first rows of a file as one chunk, which batches are cut from.
 
-    Types that nothing says are inferred.
+    Types without a declaration are inferred.
     """
     import pyarrow as pa
 

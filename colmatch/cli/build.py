@@ -87,10 +87,10 @@ def build(
 ) -> None:
     """Build an index of the expressions in SUBS and save it.
 
-    SUBS has the columns id and expression; or, one row a predicate, the columns id, attribute, op
-    and operands (several such files may be given, one for each type of operands). Beside the
-    expressions, weights (a map; as CSV a JSON object such as {"price": 2}) and priority are for
-    --top. With --language json-rules, SUBS is JSON: a list of rules, or one rule a line.
+    SUBS has the columns id and expression. Or it has one row a predicate, in the columns id,
+    attribute, op and operands. Several such files may be given, one for each type of operands. The
+    columns weights and priority are for --top. Weights are a map, in CSV a JSON object such as
+    {"price": 2}. With --language json-rules, SUBS is JSON: a list of rules, or one rule a line.
 
     \b
     colmatch build alerts.csv --schema "dest:string, dep_delay:double" -o alerts.colmatch
@@ -107,19 +107,19 @@ def build(
         raise click.UsageError(f"say what columns the events have: --schema or --like, or both{more}")
     if rejected_path and errors == "raise":
         raise click.UsageError("--rejected needs --errors collect")
-    found: Errors = "collect" if rejected_path or errors == "collect" else "raise"
+    error_mode: Errors = "collect" if rejected_path or errors == "collect" else "raise"
     bad: list[Rejected] = []
     chosen, index = read_options(options), read_index(kind, settings)
     schema = read_schema(like, schema_text, domains)
     if rejected_path:
         from colmatch.cli.places import format_of
 
-        format_of(rejected_path)  # an unknown extension is better said before the work than after it
+        format_of(rejected_path)  # an unknown extension is an error before the work, not after it
     if language == "json-rules":
         if ids or format:
             raise click.UsageError("--ids and --format do not go with --language json-rules")
-        language = "sql"  # whose meaning its conditions have
-        expressions: Any = read_json_rules(subs, found)
+        language = "sql"  # conditions of rules have the meaning of SQL
+        expressions: Any = read_json_rules(subs, error_mode)
         bad = expressions.rejected
     else:
         expressions = read_subscriptions(subs, format, ids)
@@ -128,7 +128,7 @@ def build(
         schema,
         index=index,
         options=chosen,
-        errors=found,
+        errors=error_mode,
         language=language,
         missing=missing,
         progress=sys.stderr.isatty(),
@@ -157,7 +157,7 @@ def _write_rejected(path: str, bad: Sequence[Rejected]) -> None:
 
     ids = [one.id for one in bad]
     if not all(isinstance(id, int) for id in ids):
-        ids = list(map(str, ids))  # of rules, some may be numbers and others texts
+        ids = list(map(str, ids))  # ids of rules may be numbers and texts together
     batch = pa.record_batch(
         {
             "id": pa.array(ids) if ids else pa.array([], pa.int64()),

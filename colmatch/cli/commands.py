@@ -33,7 +33,7 @@ def _version(ctx: click.Context, _: click.Parameter, asked: bool) -> None:
     "--version", is_flag=True, is_eager=True, expose_value=False, callback=_version, help="Show the version and exit."
 )
 def cli() -> None:
-    """Which of many Boolean expressions are true for each row of a file.
+    """Find the Boolean expressions, out of many, that are true for each row of a file.
 
     \b
     colmatch build alerts.csv --like flights.parquet -o alerts.colmatch
@@ -51,11 +51,10 @@ for command in (build, match, explain, reasons, stats, check, recover, kinds, de
 
 
 def main() -> None:
-    """Entry point of the console script.
+    """Runs the console script.
 
-    Ends the process without Python's own clearing up: a thread of Arrow's may still wait for
-    standard input, and Python would wait for it, or abort when that thread wants to call it once
-    more.
+    The process ends without Python's cleanup, since a thread of Arrow may still wait for standard
+    input. Python would wait for the thread, or abort when the thread calls Python once more.
     """
     stand_in()
     code: Any = 0
@@ -65,7 +64,7 @@ def main() -> None:
         code = 130
     except SystemExit as end:
         code = end.code or 0
-    except OSError as error:  # of what click prints itself
+    except OSError as error:  # while click itself prints
         if is_traced():
             raise
         say(f"error: {error}")

@@ -1,8 +1,8 @@
-"""CSV and tab-separated rows, read by pyarrow; errors say the line.
+"""CSV and tab-separated rows, read by pyarrow; errors name the line.
 
-pyarrow counts rows, and only in one thread. Lines are counted where a row is wrong, by reading the
-file again up to there. Of a pipe nothing is left to be read again, so errors name the row.
-On two cores one thread reads as fast as two do, 250 MB a second.
+pyarrow counts rows, not lines, and only in one thread. If a row is wrong, the file is read again up
+to that row, to count lines. A pipe cannot be read again, so its errors name the row. On two cores
+one thread reads as fast as two, 250 MB a second.
 """
 
 from __future__ import annotations
@@ -27,26 +27,26 @@ _SAID = re.compile(r"(?:In CSV column #(\d+): |CSV parse error: )Row #(\d+): (?:
 
 
 class Rows(NamedTuple):
-    """The rows of an open file, behind its header."""
+    """The rows of an open file, after its header."""
 
     file: File
     source: BinaryIO
     header: list[str]
     wanted: list[str]
-    types: dict[str, pa.DataType]  # of columns that have one; those of others are inferred
-    nulls: Sequence[str]  # texts that mean NULL where not quoted
+    types: dict[str, pa.DataType]  # types of some columns; the others are inferred
+    nulls: Sequence[str]  # texts that mean NULL if not quoted
 
     @property
     def empty(self) -> pa.Schema | None:
-        """Returns the columns where there is no row, which pyarrow refuses."""
+        """Returns the columns if there is no row, a case that pyarrow refuses; else None."""
         if self.source.peek(1):  # type: ignore[attr-defined]
             return None
         return pa.schema([(name, self.types.get(name, pa.null())) for name in self.wanted])
 
     def stream(self, keep_texts: bool) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
-        """Returns the types, which the first block says, and the rows.
+        """Returns the types, inferred from the first block, and the rows.
 
-        keep_texts : whether a time whose column has no type stays the text that it is
+        keep_texts : leave a time as text if its column has no type
         """
         if self.empty is not None:
             return self.empty, iter(())
@@ -66,7 +66,7 @@ class Rows(NamedTuple):
         return table if self.wanted else table.select([])
 
     def _options(self) -> dict[str, Any]:
-        """Returns how fields are read: an expression may be over several lines, in quotes."""
+        """Returns the options of pyarrow: a quoted expression may have several lines."""
         lines = {"delimiter": "\t", "quote_char": False} if self.file.kind == "tsv" else {"newlines_in_values": True}
         return {
             "read_options": pa_csv.ReadOptions(use_threads=False, column_names=self.header),
@@ -86,7 +86,7 @@ class Rows(NamedTuple):
         head = (begin if end < 0 else begin[:end]) + b"\n"
         try:
             schema = pa_csv.read_csv(pa.BufferReader(head), **self._options()).schema
-        except pa.ArrowException:  # to be met again, and told
+        except pa.ArrowException:  # the error comes again, and is reported then
             return {}
         return {
             field.name: pa.string()
@@ -100,20 +100,20 @@ class Rows(NamedTuple):
 
     @contextmanager
     def _placing(self) -> Iterator[None]:
-        """Says of what pyarrow refuses in which line, or else in which row, it is."""
+        """Adds the line, or else the row, to errors of pyarrow."""
         try:
             yield
         except pa.ArrowException as error:
-            said = _SAID.fullmatch(sentence(error))
-            if said is None:
+            parts = _SAID.fullmatch(sentence(error))
+            if parts is None:
                 raise
-            column, row, type, message = said.groups()
+            column, row, type, message = parts.groups()
             place = f"row {row} below the header" if self.file.is_stream else f"line {self._line_of(int(row))}"
             owner = "" if column is None else f", column {self.header[int(column)]!r}"
             raise ColmatchError(f"{place}{owner}: {message}{f' for {type}' if type else ''}") from error
 
     def _line_of(self, row: int) -> int:
-        """Returns the line in which a row begins, both from 1."""
+        """Returns the number of the line where a row begins; both count from 1."""
         rules: Any = {"delimiter": "\t", "quoting": csv.QUOTE_NONE} if self.file.kind == "tsv" else {}
         with opened(self.file) as source:
             reader = csv.reader(io.TextIOWrapper(source, errors="replace", newline=""), **rules)
@@ -122,7 +122,7 @@ class Rows(NamedTuple):
             while True:
                 before = reader.line_num
                 fields = next(reader, None)
-                if fields is None:  # pyarrow sees rows that are none here, such as a byte order mark
+                if fields is None:  # pyarrow counts rows that csv does not, such as a byte order mark
                     return before
                 row -= bool(fields)
                 if not row:
@@ -143,9 +143,10 @@ def rows_of(
 ) -> Rows:
     """Reads the header of an open file.
 
-    types : of the columns that it names. columns : those that are wanted, None for all
+    types : types of some columns
+    columns : wanted columns, None for all
 
-    Raises ColmatchError: there is no header, a name in it twice, or a type that CSV cannot carry.
+    Raises ColmatchError: there is no header, it has a name twice, or CSV cannot carry a type.
     """
     line = _first_line(source).decode("utf-8-sig")
     text = line.rstrip("\r\n")
@@ -156,9 +157,9 @@ def rows_of(
     twice = sorted({name for name in header if header.count(name) > 1})
     if twice:
         raise ColmatchError(f"the header names {twice[0]!r} twice")
-    wanted = header if columns is None else meant(header, columns)
-    typed = {name: field.type for field in types or [] for name in meant(wanted, [field.name])}
+    names = header if columns is None else meant(header, columns)
+    typed = {name: field.type for field in types or [] for name in meant(names, [field.name])}
     for name, type in typed.items():
         if pa.types.is_nested(type):
             raise ColmatchError(f"column {name!r} is {type}, which CSV cannot carry: use jsonl, parquet or arrow")
-    return Rows(file, source, header, wanted, typed, nulls)
+    return Rows(file, source, header, names, typed, nulls)

@@ -1,7 +1,7 @@
-"""Reads files of rows, of every format that ``places.py`` lists, batch by batch.
+"""Files of rows in every format that ``places.py`` lists, read batch by batch.
 
-Several files are read one after the other, as one: their columns are put together, and a column
-that a file has not is NULL there. ``writing.py`` writes files.
+Several files are read one after the other, as one. The result has the columns of all files, with
+NULL for a column that a file lacks. ``writing.py`` writes files.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from colmatch.errors import ColmatchError, near
 from colmatch.events.gather import meant
 from colmatch.given.incoming import sentence
 
-ROWS = 8192  # rows of a batch, where the reader can be told
+ROWS = 8192  # rows of a batch, if the reader has an option for it
 
 
 class Input(NamedTuple):
@@ -28,13 +28,13 @@ class Input(NamedTuple):
 
     schema: pa.Schema
     batches: Iterator[pa.RecordBatch]
-    total: int | None  # rows in all, where that is known beforehand
+    total: int | None  # rows in all, if known beforehand
     names: Sequence[str]  # all columns of the file, as far as they are known
-    unseen: Set[tuple[str, ...]] = frozenset()  # of ``required``, what no line of jsonl that was read so far has
+    unseen: Set[tuple[str, ...]] = frozenset()  # ``required`` paths that no line of jsonl has had so far
 
 
 class _Wanted(NamedTuple):
-    """What is to be read of each file; see ``reading``."""
+    """The parts to read of each file; see ``reading``."""
 
     schema: pa.Schema | None
     columns: Sequence[str] | None
@@ -57,51 +57,49 @@ def reading(
 
     Parameters
     ----------
-    paths : what ``places.found`` finds files by
-    format : one of ``places.FORMATS``; None to go by the extension
-    schema : types for formats that do not carry them (csv, jsonl); columns it does not name are
-        inferred from the first block, but a time among them stays the text that it is. None to
-        infer all types, also of times
-    columns : the columns wanted, in any order; those that the file has not are left out. None for
-        all. A name also stands for the only one that differs in case alone, but in jsonl
-    required : columns, and in jsonl fields of structs, without which a file cannot be used, and
-        what to say of each that is not there. Of jsonl it is only known behind the last line of all
-        files that no line has one
-    strict : raise when something that is required is not there; else only ``Input.unseen`` tells
-    nulls : csv only, the texts that mean NULL where not quoted
+    paths : names of files, as for ``places.found``
+    format : one of ``places.FORMATS``; None to take it from the extension
+    schema : types for formats that do not carry them (csv, jsonl). Other columns are inferred from
+        the first block, but times among them stay text. None to infer all types, also of times
+    columns : wanted columns, in any order; columns that the file lacks are left out. None for all.
+        Except in jsonl, a name may differ from its column in case alone, if there is only one
+    required : columns, and in jsonl fields of structs, that every file needs -> advice for the
+        error if one is absent. In jsonl, this is known only after the last line of all files
+    strict : raise an error if a required path is absent; else only ``Input.unseen`` has it
+    nulls : csv only, the texts that mean NULL if not quoted
 
     Raises
     ------
     OSError : a file cannot be opened
-    ColmatchError : what is in it cannot be read; the message begins with the path
+    ColmatchError : the content cannot be read; the message begins with the path
     """
     required = required or {}
     files = found(paths, format, schema)
     by_lines = [file for file in files if file.kind == "jsonl"]
-    wanted = _Wanted(schema, columns, nulls, PathWatch(required if by_lines else ()))
+    selection = _Wanted(schema, columns, nulls, PathWatch(required if by_lines else ()))
     with ExitStack() as stack:
         if len(files) == 1:
-            rows = _opened(files[0], stack, wanted)
+            rows = _opened(files[0], stack, selection)
             heads = [rows]
         else:
-            heads = [_head(file, wanted) for file in files]
-            rows = _joined(files, heads, wanted)
-        wanted.watch.unseen -= {path for path in required for file in files if path[0] in file.keys}
+            heads = [_head(file, selection) for file in files]
+            rows = _joined(files, heads, selection)
+        selection.watch.unseen -= {path for path in required for file in files if path[0] in file.keys}
         if strict:
             for file, head in zip(files, heads, strict=True):
                 _check(file, head, required)
         batches = rows.batches
         if strict and by_lines:
-            batches = _checked(batches, by_lines[-1], wanted.watch, required)
-        yield rows._replace(batches=batches, unseen=wanted.watch.unseen)
+            batches = _checked(batches, by_lines[-1], selection.watch, required)
+        yield rows._replace(batches=batches, unseen=selection.watch.unseen)
 
 
 def _check(file: File, head: Input, required: Mapping[tuple[str, ...], str]) -> None:
     folded = {name.lower() for name in head.names}
     for (name, *_), advice in required.items() if file.kind != "jsonl" else ():
         if name.lower() not in folded:
-            some = near(name, head.names, "the file")
-            raise ColmatchError(f"{file.shown}: there is no column {name!r}, which is needed: {some} ({advice})")
+            hint = near(name, head.names, "the file")
+            raise ColmatchError(f"{file.shown}: there is no column {name!r}, which is needed: {hint} ({advice})")
 
 
 def _checked(
@@ -113,18 +111,18 @@ def _checked(
 
 
 def _head(file: File, wanted: _Wanted) -> Input:
-    """Returns what is known of a file without its rows."""
+    """Returns the input of a file without its rows."""
     with ExitStack() as stack:
         return _opened(file, stack, wanted)._replace(batches=iter(()))
 
 
 def _joined(files: Sequence[File], heads: Sequence[Input], wanted: _Wanted) -> Input:
-    """Puts files together, each of which is opened when its turn comes."""
-    known = {name.lower(): name for name in wanted.schema.names} if wanted.schema is not None else {}
-    schema = _recased(heads[0].schema, known)
+    """Joins files to one input. Each file is opened when its turn comes."""
+    names_by_lower = {name.lower(): name for name in wanted.schema.names} if wanted.schema is not None else {}
+    schema = _recased(heads[0].schema, names_by_lower)
     for file, head in zip(files[1:], heads[1:], strict=True):
         try:
-            schema = pa.unify_schemas([schema, _recased(head.schema, known)], promote_options="permissive")
+            schema = pa.unify_schemas([schema, _recased(head.schema, names_by_lower)], promote_options="permissive")
         except pa.ArrowException as error:
             raise ColmatchError(
                 f"{file.shown}: its columns do not go with {files[0].shown}: {sentence(error)}"
@@ -144,9 +142,9 @@ def _joined(files: Sequence[File], heads: Sequence[Input], wanted: _Wanted) -> I
 
 
 def _recased(schema: pa.Schema, known: dict[str, str]) -> pa.Schema:
-    """Returns columns under the names that other files have for them, which may differ in case.
+    """Returns columns under the names that earlier files have for them, which may differ in case.
 
-    known : names by their lower case, to which new ones are added
+    known : lower case -> name; new names are added
     """
     others = [known.setdefault(name.lower(), name) for name in schema.names]
     pairs = zip(schema, others, strict=True)
@@ -154,7 +152,7 @@ def _recased(schema: pa.Schema, known: dict[str, str]) -> pa.Schema:
 
 
 def _opened(file: File, stack: ExitStack, wanted: _Wanted) -> Input:
-    """Opens a file, whose rows have the columns that its folders say as well."""
+    """Opens a file, and adds the columns of its folders to the rows."""
     with naming(file.shown):
         rows = _open(file, stack, wanted)
     names = [*dict.fromkeys([*rows.names, *file.keys])]
@@ -173,7 +171,7 @@ def _opened(file: File, stack: ExitStack, wanted: _Wanted) -> Input:
 
 
 def _fitted(batch: pa.RecordBatch, schema: pa.Schema, keys: Mapping[str, pa.Scalar]) -> pa.RecordBatch:
-    """Returns rows with the columns of a schema: their own, those of keys, and NULL for others."""
+    """Returns rows with the columns of a schema: own columns, keys, and NULL for others."""
     if not keys and batch.schema.equals(schema):
         return batch
     if not schema:
@@ -195,7 +193,7 @@ def _fitted(batch: pa.RecordBatch, schema: pa.Schema, keys: Mapping[str, pa.Scal
 
 
 def _open(file: File, stack: ExitStack, wanted: _Wanted) -> Input:
-    """Opens a file: the columns that are wanted, and maybe others."""
+    """Opens a file for the wanted columns, and maybe others."""
     kind, columns = file.kind, wanted.columns
     if kind == "arrow":
         with file.system.open_input_file(file.path) as start:
@@ -227,9 +225,9 @@ def _open(file: File, stack: ExitStack, wanted: _Wanted) -> Input:
 
 
 def _sound(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Yields batches of Arrow's own formats, which hand over buffers as they are in the file.
+    """Checks and yields batches of Arrow's formats, which pass buffers from the file unchanged.
 
-    Raises ArrowInvalid: they are of no such arrays.
+    Raises ArrowInvalid: the buffers are no valid arrays.
     """
     for batch in batches:
         batch.validate(full=True)
@@ -249,14 +247,14 @@ def read_table(
 ) -> pa.Table:
     """Reads whole files of rows.
 
-    Types that neither they nor ``types`` give are inferred from all rows; ``reading`` infers from
-    the first.
+    Types that neither the files nor ``types`` have are inferred from all rows; ``reading`` infers
+    from the first block.
 
-    texts : columns that are texts in CSV, whatever they look like
+    texts : columns that are texts in CSV, even if they look otherwise
     """
-    known = pa.schema(list((types or {}).items()))
-    files = found(paths, format, known)
-    tables = [_table(file, known, texts) for file in files]
+    schema = pa.schema(list((types or {}).items()))
+    files = found(paths, format, schema)
+    tables = [_table(file, schema, texts) for file in files]
     if len(tables) == 1:
         return tables[0]
     try:
@@ -270,8 +268,8 @@ def _table(file: File, types: pa.Schema, texts: Sequence[str]) -> pa.Table:
         if file.kind == "jsonl":
             table = json_lines.read_all(stack.enter_context(opened(file)), types)
         elif file.kind in TEXTS:
-            given = pa.schema([*types, *((name, pa.string()) for name in texts)])
-            table = rows_of(file, stack.enter_context(opened(file)), given, None, [""]).table()
+            schema = pa.schema([*types, *((name, pa.string()) for name in texts)])
+            table = rows_of(file, stack.enter_context(opened(file)), schema, None, [""]).table()
         else:
             rows = _open(file, stack, _Wanted(None, None, (), PathWatch(())))
             table = pa.Table.from_batches(rows.batches, rows.schema)
@@ -283,7 +281,7 @@ def _table(file: File, types: pa.Schema, texts: Sequence[str]) -> pa.Table:
 
 
 def rebatch(batches: Iterable[pa.RecordBatch], rows: int = ROWS) -> Iterator[pa.RecordBatch]:
-    """Cuts and gathers batches, to batches of ``rows`` rows; the last one may be smaller."""
+    """Cuts and gathers batches into batches of ``rows`` rows; the last one may be smaller."""
     held: list[pa.RecordBatch] = []
     n = 0
     for batch in batches:

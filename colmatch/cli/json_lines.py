@@ -1,10 +1,10 @@
-"""JSON lines: read block by block by pyarrow, with errors that say the line; and written.
+"""JSON lines: read block by block by pyarrow, with errors that name the line; and written.
 
-An array of JSON is read as well: whole, and its elements as lines.
+An array of JSON is read as well: whole, with its elements as lines.
 
-One event a line, ``{"event": 17, "subscription": 4}``. Text is made by Arrow's string functions, a
-column at a time; a Python loop runs only over the values that need escapes, and over the lines that
-have columns of maps, which pyarrow does not read.
+The output has one event a line, ``{"event": 17, "subscription": 4}``. Arrow's string functions make
+the text, a column at a time. A Python loop runs only over values that need escapes, and over lines
+with columns of maps. pyarrow does not read maps.
 """
 
 from __future__ import annotations
@@ -28,24 +28,24 @@ from colmatch.given.incoming import sentence
 ROWS = 8192  # lines that are written at a time
 BLOCK = 1 << 23  # bytes that are read at a time: pyarrow shares them among threads
 _OPENS = re.compile(r"[ \t\n\r]*\[[ \t\n\r]*(?:(\])[ \t\n\r]*)?")  # an array, which may have no elements
-_GOES_ON = re.compile(r"[ \t\n\r]*([],])[ \t\n\r]*")  # behind an element
+_GOES_ON = re.compile(r"[ \t\n\r]*([],])[ \t\n\r]*")  # after an element
 _UNREADABLE = (pa.ArrowException, ColmatchError, ValueError, RecursionError)
 
 _UTC = ("UTC", "Etc/UTC", "Z", "+00:00")  # zones that are written as Z
 
-# What JSON text cannot hold as it is inside quotes, besides what is not UTF-8.
+# Characters that JSON text must escape inside quotes, besides invalid UTF-8.
 _ESCAPED = r'["\\\x00-\x1f]'
 
 
 def carrier(type: pa.DataType) -> pa.DataType | None:
-    """Returns the type that pyarrow's JSON reader can make of a value that becomes ``type``.
+    """Returns the type that pyarrow's JSON reader makes of a value before it becomes ``type``.
 
-    It is None for a map, which that reader cannot read.
+    The result is None for a map, which the reader cannot read.
     """
     types = pa.types
     if types.is_dictionary(type) or types.is_run_end_encoded(type):
         return carrier(type.value_type)
-    if types.is_date(type) or types.is_timestamp(type):  # as text, since that reader is lax about zones
+    if types.is_date(type) or types.is_timestamp(type):  # as text, since the reader is lax about zones
         return pa.string()
     if types.is_map(type):
         return None
@@ -60,10 +60,10 @@ def carrier(type: pa.DataType) -> pa.DataType | None:
 
 
 class PathWatch:
-    """Notes which columns and fields no line of JSON has had yet.
+    """A record of the columns and fields that no line of JSON has had yet.
 
-    pyarrow says nothing of a column that no line has: it is NULL, like one that some lines have
-    not. A line is taken apart only as long as something is unseen and the line has the name of it.
+    pyarrow does not report a column that no line has: it is NULL, like a column that some lines
+    lack. A line is parsed only while a path is unseen, and only if the line has the path's name.
 
     Attributes
     ----------
@@ -74,29 +74,29 @@ class PathWatch:
         self.unseen = set(paths)
 
     def look(self, block: bytes) -> None:
-        """Looks at whole lines."""
+        """Removes the paths that whole lines have from ``unseen``."""
         if not any(name in block for name in self._names()):
             return
         for line in block.split(b"\n"):
             if any(name in line for name in self._names()):
-                with suppress(ValueError):  # pyarrow says what is wrong with it
+                with suppress(ValueError):  # pyarrow reports the fault
                     value = json.loads(line)
                     self.unseen -= {path for path in self.unseen if _has(value, path)}
 
     def _names(self) -> list[bytes]:
-        """Returns texts, one of which a line must have to have one of the paths.
+        """Returns texts; a line with an unseen path has at least one of them.
 
-        It is the first name of the path, or an escape that may hide that.
+        A text is the first name of a path, or an escape, which may hide a name.
         """
         names = {json.dumps(path[0], ensure_ascii=False).encode() for path in self.unseen}
         return [b"\\", *names] if names else []
 
     def check(self, advice: Mapping[tuple[str, ...], str]) -> None:
-        """Ends the reading of all lines.
+        """Checks that all paths were seen, after the last line.
 
-        advice : what to say of each path, if it is unseen
+        advice : path -> advice for the error
 
-        Raises ColmatchError: something is unseen.
+        Raises ColmatchError: a path is unseen.
         """
         if self.unseen:
             path = min(self.unseen)
@@ -108,7 +108,7 @@ class PathWatch:
 def _has(value: Any, path: tuple[str, ...]) -> bool:
     for part in path:
         if not isinstance(value, dict):
-            return True  # NULL, or something that is no struct, of which pyarrow says so
+            return True  # NULL, or a value that is no struct, which pyarrow reports
         if part not in value:
             return False
         value = value[part]
@@ -120,8 +120,8 @@ class Block(NamedTuple):
 
     Attributes
     ----------
-    before : how many lines there are before them
-    noun : what errors call a line
+    before : number of lines before them
+    noun : noun for a line in errors
     """
 
     before: int
@@ -130,9 +130,9 @@ class Block(NamedTuple):
 
 
 def blocks(source: BinaryIO, size: int = BLOCK) -> Iterator[Block]:
-    """Yields whole lines, or the elements of an array as such. Blank lines alone are left out.
+    """Yields whole lines, or the elements of an array as lines, without blank blocks.
 
-    Raises ColmatchError: a line is one that pyarrow must not read.
+    Raises ColmatchError: pyarrow must not read some line.
     """
     before, tail, data = 0, b"", source.read(size)
     if data.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"["):
@@ -153,58 +153,58 @@ def blocks(source: BinaryIO, size: int = BLOCK) -> Iterator[Block]:
 
 
 def _elements(text: str) -> Iterator[Block]:
-    """Yields the elements of a JSON array, each as a line of its own."""
+    """Yields the elements of a JSON array as lines, one element a line."""
     decoder, lines = json.JSONDecoder(), []
     try:
         before = _OPENS.match(text)
         while before is not None and before[1] != "]":
             end = decoder.raw_decode(text, before.end())[1]
-            lines.append(text[before.end() : end].replace("\n", " ").replace("\r", " "))  # space outside of values
+            lines.append(text[before.end() : end].replace("\n", " ").replace("\r", " "))  # only space between values
             before = _GOES_ON.match(text, end)
         if before is None or before.end() < len(text):
-            json.loads(text)  # says what is wrong
+            json.loads(text)  # raises an error with the fault
     except (ValueError, RecursionError) as error:
         place = f"line {error.lineno}, column {error.colno}: " if isinstance(error, json.JSONDecodeError) else ""
-        said = error.msg if isinstance(error, json.JSONDecodeError) else "it nests too deep"
-        raise ColmatchError(f"{place}{said}; a file that begins with [ is one JSON array of objects") from error
+        fault = error.msg if isinstance(error, json.JSONDecodeError) else "it nests too deep"
+        raise ColmatchError(f"{place}{fault}; a file that begins with [ is one JSON array of objects") from error
     if lines:
-        found = "\n".join([*lines, ""]).encode()
-        check_lines(found, noun="element")
-        yield Block(0, found, "element")
+        block = "\n".join([*lines, ""]).encode()
+        check_lines(block, noun="element")
+        yield Block(0, block, "element")
 
 
 def read(
     source: BinaryIO, schema: pa.Schema | None, columns: Sequence[str] | None, watch: PathWatch
 ) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
-    """Reads JSON lines: their columns and their rows. Errors say the line.
+    """Returns the columns and the rows of JSON lines. Errors name the line.
 
-    schema : types of the columns that it names; those of others are what the first block says, and
-        a time among them stays the text that it is. None to infer all types, also of times
-    columns : those that are wanted; None for all
+    schema : types of some columns. Others are inferred from the first block, but times among them
+        stay text. None to infer all types, also of times
+    columns : wanted columns; None for all
     """
-    given = schema or pa.schema([])
+    types = schema or pa.schema([])
     if columns is not None:
-        given = pa.schema([field for field in given if field.name in columns])
-    for field in given:
+        types = pa.schema([field for field in types if field.name in columns])
+    for field in types:
         if carrier(field.type) is None and not pa.types.is_map(field.type):
-            said = "has maps inside another type, which JSON lines cannot carry: use parquet or arrow"
-            raise ColmatchError(f"column {field.name!r} {said}")
-    more = columns is None or any(name not in given.names for name in columns)
-    some = blocks(source)
-    first = next(some, None)
+            reason = "has maps inside another type, which JSON lines cannot carry: use parquet or arrow"
+            raise ColmatchError(f"column {field.name!r} {reason}")
+    more = columns is None or any(name not in types.names for name in columns)
+    pieces = blocks(source)
+    first = next(pieces, None)
     if first is not None and more:
-        found = _table(first, given, "infer").schema
-        wanted = [field for field in found if field.name not in given.names]
-        given = pa.schema([*given, *(field for field in wanted if columns is None or field.name in columns)])
+        inferred = _table(first, types, "infer").schema
+        new_fields = [field for field in inferred if field.name not in types.names]
+        types = pa.schema([*types, *(field for field in new_fields if columns is None or field.name in columns)])
         if schema is not None:
-            given = pa.schema([f if f.name in schema.names else pa.field(f.name, _asjson_text(f.type)) for f in given])
+            types = pa.schema([f if f.name in schema.names else pa.field(f.name, _asjson_text(f.type)) for f in types])
 
     def batches() -> Iterator[pa.RecordBatch]:
-        for block in chain([first], some) if first is not None else ():
+        for block in chain([first], pieces) if first is not None else ():
             watch.look(block.lines)
-            yield from _table(block, given, "error" if columns is None else "ignore").to_batches()
+            yield from _table(block, types, "error" if columns is None else "ignore").to_batches()
 
-    return given, batches()
+    return types, batches()
 
 
 def _asjson_text(type: pa.DataType) -> pa.DataType:
@@ -212,7 +212,7 @@ def _asjson_text(type: pa.DataType) -> pa.DataType:
 
 
 def read_all(source: BinaryIO, types: pa.Schema) -> pa.Table:
-    """Returns all lines; types that are not given are inferred from all of them."""
+    """Returns all lines. Types of columns that ``types`` lacks are inferred from all lines."""
     tables = [_table(block, types, "infer") for block in blocks(source)]
     return pa.concat_tables(tables, promote_options="permissive") if tables else types.empty_table()
 
@@ -220,9 +220,9 @@ def read_all(source: BinaryIO, types: pa.Schema) -> pa.Table:
 def _table(block: Block, schema: pa.Schema, others: str) -> pa.Table:
     """Reads whole lines.
 
-    others : what pyarrow is to do with columns that ``schema`` does not name
+    others : pyarrow's treatment of columns that ``schema`` lacks
 
-    Raises ColmatchError: says the line.
+    Raises ColmatchError: a line cannot be read. The message names the line.
     """
     try:
         return _parsed(block.lines, schema, others)
@@ -241,14 +241,14 @@ def _table(block: Block, schema: pa.Schema, others: str) -> pa.Table:
     try:
         value = json.loads(line)
     except ValueError as error:
-        said = error.msg if isinstance(error, json.JSONDecodeError) else sentence(error)
+        message = error.msg if isinstance(error, json.JSONDecodeError) else sentence(error)
         column = f", column {error.colno}" if isinstance(error, json.JSONDecodeError) else ""
-        raise ColmatchError(f"{place}{column}: {said}; each line is one JSON object") from error
+        raise ColmatchError(f"{place}{column}: {message}; each line is one JSON object") from error
     if not isinstance(value, dict):
         raise ColmatchError(f"{place}: a JSON object is needed, not {type(value).__name__}")
     last = refused(wrong)
-    said = re.sub(r"^JSON parse error: | in row \d+$", "", sentence(last)) if last else "it cannot be read"
-    raise ColmatchError(f"{place}: {said}") from last
+    message = re.sub(r"^JSON parse error: | in row \d+$", "", sentence(last)) if last else "it cannot be read"
+    raise ColmatchError(f"{place}: {message}") from last
 
 
 def _parsed(block: bytes, schema: pa.Schema, others: str) -> pa.Table:
@@ -265,7 +265,7 @@ def _parsed(block: bytes, schema: pa.Schema, others: str) -> pa.Table:
         options = pa_json.ParseOptions(explicit_schema=plain, unexpected_field_behavior=others)
         try:
             table = pa_json.read_json(pa.BufferReader(block), parse_options=options)
-        except pa.ArrowException:  # a line may be longer than the parts that are read side by side
+        except pa.ArrowException:  # a line may be longer than the parts that threads read
             parts = pa_json.ReadOptions(block_size=len(block))
             table = pa_json.read_json(pa.BufferReader(block), parse_options=options, read_options=parts)
     arrays = dict(zip(table.column_names, table.columns, strict=True))
@@ -294,7 +294,7 @@ def _object(line: bytes) -> dict[str, Any]:
 
 
 def _maps(objects: list[dict[str, Any]], field: pa.Field) -> pa.Array:
-    """Makes a column of maps of objects, one a line, which pyarrow cannot."""
+    """Returns a column of maps, which pyarrow cannot read, from the objects of all lines."""
     values = [value.get(field.name) for value in objects]
     for value in values:
         if value is not None and not isinstance(value, dict):
@@ -307,10 +307,10 @@ def _maps(objects: list[dict[str, Any]], field: pa.Field) -> pa.Array:
 
 
 class LineWriter:
-    """Writes record batches as JSON lines to an open file of bytes.
+    """A writer of record batches as JSON lines, to an open file of bytes.
 
-    Numbers, Booleans, strings, dates, times, lists, structs and maps; NaN and the infinities become
-    null. Binary columns are refused, since JSON has no bytes.
+    It writes numbers, Booleans, strings, dates, times, lists, structs and maps. NaN and the
+    infinities become null. Binary columns are refused, since JSON has no bytes.
     """
 
     def __init__(self, sink: BinaryIO, schema: pa.Schema) -> None:
@@ -330,7 +330,7 @@ class LineWriter:
             self.sink.write(b"\n")
 
     def close(self) -> None:
-        """Nothing is held back."""
+        """Does nothing, since no line is held back."""
 
 
 def _has_binary(type: pa.DataType) -> bool:
@@ -398,7 +398,7 @@ def json_text(values: pa.Array) -> pa.Array:
 
 
 def iso(values: pa.Array) -> pa.Array:
-    """Returns times as ISO 8601 writes them, with the zone and the digits of their type."""
+    """Returns times in ISO 8601, with the zone and the digits of their type."""
     kind = values.type
     if not pa.types.is_timestamp(kind):
         return values.cast(pa.string())
@@ -409,14 +409,14 @@ def iso(values: pa.Array) -> pa.Array:
 def _quoted(text: pa.Array) -> pa.Array:
     escaped = pc.match_substring_regex(text, _ESCAPED)
     if pc.any(escaped).as_py():
-        made = [json.dumps(value, ensure_ascii=False)[1:-1] for value in text.filter(escaped).to_pylist()]
-        text = pc.replace_with_mask(text, pc.fill_null(escaped, False), pa.array(made, pa.large_string()))
+        replacements = [json.dumps(value, ensure_ascii=False)[1:-1] for value in text.filter(escaped).to_pylist()]
+        text = pc.replace_with_mask(text, pc.fill_null(escaped, False), pa.array(replacements, pa.large_string()))
     quote = pa.scalar('"', pa.large_string())
     return pc.binary_join_element_wise(quote, text, quote, pa.scalar("", pa.large_string()))
 
 
 def _lists(values: pa.LargeListArray, texts: pa.Array, begin: str, end: str) -> pa.Array:
-    """Returns the text of each list; ``texts`` are those of all elements."""
+    """Returns the text of each list; ``texts`` has the texts of all elements."""
     lengths = pc.fill_null(pc.list_value_length(values), 0)
     offsets = pa.concat_arrays([pa.array([0], pa.int64()), pc.cumulative_sum(lengths)])
     inner = pc.binary_join(pa.LargeListArray.from_arrays(offsets, texts), _large(", "))

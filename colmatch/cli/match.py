@@ -1,4 +1,4 @@
-"""``colmatch match``: which subscriptions are true for each row of a file."""
+"""``colmatch match``: the subscriptions that are true for each row of a file."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 
 
 def _shape_option(name: str, help: str) -> Callable[[_F], _F]:
-    """Makes a flag that says what rows the result has. There is one of them at most."""
+    """Makes a flag that chooses the rows of the result. Users may give at most one such flag."""
 
     def chosen(context: click.Context, option: click.Parameter, given: bool) -> None:
         other = context.params.get("shape")
@@ -110,7 +110,8 @@ def match(
 ) -> None:
     """Write which subscriptions of INDEX are true for each row of EVENTS.
 
-    One row a match: the number of the event (its row, from 0) and the id of the subscription.
+    The result has a row for each match, with the number of the event (its row, from 0) and the id
+    of the subscription.
 
     \b
     colmatch match alerts.colmatch flights.parquet -o fired.parquet
@@ -140,18 +141,18 @@ def match(
     with arguments.reading_events(matcher, events, format, kept, nulls, weights=typed, ranges=spans, now=time) as rows:
         lacking = arguments.Lacking(matcher, spans)
         if shape == "hits":
-            found = _hits(matcher, rows, spans, among, lacking)
-            writing.write_all(output, found.to_batches(), found.schema, written)
+            hits = _hits(matcher, rows, spans, among, lacking)
+            writing.write_all(output, hits.to_batches(), hits.schema, written)
             lacking.say()
             return
         schema = _result_schema(matcher, rows, shape, kept, events)
-        given = schema, shape, kept, best, needed, spans, among
-        if "-" not in events:  # Ctrl-C is to find the output open while standard input is read
+        common = schema, shape, kept, best, needed, spans, among
+        if "-" not in events:  # while standard input is read, the output must be open for Ctrl-C
             nulls_alone = pa.RecordBatch.from_arrays(
                 [pa.nulls(1, field.type) for field in rows.schema], schema=rows.schema
             )
-            for _ in _results(matcher, nulls_alone, 0, *given):
-                pass  # says what columns lack or are of a wrong type, before anything is written
+            for _ in _results(matcher, nulls_alone, 0, *common):
+                pass  # reports absent columns and wrong types, before anything is written
         with (
             writing.writing(output, schema, written) as writer,
             bar(rows.total, "events", sys.stderr.isatty()) as shown,
@@ -159,7 +160,7 @@ def match(
             start = 0
             for batch in rebatch(rows.batches, matcher.options.batch_rows):
                 try:
-                    for result in _results(matcher, batch, start, *given):
+                    for result in _results(matcher, batch, start, *common):
                         writer.write_batch(result)
                 except EventError as error:
                     error.count_from(start)
@@ -171,7 +172,10 @@ def match(
 
 
 def _hits(matcher: Matcher, rows: Input, ranges: RangeNames | None, among: Subset | None, lacking: Lacking) -> pa.Table:
-    """Returns how many events each subscription matches, most first, equals as ids stand."""
+    """Returns the number of events that each subscription matches.
+
+    Rows are ordered by that number, the most first, and then like the ids.
+    """
     import pyarrow as pa
 
     from colmatch.show.progress import bar
@@ -189,7 +193,7 @@ def _hits(matcher: Matcher, rows: Input, ranges: RangeNames | None, among: Subse
 
 
 def _typed(best: tuple[int, Score, Any] | None, needed: Sequence[str]) -> dict[str, pa.DataType]:
-    """Returns the columns of weights, of the types that formats without types have them in."""
+    """Returns the types of the columns of weights, for formats without types."""
     import pyarrow as pa
 
     maps = best is not None and isinstance(best[2], str)
@@ -229,7 +233,7 @@ def _results(
     ranges: RangeNames | None,
     among: Subset | None,
 ) -> Iterator[pa.RecordBatch]:
-    """Yields what is to be written about the events of ``batch``, which count from ``start``.
+    """Yields the output for the events of ``batch``, which count from ``start``.
 
     best, needed : arguments of ``match_topk``, and the columns that it needs for weights
     """
@@ -242,12 +246,12 @@ def _results(
     used = batch.select(meant(batch.schema.names, [*matcher.columns_with(ranges), *needed]))
     columns = batch.select(kept)
     if shape in ("pairs", "best"):
-        found = (
+        pieces = (
             matcher.match_batches(used, ranges, ids=among)
             if best is None
             else matcher.match_topk_batches(used, *best, ranges=ranges, ids=among)
         )
-        for pairs in found:
+        for pairs in pieces:
             event = pairs["event"]
             rows = [column.take(event) for column in columns.columns]
             yield pa.RecordBatch.from_arrays([pc.add(event, start), *rows, *pairs.columns[1:]], schema=schema)

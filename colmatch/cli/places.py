@@ -1,6 +1,6 @@
-"""Finds the files that arguments name: by path, pattern, folder or URL, wherever they are.
+"""Files that arguments name: by path, pattern, folder or URL, on any file system.
 
-``files.py`` reads them. pyarrow has the file systems, and unpacks what is compressed.
+``files.py`` reads them. pyarrow has the file systems, and unpacks compressed files.
 
 =======  =======================  ==========================================================
 format   extensions               notes
@@ -14,7 +14,7 @@ tsv      .tsv                     as csv with tabs between the fields, and no qu
 jsonl    .jsonl .ndjson .json     one object a line, or one array of objects
 =======  =======================  ==========================================================
 
-The last three may be compressed: .gz, and to be read also .bz2, .zst and .lz4. ``-`` is standard
+The last three may be compressed: .gz, and for reading also .bz2, .zst and .lz4. ``-`` is standard
 input or output, for the last four.
 """
 
@@ -52,7 +52,7 @@ _EXTENSIONS = {
     ".json": "jsonl",
 }
 _PACKED = re.compile(r"\.(gz|bz2|zst|lz4)$")
-_KEY = re.compile(r"([^/=]+)=([^/]*)(?=/)")  # a folder that says a column and its value
+_KEY = re.compile(r"([^/=]+)=([^/]*)(?=/)")  # a folder that names a column and its value
 _WHOLE = re.compile(r"-?(0|[1-9]\d{0,17})")
 _NULL = "__HIVE_DEFAULT_PARTITION__"
 
@@ -62,9 +62,9 @@ class File(NamedTuple):
 
     Attributes
     ----------
-    path : within its file system, ``-`` for standard input
-    shown : what errors call it
-    keys : columns that folders above it say, ``day=2024-01-01``, as scalars
+    path : path within the file system, ``-`` for standard input
+    shown : name of the file in errors
+    keys : columns that its folders name, ``day=2024-01-01``, as scalars
     """
 
     path: str
@@ -75,16 +75,16 @@ class File(NamedTuple):
 
     @property
     def is_stream(self) -> bool:
-        """Says whether the file can be read only once: standard input, or a pipe."""
+        """Returns whether the file can be read only once: standard input, or a pipe."""
         if self.path == "-":
             return True
         return isinstance(self.system, pa_fs.LocalFileSystem) and not os.path.isfile(self.path)
 
 
 def format_of(path: str, format: str | None = None) -> str:
-    """Returns the name of a format: ``format`` when given, else what the extension says.
+    """Returns the name of a format: ``format`` if given, else the format of the extension.
 
-    Raises ColmatchError: neither says it, or the format cannot go through a standard stream.
+    Raises ColmatchError: the format is unknown, or cannot go through a standard stream.
     """
     if format is not None and format not in (*FORMATS, "tsv"):
         raise ColmatchError(f"no format is called {format!r}; there are {', '.join(FORMATS)} and, to be read, tsv")
@@ -95,27 +95,28 @@ def format_of(path: str, format: str | None = None) -> str:
             raise ColmatchError(f"{format} cannot go through a standard stream: use arrows, csv or jsonl")
         return format
     extension = os.path.splitext(_PACKED.sub("", path.lower()))[1]
-    found = format or _EXTENSIONS.get(extension)
-    if found is None:
-        known = " ".join(_EXTENSIONS)
+    name = format or _EXTENSIONS.get(extension)
+    if name is None:
+        extensions = " ".join(_EXTENSIONS)
         raise ColmatchError(
-            f"{path}: the extension {extension!r} names no format; use one of {known}, or say the format"
+            f"{path}: the extension {extension!r} names no format; use one of {extensions}, or say the format"
         )
-    return found
+    return name
 
 
 def found(paths: str | Sequence[str], format: str | None = None, types: pa.Schema | None = None) -> list[File]:
-    """Finds files, those of a folder or pattern in the order of their names.
+    """Finds files; the files of a folder or pattern are in the order of their names.
 
-    Left out are names that begin with a dot or an underscore, and in folders texts without a byte.
+    Names that begin with a dot or an underscore are left out, and empty text files in folders.
 
-    paths : files, folders, patterns, URLs that pyarrow has a file system for, or ``-``
-    types : of columns that folders may say; others are int64 where all are whole numbers, or string
+    paths : files, folders, patterns, URLs with a file system of pyarrow, or ``-``
+    types : types of columns that folders may name. Other columns are int64 if all values are whole
+        numbers, else string
 
     Raises
     ------
     OSError : there is no such file
-    ColmatchError : a folder or pattern has no file, or no format is known for one
+    ColmatchError : a folder or pattern has no file, or the format of a file is unknown
     """
     files: list[File] = []
     for path in [paths] if isinstance(paths, str) else paths:
@@ -129,40 +130,42 @@ def found(paths: str | Sequence[str], format: str | None = None, types: pa.Schem
                 files.append(File(name, shown, format_of(name, format), place.system))
     for file in files:
         if file.is_stream and (len(files) > 1 or file.kind in ("parquet", "arrow")):
-            said = (
+            reason = (
                 "a pipe cannot be read beside other files" if len(files) > 1 else f"{file.kind} cannot come by a pipe"
             )
-            raise ColmatchError(f"{file.shown}: {said}: write it to a file first")
+            raise ColmatchError(f"{file.shown}: {reason}: write it to a file first")
     return _with_keys(files, types)
 
 
 def _with_keys(files: list[File], types: pa.Schema | None) -> list[File]:
-    """Returns files with the columns that their folders say."""
-    said: dict[str, set[str]] = {}
+    """Returns files with the columns that their folders name."""
+    values_by_name: dict[str, set[str]] = {}
     for file in files:
         for name, value in _KEY.findall(file.path):
-            said.setdefault(unquote(name), set()).add(value)
-    if not said:
+            values_by_name.setdefault(unquote(name), set()).add(value)
+    if not values_by_name:
         return files
     import pyarrow.dataset as pa_dataset
 
-    given = {field.name: field.type for field in types or []}
+    given_types = {field.name: field.type for field in types or []}
     fields = [
-        (name, given.get(name) or (pa.int64() if all(map(_WHOLE.fullmatch, values - {_NULL})) else pa.string()))
-        for name, values in said.items()
+        (name, given_types.get(name) or (pa.int64() if all(map(_WHOLE.fullmatch, values - {_NULL})) else pa.string()))
+        for name, values in values_by_name.items()
     ]
-    hive, known = pa_dataset.HivePartitioning(pa.schema(fields)), dict(fields)
-    made = []
+    hive, key_types = pa_dataset.HivePartitioning(pa.schema(fields)), dict(fields)
+    results = []
     for file in files:
         with naming(file.shown):
             keys = pa_dataset.get_partition_keys(hive.parse(file.path))
-            made.append(file._replace(keys={name: pa.scalar(value, known[name]) for name, value in keys.items()}))
-    return made
+            results.append(
+                file._replace(keys={name: pa.scalar(value, key_types[name]) for name, value in keys.items()})
+            )
+    return results
 
 
 @contextmanager
 def opened(file: File) -> Iterator[BinaryIO]:
-    """Opens a file for its bytes, unpacked, or standard input."""
+    """Opens a file, or standard input, for its unpacked bytes."""
     if file.path != "-" and file.is_stream:
         with open(file.path, "rb") as pipe:
             yield pipe
@@ -171,11 +174,11 @@ def opened(file: File) -> Iterator[BinaryIO]:
         with file.system.open_input_stream(file.path) as stream:
             yield io.BufferedReader(stream, 1 << 16)
         return
-    # not ``sys.stdin.buffer``: a thread of Arrow's may wait in it, and Python cannot end while its
-    # lock is held
+    # not ``sys.stdin.buffer``: a thread of Arrow may wait in it, and Python cannot end while the
+    # buffer's lock is held
     try:
         number = sys.stdin.fileno()
-    except OSError:  # something else stands for it
+    except OSError:  # another object replaces standard input
         buffered: Any = io.BufferedReader(cast(Any, sys.stdin.buffer))
         yield buffered
         buffered.detach()
@@ -184,13 +187,13 @@ def opened(file: File) -> Iterator[BinaryIO]:
 
 
 def called(path: str) -> str:
-    """Returns a path as errors call it."""
+    """Returns the name of a path in errors."""
     return "standard input" if path == "-" else path
 
 
 @contextmanager
 def naming(shown: str) -> Iterator[None]:
-    """Puts the file's name before what Arrow has to say about its content."""
+    """Puts the file's name before the errors about its content."""
     try:
         yield
     except ColmatchError as error:
@@ -200,8 +203,9 @@ def naming(shown: str) -> Iterator[None]:
     except OSError as error:
         if error.filename is not None:
             raise
-        said = os.strerror(error.errno) if error.errno is not None else sentence(error)  # Arrow's own have no number
-        raise ColmatchError(f"{shown}: {said}") from error
+        # Arrow's errors have no number
+        message = os.strerror(error.errno) if error.errno is not None else sentence(error)
+        raise ColmatchError(f"{shown}: {message}") from error
     except MemoryError as error:
         raise ColmatchError(f"{shown}: it asks for more memory than there is") from error
     except (pa.ArrowException, UnicodeDecodeError, EOFError) as error:

@@ -53,9 +53,9 @@ def reasons(
 ) -> None:
     """Write why subscriptions of INDEX match no row of EVENTS at all.
 
-    One row for each subscription that matches nothing and each attribute: how many events that
-    attribute alone has turned away. A row without an attribute counts events for which no single
-    one was enough.
+    The result has a row for each subscription that matches nothing and each attribute. The row
+    counts the events that the attribute alone has turned away. A row without an attribute counts
+    the events without a single cause.
 
     \b
     colmatch reasons campaigns.colmatch requests.parquet --ids 4711 --by predicate
@@ -70,9 +70,9 @@ def reasons(
     among = read_subset(matcher, ids, tags)
     written = writing.out_format(output, out_format)
     with reading_events(matcher, events, format, [], nulls, now=read_now(now)) as rows:
-        found = matcher.reasons(pa.RecordBatchReader.from_batches(rows.schema, rows.batches), checked_by(by), ids=among)
-    plain = pa.schema([pa.field(field.name, _plain(field.type)) for field in found.schema])
-    writing.write_all(output, found.cast(plain).to_batches(), plain, written)
+        table = matcher.reasons(pa.RecordBatchReader.from_batches(rows.schema, rows.batches), checked_by(by), ids=among)
+    plain = pa.schema([pa.field(field.name, _plain(field.type)) for field in table.schema])
+    writing.write_all(output, table.cast(plain).to_batches(), plain, written)
 
 
 def _plain(type: object) -> object:

@@ -1,8 +1,8 @@
-"""How the command line ends when something goes wrong.
+"""Errors of the command line, and the exit codes.
 
-An error is one line on standard error and exit code 1 (2 when the command line itself is wrong, 130
-after Ctrl-C, 141 when the reader of a pipe went away); with COLMATCH_TRACEBACK=1 it comes with its
-traceback.
+An error is one line on standard error, with exit code 1. The code is 2 if the command line itself
+is wrong, 130 after Ctrl-C, and 141 if the reader of a pipe went away. With COLMATCH_TRACEBACK=1,
+the error comes with its traceback.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from colmatch.errors import ColmatchError
 
 
 class _Closed(io.RawIOBase):
-    """Stands for standard input or output that was closed before the process began."""
+    """A substitute for standard input or output that was closed before the process began."""
 
     def readable(self) -> bool:
         return True
@@ -36,9 +36,9 @@ class _Closed(io.RawIOBase):
 
 
 def stand_in() -> None:
-    """Gives a process that was begun without standard streams something in their place.
+    """Replaces the standard streams that a process was begun without.
 
-    Else Python has None there, and the next file that is opened gets their number.
+    Otherwise Python has None there, and the next opened files get their numbers.
     """
     while (number := os.open(os.devnull, os.O_RDWR)) <= 2:
         pass
@@ -52,7 +52,7 @@ def stand_in() -> None:
 
 
 class Shell(click.Group):
-    """Turns errors into one line and an exit code."""
+    """A group of commands that turns errors into one line and an exit code."""
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
@@ -76,7 +76,7 @@ class Shell(click.Group):
 
 
 def is_traced() -> bool:
-    """Says whether errors are shown with their tracebacks."""
+    """Returns whether errors are shown with their tracebacks."""
     return os.environ.get("COLMATCH_TRACEBACK", "0") not in ("", "0")
 
 
@@ -96,32 +96,32 @@ def _is_arrow(error: Exception) -> bool:
 
 
 def say(text: str) -> None:
-    """Prints a line for people, beside the results."""
+    """Prints a line for people, on standard error."""
     click.echo(f"colmatch: {text}", err=True)
 
 
 def _forget_stdout() -> None:
-    """Drops what is still buffered for standard output, which nobody reads any more.
+    """Drops the text that standard output still buffers, which nobody reads any more.
 
-    It must not raise when Python exits.
+    The text must not raise an error when Python exits.
     """
     with open(os.devnull, "wb") as nowhere:
         os.dup2(nowhere.fileno(), sys.stdout.fileno())
 
 
 def plain(value: Any) -> Any:
-    """Turns a value that JSON does not know into one that it knows."""
+    """Converts a value that JSON does not know, to a Python scalar or to text."""
     return value.item() if hasattr(value, "item") else str(value)
 
 
 def print_json(value: dict[str, Any]) -> None:
     """Prints one JSON object. NaN and the infinities become null, as in JSON lines."""
-    text = json.dumps(value, default=plain)  # what comes back is of JSON's types alone
+    text = json.dumps(value, default=plain)  # reading it back gives only types of JSON
     click.echo(json.dumps(json.loads(text, parse_constant=lambda _: None), indent=2, ensure_ascii=False))
 
 
 def print_figures(figures: dict[str, Any], indent: int = 0) -> None:
-    """Prints names and figures in columns, those within others indented."""
+    """Prints names and figures in columns, nested ones indented."""
     width = max((len(str(name)) for name in figures), default=0)
     for name, value in figures.items():
         if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""``colmatch explain``, ``stats``, ``check``, ``recover`` and ``kinds``: what an index holds."""
+"""``colmatch explain``, ``stats``, ``check``, ``recover`` and ``kinds``: commands about indexes."""
 
 from __future__ import annotations
 
@@ -68,11 +68,11 @@ def explain(
         else:
             raise ColmatchError(f"{' '.join(events)} has {seen:,} rows, so there is no row {row} (they count from 0)")
     try:
-        found = matcher.explain(event, id)
+        explanation = matcher.explain(event, id)
         if as_json:
-            print_json(found.as_dict())
+            print_json(explanation.as_dict())
         else:
-            click.echo(str(found))
+            click.echo(str(explanation))
     except EventError as error:
         error.count_from(row)
         raise
@@ -82,9 +82,10 @@ def explain(
 @click.argument("index_path", metavar="INDEX")
 @json_option
 def stats(index_path: str, as_json: bool) -> None:
-    """Show what INDEX holds: sizes, the kind of index and why it was chosen.
+    """Show the sizes of INDEX, the kind of index and the reason for the kind.
 
-    The figures are those of the last save. Updates in a journal beside it are told of, not counted.
+    The figures are as of the last save. Updates in the journal are not counted, but reported in a
+    note.
 
     \b
     colmatch stats alerts.colmatch
@@ -114,11 +115,11 @@ def stats(index_path: str, as_json: bool) -> None:
 @click.command()
 @click.argument("index_path", metavar="INDEX")
 def check(index_path: str) -> None:
-    """Look at every page, link and count of a file of pages, or at all arrays of another INDEX.
+    """Check every page, link and count of a file of pages, or all arrays of another INDEX.
 
-    A file of pages is one that the index pbtree works in: check one of unknown origin before you
-    open it. Of another INDEX, the journal beside it is read as well, also while somebody writes it.
-    Says what is wrong and ends with 1 where something is not as it should be.
+    The index pbtree works in a file of pages: check one of unknown origin before you open it. For
+    another INDEX, the journal is read as well, also while a process writes it. If anything is
+    wrong, the command reports the fault and ends with 1.
 
     \b
     colmatch check alerts.pages
@@ -162,19 +163,19 @@ def recover(index_path: str) -> None:
 
     os.stat(index_path)
     pages = is_pages(index_path)
-    found = recover_log(index_path) if pages else recover_journal(index_path)
-    if found is None:
+    figures = recover_log(index_path) if pages else recover_journal(index_path)
+    if figures is None:
         say(f"nothing is damaged beside {index_path}, and nothing was changed")
         return
     with Matcher.open(index_path, journal=not pages) as matcher:  # raises an error if anything is still wrong
-        print_figures(found | {"number of the next update": matcher.version + 1})
-    say(f"{index_path} goes on; see that it has what you need before you remove {found['damaged copy']}")
+        print_figures(figures | {"number of the next update": matcher.version + 1})
+    say(f"{index_path} goes on; see that it has what you need before you remove {figures['damaged copy']}")
 
 
 @click.command()
 @json_option
 def kinds(as_json: bool) -> None:
-    """List the kinds of index that --index takes, and what --set takes for each, with defaults.
+    """List the kinds of index for --index, and the settings of each for --set, with defaults.
 
     \b
     colmatch kinds

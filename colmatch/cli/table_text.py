@@ -1,4 +1,4 @@
-"""Rows as a table for people to look at: the first ones, aligned."""
+"""Rows as a table for people: the first ones, aligned."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from colmatch.cli.json_lines import json_text
 
 MOST_ROWS = 40
 WIDEST = 60  # characters of a cell
-NARROWEST = 12  # to which wide columns are cut, so that all have a place
+NARROWEST = 12  # characters of a column that is cut, so that all columns fit
 
 
 class TableText:
-    """Takes record batches, keeps the first rows, and shows them."""
+    """A table for people: it takes record batches, keeps the first rows, and prints them."""
 
     def __init__(self, schema: pa.Schema) -> None:
         self.schema = schema
@@ -33,7 +33,7 @@ class TableText:
         """Shows nothing: only a whole result is shown."""
 
     def show(self) -> None:
-        """Prints the rows that were kept, and how many more there were."""
+        """Prints the rows that were kept, and the number of further rows."""
         table = pa.Table.from_batches(self.held, self.schema).combine_chunks()
         columns = [[name, *_cells(table[name])] for name in table.column_names]
         widths = [max(map(len, column)) for column in columns]
@@ -52,11 +52,11 @@ class TableText:
 
 
 def _cells(values: pa.ChunkedArray) -> list[str]:
-    """Returns texts without what a terminal would obey."""
+    """Returns values as texts; strings that a terminal might obey are escaped."""
     kind = values.type
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
-        found: list[Any] = values.to_pylist()
-        texts = ["null" if text is None else text if text.isprintable() else json.dumps(text) for text in found]
+        strings: list[Any] = values.to_pylist()
+        texts = ["null" if text is None else text if text.isprintable() else json.dumps(text) for text in strings]
     else:
         texts = [text for chunk in values.chunks for text in json_text(chunk).to_pylist()]
     return [_cut(text, WIDEST) for text in texts]

@@ -29,8 +29,8 @@ def warm(kinds: tuple[str, ...]) -> None:
     """
     from colmatch.warming import warm as warmed
 
-    found = warmed(kinds or None, progress=True)
+    stats = warmed(kinds or None, progress=True)
     say(
-        f"{found.kernels:,} kernels are ready: {found.compiled:,} compiled into {found.folder}, and {found.loaded:,} "
-        f"were there, in {found.seconds:.0f} s"
+        f"{stats.kernels:,} kernels are ready: {stats.compiled:,} compiled into {stats.folder}, and {stats.loaded:,} "
+        f"were there, in {stats.seconds:.0f} s"
     )

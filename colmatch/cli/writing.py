@@ -1,4 +1,4 @@
-"""Writes files of rows, in the formats of ``places.py``. A file appears only when it is whole."""
+"""Writers of files, in the formats of ``places.py``. A file appears only when it is whole."""
 
 from __future__ import annotations
 
@@ -23,19 +23,21 @@ _GROUP_BYTES = 2**27
 
 
 class BatchWriter(Protocol):
-    """What takes record batches until it is closed."""
+    """A writer that takes record batches until it is closed."""
 
     def write_batch(self, batch: pa.RecordBatch) -> object: ...
     def close(self) -> object: ...
 
 
 def out_format(path: str, format: str | None, piped: str = "csv") -> str:
-    """Returns the format of an output: of standard output a table on a terminal, else ``piped``.
+    """Returns the format of an output.
+
+    The default for standard output is a table on a terminal, else ``piped``.
 
     Raises
     ------
-    ColmatchError : nothing says the format of a file
-    UsageError : it does not fit a terminal, or is for nothing else
+    ColmatchError : the format of a file is unknown
+    UsageError : the format is not for a terminal, or not for a file
     """
     if path != "-":
         if format == "table":
@@ -46,16 +48,16 @@ def out_format(path: str, format: str | None, piped: str = "csv") -> str:
     on_terminal = sys.stdout.isatty()
     if format == "arrows" and on_terminal:
         raise click.UsageError("Arrow is not for a terminal: pipe it, or write it to a file with -o")
-    found = format or ("table" if on_terminal else piped)
-    return found if found == "table" else format_of(path, found)
+    name = format or ("table" if on_terminal else piped)
+    return name if name == "table" else format_of(path, name)
 
 
 @contextmanager
 def writing(path: str, schema: pa.Schema, format: str | None = None) -> Iterator[BatchWriter]:
     """Opens a file for record batches of ``schema``.
 
-    The file takes its place when the block ends well, and never does when it raises. Nothing is
-    written before the first batch, or the end of a block without any.
+    The file takes its place only if the block ends without an error. Nothing is written before the
+    first batch, or before the end of a block without batches.
 
     Raises
     ------
@@ -87,21 +89,21 @@ def writing(path: str, schema: pa.Schema, format: str | None = None) -> Iterator
 
 
 def write_all(path: str, batches: Iterable[pa.RecordBatch], schema: pa.Schema, format: str | None) -> None:
-    """Writes a file of record batches, as ``writing`` does."""
+    """Writes a file of record batches, with ``writing``."""
     with writing(path, schema, format) as writer:
         for batch in batches:
             writer.write_batch(batch)
 
 
 class _LateWriter:
-    """Makes the writer of a format when there is something to write: some begin with a header."""
+    """A writer that is made when there is something to write: some formats begin with a header."""
 
     def __init__(self, make: Callable[[], BatchWriter]) -> None:
         self._make = make
         self._made: BatchWriter | None = None
 
     def open(self) -> BatchWriter:
-        """Returns the writer, which is made when it is first asked for."""
+        """Returns the writer, and makes it at the first call."""
         if self._made is None:
             self._made = self._make()
         return self._made
@@ -128,7 +130,7 @@ def _writer(sink: BinaryIO, schema: pa.Schema, kind: str) -> BatchWriter:
 
 
 class _CsvWriter:
-    """Writes times as ISO 8601 does, and leaves all else to pyarrow."""
+    """A writer of CSV: times are in ISO 8601, and pyarrow writes all other values."""
 
     def __init__(self, sink: BinaryIO, schema: pa.Schema) -> None:
         import pyarrow.csv as pa_csv
@@ -148,7 +150,7 @@ class _CsvWriter:
 
 
 class _ParquetWriter:
-    """Gathers batches to row groups of a useful size: pyarrow would make one of each batch."""
+    """A writer of parquet that gathers batches: pyarrow would make a row group of each batch."""
 
     def __init__(self, sink: BinaryIO, schema: pa.Schema) -> None:
         import pyarrow.parquet as pq
@@ -178,7 +180,7 @@ class _ParquetWriter:
 
 @contextmanager
 def _whole(path: str) -> Iterator[Any]:
-    """Opens a file for bytes that gets its name only when the block ends well."""
+    """Opens a file for bytes. The file gets its name only if the block ends without an error."""
     if path == "-":
         yield sys.stdout.buffer
         return

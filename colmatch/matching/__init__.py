@@ -1,6 +1,6 @@
-"""A batch through the kernels: working memory, threads, and results in order.
+"""The way of a batch through the kernels: working memory, threads, and results in order.
 
-In come batches of events; out come the pairs of event and subscription. Read ``workers`` first: it
-cuts events to batches and gives each to a ``worker``, in ``threads``. ``pieces`` are what comes
-back.
+Batches of events come in; pairs of event and subscription go out. Read ``workers`` first: it cuts
+events into batches and gives each to a ``worker``, in ``threads``. A worker returns the matches as
+``pieces``.
 """

@@ -1,7 +1,7 @@
-"""Weights that events give to attributes, read from columns of their own.
+"""Weights that events give to attributes, read from separate columns.
 
-They come as a map from name to weight, or as a column or a number for each name. What has no
-weight, or NULL, has 1.
+The weights are a map from name to weight, or a column or a number for each name. An attribute
+without a weight, or with NULL, weighs 1.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from colmatch.kernels.layout import EventWeights
 from colmatch.kernels.weights import join_weights
 from colmatch.lowering.weights import WEIGHT_MOST, Name
 
-NAMES_KEPT = 1 << 16  # keys of maps whose meaning is remembered
+NAMES_KEPT = 1 << 16  # remembered keys of maps
 
 NO_WEIGHTS = EventWeights(
     frozen(np.empty(0, np.int64)), frozen(np.empty(0, np.uint32)), frozen(np.empty(0, np.float64))
@@ -33,31 +33,31 @@ _ids: WeakKeyDictionary[Attributes, dict[Name, list[int]]] = WeakKeyDictionary()
 
 
 def ids_of(attributes: Attributes, name: Name) -> list[int]:
-    """Returns the attributes that a name counts for: all that is asked of its column or part."""
-    known = _ids.get(attributes)
-    if known is None:
-        known = {}
+    """Returns the ids of all attributes on the column, or the part of a column, that is named."""
+    ids_by_name = _ids.get(attributes)
+    if ids_by_name is None:
+        ids_by_name = {}
         for id, attribute in enumerate(attributes.members):
             if attribute.is_free:
                 continue
-            known.setdefault(Name(attribute.path), []).append(id)
+            ids_by_name.setdefault(Name(attribute.path), []).append(id)
             if attribute.role is Role.ENTRY:
-                known.setdefault(Name(attribute.path, attribute.role, attribute.key), []).append(id)
-        _ids[attributes] = known
-    return known.get(name, [])
+                ids_by_name.setdefault(Name(attribute.path, attribute.role, attribute.key), []).append(id)
+        _ids[attributes] = ids_by_name
+    return ids_by_name.get(name, [])
 
 
 def _is_exact(name: Name) -> bool:
-    """Returns whether a name counts before that of its column."""
+    """Returns whether a name takes precedence over the name of its column."""
     return name.role is not Role.VALUE
 
 
 class ColumnWeights:
-    """A column, or a number for all events, for each of some names.
+    """Weights of events: for each name, a column or one number for all events.
 
     Attributes
     ----------
-    columns : of the events, that are needed
+    columns : columns of the events that are needed
     """
 
     def __init__(self, given: Mapping[Name, str | float]) -> None:
@@ -65,15 +65,15 @@ class ColumnWeights:
         self.columns = list(dict.fromkeys(source for source in given.values() if isinstance(source, str)))
 
     def read(self, attributes: Attributes, events: pa.RecordBatch, offset: int, most: int) -> EventWeights | None:
-        """Returns the weights of a batch; None if they are more than ``most``, of several rows.
+        """Returns the weights of a batch, or None if several rows have more than ``most`` weights.
 
-        Raises EventError: a column is not there, or something in it is no weight; says which event,
-        counted from ``offset``.
+        Raises EventError: a column is absent, or a value in it is no weight. The error names the
+        event, counted from ``offset``.
         """
         values = {name: _column_of(events, name, offset) for name in self.columns}
         source: dict[int, str | float] = {}
-        for name, given in sorted(self._given.items(), key=lambda item: _is_exact(item[0])):
-            source |= dict.fromkeys(ids_of(attributes, name), given)
+        for name, column_or_number in sorted(self._given.items(), key=lambda item: _is_exact(item[0])):
+            source |= dict.fromkeys(ids_of(attributes, name), column_or_number)
         ids, rows = sorted(source), events.num_rows
         if rows * len(ids) > most and rows > 1:
             return None
@@ -81,22 +81,22 @@ class ColumnWeights:
             return NO_WEIGHTS
         weight = np.empty((rows, len(ids)))
         for i, id in enumerate(ids):
-            given = source[id]
-            weight[:, i] = values[given] if isinstance(given, str) else given
+            column_or_number = source[id]
+            weight[:, i] = values[column_or_number] if isinstance(column_or_number, str) else column_or_number
         attr = np.tile(np.array(ids, np.uint32), rows)
         return EventWeights(frozen(np.arange(rows + 1) * len(ids)), frozen(attr), frozen(weight.ravel()))
 
 
 class MapWeights:
-    """A column of maps from name to weight.
+    """Weights of events: a column of maps from name to weight.
 
     Parameters
     ----------
-    meaning : says what a key names, None if nothing
+    meaning : returns the name that a key means, or None
 
     Attributes
     ----------
-    columns : of the events, that are needed
+    columns : columns of the events that are needed
     """
 
     def __init__(self, column: str, meaning: Callable[[str], Name | None]) -> None:
@@ -106,7 +106,7 @@ class MapWeights:
         self._known: dict[str, Name | None] = {}
 
     def read(self, attributes: Attributes, events: pa.RecordBatch, offset: int, most: int) -> EventWeights | None:
-        """Returns the weights of a batch, as ``ColumnWeights.read`` does."""
+        """Returns the weights of a batch, like ``ColumnWeights.read``."""
         what = f"event_weights: column {self._column!r}"
         column = _found(events, self._column)
         if pa.types.is_null(column.type):
@@ -114,10 +114,12 @@ class MapWeights:
         column = one_piece(column, EventError, what)
         if not pa.types.is_map(column.type):
             raise EventError(f"{what} is {column.type}: a map from name to weight is needed, or a mapping in Python")
+        # Find the entries of rows with a map
         begin = column.offsets.to_numpy()
         size = np.where(column.is_valid().to_numpy(zero_copy_only=False), np.diff(begin), 0)
         place = ranges_of(size)
         entries = pa.array(members(begin[:-1].astype(np.int64), place))
+        # Read keys and weights
         keys, items = plain(column.keys).take(entries), plain(column.items).take(entries)
         if pa.types.is_dictionary(keys.type):
             keys = keys.dictionary_decode()
@@ -135,6 +137,7 @@ class MapWeights:
         value: NDArray[np.float64],
         most: int,
     ) -> EventWeights | None:
+        # Count the weights: a name may apply to several attributes
         names = [self._name(key) for key in keys.dictionary.to_pylist()]
         targets = [[] if name is None else ids_of(attributes, name) for name in names]
         sizes = np.array([*map(len, targets), 0])
@@ -144,6 +147,7 @@ class MapWeights:
             return None
         if not total:
             return NO_WEIGHTS
+        # Join the weights of each row; an exact name takes precedence over its column's
         exact = np.array([name is not None and _is_exact(name) for name in names], np.uint8)
         first = np.empty(len(place), np.int64)
         attr, rank, weight = np.empty(total, np.uint32), np.empty(total, np.uint8), np.empty(total)
@@ -156,26 +160,29 @@ class MapWeights:
         return EventWeights(frozen(first), frozen(attr[: first[-1]]), frozen(weight[: first[-1]]))
 
     def _name(self, key: str) -> Name | None:
-        known = self._known  # another thread may begin a new one
-        if key not in known:
-            if len(known) >= NAMES_KEPT:
-                known = self._known = {}
-            known[key] = self._meaning(key)
-        return known[key]
+        names_by_key = self._known  # another thread may replace the dictionary
+        if key not in names_by_key:
+            if len(names_by_key) >= NAMES_KEPT:
+                names_by_key = self._known = {}
+            names_by_key[key] = self._meaning(key)
+        return names_by_key[key]
 
 
 Weights = ColumnWeights | MapWeights
 
 
 def _found(events: pa.RecordBatch, name: str) -> pa.Array:
-    """Returns the column of a name, or else the only one that differs from it in case alone."""
+    """Returns the column of a name, or else the only column that differs in case alone.
+
+    Raises EventError: there is no such column, or several.
+    """
     names = events.schema.names
-    found = [i for i, other in enumerate(names) if other == name]
-    found = found or [i for i, other in enumerate(names) if other.lower() == name.lower()]
-    if len(found) == 1:
-        return events.column(found[0])
-    if found:
-        raise EventError(f"event_weights: {len(found)} columns could be {shown(name)}: rename or drop all but one")
+    numbers = [i for i, other in enumerate(names) if other == name]
+    numbers = numbers or [i for i, other in enumerate(names) if other.lower() == name.lower()]
+    if len(numbers) == 1:
+        return events.column(numbers[0])
+    if numbers:
+        raise EventError(f"event_weights: {len(numbers)} columns could be {shown(name)}: rename or drop all but one")
     raise EventError(f"event_weights: the events have no column {shown(name)}: {near(name[:200], names, 'the batch')}")
 
 
@@ -188,15 +195,15 @@ def _column_of(events: pa.RecordBatch, name: str, offset: int) -> NDArray[np.flo
 
 
 def _numbers(column: pa.Array, what: str, event: Callable[[int], int]) -> NDArray[np.float64]:
-    """Returns weights, 1 for NULL.
+    """Returns weights as doubles, with 1 for NULL.
 
-    event : number of the event of a place, for errors
+    event : place -> number of the event, for errors
     """
     doubles = doubles_of(column, EventError, what)
     value: NDArray[np.float64] = doubles.fill_null(1.0).to_numpy(zero_copy_only=False)
     good = (value >= 0) & (value <= WEIGHT_MOST)
     if not good.all():
         wrong = int(np.argmin(good))
-        said = f"the weight is {value[wrong]}, a number from 0 to 1e100 is needed"
-        raise EventError(said, column=what, event=event(wrong))
+        message = f"the weight is {value[wrong]}, a number from 0 to 1e100 is needed"
+        raise EventError(message, column=what, event=event(wrong))
     return value

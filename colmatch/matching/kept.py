@@ -1,4 +1,4 @@
-"""Columns of the events that go into the result, beside the subscriptions that match."""
+"""Columns of the events that are copied to the result, next to the matching subscriptions."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from colmatch.given.incoming import values_of, without_runs
 
 
 def kept_names(keep: object) -> list[str]:
-    """Returns the columns that a caller names with ``keep=``, one name or several.
+    """Returns the column names of ``keep=``, which may be one name or several.
 
-    Raises OptionError: they are no names.
+    Raises OptionError: a value is no name.
     """
     listed = values_of(keep, OptionError, "keep") if isinstance(keep, pa.Array | pa.ChunkedArray) else members(keep)
     names = [name for name in map(text, [keep] if listed is None else listed) if name is not None]
@@ -30,16 +30,16 @@ def kept_names(keep: object) -> list[str]:
 
 
 def taken_from(column: pa.Array, type: pa.DataType) -> pa.Array:
-    """Returns a column as one of the type that ``kept_fields`` says, from which rows are taken."""
+    """Converts a column to its type of ``kept_fields``, from which Arrow can take rows."""
     if pa.types.is_run_end_encoded(column.type):
         column = without_runs(column)
     return column if column.type == type else column.cast(type)
 
 
 def _taken_type(field: pa.Field) -> pa.DataType:
-    """Returns the type of a column in the result: Arrow takes no rows from views and runs.
+    """Returns the type of a kept column in the result; Arrow takes no rows from views and runs.
 
-    Raises EventError: from this one, it takes none either.
+    Raises EventError: Arrow takes no rows from the type in the result either.
     """
     type = _without_views(field.type)
     try:
@@ -68,31 +68,34 @@ def _without_views(type: pa.DataType) -> pa.DataType:
 
 
 def kept_fields(keep: object, events: pa.Schema, result: Sequence[str], given: Sequence[str]) -> list[pa.Field]:
-    """Returns the fields that events have for the columns that are kept.
+    """Returns the fields of the kept columns in the result.
 
     result : names of the result's own columns
-    given : columns whose place the time takes that comes with the call
+    given : columns that the time of the call replaces
 
     Raises
     ------
-    OptionError : ``keep`` has no names of columns, one twice, or one that the result cannot have
-    EventError : the events have no such column, or several
+    OptionError : ``keep`` has no names of columns, one name twice, or a name that the result cannot
+        have
+    EventError : the events have no such column, or several. Or Arrow cannot take rows from it
     """
     fields = []
     for name in kept_names(keep):
-        found = meant(events.names, [name])
-        if len(found) != 1:
+        matches = meant(events.names, [name])
+        if len(matches) != 1:
             why = (
-                f"the events have {len(found)} columns of that name" if found else near(name, events.names, "an event")
+                f"the events have {len(matches)} columns of that name"
+                if matches
+                else near(name, events.names, "an event")
             )
             raise EventError(f"keep has {name!r}: {why}")
         if name in result:
             raise OptionError(f"keep has {name!r}, which is a column of the result: rename that of the events")
-        if found[0] in given:
+        if matches[0] in given:
             raise OptionError(
                 f"keep has {name!r}, whose place the time takes that is given: leave out now=, or leave it out of keep"
             )
-        field = events.field(found[0])
+        field = events.field(matches[0])
         fields.append(field.with_type(_taken_type(field)))
     for name, times in Counter(field.name for field in fields).items():
         if times > 1:
@@ -101,7 +104,7 @@ def kept_fields(keep: object, events: pa.Schema, result: Sequence[str], given: S
 
 
 def bytes_of(column: pa.Array) -> NDArray[np.int64]:
-    """Returns about how many bytes each row takes of a column that rows are taken from."""
+    """Returns the approximate bytes of each row of a kept column: (rows)."""
     types, type, count = pa.types, column.type, len(column)
     if types.is_string(type) or types.is_binary(type) or types.is_large_string(type) or types.is_large_binary(type):
         length: NDArray[np.int64] = pc.fill_null(pc.binary_length(column), 0).to_numpy(zero_copy_only=False)
@@ -109,6 +112,7 @@ def bytes_of(column: pa.Array) -> NDArray[np.int64]:
     if types.is_struct(type):
         return sum((bytes_of(column.field(i)) for i in range(type.num_fields)), np.zeros(count, np.int64))
     if types.is_map(type) or types.is_list(type) or types.is_large_list(type):
+        # Sum the bytes of each list's elements
         inner = [column.keys, column.items] if types.is_map(type) else [column.values]
         before = ranges_of(sum(map(bytes_of, inner), np.zeros(len(inner[0]), np.int64)))
         offset = column.offsets.to_numpy().astype(np.int64)

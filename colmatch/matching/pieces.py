@@ -1,4 +1,4 @@
-"""Matches of some rows of a batch, and the forms in which callers get them."""
+"""Matches of some rows of a batch, and the forms that callers get."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from colmatch.kernels import sink
 from colmatch.kernels._jit import entry
 from colmatch.matching.kept import bytes_of, taken_from
 
-BYTES_MOST = 64 << 20  # of a batch of results with kept columns
-IDS_MOST = 1 << 30  # of a batch of results without: Arrow's strings have 2 GB at most
+BYTES_MOST = 64 << 20  # bytes of a batch of results with kept columns
+IDS_MOST = 1 << 30  # bytes of ids in a batch without kept columns: Arrow's strings have 2 GB at most
 
 
 class Piece(NamedTuple):
@@ -31,19 +31,19 @@ class Piece(NamedTuple):
     id: NDArray[Any]  # (pairs) int64 ids, or uint32 numbers of subscriptions where ids are strings
     names: pa.Array | None  # the ids by number, where they are strings
     memory: Recycled
-    score: NDArray[np.float64] | None = None  # (pairs) of the best matches
-    lacks: Lacks | None = None  # of the batch, in its first piece
-    beside: tuple[pa.Array, ...] = ()  # (rows) columns that are kept, of these rows
+    score: NDArray[np.float64] | None = None  # (pairs) scores, only of the best matches
+    lacks: Lacks | None = None  # lacking rows of the batch, only in its first piece
+    beside: tuple[pa.Array, ...] = ()  # (rows) kept columns
 
     @property
     def has_texts(self) -> bool:
-        """Says whether the ids of pairs are strings, each as long as it is."""
+        """Returns whether the ids of pairs are strings, and so differ in size."""
         return self.names is not None and pa.types.is_string(self.names.type)
 
     def pairs(self, schema: pa.Schema) -> pa.RecordBatch:
-        """Returns the event number and the id of each pair, as ``schema`` calls them.
+        """Returns the event number and the id of each pair, under the names of ``schema``.
 
-        Behind them come scores, if there are any, and columns that are kept.
+        Scores, if there are any, and kept columns follow.
         """
         event = self.memory.array(len(self.id), np.int64)
         entry(sink.number_events)(self.place, self.first, event)
@@ -56,14 +56,15 @@ class Piece(NamedTuple):
         return pa.RecordBatch.from_arrays(columns, schema=schema)
 
     def parts(self, rows: pa.RecordBatch, keep: tuple[pa.Field, ...], whole_rows: bool) -> Iterator[Piece]:
-        """Yields parts of the piece, with the columns that are kept, each of bounded size.
+        """Yields parts of bounded size, with the kept columns.
 
-        A pair repeats what its event has, and an id that is a string as often as it matches.
+        Each pair repeats the kept values of its event, and its id if ids are strings.
 
-        rows : those of the piece
-        keep : fields of the result
-        whole_rows : all pairs of a row are to be in one part
+        rows : rows of the piece
+        keep : fields of the kept columns
+        whole_rows : keep all pairs of a row in one part
         """
+        # Yield a small piece whole
         if not keep and (not self.has_texts or len(self.id) * self._longest() <= IDS_MOST):
             yield self
             return
@@ -73,9 +74,11 @@ class Piece(NamedTuple):
         if int(size.sum()) <= most:
             yield self._replace(beside=tuple(columns))
             return
+        # Cut between pairs, or between rows
         before = ranges_of(size)  # bytes of the pairs before each one
         cut = _cut(before[self.place] if whole_rows else before, most)
         for start, stop in pairwise(cut):
+            # Find the rows ``low:high`` of the pairs ``start:stop``
             if whole_rows:
                 low, high, start, stop = start, stop, int(self.place[start]), int(self.place[stop])
             else:
@@ -91,13 +94,13 @@ class Piece(NamedTuple):
             )
 
     def _longest(self) -> int:
-        """Returns the bytes of the longest id, or more; to look at each pair takes longer."""
+        """Returns a bound for the bytes of an id: to look at the id of each pair takes longer."""
         offset, _ = texts_of(self.names)
         whole = int(offset[-1] - offset[0])
         return whole if len(self.id) * whole <= IDS_MOST else int(np.diff(offset).max())
 
     def _sizes(self, columns: list[pa.Array]) -> NDArray[np.int64]:
-        """Returns how many bytes each pair takes: its id, and what is kept of its event."""
+        """Returns the bytes of each pair: of its id and of its event's kept values."""
         size = np.full(len(self.id), 8, np.int64)
         if self.has_texts and len(self.id):
             offset, _ = texts_of(self.names)
@@ -111,11 +114,11 @@ class Piece(NamedTuple):
         return self.pairs(schema), lacks_table(self.lacks, self.first)
 
     def lists(self, type: pa.DataType) -> pa.ListArray:
-        """Returns the ids that match each row, one list a row; they are of that type."""
+        """Returns the ids that match each row, one list a row, with ids of type ``type``."""
         return pa.ListArray.from_arrays(pa.array(self.place, pa.int32()), self.ids(type))
 
     def counts(self) -> NDArray[np.int64]:
-        """Returns how many subscriptions match each row: (rows)."""
+        """Returns the number of subscriptions that match each row: (rows)."""
         return np.diff(self.place)
 
     def without(self, lacks: Lacks | None, offset: int) -> Piece:
@@ -132,13 +135,16 @@ class Piece(NamedTuple):
         np.cumsum(np.where(dropped, 0, counts), out=place[1:])
         return self._replace(
             place=place,
-            id=self.id[left] if len(self.id) else self.id,  # where counts alone are wanted, there are no pairs
+            id=self.id[left] if len(self.id) else self.id,  # there are no pairs if only counts are wanted
             score=None if self.score is None else self.score[left],
             lacks=None if start else lacks,
         )
 
     def ids(self, type: pa.DataType) -> pa.Array:
-        """Returns the id of each pair, of that type."""
+        """Returns the id of each pair, with the type ``type``.
+
+        Raises SubscriptionError: the ids have another type.
+        """
         ids = pa.array(self.id) if self.names is None else self.names.take(pa.array(self.id))
         if ids.type == type:
             return ids
@@ -150,9 +156,9 @@ class Piece(NamedTuple):
 
 
 def _cut(before: NDArray[np.int64], most: int) -> list[int]:
-    """Returns where pairs, or rows, are cut into parts of so many bytes, or of one each.
+    """Returns the boundaries of parts with at most ``most`` bytes, or with one pair or row each.
 
-    before : bytes of those before each one, and of all
+    before : bytes before each pair or row, and of all
     """
     cut = [0]
     while cut[-1] < len(before) - 1:

@@ -1,7 +1,7 @@
-"""Batches in which attributes are ranges: how callers name them, and how they are matched.
+"""Batches with ranges as attributes: the arguments of callers, and the matching.
 
-Source: the stabbing subscriptions of Sadoghi and Jacobsen, "Relevance Matters", turned round: there
-an event is a point in the ranges of subscriptions, here it is a range that meets them.
+Source: the stabbing subscriptions of Sadoghi and Jacobsen, "Relevance Matters", turned round. There
+an event is a point in the ranges of subscriptions; here it is a range that meets them.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ RangeNames = Mapping[str, tuple[str, str]]  # attribute -> columns of its ends
 
 
 def checked_ranges(ranges: object, schema: Schema) -> Ranges:
-    """Returns what a caller says of ranges, ``{attribute: (column, column)}``, checked.
+    """Checks the ranges of a caller, ``{attribute: (column, column)}``, and returns them.
 
-    Raises OptionError: it is no such mapping, or names what the schema has not or what is no
-    scalar.
+    Raises OptionError: they are no such mapping, or an attribute is unknown, no scalar or there
+    twice.
     """
     if ranges is None:
         return ()
     if not isinstance(ranges, Mapping):
         raise OptionError(f"ranges are {{attribute: (lowest, highest)}}, names of columns, not {type(ranges).__name__}")
-    found: dict[tuple[str, ...], Range] = {}
+    by_path: dict[tuple[str, ...], Range] = {}
     for named, ends in ranges.items():
         name = text(named)
         if name is None:
@@ -54,18 +54,18 @@ def checked_ranges(ranges: object, schema: Schema) -> Ranges:
             raise OptionError(f"ranges: {error}") from None
         if column.shape is not Shape.SCALAR:
             raise OptionError(f"ranges: column {column.name!r} is {column.arrow}, only one value can be a range")
-        if column.path in found:
+        if column.path in by_path:
             raise OptionError(f"ranges: {column.name!r} is there twice")
-        found[column.path] = Range(column.path, column.arrow, *names)
-    return tuple(found.values())
+        by_path[column.path] = Range(column.path, column.arrow, *names)
+    return tuple(by_path.values())
 
 
 class RangeWorker(Worker):
-    """A worker that matches batches in which attributes are ranges.
+    """A worker for batches with ranges as attributes.
 
     Attributes
     ----------
-    ranges : may be exchanged between batches
+    ranges : ranges of the next batch; may change between batches
     """
 
     is_ranged = True
@@ -74,18 +74,18 @@ class RangeWorker(Worker):
         super().__init__()
         self.ranges = ranges
         self._range_reader: RangeReader | None = None
-        self._ranges_read: tuple[object, ...] = ()  # what the reader was made for
-        self._high_key = np.empty(0, np.int64)  # of the entries of the batch, or of some of its rows
-        self._whole_key = self._high_key  # of all of its rows, while some are looked at
-        self._high_code = np.empty(0, np.uint32)  # of ``_rows``
+        self._ranges_read: tuple[object, ...] = ()  # arguments of the reader
+        self._high_key = np.empty(0, np.int64)  # upper ends in the batch, or in some of its rows
+        self._whole_key = self._high_key  # upper ends in all rows, while some rows are checked
+        self._high_code = np.empty(0, np.uint32)  # codes of the upper ends, as in ``_rows``
         self._meeting: weakref.WeakKeyDictionary[Segment, Meeting] = weakref.WeakKeyDictionary()
         self._several: weakref.WeakKeyDictionary[Segment, bool] = weakref.WeakKeyDictionary()
         self._checked: weakref.WeakKeyDictionary[Segment, Ranges] = weakref.WeakKeyDictionary()
 
     def _entries(self, version: Version, lenient: bool, rows: pa.RecordBatch) -> layout.Batch:
         reader, read_for = self._range_reader, (version.attributes, version.literals, lenient, self.ranges)
-        known = self._ranges_read
-        if reader is None or known[2:] != read_for[2:] or any(known[i] is not read_for[i] for i in range(2)):
+        previous = self._ranges_read
+        if reader is None or previous[2:] != read_for[2:] or any(previous[i] is not read_for[i] for i in range(2)):
             self._range_reader = reader = RangeReader(*read_for)
             self._ranges_read = read_for
         for segment, base, alive in zip(version.segments, version.bases, version.alive, strict=True):
@@ -101,12 +101,16 @@ class RangeWorker(Worker):
         self._high_key = self._whole_key
 
     def _marked(self, entries: layout.Batch, failing: Failing, rows: NDArray[np.int64]) -> layout.Batch:
-        found, source = failing.marked(entries, rows)
+        batch, source = failing.marked(entries, rows)
         self._high_key = frozen(np.where(source < 0, layout.KEY_MAX, self._whole_key[source]))
-        return found
+        return batch
 
     def _check(self, version: Version, segment: Segment, base: int, is_range: layout.U8) -> None:
-        """Refuses what cannot be asked of ranges, where a segment asks it."""
+        """Checks that the expressions of a segment support the ranges.
+
+        Raises EventError: one has a text pattern on a range, a value computed from it, or too many
+        conditions.
+        """
         for id, range in used_ranges(version.attributes, self.ranges, patterns=True).items():
             if id < len(segment.used) and segment.used[id]:
                 op, operand = version.attributes[id].pattern or ("", "")
@@ -115,9 +119,9 @@ class RangeWorker(Worker):
                     f"{shown(operand)} for one, and the ends of a range do not tell whether a string between "
                     "them is like it"
                 )
-        asked = {range.path for range in self.ranges}
+        range_paths = {range.path for range in self.ranges}
         for id, attr in enumerate(version.attributes):
-            read = asked.intersection(attr.paths) if attr.role in DERIVED else ()
+            read = range_paths.intersection(attr.paths) if attr.role in DERIVED else ()
             for path in read:
                 if id < len(segment.used) and segment.used[id]:
                     raise EventError(f"{'.'.join(path)!r} cannot be a range: {attr.name} needs one value of it")
@@ -131,11 +135,11 @@ class RangeWorker(Worker):
                 "it is an AND of many ORs, whose conditions on ranges are met by too many combinations of values; "
                 "give fewer attributes as ranges, build with a larger dnf_budget, or write it as an OR of ANDs"
             )
-        if not version.narrowed:  # then others have still to be looked at
+        if not version.narrowed:  # in a narrowed version, not all subscriptions were checked
             self._checked[segment] = self.ranges
 
     def _deleted_bits(self, version: Version, stale: int) -> layout.U64:
-        return version.deleted.bits  # what an index has taken out is still among the predicates
+        return version.deleted.bits  # predicates keep subscriptions that an index has removed
 
     def repeats(self, segment: Segment) -> bool:
         if segment.index.kind.match_ranges is not None:
@@ -147,7 +151,7 @@ class RangeWorker(Worker):
         return several
 
     def code(self, job: BatchJob, part: SegmentJob) -> None:
-        """Gives both ends the codes of a part."""
+        """Writes the codes of a part for both ends."""
         segment, events = part.segment, job.events
         if self._coded is segment:
             return
@@ -167,11 +171,11 @@ class RangeWorker(Worker):
     def _call(self, job: BatchJob, part: SegmentJob, row: int, limit: int, into: layout.Sink) -> int:
         segment = part.segment
         upper, meeting = self.upper_ends(segment)
-        given = segment.predicates, job.events, job.events._replace(code=upper), row, limit
+        arguments = segment.predicates, job.events, job.events._replace(code=upper), row, limit
         kernel = segment.index.kind.match_ranges
         stop: int
         if kernel is None:
-            stop = entry(meet_all)(contiguous(segment.codes.multi), *given, meeting, into, self.counters)
+            stop = entry(meet_all)(contiguous(segment.codes.multi), *arguments, meeting, into, self.counters)
         else:
-            stop = entry(kernel)(segment.index.arrays, *given, part.scratch, meeting, into, self.counters)
+            stop = entry(kernel)(segment.index.arrays, *arguments, part.scratch, meeting, into, self.counters)
         return stop

@@ -1,8 +1,8 @@
-"""Why subscriptions match nothing: the events that one predicate alone has turned away.
+"""Reasons why subscriptions match nothing: the events that one predicate alone has turned away.
 
-Each subscription is tested for 64 events at once by a kernel of its own (``kernels/reasons.py``),
-as ``scan`` does, but goes on behind the first predicate that is false. A subscription that is true
-of an event is looked at no more, so it costs as much as there are subscriptions that match nothing.
+A kernel (``kernels/reasons.py``) tests each subscription for 64 events at once, like ``scan``. But
+it goes on after the first false predicate. A subscription that has matched an event is not tested
+again. So the cost depends on the number of subscriptions that match nothing.
 
 300,000 ``dense`` subscriptions and 4,096 events take 1.7 s of processor time (2026-11-23).
 """
@@ -31,26 +31,29 @@ By = Literal["attribute", "predicate"]
 
 
 def checked_by(by: object) -> By:
-    """Returns what reasons are told by.
+    """Checks the argument ``by`` and returns it.
 
-    Raises OptionError: it is neither.
+    Raises OptionError: it is neither ``"attribute"`` nor ``"predicate"``.
     """
     return checked_choice("by={}", by, get_args(By))
 
 
 class Found(NamedTuple):
-    """What has been found of a segment: of S subscriptions with T slots, P predicates."""
+    """Counts of a segment, for S subscriptions with T slots and P predicates.
 
-    slot: I64  # (P) of each predicate, within its subscription
+    A slot has predicates of one subscription that share a count.
+    """
+
+    slot: I64  # (P) slot of each predicate, within its subscription
     begin: I64  # (S + 1) subscription -> its slots
     sample: I64  # (T) a predicate of each slot
-    alone: I64  # (T) events that it alone has turned away
+    alone: I64  # (T) events that the slot alone has turned away
     several: I64  # (S) events that no slot alone has turned away
-    done: U8  # (S) 1 for what has matched, or is not asked for
+    done: U8  # (S) 1 for a subscription that has matched, or is left out
 
     @staticmethod
     def of(segment: Segment, base: int, version: Version, by: By) -> Found:
-        """Returns what is known of a segment before the first event."""
+        """Returns the counts of a segment before the first event."""
         predicates = segment.predicates
         count = len(predicates.pred)
         slot, begin, sample = np.empty(count, np.int64), np.empty(segment.size + 1, np.int64), np.empty(count, np.int64)
@@ -61,12 +64,12 @@ class Found(NamedTuple):
 
 
 class Reasons:
-    """Looks at batches of events, and tells in the end why subscriptions have matched nothing.
+    """The reasons why subscriptions match nothing, collected from batches of events.
 
     Parameters
     ----------
-    version : with which all batches are matched
-    by : what shares a count: equal predicates, or all that are about one attribute
+    version : version that all batches are matched with
+    by : predicates of a subscription that share a count: equal ones, or all on one attribute
     """
 
     def __init__(self, version: Version, by: By) -> None:
@@ -77,12 +80,12 @@ class Reasons:
         ]
 
     def look(self, job: BatchJob, part: SegmentJob, valid: U8) -> None:
-        """Counts what the events of a job, with the codes of a part, say of its segment.
+        """Counts the events of a job, with the codes of a part, for the part's segment.
 
-        valid (rows) : 0 for events that lack what must be defined, and match nothing
+        valid : (rows) 0 for events without a required value, which match nothing
         """
-        found, segment = self._found[part.place], part.segment
-        predicates, most = segment.predicates, int(np.diff(found.begin).max(initial=0))
+        counts, segment = self._found[part.place], part.segment
+        predicates, most = segment.predicates, int(np.diff(counts.begin).max(initial=0))
         longest = int(np.diff(predicates.first).max(initial=0)) + 1
         scratch = (
             np.zeros(len(segment.codes.multi) * TILE_ROWS, np.uint32),
@@ -91,12 +94,12 @@ class Reasons:
             np.empty(longest, np.uint64),
             np.zeros(longest, np.uint64),
         )
-        given = predicates, *segment.conjunctions, (found.slot, found.begin), segment.codes.multi
-        kernels.count_reasons(*given, job.events, valid, found.done, scratch, found.alone, found.several)
+        segment_arrays = predicates, *segment.conjunctions, (counts.slot, counts.begin), segment.codes.multi
+        kernels.count_reasons(*segment_arrays, job.events, valid, counts.done, scratch, counts.alone, counts.several)
 
     def table(self) -> pa.Table:
-        """Returns what ``Matcher.reasons`` does."""
-        parts = [self._of_segment(i, found) for i, found in enumerate(self._found)]
+        """Returns the table of ``Matcher.reasons``."""
+        parts = [self._of_segment(i, counts) for i, counts in enumerate(self._found)]
         number, slot, events, place = (np.concatenate(column) for column in zip(*parts, strict=True))
         order = np.lexsort((-events, slot < 0, number))
         number, slot, events, place = number[order], slot[order], events[order], place[order]
@@ -110,50 +113,52 @@ class Reasons:
         """Returns rows of the table: numbers, slots or -1 for none, events, and ``place``."""
         left = found.done == 0
         of = np.repeat(np.arange(len(left)), np.diff(found.begin))
-        some = np.flatnonzero((found.alone > 0) & left[of])
-        none = np.flatnonzero(left & ((found.several > 0) | (np.bincount(of[some], minlength=len(left)) == 0)))
-        number = np.concatenate([of[some], none]) + self._version.bases[place]
-        slot = np.concatenate([some, np.full(len(none), -1)])
-        events = np.concatenate([found.alone[some], found.several[none]])
+        causes = np.flatnonzero((found.alone > 0) & left[of])
+        none = np.flatnonzero(left & ((found.several > 0) | (np.bincount(of[causes], minlength=len(left)) == 0)))
+        number = np.concatenate([of[causes], none]) + self._version.bases[place]
+        slot = np.concatenate([causes, np.full(len(none), -1)])
+        events = np.concatenate([found.alone[causes], found.several[none]])
         return number, slot, events, np.full(len(number), place)
 
     def _named(self, place: NDArray[np.int64], slot: NDArray[np.int64]) -> tuple[pa.Array, pa.Array]:
-        """Returns the attribute and the predicate of each slot, NULL for none.
+        """Returns the attribute and the predicate of each slot, NULL for no slot.
 
-        A text is made once for each predicate of a segment that is told.
+        Equal predicates of a segment get their text only once.
         """
-        attributes, known = self._version.attributes, whole(self._version.literals)
+        attributes, literals_of_all = self._version.attributes, whole(self._version.literals)
         name, text = np.full(len(slot), -1, np.int32), np.full(len(slot), -1, np.int32)
         names: dict[str, int] = {}
         texts: dict[str, int] = {}
         for i, segment in enumerate(self._version.segments):
+            # Find the distinct predicates of the segment
             at = np.flatnonzero((place == i) & (slot >= 0))
             sample = self._found[i].sample[slot[at]]
             pred = segment.predicates.pred[sample].astype(np.int64)
-            pred[pred[:, 0] & FLAG_RUN != 0, 1:] = sample[pred[:, 0] & FLAG_RUN != 0, None]  # runs are their own
+            pred[pred[:, 0] & FLAG_RUN != 0, 1:] = sample[pred[:, 0] & FLAG_RUN != 0, None]  # no run equals another
             if self._by == "attribute":
                 pred = pred[:, :1] & ATTR_MASK
             _, first, each = np.unique(pred, axis=0, return_index=True, return_inverse=True)
+            # Make and number their texts
             own: list[tuple[int, int]] = []
             for p in sample[first].tolist():
                 word = int(segment.predicates.pred[p, 0])
-                attribute, said = attributes[word & ATTR_MASK], ""
+                attribute, wording = attributes[word & ATTR_MASK], ""
                 if self._by == "predicate":
-                    literals = LiteralTexts(known, word & ATTR_MASK)
+                    literals = LiteralTexts(literals_of_all, word & ATTR_MASK)
                     runs = key_runs(segment.predicates, segment.codes, p)
-                    said = predicate_text(attribute, literals, runs, bool(word & FLAG_NONE))
-                own.append((names.setdefault(_name(attribute), len(names)), texts.setdefault(said, len(texts))))
+                    wording = predicate_text(attribute, literals, runs, bool(word & FLAG_NONE))
+                own.append((names.setdefault(_name(attribute), len(names)), texts.setdefault(wording, len(texts))))
             name[at], text[at] = np.array(own, np.int32).reshape(-1, 2)[each.ravel()].T
         return _dictionary(name, names), _dictionary(text, texts)
 
 
 def _dictionary(place: NDArray[np.int32], names: dict[str, int]) -> pa.Array:
-    """Returns texts by their places; NULL where one is below 0."""
+    """Returns texts by their places, NULL for a place below 0."""
     return pa.DictionaryArray.from_arrays(pa.array(place, mask=place < 0), pa.array(list(names), pa.string()))
 
 
 def _name_numbers(version: Version) -> I64:
-    """Returns a number for what each attribute is called."""
+    """Returns the number of each attribute's name; attributes of one name share a number."""
     numbers: dict[str, int] = {}
     return contiguous(
         np.array([numbers.setdefault(_name(attribute), len(numbers)) for attribute in version.attributes], np.int64)
@@ -161,5 +166,5 @@ def _name_numbers(version: Version) -> I64:
 
 
 def _name(attribute: Attribute) -> str:
-    """Returns what people call an attribute: its column, whatever is asked of that."""
+    """Returns the name of an attribute for people: its map entry, or else its column."""
     return attribute.name if attribute.role is Role.ENTRY else ".".join(attribute.path)

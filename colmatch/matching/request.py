@@ -1,4 +1,4 @@
-"""The part of a call that is said beside the events, read and checked once."""
+"""The arguments of a call other than the events, read and checked once."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class Among(TypedDict, total=False):
 
 
 class MatchRequest(NamedTuple):
-    """Checked arguments of one call: ranges, whom to look among, the time, what is kept."""
+    """Checked arguments of one call: ranges, subscriptions to search, time, and kept columns."""
 
     ranges: Ranges = ()
-    among: Subset | None = None  # None for all
-    now: Clock | None = None  # None for that of the events
-    keep: tuple[pa.Field, ...] = ()  # columns of the events that stand beside the pairs
+    among: Subset | None = None  # None for all subscriptions
+    now: Clock | None = None  # None for the events' own time
+    keep: tuple[pa.Field, ...] = ()  # columns of the events that the result repeats

@@ -1,9 +1,9 @@
-"""Single events, by themselves: what a service asks for each request.
+"""Matching of single events, as a service needs it for each request.
 
-A batch of one row passes through Arrow, four kernels to read and code it, and one to order what is
-found. An event whose values need no Arrow (``events/single/mapping.py``) passes through two. They
-are called by their machine code with arguments that stay the same: 13 us an event with 10
-attributes and 10,000 subscriptions, instead of 77.
+A batch of one row passes through Arrow, four kernels that read and code it, and one that orders the
+matches. An event with values that need no Arrow (``events/single/mapping.py``) passes through two
+kernels. Their machine code is called with arguments that stay the same. This takes 13 us an event
+with 10 attributes and 10,000 subscriptions, instead of 77 us.
 """
 
 from __future__ import annotations
@@ -37,23 +37,23 @@ _NONE = frozen(np.empty(0, np.uint32))
 
 
 class _Row(NamedTuple):
-    """What ``Matching`` asks of a batch."""
+    """The attributes of a batch that ``Matching`` reads, for one row."""
 
     num_rows: int = 1
     nbytes: int = 0
 
 
 class _Part(NamedTuple):
-    """A segment, and all that the two kernels are called with."""
+    """A segment as arguments of the two kernels."""
 
     base: int
-    code: tuple[Any, ...]  # behind the values and their count
+    code: tuple[Any, ...]  # arguments after the values and their count
     match: Any
     given: tuple[Any, ...]
 
 
 class _Plan(NamedTuple):
-    """How events are matched with one version."""
+    """The reader and the kernel calls for events that are matched with one version."""
 
     reader: EventReader
     parts: list[_Part]
@@ -62,7 +62,7 @@ class _Plan(NamedTuple):
 
 
 class EventWorker(Worker):
-    """Working memory of one thread, in which single events are matched."""
+    """The working memory of one thread for matching single events."""
 
     def __init__(self, schema: Schema) -> None:
         super().__init__()
@@ -71,16 +71,16 @@ class EventWorker(Worker):
         self._known: tuple[weakref.ref[Version], _Plan] | None = None
 
     def find(self, version: Version, event: Event, wanted: int) -> NDArray[np.uint32] | int | None:
-        """Returns the numbers of subscriptions that match, ascending; or, unless pairs are wanted,
-        how many there are.
+        """Returns the ascending numbers of matching subscriptions, or else their count.
 
-        The result is None where the event needs Arrow, or more room.
+        Numbers are returned if pairs are wanted. The result is None if the event needs Arrow, or
+        more room.
         """
-        known = self._known
-        if known is None or known[0]() is not version:
-            known = weakref.ref(version, self._let_go), self._plan(version)
-            self._known = known
-        reader, parts, repeats, work = known[1]
+        memo = self._known
+        if memo is None or memo[0]() is not version:
+            memo = weakref.ref(version, self._let_go), self._plan(version)
+            self._known = memo
+        reader, parts, repeats, work = memo[1]
         count = reader.read(event) if reader.is_direct else None
         if count is None:
             return None
@@ -97,13 +97,13 @@ class EventWorker(Worker):
                     return None
         if wanted != sink.PAIRS:
             return int(hits[0])
-        found = self._sink.sub[: state[sink.FILL]]
-        return np.unique(found) if repeats else np.sort(found)
+        numbers = self._sink.sub[: state[sink.FILL]]
+        return np.unique(numbers) if repeats else np.sort(numbers)
 
     def _let_go(self, version: weakref.ref[Version]) -> None:
-        """Forgets the plan for a version that nobody has any more, and its segments."""
-        known = self._known
-        if known is not None and known[0] is version:
+        """Drops the plan for a version, and its segments, when the version is no longer in use."""
+        memo = self._known
+        if memo is not None and memo[0] is version:
             self._known = None
 
     def _plan(self, version: Version) -> _Plan:
@@ -119,15 +119,15 @@ class EventWorker(Worker):
             deleted, arrays = self._deleted_bits(version, stale), segment.index.arrays
             into = self._sink._replace(hits=self._row_hits, deleted_bits=deleted)
             rows = self._rows._replace(first=self._rows.first[:2])
-            given = arrays, segment.predicates, rows, 0, 1, self.scratch_of(segment), into, self.counters
+            arguments = arrays, segment.predicates, rows, 0, 1, self.scratch_of(segment), into, self.counters
             code = reader.words, segment.codes, segment.hints, segment.used, rows
-            parts.append(_Part(base, code, segment.index.kind.match, given))
+            parts.append(_Part(base, code, segment.index.kind.match, arguments))
         repeats = any(self.repeats(segment) for segment in version.segments)
         return _Plan(reader, parts, repeats, Matching(_Row(), len(version.ids)))
 
 
 class SingleEvents:
-    """Single events of one matcher: matched directly where that can be, else as batches."""
+    """The single events of a matcher, matched directly if possible, else as batches."""
 
     def __init__(self, subscriptions: Subscribed, workers: Workers) -> None:
         self._set = subscriptions
@@ -138,24 +138,24 @@ class SingleEvents:
         self._rows = RowMaker(subscriptions.schema)
 
     def ids(self, event: object, unknown: str, among: Among) -> list[Any]:
-        """Returns the ids of what matches, as ``Matcher.match_one`` does."""
-        given = self._checked(event, unknown)
+        """Returns the ids of the matching subscriptions, for ``Matcher.match_one``."""
+        checked_event = self._checked(event, unknown)
         if not among:
             version = self._set.now
-            found = self._found(version, given, sink.PAIRS)
-            if found is not None:
-                return _ids(version, found)
+            matches = self._found(version, checked_event, sink.PAIRS)
+            if matches is not None:
+                return _ids(version, matches)
         request = self._workers.request(None, among)
-        (found,) = self._workers.lists(self._row(given, request, unknown), self._set.now.id_type, request)
-        ids: list[Any] = found.values.to_pylist()
+        (matches,) = self._workers.lists(self._row(checked_event, request, unknown), self._set.now.id_type, request)
+        ids: list[Any] = matches.values.to_pylist()
         return ids
 
     def count(self, event: object, unknown: str, among: Among) -> int:
-        """Returns how many subscriptions match, as ``Matcher.count_one`` does."""
+        """Returns the number of matching subscriptions, for ``Matcher.count_one``."""
         return self._number(event, unknown, among, sink.COUNTS, self._workers.counts)
 
     def exists(self, event: object, unknown: str, among: Among) -> bool:
-        """Says whether any subscription matches, as ``Matcher.exists_one`` does."""
+        """Returns whether any subscription matches, for ``Matcher.exists_one``."""
         return self._number(event, unknown, among, sink.ANY, self._workers.exists) > 0
 
     def _number(
@@ -166,36 +166,41 @@ class SingleEvents:
         wanted: int,
         of_rows: Callable[[pa.RecordBatch, MatchRequest], Iterator[NDArray[Any]]],
     ) -> int:
-        """Returns how many subscriptions match, or that any does, as ``wanted`` says."""
-        given = self._checked(event, unknown)
-        found = None if among else self._found(self._set.now, given, wanted)
-        if found is None:
+        """Returns the number of matching subscriptions.
+
+        wanted : ``sink.COUNTS``; with ``sink.ANY``, the number is above 0 if any subscription
+            matches
+        of_rows : counts the matches of a batch, for an event that needs one
+        """
+        checked_event = self._checked(event, unknown)
+        matches = None if among else self._found(self._set.now, checked_event, wanted)
+        if matches is None:
             request = self._workers.request(None, among)
-            ((number,),) = of_rows(self._row(given, request, unknown), request)
+            ((number,),) = of_rows(self._row(checked_event, request, unknown), request)
             return int(number)
-        return found if isinstance(found, int) else len(found)
+        return matches if isinstance(matches, int) else len(matches)
 
     def best(self, event: object, unknown: str, topk: TopK, among: Among) -> list[tuple[Any, float]]:
-        """Returns the best matches and their scores, as ``Matcher.match_topk_one`` does."""
-        given, request = self._checked(event, unknown, topk.columns), self._workers.request(None, among)
-        found = list(
+        """Returns the best matches and their scores, for ``Matcher.match_topk_one``."""
+        checked_event, request = self._checked(event, unknown, topk.columns), self._workers.request(None, among)
+        batches = list(
             self._workers.best(
-                self._row(given, request, unknown, topk.columns), topk, request, self._set.now.scored_schema
+                self._row(checked_event, request, unknown, topk.columns), topk, request, self._set.now.scored_schema
             )
         )
-        return [pair for rows in found for pair in zip(rows.column(1).to_pylist(), rows.column(2).to_pylist())]
+        return [pair for rows in batches for pair in zip(rows.column(1).to_pylist(), rows.column(2).to_pylist())]
 
     def _checked(self, event: object, unknown: str, weights: Sequence[str] = ()) -> Event:
-        given: Event = event if type(event) is dict else as_mapping(event)
+        values: Event = event if type(event) is dict else as_mapping(event)
         if unknown != "raise":
             checked_choice("unknown={}", unknown, get_args(Unknown))
-        if self._names.issuperset(given):
-            return given
+        if self._names.issuperset(values):
+            return values
         names = list(dict.fromkeys([*self._set.schema.arrow.names, *weights]))
-        return renamed(given, names, "the schema", unknown == "ignore")
+        return renamed(values, names, "the schema", unknown == "ignore")
 
     def _found(self, version: Version, event: Event, wanted: int) -> NDArray[np.uint32] | int | None:
-        """Returns what ``EventWorker.find`` does, None where the event is to be a batch."""
+        """Returns the result of ``EventWorker.find``, or None if the event must be a batch."""
         if self._set.options.observe or not self._workers.finds_single:
             return None
         if self._required and any(event.get(name) is None for name in self._required):
@@ -204,13 +209,13 @@ class SingleEvents:
             worker = self._idle.pop()
         except IndexError:
             worker = EventWorker(self._set.schema)
-        found = worker.find(version, event, wanted)
+        matches = worker.find(version, event, wanted)
         self._idle.append(worker)  # not after an error: its arrays may be half written
-        return found
+        return matches
 
     def _row(self, event: Event, request: MatchRequest, unknown: str, columns: Sequence[str] = ()) -> pa.RecordBatch:
         names = self._set.schema.arrow.names
-        meant_columns = [found[0] if (found := meant(names, [name])) else name for name in columns]
+        meant_columns = [matches[0] if (matches := meant(names, [name])) else name for name in columns]
         needed = list(dict.fromkeys([*self._workers.columns(request), *meant_columns]))
         return self._rows.row_of(event, needed, unknown == "ignore")
 

@@ -1,8 +1,9 @@
-"""Strata of a segment are matched one after the other, as long as rows need more.
+"""Matching of a segment's strata one after the other, as long as rows need more.
 
-The first step takes as many strata as are thought to be enough, each other one takes the next, with
-the rows alone for which that can be good enough. How many matches events have is estimated when an
-index is built, and corrected by what batches find.
+The conjunctions of one stratum can score higher than the conjunctions of the next. The first step
+takes as many strata as are probably enough. Each further step takes the next stratum, and only the
+rows that it can improve. Building an index estimates the number of matches, and batches correct the
+estimate.
 """
 
 from __future__ import annotations
@@ -29,8 +30,8 @@ def found_in_strata(
 ) -> Iterator[Pairs]:
     """Matches a batch with one part, the best strata first.
 
-    The caller offers each result to ``top`` before it asks for the next. Yields where the pairs of
-    each row begin, from the row on that is the third, and numbers of subscriptions.
+    Yields the places of each row's pairs, the numbers of subscriptions, and the first of these
+    rows. The caller offers each result to ``top`` before it takes the next one.
     """
     segment, scoring = part.segment, int(top.state[SCORING])
     worker.code(job, part)
@@ -38,6 +39,7 @@ def found_in_strata(
     remaining = Rows(np.empty(job.rows + 1, np.int64), np.empty(size, np.uint32), np.empty(size, np.uint32))
     number = np.empty(job.rows, np.int64)
     for begin, end in _steps(strata, top.score.shape[1], worker.rates.get(segment, 1.0)):
+        # Keep the rows that the step can improve
         rows, events = job.rows, job.events
         if top.fill.any():
             best = float(strata.best[begin:end, scoring].max())
@@ -46,10 +48,11 @@ def found_in_strata(
                 continue
             if rows < job.rows:
                 events = remaining._replace(first=remaining.first[: rows + 1])
-        some = part._replace(arrays=strata.part(begin, end))
+        # Match them with the strata of the step
+        step_part = part._replace(arrays=strata.part(begin, end))
         repeats = worker.repeats(segment)
         bits = job.bits if repeats else 0
-        alone = BatchJob(job.entries, rows, events, [some], np.zeros(rows, np.int64), PAIRS, repeats, bits)
+        alone = BatchJob(job.entries, rows, events, [step_part], np.zeros(rows, np.int64), PAIRS, repeats, bits)
         for start, stop in worker.found(alone):
             place, sub = worker.ordered(alone, start, stop)
             if rows < job.rows:
@@ -57,17 +60,19 @@ def found_in_strata(
                 sizes[number[start:stop]] = np.diff(place)
                 place, start = ranges_of(sizes), 0
             yield place, sub, start
+        # Correct the estimate
         guess = float(strata.expected[:end].sum())
         if begin == 0 and rows == job.rows and rows and 0 < guess < np.inf:
             worker.rates[segment] = (int(alone.hits.sum()) + guess) / ((rows + 1) * guess)
 
 
 def _steps(strata: Strata, most: int, rate: float) -> list[tuple[int, int]]:
-    """Returns the strata of each step: those that are thought to be enough, and others one by one.
+    """Returns the strata of each step: first probably enough of them, then one by one.
 
-    rate : matches that there are for each that is expected
+    most : number of best matches for each event
+    rate : matches for each expected match
     """
     count = len(strata.best)
-    enough = most + most**0.5  # most events have fewer than these more or less
+    enough = most + most**0.5  # with a margin that most events stay within
     first = min(int(np.searchsorted(np.cumsum(strata.expected) * rate, enough)) + 1, count)
     return [(0, first), *((s, s + 1) for s in range(first, count))]

@@ -1,8 +1,7 @@
-"""Some of the subscriptions of a matcher: events are matched among these alone.
+"""Subsets of a matcher's subscriptions: events are matched among these alone.
 
-All others count as deleted, so whatever finds matches, or the best of them, needs not to know.
-
-Segments that have none of the subscriptions are left out.
+All other subscriptions count as deleted, so the code that finds matches needs no change. Segments
+without subscriptions of the subset are left out.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from colmatch.updates.versions import Version
 
 
 class Left(NamedTuple):
-    """What of a version is left where all but some subscriptions count as deleted."""
+    """The fields of a version that change if all but some subscriptions count as deleted."""
 
     deleted: Deleted
     alive: tuple[int, ...]
@@ -35,7 +34,7 @@ class Left(NamedTuple):
 
 
 class Subset:
-    """Some subscriptions of a matcher, as ``Matcher.subset`` makes it, to be passed as ``ids=``.
+    """Some subscriptions of a matcher, made by ``Matcher.subset`` and passed as ``ids=``.
 
     A subset follows its matcher: a batch sees the subscriptions that have these ids or tags when it
     begins.
@@ -55,31 +54,31 @@ class Subset:
 
     @property
     def said(self) -> tuple[Ids | None, tuple[frozenset[str], ...]]:
-        """The ids and the sets of tags that it was made of."""
+        """The ids and the sets of tags of the subset."""
         return self._ids, self._tags
 
     def __repr__(self) -> str:
-        said = [] if self._ids is None else [f"{len(self._ids):,} ids"]
-        said += [f"tags={shown(sorted(tags))}" for tags in self._tags]
-        return f"Subset({', '.join(said)})"
+        parts = [] if self._ids is None else [f"{len(self._ids):,} ids"]
+        parts += [f"tags={shown(sorted(tags))}" for tags in self._tags]
+        return f"Subset({', '.join(parts)})"
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Subset, (self._ids, self._tags)
 
     def of(self, version: Version) -> Version:
-        """Returns a version in which no other subscription is left."""
-        known = self._known  # read once, since several threads may ask
-        if known is None or known[0]() is not version:
-            # the version is not held, so that what updates have replaced can go
-            known = weakref.ref(version), left_of(version, self._numbers(version))
-            self._known = known
-        return version.changed(**known[1]._asdict())
+        """Returns a version with only the subscriptions of the subset."""
+        memo = self._known  # read once, since other threads may replace it
+        if memo is None or memo[0]() is not version:
+            # The reference is weak, so that a replaced version can be freed
+            memo = weakref.ref(version), left_of(version, self._numbers(version))
+            self._known = memo
+        return version.changed(**memo[1]._asdict())
 
     def _numbers(self, version: Version) -> NDArray[np.int64]:
-        """Returns the numbers of the subscriptions that are meant, ascending, once each."""
+        """Returns the numbers of the subscriptions in the subset, ascending, once each."""
         sets = [version.tags.numbers(tags) for tags in self._tags]
         if self._ids is not None:
-            # where ids are of another type, all that there were are gone
+            # If the type of ids has changed, all earlier subscriptions are gone
             same = version.id_type == self._ids.type
             sets.append(distinct(version.ids.find(self._ids)) if same else np.empty(0, np.int64))
         numbers = reduce(partial(np.intersect1d, assume_unique=True), sets).copy()
@@ -87,35 +86,35 @@ class Subset:
         return numbers[numbers >= 0]
 
     def with_tags(self, tags: frozenset[str]) -> Subset:
-        """Returns those that have any of some tags."""
+        """Returns the subset of these subscriptions with any of some tags."""
         return Subset(self._ids, (*self._tags, tags))
 
 
 def subset_of(ids: Any, tags: Any, version: Version) -> Subset | None:
-    """Returns what a caller says of ids and tags. None where nothing is said: all are meant.
+    """Returns the subset for a caller's ids and tags, or None for all if neither is given.
 
     Raises
     ------
-    SubscriptionError : ``ids`` is no list of ids, or they are of another type
+    SubscriptionError : ``ids`` is no list of ids, or the ids are of another type
     OptionError : ``tags`` is no list of strings
     """
-    wanted = None if tags is None else tags_asked(tags)
+    tag_set = None if tags is None else tags_asked(tags)
     if isinstance(ids, Subset):
-        return ids if wanted is None else ids.with_tags(wanted)
+        return ids if tag_set is None else ids.with_tags(tag_set)
     if ids is None:
-        return None if wanted is None else Subset(None, (wanted,))
+        return None if tag_set is None else Subset(None, (tag_set,))
     type = version.id_type if any(version.alive) else None  # an empty matcher takes ids of either type
-    return Subset(ids_among(ids, type), () if wanted is None else (wanted,))
+    return Subset(ids_among(ids, type), () if tag_set is None else (tag_set,))
 
 
 def left_of(version: Version, numbers: NDArray[np.int64]) -> Left:
-    """Returns what of a version is left of which only some numbers are.
+    """Returns the changed fields of a version with only some subscriptions.
 
-    numbers : of subscriptions, ascending, once each
+    numbers : numbers of these subscriptions, ascending, once each
     """
     bits = np.full(-(-len(version.ids) // 64), -1, np.int64).view(np.uint64)
     spare(contiguous(numbers), bits)
     ends = np.append(np.array(version.bases, np.int64), len(version.ids))
     alive = np.diff(np.searchsorted(numbers, ends)).tolist()
-    gone = [segment.size - some for segment, some in zip(version.segments, alive, strict=True)]
+    gone = [segment.size - count for segment, count in zip(version.segments, alive, strict=True)]
     return Left(Deleted(sealed(bits)), tuple(alive), tuple(gone), len(version.ids) - len(numbers))

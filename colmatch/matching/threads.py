@@ -13,16 +13,16 @@ import pyarrow as pa
 
 from colmatch.kernels._compiling import NotCompiledError, compiled_only
 
-SHARE_ROWS = 1024  # a single batch is shared out among threads in parts of at least so many rows
+SHARE_ROWS = 1024  # least rows of a part, if threads share a single batch
 
 Seen = TypeVar("Seen")
 Result = TypeVar("Result")
 
 
 def cores(threads: int) -> int:
-    """Returns how many threads to run.
+    """Returns the number of threads to run.
 
-    ``threads`` : as many as asked for, or 0 for one on each core that this process may use
+    threads : number from the options, or 0 for one on each core that this process may use
     """
     if threads:
         return threads
@@ -34,13 +34,14 @@ def in_order(
     threads: int,
     task: Callable[[pa.RecordBatch, Seen, int], Iterator[Result]],
 ) -> Iterator[Result]:
-    """Yields what ``task(batch, what was seen, number of its first row)`` gives, in that order.
+    """Yields the results of ``task`` for each batch, in the order of the batches.
 
-    Kernels let go of the interpreter's lock, so threads run at once. Not more than one batch a
-    thread is held back, waiting for its turn. A task is called in one thread and must share no
-    working memory with another. The threads run compiled kernels only: a task that needs another is
-    given up, and done again in the caller's thread. A child that is forked meanwhile has none of
-    the pool's threads, so its only thread does all that is left.
+    ``task`` takes a batch, the object that came with the batch, and the number of its first row.
+    Kernels release the interpreter's lock, so threads run at once. At most one batch a thread waits
+    for its turn. A task runs in one thread and must share no working memory with another. The
+    threads run compiled kernels only. A task that needs another kernel is given up, and done again
+    in the caller's thread. A child that is forked in between has none of the pool's threads, so its
+    only thread does all remaining work.
     """
     first = next(batches, None)
     if first is None:
@@ -65,13 +66,13 @@ def in_order(
             return list(task(batch, seen, offset))
 
     def oldest() -> list[Result]:
-        *given, future = pending.popleft()
+        *arguments, future = pending.popleft()
         try:
             if os.getpid() == owner:
                 return future.result()
         except NotCompiledError:
             pass
-        return list(task(*given))
+        return list(task(*arguments))
 
     pool, owner, offset = ThreadPoolExecutor(threads, "colmatch"), os.getpid(), 0
     try:

@@ -1,4 +1,4 @@
-"""Rows in which a computed value fails, and the subscriptions that depend on it there.
+"""Rows where a computed value fails, and the subscriptions that depend on the value there.
 
 ``b <> 0 AND a / b > 1`` is false where b is 0, whatever a / b is. So such a row is an error only if
 a match depends on the value. An expression has no NOT but within its predicates. If it is true
@@ -8,9 +8,9 @@ matches need no change, whatever the kind.
 
 Two indexes answer both questions. They have only the subscriptions that use values which fail in a
 batch. In such a row, a value that fails has the key ``KEY_MAX``. In one index, the intervals of all
-predicates on these values contain that key, so the predicates are true; in the other, none does. (A
-real value with that key, the largest BIGINT, counts as the one below it in rows where another value
-fails.)
+predicates on these values contain that key, so the predicates are true. In the other, none does. A
+real value may have that key: the largest BIGINT. It counts as the number below in rows where
+another value fails.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from colmatch.updates.labels import without_labels
 from colmatch.updates.segments import Segment, indexed
 from colmatch.updates.versions import Version
 
-KEPT = 16  # sets of attributes for which a segment keeps its bounds
+KEPT = 16  # sets of attributes with bounds that a segment keeps
 
 Bounds = tuple[Segment, Segment]
 _lock = _forks.lock()
@@ -47,8 +47,8 @@ class Failing:
 
     Attributes
     ----------
-    attributes : those of the values, ascending
-    rows : in which any of them fails, ascending
+    attributes : attributes of these values, ascending
+    rows : rows where any value fails, ascending
     """
 
     def __init__(self, failed: Mapping[str, Failed], attributes: Attributes, rows: int) -> None:
@@ -62,29 +62,35 @@ class Failing:
         self.rows = np.flatnonzero(self._wrong.any(axis=1))
 
     def marked(self, entries: Batch, rows: NDArray[np.int64]) -> tuple[Batch, NDArray[np.int64]]:
-        """Returns the entries of some rows, which get the numbers from 0, with one for each failing
-        value.
+        """Returns the entries of some rows, and one more for each failing value.
 
-        The second array (E) says which entry each was, -1 for those that are new.
+        The rows get the numbers from 0. The second array (E) has the old place of each entry, -1
+        for new entries.
         """
+        # Find the entries of the rows
         number = np.full(int(entries.rows[0]), -1, np.int64)
         number[rows] = np.arange(len(rows))
         count = int(entries.col[-1])
         attribute = np.repeat(np.arange(len(entries.col) - 1), np.diff(entries.col))
         source = np.flatnonzero(number[entries.row[:count]] >= 0)
+        # Add an entry for each failing value
         row, which = np.nonzero(self._wrong[rows])
         all_of = np.concatenate([attribute[source], self.attributes[which]])
         row = np.concatenate([number[entries.row[source]], row])
         is_largest = (entries.key[source] == KEY_MAX) & np.isin(attribute[source], self.attributes)
         key = np.concatenate([entries.key[source] - is_largest, np.full(len(which), KEY_MAX)])
         source = np.concatenate([source, np.full(len(which), -1)])
+        # Order all entries by attribute and row
         order = np.lexsort((row, all_of))
         col = ranges_of(np.bincount(all_of, minlength=len(entries.col) - 1))
-        made = Batch(np.array([len(rows)]), col, row[order].astype(np.int32), key[order])
-        return freeze(made), source[order]
+        batch = Batch(np.array([len(rows)]), col, row[order].astype(np.int32), key[order])
+        return freeze(batch), source[order]
 
     def error(self, row: int, version: Version, number: int) -> EventError:
-        """Returns what is said of a row in which the match of a subscription depends on a value."""
+        """Returns the error for a row where a match depends on a failing value.
+
+        number : number of the subscription that depends on it
+        """
         segment = version.segments[version.holder(number)]
         used = _used(segment.predicates, number - version.bases[version.holder(number)])
         wrong = [i for i, is_wrong in zip(self._names, self._wrong[row].tolist(), strict=True) if is_wrong]
@@ -104,12 +110,13 @@ def _used(predicates: Predicates, owner: int) -> set[int]:
 def bounds(version: Version, attributes: NDArray[np.int64]) -> tuple[Version, Version] | None:
     """Returns two versions with the subscriptions that use some attributes.
 
-    Predicates on these are false of ``KEY_MAX`` in the first version, and true in the second.
+    Predicates on these attributes are false for ``KEY_MAX`` in the first version, and true in the
+    second.
 
-    The result is None where no subscription uses them.
+    The result is None if no subscription uses them.
     """
-    found = [_of_segment(segment, attributes) for segment in version.segments]
-    there = [place for place, pair in enumerate(found) if pair is not None and version.alive[place]]
+    pairs = [_of_segment(segment, attributes) for segment in version.segments]
+    there = [place for place, pair in enumerate(pairs) if pair is not None and version.alive[place]]
     if not there:
         return None
     parts = {
@@ -117,7 +124,7 @@ def bounds(version: Version, attributes: NDArray[np.int64]) -> tuple[Version, Ve
         "alive": tuple([version.alive[place] for place in there]),
         "stale": tuple([1 for _ in there]),  # the new indexes still have deleted subscriptions
     }
-    lower, upper = zip(*[pair for place in there if (pair := found[place]) is not None], strict=True)
+    lower, upper = zip(*[pair for place in there if (pair := pairs[place]) is not None], strict=True)
     return version.changed(segments=lower, **parts), version.changed(segments=upper, **parts)
 
 
@@ -128,38 +135,41 @@ def _of_segment(segment: Segment, attributes: NDArray[np.int64]) -> Bounds | Non
         return None
     key = attributes.tobytes()
     with _lock:
-        known = _known.setdefault(segment, {})
-        if key in known:
-            return known[key]
+        by_attributes = _known.setdefault(segment, {})
+        if key in by_attributes:
+            return by_attributes[key]
     lower, upper = _made(segment, attributes)
     with _lock:
-        if len(known) >= KEPT:
-            known.clear()
-        known[key] = lower, upper
+        if len(by_attributes) >= KEPT:
+            by_attributes.clear()
+        by_attributes[key] = lower, upper
     return lower, upper
 
 
 def _made(segment: Segment, attributes: NDArray[np.int64]) -> Iterator[Segment]:
-    """Yields the two bounds of a segment."""
+    """Yields the two bounds of a segment, with the subscriptions that use the attributes."""
+    # Find the conjunctions of subscriptions that use the attributes
     all_of = segment.predicates
     about = np.isin(all_of.pred[:, 0] & ATTR_MASK, attributes)
     uses = np.zeros(segment.size, np.bool_)
     uses[np.repeat(all_of.owner, np.diff(all_of.first))[about]] = True
     which = np.flatnonzero(uses[all_of.owner])
-    which = which[np.argsort(all_of.owner[which], kind="stable")]  # kinds have them in orders of their own
-    some = take(all_of, which)
-    some, codes = without_labels(some, segment.codes) if len(segment.codes.label) else (some, segment.codes)
-    keys = keys_of(some, codes)
-    about = np.isin(some.pred[:, 0] & ATTR_MASK, attributes)
+    which = which[np.argsort(all_of.owner[which], kind="stable")]  # kinds order conjunctions differently
+    # Take KEY_MAX out of the predicates on the attributes
+    preds = take(all_of, which)
+    preds, codes = without_labels(preds, segment.codes) if len(segment.codes.label) else (preds, segment.codes)
+    keys = keys_of(preds, codes)
+    about = np.isin(preds.pred[:, 0] & ATTR_MASK, attributes)
     keys = _without_last(keys, about)
+    # Index both bounds
     for is_true in (False, True):
-        inside = about & ((some.pred[:, 0] & FLAG_NONE != 0) != is_true)
-        made = to_codes(*_with_last(some, keys, inside), contiguous(codes.multi))
-        yield indexed(AutoSettings(), *made, None, segment.size, int(uses.sum()))[0]
+        inside = about & ((preds.pred[:, 0] & FLAG_NONE != 0) != is_true)
+        coded = to_codes(*_with_last(preds, keys, inside), contiguous(codes.multi))
+        yield indexed(AutoSettings(), *coded, None, segment.size, int(uses.sum()))[0]
 
 
 def _without_last(keys: Keys, about: NDArray[np.bool_]) -> Keys:
-    """Takes ``KEY_MAX`` out of the intervals of some predicates."""
+    """Takes ``KEY_MAX`` out of the intervals of the predicates ``about``."""
     each = np.repeat(about, sizes_of(keys.first))
     empty = each & (keys.low == KEY_MAX) & (keys.high == KEY_MAX)
     low = np.where(empty, 0, keys.low)
@@ -168,12 +178,14 @@ def _without_last(keys: Keys, about: NDArray[np.bool_]) -> Keys:
 
 
 def _with_last(preds: Predicates, keys: Keys, inside: NDArray[np.bool_]) -> tuple[Predicates, Keys]:
-    """Puts ``KEY_MAX`` into the intervals of some predicates, none of which contains it."""
+    """Puts ``KEY_MAX`` into the intervals of the predicates ``inside``, which do not contain it."""
     last = keys.first[1:] - 1
     low, high = keys.low.copy(), keys.high.copy()
+    # Change an empty last interval, or extend one that ends right below
     nothing, meets = low[last] > high[last], high[last] == KEY_MAX - 1
     low[last[inside & nothing]] = KEY_MAX
     high[last[inside & (nothing | meets)]] = KEY_MAX
+    # Insert an interval elsewhere
     more = inside & ~nothing & ~meets
     at = keys.first[1:][more]
     pred = preds.pred.copy()

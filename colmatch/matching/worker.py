@@ -1,10 +1,10 @@
-"""One batch of events through the kernels, with the working memory of one thread.
+"""The way of one batch of events through the kernels, with the working memory of one thread.
 
-Where entries come to stand in the rows is the same for segments that use the same attributes. So
-only codes are made for each segment (``kernels/transpose.py``): 0.05 and 0.08 us an event of 30
-values, where a transpose for each segment took 0.33. Compiled kernels are called by ``entry`` of
-``kernels/_jit.py``, since numba's dispatcher looks at the types of some 60 arrays: for one event, a
-growing segment then takes 9 us instead of 30.
+Segments that use the same attributes share the places of entries in the rows. So only codes are
+made for each segment (``kernels/transpose.py``). This takes 0.05 and 0.08 us an event of 30 values,
+while a transpose for each segment took 0.33 us. ``entry`` of ``kernels/_jit.py`` calls compiled
+kernels, since numba's dispatcher looks at the types of some 60 arrays. For one event, a growing
+segment then takes 9 us instead of 30 us.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ from colmatch.updates.segments import Segment
 from colmatch.updates.versions import Version
 
 FIRST_CAPACITY = 1 << 16  # pairs that a sink holds at first
-LARGE_CAPACITY = 1 << 25  # pairs beyond which it grows for a single row only
-GROUP_PAIRS = 1 << 13  # pairs that are ordered together, about
-DIGIT_LEAST, DIGIT_MOST = 4, 12  # bits of the digits by which pairs are ordered
+LARGE_CAPACITY = 1 << 25  # pairs; beyond, a sink grows for a single row only
+GROUP_PAIRS = 1 << 13  # approximate number of pairs that are ordered together
+DIGIT_LEAST, DIGIT_MOST = 4, 12  # bits of a digit, when pairs are ordered
 NO_DELETED: layout.U64 = frozen(np.empty(0, np.uint64))
 NO_IDS: layout.I64 = frozen(np.empty(0, np.int64))
-# What kernels take for upper ends and their working memory where no attribute is a range.
+# Arguments of kernels for upper ends, and for their working memory, if no attribute is a range.
 NO_CODES: layout.U32 = np.empty(0, np.uint32)
 NO_MEETING = Meeting(NO_CODES, NO_CODES, NO_CODES, np.empty((0, 3), np.uint32))
 
@@ -46,42 +46,42 @@ NO_MEETING = Meeting(NO_CODES, NO_CODES, NO_CODES, np.empty((0, 3), np.uint32))
 class SegmentJob(NamedTuple):
     """A segment that a batch is matched with."""
 
-    place: int  # among the segments of the version; an empty segment has the base of the next one
+    place: int  # among the version's segments; an empty segment has the base of the next one
     segment: Segment
     base: int  # number of its first subscription
-    deleted_bits: layout.U64  # bits of deleted subscriptions; none if its index finds none
+    deleted_bits: layout.U64  # bits of deleted subscriptions; empty if the index finds none
     scratch: Any
-    arrays: Any  # of its index, or of some of its strata
+    arrays: Any  # arrays of the index, or of some of its strata
 
 
 class BatchJob(NamedTuple):
-    """A batch that was read, and what it is matched with."""
+    """A batch that was read, and the segments to match it with."""
 
     entries: layout.Batch
     rows: int
-    events: layout.Rows  # the same, once they have the codes of a part
+    events: layout.Rows  # the entries by row, with the codes of a part
     parts: list[SegmentJob]
     hits: NDArray[np.int64]  # (rows) pairs of each row
-    wanted: int  # what kernels are asked for (``kernels/sink.py``); pairs, too, where they must be seen to be counted
+    wanted: int  # requested result (``kernels/sink.py``); PAIRS also to count distinct pairs
     repeats: bool  # whether pairs may be found twice
-    # bits of the highest number of a subscription, where pairs of a row are ordered by it; 0 where
+    # bits of the highest subscription number if the pairs of a row are ordered by number; 0 if
     # their order does not matter
     bits: int
 
 
 class Worker:
-    """Working memory of one thread, in which batches are read and matched.
+    """The working memory of one thread for reading and matching batches.
 
-    Between two batches it holds no segment, so what updates have replaced can go.
+    Between two batches, a worker holds no segment, so that replaced segments can be freed.
 
     Attributes
     ----------
     is_ranged : whether attributes of its events are ranges
-    counters : of all kernels that it has called
-    in_order : whether subscriptions of an event are put in the order of their numbers; may change
-        between batches
-    memory : that of results
-    rates : matches that there were in the last batch for each that a segment's strata expect
+    counters : counters of all kernels that the worker has called
+    in_order : whether the subscriptions of an event are ordered by number; may change between
+        batches
+    memory : memory of results
+    rates : segment -> matches in the last batch for each match that the strata expected
     """
 
     is_ranged = False
@@ -91,22 +91,22 @@ class Worker:
         self.in_order = True
         self._reader: Reader | None = None
         self._read_for: tuple[Any, ...] = (None, None, None)  # attributes, literals and leniency of the reader
-        self._failed: Mapping[str, Failed] = {}  # rows of the last batch that have no value, by computed values
+        self._failed: Mapping[str, Failed] = {}  # computed value -> rows of the last batch where it failed
         self._scratch: weakref.WeakKeyDictionary[Segment, tuple[Any, tuple[int, int]]] = weakref.WeakKeyDictionary()
-        self._capacity = (0, 0)  # rows and entries that there is room for
+        self._capacity = (0, 0)  # rows and entries that have room
         self._rows = layout.Rows(np.empty(1, np.int64), np.empty(0, np.uint32), np.empty(0, np.uint32))
         self._found = np.empty(TILE, np.uint32)  # codes of keys that are searched for together
-        self._place = np.empty(0, np.int32)  # where in ``_rows`` an entry of the batch stands
-        self._placed: bytes | None = None  # the attributes whose entries do
-        self._coded: Segment | None = None  # the segment whose codes do
+        self._place = np.empty(0, np.int32)  # place of each entry in ``_rows``
+        self._placed: bytes | None = None  # the attributes with entries in ``_place``
+        self._coded: Segment | None = None  # the segment with codes in ``_rows``
         self._next = np.zeros(0, np.int64)
         self._sink = _sink(FIRST_CAPACITY)
         self._pairs_a_row = 0.0
-        self._key = np.empty(0, np.uint32)  # keys of pairs that are ordered
+        self._key = np.empty(0, np.uint32)  # keys of the pairs to order
         none = np.empty(0, np.uint32)
         self._digit = none, none, np.empty(1 << DIGIT_MOST, np.uint32)
         self._best_scratch: weakref.WeakKeyDictionary[Segment, tuple[Any, tuple[int, int]]]
-        self._best_scratch = weakref.WeakKeyDictionary()  # of kinds that have another for ``match_topk``
+        self._best_scratch = weakref.WeakKeyDictionary()  # for kinds with separate memory for ``match_topk``
         self.memory = Recycled()
         self.rates: weakref.WeakKeyDictionary[Segment, float] = weakref.WeakKeyDictionary()
 
@@ -115,9 +115,9 @@ class Worker:
     ) -> Iterator[Piece]:
         """Yields the matches of one batch, in pieces that the sink can hold.
 
-        lenient : a column that is not there is NULL
-        wanted : of each row, as ``kernels/sink.py`` says
-        numbers : pieces have the numbers of subscriptions, whatever their ids are
+        lenient : an absent column is NULL
+        wanted : requested result for each row (``kernels/sink.py``)
+        numbers : pieces have the numbers of subscriptions instead of ids
         """
         job = self.read(version, lenient, rows, wanted, offset)
         for start, stop in self.found(job):
@@ -125,16 +125,16 @@ class Worker:
         self.forget_codes()
 
     def found(self, job: BatchJob) -> Iterator[tuple[int, int]]:
-        """Matches all rows of a job, as many at a time as the sink can hold the pairs of.
+        """Matches all rows of a job, in blocks with as many rows as the sink has room for.
 
-        Yields the first of the rows whose pairs it holds, and the first behind them.
+        Yields the first row of each block and the row after its end, while the sink has its pairs.
         """
         count = job.rows
-        # Rows for which the sink may grow, going by the batch before: finding out anew would cost
-        # the work of the whole batch.
+        # Estimate the number of blocks from the last batch. To find out by trial would cost the
+        # work of the whole batch.
         parts = -(-count * 1.1 * self._pairs_a_row // LARGE_CAPACITY)
-        # Parts are alike, since a few rows cost almost as much as many: with 10 million ``dense``
-        # subscriptions, a large part and a small one took 134 us an event instead of 77.
+        # Blocks are equally large, since a few rows cost almost as much as many. With 10 million
+        # ``dense`` subscriptions, a large and a small one took 134 us an event instead of 77.
         start, span = 0, -(-count // max(min(int(parts), count), 1))
         while start < count:
             stop, span = self._match(job, start, span)
@@ -146,20 +146,20 @@ class Worker:
     def ordered(
         self, job: BatchJob, start: int, stop: int, ids: NDArray[np.int64] = NO_IDS
     ) -> tuple[NDArray[np.int64], NDArray[Any]]:
-        """Returns the pairs of the rows ``start:stop`` from the sink: ordered, each of them once.
+        """Returns the pairs of the rows ``start:stop`` from the sink, ordered, each once.
 
-        The first array (rows + 1) leads from a row to its pairs. The second (pairs) has the numbers
-        of subscriptions, or ``ids`` of these if any are given. Within a row, numbers ascend if the
-        job says so.
+        The first array (rows + 1) maps a row to its pairs. The second array (pairs) has the numbers
+        of subscriptions, or their ``ids`` if any are given. Within a row, numbers ascend if the job
+        requires that.
         """
         place = np.zeros(stop - start + 1, np.int64)
         np.cumsum(job.hits[start:stop], out=place[1:])
-        found = int(place[-1])
-        sub = self.memory.array(0 if len(ids) else found, np.uint32)
-        id = self.memory.array(found if len(ids) else 0, np.int64)
+        total = int(place[-1])
+        sub = self.memory.array(0 if len(ids) else total, np.uint32)
+        id = self.memory.array(total if len(ids) else 0, np.int64)
         if job.bits:
             left = self._order(job, start, place, ids, id, sub)
-            self.counters[layout.MATCHES] -= found - left
+            self.counters[layout.MATCHES] -= total - left
             return place, (id if len(ids) else sub)[:left]
         if len(ids):
             sink.order_ids(self._sink, start, place[:-1].copy(), ids, id)
@@ -178,17 +178,19 @@ class Worker:
     ) -> int:
         """Orders pairs by row and number, and writes their ids or numbers, each pair once.
 
-        ``place`` is written anew. Returns how many pairs there are.
+        ``place`` is overwritten. Returns the number of pairs.
         """
-        rows, found, bits = len(place) - 1, int(place[-1]), job.bits
-        size, digits, width = _digits(rows, found, bits)
+        rows, total, bits = len(place) - 1, int(place[-1]), job.bits
+        size, digits, width = _digits(rows, total, bits)
+        # Make room for the largest group
         begin = place[: -1 : 1 << size].copy()
-        largest = found if len(begin) == 1 else int(np.diff(begin, append=found).max())
-        if len(self._key) < found:
+        largest = total if len(begin) == 1 else int(np.diff(begin, append=total).max())
+        if len(self._key) < total:
             self._key = np.empty(len(self._sink.sub), np.uint32)
         if len(self._digit[0]) < largest:
             room = largest * 5 // 4
             self._digit = np.empty(room, np.uint32), np.empty(room, np.uint32), self._digit[2]
+        # Group the pairs, then order each group
         one, two, places = self._digit
         entry(sink.group_keys)(self._sink, start, size, bits, begin, self._key)
         scratch = one, two, places[: 1 << width]
@@ -201,9 +203,9 @@ class Worker:
     ) -> BatchJob:
         """Reads a batch that is to be matched with all segments of a version.
 
-        wanted : of each row, as ``kernels/sink.py`` says
-        offset : number of its first event, for errors
-        best : whether the best matches alone are
+        wanted : requested result for each row (``kernels/sink.py``)
+        offset : number of the first event, for errors
+        best : only the best matches are wanted
         """
         try:
             entries = self._entries(version, lenient, rows)
@@ -217,28 +219,28 @@ class Worker:
     def _check_decided(self, version: Version, entries: layout.Batch, rows: int) -> None:
         """Checks that no match depends on a value that fails.
 
-        Raises EventError: one does.
+        Raises EventError: a match depends on one.
         """
         failing = Failing(self._failed, version.attributes, rows)
-        found = bounds(version, failing.attributes)
-        if found is None:
+        versions = bounds(version, failing.attributes)
+        if versions is None:
             return
         before = self.counters.copy()
-        some = self._marked(entries, failing, failing.rows)
-        differs = np.not_equal(*(self._counts(each, some, len(failing.rows)) for each in found))
+        marked = self._marked(entries, failing, failing.rows)
+        differs = np.not_equal(*(self._counts(each, marked, len(failing.rows)) for each in versions))
         if differs.any():
             first = failing.rows[differs.argmax() :][:1]
-            some = self._marked(entries, failing, first)
-            lower, upper = (self._numbers(each, some) for each in found)
+            marked = self._marked(entries, failing, first)
+            lower, upper = (self._numbers(each, marked) for each in versions)
             raise failing.error(int(first[0]), version, int(np.setdiff1d(upper, lower)[0]))
         self.counters[:] = before
 
     def _marked(self, entries: layout.Batch, failing: Failing, rows: NDArray[np.int64]) -> layout.Batch:
-        """Returns the entries of some rows, with one for each value that fails."""
+        """Returns the entries of some rows, and one more for each failing value."""
         return failing.marked(entries, rows)[0]
 
     def _counts(self, version: Version, entries: layout.Batch, rows: int) -> NDArray[np.int64]:
-        """Returns how many subscriptions match each row."""
+        """Returns the number of subscriptions that match each row: (rows)."""
         job, counts = self._job(version, entries, rows, sink.COUNTS, False), np.zeros(rows, np.int64)
         for start, stop in self.found(job):
             is_counted = job.wanted == sink.COUNTS
@@ -247,14 +249,14 @@ class Worker:
         return counts
 
     def _numbers(self, version: Version, entries: layout.Batch) -> NDArray[np.uint32]:
-        """Returns the numbers that match the only row."""
+        """Returns the numbers of the subscriptions that match the only row."""
         job = self._job(version, entries, 1, sink.PAIRS, False)
-        found = [self.ordered(job, *span)[1].copy() for span in self.found(job)]
+        numbers = [self.ordered(job, *span)[1].copy() for span in self.found(job)]
         self.forget_codes()
-        return found[0]
+        return numbers[0]
 
     def _job(self, version: Version, entries: layout.Batch, count: int, wanted: int, best: bool) -> BatchJob:
-        """Returns the job of matching a batch that was read with all segments of a version."""
+        """Returns the job of matching entries with all segments of a version."""
         size = int(entries.col[-1])
         if self._capacity[0] < count or self._capacity[1] < size:
             self._make_room(count, size)
@@ -268,7 +270,7 @@ class Worker:
                 parts.append(SegmentJob(place, segment, base, deleted, scratch, segment.index.arrays))
         repeats = any(self.repeats(part.segment) for part in parts)
         self.forget_codes()
-        # what is found twice must be written down to be told
+        # Repeated pairs can be recognised only in a list of pairs
         wanted = sink.PAIRS if repeats and wanted == sink.COUNTS else wanted
         events = self._rows._replace(first=self._rows.first[: count + 1])
         bits = max(len(version.ids) - 1, 1).bit_length() if repeats or (self.in_order and not best) else 0
@@ -284,7 +286,7 @@ class Worker:
         return entries
 
     def _deleted_bits(self, version: Version, stale: int) -> layout.U64:
-        """Returns what the kernel of a segment is to leave out."""
+        """Returns the bits of deleted subscriptions that a segment's kernel must leave out."""
         return version.deleted.bits if stale else NO_DELETED
 
     def repeats(self, segment: Segment) -> bool:
@@ -292,7 +294,7 @@ class Worker:
         return segment.repeats
 
     def upper_ends(self, segment: Segment) -> tuple[layout.U32, Meeting]:
-        """Returns the codes of the upper ends of ranges, and what kernels need to meet them."""
+        """Returns the codes of the upper ends of ranges, and the working memory for them."""
         return NO_CODES, NO_MEETING
 
     def _make_room(self, count: int, size: int) -> None:
@@ -304,19 +306,19 @@ class Worker:
     def scratch_of(self, segment: Segment, best: bool = False) -> Any:
         """Returns the working memory of the kernel that finds all matches, or the best."""
         kind = segment.index.kind
-        make, known = kind.scratch, self._scratch
+        make, memories = kind.scratch, self._scratch
         if best and kind.match_topk is not None and kind.scratch_topk is not None:
-            make, known = kind.scratch_topk, self._best_scratch
-        scratch, capacity = known.get(segment, (None, None))
+            make, memories = kind.scratch_topk, self._best_scratch
+        scratch, capacity = memories.get(segment, (None, None))
         if capacity != self._capacity:
             scratch = make(segment.index.arrays, segment.codes, *self._capacity)
-            known[segment] = scratch, self._capacity
+            memories[segment] = scratch, self._capacity
         return scratch
 
     def _match(self, job: BatchJob, start: int, span: int) -> tuple[int, int]:
         """Matches some rows from ``start`` on with all parts.
 
-        Returns the first row that is left, and for how many rows there seems to be room.
+        Returns the first row that is left, and an estimate of the number of rows that have room.
         """
         while True:
             limit = min(start + span, job.rows)
@@ -326,7 +328,7 @@ class Worker:
                 stop = self._match_part(job, part, start, limit, first)
                 if stop < limit and first and stop > start:
                     limit = stop
-                elif stop < limit:  # all over again, with fewer rows
+                elif stop < limit:  # start again with fewer rows
                     span = stop - start if stop > start else self._affordable(limit - start)
                     self._forget(job, start, limit)
                     break
@@ -334,7 +336,7 @@ class Worker:
                 return limit, span
 
     def code(self, job: BatchJob, part: SegmentJob) -> None:
-        """Gives the events of a job the codes of a part."""
+        """Writes the codes of a part to the events of a job."""
         segment, events = part.segment, job.events
         if self._coded is segment:
             return
@@ -345,7 +347,7 @@ class Worker:
         self._coded = segment
 
     def _write_codes(self, entries: layout.Batch, segment: Segment, events: layout.Rows) -> None:
-        """Writes to ``events`` the codes that the keys of entries have in a segment."""
+        """Writes to ``events`` a segment's codes for the keys of the entries."""
         codes = segment.codes
         entry(code_rows)(
             entries, codes, segment.hints, segment.used, self._next, events.first, self._place, self._found, events.code
@@ -354,7 +356,7 @@ class Worker:
             entry(to_labels)(codes, *events)
 
     def forget_codes(self) -> None:
-        """Lets go of the segment that rows were coded for last."""
+        """Releases the segment that rows were coded for last."""
         self._coded = self._placed = None
 
     def _call(self, job: BatchJob, part: SegmentJob, row: int, limit: int, into: layout.Sink) -> int:
@@ -365,7 +367,7 @@ class Worker:
         return stop
 
     def _match_part(self, job: BatchJob, part: SegmentJob, start: int, limit: int, first: bool) -> int:
-        """Matches rows ``start:limit`` with one part. Returns the first row that found no room.
+        """Matches rows ``start:limit`` with one part. Returns the first row without room.
 
         first : the sink has the pairs of no other part
         """
@@ -390,9 +392,9 @@ class Worker:
         return row
 
     def _affordable(self, rows: int) -> int:
-        """Returns how many of some rows to try, when there is no room for any of them.
+        """Returns the number of rows to try if there is no room for any of some rows.
 
-        Fewer at a time, rather than a sink without bounds.
+        Fewer rows are tried at a time, so that the sink stays bounded.
         """
         needed = max(int(self._sink.state[sink.NEEDED]), 2 * len(self._sink.sub))
         if len(self._sink.sub) < LARGE_CAPACITY:
@@ -407,15 +409,15 @@ class Worker:
         ids = None if numbers else version.ids.numbers
         names = version.ids.array if ids is None else None
         if job.wanted == sink.PAIRS:
-            place, found = self.ordered(job, start, stop, NO_IDS if ids is None else ids)
-            return Piece(start + offset, place, found, names, self.memory)
+            place, pairs = self.ordered(job, start, stop, NO_IDS if ids is None else ids)
+            return Piece(start + offset, place, pairs, names, self.memory)
         place = np.zeros(stop - start + 1, np.int64)
         np.cumsum(job.hits[start:stop], out=place[1:])
         return Piece(start + offset, place, np.empty(0, np.uint32 if ids is None else np.int64), names, self.memory)
 
 
 def _digits(rows: int, pairs: int, bits: int) -> tuple[int, int, int]:
-    """Returns how pairs are ordered: rows of a group (as a power of two), digits, bits of a digit.
+    """Returns the sizes for ordering pairs: log2 of a group's rows, digits, and bits of a digit.
 
     A group fits into the cache next to the processor. A digit has no more values than a group has
     pairs.
@@ -433,7 +435,7 @@ def _sink(capacity: int) -> layout.Sink:
 
 
 def _larger(full: layout.Sink, capacity: int, fill: int) -> layout.Sink:
-    """Returns a sink with more room, and the first ``fill`` pairs of another."""
+    """Returns a sink with more room, and the first ``fill`` pairs of the full one."""
     if capacity <= len(full.sub):
         return full
     larger = _sink(capacity)._replace(state=full.state)

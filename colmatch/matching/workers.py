@@ -1,4 +1,4 @@
-"""The workers of a matcher: batches of events in, results in order out."""
+"""The workers of a matcher: they take batches of events, and return results in order."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from colmatch.subscriptions.tags import tags_asked
 from colmatch.updates.set import Subscribed
 from colmatch.updates.versions import Version
 
-SUBSETS_KEPT = 64  # of tags that were asked for last: a bit for each subscription
+SUBSETS_KEPT = 64  # subsets by the last tags; each has a bit for each subscription
 COUNTED = {
     "conjunctions": layout.CONJUNCTIONS, "candidates": layout.CANDIDATES, "predicates": layout.PREDICATES,
     "nodes": layout.NODES, "matches": layout.MATCHES,
@@ -43,15 +43,15 @@ COUNTED = {
 
 @dataclass(frozen=True, slots=True)
 class MatchTask(Generic[Result]):
-    """The work of one call: what it finds in each batch. Threads call it once for each."""
+    """The work of one call. Threads call the task once for each batch."""
 
     workers: Workers
     request: MatchRequest
-    wanted: int  # of each row, as ``kernels/sink.py`` says
-    form: Callable[[Piece], Result]  # of each piece of what was found
+    wanted: int  # requested result for each row (``kernels/sink.py``)
+    form: Callable[[Piece], Result]  # makes the result of each piece
     topk: TopK | None = None  # None for all matches
-    whole_rows: bool = False  # all pairs of a row are wanted at once
-    numbers: bool = False  # pieces are to have numbers of subscriptions in place of ids, in any order
+    whole_rows: bool = False  # keep all pairs of a row together
+    numbers: bool = False  # pieces have numbers of subscriptions instead of ids, in any order
 
     @property
     def columns(self) -> Sequence[str]:
@@ -59,7 +59,7 @@ class MatchTask(Generic[Result]):
         return () if self.topk is None else self.topk.columns
 
     def __call__(self, batch: pa.RecordBatch, version: Version, offset: int) -> Iterator[Result]:
-        """Yields what is found in a batch, whose first row is event ``offset``."""
+        """Yields the results for a batch; its first row is event ``offset``."""
         workers, request = self.workers, self.request
         worker = workers.idle_worker(request.ranges, not self.numbers)
         lacks = workers.required(request.ranges).lacks(batch, workers.is_lenient)
@@ -67,40 +67,40 @@ class MatchTask(Generic[Result]):
             yield from self.formed(piece.without(lacks, offset), batch, offset)
         if not request.ranges:
             workers.observe(batch)
-        # not after an error, nor when the caller stops early: what it holds may be half done
+        # not after an error or an early stop of the caller: the memory may be half written
         workers.give_back(worker)
 
     def formed(self, piece: Piece, batch: pa.RecordBatch, offset: int) -> Iterator[Result]:
-        """Yields a piece of a batch as the caller wants it."""
+        """Yields the results for a piece of a batch."""
         rows = batch.slice(piece.first - offset, len(piece.place) - 1)
         yield from map(self.form, piece.parts(rows, self.request.keep, self.whole_rows))
 
     def pieces(self, worker: Worker, batch: pa.RecordBatch, version: Version, offset: int) -> Iterator[Piece]:
-        """Yields what is found in a batch, as it comes."""
+        """Yields the matches of a batch, piece by piece."""
         lenient = self.workers.is_lenient
         if self.topk is not None:
-            found = best_pieces(worker, version, lenient, batch, offset, self.topk)
+            matches = best_pieces(worker, version, lenient, batch, offset, self.topk)
         else:
-            found = worker.run(version, lenient, batch, self.wanted, offset, self.numbers)
+            matches = worker.run(version, lenient, batch, self.wanted, offset, self.numbers)
         while True:
             with Matching(batch, len(version.ids)):
-                piece = next(found, None)
+                piece = next(matches, None)
             if piece is None:
                 return
             yield piece
 
 
 def hits_table(ids: pa.Array, events: pa.Array) -> pa.Table:
-    """Returns what ``Matcher.hits`` does."""
+    """Returns the table of ``Matcher.hits``."""
     return pa.table({"subscription": ids, "events": events})
 
 
 class Workers:
-    """A pool of workers: each batch goes to an idle one, or to a new one where none is idle.
+    """A pool of workers: each batch gets an idle worker, or a new one if none is idle.
 
     Attributes
     ----------
-    finds_single : whether single events need be no batches
+    finds_single : whether single events can be matched without a batch
     """
 
     finds_single = True
@@ -113,12 +113,12 @@ class Workers:
         self._idle_for_ranges: list[RangeWorker] = []
 
     def request(self, ranges: RangeNames | None, said: Among) -> MatchRequest:
-        """Checks what a call says beside the events.
+        """Checks the arguments of a call other than the events.
 
         Raises
         ------
         OptionError, SubscriptionError : as from ``Matcher.match``
-        TypeError : no such argument
+        TypeError : there is no such argument
         """
         for name in said:
             if name not in Among.__annotations__:
@@ -136,17 +136,17 @@ class Workers:
     ) -> tuple[Any, MatchRequest, pa.Schema]:
         """Returns the events, a request that keeps some of their columns, and the result's schema.
 
-        schema : of the result without them
+        schema : schema of the result without the kept columns
 
         Raises
         ------
-        OptionError, EventError : ``keep`` has no names of columns, or none that can be kept
+        OptionError, EventError : ``keep`` has no names of columns, or a column cannot be kept
         """
         if keep is None:
             return events, request, schema
         source, clock = source_of(events), request.now  # a reader is looked at once
-        given = () if clock is None else clock.names(self._set.now.attributes)
-        fields = kept_fields(keep, source.schema(kept_names(keep)), schema.names, given)
+        clock_names = () if clock is None else clock.names(self._set.now.attributes)
+        fields = kept_fields(keep, source.schema(kept_names(keep)), schema.names, clock_names)
         return source, request._replace(keep=tuple(fields)), pa.schema([*schema, *fields])
 
     def pairs(self, events: Any, request: MatchRequest, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
@@ -160,7 +160,7 @@ class Workers:
         return self.run(events, MatchTask(self, request, PAIRS, lambda piece: piece.pairs_and_lacks(schema)))
 
     def lists(self, events: Any, type: pa.DataType, request: MatchRequest) -> Iterator[pa.ListArray]:
-        """Yields the ids that match each event, one list a row, of the type that they have."""
+        """Yields the ids that match each event, one list a row, with ids of type ``type``."""
         return self.run(events, MatchTask(self, request, PAIRS, lambda piece: piece.lists(type), whole_rows=True))
 
     def best(self, events: Any, topk: TopK, request: MatchRequest, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
@@ -168,7 +168,7 @@ class Workers:
         return self.run(events, MatchTask(self, request, PAIRS, lambda piece: piece.pairs(schema), topk))
 
     def counts(self, events: Any, request: MatchRequest) -> Iterator[NDArray[np.int64]]:
-        """Yields how many subscriptions match each event: (rows)."""
+        """Yields the number of subscriptions that match each event: (rows)."""
         return self.run(events, MatchTask(self, request, COUNTS, Piece.counts))
 
     def exists(self, events: Any, request: MatchRequest) -> Iterator[NDArray[np.bool_]]:
@@ -176,18 +176,18 @@ class Workers:
         return self.run(events, MatchTask(self, request, ANY, lambda piece: piece.counts() > 0))
 
     def hits(self, events: Any, request: MatchRequest) -> pa.Table:
-        """Returns how many events each subscription matches, as ``Matcher.hits`` does."""
+        """Returns the number of events that each subscription matches, as ``Matcher.hits`` does."""
         version = self._set.now if request.among is None else request.among.of(self._set.now)
         total = np.zeros(len(version.ids), np.int64)
         task = MatchTask(self, request, PAIRS, lambda piece: piece.id, numbers=True)
         batches = self._batches(events, request, (), version)
         for numbers in in_order(batches, cores(self._set.options.threads), task):
             entry(add_hits)(numbers, total)
-        found = np.flatnonzero(total)
-        return hits_table(version.ids.array.take(pa.array(found)), pa.array(total[found]))
+        places = np.flatnonzero(total)
+        return hits_table(version.ids.array.take(pa.array(places)), pa.array(total[places]))
 
     def counters(self, events: Any, topk: TopK | None, request: MatchRequest, wanted: int) -> dict[str, int]:
-        """Returns what the kernels looked at for these events, as ``Matcher.counters`` does."""
+        """Returns the work of the kernels for these events, as ``Matcher.counters`` does."""
         task = MatchTask(self, request, wanted, Piece.counts, topk)
         worker, offset = self._new_worker(request.ranges), 0
         for batch, version in self._batches(events, request, task.columns):
@@ -197,10 +197,10 @@ class Workers:
         return {name: int(worker.counters[place]) for name, place in COUNTED.items()}
 
     def reasons(self, events: Any, request: MatchRequest, by: By) -> pa.Table:
-        """Returns why subscriptions match none of the events, as ``Matcher.reasons`` does."""
+        """Returns the reasons why subscriptions match nothing, as ``Matcher.reasons`` does."""
         worker, offset, required = self._new_worker(()), 0, self.required(())
         version = self._set.now if request.among is None else request.among.of(self._set.now)
-        told = Reasons(version, by)
+        collected = Reasons(version, by)
         for batch, _ in self._batches(events, request, (), version):
             lacks = required.lacks(batch, self.is_lenient)
             valid = np.ones(batch.num_rows, np.uint8) if lacks is None else (~lacks.row).astype(np.uint8)
@@ -208,10 +208,10 @@ class Workers:
                 job = worker.read(version, self.is_lenient, batch, COUNTS, offset)
                 for part in job.parts:
                     worker.code(job, part)
-                    told.look(job, part, valid)
+                    collected.look(job, part, valid)
                 worker.forget_codes()
             offset += batch.num_rows
-        return told.table()
+        return collected.table()
 
     def columns(self, request: MatchRequest) -> list[str]:
         """Returns the columns that events need for a request, as ``Matcher.columns_with`` does."""
@@ -225,22 +225,22 @@ class Workers:
 
     @property
     def is_lenient(self) -> bool:
-        """Returns whether a column that is not there is NULL."""
+        """Returns whether an absent column is NULL."""
         return self._set.options.missing_columns == "null"
 
     def run(self, events: Any, task: MatchTask[Result]) -> Iterator[Result]:
-        """Yields what a task finds in each batch, in the order of the events."""
+        """Yields the results of a task for each batch, in the order of the events."""
         return in_order(self._batches(events, task.request, task.columns), cores(self._set.options.threads), task)
 
     # For tasks
 
     def idle_worker(self, ranges: Ranges, in_order: bool = True) -> Worker:
-        """Returns a worker that nobody else has, until it is given back.
+        """Returns a worker that nobody else has until ``give_back``.
 
-        in_order : the order in which subscriptions of an event are found matters
+        in_order : the order of an event's subscriptions matters
         """
         worker: Worker
-        try:  # asking first would not do: another thread may be quicker
+        try:  # a check before would not help: another thread may be quicker
             if ranges:
                 worker = for_ranges = self._idle_for_ranges.pop()
                 for_ranges.ranges = ranges
@@ -252,7 +252,7 @@ class Workers:
         return worker
 
     def give_back(self, worker: Worker) -> None:
-        """Lets others have a worker."""
+        """Makes a worker available to others again."""
         if isinstance(worker, RangeWorker):
             self._idle_for_ranges.append(worker)
         else:
@@ -269,10 +269,10 @@ class Workers:
     def _batches(
         self, events: Any, request: MatchRequest, columns: Sequence[str], version: Version | None = None
     ) -> Iterator[tuple[pa.RecordBatch, Version]]:
-        """Cuts events to batches, each with the version that there was when it began.
+        """Cuts events into batches, each with the version that was current when the batch began.
 
-        columns : that are needed beside those of the expressions
-        version : the same for all, instead
+        columns : needed columns in addition to the columns of expressions
+        version : the version for all batches, instead
         """
         subscriptions, (ranges, among, clock, keep) = self._set, request
         others = [*columns, *self.required(ranges).columns]
@@ -283,16 +283,18 @@ class Workers:
             own = own if clock is None else clock.without(own, version.attributes)
             return [*own, *(field.name for field in keep)] if keep else own
 
-        known: tuple[Version, Version] | None = None  # and what is left of it: one object, as long as it stays
+        narrowed: tuple[Version, Version] | None = (
+            None  # a version and its subset: one object each, while the version stays
+        )
 
         def now() -> Version:
-            nonlocal known
+            nonlocal narrowed
             if version is not None or among is None:
                 return subscriptions.now if version is None else version
             current = subscriptions.now
-            if known is None or known[0] is not current:
-                known = current, among.of(current)
-            return known[1]
+            if narrowed is None or narrowed[0] is not current:
+                narrowed = current, among.of(current)
+            return narrowed[1]
 
-        found = seen_batches(events, subscriptions.options.batch_rows, now, needed)
-        return found if clock is None else clock.shown_to(found)
+        batches = seen_batches(events, subscriptions.options.batch_rows, now, needed)
+        return batches if clock is None else clock.shown_to(batches)

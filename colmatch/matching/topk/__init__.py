@@ -1,1 +1,1 @@
-"""The k best subscriptions of each event: arguments of a call, and ranking of what was found."""
+"""The k best subscriptions of each event: arguments of a call, and ranking of the matches."""

@@ -1,4 +1,4 @@
-"""Which of the best matches a caller wants: how many, by which score, with which weights."""
+"""Arguments of a call for the best matches: their number, the score, and the weights."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ SCORES: dict[str, int] = {"dot": DOT, "sum": SUM, "max": MAX, "priority": PRIORI
 
 
 class TopK(NamedTuple):
-    """A caller wants the ``most`` best matches of each event, by a score."""
+    """A request for the ``most`` best matches of each event, by a score."""
 
     most: int
-    scoring: int  # as ``kernels.layout`` numbers them
-    weights: Weights | None  # None where events give none, or the score has no use for them
+    scoring: int  # a constant of ``kernels.layout``, such as DOT
+    weights: Weights | None  # None if events give no weights, or the score uses none
 
     @property
     def columns(self) -> list[str]:
@@ -32,9 +32,9 @@ class TopK(NamedTuple):
 
 
 def checked_topk(k: object, score: object, event_weights: object, schema: Schema) -> TopK:
-    """Checks what a caller asks for.
+    """Checks the arguments of a call for the best matches.
 
-    Raises OptionError: it cannot be had; says why.
+    Raises OptionError: an argument cannot be used. The message has the reason.
     """
     most = checked_whole("k={}", k, 1, KEY_MAX, most="2**63 - 1")
     scoring = SCORES[checked_choice("score={}", score, SCORES)]
@@ -53,7 +53,7 @@ def _weights(given: object, schema: Schema) -> Weights | None:
             f"event_weights={shown(given)}: the name of a column of maps is needed, or a mapping from the name of an "
             "attribute to that of a column, or to a number"
         )
-    found: dict[Name, str | float] = {}
+    sources: dict[Name, str | float] = {}
     for named, source in given.items():
         key = text(named)
         if key is None:
@@ -67,14 +67,14 @@ def _weights(given: object, schema: Schema) -> Weights | None:
                 f"event_weights: {shown(key)}: events give weights to columns, fields and entries of maps; that of a "
                 "column counts for its size, too"
             )
-        if name in found:
+        if name in sources:
             raise OptionError(f"event_weights: {shown(key)} is named before, in another way: give it one weight")
-        found[name] = _source(key, source)
-    return ColumnWeights(found)
+        sources[name] = _source(key, source)
+    return ColumnWeights(sources)
 
 
 def _meant(key: str, schema: Schema) -> Name | None:
-    """Returns what a key of a map names; None where it is nothing of this matcher's."""
+    """Returns the name that a key of a map means, or None if there is no such attribute."""
     with suppress(SchemaError):
         return attribute_named(schema, key)
     return None

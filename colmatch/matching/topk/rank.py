@@ -1,7 +1,7 @@
 """The best matches of one batch of events, found and ordered with the memory of one thread.
 
-All segments of a version offer what they find to the same heaps, one after the other, so that those
-that come later need not offer what can no longer be among the best.
+All segments of a version offer their matches to the same heaps, one after the other. So later
+segments need not offer matches that can no longer be among the best.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from colmatch.matching.worker import NO_DELETED, BatchJob, SegmentJob, Worker
 from colmatch.updates.versions import Version
 
 NO_SCORES = frozen(np.empty(0))
-AGAIN_MOST = 256  # best matches, beyond which it takes long to look whether a subscription is among them
-PLACES = 1 << 22  # places of heaps, and weights of events, that there are at a time: 50 MB
+AGAIN_MOST = 256  # best matches; among more, it takes long to look for a subscription
+PLACES = 1 << 22  # most places of heaps, and most weights of events, at a time: 50 MB
 
 
 def best_pieces(
@@ -35,33 +35,34 @@ def best_pieces(
 ) -> Iterator[Piece]:
     """Yields the best matches of a batch, in pieces that need no more than ``PLACES``.
 
-    lenient : a column that is not there is NULL
+    lenient : an absent column is NULL
     offset : number of the first row within the whole input
     """
     most = max(min(topk.most, len(version)), 1)
     size = max(PLACES // most, 1)
     pending = [rows.slice(start, size) for start in range(0, rows.num_rows, size)][::-1]
     while pending:
-        some = pending.pop()
+        part = pending.pop()
         weights: EventWeights | None = NO_WEIGHTS
         if topk.weights is not None:
-            weights = topk.weights.read(version.attributes, some, offset, PLACES)
+            weights = topk.weights.read(version.attributes, part, offset, PLACES)
         if weights is None:
-            half = some.num_rows // 2
-            pending += [some.slice(half), some.slice(0, half)]
+            half = part.num_rows // 2
+            pending += [part.slice(half), part.slice(0, half)]
             continue
-        job = worker.read(version, lenient, some, PAIRS, offset, best=True)
+        job = worker.read(version, lenient, part, PAIRS, offset, best=True)
         yield _best_piece(worker, version, job, offset, most, topk, weights)
-        offset += some.num_rows
+        offset += part.num_rows
 
 
 def _best_piece(
     worker: Worker, version: Version, job: BatchJob, offset: int, most: int, topk: TopK, weights: EventWeights
 ) -> Piece:
     rows, memory, attributes = job.rows, worker.memory, len(version.attributes)
-    # without weights of events, all of these are 1
+    # Without weights of events, DOT equals SUM
     scoring = SUM if topk.scoring == DOT and not len(weights.first) else topk.scoring
     id, offsets, data = version.ids.order
+    # Make the heaps
     top = Top(
         score=memory.array(rows * most, np.float64).reshape(rows, most),
         number=memory.array(rows * most, np.uint32).reshape(rows, most),
@@ -74,6 +75,7 @@ def _best_piece(
     )
     stack = max([part.segment.longest_tree for part in job.parts], default=0)
     scores = ScoreScratch(np.zeros(attributes, np.uint32), np.ones(attributes), np.empty(stack))
+    # Offer the matches of each segment
     for part in job.parts:
         segment = part.segment
         kind = segment.index.kind
@@ -91,12 +93,13 @@ def _best_piece(
         arrays, scratch = segment.index.arrays, part.scratch
         match(arrays, segment.predicates, job.events, 0, rows, scratch, weights, scores, top, worker.counters)
     worker.forget_codes()
-    place, found = np.empty(rows + 1, np.int64), int(top.fill.sum())
-    score, number = memory.array(found, np.float64), memory.array(found, np.uint32)
+    # Order the best matches
+    place, total = np.empty(rows + 1, np.int64), int(top.fill.sum())
+    score, number = memory.array(total, np.float64), memory.array(total, np.uint32)
     entry(sort_best)(top, rows, place, score, number)
     ids = version.ids.numbers
     if ids is not None:
-        taken = memory.array(found, np.int64)
+        taken = memory.array(total, np.int64)
         np.take(ids, number, out=taken)
         return Piece(offset, place, taken, None, memory, score)
     return Piece(offset, place, number, version.ids.array, memory, score)
@@ -111,12 +114,12 @@ def _offer_found(
     scores: ScoreScratch,
     top: Top,
 ) -> None:
-    """Matches a batch with one part, as long as something can be among the best, and offers it."""
+    """Matches a batch with one part while any match can be among the best, and offers matches."""
     segment, scoring = part.segment, int(top.state[SCORING])
     changed = len(weights.first) > 0 and scoring in (DOT, MAX) and len(segment.predicates.weight) > 0
-    known = NO_SCORES if changed else segment.known_scores(scoring)
-    own = segment.predicates, segment.codes.multi, *segment.conjunctions, known, job.events
+    fixed_scores = NO_SCORES if changed else segment.known_scores(scoring)
+    own = segment.predicates, segment.codes.multi, *segment.conjunctions, fixed_scores, job.events
     for place, sub, start in found_in_strata(worker, job, part, strata, weights, top):
-        if len(known) and not entry(offer_known)(known, place, sub, start, top):
+        if len(fixed_scores) and not entry(offer_known)(fixed_scores, place, sub, start, top):
             continue
         entry(offer_pairs)(*own, *worker.upper_ends(segment), place, sub, start, weights, scores, top)
