@@ -124,7 +124,7 @@ def main(what: str, junit: str = "") -> int:
         folder = _disk.cache_dir()  # its name has the versions, settings and processor
         assert folder is not None
         for module in sorted(
-            {task.kernel.py_func.__module__.removeprefix(f"{_disk.PACKAGE}.") for task in _warm.tasks()}
+            {task.kernel.py_func.__module__.removeprefix(f"{_disk.PACKAGE}.") for task in _warm.list_tasks()}
         ):
             digest = _closure.digest(module)
             assert digest is not None, f"{module} was edited meanwhile"

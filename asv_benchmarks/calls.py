@@ -19,7 +19,7 @@ import pyarrow as pa
 from benchmarks.measure import machine, medians, one_thread, versions
 
 import colmatch as cm
-from colmatch.arrays.frozen import frozen
+from colmatch.arrays.frozen import freeze_view
 from colmatch.events.special.circles import circles_of, places_in
 
 ROWS = 8192
@@ -47,7 +47,7 @@ def circles(count: int) -> None:
     places = {"lat": rng.uniform(40, 55, ROWS), "lon": rng.uniform(0, 20, ROWS)}
     events = pa.table(places | {"a": np.zeros(ROWS, np.int64)})
     every = circles_of(lat, lon, radius)
-    every = every._replace(levels=every.levels[:0], anywhere=frozen(np.arange(count)))
+    every = every._replace(levels=every.levels[:0], anywhere=freeze_view(np.arange(count)))
     some = [places[name][:ONE_BY_ONE] for name in ("lat", "lon")]
     times = medians({"match": lambda: matcher.match(events), "one by one": lambda: places_in(every, *some)}, repeat=7)
     found, alone = times["match"] / ROWS * 1e6, times["one by one"] / ONE_BY_ONE * 1e6

@@ -83,7 +83,7 @@ def main() -> None:
         {
             "computed": lambda: ours.match(table),
             "there already": lambda: theirs.match(ready),
-            "computing alone": lambda: columns.added_to(batch),
+            "computing alone": lambda: columns.add_to(batch),
             "pyarrow": lambda: [run(batch) for _, run in chosen],
         },
         repeat=15,

@@ -82,7 +82,7 @@ class SqlitePages(PageFile):
         frames = self.cache.changed()
         frames = frames[np.argsort(self.cache.page[frames])]
         pages, update_number = self.cache.page[frames], self.update_number + 1
-        rows = list(zip(self.cache.sealed(frames, pages, update_number), pages.tolist(), strict=True))
+        rows = list(zip(self.cache.seal_pages(frames, pages, update_number), pages.tolist(), strict=True))
         old = int(np.searchsorted(pages, self._there))
         self.known.executemany("UPDATE page SET data = ? WHERE number = ?", rows[:old])
         self.known.executemany("INSERT INTO page (data, number) VALUES (?, ?)", rows[old:])
@@ -96,7 +96,7 @@ class SqlitePages(PageFile):
         self.known.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
 
-def write(path: str, pages: build.Made, generation: int, update_number: int) -> None:
+def write(path: str, pages: build.BuiltPages, generation: int, update_number: int) -> None:
     """Writes a new file, as ``build.write`` does."""
     Path(path).unlink(missing_ok=True)
     known = sqlite3.connect(path, isolation_level=None)

@@ -123,7 +123,7 @@ class Rejected(NamedTuple):
     message: str
 
 
-def rejected_of(entry: Sequence[Any]) -> Rejected:
+def parse_rejected(entry: Sequence[Any]) -> Rejected:
     """Converts the fields of a rejected subscription, which JSON has as a list.
 
     Raises ValueError, TypeError: the list has other values.
@@ -138,7 +138,7 @@ def rejected_of(entry: Sequence[Any]) -> Rejected:
 
 
 @lru_cache(128)  # a missing name is often missing from many expressions
-def _alike(name: str, known: tuple[str, ...]) -> list[str]:
+def _find_similar(name: str, known: tuple[str, ...]) -> list[str]:
     """Returns up to three names similar to ``name``."""
     matches = difflib.get_close_matches(name, known, n=3, cutoff=0.6)
     if not matches:
@@ -147,10 +147,10 @@ def _alike(name: str, known: tuple[str, ...]) -> list[str]:
     return matches
 
 
-def near(name: str, names: Iterable[str], owner: str) -> str:
+def suggest_names(name: str, names: Iterable[str], owner: str) -> str:
     """Returns the similar names as a question, or else the names that ``owner`` has."""
     candidates = tuple(names)
-    matches = _alike(name, candidates) if len(name) <= NAME_MOST else []
+    matches = _find_similar(name, candidates) if len(name) <= NAME_MOST else []
     if matches:
         return f"did you mean {' or '.join(map(repr, matches))}?"
     listed = ", ".join(map(repr, candidates[:LISTED_MOST])) or "no columns"
@@ -159,7 +159,7 @@ def near(name: str, names: Iterable[str], owner: str) -> str:
     )
 
 
-def shown(value: object) -> str:
+def show_value(value: object) -> str:
     """Returns a value as text for a message: its ``repr``, or its type if there is no ``repr``.
 
     An int of thousands of digits has none, nor has an object with a ``__repr__`` that raises.

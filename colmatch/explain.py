@@ -14,20 +14,20 @@ import numpy as np
 import pyarrow as pa
 
 from colmatch.betree.events import event_batches
-from colmatch.errors import EventError, SubscriptionError, shown
+from colmatch.errors import EventError, SubscriptionError, show_value
 from colmatch.events.binding import require
 from colmatch.events.computed.derived import DerivedColumns
 from colmatch.events.gather import batches
 from colmatch.events.reader import Reader
-from colmatch.events.required import Required
-from colmatch.events.single.mapping import as_mapping, is_object, renamed
+from colmatch.events.required import RequiredColumns
+from colmatch.events.single.mapping import as_mapping, is_object, rename_fields
 from colmatch.events.single.row import RowMaker
 from colmatch.events.special.clock import Clock
 from colmatch.given.schema import Attribute, Attributes, Role
 from colmatch.given.special import SPECIAL, UNKNOWN, Call
 from colmatch.kernels import layout
 from colmatch.lowering.written import LiteralTexts, asks_presence, key_runs, predicate_text
-from colmatch.show.notebook import cell, folded
+from colmatch.show.notebook import cell, fold_body
 from colmatch.updates.literals import whole
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ class Explanation:
             if not node.children:
                 return f"<div>{cell(_line(node))}</div>"
             body = f'<div style="margin-left:1.5em">{"".join(map(shown, node.children))}</div>'
-            return folded(_line(node), body, node.truth is self.tree.truth)
+            return fold_body(_line(node), body, node.truth is self.tree.truth)
 
         head = "".join(f"<div>{cell(line)}</div>" for line in self._head())
         return f'<div style="font-family:monospace">{head}{shown(self.tree)}</div>'
@@ -118,11 +118,11 @@ _NOTHING = object()
 
 def _line(node: ExplainedNode, width: int = 0) -> str:
     """Returns the truth of a node, padded to ``width`` columns, its text and its value."""
-    value = "" if node.children or node.value is _NOTHING else f"   [{_shown(node.value)}]"
+    value = "" if node.children or node.value is _NOTHING else f"   [{_show_value(node.value)}]"
     return f"{_WORDS[node.truth]:{width}} {node.text}{value}"
 
 
-def _shown(value: Any) -> str:
+def _show_value(value: Any) -> str:
     text = "NULL" if value is None else repr(value) if isinstance(value, (str, bytes, list, dict)) else str(value)
     return text if len(text) <= 80 else text[:77] + "..."
 
@@ -133,11 +133,11 @@ def explain(parts: Parts, event: Any, id: int | str, clock: Clock | None = None)
     version = parts.version
     number = version.find(id)
     if number is None:
-        raise SubscriptionError(f"there is no subscription {shown(id)}")
+        raise SubscriptionError(f"there is no subscription {show_value(id)}")
     single = isinstance(event, Mapping) or is_object(event)
     row = _row(parts, event)
     if clock is not None:
-        row = clock.added_to(row, clock.names(version.attributes))
+        row = clock.add_to(row, clock.names(version.attributes))
     holder = version.holder(number)
     segment = version.segments[holder]
     preds = segment.predicates
@@ -150,17 +150,17 @@ def explain(parts: Parts, event: Any, id: int | str, clock: Clock | None = None)
     # Read the event
     entries = Reader(version.attributes, version.literals).read(row)
     keys = [entries.key[entries.col[a] : entries.col[a + 1]].tolist() for a in range(len(version.attributes))]
-    values = {name: _shown_value(column) for name, column in zip(row.schema.names, row.columns, strict=True)}
-    computed, failed = DerivedColumns(version.attributes, lenient=True).added_to(row)
+    values = {name: _read_value(column) for name, column in zip(row.schema.names, row.columns, strict=True)}
+    computed, failed = DerivedColumns(version.attributes, lenient=True).add_to(row)
     computed_values = {
-        name: _shown_value(column) for name, column in zip(computed.schema.names, computed.columns, strict=True)
+        name: _read_value(column) for name, column in zip(computed.schema.names, computed.columns, strict=True)
     }
     failures = {name: f"cannot be computed: {of.message_of(0)}" for name, of in failed.items()}
-    facts = _Told(
+    facts = _SegmentEvent(
         version.attributes, whole(version.literals), segment, keys, computed_values, failures, parts.language.two_valued
     )
     # Build the tree
-    nodes = _undivided([_conjunction(facts, c) for c in mine])
+    nodes = _join_programs([_conjunction(facts, c) for c in mine])
     if not nodes:
         tree = ExplainedNode("FALSE: contradicts itself", False, _NOTHING)
     elif len(nodes) == 1:
@@ -168,13 +168,13 @@ def explain(parts: Parts, event: Any, id: int | str, clock: Clock | None = None)
     else:
         tree = _group(nodes, True)
     # Check the required columns
-    lacks = Required(parts.schema).lacks(row, lenient=True)
+    lacks = RequiredColumns(parts.schema).lacks(row, lenient=True)
     lacking = () if lacks is None else tuple(lacks.columns)
     matched = tree.truth is True and not lacking
     return Explanation(id, matched, tree, values, parts.language.missing, lacking)
 
 
-def _shown_value(column: pa.Array) -> Any:
+def _read_value(column: pa.Array) -> Any:
     """Returns the only value of a column.
 
     A value that Python cannot have, such as a date after the year 9999, becomes Arrow's text.
@@ -190,7 +190,7 @@ def _row(parts: Parts, event: Any) -> pa.RecordBatch:
         values = as_mapping(event)
         if parts.language.is_betree:
             return next(event_batches([values], parts.schema.arrow))
-        values = renamed(values, parts.schema.arrow.names, "the schema", ignored=None)
+        values = rename_fields(values, parts.schema.arrow.names, "the schema", ignored=None)
         if not values:
             return pa.RecordBatch.from_struct_array(pa.array([{}], pa.struct([])))
         return RowMaker(parts.schema).row_of(values, list(values), ignored=None)
@@ -207,7 +207,7 @@ def _group(nodes: list[ExplainedNode], either: bool) -> ExplainedNode:
     return ExplainedNode("any of" if either else "all of", truth, _NOTHING, tuple(nodes))
 
 
-class _Told(NamedTuple):
+class _SegmentEvent(NamedTuple):
     """A segment and an event: the keys by attribute, and the values by column."""
 
     attributes: Attributes
@@ -219,23 +219,25 @@ class _Told(NamedTuple):
     two_valued: bool
 
 
-def _conjunction(told: _Told, c: int) -> ExplainedNode:
+def _conjunction(told: _SegmentEvent, c: int) -> ExplainedNode:
     preds = told.segment.predicates
     leaves = [_leaf(told, p) for p in range(preds.first[c], preds.first[c + 1])]
     if len(preds.jump_first) and preds.jump_first[c] >= 0:
-        stack: list[_Leaf] = []
+        stack: list[_ExplainedLeaf] = []
         for token in preds.tree[preds.tree_first[c] : preds.tree_first[c + 1]].tolist():
             if token >= 0:
                 stack.append(leaves[token])
                 continue
             size, either = (-token) // 2, token % 2 == 1
             operands = stack[-size:]
-            stack[-size:] = [_Leaf(_group([leaf.node for leaf in operands], True) if either else _all_of(operands))]
+            stack[-size:] = [
+                _ExplainedLeaf(_group([leaf.node for leaf in operands], True) if either else _all_of(operands))
+            ]
         return stack[0].node
     return _all_of(leaves) if leaves else ExplainedNode("TRUE", True, _NOTHING)
 
 
-class _Leaf(NamedTuple):
+class _ExplainedLeaf(NamedTuple):
     """A node, and for a predicate its subject and its role for NULLs of the subject.
 
     Attributes
@@ -252,7 +254,7 @@ class _Leaf(NamedTuple):
     negated: ExplainedNode | None = None
 
 
-def _all_of(leaves: list[_Leaf]) -> ExplainedNode:
+def _all_of(leaves: list[_ExplainedLeaf]) -> ExplainedNode:
     """Returns the AND of nodes, with each NOT and its guards joined to one node again.
 
     ``NOT s LIKE '%a%'`` is kept as ``s IS NOT NULL`` and ``(s LIKE '%a%') IS NOT TRUE``. The NOT of
@@ -268,7 +270,7 @@ def _all_of(leaves: list[_Leaf]) -> ExplainedNode:
     return nodes[0] if len(nodes) == 1 else _group(nodes, False)
 
 
-def _undivided(nodes: list[ExplainedNode]) -> list[ExplainedNode]:
+def _join_programs(nodes: list[ExplainedNode]) -> list[ExplainedNode]:
     """Joins the programs into which an expression was divided (``expr/assemble.py``).
 
     Each program is an AND: one operand of an OR, then the conditions that all programs share.
@@ -278,19 +280,19 @@ def _undivided(nodes: list[ExplainedNode]) -> list[ExplainedNode]:
         rest = node.children[1:]
         is_program = node.text == "all of" and any(child.children for child in rest)
         groups.setdefault(_texts(rest) if is_program else i, []).append(node)
-    return [group[0] if len(group) == 1 else _factored(group) for group in groups.values()]
+    return [group[0] if len(group) == 1 else _factor_programs(group) for group in groups.values()]
 
 
 def _texts(nodes: tuple[ExplainedNode, ...]) -> Any:
     return tuple((node.text, _texts(node.children)) for node in nodes)
 
 
-def _factored(nodes: list[ExplainedNode]) -> ExplainedNode:
+def _factor_programs(nodes: list[ExplainedNode]) -> ExplainedNode:
     """Returns the AND of an OR, made of the first children, and the other, shared children."""
     return _group([_group([node.children[0] for node in nodes], True), *nodes[0].children[1:]], False)
 
 
-def _leaf(told: _Told, p: int) -> _Leaf:
+def _leaf(told: _SegmentEvent, p: int) -> _ExplainedLeaf:
     predicates, keys = told.segment.predicates, told.keys
     word = int(predicates.pred[p, 0])
     attr, none = word & layout.ATTR_MASK, bool(word & layout.FLAG_NONE)
@@ -301,29 +303,35 @@ def _leaf(told: _Told, p: int) -> _Leaf:
     texts = LiteralTexts(told.literals, attr)
     text = predicate_text(attribute, texts, runs, none)
     if attribute.role is Role.COMPUTED and attribute.path[0] in told.failed:
-        return _Leaf(ExplainedNode(f"{text} ({told.failed[attribute.path[0]]})", None, _NOTHING))
+        return _ExplainedLeaf(ExplainedNode(f"{text} ({told.failed[attribute.path[0]]})", None, _NOTHING))
     if attribute.role is Role.CALL:
         asks_unknown = any(texts[key] == UNKNOWN for key, _ in texts.dense(runs))
         is_unknown = any(part is None or part != part for part in value.values())
         if SPECIAL[Call.of(str(attribute.key)).function].marks_false and [] in value.values():
             is_unknown = False  # no struct can make the function false, whatever the time is
-        return _Leaf(_called(told, text, asks_unknown, is_unknown, value, matches, none))
+        return _ExplainedLeaf(_explain_call(told, text, asks_unknown, is_unknown, value, matches, none))
     subject = attribute.path, attribute.key if attribute.role is Role.ENTRY else None
     lacks = not matches and _lacks(attribute, value)
     if asks_presence(attribute, runs):
         of = {Role.HAS_NULL: "elements", Role.SIZE: "list"}.get(attribute.role, "value")
         guards = of if none is (of == "elements") else ""
-        return _Leaf(ExplainedNode(text, matches is not none, value), subject, guards)
+        return _ExplainedLeaf(ExplainedNode(text, matches is not none, value), subject, guards)
     if not none or told.two_valued:
         truth = None if lacks and not told.two_valued else matches is not none
-        return _Leaf(ExplainedNode(text, truth, value))
+        return _ExplainedLeaf(ExplainedNode(text, truth, value))
     plain = predicate_text(attribute, texts, runs, False)
     negated = ExplainedNode(f"NOT {plain}", None if lacks else not matches, value)
-    return _Leaf(ExplainedNode(text, not matches, value), subject, negated=negated)
+    return _ExplainedLeaf(ExplainedNode(text, not matches, value), subject, negated=negated)
 
 
-def _called(
-    told: _Told, text: str, asks_unknown: bool, is_unknown: bool, values: dict[str, Any], found: bool, none: bool
+def _explain_call(
+    told: _SegmentEvent,
+    text: str,
+    asks_unknown: bool,
+    is_unknown: bool,
+    values: dict[str, Any],
+    found: bool,
+    none: bool,
 ) -> ExplainedNode:
     """Returns the node of a special function.
 
@@ -345,28 +353,28 @@ def _lacks(attribute: Attribute, value: Any) -> bool:
     return value is None
 
 
-def _found(values: dict[str, Any], name: str) -> Any:
+def _find_value(values: dict[str, Any], name: str) -> Any:
     """Returns the value of a name, or else of a name that differs only in case."""
     if name in values:
         return values[name]
     return next((value for other, value in values.items() if other.lower() == name.lower()), None)
 
 
-def _at(values: dict[str, Any], path: tuple[str, ...]) -> Any:
+def _follow_path(values: dict[str, Any], path: tuple[str, ...]) -> Any:
     value: Any = values
     for part in path:
         if value is None:
             return None
         if not isinstance(value, dict):
             return value
-        value = _found(value, part)
+        value = _find_value(value, part)
     return value
 
 
 def _value(attribute: Attribute, values: dict[str, Any]) -> Any:
     if attribute.role is Role.CALL:
-        return {".".join(path): _at(values, path) for path in attribute.paths}
-    value = _at(values, attribute.path)
+        return {".".join(path): _follow_path(values, path) for path in attribute.paths}
+    value = _follow_path(values, attribute.path)
     if isinstance(value, list) and attribute.role is Role.ENTRY:
         return next((v for k, v in value if k == attribute.key), None)
     return value

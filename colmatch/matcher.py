@@ -10,12 +10,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from colmatch.errors import EventError, OptionError, Rejected, shown
+from colmatch.errors import EventError, OptionError, Rejected, show_value
 from colmatch.events.computed.modes import moded_value, sized_column
 from colmatch.events.required import LACKS
 from colmatch.events.special.clock import clock_of
 from colmatch.explain import Explanation, explain
-from colmatch.given.arguments import checked_choice, checked_flag
+from colmatch.given.arguments import check_choice, check_flag
 from colmatch.given.incoming import Event, Events
 from colmatch.given.language import Language, LanguageName, Missing
 from colmatch.given.options import Options
@@ -23,17 +23,17 @@ from colmatch.kernels.sink import ANY, COUNTS
 from colmatch.kinds.registry import KINDS, IndexName, is_in_pages
 from colmatch.kinds.settings import Settings
 from colmatch.matching.range_worker import RangeNames
-from colmatch.matching.reasons import By, checked_by
+from colmatch.matching.reasons import By, check_by
 from colmatch.matching.request import Among, Invalid, Keep, Unknown
 from colmatch.matching.single import SingleEvents
 from colmatch.matching.subset import Subset, subset_of
-from colmatch.matching.topk.arguments import Score, TopK, checked_topk
+from colmatch.matching.topk.arguments import Score, TopK, check_topk
 from colmatch.matching.workers import Workers
 from colmatch.paged.header import is_pages
-from colmatch.show.notebook import Figures, bytes_of, folded, table
+from colmatch.show.notebook import Figures, bytes_of, fold_body, table
 from colmatch.store import saved
 from colmatch.subscriptions.intake import Errors
-from colmatch.updates.initial import indexed_parts, suited, taken_in
+from colmatch.updates.initial import build_parts, check_options, take_in
 from colmatch.updates.memory_set import MemorySet
 from colmatch.updates.set import SubscriptionSet
 
@@ -131,13 +131,13 @@ class Matcher:
             and the reason
         SubscriptionError, SchemaError, OptionError : an argument cannot be used
         """
-        requested = Language.asked_for(language, missing)
-        intake = taken_in(subscriptions, schema, index, options, errors, requested, constants, tags, progress)
+        requested = Language.read_arguments(language, missing)
+        intake = take_in(subscriptions, schema, index, options, errors, requested, constants, tags, progress)
         if not is_in_pages(intake.requested):
-            return cls(MemorySet(indexed_parts(intake, sample)))
-        from colmatch.paged.paged_set import built
+            return cls(MemorySet(build_parts(intake, sample)))
+        from colmatch.paged.paged_set import build_file
 
-        return cls(built(intake, sample))
+        return cls(build_file(intake, sample))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the matcher to one file, atomically.
@@ -159,9 +159,9 @@ class Matcher:
         """
         name = saved.file_name(path)
         if isinstance(self._set, MemorySet):
-            from colmatch.paged.replace_lock import unpaged
+            from colmatch.paged.replace_lock import lock_pages
 
-            with unpaged(name):
+            with lock_pages(name):
                 saved.save(name, self._set)
         else:
             _in_pages(self._set).save(name)
@@ -211,7 +211,7 @@ class Matcher:
         OSError : as from the built-in ``open``
         """
         flags = {"mmap": mmap, "verify": verify, "journal": journal, "fsync": fsync, "trusted": trusted}
-        mmap, verify, journal, fsync, trusted = (checked_flag(f"{flag}={{}}", value) for flag, value in flags.items())
+        mmap, verify, journal, fsync, trusted = (check_flag(f"{flag}={{}}", value) for flag, value in flags.items())
         name = saved.file_name(path)
         if is_pages(name):
             if journal:
@@ -220,7 +220,9 @@ class Matcher:
 
             return cls(PagedSet(name, cache_bytes=cache_bytes, fsync=fsync))._with(options)
         if cache_bytes is not None:
-            raise OptionError(f"cache_bytes={shown(cache_bytes)}: {name} is no file of pages, so there is no cache")
+            raise OptionError(
+                f"cache_bytes={show_value(cache_bytes)}: {name} is no file of pages, so there is no cache"
+            )
         return cls(saved.load(name, mmap, verify, journal, fsync, trusted))._with(options)
 
     def _with(self, options: Options | Mapping[str, Any] | None) -> Matcher:
@@ -228,7 +230,7 @@ class Matcher:
         try:
             if options is not None:
                 opened = self.options.opened_with(options, self.local_literal)
-                self._set.options = suited(self._set.requested, opened)
+                self._set.options = check_options(self._set.requested, opened)
         except BaseException:
             self.close()
             raise
@@ -350,7 +352,7 @@ class Matcher:
 
     def _repr_html_(self) -> str:
         stats, fields = self.stats(), self.schema.arrow
-        schema = folded(f"{len(fields)} columns", table((field.name, field.type) for field in fields))
+        schema = fold_body(f"{len(fields)} columns", table((field.name, field.type) for field in fields))
         memory = f"{bytes_of(stats['bytes'])}, {stats['bytes_per_subscription']:,.1f} bytes a subscription"
         rows = {
             "kind": self.index, "subscriptions": stats["subscriptions"], "attributes": stats["attributes"],
@@ -371,7 +373,7 @@ class Matcher:
 
     @options.setter
     def options(self, options: Options) -> None:
-        self._set.options = suited(self._set.requested, self._set.options.with_settings(options))
+        self._set.options = check_options(self._set.requested, self._set.options.with_settings(options))
 
     @property
     def language(self) -> LanguageName:
@@ -604,9 +606,9 @@ class Matcher:
         >>> matcher.match(offers).to_pydict()
         {'event': [0, 0, 1], 'subscription': ['cheap', 'beach', 'beach']}
         """
-        invalid = checked_choice("invalid={}", invalid, get_args(Invalid))
+        invalid = check_choice("invalid={}", invalid, get_args(Invalid))
         plain_request = self._workers.request(ranges, among)
-        source, request, schema = self._workers.keeping(events, keep, plain_request, self._set.now.result_schema)
+        source, request, schema = self._workers.keep_columns(events, keep, plain_request, self._set.now.result_schema)
         if invalid == "skip":
             return pa.Table.from_batches(self._workers.pairs(source, request, schema), schema)
         pair_batches: list[pa.RecordBatch] = []
@@ -634,7 +636,7 @@ class Matcher:
         [3]
         """
         plain_request = self._workers.request(ranges, among)
-        source, request, schema = self._workers.keeping(events, keep, plain_request, self._set.now.result_schema)
+        source, request, schema = self._workers.keep_columns(events, keep, plain_request, self._set.now.result_schema)
         return pa.RecordBatchReader.from_batches(schema, self._workers.pairs(source, request, schema))
 
     def match_lists(
@@ -795,7 +797,7 @@ class Matcher:
         >>> matcher.reasons(offers.slice(1)).to_pylist()
         [{'subscription': 'cheap', 'attribute': 'price', 'events': 1}]
         """
-        return self._workers.reasons(events, self._workers.request(None, among), checked_by(by))
+        return self._workers.reasons(events, self._workers.request(None, among), check_by(by))
 
     def match_topk(
         self,
@@ -872,7 +874,7 @@ class Matcher:
         The rows of one event are in one piece, unless their kept columns are large.
         """
         topk, plain_request = self._topk(k, score, event_weights), self._workers.request(ranges, among)
-        source, request, schema = self._workers.keeping(events, keep, plain_request, self._set.now.scored_schema)
+        source, request, schema = self._workers.keep_columns(events, keep, plain_request, self._set.now.scored_schema)
         return pa.RecordBatchReader.from_batches(schema, self._workers.best(source, topk, request, schema))
 
     def counters(
@@ -912,7 +914,7 @@ class Matcher:
         >>> matcher.counters(offers)["matches"]
         3
         """
-        exists = checked_flag("exists={}", exists)
+        exists = check_flag("exists={}", exists)
         if k is not None and exists:
             raise OptionError("give k, to find the best matches, or exists, to find out whether there are any")
         for name, value in (("score", score), ("event_weights", event_weights)):
@@ -927,7 +929,7 @@ class Matcher:
         return self._topk(k, score, event_weights).columns
 
     def _topk(self, k: int, score: Score = "dot", event_weights: Any = None) -> TopK:
-        return checked_topk(k, score, event_weights, self._set.schema)
+        return check_topk(k, score, event_weights, self._set.schema)
 
 
 def _in_pages(subscriptions: SubscriptionSet) -> Any:  # a PagedSet

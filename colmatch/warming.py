@@ -8,11 +8,11 @@ import time
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
-from colmatch.errors import KernelError, OptionError, StoreError, shown
-from colmatch.given.arguments import checked_flag, members
+from colmatch.errors import KernelError, OptionError, StoreError, show_value
+from colmatch.given.arguments import check_flag, members
 from colmatch.kernels import _background, _closure, _code, _disk, _folders, _jit, _warm
 from colmatch.kinds.base import IndexKind
-from colmatch.kinds.plan import AutoSettings, asked_for
+from colmatch.kinds.plan import AutoSettings, read_settings
 from colmatch.kinds.registry import FEWEST, KINDS, IndexName
 from colmatch.matching.threads import cores
 from colmatch.show.progress import bar
@@ -67,11 +67,11 @@ def warm(index: Any = None, *, progress: bool = False) -> Warmed:
         another process
     StoreError : the machine code could not be written to the folder
     """
-    kinds, progress = _kinds(index), checked_flag("progress={}", progress)
+    kinds, progress = _kinds(index), check_flag("progress={}", progress)
     if not _code.IS_KNOWN:
         raise OptionError(f"nothing can be kept in a folder: {_code.WHY}")
-    began, folder, without = time.monotonic(), _made(), _folders_of_others(kinds)
-    all_of_them = _warm.tasks(without)
+    began, folder, without = time.monotonic(), _make_folder(), _folders_of_others(kinds)
+    all_of_them = _warm.list_tasks(without)
     if not all_of_them:
         raise OptionError("NUMBA_DISABLE_JIT is set, so that no kernel is compiled: unset it to warm a folder")
     bundled = _jit.MODE != "native"
@@ -95,8 +95,8 @@ def _kinds(index: Any) -> list[IndexName]:
     if several is None:
         several = [] if index is None else [index]
     elif not several:
-        raise OptionError(f"index={shown(index)}: a kind of index is needed, or several of them")
-    names = [asked_for(one).kind for one in several]
+        raise OptionError(f"index={show_value(index)}: a kind of index is needed, or several of them")
+    names = [read_settings(one).kind for one in several]
     kinds = KINDS if not names or AutoSettings.kind in names else dict.fromkeys(names)
     return cast(list[IndexName], list(kinds))
 
@@ -119,7 +119,7 @@ def _folders_of_others(kinds: list[IndexName]) -> list[str]:
     return sorted(every.difference(*map(_folders_of, [FEWEST, *(KINDS[kind] for kind in kinds)])))
 
 
-def _made() -> Path:
+def _make_folder() -> Path:
     """Makes the folder of this process's compiled kernels.
 
     Raises
@@ -151,7 +151,7 @@ def _made() -> Path:
     return folder
 
 
-def _compile(missing: list[_warm.Task], folder: Path, without: list[str], bundled: bool, progress: bool) -> None:
+def _compile(missing: list[_warm.CompileTask], folder: Path, without: list[str], bundled: bool, progress: bool) -> None:
     """Compiles missing kernels in other processes, and shows the progress."""
     if not missing:
         return
@@ -161,8 +161,8 @@ def _compile(missing: list[_warm.Task], folder: Path, without: list[str], bundle
         )
     left = {task.kernel._cache.file_name(task.types): task for task in missing}
     shape = "{desc}{percentage:3.0f}%|{bar}| {n_fmt}/{total_fmt} kernels"
-    processes = _warm.started(min(cores(0), len(missing)), without, bundled)
-    clock, ready, kernels = _Clock(missing, len(processes)), 0, len({task.kernel for task in missing})
+    processes = _warm.start_processes(min(cores(0), len(missing)), without, bundled)
+    clock, ready, kernels = _TimeLeft(missing, len(processes)), 0, len({task.kernel for task in missing})
     try:
         with bar(kernels, "kernels", progress, lines=True, shape=shape) as display:
             while left and any(process.poll() is None for process in processes):
@@ -183,20 +183,20 @@ def _compile(missing: list[_warm.Task], folder: Path, without: list[str], bundle
             process.end()
 
 
-class _Clock:
+class _TimeLeft:
     """An estimate of the remaining time, made when kernels become ready; it counts down in between.
 
     Kernels that are being compiled at that moment, one in each process, count as half done.
     """
 
-    def __init__(self, tasks: list[_warm.Task], processes: int) -> None:
+    def __init__(self, tasks: list[_warm.CompileTask], processes: int) -> None:
         self._all = sum(task.cost for task in tasks)
         self._processes = processes
         self._count = len(tasks)
         self._began = time.monotonic()
         self._end: float | None = None  # the time when all will be ready; None while unknown
 
-    def look(self, left: list[_warm.Task]) -> None:
+    def look(self, left: list[_warm.CompileTask]) -> None:
         """Updates the estimate.
 
         left : tasks that are still to be compiled, the most expensive first

@@ -44,7 +44,7 @@ def can_start() -> bool:
     return os.path.basename(sys.executable or "").startswith("python")
 
 
-class Compiler:
+class CompilerProcess:
     """The connection to the process that compiles, and the requests sent so far."""
 
     def __init__(self) -> None:
@@ -53,7 +53,7 @@ class Compiler:
         self._unsent = b""
         self._is_possible = True
         self._lock = _forks.lock()
-        _forks.renewed(self)
+        _forks.renew_in_child(self)
 
     def ask(self, request: bytes, folder: Path) -> bool:
         """Requests a kernel, once. Returns whether another process compiles it or will.
@@ -126,7 +126,7 @@ class Compiler:
             process.stdin.close()
 
 
-compiler = Compiler()
+compiler = CompilerProcess()
 atexit.register(compiler.end)
 
 
@@ -134,7 +134,7 @@ def begin(lock: str) -> Any:
     """Waits, in the other process, until it may compile. Returns the open file with the lock."""
     end_with_parent()
     os.nice(5)
-    return locked(Path(lock))
+    return lock_file(Path(lock))
 
 
 def end_with_parent() -> None:
@@ -149,7 +149,7 @@ def end_with_parent() -> None:
     threading.Thread(target=look, daemon=True).start()
 
 
-def locked(path: Path, waits: bool = True) -> Any:
+def lock_file(path: Path, waits: bool = True) -> Any:
     """Takes the lock of a file, and returns the open file, which holds the lock until it is closed.
 
     Without file locks, as on Windows, several processes may compile the same kernel.

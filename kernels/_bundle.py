@@ -28,7 +28,7 @@ _ROOT = Path(__file__).parent
 _log = logging.getLogger("colmatch")
 
 
-class Level(NamedTuple):
+class MachineLevel(NamedTuple):
     """A target of compilation.
 
     Attributes
@@ -45,8 +45,8 @@ class Level(NamedTuple):
 
 _V3 = "avx avx2 bmi bmi2 cmov cx16 cx8 f16c fma fxsr lzcnt mmx movbe popcnt sahf sse sse2 sse3 sse4.1 sse4.2 ssse3"
 LEVELS = {
-    "x86-64-v3": Level("x86_64", "x86-64-v3", frozenset([*_V3.split(), "xsave"])),
-    "arm64": Level("aarch64", "generic", frozenset(["fp-armv8", "neon"])),
+    "x86-64-v3": MachineLevel("x86_64", "x86-64-v3", frozenset([*_V3.split(), "xsave"])),
+    "arm64": MachineLevel("aarch64", "generic", frozenset(["fp-armv8", "neon"])),
 }
 
 
@@ -90,7 +90,7 @@ def path_of(level: str) -> Path:
     return _ROOT / f"{level}.bundle"
 
 
-def opened(key: dict[str, Any], features: Mapping[str, bool]) -> Bundle:
+def open_bundle(key: dict[str, Any], features: Mapping[str, bool]) -> Bundle:
     """Returns the bundle for this process, which is empty where none can be used.
 
     A warning gives the reason if the bundle is damaged, or if its versions or processor do not fit.
@@ -114,7 +114,11 @@ def opened(key: dict[str, Any], features: Mapping[str, bool]) -> Bundle:
     header = _header(first, second, size - start)
     if header is not None and header["key"]["settings"] != key["settings"]:
         return Bundle()  # for example, bounds are to be checked
-    why = "it is damaged" if header is None else _difference(header["key"], key) or _lack(level, features)
+    why = (
+        "it is damaged"
+        if header is None
+        else _describe_difference(header["key"], key) or _describe_lack(level, features)
+    )
     if header is None or why is not None:
         _log.warning("the compiled kernels that came with colmatch (%s) are not used: %s", path, why)
         return Bundle()
@@ -128,7 +132,7 @@ def _header(first: bytes, second: bytes, size: int) -> dict[str, Any] | None:
     return header if header["size"] == size else None
 
 
-def _difference(made: dict[str, Any], here: dict[str, Any]) -> str | None:
+def _describe_difference(made: dict[str, Any], here: dict[str, Any]) -> str | None:
     """Describes the first difference between a bundle's key and the key of this process."""
     for name, value in here.items():
         if made.get(name) != value:
@@ -136,7 +140,7 @@ def _difference(made: dict[str, Any], here: dict[str, Any]) -> str | None:
     return None
 
 
-def _lack(level: str, features: Mapping[str, bool]) -> str | None:
+def _describe_lack(level: str, features: Mapping[str, bool]) -> str | None:
     lacking = sorted(name for name in LEVELS[level].features if not features.get(name))
     return f"this processor is below {level}: it has no {', '.join(lacking)}" if lacking else None
 

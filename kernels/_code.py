@@ -34,7 +34,7 @@ WHY = (
 )
 
 
-def described(type: Any) -> str:
+def describe_type(type: Any) -> str:
     """Describes a type of numba in words, which differ where machine code may differ.
 
     numba's own words leave out the fields of a NamedTuple. Their order decides which array a kernel
@@ -42,10 +42,10 @@ def described(type: Any) -> str:
     """
     if isinstance(type, types.BaseNamedTuple):
         of = type.instance_class
-        parts = (f"{name}={described(part)}" for name, part in zip(type.fields, type.types))
+        parts = (f"{name}={describe_type(part)}" for name, part in zip(type.fields, type.types))
         return f"{of.__module__}.{of.__qualname__}({', '.join(parts)})"
     if isinstance(type, types.BaseTuple):
-        return f"({', '.join(map(described, type.types))})"
+        return f"({', '.join(map(describe_type, type.types))})"
     return repr(type)
 
 
@@ -91,7 +91,7 @@ def code_of(compiled: Any) -> Code:
     )
 
 
-def linked(code: Code) -> Linked:
+def link_code(code: Code) -> Linked:
     """Links code. The calling thread must hold numba's compiler lock."""
     library = cpu_target.target_context.codegen().create_library(code.library)
     library.enable_object_caching()

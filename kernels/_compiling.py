@@ -47,7 +47,7 @@ class NotCompiledError(Exception):
     """An error: a thread called a kernel that it may neither compile nor load."""
 
 
-class _State:
+class _Progress:
     """The progress of compiling in this process.
 
     Attributes
@@ -63,11 +63,11 @@ class _State:
         self.said: set[str] = set()
 
 
-state = _State()
+state = _Progress()
 
 
 @contextmanager
-def compiled_only() -> Iterator[None]:
+def forbid_compiling() -> Iterator[None]:
     """Makes the first call of a kernel raise ``NotCompiledError``, in this thread."""
     before = getattr(_thread, "compiled_only", False)
     _thread.compiled_only = True
@@ -77,7 +77,7 @@ def compiled_only() -> Iterator[None]:
         _thread.compiled_only = before
 
 
-def compiling(action: Callable[[], T], kept: Callable[[], bool]) -> T:
+def run_compiling(action: Callable[[], T], kept: Callable[[], bool]) -> T:
     """Runs ``action``, which compiles or loads a kernel, and returns its result.
 
     ``kept`` returns whether compiled kernels can be kept on disk.
@@ -103,7 +103,7 @@ def compiling(action: Callable[[], T], kept: Callable[[], bool]) -> T:
 
     # Run the action, and tell the user of a long wait
     try:
-        result = _apart(action, look)
+        result = _run_apart(action, look)
         look()
         return result
     finally:
@@ -117,13 +117,13 @@ def check() -> None:
         raise NotCompiledError("a kernel is not compiled yet")
 
 
-def loading(action: Callable[[], T]) -> T:
+def run_loading(action: Callable[[], T]) -> T:
     """Runs ``action``, which loads a kernel if there is one, and returns its result."""
     _forks.give_way()
-    return _apart(action, lambda: None)
+    return _run_apart(action, lambda: None)
 
 
-def _apart(action: Callable[[], T], look: Callable[[], None]) -> T:
+def _run_apart(action: Callable[[], T], look: Callable[[], None]) -> T:
     """Runs ``action`` in a thread where no signal handler runs."""
     if threading.current_thread() is not threading.main_thread():
         return action()
@@ -147,7 +147,7 @@ def _apart(action: Callable[[], T], look: Callable[[], None]) -> T:
     while not busy.acquire(timeout=TICK):
         look()
         if not thread.is_alive() and busy.locked():  # a signal handler has forked, and this is the child
-            return _apart(action, look)
+            return _run_apart(action, look)
     if errors:
         try:
             raise errors[0]

@@ -116,11 +116,11 @@ class DiskCache:
         sources = _closure.digest(self._module)
         if sources is None:
             return None
-        return f"{self.name}-{_digest(repr((sources, *map(_code.described, types))).encode())}.bin"
+        return f"{self.name}-{_digest(repr((sources, *map(_code.describe_type, types))).encode())}.bin"
 
     def path(self, types: tuple[Any, ...]) -> Path | None:
         """Returns the path of the file for some types of arguments, None where there is none."""
-        folder, name = trusted(), self.file_name(types)
+        folder, name = find_trusted(), self.file_name(types)
         return None if folder is None or name is None else folder / name
 
     def written(self, types: tuple[Any, ...]) -> int | None:
@@ -147,16 +147,16 @@ class DiskCache:
 
         bundled : whether the bundle's code will do
         """
-        folder, name = trusted(), self.file_name(types)
+        folder, name = find_trusted(), self.file_name(types)
         if name is None:
             return None
-        code = None if folder is None else self._of_file(folder / name)
+        code = None if folder is None else self._read_file(folder / name)
         if code is None and bundled:
-            code = sound(bundle().read(name), f"{name} of the bundle")
+            code = unpickle_code(bundle().read(name), f"{name} of the bundle")
         # Types of the same name need not be the same type.
         return code if code is not None and code.signature.args == types else None
 
-    def _of_file(self, path: Path) -> _code.Code | None:
+    def _read_file(self, path: Path) -> _code.Code | None:
         try:
             with open(path, "rb") as file:
                 why = _folders.distrust_file(file.fileno())
@@ -169,7 +169,7 @@ class DiskCache:
         if why is not None:
             _log.warning("compiled kernel %s %s: it is not run but made anew", path, why)
             return None
-        return sound(data, path)
+        return unpickle_code(data, path)
 
     def save_overload(self, signature: Any, compiled: Any) -> None:
         """Keeps newly compiled code, if a folder can be written."""
@@ -185,7 +185,7 @@ class DiskCache:
         body = _code.dumps(_code.code_of(compiled))
         try:
             _folders.make(path.parent)
-            if trusted() is not None:  # others may have been quicker to make it
+            if find_trusted() is not None:  # others may have been quicker to make it
                 _folders.write(path, hashlib.sha256(body).digest() + body)
                 _folders.drop_old(path.parent.glob(f"{self.name}-*.bin"), FILES_KEPT)
         except OSError as error:
@@ -201,7 +201,7 @@ class DiskCache:
         pass
 
 
-def sound(data: bytes | None, where: object) -> _code.Code | None:
+def unpickle_code(data: bytes | None, where: object) -> _code.Code | None:
     """Returns the code in some bytes, None where they are damaged, since the code would be run."""
     if data is None:
         return None
@@ -217,7 +217,7 @@ def bundle() -> _bundle.Bundle:
     """Returns the bundle of the package, which is empty where this process cannot use it."""
     if config.CPU_NAME or config.CPU_FEATURES:
         return _bundle.Bundle()  # the user wants code for another processor
-    return _bundle.opened(bundle_key(), llvmlite.binding.get_host_cpu_features())
+    return _bundle.open_bundle(bundle_key(), llvmlite.binding.get_host_cpu_features())
 
 
 def bundle_key() -> dict[str, Any]:
@@ -236,7 +236,7 @@ def _digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()[:20]
 
 
-def trusted() -> Path | None:
+def find_trusted() -> Path | None:
     """Returns the folder of compiled kernels if it can be used, whether or not it exists yet.
 
     A warning gives the reason where there is no home folder, or others could change the folder.
@@ -260,12 +260,12 @@ def _warn_unusable(folder: Path | None, why: str | None) -> None:
         _log.warning("the cache folder %s is not used: %s; %s", folder or "of compiled kernels", why, what)
 
 
-def usable() -> Path | None:
+def find_usable() -> Path | None:
     """Returns the folder that kernels can be kept in, None where it has proved unusable."""
-    folder = trusted()
+    folder = find_trusted()
     return None if folder in _unusable else folder
 
 
 def is_usable() -> bool:
     """Returns whether kernels can be kept on disk."""
-    return usable() is not None
+    return find_usable() is not None

@@ -65,7 +65,7 @@ def distrust(folder: Path) -> str | None:
         except OSError:  # missing, or not accessible: then it cannot be read either, which is reported elsewhere
             continue
         is_sticky = not is_last and status.st_mode & stat.S_ISVTX
-        why = _open_to_others(status, place, bool(is_sticky))
+        why = _explain_distrust(status, place, bool(is_sticky))
         if why is not None:
             return f"{place} {why}"
     return None
@@ -96,10 +96,10 @@ def _way_to(folder: Path) -> Iterator[tuple[Path, bool]]:
 
 def distrust_file(handle: int) -> str | None:
     """Returns the reason why others could change an open file, None when they cannot."""
-    return None if os.name != "posix" else _open_to_others(os.fstat(handle), handle, False)
+    return None if os.name != "posix" else _explain_distrust(os.fstat(handle), handle, False)
 
 
-def _open_to_others(status: os.stat_result, place: Path | int, is_sticky: bool) -> str | None:
+def _explain_distrust(status: os.stat_result, place: Path | int, is_sticky: bool) -> str | None:
     user = os.geteuid()
     if status.st_uid not in (0, user):
         return f"belongs to user {status.st_uid}, not to user {user}"
@@ -122,7 +122,7 @@ def let_others_write(status: os.stat_result, place: Path | str | int, *users: in
         if tag == _ACL_USER and number not in (0, *users):
             return f"may be written by user {number} (access list)"
         group = status.st_gid if tag == _ACL_GROUP_OBJ else number
-        if tag != _ACL_USER and not any(_own_group(user, group) for user in users):
+        if tag != _ACL_USER and not any(_is_own_group(user, group) for user in users):
             return f"may be written by group {group} ({'access list' if tag == _ACL_GROUP else f'mode {mode:04o}'})"
     return None
 
@@ -139,7 +139,7 @@ def _writers(place: Path | str | int) -> list[tuple[int, int]]:
     return [(tag, number) for tag, allowed, number in entries if tag in _ACL_OTHERS and allowed & 2]
 
 
-def _own_group(user: int, group: int) -> bool:
+def _is_own_group(user: int, group: int) -> bool:
     import grp
     import pwd
 

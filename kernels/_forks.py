@@ -93,7 +93,7 @@ def is_held(lock: Any) -> bool:
     return bool(lock._is_owned())
 
 
-def renewed(thing: Renewed) -> None:
+def renew_in_child(thing: Renewed) -> None:
     """Registers an object to be called in the child after each fork, as long as it lives."""
     _renewed.add(thing)
 
@@ -124,7 +124,7 @@ class Steps:
         return None
 
 
-def whole() -> Steps:
+def begin_steps() -> Steps:
     """Begins steps between which no process is forked: ``with whole():``."""
     steps, me = Steps(), threading.get_ident()
     _inside[steps] = me
@@ -178,14 +178,14 @@ class cached_property(Generic[T]):  # named like the one of functools
         return thing.__dict__.setdefault(self._name, self._make(thing))
 
 
-def _before() -> None:
+def _prepare_fork() -> None:
     end, me = time.monotonic() + WAIT_MOST, threading.get_ident()
     _forking.append(me)
     _about_to_fork.add(me)
     try:
         while True:
             # Take the locks of numba and LLVM
-            _mine.taken = taken = []
+            _mine.count_rows = taken = []
             for each in _waited[::-1]:
                 if each.acquire(timeout=max(end - time.monotonic(), LEAST_SECONDS)):
                     taken.append(each)
@@ -220,18 +220,18 @@ def _forget_imports() -> None:
             del sys.modules[name]
 
 
-def _after() -> None:
+def _finish_fork() -> None:
     _about_to_fork.discard(threading.get_ident())
     _release_taken()
 
 
 def _release_taken() -> None:
-    taken, _mine.taken = getattr(_mine, "taken", []), []
+    taken, _mine.count_rows = getattr(_mine, "count_rows", []), []
     for each in reversed(taken):
         each.release()
 
 
-def _in_child() -> None:
+def _repair_child() -> None:
     global _is_child, _is_torn
     _is_child = True
     # Forget the other threads of the parent
@@ -263,4 +263,4 @@ def _is_free(lock: Any) -> bool:
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_before, after_in_parent=_after, after_in_child=_in_child)
+    os.register_at_fork(before=_prepare_fork, after_in_parent=_finish_fork, after_in_child=_repair_child)

@@ -39,7 +39,7 @@ class Spent:
     seconds = 0.0
 
 
-class Matching:
+class WorkEstimate:
     """A block that tells the kernels called by this thread how much work a match is."""
 
     __slots__ = ("_before", "_work")
@@ -71,9 +71,9 @@ def _elements(value: Any) -> int:
     return getattr(value, "size", 1)
 
 
-def interpreted(kernel: Any) -> Callable[..., Any]:
+def interpret_kernel(kernel: Any) -> Callable[..., Any]:
     """Returns a function that interprets a kernel, and counts its seconds."""
-    function = twin(kernel)
+    function = find_twin(kernel)
 
     def call(*arguments: Any) -> Any:
         began = time.thread_time()
@@ -85,20 +85,20 @@ def interpreted(kernel: Any) -> Callable[..., Any]:
     return call
 
 
-def has_twin(compiled: Any, function: Any) -> Any:
+def register_twin(compiled: Any, function: Any) -> Any:
     """Registers the Python function that replaces an intrinsic. Returns the intrinsic."""
     _twins[id(compiled)] = function
     return compiled
 
 
-def twin(value: Any) -> Any:
+def find_twin(value: Any) -> Any:
     """Returns the twin of a global for interpreted code. Most globals are their own twins."""
     entry = _twins.get(id(value))
     if entry is not None:
         return entry
     with _lock:
         making = _Making()
-        result = making.twin(value)
+        result = making.make_twin(value)
         _twins.update(making.twins)  # all at once, or after Ctrl-C not at all
         return result
 
@@ -110,7 +110,7 @@ class _Making:
         self.twins = dict(_twins)
         self._globals: dict[int, dict[str, Any]] = {}  # id of a kernel's globals -> globals of its twin
 
-    def twin(self, value: Any) -> Any:
+    def make_twin(self, value: Any) -> Any:
         entry = self.twins.get(id(value))
         if entry is not None:
             return entry
@@ -121,7 +121,7 @@ class _Making:
         function = getattr(value, "py_func", value)
         if not isinstance(function, types.FunctionType) or (function is value and not _is_own(value)):
             return value
-        cells = tuple(types.CellType(self.twin(cell.cell_contents)) for cell in function.__closure__ or ())
+        cells = tuple(types.CellType(self.make_twin(cell.cell_contents)) for cell in function.__closure__ or ())
         copy = self.twins[id(value)] = types.FunctionType(
             function.__code__, self._names(function.__globals__), function.__name__, function.__defaults__, cells
         )
@@ -132,7 +132,7 @@ class _Making:
         twins = self._globals.get(id(names))
         if twins is None:
             twins = self._globals[id(names)] = {}
-            twins.update({name: self.twin(value) for name, value in list(names.items())})
+            twins.update({name: self.make_twin(value) for name, value in list(names.items())})
         return twins
 
 

@@ -67,7 +67,7 @@ def kernel(function: F) -> F:
     """Compiles ``function`` on its first call from Python or from another kernel, and keeps the
     machine code on disk.
     """
-    return _compiled(function, "", **POLICY)
+    return _compile_function(function, "", **POLICY)
 
 
 def brief(function: F) -> F:
@@ -77,10 +77,10 @@ def brief(function: F) -> F:
     Releasing the lock and taking it again costs nothing, unless a merge or a batch is running. Then
     another thread is woken each time, which takes 15 us. A single insert calls eight of them.
     """
-    return _compiled(function, ".brief", **POLICY | {"nogil": False})
+    return _compile_function(function, ".brief", **POLICY | {"nogil": False})
 
 
-def _compiled(function: F, kind: str, **policy: Any) -> F:
+def _compile_function(function: F, kind: str, **policy: Any) -> F:
     compiled = numba.njit(**policy)(function)
     if not config.DISABLE_JIT:
         _kernels.append(compiled)
@@ -100,15 +100,17 @@ def _code_for(kernel: Any, compile: Callable[..., Any], *arguments: Any, **named
         instead = _code_or_twin(kernel, arguments)
         if instead is not None:
             return instead
-    return _compiling.compiling(lambda: _kept_or_made(kernel, compile, arguments, named), _disk.is_usable)
+    return _compiling.run_compiling(lambda: _load_or_compile(kernel, compile, arguments, named), _disk.is_usable)
 
 
-def _kept_or_made(kernel: Any, compile: Callable[..., Any], arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
+def _load_or_compile(
+    kernel: Any, compile: Callable[..., Any], arguments: tuple[Any, ...], named: dict[str, Any]
+) -> Any:
     """Loads a kernel, or compiles it unless ``MODE`` is "ready", where it raises KernelError."""
     is_kept = isinstance(kernel._cache, _disk.DiskCache)
     types = tuple(map(kernel.typeof_pyval, arguments)) if is_kept else ()
     before = kernel._cache.written(types) if is_kept else None
-    code = _kept_code(kernel, arguments)
+    code = _load_code(kernel, arguments)
     if code is not None:
         return code
     if MODE == "ready":
@@ -116,14 +118,14 @@ def _kept_or_made(kernel: Any, compile: Callable[..., Any], arguments: tuple[Any
             f"kernel {kernel.py_func.__module__}.{kernel.py_func.__qualname__} is not compiled for these arguments, and "
             "COLMATCH_KERNELS=ready forbids to compile it: set it to auto, or run colmatch warm before"
         )
-    with _code.global_compiler_lock, _alone(kernel, types):
+    with _code.global_compiler_lock, _lock_kernel(kernel, types):
         if is_kept and kernel._cache.written(types) != before:  # by another process
-            code = _kept_code(kernel, arguments)
+            code = _load_code(kernel, arguments)
         return code or compile(*arguments, **named)
 
 
 @contextmanager
-def _alone(kernel: Any, types: tuple[Any, ...]) -> Iterator[None]:
+def _lock_kernel(kernel: Any, types: tuple[Any, ...]) -> Iterator[None]:
     """Keeps other processes from compiling the same kernel at once.
 
     The caller holds numba's lock, so no process is forked that also holds the file's lock.
@@ -133,7 +135,7 @@ def _alone(kernel: Any, types: tuple[Any, ...]) -> Iterator[None]:
         if path is not None:
             with suppress(OSError):  # then nothing can be kept, and no lock is needed
                 _folders.make(path.parent)
-                stack.enter_context(_background.locked(path.with_name(f"{kernel._cache.name}.lock")))
+                stack.enter_context(_background.lock_file(path.with_name(f"{kernel._cache.name}.lock")))
         yield
 
 
@@ -145,16 +147,16 @@ def _code_or_twin(kernel: Any, arguments: tuple[Any, ...]) -> Any:
     _compiling.check()
     now, name = time.monotonic(), kernel._cache.name
     if now - _looked.get(name, 0.0) >= LOOK_AGAIN:
-        code = None if _forks.is_torn() else _compiling.loading(lambda: _kept_code(kernel, arguments, waits=False))
+        code = None if _forks.is_torn() else _compiling.run_loading(lambda: _load_code(kernel, arguments, waits=False))
         if code is BUSY:
-            return _interpret.interpreted(kernel)
+            return _interpret.interpret_kernel(kernel)
         _looked[name] = now
         if code is not None:
             return code
     spent = _interpret.Spent.seconds
-    if spent >= _background.BEFORE and spent >= (PATIENCE if _is_asked(kernel, arguments) else ALONE):
+    if spent >= _background.BEFORE and spent >= (PATIENCE if _request_kernel(kernel, arguments) else ALONE):
         return None
-    return _interpret.interpreted(kernel)
+    return _interpret.interpret_kernel(kernel)
 
 
 def is_ready(kernel: Any, arguments: tuple[Any, ...]) -> bool:
@@ -171,16 +173,16 @@ def is_ready(kernel: Any, arguments: tuple[Any, ...]) -> bool:
         return True
     if _forks.is_torn():
         return False
-    if _compiling.loading(lambda: _kept_code(kernel, arguments, waits=False)) not in (None, BUSY):
+    if _compiling.run_loading(lambda: _load_code(kernel, arguments, waits=False)) not in (None, BUSY):
         return True
     if MODE == "auto":
-        _is_asked(kernel, arguments)
+        _request_kernel(kernel, arguments)
     return False
 
 
-def _is_asked(kernel: Any, arguments: tuple[Any, ...]) -> bool:
+def _request_kernel(kernel: Any, arguments: tuple[Any, ...]) -> bool:
     """Has another process compile a kernel. Returns whether one can."""
-    folder = _disk.usable()
+    folder = _disk.find_usable()
     if folder is None:
         return False
     types = tuple(map(kernel.typeof_pyval, arguments))
@@ -204,12 +206,12 @@ def keep(module: str, file_name: str, types: tuple[Any, ...]) -> None:
         if not isinstance(kernel._cache, _disk.DiskCache) or kernel._cache.name != file_name.rpartition("-")[0]:
             continue
         if kernel._cache.file_name(types) == file_name:
-            with _code.global_compiler_lock, _alone(kernel, types):
+            with _code.global_compiler_lock, _lock_kernel(kernel, types):
                 if kernel._cache.load(types, MODE != "native") is None:
                     kernel.compile(types)
 
 
-def _kept_code(kernel: Any, arguments: tuple[Any, ...], waits: bool = True) -> Any:
+def _load_code(kernel: Any, arguments: tuple[Any, ...], waits: bool = True) -> Any:
     """Returns machine code that is on disk, or came with the package; None where there is none.
 
     waits : whether to wait for another thread that compiles or loads a kernel; otherwise the result
@@ -229,7 +231,7 @@ def _kept_code(kernel: Any, arguments: tuple[Any, ...], waits: bool = True) -> A
         if code is None:
             return None
         kernel._cache_hits[types] += 1
-        kernel.add_overload(linked := _code.linked(code))
+        kernel.add_overload(linked := _code.link_code(code))
         return linked.entry_point
     finally:
         lock.release()
@@ -301,7 +303,7 @@ def in_mode(mode: str) -> Iterator[None]:
         MODE = before
 
 
-def not_interpreting() -> Any:
+def forbid_interpreting() -> Any:
     """Returns a context where kernels without machine code are compiled, for measurements."""
     return in_mode(WARM if MODE == "auto" else MODE)
 

@@ -28,13 +28,13 @@ def signatures(function: Callable[..., Any]) -> list[tuple[types.Type, ...]]:
     if not hints.keys() >= set(names):
         return []
     annotations = [hints[name] for name in names]
-    variables = {hint for hint in map(_without_marks, annotations) if isinstance(hint, TypeVar)}
+    variables = {hint for hint in map(_strip_marks, annotations) if isinstance(hint, TypeVar)}
     assert len(variables) < 2, f"{function.__qualname__}: two TypeVars could be combined in several ways"
     choices = next(iter(variables)).__constraints__ if variables else (None,)
     return [tuple(numba_type(hint, False, choice) for hint in annotations) for choice in choices]
 
 
-def _without_marks(hint: Any) -> Any:
+def _strip_marks(hint: Any) -> Any:
     return get_args(hint)[0] if get_origin(hint) is Annotated else hint
 
 
@@ -45,7 +45,7 @@ def numba_type(hint: Any, written: bool = False, choice: Any = None) -> types.Ty
     choice : the type in place of a ``TypeVar``
     """
     marks = hint.__metadata__ if get_origin(hint) is Annotated else ()
-    plain = _without_marks(hint)
+    plain = _strip_marks(hint)
     plain = choice if isinstance(plain, TypeVar) else plain
     written = (written or "written" in marks) and "fixed" not in marks
     if plain in SCALARS:

@@ -29,7 +29,7 @@ _warm.compile_missing(_warm.tasks({without!r}), {bundled!r})
 """
 
 
-class Task(NamedTuple):
+class CompileTask(NamedTuple):
     """A kernel that must exist for some types.
 
     Attributes
@@ -52,7 +52,7 @@ class Task(NamedTuple):
         return self.kernel._cache.load(self.types, bundled) is not None
 
 
-def tasks(without: Iterable[str] = ()) -> list[Task]:
+def list_tasks(without: Iterable[str] = ()) -> list[CompileTask]:
     """Returns the kernels to compile, the most expensive first.
 
     without : folders to leave out
@@ -61,7 +61,7 @@ def tasks(without: Iterable[str] = ()) -> list[Task]:
         importlib.import_module(module.name)
     left_out = tuple(f"{_disk.PACKAGE}.{folder}." for folder in without)
     all_tasks = [
-        Task(kernel, types, _bytes_of(kernel, set()) ** 1.5)
+        CompileTask(kernel, types, _bytes_of(kernel, set()) ** 1.5)
         for kernel in _jit.kernels()
         if isinstance(kernel._cache, _disk.DiskCache) and not kernel.py_func.__module__.startswith(left_out)
         for types in signatures(kernel.py_func)
@@ -80,7 +80,7 @@ def _bytes_of(function: Any, seen: set[Any]) -> int:
     return len(function.__code__.co_code) + sum(below)
 
 
-def compile_missing(todo: list[Task], bundled: bool) -> None:
+def compile_missing(todo: list[CompileTask], bundled: bool) -> None:
     """Compiles missing kernels into the folder of compiled kernels, which must exist.
 
     bundled : whether the bundle's machine code will do
@@ -94,7 +94,7 @@ def compile_missing(todo: list[Task], bundled: bool) -> None:
                 continue
             # Lock the kernel, or leave it for later
             try:
-                held = _background.locked(folder / f"{task.kernel._cache.name}.lock", waits)
+                held = _background.lock_file(folder / f"{task.kernel._cache.name}.lock", waits)
             except OSError:  # then the kernel cannot be kept either, which the caller notices
                 held = nullcontext()
             if held is None:
@@ -132,7 +132,7 @@ class Process(subprocess.Popen[bytes]):
         self._errors.close()
 
 
-def started(count: int, without: Iterable[str], bundled: bool) -> list[Process]:
+def start_processes(count: int, without: Iterable[str], bundled: bool) -> list[Process]:
     """Starts processes that compile missing kernels. They end when done, or with this process."""
     path = [place or os.getcwd() for place in sys.path if isinstance(place, str)]
     program = _START.format(path=path, without=list(without), bundled=bundled)

@@ -14,7 +14,7 @@ from colmatch.kernels._jit import brief, device
 from colmatch.kernels.arrow.memory import load_prefix
 from colmatch.kernels.arrow.values import float_key
 from colmatch.kernels.arrow.words import Words, key_of, label
-from colmatch.kernels.hints import Hints, hinted_code
+from colmatch.kernels.hints import Hints, find_code
 from colmatch.kernels.layout import U8, Codes, Rows, Written
 
 KEY, DOUBLE, TEXT = 0, 1, 2  # forms of an attribute's value in ``EventValues.value``
@@ -62,7 +62,7 @@ def code_event(
             key = text_key(literals, a, values.place[0] + begin, values.end[key + 1] - begin)
         # Turn the key into a code or a label
         begin = codes.first[a]
-        code = hinted_code(
+        code = find_code(
             codes.bound, begin, hints.lowest[a], hints.highest[a], hints.first[a], hints.shift[a], hints.below, key
         )
         if len(codes.label) > 0 and code > 1:

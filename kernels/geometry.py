@@ -12,7 +12,7 @@ from colmatch.kernels.layout import ATTR_MASK, FLAG_NONE, FLAG_RUN, REJECT
 
 
 @device
-def below(codes, a, code):
+def count_below(codes, a, code):
     """Returns the number of boundaries of an attribute that begin a code up to this one."""
     return boundaries_below(codes.first, codes.label, a, code)
 
@@ -44,13 +44,13 @@ def code_from(codes, a, n):
 @device
 def low_key(codes, a, code):
     """Returns the lowest key with this code, or the lowest boundary."""
-    return _key_from(codes.first, codes.bound, a, below(codes, a, code))
+    return _key_from(codes.first, codes.bound, a, count_below(codes, a, code))
 
 
 @device
 def high_key(codes, a, code):
     """Returns the key after the highest key with this code, or after the highest boundary."""
-    return _key_after(codes.first, codes.bound, a, below(codes, a, code))
+    return _key_after(codes.first, codes.bound, a, count_below(codes, a, code))
 
 
 @device
@@ -103,7 +103,7 @@ def middle_of(codes, a, lo, hi, by_codes):
     by_codes : take the middle one of the boundaries instead
     """
     begin = codes.first[a]
-    low, high = below(codes, a, lo), below(codes, a, hi)  # boundaries within: low to high - 1
+    low, high = count_below(codes, a, lo), count_below(codes, a, hi)  # boundaries within: low to high - 1
     if low >= high:
         return np.int64(0)
     if by_codes:

@@ -141,7 +141,7 @@ def count_below(code_first, bound, first, shift, below):
 
 
 @device
-def between(lowest, highest, cell_first, shift, below, key):
+def bound_code(lowest, highest, cell_first, shift, below, key):
     """Returns the fewest and most boundaries at or below ``key`` that its cell allows: often the
     same.
     """
@@ -155,12 +155,12 @@ def between(lowest, highest, cell_first, shift, below, key):
 
 
 @device
-def hinted_code(bound, begin, lowest, highest, cell_first, shift, below, key):
+def find_code(bound, begin, lowest, highest, cell_first, shift, below, key):
     """Returns 1 + the number of boundaries at or below ``key``.
 
     The function is small enough for compilers to inline it.
     """
-    low, most = between(lowest, highest, cell_first, shift, below, key)
+    low, most = bound_code(lowest, highest, cell_first, shift, below, key)
     if most - low > CROWD:
         # below the highest, so there is a next key
         return first_at_least(bound, begin + low, begin + most, key + 1) - begin + 1
@@ -170,7 +170,7 @@ def hinted_code(bound, begin, lowest, highest, cell_first, shift, below, key):
 
 
 @device
-def codes_together(bound, begin, end, lowest, highest, cell_first, shift, below, key, start, keys, found):
+def find_codes(bound, begin, end, lowest, highest, cell_first, shift, below, key, start, keys, found):
     """Writes ``hinted_code`` of up to ``TILE`` keys to ``found``.
 
     Each step adds the same power of two, or nothing, to the place of each key. Boundaries after a

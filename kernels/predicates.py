@@ -31,7 +31,7 @@ from colmatch.kernels.layout import (
 )
 
 
-class Conditions(NamedTuple):
+class PredicateColumns(NamedTuple):
     """The columns of ``layout.Predicates`` that decide whether a conjunction is true."""
 
     first: I64
@@ -61,7 +61,7 @@ def count_uses(pred: Table[U32], uses: Written[I64]) -> None:
 
 @device
 def conditions_of(preds):
-    return Conditions(preds.first, preds.pred, preds.run_lo, preds.run_hi, preds.jump_first, preds.jump)
+    return PredicateColumns(preds.first, preds.pred, preds.run_lo, preds.run_hi, preds.jump_first, preds.jump)
 
 
 @device

@@ -77,7 +77,7 @@ def number_slots(
 
 
 @device
-def accepted(jump, at_jump, count, holds, slot, p, forced, every, target):
+def follow_program(jump, at_jump, count, holds, slot, p, forced, every, target):
     """Returns the rows that a program accepts if all predicates of slot ``forced`` are true.
 
     Jumps lead forward only, so one pass is enough.
@@ -158,9 +158,9 @@ def count_reasons(
                     for q in range(p, p_end):
                         holds[q - p] = lanes_where(conds, q, every, tile)
                     at = jump_first[c]
-                    matched |= accepted(preds.jump, at, p_end - p, holds, slot, p, -1, every, target)
+                    matched |= follow_program(preds.jump, at, p_end - p, holds, slot, p, -1, every, target)
                     for j in range(count):
-                        sole[j] |= accepted(preds.jump, at, p_end - p, holds, slot, p, j, every, target)
+                        sole[j] |= follow_program(preds.jump, at, p_end - p, holds, slot, p, j, every, target)
                     continue
                 # In a plain conjunction, find rows where exactly one slot fails
                 once, twice, q = np.uint64(0), np.uint64(0), p

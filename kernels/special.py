@@ -103,7 +103,7 @@ def find_circles(
     return len(latitude)
 
 
-class Wanted(NamedTuple):
+class KeyArguments(NamedTuple):
     """W lists of arguments, each about one of K keys in a list of structs."""
 
     key: I64  # (K) ascending
@@ -112,7 +112,7 @@ class Wanted(NamedTuple):
     seconds: F64  # (W)
 
 
-class Held(NamedTuple):
+class RowStructs(NamedTuple):
     """The structs of all rows of a batch, by row."""
 
     row: I64  # (S) ascending
@@ -127,8 +127,8 @@ WITHIN, BEFORE, REACHED = range(3)
 
 @kernel
 def find_held(
-    wanted: Wanted,
-    held: Held,
+    wanted: KeyArguments,
+    held: RowStructs,
     test: int,
     start: int,
     seen: Written[I64],

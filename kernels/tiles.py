@@ -97,7 +97,7 @@ def lanes_where(conds, p, left, tile):
 
 
 @device
-def lanes_accepted(conds, c, left, tile):
+def accept_lanes(conds, c, left, tile):
     """Follows a program for each of the rows ``left``.
 
     Returns the rows that it accepts, and the number of predicates evaluated for all rows.
@@ -122,7 +122,7 @@ def lanes_that_hold(conds, c, left, tile):
     The second result is the number of predicates evaluated for all rows.
     """
     if len(conds.jump_first) > 0 and conds.jump_first[c] >= 0:
-        return lanes_accepted(conds, c, left, tile)
+        return accept_lanes(conds, c, left, tile)
     steps = np.uint64(0)
     p, p_end = np.uint64(conds.first[c]), np.uint64(conds.first[c + 1])
     while left != 0 and p < p_end:

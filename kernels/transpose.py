@@ -8,7 +8,7 @@ import numpy as np
 
 from colmatch.kernels._jit import device, kernel
 from colmatch.kernels.bits import ask_for
-from colmatch.kernels.hints import FEW_KEYS, ONE, TILE, Hints, cell_of, codes_together, distance, hinted_code
+from colmatch.kernels.hints import FEW_KEYS, ONE, TILE, Hints, cell_of, distance, find_code, find_codes
 from colmatch.kernels.layout import I32, I64, U8, U32, Batch, Codes, Written
 from colmatch.kernels.ranges import begin_ranges, rewind_ranges
 
@@ -103,12 +103,12 @@ def code_rows(
             # Code many keys together, then the others one by one
             while shift != 0 and e + FEW_KEYS <= e_end and place[e] < end:
                 keys = min(e_end - e, TILE)  # some of the next block among them
-                codes_together(bound, begin, behind, low, high, cells, shift, below, entry_key, e, keys, found)
+                find_codes(bound, begin, behind, low, high, cells, shift, below, entry_key, e, keys, found)
                 for i in range(keys):
                     code[np.uint64(place[e + np.uint64(i)])] = found[i]
                 e += keys
             while e < e_end and place[e] < end:
-                code[np.uint64(place[e])] = hinted_code(bound, begin, low, high, cells, shift, below, entry_key[e])
+                code[np.uint64(place[e])] = find_code(bound, begin, low, high, cells, shift, below, entry_key[e])
                 e += ONE
             next[a] = e
 
@@ -133,7 +133,7 @@ def count_codes(batch: Batch, codes: Codes, hints: Hints, hits: Written[I64], pr
     for a in range(len(batch.col) - 1):
         begin, end = codes.first[a], codes.first[a + 1]
         for e in range(batch.col[a], batch.col[a + 1]):
-            code = hinted_code(
+            code = find_code(
                 codes.bound,
                 begin,
                 hints.lowest[a],

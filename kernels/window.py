@@ -40,7 +40,7 @@ def values_met(window, first, key, code_first, bound, label, a, lo, hi):
 
 
 @device
-def looked_at(tree, codes, a, lo, hi, part):
+def estimate_looks(tree, codes, a, lo, hi, part):
     """Estimates the share of events that look at an entry with this range.
 
     These events have the attribute, with a value in the range. ``part`` is the share of the domain.

@@ -9,7 +9,7 @@ import pyarrow as pa
 from colmatch.given.options import Options
 from colmatch.given.schema import Attributes, Schema
 from colmatch.kinds.settings import Budget
-from colmatch.sql.compile import Compiler
+from colmatch.sql.compile import FormCompiler
 
 SCHEMA = Schema(
     {
@@ -30,5 +30,5 @@ SCHEMA = Schema(
 )
 
 
-def compiler(**options: Any) -> Compiler:
-    return Compiler(SCHEMA, Attributes(), Options(**options), Budget(64, 64))
+def compiler(**options: Any) -> FormCompiler:
+    return FormCompiler(SCHEMA, Attributes(), Options(**options), Budget(64, 64))

@@ -32,7 +32,7 @@ from colmatch.kernels._signatures import signatures
 assert os.environ["COLMATCH_KERNELS"] in (_jit.MODE, "") or "COLMATCH_MIXED" in os.environ, (
     "colmatch was imported before the tests said how kernels run"
 )
-_kept_or_made = _jit._kept_or_made
+_kept_or_made = _jit._load_or_compile
 
 
 def _only_declared_types(kernel: Any, compile: Callable[..., Any], arguments: tuple[Any, ...], named: Any) -> Any:
@@ -47,7 +47,7 @@ def _only_declared_types(kernel: Any, compile: Callable[..., Any], arguments: tu
     return _kept_or_made(kernel, compile, arguments, named)
 
 
-_jit._kept_or_made = _only_declared_types
+_jit._load_or_compile = _only_declared_types
 
 # The locators stand beside the benchmarks, and are imported as the benchmarks import them.
 BENCHMARKS = Path(__file__).parents[1] / "asv_benchmarks"
@@ -67,12 +67,12 @@ class Sections:
     """Prints the name of each part of the tests when it begins, among the dots."""
 
     def __init__(self, reporter: Any) -> None:
-        self.reporter, self.begun = reporter, set[str]()
+        self.reporter, self.begin = reporter, set[str]()
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
         section = marks.section(nodeid)
-        if section not in self.begun:
-            self.begun.add(section)
+        if section not in self.begin:
+            self.begin.add(section)
             self.reporter.write(f"\n{section} ")
 
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 import colmatch as cm
-from colmatch.show.notebook import ROWS_MOST, bytes_of, cell, folded, table
+from colmatch.show.notebook import ROWS_MOST, bytes_of, cell, fold_body, table
 
 EVIL = "<script>alert(1)</script>"
 SCHEMA = pa.schema({"a": pa.float64(), "b": pa.string(), EVIL: pa.int64()})
@@ -116,7 +116,7 @@ def test_cells_are_escaped() -> None:
         (None, "None"), (True, "True"), ({}, "none"), (b"<b>", "&lt;b&gt;"), (0.26, "0.3"),
     ):  # fmt: skip
         assert shown in cell(value) and "<script" not in cell(value) and "<b>" not in cell(value)
-    assert "<script" not in table([], EVIL) and "<script" not in folded(EVIL, "")
+    assert "<script" not in table([], EVIL) and "<script" not in fold_body(EVIL, "")
     assert [bytes_of(n) for n in (0, 999, 1000, 92_100_000, 10**15)] == [
         "0 bytes", "999 bytes", "1.0 kB", "92.1 MB", "1,000.0 TB",
     ]  # fmt: skip

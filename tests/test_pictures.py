@@ -13,7 +13,7 @@ from guide import ROOT, links_of
 
 import colmatch as cm
 from colmatch.kinds.registry import find
-from colmatch.kinds.settings import allowed
+from colmatch.kinds.settings import describe_allowed
 
 PICTURES = sorted((ROOT / "docs" / "pictures").glob("*.svg"))
 MOST_BYTES = 30_000
@@ -82,7 +82,7 @@ def test_a_kind_has_a_page_with_its_settings(kind):
     table = text.partition("\n## Settings\n")[2].partition("\n## ")[0]
     rows = [re.split(r" \| ", line.strip("| ")) for line in table.splitlines() if line.startswith("|")][2:]
     settings = [
-        [f"`{one.name}`", f"`{one.default!r}`".replace("'", '"'), allowed(one), one.metadata["meaning"]]
+        [f"`{one.name}`", f"`{one.default!r}`".replace("'", '"'), describe_allowed(one), one.metadata["meaning"]]
         for one in dataclasses.fields(find(kind).settings)
     ]
     assert rows == settings

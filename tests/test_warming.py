@@ -216,11 +216,14 @@ def one_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def only(monkeypatch: pytest.MonkeyPatch, *wanted: str) -> None:
-    def few(without: Iterable[str] = ()) -> list[_warm.Task]:
+    def few(without: Iterable[str] = ()) -> list[_warm.CompileTask]:
         return [task for task in tasks(without) if task.kernel._cache.name in wanted]
 
-    tasks, start = _warm.tasks, f"_warm.compile_missing([t for t in _warm.tasks() if t.kernel._cache.name in {wanted}]"
-    monkeypatch.setattr(_warm, "tasks", few)
+    tasks, start = (
+        _warm.list_tasks,
+        f"_warm.compile_missing([t for t in _warm.tasks() if t.kernel._cache.name in {wanted}]",
+    )
+    monkeypatch.setattr(_warm, "list_tasks", few)
     monkeypatch.setattr(_warm, "_START", _warm._START.replace("_warm.compile_missing(_warm.tasks({without!r})", start))
 
 
@@ -307,7 +310,7 @@ def test_a_kernel_that_another_process_compiles_keeps_nobody_from_others(usual: 
     folder = _disk.cache_dir()
     assert folder is not None
     _folders.make(folder)
-    with _background.locked(folder / "ranges.list_members.lock"):
+    with _background.lock_file(folder / "ranges.list_members.lock"):
         process = started(ALL_BUT_LOCKED, usual)
         end = time.monotonic() + 100
         while not names(usual) and time.monotonic() < end:
@@ -331,7 +334,7 @@ def test_a_folder_where_no_lock_can_be_made(usual: Path, one_kernel: None) -> No
 @jit
 def test_there_is_a_process_for_each_processor(usual: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[int] = []
-    monkeypatch.setattr(_warm, "started", lambda count, *rest: asked.append(count) or [])
+    monkeypatch.setattr(_warm, "start_processes", lambda count, *rest: asked.append(count) or [])
     monkeypatch.setattr(warming, "cores", lambda _: 3)
     only(monkeypatch, "ranges.list_members", "ranges.copy_ranges", "sink.number_events")
     for wanted in (3, 1):
@@ -345,9 +348,9 @@ def test_there_is_a_process_for_each_processor(usual: Path, monkeypatch: pytest.
 def test_an_interrupt_ends_the_other_processes(usual: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     processes: list[subprocess.Popen[str]] = []
 
-    start = _warm.started
+    start = _warm.start_processes
     monkeypatch.setattr(warming.time, "sleep", lambda _: signal.raise_signal(signal.SIGINT))
-    monkeypatch.setattr(_warm, "started", lambda *arguments: processes.extend(start(*arguments)) or processes)
+    monkeypatch.setattr(_warm, "start_processes", lambda *arguments: processes.extend(start(*arguments)) or processes)
     before = signal.signal(signal.SIGINT, signal.default_int_handler)  # workers of pytest-xdist ignore it
     try:
         with pytest.raises(KeyboardInterrupt):
@@ -389,11 +392,11 @@ def test_kinds(usual: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Kernels of other kinds are left out, but for those of new subscriptions."""
     asked: list[list[str]] = []
 
-    def noted(without: Iterable[str]) -> list[_warm.Task]:
+    def noted(without: Iterable[str]) -> list[_warm.CompileTask]:
         asked.append(list(without))
         return []
 
-    monkeypatch.setattr(_warm, "tasks", noted)
+    monkeypatch.setattr(_warm, "list_tasks", noted)
     settings = cm.index("betree", construction="dynamic")
     for index in (None, "auto", ["scan", "auto"], "scan", ("scan", settings, "pstbloom"), settings):
         with pytest.raises(cm.OptionError, match="NUMBA_DISABLE_JIT is set"):
@@ -410,8 +413,8 @@ def test_kinds(usual: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_time_that_is_left_follows_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [100.0]
     monkeypatch.setattr(warming.time, "monotonic", lambda: now[0])
-    tasks = [_warm.Task(None, (), cost) for cost in (400, 300, *[100] * 3)]
-    clock = warming._Clock(tasks, 2)
+    tasks = [_warm.CompileTask(None, (), cost) for cost in (400, 300, *[100] * 3)]
+    clock = warming._TimeLeft(tasks, 2)
     clock.look(tasks)
     assert clock.said() == ""
     now[0] += 30

@@ -34,7 +34,7 @@ from colmatch.given.language import SQL
 from colmatch.given.schema import Schema
 from colmatch.spark.manifest import Route
 from colmatch.spark.pivots import Layout, PivotReader, condition, homes
-from colmatch.spark.shard_tasks import numbered
+from colmatch.spark.shard_tasks import number_rows
 
 SHAPES = ("dense", "opindex", "ads")
 SHARDS = (8, 64, 1000)
@@ -85,11 +85,11 @@ def _placed(shape: str, subscriptions: int) -> Any:
     texts = workload.texts().to_batches(max_chunksize=10_000)
     reader, uses = PivotReader(schema, options, SQL, {}), Counter[Route]()
     for batch in texts:
-        uses += reader.needs(numbered(batch))
+        uses += reader.needs(number_rows(batch))
     reader, counts = PivotReader(schema, options, SQL, dict(uses)), Counter[Route | None]()
     home, pivots = [], []
     for batch in texts:
-        found, rows = reader.pivots(numbered(batch))
+        found, rows = reader.pivots(number_rows(batch))
         own = homes(found, len(rows))
         home.append(own)
         each: list[set[int]] = [set() for _ in rows]
@@ -114,10 +114,10 @@ class Memory(threading.Thread):
     def __init__(self) -> None:
         super().__init__(daemon=True)
         self.most = 0
-        self._ended = threading.Event()
+        self._is_ended = threading.Event()
 
     def run(self) -> None:
-        while not self._ended.wait(0.2):
+        while not self._is_ended.wait(0.2):
             self.most = max(self.most, sum(map(_proportional_bytes, _family(os.getpid()))))
 
     def __enter__(self) -> Memory:
@@ -125,7 +125,7 @@ class Memory(threading.Thread):
         return self
 
     def __exit__(self, *error: object) -> None:
-        self._ended.set()
+        self._is_ended.set()
         self.join()
 
 

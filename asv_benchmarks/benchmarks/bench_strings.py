@@ -30,7 +30,7 @@ from workload import TextWorkload
 import colmatch as cm
 from benchmarks.measure import medians, one_thread, seconds
 from colmatch.events.patterns import patterns_of
-from colmatch.kernels._jit import not_interpreting
+from colmatch.kernels._jit import forbid_interpreting
 from colmatch.text import hyperscan_sets
 from colmatch.text.hyperscan_sets import HyperscanSet
 
@@ -108,9 +108,9 @@ def _regexes(matcher: cm.Matcher) -> tuple[HyperscanSet, list[str]]:
     (index,) = _patterns(matcher).indexes
     index.regex.wait()
     (used,) = index.regex._sets
-    assert used.taken is not None
+    assert used.count_rows is not None
     place = index.regex._place
-    return used, [index.regex._regexes[place[one]] for one in compress(used.expressions, used.taken) if one.exact]
+    return used, [index.regex._regexes[place[one]] for one in compress(used.expressions, used.count_rows) if one.exact]
 
 
 def agents(given: Given) -> dict[str, float]:
@@ -158,7 +158,7 @@ class Strings:
 
     def setup_cache(self) -> dict[str, float]:
         one_thread()
-        with not_interpreting():
+        with forbid_interpreting():
             return agents(drawn("user-agents")) | detections(drawn("detections"))
 
     setup_cache.timeout = 600  # type: ignore[attr-defined]
@@ -188,7 +188,7 @@ class Strings:
 def main(folders: list[str]) -> None:
     one_thread()
     folder = Path(folders[0]) if folders else None
-    with not_interpreting():
+    with forbid_interpreting():
         for name, value in agents(public_agents(folder) if folder else drawn("user-agents")).items():
             print(f"user agents, {name:18s}{value:12.2f}")
         for name, value in detections(public_detections(folder) if folder else drawn("detections")).items():

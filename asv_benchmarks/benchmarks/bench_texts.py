@@ -20,7 +20,7 @@ import pyarrow as pa
 import colmatch as cm
 from benchmarks.measure import medians
 from benchmarks.workloads import WIDE, nested_texts
-from colmatch.kernels._jit import not_interpreting
+from colmatch.kernels._jit import forbid_interpreting
 from colmatch.subscriptions import intake
 
 KERNELS, ALONE = "by kernels", "one by one"
@@ -58,7 +58,7 @@ def measured(shape: str, n: int, alone: int) -> dict[str, float]:
         finally:
             intake.FEWEST_TEXTS = was
 
-    with not_interpreting():
+    with forbid_interpreting():
         build(2000, 1)
         build(2000, 1 << 60)
         ways = {KERNELS: lambda: build(n, 1), ALONE: lambda: build(alone, 1 << 60)}

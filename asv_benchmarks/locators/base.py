@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from colmatch.arrays.frozen import frozen
+from colmatch.arrays.frozen import freeze_view
 from colmatch.arrays.ranges import ranges_of
 from colmatch.kernels.layout import I64, U32
 from locators.kernels.counting import N_TOUCHED
@@ -62,7 +62,7 @@ def counting_kind(
     def stab(arrays: Any, points: I64) -> Found:
         first = ranges_of(counted(arrays, points)[0])
         found = np.empty(first[-1], np.uint32)
-        fill(arrays, points, frozen(first), found)
+        fill(arrays, points, freeze_view(first), found)
         return first, found
 
     return LocatorKind(

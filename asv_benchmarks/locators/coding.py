@@ -18,12 +18,12 @@ from numpy.typing import NDArray
 from workload import Workload
 
 import colmatch as cm
-from colmatch.arrays.frozen import freeze, frozen
+from colmatch.arrays.frozen import freeze, freeze_view
 from colmatch.arrays.hints import hints_of
 from colmatch.kernels import hints, layout
 from colmatch.kernels._jit import kernel
 from colmatch.kernels.bits import ask_for
-from colmatch.kernels.hints import cell_of, distance, hinted_code
+from colmatch.kernels.hints import cell_of, distance, find_code
 from colmatch.kernels.transpose import code_rows, transpose
 from colmatch.matching import worker
 from locators.eytzinger import arranged
@@ -68,7 +68,7 @@ def code_single(col, key, place, first, bound, hints, code):
         begin, cells, shift = first[a], hints.first[a], hints.shift[a]
         lowest, highest = hints.lowest[a], hints.highest[a]
         for e in range(np.uint64(col[a]), np.uint64(col[a + 1])):
-            code[np.uint64(place[e])] = hinted_code(bound, begin, lowest, highest, cells, shift, hints.below, key[e])
+            code[np.uint64(place[e])] = find_code(bound, begin, lowest, highest, cells, shift, hints.below, key[e])
 
 
 @kernel
@@ -83,7 +83,7 @@ def code_ahead(col, key, place, first, bound, hints, code):
             ask_for(below, cells + cell_of(distance(lowest, soon), shift))
             soon = min(max(key[min(e + np.uint64(AHEAD), last)], lowest), highest)
             ask_for(bound, np.uint64(begin) + np.uint64(below[cells + cell_of(distance(lowest, soon), shift)]))
-            code[np.uint64(place[e])] = hinted_code(
+            code[np.uint64(place[e])] = find_code(
                 bound, begin, lowest, highest, hints.first[a], hints.shift[a], below, key[e]
             )
 
@@ -93,13 +93,13 @@ def coded(attributes: int, boundaries: int, draw: str, repeat: int) -> dict[str,
     rng = np.random.default_rng(1)
     every = [np.unique(drawn(draw, rng, 2 * boundaries, boundaries)) for _ in range(attributes)]
     bounds = [np.sort(rng.permutation(some)[:boundaries]) for some in every]
-    first = frozen(np.cumsum([0, *map(len, bounds)]))
+    first = freeze_view(np.cumsum([0, *map(len, bounds)]))
     codes = freeze(layout.Codes(first, np.concatenate(bounds), np.zeros(attributes, np.uint8)))
     made = freeze(hints_of(codes.first, codes.bound))
-    trees = [arranged(frozen(bound)) for bound in bounds]
-    tree_first, tree = frozen(np.cumsum([0, *map(len, trees)])), frozen(np.concatenate(trees))
+    trees = [arranged(freeze_view(bound)) for bound in bounds]
+    tree_first, tree = freeze_view(np.cumsum([0, *map(len, trees)])), freeze_view(np.concatenate(trees))
     batches = [batch(attributes, boundaries, draw, rng) for _ in range(max(1, ENTRIES // (attributes * ROWS)))]
-    used, next = frozen(np.ones(attributes, np.uint8)), np.empty(attributes, np.int64)
+    used, next = freeze_view(np.ones(attributes, np.uint8)), np.empty(attributes, np.int64)
     code, space = np.empty(attributes * ROWS, np.uint32), np.empty(TILE, np.int64)
     found = np.empty(TILE, np.uint32)
     ways: dict[str, Callable[[layout.Batch, Any, NDArray[np.int32]], None]] = {
@@ -133,7 +133,7 @@ def matched(workload: Workload, rows: int, repeat: int) -> dict[str, tuple[float
     def tiles(b: layout.Batch, codes: layout.Codes, place: NDArray[np.int32], code: NDArray[np.uint32]) -> None:
         if id(codes.bound) not in trees:
             some = [arranged(codes.bound[a:z]) for a, z in zip(codes.first[:-1], codes.first[1:])]
-            trees[id(codes.bound)] = frozen(np.cumsum([0, *map(len, some)])), frozen(np.concatenate(some))
+            trees[id(codes.bound)] = freeze_view(np.cumsum([0, *map(len, some)])), freeze_view(np.concatenate(some))
         col = b.col[: len(codes.first)]
         code_tiles(col, b.key, place, codes.first, *trees[id(codes.bound)], space, code)
 

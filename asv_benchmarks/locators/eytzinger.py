@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from colmatch.arrays.frozen import sealed
+from colmatch.arrays.frozen import seal
 from colmatch.kernels.layout import I64
 from locators.kernels import eytzinger
 from locators.spaces import boundary_kind
@@ -25,7 +25,7 @@ def arranged(bound: I64) -> I64:
     begin = -(memory.ctypes.data >> 3) % IN_LINE
     tree = memory[begin : begin + size]
     eytzinger.arrange(bound, tree)
-    return sealed(tree)
+    return seal(tree)
 
 
 KIND = boundary_kind(

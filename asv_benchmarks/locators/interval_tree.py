@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from colmatch.arrays.frozen import contiguous
-from colmatch.arrays.growing import extended
+from colmatch.arrays.growing import extend_array
 from colmatch.arrays.ranges import members, ranges_of
 from colmatch.errors import OptionError
 from colmatch.kernels.layout import I64
@@ -61,15 +61,17 @@ def insert(tree: IntervalTree, low: int, high: int, number: int) -> IntervalTree
     """The tree with an interval more; arrays without room are replaced by longer ones."""
     used = int(tree.state[USED])
     if used + 2 > len(tree.center):
-        tree = tree._replace(center=extended(tree.center, used, used + 2), node=extended(tree.node, used, used + 2))
+        tree = tree._replace(
+            center=extend_array(tree.center, used, used + 2), node=extend_array(tree.node, used, used + 2)
+        )
     while needed := interval_tree.insert(tree, low, high, number):
         _check_room(needed)
         there = int(tree.state[PLACES])
         tree = tree._replace(
-            low=extended(tree.low, there, needed),
-            low_number=extended(tree.low_number, there, needed),
-            high=extended(tree.high, there, needed),
-            high_number=extended(tree.high_number, there, needed),
+            low=extend_array(tree.low, there, needed),
+            low_number=extend_array(tree.low_number, there, needed),
+            high=extend_array(tree.high, there, needed),
+            high_number=extend_array(tree.high_number, there, needed),
         )
     return tree
 

@@ -15,7 +15,7 @@ from colmatch.kernels.hints import TILE
 from colmatch.kernels.kinds.pstree.arrays import WALK_WORDS, PSTree
 from colmatch.kernels.kinds.pstree.tables import MOST_DIGITS
 from colmatch.kernels.layout import I64, KEY_MAX, U32
-from colmatch.kinds.pstrees import empty_tables, with_rows
+from colmatch.kinds.pstrees import add_rows, empty_tables
 from locators.kernels import ps_tree
 from locators.spaces import boundary_kind
 
@@ -34,11 +34,11 @@ def ready(bound: I64) -> Digits:
     keys = (bound if len(bound) else ends[:1]).view(np.uint64) - ends[:1].view(np.uint64)
     low, high = keys, np.append(keys[1:] - np.uint64(1), keys[-1])
     attr = np.zeros(len(low), np.uint32)
-    tree = with_rows(empty_tables(keys[-1:].copy(), 0), len(low), len(low), len(low))
+    tree = add_rows(empty_tables(keys[-1:].copy(), 0), len(low), len(low), len(low))
     done = 0
     while (done := ps_tree.enter_ranges(tree, attr, low, high, done)) < len(low):
         left = len(low) - done
-        tree = with_rows(tree, 2 * MOST_DIGITS + left, 2 + left, 3 + left)
+        tree = add_rows(tree, 2 * MOST_DIGITS + left, 2 + left, 3 + left)
     space = np.empty(len(low), np.uint32)
     ps_tree.find_spaces(tree, attr, low, space)
     rank = np.empty(len(tree.space), np.uint32)

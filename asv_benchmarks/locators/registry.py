@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from colmatch.errors import OptionError, near, shown
+from colmatch.errors import OptionError, show_value, suggest_names
 from locators import binary, eytzinger, hinted, interval_tree, ps_tree, scan, segment_tree
 from locators.base import LocatorKind
 
@@ -14,5 +14,5 @@ def find(name: str) -> LocatorKind:
     """The kind of that name. Raises OptionError when there is none."""
     kind = LOCATORS.get(name)
     if kind is None:
-        raise OptionError(f"locator {shown(name)}: {near(str(name), LOCATORS, 'colmatch')}")
+        raise OptionError(f"locator {show_value(name)}: {suggest_names(str(name), LOCATORS, 'colmatch')}")
     return kind

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from colmatch.arrays.growing import extended
+from colmatch.arrays.growing import extend_array
 from colmatch.kernels.layout import I64
 from locators.base import counting_kind
 from locators.kernels import scan
@@ -19,7 +19,9 @@ def build(low: I64, high: I64) -> Intervals:
 def insert(of: Intervals, low: int, high: int, number: int) -> Intervals:
     """The intervals with one more behind them."""
     n = int(of.size[0])
-    of = Intervals(extended(of.low, n, n + 1), extended(of.high, n, n + 1), extended(of.number, n, n + 1), of.size)
+    of = Intervals(
+        extend_array(of.low, n, n + 1), extend_array(of.high, n, n + 1), extend_array(of.number, n, n + 1), of.size
+    )
     scan.insert(of, low, high, number)
     return of
 

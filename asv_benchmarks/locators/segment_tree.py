@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from colmatch.arrays.frozen import freeze, sealed
+from colmatch.arrays.frozen import freeze, seal
 from colmatch.kernels.layout import I64
 from locators.base import counting_kind
 from locators.eytzinger import arranged
@@ -19,10 +19,10 @@ from locators.spaces import cut
 def build(low: I64, high: I64) -> SegmentTree:
     """The tree of some intervals."""
     parts = cut(low, high)
-    tree = arranged(sealed(parts.bound))
+    tree = arranged(seal(parts.bound))
     # Keys from the last boundary on may go down to any space behind it.
     last = np.where(parts.last == len(parts.bound), len(tree) - 1, parts.last)
-    begin, last = sealed(parts.begin), sealed(last)
+    begin, last = seal(parts.begin), seal(last)
     first = np.empty(2 * len(tree) + 1, np.int64)
     segment_tree.count_nodes(begin, last, first)
     member = np.empty(first[-1], np.uint32)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from colmatch.arrays.frozen import freeze, frozen, sealed
+from colmatch.arrays.frozen import freeze, freeze_view, seal
 from colmatch.arrays.ranges import members, ranges_of
 from colmatch.errors import OptionError
 from colmatch.kernels.layout import I64, KEY_MAX, KEY_MIN
@@ -55,7 +55,7 @@ def cut(low: I64, high: I64) -> Cut:
 def build_spaces(low: I64, high: I64) -> Spaces:
     """Cuts the keys at both ends of intervals, and lists the intervals of each space."""
     parts = cut(low, high)
-    begin, last = sealed(parts.begin), sealed(parts.last)
+    begin, last = seal(parts.begin), seal(parts.last)
     _check_room(int((last - begin + 1).sum()))
     first = np.empty(len(parts.bound) + 2, np.int64)
     spaces.count_lists(begin, last, first)
@@ -181,15 +181,15 @@ def boundary_kind(
 
     def count(arrays: Located, points: I64) -> I64:
         hits = np.empty(len(points), np.int64)
-        spaces.count_spaces(arrays.spaces.first, sealed(spaces_of(arrays, points)), hits)
+        spaces.count_spaces(arrays.spaces.first, seal(spaces_of(arrays, points)), hits)
         return hits
 
     def stab(arrays: Located, points: I64) -> Found:
-        space, hits = sealed(spaces_of(arrays, points)), np.empty(len(points), np.int64)
+        space, hits = seal(spaces_of(arrays, points)), np.empty(len(points), np.int64)
         spaces.count_spaces(arrays.spaces.first, space, hits)
         first = ranges_of(hits)
         found = np.empty(first[-1], np.uint32)
-        spaces.copy_lists(arrays.spaces.first, arrays.spaces.member, space, frozen(first), found)
+        spaces.copy_lists(arrays.spaces.first, arrays.spaces.member, space, freeze_view(first), found)
         return first, found
 
     def touched(arrays: Located, points: I64) -> I64:

@@ -8,8 +8,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from colmatch.errors import OptionError, shown
-from colmatch.given.arguments import checked_choice, checked_flag, number, python_value, text, whole_number
+from colmatch.errors import OptionError, show_value
+from colmatch.given.arguments import check_choice, check_flag, number, python_value, text, whole_number
 
 EVENT_CHUNK = 4096  # events that are drawn at a time
 # a predicate's ``op`` is a place in this tuple
@@ -148,24 +148,24 @@ class Parameters:
             if text(name) not in others:
                 raise self._wrong(
                     "operators",
-                    f"there is no {shown(name)} among {', '.join(others)} (= has a field of its own, equality)",
+                    f"there is no {show_value(name)} among {', '.join(others)} (= has a field of its own, equality)",
                 )
             if not _is_number(share) or share < 0:
-                raise self._wrong("operators", f"the share of {shown(name)} must be a number from 0")
+                raise self._wrong("operators", f"the share of {show_value(name)} must be a number from 0")
         names = [name for name, _ in self.operators]
         if len(set(names)) < len(names):
             raise self._wrong("operators", "one of them is there twice")
         if self.equality < 1 and not sum(share for _, share in self.operators) > 0:
             raise self._wrong("operators", "one of them must have a share above 0, or else equality must be 1")
-        checked_choice("Workload(layout={})", self.layout, ("columns", "map"))
-        checked_flag("Workload(weights={})", self.weights)
+        check_choice("Workload(layout={})", self.layout, ("columns", "map"))
+        check_flag("Workload(weights={})", self.weights)
         if text(self.name) is None:
             raise self._wrong("name", "a text is needed")
         if self.layout == "columns" and self.attributes > _COLUMNS:
             raise self._wrong("attributes", f"at most {_COLUMNS:,} can be columns: use layout='map'")
 
     def _wrong(self, field: str, needed: str) -> OptionError:
-        return OptionError(f"Workload({field}={shown(getattr(self, field))}): {needed}")
+        return OptionError(f"Workload({field}={show_value(getattr(self, field))}): {needed}")
 
     def _whole(self, field: str, low: int, high: int) -> None:
         if not is_whole(getattr(self, field)) or not low <= getattr(self, field) <= high:

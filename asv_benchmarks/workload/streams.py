@@ -13,8 +13,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from colmatch.errors import OptionError, shown
-from colmatch.given.arguments import checked_whole, text
+from colmatch.errors import OptionError, show_value
+from colmatch.given.arguments import check_whole, text
 from colmatch.subscriptions.table import PredicateTable
 from workload import events as draws_of_events
 from workload import subscriptions as draws_of_subscriptions
@@ -129,7 +129,7 @@ def named(name: str, subscriptions: int | None = None, seed: int = 0, **changed:
     """
     shape = text(name)
     if shape not in SHAPES:
-        raise OptionError(f"no workload is called {shown(name)}; there are {', '.join(NAMES)}")
+        raise OptionError(f"no workload is called {show_value(name)}; there are {', '.join(NAMES)}")
     unknown = sorted(set(changed) - {field.name for field in fields(Parameters)})
     if unknown:
         raise OptionError(f"a workload has no field {unknown[0]!r}")
@@ -138,7 +138,7 @@ def named(name: str, subscriptions: int | None = None, seed: int = 0, **changed:
 
 
 def _from_zero(value: int, what: str) -> int:
-    return checked_whole(f"{what}={{}}", value, 0, 2**63 - 1, most="2**63 - 1")
+    return check_whole(f"{what}={{}}", value, 0, 2**63 - 1, most="2**63 - 1")
 
 
 def _rows(rows: int, start: int) -> tuple[int, int]:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from colmatch.errors import OptionError
-from colmatch.given.arguments import checked_choice, checked_whole
+from colmatch.given.arguments import check_choice, check_whole
 
 CHUNK = 1024  # rules or events that are drawn at a time
 PLENTY = 1000  # programs, and products
@@ -46,7 +46,7 @@ class TextWorkload:
     """
 
     def __init__(self, name: str, subscriptions: int | None = None, seed: int = 0) -> None:
-        self.name = checked_choice("a workload of texts called {}", name, NAMES)
+        self.name = check_choice("a workload of texts called {}", name, NAMES)
         self._draw = DRAWS[name]
         count = self._draw.subscriptions if subscriptions is None else subscriptions
         self.subscriptions = _from_zero(count, "subscriptions")
@@ -90,7 +90,7 @@ class TextWorkload:
 
 
 def _from_zero(value: int, what: str) -> int:
-    return checked_whole(f"{what}={{}}", value, 0, 2**40, most="2**40")
+    return check_whole(f"{what}={{}}", value, 0, 2**40, most="2**40")
 
 
 SYLLABLES = (

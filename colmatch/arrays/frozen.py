@@ -15,14 +15,14 @@ Array = TypeVar("Array", bound=NDArray[Any])
 Arrays = TypeVar("Arrays")
 
 
-def frozen(array: Array) -> Array:
+def freeze_view(array: Array) -> Array:
     """Returns a view that cannot be written; the array itself is unchanged."""
     view = array.view()
     view.setflags(write=False)
     return view
 
 
-def sealed(array: Array) -> Array:
+def seal(array: Array) -> Array:
     """Makes the array itself read-only, after the last write, and returns it."""
     array.setflags(write=False)
     return array
@@ -38,4 +38,4 @@ def contiguous(array: Array) -> Array:
     flags = array.flags
     if not flags.c_contiguous:
         array = np.ascontiguousarray(array)  # type: ignore[assignment]
-    return frozen(array) if flags.writeable or array.flags.writeable else array
+    return freeze_view(array) if flags.writeable or array.flags.writeable else array

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from colmatch.arrays.frozen import frozen
+from colmatch.arrays.frozen import freeze_view
 
 Array = TypeVar("Array", bound=NDArray[Any])
 
@@ -20,16 +20,16 @@ def with_room(size: int) -> int:
     return size + size // 2 + 64
 
 
-def extended(array: Array, used: int, needed: int) -> Array:
+def extend_array(array: Array, used: int, needed: int) -> Array:
     """Returns the array itself, or a longer one with its first ``used`` rows if it has fewer than
     ``needed``.
 
     The rows behind the used ones of a longer array are 0.
     """
-    return array if needed <= len(array) else longer(array, used, needed)
+    return array if needed <= len(array) else lengthen_array(array, used, needed)
 
 
-def longer(array: Array, used: int, needed: int) -> Array:
+def lengthen_array(array: Array, used: int, needed: int) -> Array:
     """Returns an array with the first ``used`` rows of another, and room for ``needed`` or more.
 
     The rows behind the used ones are 0.
@@ -57,10 +57,10 @@ class Growing:
         size = self.size + len(more)
         if not self._memory.flags.writeable:
             self._memory = self._memory[: self.size]  # leaves no room, so that it is copied
-        self._memory = extended(self._memory, self.size, size)
+        self._memory = extend_array(self._memory, self.size, size)
         self._memory[self.size : size] = more
         self.size = size
 
     def view(self) -> NDArray[Any]:
         """Returns all rows, read-only."""
-        return frozen(self._memory[: self.size])
+        return freeze_view(self._memory[: self.size])

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from colmatch.arrays.frozen import frozen
+from colmatch.arrays.frozen import freeze_view
 from colmatch.kernels import hints, layout
 
 
@@ -18,7 +18,7 @@ def hints_of(bound_first: layout.I64, bound: layout.I64) -> hints.Hints:
     bound_first (A + 1) : starts of A attributes or groups
     bound (B) : their numbers, ascending within each
     """
-    bound_first, bound = frozen(bound_first), frozen(bound)
+    bound_first, bound = freeze_view(bound_first), freeze_view(bound)
     lowest, highest, shift = (np.empty(len(bound_first) - 1, np.int64) for _ in range(3))
     first = np.empty(len(bound_first), np.int64)
     hints.count_cells(bound_first, bound, lowest, highest, first, shift)

@@ -38,10 +38,10 @@ class Pieces:
 
     def values(self) -> Any:
         """Returns all pieces as one list or one array."""
-        return joined(self.pieces)
+        return join_pieces(self.pieces)
 
 
-def joined(pieces: Sequence[Any]) -> Any:
+def join_pieces(pieces: Sequence[Any]) -> Any:
     """Returns one array if all pieces are arrays of numpy, or all of Arrow; otherwise a list."""
     if len(pieces) == 1:
         return pieces[0]

@@ -18,7 +18,7 @@ _PROBE = [object()]
 UNUSED = sys.getrefcount(_PROBE[0])  # ``sys.getrefcount`` of an object that only a list holds
 
 
-class Recycled:
+class RecycledArrays:
     """A pool of arrays for results, which are reused once nobody holds them.
 
     One thread at a time calls ``array``; any thread may use and release the results.

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from colmatch.kinds.registry import IndexName
     from colmatch.kinds.settings import Settings
 
-__all__ = ["Figures", "alerts", "flights", "naive", "run"]
+__all__ = ["DemoFigures", "alerts", "flights", "naive", "run"]
 
 # size of a first match, which needs no compiled kernels
 FEW_ALERTS, FEW_FLIGHTS = 100, 100
@@ -31,7 +31,7 @@ FEW_ALERTS, FEW_FLIGHTS = 100, 100
 _I64 = np.ndarray[Any, np.dtype[np.int64]]
 
 
-class Figures(NamedTuple):
+class DemoFigures(NamedTuple):
     """The results of one run of the demo. Times are in seconds."""
 
     flights: int
@@ -54,7 +54,7 @@ def run(
     seed: int = SEED,
     index: IndexName | Settings = "auto",
     naive_alerts: int = 200,
-) -> Figures:
+) -> DemoFigures:
     """Matches flights with alerts and prints the results.
 
     Parameters
@@ -74,7 +74,7 @@ def run(
 
     if n_alerts < 1 or (n_flights is not None and n_flights < 1):
         raise ColmatchError("the demo needs at least one alert and one flight")
-    clock = _Clock()
+    clock = _LineTimer()
     whole = flights()
     table = whole
     if n_flights is not None and n_flights < whole.num_rows:
@@ -92,12 +92,12 @@ def run(
         clock.more(f"the first: {_flight_name(few_flights, row)}, for {texts[alert]}")
     matcher = Matcher.build(subscriptions, table.schema, index=index)
     build_seconds = clock.line("build", f"index {matcher.index}")
-    with _jit.not_interpreting():
+    with _jit.forbid_interpreting():
         matcher.count(table.slice(0, 1))
     clock.line("kernels", "compiled, or loaded")
 
-    tally = _Tally(n, texts, naive_alerts)
-    for pairs in matcher.match_batches(_watched(table.select(matcher.columns))):
+    tally = _FiringTally(n, texts, naive_alerts)
+    for pairs in matcher.match_batches(_stream_batches(table.select(matcher.columns))):
         tally.add(pairs["event"].to_numpy(), pairs["subscription"].to_numpy())
     hits, fired = tally.hits, tally.fired
     match_seconds = clock.line("match", f"{hits.sum():,} firings, {hits.mean():.1f} a flight, {hits.max():,} at most")
@@ -109,9 +109,9 @@ def run(
     print("\nthe busiest alerts")
     for i, firings in busiest:
         print(f"  {firings:>9,}  {texts[i]}")
-    explained = "" if tally.telling is None else _explained(matcher, table, texts, *tally.telling)
-    naive_seconds, naive_firings = _compared(table, texts, tally, match_seconds, clock)
-    return Figures(
+    explained = "" if tally.telling is None else _explain_firing(matcher, table, texts, *tally.telling)
+    naive_seconds, naive_firings = _compare_loop(table, texts, tally, match_seconds, clock)
+    return DemoFigures(
         flights=n,
         alerts=n_alerts,
         build_seconds=build_seconds,
@@ -127,7 +127,7 @@ def run(
     )
 
 
-class _Tally:
+class _FiringTally:
     """Counts of firings, updated batch by batch.
 
     Attributes
@@ -166,7 +166,7 @@ class _Tally:
         return np.sort(np.concatenate([np.zeros(0, np.int64), *self._found]))
 
 
-def _explained(matcher: Matcher, table: pa.Table, texts: list[str], row: int, alert: int) -> str:
+def _explain_firing(matcher: Matcher, table: pa.Table, texts: list[str], row: int, alert: int) -> str:
     """Prints why an alert fired, and returns the explanation."""
     explained = str(matcher.explain(table.slice(row, 1), alert))
     print(f"\nwhy alert {alert} fired for {_flight_name(table, row)}\n  {texts[alert]}")
@@ -174,8 +174,8 @@ def _explained(matcher: Matcher, table: pa.Table, texts: list[str], row: int, al
     return explained
 
 
-def _compared(
-    table: pa.Table, texts: list[str], tally: _Tally, match_seconds: float, clock: _Clock
+def _compare_loop(
+    table: pa.Table, texts: list[str], tally: _FiringTally, match_seconds: float, clock: _LineTimer
 ) -> tuple[float, int]:
     """Runs the plain loop for the chosen alerts, and returns its seconds and firings.
 
@@ -277,7 +277,7 @@ def _flight_name(table: pa.Table, row: int) -> str:
     return "{carrier} {flight}, {origin} to {dest}, {year}-{month:02}-{day:02}".format(**flight)
 
 
-def _watched(table: pa.Table) -> pa.RecordBatchReader:
+def _stream_batches(table: pa.Table) -> pa.RecordBatchReader:
     """Makes a stream of a table, with a progress bar on a terminal."""
 
     def batches() -> Iterator[pa.RecordBatch]:
@@ -289,7 +289,7 @@ def _watched(table: pa.Table) -> pa.RecordBatchReader:
     return pa.RecordBatchReader.from_batches(table.schema, batches())
 
 
-class _Clock:
+class _LineTimer:
     """A printer of aligned lines, each with the time since the previous one."""
 
     def __init__(self) -> None:

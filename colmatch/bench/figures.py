@@ -25,7 +25,7 @@ from colmatch.kinds.settings import Settings
 from colmatch.matcher import Matcher, index_kinds
 from colmatch.subscriptions.table import PredicateTable
 
-__all__ = ["Line", "chosen", "count", "default_sizes", "measure", "prefix", "table"]
+__all__ = ["Line", "choose_kinds", "count", "default_sizes", "measure", "prefix", "table"]
 
 SMALLEST = 64  # events in a measurement, at least: a single batch of one event shows little
 LONG = 20.0  # seconds after which no new round of measurements begins
@@ -46,7 +46,7 @@ class Line(NamedTuple):
     first: float
 
 
-def chosen(names: Sequence[str]) -> list[str]:
+def choose_kinds(names: Sequence[str]) -> list[str]:
     """Returns the kinds that ``--index`` names; ``all`` names every kind.
 
     Raises
@@ -112,7 +112,7 @@ def measure(
         raise ColmatchError(f"there are no {'events' if total else 'subscriptions'} to measure with")
     if max(sizes) > total:
         raise OptionError(f"{max(sizes):,} subscriptions are asked for, and there are {total:,}")
-    with _jit.not_interpreting(), _settled():
+    with _jit.forbid_interpreting(), _freeze_objects():
         # Load the parser and the kernels that build, so that the first kind does not pay for them.
         for index in indexes:
             Matcher.build(prefix(subscriptions, min(total, 20)), schema, index=index, options=options)
@@ -130,7 +130,7 @@ def measure(
 
 
 @contextmanager
-def _settled() -> Iterator[None]:
+def _freeze_objects() -> Iterator[None]:
     """Keeps existing objects out of the garbage collection before each measurement.
 
     It would take longer than the measurement itself: a tenth of a second with kernels loaded.

@@ -11,7 +11,7 @@ import math
 from collections.abc import Collection
 
 from colmatch.betree.domains import Domain
-from colmatch.errors import shown
+from colmatch.errors import show_value
 from colmatch.expr.ast import Refusal
 
 Number = int | float
@@ -35,7 +35,7 @@ def check_comparison(domain: Domain, sign: str, value: Number, at: int, odd: boo
         ">": (high > value, low <= value),
         ">=": (high >= value, low < value),
     }[sign]
-    _check(domain, f"{sign} {shown(value)}", true, false, at, odd)
+    _check(domain, f"{sign} {show_value(value)}", true, false, at, odd)
 
 
 def check_member(domain: Domain, values: Collection[Number], negated: bool, at: int, odd: bool) -> None:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from colmatch.errors import SchemaError, near, shown
+from colmatch.errors import SchemaError, show_value, suggest_names
 from colmatch.given.arguments import double, members, number, python_value, text
 from colmatch.given.incoming import is_text
 from colmatch.given.schema import Family, value_type
@@ -90,7 +90,7 @@ class Domains:
 
     def __init__(self, domains: object) -> None:
         fields: dict[str, pa.Field] = {}
-        for where, parts in _declared(domains):
+        for where, parts in _read_declarations(domains):
             field = _field(where, parts)
             if field.name in fields:
                 raise SchemaError(f"{where}: {field.name!r} is declared twice; names count in lower case")
@@ -122,7 +122,7 @@ def domains_of(schema: pa.Schema) -> dict[str, Domain]:
             raise SchemaError(f"columns {domains[name].name!r} and {field.name!r} differ in case alone: rename one")
         if type is not None:
             written = (metadata.get(key, b"").decode(errors="replace") for key in _BOUNDS)
-            low, high = (_bound(f"column {field.name!r}", bound, type) for bound in written)
+            low, high = (_read_bound(f"column {field.name!r}", bound, type) for bound in written)
             domains[name] = Domain(field.name, type, field.nullable, low, high)
     return domains
 
@@ -145,13 +145,13 @@ def _type_of(arrow: pa.DataType) -> str | None:
 # --------------------------------------------------------------------------
 
 
-def _declared(domains: object) -> Iterable[tuple[str, list[Any]]]:
+def _read_declarations(domains: object) -> Iterable[tuple[str, list[Any]]]:
     """Yields the place of each domain for errors, and the parts of the domain."""
     if isinstance(domains, str):
         domains = str.__str__(domains).removeprefix("\ufeff").splitlines()
     if isinstance(domains, Mapping):
         for name, rest in domains.items():
-            yield f"domain {shown(name)}", [name, *_parts(rest, f"domain {shown(name)}")]
+            yield f"domain {show_value(name)}", [name, *_parts(rest, f"domain {show_value(name)}")]
         return
     listed = None if isinstance(domains, Domains) else members(domains)
     if listed is None:
@@ -162,10 +162,10 @@ def _declared(domains: object) -> Iterable[tuple[str, list[Any]]]:
             if line:
                 yield f"line {n} of the domains", [part.strip() for part in line.split("|")]
         elif isinstance(one, Mapping) and "name" in one:
-            where = f"domain {shown(one['name'])}"
+            where = f"domain {show_value(one['name'])}"
             yield where, [one["name"], *_parts({key: one[key] for key in one if key != "name"}, where)]
         else:
-            raise SchemaError(f"domain number {n} is {shown(one)}: a line {_LINE} is needed, or a mapping")
+            raise SchemaError(f"domain number {n} is {show_value(one)}: a line {_LINE} is needed, or a mapping")
 
 
 def _parts(given: object, where: str) -> list[Any]:
@@ -175,11 +175,11 @@ def _parts(given: object, where: str) -> list[Any]:
     if isinstance(given, (tuple, list)):
         return list(given)
     if not isinstance(given, Mapping):
-        raise SchemaError(f"{where} is {shown(given)}: 'type|allow_undefined', a tuple or a mapping is needed")
+        raise SchemaError(f"{where} is {show_value(given)}: 'type|allow_undefined', a tuple or a mapping is needed")
     keys = ("type", "allow_undefined", "min", "max", "max_values")
     unknown = [key for key in given if text(key) not in keys]
     if unknown:
-        raise SchemaError(f"{where}: {shown(unknown[0])} is unknown; there are {', '.join(keys)}")
+        raise SchemaError(f"{where}: {show_value(unknown[0])} is unknown; there are {', '.join(keys)}")
     if "type" not in given or "allow_undefined" not in given:
         raise SchemaError(f"{where}: both type and allow_undefined are needed")
     bounds = [given.get("min"), given.get("max")]
@@ -192,35 +192,35 @@ def _field(where: str, parts: list[Any]) -> pa.Field:
     called, type, undefined = map(python_value, parts[:3])
     name = text(called)
     if name is None or not _NAME.fullmatch(name):
-        raise SchemaError(f"{where}: {shown(called)} is no name: letters, digits, _ and - are, and no digit first")
+        raise SchemaError(f"{where}: {show_value(called)} is no name: letters, digits, _ and - are, and no digit first")
     words = " ".join(type.lower().split()) if isinstance(type, str) and is_text(type) else None
     if words not in ARROW:
-        advice = near(words, ARROW, "the language") if words is not None else f"there are {', '.join(ARROW)}"
-        raise SchemaError(f"{where}: no type is called {shown(type)}: {advice}")
+        advice = suggest_names(words, ARROW, "the language") if words is not None else f"there are {', '.join(ARROW)}"
+        raise SchemaError(f"{where}: no type is called {show_value(type)}: {advice}")
     if isinstance(undefined, str):
         undefined = _TRUTHS.get(undefined.lower(), undefined)
     if not isinstance(undefined, bool):
-        raise SchemaError(f"{where}: allow_undefined is {shown(undefined)}: true or false is needed")
+        raise SchemaError(f"{where}: allow_undefined is {show_value(undefined)}: true or false is needed")
     metadata = {_TYPE: words.encode()}
-    bounds = [_bound(where, bound, words) for bound in parts[3:]]
+    bounds = [_read_bound(where, bound, words) for bound in parts[3:]]
     if len(bounds) == 2 and None not in bounds and bounds[0] > bounds[1]:
         raise SchemaError(f"{where}: min is {bounds[0]} and max {bounds[1]}: exchange them")
     metadata |= {key: repr(value).encode() for key, value in zip(_BOUNDS, bounds, strict=False) if value is not None}
     return pa.field(name.lower(), ARROW[words], undefined, metadata)
 
 
-def _bound(where: str, given: Any, type: str) -> Any:
+def _read_bound(where: str, given: Any, type: str) -> Any:
     """Returns a bound as a number, or None if there is none."""
     given = python_value(given)
     if given is None or (isinstance(given, str) and not given):
         return None
     if isinstance(given, str):
         if not _NUMBER.fullmatch(given) or len(given) > 400:
-            raise SchemaError(f"{where}: {shown(given)} is no number")
+            raise SchemaError(f"{where}: {show_value(given)} is no number")
         given = float(given) if set(given) & set(".eE") else int(given)
     bound, plain = number(given), double(given)  # no float can be as large as some ints
     if bound is None or plain is None or not math.isfinite(plain):
-        raise SchemaError(f"{where}: {shown(given)} is no number")
+        raise SchemaError(f"{where}: {show_value(given)} is no number")
     if type not in (INTEGER, FLOAT, ENUM, INTEGERS):
         raise SchemaError(f"{where}: a domain of type {type} has neither min nor max")
     return bound

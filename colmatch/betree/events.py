@@ -23,7 +23,7 @@ from colmatch.betree.domains import (
     Domains,
     domains_of,
 )
-from colmatch.errors import EventError, near, shown
+from colmatch.errors import EventError, show_value, suggest_names
 from colmatch.given.arguments import is_listed, text
 from colmatch.given.incoming import is_text, refusing
 from colmatch.given.schema import Schema
@@ -75,7 +75,7 @@ def event_batches(lines: object, schema: pa.Schema, rows: int = ROWS) -> Iterato
     columns = nullable(schema)
     numbered = enumerate(_lines(lines), 1)
     while True:
-        reading = _Reading(domains)
+        reading = _EventRows(domains)
         for number, line in numbered:
             reading.take(number, line)
             if reading.rows == rows:
@@ -94,11 +94,11 @@ class _Wrong(Exception):
 def _name(given: object) -> str:
     name = text(given)
     if name is None:
-        raise _Wrong(f"{shown(given)} is no name of an attribute")
+        raise _Wrong(f"{show_value(given)} is no name of an attribute")
     return name.lower()
 
 
-class _Reading:
+class _EventRows:
     """Rows of lines that were read: the values of each attribute that a line has, by row."""
 
     def __init__(self, known: Mapping[str, Domain]) -> None:
@@ -123,12 +123,14 @@ class _Reading:
     def _enter(self, name: str, value: Any) -> None:
         domain = self.known.get(name)
         if domain is None:
-            raise _Wrong(f"unknown attribute {name!r:.80}: {near(name[:200], self.known, 'the list of domains')}")
+            raise _Wrong(
+                f"unknown attribute {name!r:.80}: {suggest_names(name[:200], self.known, 'the list of domains')}"
+            )
         read, needed = _READ[domain.type]
         try:
             result = read(value)
         except (ValueError, TypeError, KeyError, OverflowError):
-            raise _Wrong(f"{name!r} is {shown(value)}: {needed} is needed") from None
+            raise _Wrong(f"{name!r} is {show_value(value)}: {needed} is needed") from None
         rows, values = self._values.setdefault(domain.name, ([], []))
         rows.append(self.rows)
         values.append(result)
@@ -175,7 +177,7 @@ def _object(line: object) -> Mapping[Any, Any]:
     except ValueError as error:  # also for bytes that are no text
         raise _Wrong(f"this is not JSON: {error}") from None
     if not isinstance(event, dict):
-        raise _Wrong(f"a JSON object is needed, not {shown(event)}")
+        raise _Wrong(f"a JSON object is needed, not {show_value(event)}")
     return event
 
 

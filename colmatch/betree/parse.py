@@ -31,7 +31,7 @@ from colmatch.betree.domains import (
 )
 from colmatch.betree.special import Constants, call
 from colmatch.betree.tokens import Word, words_of
-from colmatch.errors import near, shown
+from colmatch.errors import show_value, suggest_names
 from colmatch.expr.ast import And, Constant, Expr, Not, Or, Predicate, Refusal, Subject, Verb, conjoin
 from colmatch.given.special import SPECIAL
 from colmatch.lowering.forms import Kind, Operand
@@ -50,7 +50,7 @@ _SAID = {words.INTEGER: "an integer", words.FLOAT: "a float", words.STRING: "a s
 _KINDS = {words.INTEGER: Kind.INT, words.FLOAT: Kind.DOUBLE, words.STRING: Kind.STRING}
 
 
-class _Level:
+class _Parenthesis:
     """The contents of one pair of parentheses, as far as the parser has read them."""
 
     __slots__ = ("ands", "at", "negated", "odd", "ors")
@@ -75,8 +75,8 @@ def parse_betree(text: str, domains: Mapping[str, Domain], max_depth: int, const
 
     Raises Refusal: the text is no sentence of the language. The refusal has the place.
     """
-    reader = _Leaves(words_of(text), domains, constants)
-    levels = [_Level(0, False, False)]
+    reader = _LeafParser(words_of(text), domains, constants)
+    levels = [_Parenthesis(0, False, False)]
     i, negated, text_words = 0, False, reader.words
     while True:
         word = text_words[i]  # a condition is expected here
@@ -89,7 +89,7 @@ def parse_betree(text: str, domains: Mapping[str, Domain], max_depth: int, const
                     f"the expression nests deeper than {max_depth} levels: flatten it, or raise Options(max_depth=...)",
                     word.at,
                 )
-            levels.append(_Level(word.at, negated, levels[-1].odd ^ negated))
+            levels.append(_Parenthesis(word.at, negated, levels[-1].odd ^ negated))
             negated, i = False, i + 1
             continue
         condition, i = reader.leaf(i, levels[-1].odd ^ negated)
@@ -109,19 +109,19 @@ def parse_betree(text: str, domains: Mapping[str, Domain], max_depth: int, const
             level.ors.append(conjoin(And, level.ands))
             level.ands = []
         elif word.value not in ("and", "&&") or word.kind not in (words.NAME, words.SIGN):
-            raise _expected("and, or or the end" if len(levels) == 1 else "and, or or )", word)
+            raise _refuse_word("and, or or the end" if len(levels) == 1 else "and, or or )", word)
         i += 1
     if len(levels) > 1:
         raise Refusal("this ( is not closed", levels[-1].at)
     return levels[0].close()
 
 
-def _expected(what: str, word: Word) -> Refusal:
-    finding = "the text ends" if word.kind == words.END else f"there is {shown(word.value)}"
+def _refuse_word(what: str, word: Word) -> Refusal:
+    finding = "the text ends" if word.kind == words.END else f"there is {show_value(word.value)}"
     return Refusal(f"{what} is expected here, where {finding}", word.at)
 
 
-class _Leaves:
+class _LeafParser:
     """A reader of conditions without ``and``, ``or`` and ``not``."""
 
     def __init__(self, some: list[Word], domains: Mapping[str, Domain], constants: Constants) -> None:
@@ -140,7 +140,7 @@ class _Leaves:
         if word.kind in _LITERALS:
             return self._literal_first(i)
         if word.kind != words.NAME or word.value in _RESERVED:
-            raise _expected("a condition", word)
+            raise _refuse_word("a condition", word)
         if word.value in ("true", "false"):
             return Constant(word.value == "true"), i + 1
         if self._is(i + 1, "("):
@@ -157,11 +157,11 @@ class _Leaves:
         """
         word = self.words[i]
         if word.kind != words.NAME or word.value in _RESERVED:
-            raise _expected("the name of an attribute", word)
+            raise _refuse_word("the name of an attribute", word)
         domain = self._domains.get(word.value.lower())
         if domain is None:
             name = word.value if len(word.value) <= 80 else word.value[:80] + "…"
-            advice = near(word.value.lower()[:200], self._domains, "the list of domains")
+            advice = suggest_names(word.value.lower()[:200], self._domains, "the list of domains")
             if word.value.lower() in (*_RESERVED, "true", "false"):
                 advice = "words of the language are in lower case"
             raise Refusal(f"unknown attribute {name!r}: {advice}", word.at)
@@ -177,12 +177,12 @@ class _Leaves:
         if sign.kind == words.SIGN and sign.value in _COMPARISONS:
             literal = self.words[i + 2]
             if literal.kind not in _LITERALS:
-                raise _expected("a literal", literal)
+                raise _refuse_word("a literal", literal)
             return self._compare(i, sign.value, i + 2), i + 3
         negated = sign.kind == words.NAME and sign.value == "not"
         if sign.kind == words.NAME and (negated or sign.value == "in"):
             if negated and not self._is(i + 2, "in"):
-                raise _expected("in", self.words[i + 2])
+                raise _refuse_word("in", self.words[i + 2])
             return self._member(i, i + 2 + negated, negated)
         if sign.kind == words.NAME and sign.value in _LISTS and self._is(i + 2, "of"):
             return self._list(i, *_LISTS[sign.value])
@@ -190,7 +190,7 @@ class _Leaves:
             return self._state(i)
         domain = self._domain(i, (), "")
         if domain.type != BOOLEAN and sign.kind != words.END and sign.value not in _AFTER:
-            raise _expected("a comparison or another operator", sign)
+            raise _refuse_word("a comparison or another operator", sign)
         if domain.type != BOOLEAN:
             raise Refusal(
                 f"{domain.name!r} is of type {domain.type}, not a condition by itself: compare it with something",
@@ -204,7 +204,7 @@ class _Leaves:
             return self._compare(i + 2, _FLIPPED.get(sign.value, sign.value), i), i + 3
         negated = sign.kind == words.NAME and sign.value == "not"
         if not self._is(i + 1 + negated, "in"):
-            raise _expected("in" if negated else "a comparison or in", self.words[i + 1 + negated])
+            raise _refuse_word("in" if negated else "a comparison or in", self.words[i + 1 + negated])
         at = i + 2 + negated
         if literal.kind == words.FLOAT:
             raise Refusal("lists have no floats: an integer or a string can be in one", literal.at)
@@ -237,7 +237,7 @@ class _Leaves:
         if domain.type == FLOAT:
             value = float(literal.value)
             if equal:
-                low, high = like(value)
+                low, high = find_equal_floats(value)
                 operands = Operand(Kind.DOUBLE, value=low), Operand(Kind.DOUBLE, value=high)
                 return Predicate(Verb.BETWEEN, _subject(domain), operands, negated=sign == "<>")
             return Predicate(_COMPARISONS[sign], _subject(domain), (Operand(Kind.DOUBLE, value=value),))
@@ -269,13 +269,13 @@ class _Leaves:
     def _values(self, i: int, domain: Domain) -> tuple[Kind, tuple[Any, ...], int]:
         """Returns the kind of a list, its literals, each once, and the word after it."""
         if not self._is(i, "("):
-            raise _expected("a list of literals in parentheses", self.words[i])
+            raise _refuse_word("a list of literals in parentheses", self.words[i])
         values: dict[Any, None] = {}
         first = self.words[i + 1]
         while True:
             literal = self.words[i + 1]
             if literal.kind not in (words.INTEGER, words.STRING):
-                raise _expected("an integer or a string", literal)
+                raise _refuse_word("an integer or a string", literal)
             if literal.kind != first.kind:
                 raise Refusal("integers and strings are not mixed in a list", literal.at)
             self._fit(domain, literal)
@@ -284,7 +284,7 @@ class _Leaves:
             if self._is(i, ")"):
                 return _KINDS[first.kind], tuple(values), i + 1
             if not self._is(i, ","):
-                raise _expected("a comma or )", self.words[i])
+                raise _refuse_word("a comma or )", self.words[i])
 
     def _state(self, i: int) -> tuple[Expr, int]:
         """Reads ``is null``, ``is not null`` and ``is empty``."""
@@ -295,7 +295,7 @@ class _Leaves:
         negated = self._is(i + 2, "not")
         at = i + 2 + negated
         if not self._is(at, "null"):
-            raise _expected("null" if negated else "null, not null or empty", self.words[at])
+            raise _refuse_word("null" if negated else "null, not null or empty", self.words[at])
         domain = self._domain(i, (), "")
         if not domain.allow_undefined:
             raise Refusal(f"{domain.name!r} is never undefined: its domain does not allow that", self.words[i].at)
@@ -307,8 +307,8 @@ class _Leaves:
         """Reads the function call that begins with its name at word ``i``."""
         name = self.words[i]
         if name.value not in _TEXTS and name.value not in SPECIAL:
-            advice = near(name.value[:200], [*_TEXTS, *SPECIAL], "the language")
-            raise Refusal(f"there is no function {shown(name.value)}: {advice}", name.at)
+            advice = suggest_names(name.value[:200], [*_TEXTS, *SPECIAL], "the language")
+            raise Refusal(f"there is no function {show_value(name.value)}: {advice}", name.at)
         arguments, end = self._arguments(i + 2)
         if name.value in SPECIAL:
             return call(name, arguments, self._domains, self._constants), end
@@ -324,12 +324,12 @@ class _Leaves:
         while True:
             word = self.words[i]
             if word.kind not in _LITERALS and word.kind != words.NAME:
-                raise _expected("an argument", word)
+                raise _refuse_word("an argument", word)
             arguments.append(word)
             if self._is(i + 1, ")"):
                 return arguments, i + 2
             if not self._is(i + 1, ","):
-                raise _expected("a comma or )", self.words[i + 1])
+                raise _refuse_word("a comma or )", self.words[i + 1])
             i += 2
 
 
@@ -337,7 +337,7 @@ def _subject(domain: Domain) -> Subject:
     return Subject((domain.name,))
 
 
-def like(value: float) -> tuple[float, float]:
+def find_equal_floats(value: float) -> tuple[float, float]:
     """Returns the least and the largest float that be-tree takes as equal to ``value``."""
     ends = []
     # Halve the interval with the last equal float, below and above

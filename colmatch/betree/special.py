@@ -10,10 +10,10 @@ from typing import Any
 from colmatch.betree import tokens as words
 from colmatch.betree.domains import FLOAT, FREQUENCY, INTEGER, SEGMENTS, Domain
 from colmatch.betree.tokens import Word
-from colmatch.errors import shown
+from colmatch.errors import show_value
 from colmatch.events.special.lists import HALF
 from colmatch.expr.ast import Expr, Predicate, Refusal, Verb
-from colmatch.expr.computed import Computed
+from colmatch.expr.computed import ComputedValue
 from colmatch.expr.special import subject_of
 from colmatch.given.special import (
     CAP,
@@ -64,7 +64,7 @@ def call(name: Word, arguments: list[Word], domains: Mapping[str, Domain], const
     with suppress(ValueError, struct.error, OverflowError):
         literal = pack(name.value, tuple(values))
     _check(name, literal != b"")
-    subject = subject_of(name.value, [Computed("column", (column,)) for column in columns])
+    subject = subject_of(name.value, [ComputedValue("column", (column,)) for column in columns])
     text = f"{name.value}({', '.join([*shown_columns, PLACE])})"
     return Predicate(Verb.CALL, subject._replace(path=(text,)), (Operand(Kind.BINARY, value=literal),))
 
@@ -78,7 +78,7 @@ def _cap_id(name: Word, type: Word, constants: Constants) -> int:
     """Returns the id for a type of cap, from the constants of the expression."""
     types = [*_CAPS, *(f"{cap}:ip" for cap in _CAPS)]
     if type.value not in types:
-        raise Refusal(f"there is no type of cap {shown(type.value)}: {', '.join(types)} are", type.at)
+        raise Refusal(f"there is no type of cap {show_value(type.value)}: {', '.join(types)} are", type.at)
     constant = f"{type.value.removesuffix(':ip')}_id"
     if constants and constant in constants:
         return constants[constant]

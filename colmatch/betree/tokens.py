@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any, NamedTuple
 
-from colmatch.errors import shown
+from colmatch.errors import show_value
 from colmatch.expr.ast import Refusal
 from colmatch.given.incoming import is_text
 from colmatch.kernels.layout import KEY_MAX, KEY_MIN
@@ -91,4 +91,4 @@ def _no_word(text: str, place: int) -> Refusal:
     if sign in "\"'":
         return Refusal("the string that begins here has no end", at)
     advice = _INSTEAD.get(sign)
-    return Refusal(f"{shown(sign)} means nothing here{': ' + advice if advice else ''}", at)
+    return Refusal(f"{show_value(sign)} means nothing here{': ' + advice if advice else ''}", at)

@@ -20,20 +20,20 @@ import pyarrow as pa
 from colmatch.betree.domains import Domains
 from colmatch.betree.events import event_batches, nullable
 from colmatch.cli.files import Input, read_table, reading
-from colmatch.cli.places import File, found, naming, opened
+from colmatch.cli.places import File, find_files, naming, open_file
 from colmatch.cli.shell import say
-from colmatch.errors import ColmatchError, OptionError, SubscriptionError, shown
-from colmatch.events.required import Required
+from colmatch.errors import ColmatchError, OptionError, SubscriptionError, show_value
+from colmatch.events.required import RequiredColumns
 from colmatch.events.special.clock import clock_of
 from colmatch.given.declared import parse_schema
 from colmatch.given.options import MissingColumns, Options, value_of_text
 from colmatch.kinds.plan import AutoSettings, index, settings_of
 from colmatch.kinds.registry import KINDS, IndexName
-from colmatch.kinds.settings import Settings, allowed
+from colmatch.kinds.settings import Settings, describe_allowed
 from colmatch.matcher import Matcher
-from colmatch.matching.range_worker import RangeNames, checked_ranges
+from colmatch.matching.range_worker import RangeNames, check_ranges
 from colmatch.matching.subset import Subset
-from colmatch.rules.convert import Rules, from_json
+from colmatch.rules.convert import ConvertedRules, from_json
 from colmatch.subscriptions.table import PredicateTable
 
 Now = dt.datetime | float | None
@@ -102,7 +102,7 @@ def read_event_weights(given: Sequence[str]) -> str | dict[str, str | float] | N
     return sources
 
 
-def described_kinds() -> Iterator[str]:
+def describe_kinds() -> Iterator[str]:
     """Yields lines that describe each kind of index and its settings."""
     for kind, of in kinds_as_dict().items():
         yield f"{kind}: {of['about']}"
@@ -118,7 +118,7 @@ def kinds_as_dict() -> dict[str, Any]:
             "settings": {
                 field.name: {
                     "default": field.default,
-                    "allowed": allowed(field),
+                    "allowed": describe_allowed(field),
                     "meaning": field.metadata["meaning"],
                 }
                 for field in fields(settings_of(kind))
@@ -182,7 +182,7 @@ _READ = {
 }
 
 
-def _with_json(path: str, table: pa.Table) -> pa.Table:
+def _convert_json(path: str, table: pa.Table) -> pa.Table:
     """Returns a table with its columns ``weights`` and ``tags`` converted, if they are text."""
     for name, (read, type, example) in _READ.items():
         place = table.schema.get_field_index(name)
@@ -193,13 +193,13 @@ def _with_json(path: str, table: pa.Table) -> pa.Table:
             try:
                 rows.append(None if text is None else read(text))
             except (ValueError, TypeError, AttributeError, OverflowError, RecursionError, pa.ArrowException) as error:
-                message = f"{shown(text)} are no {name}, write them as JSON: {example}"
+                message = f"{show_value(text)} are no {name}, write them as JSON: {example}"
                 raise ColmatchError(f"{path}, row {number + 1} after the header: {message}") from error
         table = table.set_column(place, name, pa.array(rows, type))
     return table
 
 
-def read_json_rules(paths: Sequence[str], errors: str) -> Rules:
+def read_json_rules(paths: Sequence[str], errors: str) -> ConvertedRules:
     """Reads a file of rules of json-rules-engine, or with ``-`` standard input.
 
     Raises
@@ -207,10 +207,10 @@ def read_json_rules(paths: Sequence[str], errors: str) -> Rules:
     OSError : the file cannot be opened
     ColmatchError : there are several files, or a rule is invalid; the message begins with the path
     """
-    files = found(paths, "jsonl")
+    files = find_files(paths, "jsonl")
     if len(files) > 1:
         raise SubscriptionError(f"rules come in one file, and {len(files)} are named")
-    with naming(files[0].shown), opened(files[0]) as file:
+    with naming(files[0].shown), open_file(files[0]) as file:
         return from_json(file, errors=errors)
 
 
@@ -221,7 +221,7 @@ def read_subscriptions(paths: Sequence[str], format: str | None, ids: str | None
         types["id"] = pa.type_for_alias(ids)
     tables = []
     for path in paths:  # in CSV all tags are texts, even if they look like numbers
-        tables.append(_with_json(path, read_table(path, format, types=types, texts=["tags"])))
+        tables.append(_convert_json(path, read_table(path, format, types=types, texts=["tags"])))
     predicates = [{"attribute", "op"} <= set(table.column_names) for table in tables]
     if all(predicates):
         return PredicateTable(
@@ -317,14 +317,14 @@ def reading_events(
     weights : name -> type of further columns
     now : time of the clocks; their columns need not be there
     """
-    files = found(paths, format) if matcher.language == "betree" else []
+    files = find_files(paths, format) if matcher.language == "betree" else []
     if files and all(file.kind == "jsonl" for file in files):
         columns = nullable(matcher.schema.arrow)
         rows = Input(columns, _betree_batches(files, matcher.schema.arrow), None, columns.names)
-        yield _at_time(matcher, rows, now)
+        yield _set_clocks(matcher, rows, now)
         return
     used = matcher.columns_with(ranges, now)
-    types, needed = _with_ends(matcher, ranges)
+    types, needed = _add_range_ends(matcher, ranges)
     clocks = set(matcher.columns_with(ranges)) - set(used)
     needed = [path for path in needed if path[0] not in clocks]
     for name, type in (weights or {}).items():
@@ -343,16 +343,16 @@ def reading_events(
                 f"note: {' '.join(paths)} has no column {', '.join(map(repr, absent))}, which the expressions "
                 f"{'use' if ranges is None else 'or ranges use'}: NULL throughout"
             )
-        yield _at_time(matcher, rows, now)
+        yield _set_clocks(matcher, rows, now)
 
 
 def _betree_batches(files: Sequence[File], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     for file in files:
-        with naming(file.shown), opened(file) as source:
+        with naming(file.shown), open_file(file) as source:
             yield from event_batches(source, schema)
 
 
-def _at_time(matcher: Matcher, rows: Input, now: Now) -> Input:
+def _set_clocks(matcher: Matcher, rows: Input, now: Now) -> Input:
     """Returns events with clocks that show a time."""
     clock = clock_of(now, matcher.schema, matcher.options.timezone)
     if clock is None:
@@ -360,15 +360,15 @@ def _at_time(matcher: Matcher, rows: Input, now: Now) -> Input:
     every = matcher.columns_with()
     names = [name for name in every if name not in matcher.columns_with(now=now)]
     nothing = pa.RecordBatch.from_arrays([pa.nulls(0, field.type) for field in rows.schema], schema=rows.schema)
-    schema = clock.added_to(nothing, names).schema
-    return rows._replace(schema=schema, batches=(clock.added_to(batch, names) for batch in rows.batches))
+    schema = clock.add_to(nothing, names).schema
+    return rows._replace(schema=schema, batches=(clock.add_to(batch, names) for batch in rows.batches))
 
 
 class Lacking:
     """The number of events that lack a required value, and so match nothing."""
 
     def __init__(self, matcher: Matcher, ranges: RangeNames | None) -> None:
-        self._required = Required(matcher.schema, checked_ranges(ranges, matcher.schema))
+        self._required = RequiredColumns(matcher.schema, check_ranges(ranges, matcher.schema))
         self._rows = 0
         self._columns: dict[str, int] = {}
 
@@ -388,10 +388,10 @@ class Lacking:
             say(f"note: {number} nothing, lacking what must be defined: {columns}")
 
 
-def _with_ends(matcher: Matcher, ranges: RangeNames | None) -> tuple[pa.Schema, list[tuple[str, ...]]]:
+def _add_range_ends(matcher: Matcher, ranges: RangeNames | None) -> tuple[pa.Schema, list[tuple[str, ...]]]:
     """Returns the types of events, with the ends of ranges as columns, and the required paths."""
     types, required = matcher.schema.arrow, matcher.paths
-    for range in checked_ranges(ranges, matcher.schema):
+    for range in check_ranges(ranges, matcher.schema):
         if range.path not in required:
             continue  # no expression uses it
         required.remove(range.path)

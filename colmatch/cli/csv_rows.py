@@ -18,15 +18,15 @@ from typing import Any, BinaryIO, NamedTuple
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 
-from colmatch.cli.places import File, opened
+from colmatch.cli.places import File, open_file
 from colmatch.errors import ColmatchError
-from colmatch.events.gather import meant
+from colmatch.events.gather import match_names
 from colmatch.given.incoming import sentence
 
 _SAID = re.compile(r"(?:In CSV column #(\d+): |CSV parse error: )Row #(\d+): (?:CSV conversion error to (.*?): )?(.*)")
 
 
-class Rows(NamedTuple):
+class CsvRows(NamedTuple):
     """The rows of an open file, after its header."""
 
     file: File
@@ -51,17 +51,17 @@ class Rows(NamedTuple):
         if self.empty is not None:
             return self.empty, iter(())
         rows = self._replace(types=self.types | self._times()) if keep_texts else self
-        with self._placing():
+        with self._locate_errors():
             reader = pa_csv.open_csv(self.source, **rows._options())
         if not self.wanted:  # to pyarrow, no column means all of them
-            return pa.schema([]), (batch.select([]) for batch in self._placed(reader))
-        return reader.schema, self._placed(reader)
+            return pa.schema([]), (batch.select([]) for batch in self._read_batches(reader))
+        return reader.schema, self._read_batches(reader)
 
     def table(self) -> pa.Table:
         """Returns all rows; types are inferred from all of them."""
         if self.empty is not None:
             return self.empty.empty_table()
-        with self._placing():
+        with self._locate_errors():
             table = pa_csv.read_csv(self.source, **self._options())
         return table if self.wanted else table.select([])
 
@@ -94,12 +94,12 @@ class Rows(NamedTuple):
             if pa.types.is_timestamp(field.type) and field.name not in self.types
         }
 
-    def _placed(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        with self._placing():
+    def _read_batches(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        with self._locate_errors():
             yield from batches
 
     @contextmanager
-    def _placing(self) -> Iterator[None]:
+    def _locate_errors(self) -> Iterator[None]:
         """Adds the line, or else the row, to errors of pyarrow."""
         try:
             yield
@@ -115,7 +115,7 @@ class Rows(NamedTuple):
     def _line_of(self, row: int) -> int:
         """Returns the number of the line where a row begins; both count from 1."""
         rules: Any = {"delimiter": "\t", "quoting": csv.QUOTE_NONE} if self.file.kind == "tsv" else {}
-        with opened(self.file) as source:
+        with open_file(self.file) as source:
             reader = csv.reader(io.TextIOWrapper(source, errors="replace", newline=""), **rules)
             csv.field_size_limit(sys.maxsize)
             next(reader)
@@ -140,7 +140,7 @@ def _first_line(source: BinaryIO) -> bytes:
 
 def rows_of(
     file: File, source: BinaryIO, types: pa.Schema | None, columns: Sequence[str] | None, nulls: Sequence[str]
-) -> Rows:
+) -> CsvRows:
     """Reads the header of an open file.
 
     types : types of some columns
@@ -157,9 +157,9 @@ def rows_of(
     twice = sorted({name for name in header if header.count(name) > 1})
     if twice:
         raise ColmatchError(f"the header names {twice[0]!r} twice")
-    names = header if columns is None else meant(header, columns)
-    typed = {name: field.type for field in types or [] for name in meant(names, [field.name])}
+    names = header if columns is None else match_names(header, columns)
+    typed = {name: field.type for field in types or [] for name in match_names(names, [field.name])}
     for name, type in typed.items():
         if pa.types.is_nested(type):
             raise ColmatchError(f"column {name!r} is {type}, which CSV cannot carry: use jsonl, parquet or arrow")
-    return Rows(file, source, header, names, typed, nulls)
+    return CsvRows(file, source, header, names, typed, nulls)

@@ -15,9 +15,9 @@ import pyarrow as pa
 from colmatch.cli import json_lines
 from colmatch.cli.csv_rows import rows_of
 from colmatch.cli.json_lines import PathWatch
-from colmatch.cli.places import TEXTS, File, found, naming, opened
-from colmatch.errors import ColmatchError, near
-from colmatch.events.gather import meant
+from colmatch.cli.places import TEXTS, File, find_files, naming, open_file
+from colmatch.errors import ColmatchError, suggest_names
+from colmatch.events.gather import match_names
 from colmatch.given.incoming import sentence
 
 ROWS = 8192  # rows of a batch, if the reader has an option for it
@@ -33,7 +33,7 @@ class Input(NamedTuple):
     unseen: Set[tuple[str, ...]] = frozenset()  # ``required`` paths that no line of jsonl has had so far
 
 
-class _Wanted(NamedTuple):
+class _ReadRequest(NamedTuple):
     """The parts to read of each file; see ``reading``."""
 
     schema: pa.Schema | None
@@ -74,23 +74,23 @@ def reading(
     ColmatchError : the content cannot be read; the message begins with the path
     """
     required = required or {}
-    files = found(paths, format, schema)
+    files = find_files(paths, format, schema)
     by_lines = [file for file in files if file.kind == "jsonl"]
-    selection = _Wanted(schema, columns, nulls, PathWatch(required if by_lines else ()))
+    selection = _ReadRequest(schema, columns, nulls, PathWatch(required if by_lines else ()))
     with ExitStack() as stack:
         if len(files) == 1:
-            rows = _opened(files[0], stack, selection)
+            rows = _open_with_keys(files[0], stack, selection)
             heads = [rows]
         else:
             heads = [_head(file, selection) for file in files]
-            rows = _joined(files, heads, selection)
+            rows = _join_files(files, heads, selection)
         selection.watch.unseen -= {path for path in required for file in files if path[0] in file.keys}
         if strict:
             for file, head in zip(files, heads, strict=True):
                 _check(file, head, required)
         batches = rows.batches
         if strict and by_lines:
-            batches = _checked(batches, by_lines[-1], selection.watch, required)
+            batches = _check_unseen(batches, by_lines[-1], selection.watch, required)
         yield rows._replace(batches=batches, unseen=selection.watch.unseen)
 
 
@@ -98,11 +98,11 @@ def _check(file: File, head: Input, required: Mapping[tuple[str, ...], str]) -> 
     folded = {name.lower() for name in head.names}
     for (name, *_), advice in required.items() if file.kind != "jsonl" else ():
         if name.lower() not in folded:
-            hint = near(name, head.names, "the file")
+            hint = suggest_names(name, head.names, "the file")
             raise ColmatchError(f"{file.shown}: there is no column {name!r}, which is needed: {hint} ({advice})")
 
 
-def _checked(
+def _check_unseen(
     batches: Iterator[pa.RecordBatch], last: File, watch: PathWatch, advice: Mapping[tuple[str, ...], str]
 ) -> Iterator[pa.RecordBatch]:
     yield from batches
@@ -110,19 +110,19 @@ def _checked(
         watch.check(advice)
 
 
-def _head(file: File, wanted: _Wanted) -> Input:
+def _head(file: File, wanted: _ReadRequest) -> Input:
     """Returns the input of a file without its rows."""
     with ExitStack() as stack:
-        return _opened(file, stack, wanted)._replace(batches=iter(()))
+        return _open_with_keys(file, stack, wanted)._replace(batches=iter(()))
 
 
-def _joined(files: Sequence[File], heads: Sequence[Input], wanted: _Wanted) -> Input:
+def _join_files(files: Sequence[File], heads: Sequence[Input], wanted: _ReadRequest) -> Input:
     """Joins files to one input. Each file is opened when its turn comes."""
     names_by_lower = {name.lower(): name for name in wanted.schema.names} if wanted.schema is not None else {}
-    schema = _recased(heads[0].schema, names_by_lower)
+    schema = _unify_case(heads[0].schema, names_by_lower)
     for file, head in zip(files[1:], heads[1:], strict=True):
         try:
-            schema = pa.unify_schemas([schema, _recased(head.schema, names_by_lower)], promote_options="permissive")
+            schema = pa.unify_schemas([schema, _unify_case(head.schema, names_by_lower)], promote_options="permissive")
         except pa.ArrowException as error:
             raise ColmatchError(
                 f"{file.shown}: its columns do not go with {files[0].shown}: {sentence(error)}"
@@ -134,14 +134,14 @@ def _joined(files: Sequence[File], heads: Sequence[Input], wanted: _Wanted) -> I
     def batches() -> Iterator[pa.RecordBatch]:
         for file in files:
             with ExitStack() as stack:
-                rows = _opened(file, stack, again)
+                rows = _open_with_keys(file, stack, again)
                 with naming(file.shown):
-                    yield from (_fitted(batch, schema, {}) for batch in rows.batches)
+                    yield from (_fit_batch(batch, schema, {}) for batch in rows.batches)
 
     return Input(schema, batches(), None if None in totals else sum(totals), names)  # type: ignore[arg-type]
 
 
-def _recased(schema: pa.Schema, known: dict[str, str]) -> pa.Schema:
+def _unify_case(schema: pa.Schema, known: dict[str, str]) -> pa.Schema:
     """Returns columns under the names that earlier files have for them, which may differ in case.
 
     known : lower case -> name; new names are added
@@ -151,26 +151,26 @@ def _recased(schema: pa.Schema, known: dict[str, str]) -> pa.Schema:
     return pa.schema([field if other in schema.names else field.with_name(other) for field, other in pairs])
 
 
-def _opened(file: File, stack: ExitStack, wanted: _Wanted) -> Input:
+def _open_with_keys(file: File, stack: ExitStack, wanted: _ReadRequest) -> Input:
     """Opens a file, and adds the columns of its folders to the rows."""
     with naming(file.shown):
         rows = _open(file, stack, wanted)
     names = [*dict.fromkeys([*rows.names, *file.keys])]
     schema, keys = rows.schema, file.keys
     if wanted.columns is not None:
-        keys = {name: keys[name] for name in meant([*keys], wanted.columns)}
-        schema = pa.schema([schema.field(name) for name in meant(schema.names, wanted.columns)])
+        keys = {name: keys[name] for name in match_names([*keys], wanted.columns)}
+        schema = pa.schema([schema.field(name) for name in match_names(schema.names, wanted.columns)])
     schema = pa.schema([*(f for f in schema if f.name not in keys), *((name, key.type) for name, key in keys.items())])
 
     def batches() -> Iterator[pa.RecordBatch]:
         with naming(file.shown):
             for batch in rows.batches:
-                yield _fitted(batch, schema, keys)
+                yield _fit_batch(batch, schema, keys)
 
     return rows._replace(schema=schema, batches=batches(), names=names)
 
 
-def _fitted(batch: pa.RecordBatch, schema: pa.Schema, keys: Mapping[str, pa.Scalar]) -> pa.RecordBatch:
+def _fit_batch(batch: pa.RecordBatch, schema: pa.Schema, keys: Mapping[str, pa.Scalar]) -> pa.RecordBatch:
     """Returns rows with the columns of a schema: own columns, keys, and NULL for others."""
     if not keys and batch.schema.equals(schema):
         return batch
@@ -192,7 +192,7 @@ def _fitted(batch: pa.RecordBatch, schema: pa.Schema, keys: Mapping[str, pa.Scal
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
-def _open(file: File, stack: ExitStack, wanted: _Wanted) -> Input:
+def _open(file: File, stack: ExitStack, wanted: _ReadRequest) -> Input:
     """Opens a file for the wanted columns, and maybe others."""
     kind, columns = file.kind, wanted.columns
     if kind == "arrow":
@@ -204,18 +204,18 @@ def _open(file: File, stack: ExitStack, wanted: _Wanted) -> Input:
         format = pa_dataset.ParquetFileFormat() if kind == "parquet" else pa_dataset.IpcFileFormat()
         fragment = format.make_fragment(file.path, filesystem=file.system)
         full = fragment.physical_schema
-        names = full.names if columns is None else meant(full.names, columns)
+        names = full.names if columns is None else match_names(full.names, columns)
         twice = [name for name in names if names.count(name) > 1]
         if twice:
             raise ColmatchError(f"there are {len(twice)} columns {twice[0]!r}, and one is needed")
         total = fragment.metadata.num_rows if kind == "parquet" else None
-        batches = _scanned(fragment, names)
-        batches = _sound(batches) if kind == "arrow" else batches
+        batches = _scan_fragment(fragment, names)
+        batches = _check_buffers(batches) if kind == "arrow" else batches
         return Input(pa.schema([full.field(name) for name in names]), batches, total, full.names)
-    source = stack.enter_context(opened(file))
+    source = stack.enter_context(open_file(file))
     if kind == "arrows":
         stream = stack.enter_context(pa.ipc.open_stream(source))
-        return Input(stream.schema, _sound(stream), None, stream.schema.names)
+        return Input(stream.schema, _check_buffers(stream), None, stream.schema.names)
     if kind == "jsonl":
         schema, batches = json_lines.read(source, wanted.schema, columns, wanted.watch)
         return Input(schema, batches, None, schema.names)
@@ -224,7 +224,7 @@ def _open(file: File, stack: ExitStack, wanted: _Wanted) -> Input:
     return Input(schema, batches, None, rows.header)
 
 
-def _sound(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _check_buffers(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Checks and yields batches of Arrow's formats, which pass buffers from the file unchanged.
 
     Raises ArrowInvalid: the buffers are no valid arrays.
@@ -234,7 +234,7 @@ def _sound(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         yield batch
 
 
-def _scanned(fragment: Any, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+def _scan_fragment(fragment: Any, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
     yield from fragment.scanner(columns=names, batch_size=ROWS).to_reader()
 
 
@@ -253,7 +253,7 @@ def read_table(
     texts : columns that are texts in CSV, even if they look otherwise
     """
     schema = pa.schema(list((types or {}).items()))
-    files = found(paths, format, schema)
+    files = find_files(paths, format, schema)
     tables = [_table(file, schema, texts) for file in files]
     if len(tables) == 1:
         return tables[0]
@@ -266,12 +266,12 @@ def read_table(
 def _table(file: File, types: pa.Schema, texts: Sequence[str]) -> pa.Table:
     with naming(file.shown), ExitStack() as stack:
         if file.kind == "jsonl":
-            table = json_lines.read_all(stack.enter_context(opened(file)), types)
+            table = json_lines.read_all(stack.enter_context(open_file(file)), types)
         elif file.kind in TEXTS:
             schema = pa.schema([*types, *((name, pa.string()) for name in texts)])
-            table = rows_of(file, stack.enter_context(opened(file)), schema, None, [""]).table()
+            table = rows_of(file, stack.enter_context(open_file(file)), schema, None, [""]).table()
         else:
-            rows = _open(file, stack, _Wanted(None, None, (), PathWatch(())))
+            rows = _open(file, stack, _ReadRequest(None, None, (), PathWatch(())))
             table = pa.Table.from_batches(rows.batches, rows.schema)
         for name, key in file.keys.items():
             if name in table.column_names:

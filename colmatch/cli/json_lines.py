@@ -225,13 +225,13 @@ def _table(block: Block, schema: pa.Schema, others: str) -> pa.Table:
     Raises ColmatchError: a line cannot be read. The message names the line.
     """
     try:
-        return _parsed(block.lines, schema, others)
+        return _parse_block(block.lines, schema, others)
     except _UNREADABLE:
         lines = [line + b"\n" for line in block.lines.split(b"\n")]
 
     def refused(count: int) -> Exception | None:
         try:
-            _parsed(b"".join(lines[:count]), schema, others)
+            _parse_block(b"".join(lines[:count]), schema, others)
         except _UNREADABLE as error:
             return error
         return None
@@ -251,7 +251,7 @@ def _table(block: Block, schema: pa.Schema, others: str) -> pa.Table:
     raise ColmatchError(f"{place}: {message}") from last
 
 
-def _parsed(block: bytes, schema: pa.Schema, others: str) -> pa.Table:
+def _parse_block(block: bytes, schema: pa.Schema, others: str) -> pa.Table:
     if not schema and others == "ignore":
         return _rows_alone(sum(1 for line in block.split(b"\n") if line.strip()))
     if block.isspace():
@@ -377,7 +377,7 @@ def json_text(values: pa.Array) -> pa.Array:
             pc.is_finite(values), values.cast(pa.float64()).cast(pa.large_string()), pa.scalar(None, pa.large_string())
         )
     elif types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind):
-        text = _quoted(values.cast(pa.large_string()))
+        text = _quote_texts(values.cast(pa.large_string()))
     elif types.is_struct(kind):
         names = [json.dumps(field.name, ensure_ascii=False) for field in kind]
         objects = _objects(names, values.flatten(), len(values))
@@ -393,7 +393,7 @@ def json_text(values: pa.Array) -> pa.Array:
     elif types.is_null(kind):
         text = pa.nulls(len(values), pa.large_string())
     else:  # dates and times
-        text = _quoted(iso(values).cast(pa.large_string()))
+        text = _quote_texts(iso(values).cast(pa.large_string()))
     return pc.fill_null(text, "null")
 
 
@@ -406,7 +406,7 @@ def iso(values: pa.Array) -> pa.Array:
     return pc.strftime(values, f"%Y-%m-%dT%H:%M:%S{zone}")
 
 
-def _quoted(text: pa.Array) -> pa.Array:
+def _quote_texts(text: pa.Array) -> pa.Array:
     escaped = pc.match_substring_regex(text, _ESCAPED)
     if pc.any(escaped).as_py():
         replacements = [json.dumps(value, ensure_ascii=False)[1:-1] for value in text.filter(escaped).to_pylist()]

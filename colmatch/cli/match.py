@@ -137,7 +137,7 @@ def match(
     if kept and shape == "hits":
         raise click.UsageError("--hits has no row for an event: leave --keep or --hits out")
     spans, among = arguments.read_ranges(ranges), arguments.read_subset(matcher, ids, tags)
-    typed, time = _typed(best, needed), arguments.read_now(now)
+    typed, time = _find_weight_types(best, needed), arguments.read_now(now)
     with arguments.reading_events(matcher, events, format, kept, nulls, weights=typed, ranges=spans, now=time) as rows:
         lacking = arguments.Lacking(matcher, spans)
         if shape == "hits":
@@ -192,7 +192,7 @@ def _hits(matcher: Matcher, rows: Input, ranges: RangeNames | None, among: Subse
         return matcher.hits(events, ranges, ids=among).sort_by([("events", "descending")])
 
 
-def _typed(best: tuple[int, Score, Any] | None, needed: Sequence[str]) -> dict[str, pa.DataType]:
+def _find_weight_types(best: tuple[int, Score, Any] | None, needed: Sequence[str]) -> dict[str, pa.DataType]:
     """Returns the types of the columns of weights, for formats without types."""
     import pyarrow as pa
 
@@ -241,9 +241,9 @@ def _results(
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    from colmatch.events.gather import meant
+    from colmatch.events.gather import match_names
 
-    used = batch.select(meant(batch.schema.names, [*matcher.columns_with(ranges), *needed]))
+    used = batch.select(match_names(batch.schema.names, [*matcher.columns_with(ranges), *needed]))
     columns = batch.select(kept)
     if shape in ("pairs", "best"):
         pieces = (

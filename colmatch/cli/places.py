@@ -104,7 +104,7 @@ def format_of(path: str, format: str | None = None) -> str:
     return name
 
 
-def found(paths: str | Sequence[str], format: str | None = None, types: pa.Schema | None = None) -> list[File]:
+def find_files(paths: str | Sequence[str], format: str | None = None, types: pa.Schema | None = None) -> list[File]:
     """Finds files; the files of a folder or pattern are in the order of their names.
 
     Names that begin with a dot or an underscore are left out, and empty text files in folders.
@@ -120,9 +120,9 @@ def found(paths: str | Sequence[str], format: str | None = None, types: pa.Schem
     """
     files: list[File] = []
     for path in [paths] if isinstance(paths, str) else paths:
-        with naming(called(path)):
+        with naming(name_path(path)):
             if path == "-":
-                files.append(File(path, called(path), format_of(path, format), None))
+                files.append(File(path, name_path(path), format_of(path, format), None))
                 continue
             place = place_of(path, lambda name: format_of(name, format) in TEXTS)
             for name in place.files:
@@ -134,10 +134,10 @@ def found(paths: str | Sequence[str], format: str | None = None, types: pa.Schem
                 "a pipe cannot be read beside other files" if len(files) > 1 else f"{file.kind} cannot come by a pipe"
             )
             raise ColmatchError(f"{file.shown}: {reason}: write it to a file first")
-    return _with_keys(files, types)
+    return _add_keys(files, types)
 
 
-def _with_keys(files: list[File], types: pa.Schema | None) -> list[File]:
+def _add_keys(files: list[File], types: pa.Schema | None) -> list[File]:
     """Returns files with the columns that their folders name."""
     values_by_name: dict[str, set[str]] = {}
     for file in files:
@@ -164,7 +164,7 @@ def _with_keys(files: list[File], types: pa.Schema | None) -> list[File]:
 
 
 @contextmanager
-def opened(file: File) -> Iterator[BinaryIO]:
+def open_file(file: File) -> Iterator[BinaryIO]:
     """Opens a file, or standard input, for its unpacked bytes."""
     if file.path != "-" and file.is_stream:
         with open(file.path, "rb") as pipe:
@@ -186,7 +186,7 @@ def opened(file: File) -> Iterator[BinaryIO]:
     yield io.BufferedReader(io.FileIO(number, closefd=False), 1 << 16)
 
 
-def called(path: str) -> str:
+def name_path(path: str) -> str:
     """Returns the name of a path in errors."""
     return "standard input" if path == "-" else path
 

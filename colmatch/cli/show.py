@@ -91,16 +91,16 @@ def stats(index_path: str, as_json: bool) -> None:
     colmatch stats alerts.colmatch
     """
     from colmatch.cli.arguments import open_matcher
-    from colmatch.paged.check import as_dict, looked_at
+    from colmatch.paged.check import as_dict, count_pages
     from colmatch.paged.header import is_pages
-    from colmatch.store.looking import unsaved
+    from colmatch.store.looking import find_unsaved
 
     figures = open_matcher(index_path).stats()
     if is_pages(index_path):
-        figures |= as_dict(looked_at(index_path))
+        figures |= as_dict(count_pages(index_path))
     else:
         try:
-            if (beside := unsaved(index_path)) is not None:
+            if (beside := find_unsaved(index_path)) is not None:
                 figures["journal"] = beside._asdict()
                 if beside.records:
                     say(f"note: {beside.path} has {_updates(beside.records)} that no other figure counts")
@@ -180,10 +180,10 @@ def kinds(as_json: bool) -> None:
     \b
     colmatch kinds
     """
-    from colmatch.cli.arguments import described_kinds, kinds_as_dict
+    from colmatch.cli.arguments import describe_kinds, kinds_as_dict
 
     if as_json:
         print_json(kinds_as_dict())
         return
-    for line in described_kinds():
+    for line in describe_kinds():
         click.echo(click.wrap_text(line, 100, subsequent_indent="      "))

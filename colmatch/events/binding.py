@@ -15,8 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from colmatch.arrays.frozen import frozen
-from colmatch.errors import EventError, near
+from colmatch.arrays.frozen import freeze_view
+from colmatch.errors import EventError, suggest_names
 from colmatch.events.changes import ENTRY_KEYS, ENTRY_VALUES, Changes, can_change, is_read_as_is
 from colmatch.events.needs import MapKeys, Needs, Path
 from colmatch.given.schema import UNITS, Attribute, Family, Role, Type, value_type
@@ -49,7 +49,7 @@ class Binding:
         return bool((self.plan.leaf[item[valued, select.LEAF], physical.FORM] >= physical.TEXTS).any())
 
 
-class _Level:
+class _NameLevel:
     """The columns of a schema, or the fields of a struct, by name."""
 
     def __init__(self, names: list[str], struct: int, path: Path) -> None:
@@ -77,7 +77,7 @@ class _Level:
 
     def missing(self, name: str) -> EventError:
         shown, owner = ".".join((*self.path, name)), f"column {'.'.join(self.path)!r}" if self.path else "the batch"
-        kind, hint = "field" if self.path else "column", near(name, self.names, owner)
+        kind, hint = "field" if self.path else "column", suggest_names(name, self.names, owner)
         hint += "" if hint.endswith("?") else ";"
         return EventError(
             f"the events have no {kind} {shown!r}, which the expressions use: {hint} "
@@ -97,8 +97,8 @@ class _SchemaColumns:
     def __init__(self, schema: pa.Schema, lenient: bool, changes: Changes) -> None:
         self.lenient = lenient
         self.changes = changes
-        self.levels: dict[Path, tuple[_Level, pa.Schema | pa.DataType] | None] = {
-            (): (_Level(schema.names, 0, ()), schema)
+        self.levels: dict[Path, tuple[_NameLevel, pa.Schema | pa.DataType] | None] = {
+            (): (_NameLevel(schema.names, 0, ()), schema)
         }
         self.structs: list[tuple[int, int]] = [(-1, -1)]
 
@@ -130,7 +130,7 @@ class _SchemaColumns:
             struct, child = self.structs[struct]
         return steps[::-1]
 
-    def _level(self, path: Path) -> tuple[_Level, pa.Schema | pa.DataType] | None:
+    def _level(self, path: Path) -> tuple[_NameLevel, pa.Schema | pa.DataType] | None:
         """Returns the struct at ``path``; None if it is NULL in every row."""
         if path in self.levels:
             return self.levels[path]
@@ -141,7 +141,7 @@ class _SchemaColumns:
             if not pa.types.is_struct(arrow):
                 raise EventError(f"column {'.'.join(path)!r} is {arrow}, the schema says a struct: cast it")
             self.structs.append(place)
-            level = (_Level([f.name for f in arrow], len(self.structs) - 1, path), arrow)
+            level = (_NameLevel([f.name for f in arrow], len(self.structs) - 1, path), arrow)
         self.levels[path] = level
         return level
 
@@ -271,7 +271,7 @@ class _Binder:
         if pa.types.is_null(value):
             return None
         if self.changed and wanted.family is Family.WIDE_DECIMAL:
-            return self._kept((index, *_form(value), physical.NOTHING, 1))
+            return self._keep_leaf((index, *_form(value), physical.NOTHING, 1))
         have = value_type(value)
         nested = pa.types.is_run_end_encoded(value) or pa.types.is_dictionary(value)
         if have is None or not can_change(have, wanted):
@@ -295,9 +295,9 @@ class _Binder:
             after, factor = physical.DIVIDED, DAY
         if after == physical.NOTHING and factor > 1:
             after = physical.SCALED
-        return self._kept((index, *_form(value), after, factor))
+        return self._keep_leaf((index, *_form(value), after, factor))
 
-    def _kept(self, leaf: tuple[int, ...]) -> int:
+    def _keep_leaf(self, leaf: tuple[int, ...]) -> int:
         """Returns the number of a leaf, which is added if it is new."""
         return self.leaves.setdefault(leaf, len(self.leaves))
 
@@ -313,11 +313,11 @@ class _Binder:
         if pa.types.is_run_end_encoded(value) or pa.types.is_union(value):
             raise EventError(f"column {name!r} is a list of {arrow}, which has no NULLs of its own: cast it")
         form = physical.NULLS if pa.types.is_null(value) else physical.I8
-        return self._kept((index, form, 0, physical.NOTHING, 1))
+        return self._keep_leaf((index, form, 0, physical.NOTHING, 1))
 
 
 def _table(rows: list[tuple[int, ...]] | list[tuple[int, int]], width: int) -> I64:
-    return frozen(np.array(rows, np.int64).reshape(-1, width))
+    return freeze_view(np.array(rows, np.int64).reshape(-1, width))
 
 
 def _storage(arrow: pa.DataType) -> pa.DataType:

@@ -20,8 +20,8 @@ import pyarrow.compute as pc
 
 from colmatch.arrays.ranges import ranges_of
 from colmatch.errors import EventError
-from colmatch.events.exact import UnfitError, exact, ordered_bytes
-from colmatch.given.incoming import nulls_of, without_runs
+from colmatch.events.exact import UnfitError, cast_exactly, ordered_bytes
+from colmatch.given.incoming import decode_runs, nulls_of
 from colmatch.given.schema import UNITS, Family, Type, time_type
 from colmatch.kernels.layout import I64
 
@@ -73,7 +73,7 @@ _CHANGED = {
 
 
 @dataclass(slots=True)
-class _Change:
+class _ColumnChange:
     """The change of a column, or of a part of one. Runs are decoded in any case.
 
     Attributes
@@ -86,14 +86,14 @@ class _Change:
 
     name: str = ""
     wanted: Type | None = None
-    parts: dict[int, _Change] = field(default_factory=dict)
+    parts: dict[int, _ColumnChange] = field(default_factory=dict)
 
 
 class Changes:
     """All changes that batches of one schema need before kernels read them."""
 
     def __init__(self) -> None:
-        self._all = _Change()
+        self._all = _ColumnChange()
 
     def __bool__(self) -> bool:
         return bool(self._all.parts)
@@ -106,11 +106,11 @@ class Changes:
         """
         here = self._all
         for step in steps:
-            here = here.parts.setdefault(step, _Change())
+            here = here.parts.setdefault(step, _ColumnChange())
         here.name = name
         here.wanted = wanted or here.wanted
 
-    def made_of(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+    def apply_to(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Returns a batch with all changes.
 
         Raises EventError, with column and event: a value has no equal in the type of the schema.
@@ -118,7 +118,7 @@ class Changes:
         arrays = list(batch.columns)
         for i, change in self._all.parts.items():
             try:
-                arrays[i] = _changed(arrays[i], change)
+                arrays[i] = _apply_change(arrays[i], change)
             except _Unfit as unfit:
                 raise EventError(unfit.said, column=f"column {unfit.name!r}", event=unfit.row) from None
         return pa.RecordBatch.from_arrays(arrays, names=batch.schema.names)
@@ -127,14 +127,14 @@ class Changes:
         """Returns the schema of batches after the changes."""
         types = schema.types
         for i, change in self._all.parts.items():
-            types[i] = _changed(nulls_of(0, types[i]), change).type
+            types[i] = _apply_change(nulls_of(0, types[i]), change).type
         return pa.schema([pa.field(name, type) for name, type in zip(schema.names, types, strict=True)])
 
 
 class _Unfit(Exception):
     """A value without an equal, and its place."""
 
-    def __init__(self, row: int, value: str, have: pa.DataType, change: _Change) -> None:
+    def __init__(self, row: int, value: str, have: pa.DataType, change: _ColumnChange) -> None:
         super().__init__(row)
         self.row, self.name = row, change.name
         if change.wanted is not None and change.wanted.name == str(have):  # of more digits than any other type
@@ -143,14 +143,14 @@ class _Unfit(Exception):
             self.said = f"{value} is {have}, the schema says {change.wanted}, which has no such value: cast it"
 
 
-def _changed(array: pa.Array, change: _Change) -> pa.Array:
+def _apply_change(array: pa.Array, change: _ColumnChange) -> pa.Array:
     types = pa.types
     if change.wanted is not None:
         return _leaf(array, change, change.wanted)
     if isinstance(array, pa.ExtensionArray):
         array = array.storage
     if types.is_run_end_encoded(array.type):
-        array = without_runs(array)
+        array = decode_runs(array)
     if not change.parts or types.is_null(array.type):
         return array
     if types.is_struct(array.type):
@@ -158,22 +158,22 @@ def _changed(array: pa.Array, change: _Change) -> pa.Array:
     return _map(array, change) if types.is_map(array.type) else _list(array, change.parts[0])
 
 
-def _leaf(array: pa.Array, change: _Change, wanted: Type) -> pa.Array:
+def _leaf(array: pa.Array, change: _ColumnChange, wanted: Type) -> pa.Array:
     try:
-        values = exact(array, changed_type(wanted))
+        values = cast_exactly(array, changed_type(wanted))
     except UnfitError as error:
         raise _Unfit(error.index, error.value, array.type, change) from None
     return ordered_bytes(values) if wanted.family is Family.WIDE_DECIMAL else values
 
 
-def _struct(array: pa.StructArray, change: _Change) -> pa.StructArray:
+def _struct(array: pa.StructArray, change: _ColumnChange) -> pa.StructArray:
     fields = [array.field(i) for i in range(array.type.num_fields)]
     for i, part in change.parts.items():
         # a value within a NULL struct does not count, and may be anything
-        one = without_runs(fields[i]) if pa.types.is_run_end_encoded(fields[i].type) else fields[i]
+        one = decode_runs(fields[i]) if pa.types.is_run_end_encoded(fields[i].type) else fields[i]
         if array.null_count:
             one = one.take(_places(array))
-        fields[i] = _changed(one, part)
+        fields[i] = _apply_change(one, part)
     mask = array.is_null() if array.null_count else None
     names = [field.name for field in array.type]
     return pa.StructArray.from_arrays(fields, names, mask=mask)
@@ -184,14 +184,14 @@ def _places(array: pa.Array) -> pa.Array:
     return pc.if_else(array.is_valid(), pa.array(np.arange(len(array))), pa.scalar(None, pa.int64()))
 
 
-def _list(array: pa.Array, part: _Change) -> pa.LargeListArray:
+def _list(array: pa.Array, part: _ColumnChange) -> pa.LargeListArray:
     first = ranges_of(pc.fill_null(pc.list_value_length(array), 0).to_numpy())
     values = _within(array.flatten(), part, first)
     mask = array.is_null() if array.null_count else None
     return pa.LargeListArray.from_arrays(pa.array(first), values, mask=mask)
 
 
-def _map(array: pa.MapArray, change: _Change) -> pa.MapArray:
+def _map(array: pa.MapArray, change: _ColumnChange) -> pa.MapArray:
     entry = pa.struct([pa.field("key", array.type.key_type, nullable=False), pa.field("value", array.type.item_type)])
     lists = array.cast(pa.list_(entry))
     first = ranges_of(pc.fill_null(pc.list_value_length(lists), 0).to_numpy())
@@ -204,10 +204,10 @@ def _map(array: pa.MapArray, change: _Change) -> pa.MapArray:
     return pa.MapArray.from_arrays(offsets, *columns)
 
 
-def _within(values: pa.Array, part: _Change, first: I64) -> pa.Array:
+def _within(values: pa.Array, part: _ColumnChange, first: I64) -> pa.Array:
     """Changes the values of lists. Errors have the row of the list with the value."""
     try:
-        return _changed(values, part)
+        return _apply_change(values, part)
     except _Unfit as unfit:
         unfit.row = int(np.searchsorted(first, unfit.row, side="right")) - 1
         raise

@@ -22,7 +22,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from colmatch.given.incoming import plain, without_runs
+from colmatch.given.incoming import decode_runs, plain
 from colmatch.given.schema import UNITS
 
 _DAY = 86_400  # seconds
@@ -49,12 +49,12 @@ class UnfitError(ValueError):
         super().__init__(index)
 
 
-def exact(values: pa.Array, to: pa.DataType) -> pa.Array:
+def cast_exactly(values: pa.Array, to: pa.DataType) -> pa.Array:
     """Returns the same values in another type, without dictionaries and runs.
 
     Raises UnfitError: a value has no equal in that type, or a decimal is too large for a float.
     """
-    types, values = pa.types, decoded(values)
+    types, values = pa.types, decode_array(values)
     if values.type == to:
         return values
     if types.is_null(values.type):
@@ -74,13 +74,13 @@ def exact(values: pa.Array, to: pa.DataType) -> pa.Array:
     return _cast(values, to)
 
 
-def decoded(values: pa.Array) -> pa.Array:
+def decode_array(values: pa.Array) -> pa.Array:
     """Returns an array without extensions, dictionaries and runs."""
     while True:
         if isinstance(values, pa.ExtensionArray):
             values = values.storage
         elif pa.types.is_run_end_encoded(values.type):
-            values = without_runs(values)
+            values = decode_runs(values)
         elif pa.types.is_dictionary(values.type):
             values = plain(values.dictionary).take(values.indices)
         else:
@@ -172,7 +172,7 @@ def _floats(values: pa.Array, to: pa.DataType) -> pa.Array:
 
 def _decimals(values: pa.Array, to: pa.DataType) -> pa.Array:
     if pa.types.is_integer(values.type):
-        return _located(values, lambda some: some.cast(pa.decimal128(20, 0)).cast(to))
+        return _locate_failure(values, lambda some: some.cast(pa.decimal128(20, 0)).cast(to))
     if not pa.types.is_floating(values.type):
         return _cast(values, to)
     numbers, scale = _doubles(values), to.scale
@@ -188,7 +188,7 @@ def _decimals(values: pa.Array, to: pa.DataType) -> pa.Array:
     if scale:  # shifted / 2**scale, which has so many digits after the point
         half = pa.scalar(Decimal(2) ** -scale, pa.decimal128(scale, scale))
         whole = pc.multiply(whole, half)
-    return _located(values, lambda some: some.cast(to), whole)
+    return _locate_failure(values, lambda some: some.cast(to), whole)
 
 
 def _dates(values: pa.Array) -> pa.Array:
@@ -199,10 +199,12 @@ def _dates(values: pa.Array) -> pa.Array:
 
 
 def _cast(values: pa.Array, to: pa.DataType) -> pa.Array:
-    return _located(values, lambda some: some.cast(to))
+    return _locate_failure(values, lambda some: some.cast(to))
 
 
-def _located(values: pa.Array, change: Callable[[pa.Array], pa.Array], changing: pa.Array | None = None) -> pa.Array:
+def _locate_failure(
+    values: pa.Array, change: Callable[[pa.Array], pa.Array], changing: pa.Array | None = None
+) -> pa.Array:
     """Returns the values after ``change``.
 
     changing : is changed instead of the values, if given; errors show the values

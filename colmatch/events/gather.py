@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import pyarrow as pa
 
-from colmatch.errors import EventError, shown
+from colmatch.errors import EventError, show_value
 from colmatch.given.declared import schema_of
 from colmatch.given.incoming import refusing
 
@@ -58,10 +58,10 @@ def batches(events: object, rows: int, columns: list[str] | None = None) -> Iter
 
     Raises EventError: ``events`` is something else. Errors of the source come through unchanged.
     """
-    return (batch for batch, _ in seen_batches(events, rows, lambda: None, lambda _: columns))
+    return (batch for batch, _ in gather_with_state(events, rows, lambda: None, lambda _: columns))
 
 
-def seen_batches(
+def gather_with_state(
     events: object, rows: int, see: Callable[[], Seen], needed: Callable[[Seen], list[str] | None]
 ) -> Iterator[tuple[pa.RecordBatch, Seen]]:
     """Returns the same as ``batches``, each with the result of ``see`` when its rows began to come.
@@ -90,7 +90,7 @@ def _is_frame(events: object) -> bool:
     )
 
 
-def _narrowed(frame: Any, columns: list[str] | None) -> Any:
+def _select_columns(frame: Any, columns: list[str] | None) -> Any:
     """Returns a data frame with only the needed columns, since Arrow may have no type for others.
 
     All columns stay if a needed one is missing, so that an error can name them. Levels of a pandas
@@ -98,7 +98,7 @@ def _narrowed(frame: Any, columns: list[str] | None) -> Any:
     """
     levels = [str(name) for name in frame.index.names if name is not None] if hasattr(frame, "index") else []
     names = [*map(str, frame.columns), *levels]
-    matches = None if columns is None else meant(names, columns)
+    matches = None if columns is None else match_names(names, columns)
     if not matches or not {name.lower() for name in columns or ()} <= {name.lower() for name in names}:
         return frame
     chosen = set(matches)
@@ -112,10 +112,10 @@ def _narrowed(frame: Any, columns: list[str] | None) -> Any:
 def _of_frame(frame: object) -> Source:
     """Returns the source of a data frame; only the needed columns are converted."""
     return Source(
-        lambda columns: _of_arrow(_narrowed(frame, columns))[0],
+        lambda columns: _of_arrow(_select_columns(frame, columns))[0],
         (),
         True,
-        lambda columns: _checked(_of_arrow(_narrowed(frame, columns))[1]),
+        lambda columns: _check_batches(_of_arrow(_select_columns(frame, columns))[1]),
     )
 
 
@@ -132,15 +132,15 @@ def check_layout(data: pa.RecordBatch | pa.Array | pa.ChunkedArray) -> None:
         data.validate()
 
 
-def _checked(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _check_batches(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         check_layout(batch)
         yield batch
 
 
-def _chosen(schema: pa.Schema, columns: list[str] | None) -> list[str] | None:
+def _choose_columns(schema: pa.Schema, columns: list[str] | None) -> list[str] | None:
     """Returns the columns to read, one at least; None for all."""
-    kept = None if columns is None else _kept(schema, columns)
+    kept = None if columns is None else _find_columns(schema, columns)
     return None if kept is None else [schema.names[i] for i in kept] or schema.names[:1]
 
 
@@ -149,7 +149,7 @@ def _of_dataset(dataset: Any) -> Source:
 
     def read(columns: list[str] | None) -> pa.RecordBatchReader:
         with refusing(EventError, "the dataset cannot be read"):
-            return dataset.scanner(columns=_chosen(dataset.schema, columns)).to_reader()
+            return dataset.scanner(columns=_choose_columns(dataset.schema, columns)).to_reader()
 
     return Source(lambda _: dataset.schema, (), True, read)
 
@@ -162,9 +162,9 @@ def _of_lazy_frame(frame: Any) -> Source:
         )
 
     def read(columns: list[str] | None) -> Iterator[pa.RecordBatch]:
-        chosen = _chosen(schema, columns)
+        chosen = _choose_columns(schema, columns)
         for part in (frame if chosen is None else frame.select(chosen)).collect_batches():
-            yield from _checked(pa.RecordBatchReader.from_stream(part))
+            yield from _check_batches(pa.RecordBatchReader.from_stream(part))
 
     schema = schema_of(frame)
     return Source(lambda _: schema, (), True, read)
@@ -223,7 +223,7 @@ def _instead(events: object) -> str:
     """Returns the advice of an error about an object that has no events."""
     first = events[0] if isinstance(events, (list, tuple)) and events else None
     if isinstance(events, (str, os.PathLike)):
-        return f"of files, pyarrow.dataset.dataset({shown(os.fspath(events))}) are events"
+        return f"of files, pyarrow.dataset.dataset({show_value(os.fspath(events))}) are events"
     if isinstance(events, Mapping) or is_dataclass(events) or hasattr(events, "_asdict"):
         return "match_one(event) takes a single event; of columns, pyarrow.table(columns) are events"
     if isinstance(first, pa.RecordBatch):
@@ -246,11 +246,11 @@ def _gather(
         seen = see()
         if seen is not before:
             if pending:  # earlier rows have another state
-                yield from ((piece, before) for piece in _joined(pending, columns))
+                yield from ((piece, before) for piece in _join_pieces(pending, columns))
                 pending, held = [], 0
             before, columns = seen, needed(seen)
         if columns is not None:
-            kept = _kept(batch.schema, columns)
+            kept = _find_columns(batch.schema, columns)
             # Keeping a column costs twice as much as exporting it.
             if kept is not None and 3 * len(kept) <= batch.num_columns:
                 batch = batch.select(kept)
@@ -261,17 +261,17 @@ def _gather(
             held += piece.num_rows
             pending.append(piece)
             if held == rows:
-                yield from ((piece, seen) for piece in _joined(pending, columns))
+                yield from ((piece, seen) for piece in _join_pieces(pending, columns))
                 pending, held = [], 0
     if pending:
-        yield from ((piece, before) for piece in _joined(pending, columns))
+        yield from ((piece, before) for piece in _join_pieces(pending, columns))
 
 
-def _joined(pieces: list[pa.RecordBatch], columns: list[str] | None) -> list[pa.RecordBatch]:
+def _join_pieces(pieces: list[pa.RecordBatch], columns: list[str] | None) -> list[pa.RecordBatch]:
     if len(pieces) == 1:
         return pieces
     if columns is not None:
-        kept = [(piece, _kept(piece.schema, columns)) for piece in pieces]
+        kept = [(piece, _find_columns(piece.schema, columns)) for piece in pieces]
         pieces = [piece if numbers is None else piece.select(numbers) for piece, numbers in kept]
     try:
         return [pa.concat_batches(pieces)]
@@ -279,7 +279,7 @@ def _joined(pieces: list[pa.RecordBatch], columns: list[str] | None) -> list[pa.
         return pieces
 
 
-def meant(names: Sequence[str], wanted: Iterable[str]) -> list[str]:
+def match_names(names: Sequence[str], wanted: Iterable[str]) -> list[str]:
     """Returns the names that match a wanted name: exactly, or else but for case.
 
     The Reader decides among several matches.
@@ -289,7 +289,7 @@ def meant(names: Sequence[str], wanted: Iterable[str]) -> list[str]:
     return [name for name in names if name in exact or name.lower() in folded]
 
 
-def _kept(schema: pa.Schema, columns: list[str]) -> list[int] | None:
+def _find_columns(schema: pa.Schema, columns: list[str]) -> list[int] | None:
     """Returns the numbers of the columns that may be meant.
 
     The result is None for all columns, or if a wanted column is missing. The Reader decides among
@@ -300,7 +300,7 @@ def _kept(schema: pa.Schema, columns: list[str]) -> list[int] | None:
         if seen_columns == columns and seen_schema.equals(schema):
             return kept
     names = schema.names
-    matches, folded = set(meant(names, columns)), {name.lower() for name in names}
+    matches, folded = set(match_names(names, columns)), {name.lower() for name in names}
     numbers = [i for i, name in enumerate(names) if name in matches]
     # With all columns, an error can suggest one in place of a missing column.
     absent = any(column.lower() not in folded for column in columns)

@@ -9,9 +9,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from colmatch.errors import EventError, shown
+from colmatch.errors import EventError, show_value
 from colmatch.given.arguments import text, whole_number
-from colmatch.given.incoming import is_text, only, refusing, table_of, without_runs
+from colmatch.given.incoming import decode_runs, find_only, is_text, refusing, table_of
 
 __all__ = ["from_pairs"]
 
@@ -61,10 +61,10 @@ def from_pairs(pairs: Any, column: str = "attrs", rows: int | None = None) -> pa
     """
     count = None if rows is None else whole_number(rows)
     if rows is not None and (count is None or count < 0):
-        raise EventError(f"rows is {shown(rows)}: give the number of events, or None")
+        raise EventError(f"rows is {show_value(rows)}: give the number of events, or None")
     name = text(column)
     if name is None or not is_text(name):
-        raise EventError(f"column is {shown(column)}: give the name of the map column")
+        raise EventError(f"column is {show_value(column)}: give the name of the map column")
     event_column, attribute_column, value_column = _columns(pairs)
     event = _events(event_column)
     if count is None:
@@ -95,12 +95,12 @@ def _columns(pairs: Any) -> tuple[pa.Array, pa.Array, pa.Array]:
 
 def _piece(table: pa.Table, name: str) -> pa.Array:
     """Returns a column in one piece, otherwise unchanged: only runs cannot be read."""
-    column = only(table, name, EventError, "pairs")
+    column = find_only(table, name, EventError, "pairs")
     with refusing(EventError, f"column {name!r} of the pairs is {column.type!s:.200} and cannot be read"):
         column.validate(full=name == "attribute")
         chunks = column.chunks or [pa.nulls(0, column.type)]
         piece = chunks[0] if len(chunks) == 1 else pa.concat_arrays(chunks)
-        return without_runs(piece) if pa.types.is_run_end_encoded(piece.type) else piece
+        return decode_runs(piece) if pa.types.is_run_end_encoded(piece.type) else piece
 
 
 def _events(column: pa.Array) -> NDArray[np.int64]:

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from colmatch.arrays.frozen import contiguous, frozen
+from colmatch.arrays.frozen import contiguous, freeze_view
 from colmatch.arrays.ranges import ranges_of
 from colmatch.events.vocabulary import NONE, Vocabulary
 from colmatch.given.schema import Attribute, Family, Role, Type
-from colmatch.kernels.arrow.maps import BLOCK, Keys, fill_tables
+from colmatch.kernels.arrow.maps import BLOCK, MapKeyTable, fill_tables
 from colmatch.kernels.arrow.words import Words
 from colmatch.kernels.layout import Literals
 
@@ -51,7 +51,9 @@ def words(vocabulary: Vocabulary) -> tuple[Words, list[NDArray[Any]]]:
     sizes[large] = np.clip(2 ** np.ceil(np.log2(8.0 * counts[large])).astype(np.int64), 1024, 1 << 17)
     if sizes.sum() > HINTS_MOST:
         sizes[large] = 2 ** int(np.log2(max(HINTS_MOST / large.sum(), 1)))
-    pointers = Words(contiguous(first), contiguous(recent), frozen(np.array(place, np.int64)), frozen(ranges_of(sizes)))
+    pointers = Words(
+        contiguous(first), contiguous(recent), freeze_view(np.array(place, np.int64)), freeze_view(ranges_of(sizes))
+    )
     return pointers, held
 
 
@@ -147,10 +149,10 @@ class Needs:
         data = np.frombuffer(b"".join(pieces), np.uint8)
         table = np.full(2 * sum(sizes), -1, np.int64)
         self._keys = (table, offset, data)
-        place = frozen(np.array([array.ctypes.data for array in self._keys], np.int64))
-        self.keys = Keys(frozen(np.cumsum(sizes, dtype=np.int64)), place)
-        self.entry_set = frozen(np.array(sets, np.int64))
+        place = freeze_view(np.array([array.ctypes.data for array in self._keys], np.int64))
+        self.keys = MapKeyTable(freeze_view(np.cumsum(sizes, dtype=np.int64)), place)
+        self.entry_set = freeze_view(np.array(sets, np.int64))
         if first:
             texts = [int(map_keys.key.textual) for map_keys in self.maps.values()]
-            columns = [frozen(np.array(column, np.int64)) for column in (texts, first, last, numbers)]
+            columns = [freeze_view(np.array(column, np.int64)) for column in (texts, first, last, numbers)]
             fill_tables(columns[0], columns[1], columns[2], columns[3], self.keys, table)

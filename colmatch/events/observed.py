@@ -63,7 +63,7 @@ _HOLDING = {
 _log = logging.getLogger("colmatch")
 
 
-class _Part(NamedTuple):
+class _SampledBatch(NamedTuple):
     """Events that were taken together."""
 
     events: pa.RecordBatch
@@ -78,7 +78,7 @@ class _Read(NamedTuple):
     holding: list[int]  # places in ``wanted`` of columns that are made plain first
 
 
-class Observed:
+class EventWindow:
     """The window of a matcher, with the ``columns`` that expressions may use."""
 
     def __init__(self, columns: list[str]) -> None:
@@ -87,10 +87,13 @@ class Observed:
         # the same calls take the same events.
         self._random = Random(1)
         self._read = _Read(pa.schema([]), [], [])  # of the last events; replaced as a whole, for threads
-        self._kept: tuple[tuple[_Part, ...], tuple[_Part, ...]] = (), ()  # parts of PART events and more; others
+        self._keep_leaf: tuple[tuple[_SampledBatch, ...], tuple[_SampledBatch, ...]] = (
+            (),
+            (),
+        )  # parts of PART events and more; others
 
     def __len__(self) -> int:
-        return sum(part.events.num_rows for parts in self._kept for part in parts)
+        return sum(part.events.num_rows for parts in self._keep_leaf for part in parts)
 
     def note(self, events: pa.RecordBatch, most: int) -> None:
         """Takes some of the matched events, or none, into the window of ``most`` events."""
@@ -101,21 +104,21 @@ class Observed:
                 _log.warning("events are not observed: %s", error)
 
     def _take(self, events: pa.RecordBatch, most: int) -> None:
-        taken = self._copied(events)
+        taken = self._copy_events(events)
         if taken is None or taken.bytes > MOST_BYTES:
             return
-        whole, few = self._kept
+        whole, few = self._keep_leaf
         few = (*few, taken)
         if sum(part.events.num_rows for part in few) >= PART:
-            together = joined([part.events for part in few]).combine_chunks().to_batches()
+            together = join_parts([part.events for part in few]).combine_chunks().to_batches()
             whole, few = (*whole, *map(_part, together))[-max(most // PART, 1) :], ()
         held = sum(part.bytes for part in (*whole, *few))
         while held > MOST_BYTES:
             (oldest, *_), (whole, few) = whole or few, (whole[1:], few if whole else few[1:])
             held -= oldest.bytes
-        self._kept = whole, few
+        self._keep_leaf = whole, few
 
-    def _copied(self, events: pa.RecordBatch) -> _Part | None:
+    def _copy_events(self, events: pa.RecordBatch) -> _SampledBatch | None:
         """Returns a copy of up to ``PART`` events that holds nothing else; None without columns."""
         read, count = self._read, events.num_rows
         if not read.schema.equals(events.schema):
@@ -144,10 +147,10 @@ class Observed:
 
         The result is None if there are too few.
         """
-        whole, few = self._kept
+        whole, few = self._keep_leaf
         if not most or not len(self):
             return None
-        events = joined([part.events for part in (*whole, *few)])
+        events = join_parts([part.events for part in (*whole, *few)])
         parts = events.slice(max(events.num_rows - most, 0)).to_batches()
         # a column of few events may take more than these, now that it is NULL in all others
         while parts and sum(part.nbytes for part in parts) > MOST_BYTES:
@@ -158,8 +161,8 @@ class Observed:
         return kept if len(kept) else None
 
 
-def _part(events: pa.RecordBatch) -> _Part:
-    return _Part(events, events.get_total_buffer_size())
+def _part(events: pa.RecordBatch) -> _SampledBatch:
+    return _SampledBatch(events, events.get_total_buffer_size())
 
 
 def _is_holding(type: pa.DataType) -> bool:
@@ -168,7 +171,7 @@ def _is_holding(type: pa.DataType) -> bool:
     return type.id in _HOLDING
 
 
-def joined(parts: Sequence[pa.RecordBatch]) -> pa.Table:
+def join_parts(parts: Sequence[pa.RecordBatch]) -> pa.Table:
     """Returns events with one schema; a column is NULL in events that lack it.
 
     If a column has several types, only events of the most frequent schema and of fitting schemas

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from colmatch.errors import EventError, near
-from colmatch.events.gather import meant
+from colmatch.errors import EventError, suggest_names
+from colmatch.events.gather import match_names
 
 
 def column_at(batch: pa.RecordBatch, path: tuple[str, ...], lenient: bool, used: str) -> pa.Array | None:
@@ -21,12 +21,12 @@ def column_at(batch: pa.RecordBatch, path: tuple[str, ...], lenient: bool, used:
     column: pa.Array | None = None
     names = batch.schema.names
     for depth, part in enumerate(path):
-        same = meant(names, [part])
+        same = match_names(names, [part])
         if not same and lenient:
             return None
         if len(same) != 1:
             message = f"there are {len(same)} columns" if same else "the events have no column"
-            raise EventError(f"{message} {name!r}, {used}: {near(part, names, 'the batch')}")
+            raise EventError(f"{message} {name!r}, {used}: {suggest_names(part, names, 'the batch')}")
         column = batch.column(same[0]) if depth == 0 else pc.struct_field(column, same[0])
         if depth + 1 < len(path):
             if pa.types.is_null(column.type):

@@ -7,15 +7,15 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from colmatch.arrays.frozen import frozen
+from colmatch.arrays.frozen import freeze_view
 from colmatch.events.binding import Binding
 from colmatch.events.needs import Needs
 from colmatch.events.work import WorkingMemory
 from colmatch.given.schema import Attribute, Attributes
 from colmatch.kernels import _forks
 from colmatch.kernels.layout import I32, I64
-from colmatch.kernels.text.rows import by_value, expand
-from colmatch.text.literal_index import Lowered, Pairs, Texts, lowered
+from colmatch.kernels.text.rows import expand, order_by_value
+from colmatch.text.literal_index import LowerCaseTexts, Pairs, TextSlice, lower_texts
 from colmatch.text.pattern_index import Pattern, PatternIndex
 
 
@@ -91,21 +91,21 @@ class PatternRows:
         pairs, groups = self._pairs, distinct.range
         pairs.clear()
         count = int(distinct.total[0])
-        offset = frozen(distinct.offset[: count + 1])
-        texts = Texts(offset, frozen(distinct.data[: offset[-1]]), 0, count)
+        offset = freeze_view(distinct.offset[: count + 1])
+        texts = TextSlice(offset, freeze_view(distinct.data[: offset[-1]]), 0, count)
         # Find the patterns in the strings of each base
-        lower: Lowered | None = None
+        lower: LowerCaseTexts | None = None
         for group in np.flatnonzero(groups[:, 1] > groups[:, 0]).tolist():
             index, (begin, end) = self._patterns.indexes[group], groups[group].tolist()
             if index.needs_lower and lower is None:
-                lower = lowered(texts)
+                lower = lower_texts(texts)
             part = lower.part(begin, end) if lower is not None and index.needs_lower else None
             index.find(texts._replace(begin=begin, end=end), part, pairs)
         value, pattern = pairs.arrays()
         # List the patterns of each string
         value_first = np.zeros(count + 2, np.int64)
         value_pattern = np.empty(len(pattern), np.int32)
-        by_value(value, pattern, value_first, value_pattern)
+        order_by_value(value, pattern, value_first, value_pattern)
         # Expand strings to rows, with more room if needed
         base = np.stack([work.col[:-1], work.col[1:], groups[:, 0]], axis=1)
         while True:

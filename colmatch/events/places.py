@@ -21,7 +21,7 @@ _LOGS = {
 _ICEBERG = "a table of Iceberg"
 
 
-class Place(NamedTuple):
+class FileSet(NamedTuple):
     """The files of a path, a pattern, a folder or a URL.
 
     Attributes
@@ -40,7 +40,7 @@ def is_url(path: str) -> bool:
     return "://" in path or path.startswith("file:")
 
 
-def _listed(system: pa_fs.FileSystem, folder: str) -> list[pa_fs.FileInfo]:
+def _list_files(system: pa_fs.FileSystem, folder: str) -> list[pa_fs.FileInfo]:
     """Returns the content of a folder, and of all folders in it.
 
     Raises EventError: Arrow cannot read a name.
@@ -63,7 +63,7 @@ def _check_name(path: str) -> None:
         raise EventError("its name is not UTF-8: rename the file, or give it as standard input") from None
 
 
-def place_of(path: str, is_text: Callable[[str], bool]) -> Place:
+def place_of(path: str, is_text: Callable[[str], bool]) -> FileSet:
     """Returns the file of a path, or the files of a folder, pattern or URL.
 
     Names that begin with a dot or an underscore are left out, and in folders empty texts.
@@ -91,7 +91,7 @@ def place_of(path: str, is_text: Callable[[str], bool]) -> Place:
                 _check_name(name)
             infos = system.get_file_info(names_found)
         else:
-            inside = _listed(system, base)
+            inside = _list_files(system, base)
             parts = place.split("/")
             matches = (one for one in inside if _counts(one.path, base) and _fits(one.path.split("/"), parts))
             infos = sorted(matches, key=lambda one: one.path)
@@ -102,14 +102,14 @@ def place_of(path: str, is_text: Callable[[str], bool]) -> Place:
         if one.type != pa_fs.FileType.Directory:
             names.append(one.path)
             continue
-        inside = _listed(system, one.path)
+        inside = _list_files(system, one.path)
         _check_below(one.path, inside)
         files = sorted((file.path, file.size) for file in inside if file.is_file and _counts(file.path, one.path))
         names += [name for name, size in files if size or not is_text(name)]
     if not names:
         kind = "folder" if info.type == pa_fs.FileType.Directory else "pattern"
         raise EventError(f"no file of rows is in this {kind}")
-    return Place(system, base, list(dict.fromkeys(names)))  # ``**`` matches folders and their content
+    return FileSet(system, base, list(dict.fromkeys(names)))  # ``**`` matches folders and their content
 
 
 def _check_below(folder: str, files: list[pa_fs.FileInfo]) -> None:
@@ -118,9 +118,9 @@ def _check_below(folder: str, files: list[pa_fs.FileInfo]) -> None:
         parts = one.path[len(folder) :].split("/")
         for part in parts:
             if part in _LOGS:
-                raise _logged(_LOGS[part], one.path.rpartition(part)[0])
+                raise _make_log_error(_LOGS[part], one.path.rpartition(part)[0])
         if parts[-1].endswith(".metadata.json") and parts[-2:-1] == ["metadata"]:
-            raise _logged(_ICEBERG, one.path.rpartition("metadata/")[0])
+            raise _make_log_error(_ICEBERG, one.path.rpartition("metadata/")[0])
 
 
 def _check_above(system: pa_fs.FileSystem, base: str) -> None:
@@ -132,15 +132,15 @@ def _check_above(system: pa_fs.FileSystem, base: str) -> None:
     logs = [f"{folder}/{log}" for folder in above if folder for log in _LOGS]
     for log in system.get_file_info(logs):
         if log.type == pa_fs.FileType.Directory:
-            raise _logged(_LOGS[log.base_name], log.path.rpartition("/")[0])
+            raise _make_log_error(_LOGS[log.base_name], log.path.rpartition("/")[0])
     if "data" in parts:
         table = "/".join(parts[: len(parts) - parts[::-1].index("data") - 1])
         metadata = pa_fs.FileSelector(f"{table}/metadata", allow_not_found=True)
         if any(one.path.endswith(".metadata.json") for one in system.get_file_info(metadata)):
-            raise _logged(_ICEBERG, table)
+            raise _make_log_error(_ICEBERG, table)
 
 
-def _logged(what: str, folder: str) -> EventError:
+def _make_log_error(what: str, folder: str) -> EventError:
     return EventError(
         f"{folder.rstrip('/')} is {what}: a log says which of its files have rows, so read it with what knows the log, "
         "such as Spark, and match the DataFrame"

@@ -14,9 +14,9 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import pyarrow as pa
 
-from colmatch.arrays.frozen import frozen
-from colmatch.errors import EventError, near
-from colmatch.events.computed.failed import Failed
+from colmatch.arrays.frozen import freeze_view
+from colmatch.errors import EventError, suggest_names
+from colmatch.events.computed.failed import FailedRows
 from colmatch.events.needs import Path
 from colmatch.events.reader import Reader
 from colmatch.events.vocabulary import Vocabulary
@@ -96,12 +96,12 @@ class RangeReader:
             _write_extents(attributes, literals, self._ranges, self._least, self._most)
         self._col = np.zeros(len(attributes) + 1, np.int64)
         self._row, self._key, self._high_key = np.empty(0, np.int32), np.empty(0, np.int64), np.empty(0, np.int64)
-        self.failed: Mapping[str, Failed] = {}
+        self.failed: Mapping[str, FailedRows] = {}
 
     @property
     def is_range(self) -> U8:
         """Returns whether each attribute is a range: (A)."""
-        return frozen(self._is_range)
+        return freeze_view(self._is_range)
 
     def read(self, batch: pa.RecordBatch) -> tuple[Batch, I64]:
         """Reads the entries of every attribute, with the lower ends of ranges.
@@ -126,7 +126,7 @@ class RangeReader:
             room = entries * 5 // 4
             self._row, self._key, self._high_key = np.empty(room, np.int32), *np.empty((2, room), np.int64)
         wrong = np.zeros(2, np.int64)
-        extents = frozen(self._is_range), frozen(self._least), frozen(self._most)
+        extents = freeze_view(self._is_range), freeze_view(self._least), freeze_view(self._most)
         if not join_ends(lower, upper, *extents, self._col, self._row, self._key, self._high_key, wrong):
             range, row = self._ranges[int(wrong[0])], int(wrong[1])
             raise EventError(
@@ -142,8 +142,8 @@ class RangeReader:
             attr = np.searchsorted(self._col, beyond, "right") - 1
             begin, last = self._key[beyond], self._high_key[beyond]
             self._key[beyond] = self._high_key[beyond] = np.where(last == self._most[attr], begin, last)
-        joined = Batch(lower.rows, frozen(self._col), frozen(self._row[:end]), frozen(self._key[:end]))
-        return joined, frozen(self._high_key[:end])
+        joined = Batch(lower.rows, freeze_view(self._col), freeze_view(self._row[:end]), freeze_view(self._key[:end]))
+        return joined, freeze_view(self._high_key[:end])
 
     def _raise_of_end(self, error: EventError) -> None:
         """Raises a fuller error if an error is about the type of an end."""
@@ -173,7 +173,7 @@ def _check_ends(schema: pa.Schema, range: Range) -> None:
     folded = {column.lower() for column in schema.names}
     for name in (range.low.split(".")[0], range.high.split(".")[0]):
         if name.lower() not in folded:
-            hint = near(name, schema.names, "the batch")
+            hint = suggest_names(name, schema.names, "the batch")
             raise EventError(
                 f"the events have no column {name!r}, which is to be an end of {range.name!r}: "
                 f"{hint}{'' if hint.endswith('?') else ';'} "

@@ -18,11 +18,11 @@ from collections.abc import Mapping
 import numpy as np
 import pyarrow as pa
 
-from colmatch.arrays.frozen import frozen
+from colmatch.arrays.frozen import freeze_view
 from colmatch.events.binding import Binding, bind
 from colmatch.events.changes import Changes
 from colmatch.events.computed.derived import DerivedColumns
-from colmatch.events.computed.failed import Failed
+from colmatch.events.computed.failed import FailedRows
 from colmatch.events.needs import Needs
 from colmatch.events.patterns import PatternRows
 from colmatch.events.special.lists import CallColumns
@@ -33,7 +33,7 @@ from colmatch.kernels import _forks
 from colmatch.kernels.layout import I32, U8, Batch, Literals
 
 SCHEMAS_KEPT = 8  # bindings of a Reader: sources that alternate between more schemas than this bind again
-_NO_OFFSET, _NO_DATA = frozen(np.zeros(1, np.int32)), frozen(np.empty(0, np.uint8))
+_NO_OFFSET, _NO_DATA = freeze_view(np.zeros(1, np.int32)), freeze_view(np.empty(0, np.uint8))
 
 
 class Reader:
@@ -56,14 +56,14 @@ class Reader:
     def __init__(self, attributes: Attributes, literals: Vocabulary | Literals, lenient: bool = True) -> None:
         self._lenient = lenient
         self.columns = attributes.columns
-        self.failed: Mapping[str, Failed] = {}
+        self.failed: Mapping[str, FailedRows] = {}
         self._needs = Needs(attributes.members, literals)
         self._memory = WorkingMemory(self._needs, 0)
         self._patterns = PatternRows(attributes) if self._needs.pattern_runs else None
         self._calls = CallColumns(attributes, literals, lenient)
         self._derived = DerivedColumns(attributes, lenient)
         self._bindings: list[tuple[pa.Schema, Binding, Binding | None, Changes]] = []
-        self._struct = _ArrowArray()
+        self._struct = _ExportedBatch()
         self._address = ctypes.addressof(self._struct)
 
     def read(self, batch: pa.RecordBatch) -> Batch:
@@ -74,17 +74,17 @@ class Reader:
         Raises EventError: a column does not fit the matcher's schema.
         """
         if self._calls:
-            batch = self._calls.added_to(batch)
+            batch = self._calls.add_to(batch)
         self.failed = {}
         if self._derived:
-            batch, self.failed = self._derived.added_to(batch)
+            batch, self.failed = self._derived.add_to(batch)
         binding, pattern_binding, changes = self._bind(batch.schema)
         if changes:
-            batch = changes.made_of(batch)
+            batch = changes.apply_to(batch)
         rows = batch.num_rows
         memory = self._memory
         # Not ``__arrow_c_array__``, which exports the schema as well: 12 of 30 us for 100 columns.
-        with _forks.whole():  # a forked child would find the lock of the batch held
+        with _forks.begin_steps():  # a forked child would find the lock of the batch held
             batch._export_to_c(self._address)
         try:
             if self._patterns is not None and pattern_binding is not None:
@@ -117,10 +117,10 @@ def texts_of(strings: pa.Array) -> tuple[I32, U8]:
         return _NO_OFFSET, _NO_DATA
     _, offset, data = strings.buffers()
     offset = np.frombuffer(offset, np.int32, len(strings) + 1, 4 * strings.offset)
-    return frozen(offset), frozen(np.frombuffer(data, np.uint8))
+    return freeze_view(offset), freeze_view(np.frombuffer(data, np.uint8))
 
 
-class _ArrowArray(ctypes.Structure):
+class _ExportedBatch(ctypes.Structure):
     """An exported record batch.
 
     ``release`` frees all that the export holds; nobody else does.

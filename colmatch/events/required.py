@@ -18,10 +18,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from colmatch.errors import EventError, near
-from colmatch.events.gather import meant
+from colmatch.errors import EventError, suggest_names
+from colmatch.events.gather import match_names
 from colmatch.events.range_reader import Ranges
-from colmatch.given.incoming import refusing, without_runs
+from colmatch.given.incoming import decode_runs, refusing
 from colmatch.given.schema import Schema
 
 LACKS = pa.schema([("event", pa.int64()), ("column", pa.string()), ("reason", pa.string())])
@@ -54,7 +54,7 @@ def lacks_table(lacks: Lacks | None, offset: int) -> pa.RecordBatch:
     return _NOTHING if lacks is None else lacks.table(offset)
 
 
-class Required:
+class RequiredColumns:
     """The columns that no event may lack.
 
     Parameters
@@ -92,19 +92,19 @@ class Required:
     def _nulls(self, rows: pa.RecordBatch, name: str, lenient: bool, nan: bool) -> NDArray[np.bool_] | None:
         """Returns whether each row has no value of a column; None if all rows have one."""
         top, *fields = name.split(".") if name not in rows.schema.names else [name]
-        same = meant(rows.schema.names, [top])
+        same = match_names(rows.schema.names, [top])
         if not same and lenient:
             return np.ones(rows.num_rows, np.bool_)
         if len(same) != 1:
             message = f"there are {len(same)} columns" if same else "the events have no column"
-            hint = near(top, rows.schema.names, "the batch")
+            hint = suggest_names(top, rows.schema.names, "the batch")
             raise EventError(f"{message} {top!r}, which must be defined in each event: {hint}")
         column = rows.column(same[0])
         with refusing(EventError, f"column {name!r} cannot be looked through for what is missing"):
             for field in fields:
                 column = pc.struct_field(column, field)
             if pa.types.is_run_end_encoded(column.type):
-                column = without_runs(column)
+                column = decode_runs(column)
             if pa.types.is_dictionary(column.type):
                 column = column.dictionary_decode()
             nan = nan and pa.types.is_floating(column.type)

@@ -117,7 +117,7 @@ def recount_values(
         return None
 
 
-def checked_sample(kept: NDArray[np.uint8]) -> NDArray[np.uint8]:
+def check_sample(kept: NDArray[np.uint8]) -> NDArray[np.uint8]:
     """Checks kept events that come from elsewhere, and returns them.
 
     Raises UnsoundError: the data are no events, or kernels would be led out of their arrays.
@@ -130,7 +130,7 @@ def checked_sample(kept: NDArray[np.uint8]) -> NDArray[np.uint8]:
     return kept
 
 
-def kept_events(
+def keep_events(
     events: object, size: int, columns: list[str], attributes: Attributes, literals: Vocabulary, lenient: bool
 ) -> NDArray[np.uint8]:
     """Returns the kept events of a sample. All its events must fit the attributes.

@@ -15,12 +15,12 @@ from typing import Any
 
 import numpy as np
 
-from colmatch.arrays.frozen import contiguous, frozen
+from colmatch.arrays.frozen import contiguous, freeze_view
 from colmatch.kernels._forks import cached_property
 from colmatch.kernels.layout import I64, U8, Literals
 
-_ZERO = frozen(np.zeros(1, np.int64))
-NONE = Literals(_ZERO, _ZERO, frozen(np.empty(0, np.uint8)), frozen(np.empty(0, np.int64)))
+_ZERO = freeze_view(np.zeros(1, np.int64))
+NONE = Literals(_ZERO, _ZERO, freeze_view(np.empty(0, np.uint8)), freeze_view(np.empty(0, np.int64)))
 
 
 class WordList:

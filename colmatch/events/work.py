@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from colmatch.arrays.frozen import frozen
+from colmatch.arrays.frozen import freeze_view
 from colmatch.errors import EventError
 from colmatch.events.binding import Binding
 from colmatch.events.needs import Needs
@@ -36,8 +36,8 @@ class WorkingMemory:
         patterns = sum(end - attr for attr, end, _ in needs.pattern_runs)
         self._width = len(needs.plain)
         self._rows = np.zeros(1, np.int64)
-        self._frozen_rows = frozen(self._rows)
-        self._work = read.Work(
+        self._frozen_rows = freeze_view(self._rows)
+        self._work = read.ReadBuffers(
             state=np.zeros(8, np.int64),
             struct=np.zeros(3, np.int64),
             valid=np.zeros(0, np.uint8),
@@ -61,10 +61,10 @@ class WorkingMemory:
             total=np.zeros(4, np.int64),
         )
         self._texts = read.TextWork(scratch, np.zeros(int(needs.literals.hint[-1]), np.int32), distinct)
-        self._col = frozen(self._work.col)
+        self._col = freeze_view(self._work.col)
 
     @property
-    def results(self) -> tuple[read.Work, Distinct]:
+    def results(self) -> tuple[read.ReadBuffers, Distinct]:
         """Returns the working arrays with the results, and the distinct strings."""
         return self._work, self._texts.distinct
 
@@ -122,7 +122,7 @@ class WorkingMemory:
                 f"{rows:,} rows of events have {entries:,} values, of which {ENTRIES_MOST:,} are taken at a time: "
                 "match fewer rows at a time with a lower Options(batch_rows=...), or shorten their lists and maps"
             )
-        return Batch(self._frozen_rows, self._col, frozen(work.row[:entries]), frozen(work.key[:entries]))
+        return Batch(self._frozen_rows, self._col, freeze_view(work.row[:entries]), freeze_view(work.key[:entries]))
 
     def take_patterns(self, first: I64, row: I32) -> None:
         """Takes the rows where each pattern is true, as ranges, for the next ``read``."""

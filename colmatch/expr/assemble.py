@@ -62,7 +62,7 @@ class Assembly:
                         leaves = tuple(dict.fromkeys(leaves))
                     conjunctions.setdefault(self._same(leaves), Conjunction(leaves))
             else:
-                whole = divided(part, min(self.budget.programs, programs))
+                whole = divide(part, min(self.budget.programs, programs))
                 programs -= len(whole)
                 for one in whole:
                     conjunctions[id(one)] = self._program(one)
@@ -127,7 +127,7 @@ class Ways(NamedTuple):
     products: list[tuple[Any, ...]]  # leaves and groups of each AND
 
 
-def divided(root: All, most: int) -> list[All]:
+def divide(root: All, most: int) -> list[All]:
     """Divides a part into up to ``most`` groups; the part is true when one of them is.
 
     Each group is an AND that begins with a leaf by which an index can find it. There are as few

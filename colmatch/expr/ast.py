@@ -18,11 +18,11 @@ from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import Any, NamedTuple, NoReturn
 
-from colmatch.errors import ExpressionError, shown
-from colmatch.expr.computed import ARITHMETIC, Computed, negated_sql
+from colmatch.errors import ExpressionError, show_value
+from colmatch.expr.computed import ARITHMETIC, ComputedValue, write_negation
 from colmatch.expr.spelling import operand_sql, quote_name
 from colmatch.given.arguments import double
-from colmatch.lowering.forms import Kind, Operand, arguments_text, quoted
+from colmatch.lowering.forms import Kind, Operand, arguments_text, quote_text
 from colmatch.lowering.weights import WEIGHT_MOST
 
 NAN = float("nan")  # the only NaN in trees, so that equal trees compare as equal
@@ -52,7 +52,7 @@ class Subject(NamedTuple):
     path: tuple[str, ...]
     key: str | int | None = None
     size: bool = False
-    computed: Computed | None = None
+    computed: ComputedValue | None = None
 
 
 class Verb(IntEnum):
@@ -146,7 +146,7 @@ class Expr:
         ExpressionError : this is an AND or OR, or a constant within NOT or IS TRUE: only predicates
             have weights. Or the weight is no number from -1e100 to 1e100
         """
-        return _weighed(self.node(), _weight(weight))
+        return _add_weight(self.node(), _weight(weight))
 
     def __str__(self) -> str:
         return to_sql(self.node())
@@ -209,11 +209,11 @@ def _condition(value: Expr | bool) -> Expr:
 def _weight(value: Any) -> Operand:
     weight = double(value)
     if weight is None or not abs(weight) <= WEIGHT_MOST:
-        raise ExpressionError(f"a weight is {shown(value)}: a number from -1e100 to 1e100 is needed")
+        raise ExpressionError(f"a weight is {show_value(value)}: a number from -1e100 to 1e100 is needed")
     return Operand(Kind.DOUBLE, value=weight)
 
 
-def _weighed(node: Expr, weight: Operand) -> Expr:
+def _add_weight(node: Expr, weight: Operand) -> Expr:
     around: list[Expr] = []
     while isinstance(node, (Not, Truth)):
         around.append(node)
@@ -318,7 +318,7 @@ def subject_sql(subject: Subject) -> str:
         return subject.computed.sql(subject.computed.function not in ARITHMETIC)
     name = ".".join(map(quote_name, subject.path))
     if subject.key is not None:
-        name += f"[{quoted(subject.key) if isinstance(subject.key, str) else subject.key}]"
+        name += f"[{quote_text(subject.key) if isinstance(subject.key, str) else subject.key}]"
     return f"size({name})" if subject.size else name
 
 
@@ -327,7 +327,7 @@ def _predicate(predicate: Predicate) -> str:
     if verb is Verb.CALL and predicate.operands[0] is not None and predicate.subject.computed is not None:
         return f"{name[:-1]}, {arguments_text(predicate.subject.computed.function, predicate.operands[0].value)})"
     if predicate.negated and predicate.subject.computed is not None and verb is Verb.BARE:
-        return negated_sql(predicate.subject.computed)
+        return write_negation(predicate.subject.computed)
     if predicate.negated:
         plain = _predicate(replace(predicate, negated=False))
         return f"NOT {plain}" if verb in CALLS else f"{name} NOT{plain.removeprefix(name)}"

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from colmatch.errors import ExpressionError, shown
+from colmatch.errors import ExpressionError, show_value
 from colmatch.expr.ast import SIGNS, Constant, Expr, Not, Predicate, Subject, Verb, subject_sql
-from colmatch.expr.build_computed import Computing, compared, computed
+from colmatch.expr.build_computed import Computing, make_comparison, make_computed
 from colmatch.expr.build_literals import literal
-from colmatch.expr.computed import FUNCTIONS, Computed
+from colmatch.expr.computed import FUNCTIONS, ComputedValue
 from colmatch.given.arguments import members, text, whole_number
 from colmatch.lowering.forms import Kind, Operand
 
@@ -76,7 +76,7 @@ class ColumnHandle(Computing, Expr):
 
     def _test(self, verb: Verb, *values: Any) -> Expr:
         if verb in SIGNS and isinstance(values[0], ColumnHandle):
-            return compared(SIGNS[verb], self, values[0])
+            return make_comparison(SIGNS[verb], self, values[0])
         return Predicate(verb, self._subject, tuple([literal(value) for value in values]))
 
     def __eq__(self, other: object) -> Expr:  # type: ignore[override]
@@ -202,5 +202,7 @@ def function(name: str, *arguments: Any) -> Any:
             "write the expression as a text, as in \"if(a > 1, 'x', 'y') = 'x'\""
         )
     if plain not in FUNCTIONS:
-        raise ExpressionError(f"there is no function {shown(name)}: {', '.join(sorted(FUNCTIONS))} are")
-    return ColumnHandle(Subject((), computed=Computed(plain, tuple([computed(argument) for argument in arguments]))))
+        raise ExpressionError(f"there is no function {show_value(name)}: {', '.join(sorted(FUNCTIONS))} are")
+    return ColumnHandle(
+        Subject((), computed=ComputedValue(plain, tuple([make_computed(argument) for argument in arguments])))
+    )

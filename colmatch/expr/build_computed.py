@@ -8,7 +8,7 @@ from typing import Any, Self
 from colmatch.errors import ExpressionError
 from colmatch.expr.ast import Expr, Predicate, Subject, Verb
 from colmatch.expr.build_literals import literal
-from colmatch.expr.computed import Computed, comparison, number
+from colmatch.expr.computed import ComputedValue, comparison, number
 from colmatch.given.arguments import text
 from colmatch.lowering.forms import Kind
 
@@ -20,7 +20,7 @@ class Computing:
     _subject: Subject
 
     def _node(self, function: str, *arguments: Any) -> Self:
-        value = Computed(function, tuple([computed(argument) for argument in arguments]))
+        value = ComputedValue(function, tuple([make_computed(argument) for argument in arguments]))
         return type(self)(Subject((), computed=value))  # type: ignore[call-arg]
 
     def __add__(self, other: Any) -> Self:
@@ -64,17 +64,17 @@ class Computing:
         name = text(type)
         if name is None:
             raise ExpressionError("cast takes the name of a type, as in cast('bigint')")
-        value = Computed("cast", (computed(self), name.strip().lower()))
+        value = ComputedValue("cast", (make_computed(self), name.strip().lower()))
         return self.__class__(Subject((), computed=value))  # type: ignore[call-arg]
 
 
-def compared(sign: str, left: Computing, right: Computing) -> Expr:
+def make_comparison(sign: str, left: Computing, right: Computing) -> Expr:
     """Makes the comparison of two columns or computed values."""
-    value, negated = comparison(sign, computed(left), computed(right))
+    value, negated = comparison(sign, make_computed(left), make_computed(right))
     return Predicate(Verb.BARE, Subject((), computed=value), negated=negated)
 
 
-def computed(value: Any) -> Computed:
+def make_computed(value: Any) -> ComputedValue:
     """Converts a column, a computed value or a Python value to an argument.
 
     Raises
@@ -85,10 +85,10 @@ def computed(value: Any) -> Computed:
         subject = value._subject
         if subject.computed is not None:
             return subject.computed
-        column = Computed("column", subject.path)
+        column = ComputedValue("column", subject.path)
         if subject.size and subject.key is None:
-            return Computed("size", (column,))
-        return column if subject.key is None else Computed("entry", (column, subject.key))
+            return ComputedValue("size", (column,))
+        return column if subject.key is None else ComputedValue("entry", (column, subject.key))
     operand = literal(value)
     if operand is None or operand.kind is Kind.BINARY:
         raise ExpressionError("NULL and bytes cannot be computed with")
@@ -96,5 +96,5 @@ def computed(value: Any) -> Computed:
     if operand.kind in (Kind.INT, Kind.DECIMAL, Kind.DOUBLE):
         return number(operand.kind, format(value, "f") if isinstance(value, Decimal) else repr(value))
     if operand.kind is Kind.BOOL:
-        return Computed("literal", ("boolean", str(value).lower()))
-    return Computed("literal", (operand.kind.name.lower(), str(value)))  # a time as ISO 8601, with a space
+        return ComputedValue("literal", ("boolean", str(value).lower()))
+    return ComputedValue("literal", (operand.kind.name.lower(), str(value)))  # a time as ISO 8601, with a space

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from colmatch.errors import ExpressionError, shown
+from colmatch.errors import ExpressionError, show_value
 from colmatch.expr.ast import NAN, Expr
 from colmatch.given.arguments import python_value, whole_number
 from colmatch.given.incoming import refusing
@@ -60,7 +60,7 @@ def literal(value: Any) -> Operand | None:
     if isinstance(value, (bytes, bytearray, memoryview)):
         return Operand(Kind.BINARY, value=bytes(memoryview(value)))
     raise ExpressionError(
-        f"no column can be compared with {shown(value)} ({kind.__name__}): "
+        f"no column can be compared with {show_value(value)} ({kind.__name__}): "
         "use int, float, Decimal, str, bool, None, date, datetime or bytes"
     )
 
@@ -70,7 +70,7 @@ def _clean(text: str) -> str:
         try:
             text.encode()
         except UnicodeEncodeError:
-            raise ExpressionError(f"{shown(text)} has half a surrogate pair, which is no character") from None
+            raise ExpressionError(f"{show_value(text)} has half a surrogate pair, which is no character") from None
     return text
 
 
@@ -86,7 +86,7 @@ def _numpy(value: Any) -> Operand | None:
     if unit in ("datetime64[D]", "datetime64[M]", "datetime64[Y]", "datetime64[W]"):
         day = value.astype("datetime64[D]").item()
         if not isinstance(day, date):
-            raise ExpressionError(f"no column can be compared with {shown(value)}: dates end with the year 9999")
+            raise ExpressionError(f"no column can be compared with {show_value(value)}: dates end with the year 9999")
         return literal(day)
     instant = value.astype("datetime64[us]")
     if instant == value and isinstance(instant.item(), datetime):

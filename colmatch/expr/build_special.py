@@ -6,9 +6,9 @@ from typing import Any
 
 from colmatch.errors import ExpressionError
 from colmatch.expr.ast import Expr, Predicate, Verb
-from colmatch.expr.build_computed import Computing, computed
+from colmatch.expr.build_computed import Computing, make_computed
 from colmatch.expr.build_literals import literal
-from colmatch.expr.special import COLUMNS, WrongArgument, column_needed, literal_of, subject_of
+from colmatch.expr.special import COLUMNS, WrongArgument, describe_column, literal_of, subject_of
 from colmatch.given.special import BEFORE, CAP, CIRCLE, WITHIN
 from colmatch.lowering.forms import Kind, Operand
 
@@ -30,7 +30,7 @@ def geo_within_radius(
     >>> str(geo_within_radius(col("lat"), col("lon"), 48.2, 16.4, 10))
     'geo_within_radius(lat, lon, 48.2, 16.4, 10.0)'
     """
-    return _called(CIRCLE, (latitude, longitude), (center_latitude, center_longitude, kilometres))
+    return _make_call(CIRCLE, (latitude, longitude), (center_latitude, center_longitude, kilometres))
 
 
 def segment_within(segments: Computing, now: Computing, id: int, seconds: int) -> Expr:
@@ -44,7 +44,7 @@ def segment_within(segments: Computing, now: Computing, id: int, seconds: int) -
         the first struct of an id counts
     now : a column of seconds since 1970, or of timestamps
     """
-    return _called(WITHIN, (segments, now), (id, seconds))
+    return _make_call(WITHIN, (segments, now), (id, seconds))
 
 
 def segment_before(segments: Computing, now: Computing, id: int, seconds: int) -> Expr:
@@ -52,7 +52,7 @@ def segment_before(segments: Computing, now: Computing, id: int, seconds: int) -
 
     The columns are as in ``segment_within``.
     """
-    return _called(BEFORE, (segments, now), (id, seconds))
+    return _make_call(BEFORE, (segments, now), (id, seconds))
 
 
 def within_frequency_cap(
@@ -71,15 +71,15 @@ def within_frequency_cap(
         microseconds since 1970. Ids and values have 32 bits; the first of equal caps counts
     now : a column of seconds since 1970, or of timestamps
     """
-    return _called(CAP, (caps, now), (type, id, space, value, seconds))
+    return _make_call(CAP, (caps, now), (type, id, space, value, seconds))
 
 
-def _called(function: str, columns: tuple[Any, ...], values: tuple[Any, ...]) -> Expr:
+def _make_call(function: str, columns: tuple[Any, ...], values: tuple[Any, ...]) -> Expr:
     read = []
     for place, column in enumerate(columns):
-        argument = computed(column) if isinstance(column, Computing) else None
+        argument = make_computed(column) if isinstance(column, Computing) else None
         if argument is None or argument.function != "column":
-            raise ExpressionError(f"argument {place + 1}: {column_needed(function)}")
+            raise ExpressionError(f"argument {place + 1}: {describe_column(function)}")
         read.append(argument)
     operands = [literal(value) for value in values]
     try:

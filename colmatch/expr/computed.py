@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from colmatch.expr.spelling import quote_name
-from colmatch.lowering.forms import Kind, quoted
+from colmatch.lowering.forms import Kind, quote_text
 
 ARITHMETIC = {"+", "-", "*", "/", "%", "div", "&", "|", "^"}
 SIGNS = {*ARITHMETIC, "=", "<>", "<", "<=", ">", ">=", "<=>"}
@@ -38,7 +38,7 @@ _INTEGERS = {"L": "bigint", "S": "smallint", "Y": "tinyint"}
 _SUFFIXES = {"bigint": "L", "float": "F", "double": "D"}
 
 
-class Computed(NamedTuple):
+class ComputedValue(NamedTuple):
     """A function with its arguments.
 
     A column has the parts of its name for arguments. A literal has its type and text, and a cast a
@@ -55,7 +55,7 @@ class Computed(NamedTuple):
             yield self.arguments
         elif self.function != "literal":
             for argument in self.arguments:
-                if isinstance(argument, Computed):
+                if isinstance(argument, ComputedValue):
                     yield from argument.columns
 
     def sql(self, within: bool = False) -> str:
@@ -84,13 +84,13 @@ class Computed(NamedTuple):
             return f"({self.arguments[0].sql(True)} IS {TRUTHS[self.function]})"
         if self.function == "entry":
             column, key = self.arguments
-            return f"{column.sql()}[{quoted(key) if isinstance(key, str) else key}]"
+            return f"{column.sql()}[{quote_text(key) if isinstance(key, str) else key}]"
         if self.function in ("case", "case_of"):
             return _case_sql(self.arguments[:1] if self.function == "case_of" else (), self.arguments)
         return f"{self.function}({', '.join(argument.sql() for argument in self.arguments)})"
 
 
-def _case_sql(of: tuple[Computed, ...], arguments: tuple[Computed, ...]) -> str:
+def _case_sql(of: tuple[ComputedValue, ...], arguments: tuple[ComputedValue, ...]) -> str:
     """Writes a CASE; ``of`` has the value to compare with each WHEN, if there is one."""
     texts = [argument.sql() for argument in arguments]
     words = ["CASE", *texts[: len(of)]]
@@ -102,19 +102,19 @@ def _case_sql(of: tuple[Computed, ...], arguments: tuple[Computed, ...]) -> str:
 
 def _literal_sql(type: str, text: str) -> str:
     if type == "string":
-        return quoted(text)
+        return quote_text(text)
     if type in ("date", "timestamp", "timestamp_ntz"):
-        return f"{type.upper()} {quoted(text)}"
+        return f"{type.upper()} {quote_text(text)}"
     if type == "boolean":
         return text.upper()
     if type.startswith("decimal"):
         return text if "." in text else text + "BD"
     if type in ("double", "float") and not text[-1].isdigit():
-        return f"CAST({quoted(text)} AS {type.upper()})"
+        return f"CAST({quote_text(text)} AS {type.upper()})"
     return text + _SUFFIXES.get(type, "")
 
 
-def comparison(sign: str, left: Computed, right: Computed) -> tuple[Computed, bool]:
+def comparison(sign: str, left: ComputedValue, right: ComputedValue) -> tuple[ComputedValue, bool]:
     """Returns a comparison by = or < or <=>, and whether its negation is meant.
 
     All values have one order, so ``a >= b`` is the negation of ``a < b``.
@@ -122,10 +122,10 @@ def comparison(sign: str, left: Computed, right: Computed) -> tuple[Computed, bo
     if sign in (">", "<="):
         left, right = right, left
     plain = {"<>": "=", ">": "<", "<=": "<", ">=": "<"}.get(sign, sign)
-    return Computed(plain, (left, right)), sign in ("<>", "<=", ">=")
+    return ComputedValue(plain, (left, right)), sign in ("<>", "<=", ">=")
 
 
-def negated_sql(value: Computed) -> str:
+def write_negation(value: ComputedValue) -> str:
     """Writes the negation of a comparison as a comparison."""
     left, right = value.arguments
     if value.function == "=":
@@ -133,20 +133,20 @@ def negated_sql(value: Computed) -> str:
     return f"{right.sql(True)} <= {left.sql(True)}"
 
 
-def number(kind: Kind, text: str, suffix: str = "") -> Computed:
+def number(kind: Kind, text: str, suffix: str = "") -> ComputedValue:
     """Makes a literal of the type that Spark gives to a number."""
     if kind is Kind.DOUBLE:
-        return Computed("literal", ("float" if suffix == "F" else "double", repr(float(text))))
+        return ComputedValue("literal", ("float" if suffix == "F" else "double", repr(float(text))))
     if kind is Kind.INT:
         value = int(text)
         type = _INTEGERS.get(suffix, "int")
         if type == "int" and not -INT_MOST <= value < INT_MOST:
             type = "bigint"
         if -BIGINT_MOST <= value < BIGINT_MOST:
-            return Computed("literal", (type, str(value)))
+            return ComputedValue("literal", (type, str(value)))
     digits = text.lstrip("+-")
     whole, _, fraction = digits.partition(".")
     precision = max(len((whole + fraction).lstrip("0")), len(fraction), 1)
     sign = "-" if text.startswith("-") else ""
     plain = f"{whole or '0'}.{fraction}" if fraction else whole or "0"
-    return Computed("literal", (f"decimal({precision},{len(fraction)})", sign + plain))
+    return ComputedValue("literal", (f"decimal({precision},{len(fraction)})", sign + plain))

@@ -14,12 +14,12 @@ import pyarrow.compute as pc
 
 from colmatch.events.computed.nodes import INTEGERS, ValueNode, digits, is_decimal
 from colmatch.expr.ast import Refusal
-from colmatch.expr.computed import MOST_PARTS, Computed
+from colmatch.expr.computed import MOST_PARTS, ComputedValue
 from colmatch.text.like import read_like
 
 _DIGITS_MOST = 15  # most places that round() takes
-_FALSE = Computed("literal", ("boolean", "false"))
-_NULL = Computed("null", ())
+_FALSE = ComputedValue("literal", ("boolean", "false"))
+_NULL = ComputedValue("null", ())
 _EXAMPLES = {
     "if": "if(a > 5, 'x', 'y')", "nvl2": "nvl2(a, 1, 2)", "nullif": "nullif(a, 0)", "case_of": "CASE a WHEN 1 THEN 2 END",
     "decode": "decode(a, 1, 'x', 'y')", "left": "left(name, 2)", "right": "right(name, 2)", "locate": "locate('x', name)",
@@ -37,7 +37,7 @@ _ARGUMENTS = {  # least and most
 }  # fmt: skip
 
 
-def counted(name: str, arguments: Any) -> None:
+def check_count(name: str, arguments: Any) -> None:
     """Checks the number of arguments of a function of this module.
 
     Raises Refusal: there are too few, or too many.
@@ -47,25 +47,25 @@ def counted(name: str, arguments: Any) -> None:
         raise Refusal(f"{name} has too few or too many arguments here: it is written {_EXAMPLES[name]}")
 
 
-def plain(name: str, arguments: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
+def simplify_call(name: str, arguments: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
     """Expresses a function and its arguments by fewer functions."""
-    counted(name, arguments)
+    check_count(name, arguments)
     if name == "if":
         return "case", arguments
     if name == "nvl2":
-        return "case", (Computed("isnull", arguments[:1]), *arguments[:0:-1])
+        return "case", (ComputedValue("isnull", arguments[:1]), *arguments[:0:-1])
     if name == "nullif":
-        return "case", (Computed("=", arguments), _NULL, arguments[0])
+        return "case", (ComputedValue("=", arguments), _NULL, arguments[0])
     if name == "pmod":
-        rest = Computed("%", arguments)
-        lifted = Computed("%", (Computed("+", (rest, arguments[1])), arguments[1]))
-        return "case", (Computed("<", (rest, _whole(0))), lifted, rest)
+        rest = ComputedValue("%", arguments)
+        lifted = ComputedValue("%", (ComputedValue("+", (rest, arguments[1])), arguments[1]))
+        return "case", (ComputedValue("<", (rest, _whole(0))), lifted, rest)
     if name == "nanvl":
-        return "case", (Computed("isnan", arguments[:1]), arguments[1], arguments[0])
+        return "case", (ComputedValue("isnan", arguments[:1]), arguments[1], arguments[0])
     if name in ("case_of", "decode"):
         value, *others = arguments
         for i in range(0, len(others) - 1, 2):
-            others[i] = Computed("=" if name == "case_of" else "<=>", (value, others[i]))
+            others[i] = ComputedValue("=" if name == "case_of" else "<=>", (value, others[i]))
         return "case", tuple(others)
     if name in ("left", "right"):
         return "substring", (arguments[0], *_ends(name, arguments[1]))
@@ -76,11 +76,11 @@ def plain(name: str, arguments: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
     if name == "istrue":
         return "coalesce", (*arguments, _FALSE)
     if name == "isfalse":
-        return "coalesce", (Computed("not", arguments), _FALSE)
+        return "coalesce", (ComputedValue("not", arguments), _FALSE)
     return name, arguments
 
 
-def _ends(name: str, count: Computed) -> tuple[Computed, ...]:
+def _ends(name: str, count: ComputedValue) -> tuple[ComputedValue, ...]:
     """Returns the arguments of ``substring`` for a text's beginning or end."""
     if count.function != "literal" or count.arguments[0] != "int":
         raise Refusal(f"{name} takes a string and a whole number, as in {_EXAMPLES[name]}")
@@ -90,17 +90,17 @@ def _ends(name: str, count: Computed) -> tuple[Computed, ...]:
     return (_whole(-number),)
 
 
-def _whole(number: int) -> Computed:
-    return Computed("literal", ("int", str(number)))
+def _whole(number: int) -> ComputedValue:
+    return ComputedValue("literal", ("int", str(number)))
 
 
-def _minus(value: Computed) -> Computed:
+def _minus(value: ComputedValue) -> ComputedValue:
     if value.function == "literal" and value.arguments[0] == "int":
         return _whole(-int(value.arguments[1]))
-    return Computed("negate", (value,))
+    return ComputedValue("negate", (value,))
 
 
-class Rules:
+class TypeRules:
     """The types of functions, a base class of ``Typing``."""
 
     _ansi: bool
@@ -118,7 +118,7 @@ class Rules:
         return ValueNode(name, "boolean", tuple(nodes))
 
     def _case(self, name: str, nodes: list[ValueNode]) -> ValueNode:
-        counted(name, nodes)
+        check_count(name, nodes)
         pairs, other = divmod(len(nodes), 2)
         results = [*nodes[1::2], *(nodes[-1:] if other else [ValueNode("null", "void", ())])]
         branches = self._common("CASE", results)
@@ -128,7 +128,7 @@ class Rules:
 
     def _rounded(self, name: str, nodes: list[ValueNode]) -> ValueNode:
         """Types ``floor`` and ``ceil``."""
-        counted(name, nodes)
+        check_count(name, nodes)
         type = _number(name, nodes[0])
         if is_decimal(type):
             precision, scale = digits(type)
@@ -138,7 +138,7 @@ class Rules:
         return ValueNode(name, "bigint", (self._cast(nodes[0], "double"),))
 
     def _round(self, name: str, nodes: list[ValueNode]) -> ValueNode:
-        counted(name, nodes)
+        check_count(name, nodes)
         type, places = _number(name, nodes[0]), 0
         if len(nodes) == 2:
             count = nodes[1]
@@ -156,12 +156,12 @@ class Rules:
         return ValueNode("round_double", type, (nodes[0], places))
 
     def _double(self, name: str, nodes: list[ValueNode]) -> ValueNode:
-        counted(name, nodes)
+        check_count(name, nodes)
         _number(name, nodes[0])
         return ValueNode(name, "boolean" if name == "isnan" else "double", (self._cast(nodes[0], "double"),))
 
     def _extreme(self, name: str, nodes: list[ValueNode]) -> ValueNode:
-        counted(name, nodes)
+        check_count(name, nodes)
         both = self._common(name, nodes)
         if both[0].type in ("boolean", "binary"):
             raise Refusal(f"{name} of {both[0].type} is not computed: write it with AND and OR")
@@ -180,7 +180,7 @@ class Rules:
 
     def _search(self, name: str, nodes: list[ValueNode]) -> ValueNode:
         """Types functions of a string and literal strings."""
-        counted(name, nodes)
+        check_count(name, nodes)
         if len(nodes) < 2 or nodes[0].type != "string" or any(not _is_text(node) for node in nodes[1:]):
             raise Refusal(f"{name} takes a string and a literal, as in {_EXAMPLES.get(name, f'{name}(name, text)')}")
         texts = [node.arguments[0] for node in nodes[1:]]
@@ -192,7 +192,7 @@ class Rules:
 
     def _days(self, name: str, nodes: list[ValueNode]) -> ValueNode:
         """Types ``date_add`` and ``datediff``."""
-        counted(name, nodes)
+        check_count(name, nodes)
         if nodes[0].type not in ("date", "timestamp", "timestamp_ntz"):
             raise Refusal(f"{name} takes dates, not {nodes[0].type}, as in {_EXAMPLES[name]}")
         first = self._cast(nodes[0], "date")

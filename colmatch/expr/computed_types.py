@@ -19,12 +19,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from colmatch.errors import EventError, SchemaError, shown
+from colmatch.errors import EventError, SchemaError, show_value
 from colmatch.events.computed.derived import check_constants
 from colmatch.events.computed.nodes import INTEGERS, LEAVES, ValueNode, arrow_type, digits, is_decimal
 from colmatch.expr.ast import Refusal
-from colmatch.expr.computed import MOST_PARTS, PARTS, SYNONYMS, Computed
-from colmatch.expr.computed_rules import METHODS, Rules, plain
+from colmatch.expr.computed import MOST_PARTS, PARTS, SYNONYMS, ComputedValue
+from colmatch.expr.computed_rules import METHODS, TypeRules, simplify_call
 from colmatch.given.options import Options
 from colmatch.given.schema import Column, Family, Schema, Shape, Type, value_type
 from colmatch.given.session import Session, time_zone
@@ -51,11 +51,11 @@ _UNITS = {
     "week": "week", "day": "day", "dd": "day", "hour": "hour", "minute": "minute", "second": "second",
     "millisecond": "millisecond", "microsecond": "microsecond",
 }  # fmt: skip
-_NO_COLUMN = Computed("null", ())
+_NO_COLUMN = ComputedValue("null", ())
 _COMMUTE = frozenset({"+", "*", "=", "<=>", "&", "|", "^"})
 
 
-class Typing(Rules):
+class Typing(TypeRules):
     """The types of computed values over one schema."""
 
     def __init__(self, schema: Schema, options: Options) -> None:
@@ -64,16 +64,16 @@ class Typing(Rules):
         self._zone = _arrow_zone(options.timezone)
         self._session = Session(options.timezone)
         self.zoned: str | None = None  # a value that depends on the time zone
-        self._known: dict[Computed, tuple[str, ValueNode]] = {}
+        self._known: dict[ComputedValue, tuple[str, ValueNode]] = {}
 
-    def of(self, value: Computed) -> tuple[str, ValueNode]:
+    def of(self, value: ComputedValue) -> tuple[str, ValueNode]:
         """Returns the name of a value, which is the text of its normal form, and its node.
 
         Raises Refusal: the value does not fit the schema, or cannot be computed as in Spark.
         """
         result = self._known.get(value)
         if result is None:
-            normal = self._normal(value)
+            normal = self._normalise(value)
             node = self._node(normal)
             try:
                 check_constants(node)
@@ -86,31 +86,31 @@ class Typing(Rules):
 
     # The normal form
 
-    def _normal(self, value: Computed) -> Computed:
+    def _normalise(self, value: ComputedValue) -> ComputedValue:
         name, arguments = value
         if name == "column":
-            return Computed("column", self._path(arguments))
+            return ComputedValue("column", self._path(arguments))
         if name == "literal":
             return value
         if name in ("cast", "try_cast"):
-            return Computed(name, (self._normal(arguments[0]), _type_of_text(arguments[1])))
+            return ComputedValue(name, (self._normalise(arguments[0]), _type_of_text(arguments[1])))
         name = SYNONYMS.get(name, name)
         if name in ("entry", "element_at", "map_contains_key", "size"):
             column = arguments[0]
             is_column = column.function == "column"
             return (
-                Computed(name, (Computed("column", self._nested(column.arguments).path), *arguments[1:]))
+                ComputedValue(name, (ComputedValue("column", self._find_column(column.arguments).path), *arguments[1:]))
                 if is_column
                 else value
             )
-        name, arguments = plain(name, arguments)
-        parts = [self._normal(argument) for argument in arguments]
+        name, arguments = simplify_call(name, arguments)
+        parts = [self._normalise(argument) for argument in arguments]
         if name in (">", ">="):
             name = "<" if name == ">" else "<="
             parts.reverse()
         if name in _COMMUTE and len(parts) == 2:
-            parts.sort(key=Computed.sql)
-        return Computed(name, tuple(parts))
+            parts.sort(key=ComputedValue.sql)
+        return ComputedValue(name, tuple(parts))
 
     def _path(self, path: tuple[str, ...]) -> tuple[str, ...]:
         try:
@@ -119,16 +119,16 @@ class Typing(Rules):
             raise Refusal(str(error)) from None
         if column.shape is not Shape.SCALAR:
             raise Refusal(
-                f"column {column.name!r} is {column.arrow}, which nothing can be computed of{_instead(column)}"
+                f"column {column.name!r} is {column.arrow}, which nothing can be computed of{_suggest_values(column)}"
             )
         return column.path
 
-    def _entry(self, column: Computed, key: str | int) -> ValueNode:
+    def _entry(self, column: ComputedValue, key: str | int) -> ValueNode:
         """Types an element of a list by its place, an entry of a map, or a field of a struct."""
         path = column.arguments
-        container = self._nested(path)
+        container = self._find_column(path)
         if container.shape is Shape.STRUCT and isinstance(key, str):
-            return self._node(Computed("column", self._path((*path, key))))
+            return self._node(ComputedValue("column", self._path((*path, key))))
         if container.shape is Shape.LIST and isinstance(key, int):
             if key < 0:
                 raise Refusal(
@@ -145,38 +145,38 @@ class Typing(Rules):
         type = _type_of(column.arrow.value_type, column.name)
         return ValueNode("element", type, (place, "ansi" if self._ansi else "", *column.path))
 
-    def _element_at(self, arguments: tuple[Computed, ...]) -> ValueNode:
+    def _element_at(self, arguments: tuple[ComputedValue, ...]) -> ValueNode:
         column, key = arguments if len(arguments) == 2 else (_NO_COLUMN, _NO_COLUMN)
         if column.function != "column" or key.function != "literal" or key.arguments[0] not in ("int", "bigint"):
             raise Refusal("element_at takes a list or map and a literal, as in element_at(tags, 1)")
-        container, place = self._nested(column.arguments), int(key.arguments[1])
+        container, place = self._find_column(column.arguments), int(key.arguments[1])
         if container.shape is not Shape.LIST:
             return self._entry(column, place)
         if not place:
             raise Refusal(f"element_at counts from 1: the first element of {container.name!r} has the place 1")
         return self._element(container, place - (place > 0))
 
-    def _contains_key(self, arguments: tuple[Computed, ...]) -> ValueNode:
+    def _contains_key(self, arguments: tuple[ComputedValue, ...]) -> ValueNode:
         column, key = arguments if len(arguments) == 2 else (_NO_COLUMN, _NO_COLUMN)
         types = ("string", "int", "bigint")
         if column.function != "column" or key.function != "literal" or key.arguments[0] not in types:
             raise Refusal("map_contains_key takes a map and a literal, as in map_contains_key(attrs, 'colour')")
-        container = self._nested(column.arguments)
+        container = self._find_column(column.arguments)
         if container.shape is not Shape.MAP or container.key is None:
             raise Refusal(f"map_contains_key needs a map column; {container.name!r} is {container.arrow}")
         value = key.arguments[1] if key.arguments[0] == "string" else int(key.arguments[1])
         _check_key(container, container.key, value, "for the key")
         return ValueNode("map_contains_key", "boolean", (value, *container.path))
 
-    def _size(self, column: Computed) -> ValueNode:
+    def _size(self, column: ComputedValue) -> ValueNode:
         if column.function != "column":
             raise Refusal("size(...) takes the name of one list or map column")
-        container = self._nested(column.arguments)
+        container = self._find_column(column.arguments)
         if container.shape not in (Shape.LIST, Shape.MAP):
             raise Refusal(f"size needs a list or map column; {container.name!r} is {container.arrow}")
         return ValueNode("size", "int", container.path)
 
-    def _nested(self, path: tuple[str, ...]) -> Column:
+    def _find_column(self, path: tuple[str, ...]) -> Column:
         try:
             return self._schema.column(path)
         except SchemaError as error:
@@ -184,7 +184,7 @@ class Typing(Rules):
 
     # Types
 
-    def _node(self, value: Computed) -> ValueNode:
+    def _node(self, value: ComputedValue) -> ValueNode:
         name, arguments = value
         if name == "column":
             return ValueNode("column", _type_of(self._schema.column(arguments).arrow, ".".join(arguments)), arguments)
@@ -200,11 +200,11 @@ class Typing(Rules):
             return self._size(arguments[0])
         if name == "null":
             return ValueNode("null", "void", ())
-        nodes = [self._node(argument) for argument in arguments if isinstance(argument, Computed)]
+        nodes = [self._node(argument) for argument in arguments if isinstance(argument, ComputedValue)]
         if name in ("cast", "try_cast"):
             cast = self._explicit(nodes[0], arguments[1])
             is_tried = name == "try_cast" and cast.function == "cast"
-            return _tried(cast) if is_tried else cast
+            return _make_try_cast(cast) if is_tried else cast
         if name == "cidr_contains":
             return _in_network(nodes)
         method: Callable[[str, list[ValueNode]], ValueNode] = getattr(self, _METHODS.get(name, "_part"))
@@ -222,7 +222,7 @@ class Typing(Rules):
             raise Refusal(errors.reasons[0]) from None
         self.zoned = self.zoned or self._session.literal
         if place[0]:
-            raise Refusal(f"{shown(text)} has nanoseconds, which Spark has not")
+            raise Refusal(f"{show_value(text)} has nanoseconds, which Spark has not")
         return ValueNode("literal", type, (str(floor[0]),))
 
     def _cast(self, node: ValueNode, type: str) -> ValueNode:
@@ -268,7 +268,7 @@ class Typing(Rules):
         if one in _INSTANTS and other in _INSTANTS:
             return max(one, other, key=_INSTANTS.index)
         if not (_numeric(one) and _numeric(other)):
-            raise Refusal(f"{_said(name)} {one} and {other}: cast one of them")
+            raise Refusal(f"{_describe_mismatch(name)} {one} and {other}: cast one of them")
         if is_decimal(one) or is_decimal(other):
             if {one, other} & {"float", "double"}:
                 return "double"
@@ -354,7 +354,7 @@ class Typing(Rules):
         return ValueNode("date_trunc", "timestamp", (self._cast(of, "timestamp"), unit_name, self._zone))
 
 
-def _tried(node: ValueNode) -> ValueNode:
+def _make_try_cast(node: ValueNode) -> ValueNode:
     """Makes a cast NULL where it fails, in either mode."""
     return node._replace(function="try_cast", arguments=(node.arguments[0], "", *node.arguments[2:]))
 
@@ -366,7 +366,7 @@ def _check_key(column: Column, key: Type, value: str | int, where: str) -> None:
         raise Refusal(f"the keys of {column.name!r} are {key}: write {key_kind} {where}")
 
 
-def _instead(column: Column) -> str:
+def _suggest_values(column: Column) -> str:
     """Suggests values to compute with for a column that holds several values."""
     name = column.name
     if column.shape is Shape.LIST:
@@ -392,7 +392,7 @@ _METHODS = {
 }  # fmt: skip
 
 
-def _said(name: str) -> str:
+def _describe_mismatch(name: str) -> str:
     return f"{name if name.isalpha() else 'a comparison'} takes values of one type, not"
 
 
@@ -428,7 +428,7 @@ def _in_network(nodes: list[ValueNode]) -> ValueNode:
     try:
         network = ipaddress.ip_network(text, strict=False)
     except ValueError:
-        raise Refusal(f"{shown(text)} is not a network, as '10.0.0.0/8' is") from None
+        raise Refusal(f"{show_value(text)} is not a network, as '10.0.0.0/8' is") from None
     width = network.max_prefixlen // 4
     ends = [f"{network.version}{int(end):0{width}x}" for end in (network.network_address, network.broadcast_address)]
     return ValueNode("within", "boolean", (ValueNode("address", "string", (nodes[1],)), *ends))
@@ -448,7 +448,9 @@ def _type_of_text(text: str) -> str:
             return f"decimal({precision},{scale})"
     elif match and match[2] is None and (name in _NUMBERS or name in _INSTANTS or name in ("string", "boolean")):
         return name
-    raise Refusal(f"CAST knows no type {shown(text)}: write BIGINT, DOUBLE, DECIMAL(12, 2), STRING, DATE or the like")
+    raise Refusal(
+        f"CAST knows no type {show_value(text)}: write BIGINT, DOUBLE, DECIMAL(12, 2), STRING, DATE or the like"
+    )
 
 
 def _type_of(arrow: pa.DataType, name: str) -> str:

@@ -23,18 +23,18 @@ from collections.abc import Iterable
 from typing import Any
 
 from colmatch.expr.ast import Constant, Expr, Not, Predicate, Truth, Verb
-from colmatch.expr.tree import All, Formula, Modes, always, conjoin, disjoin
-from colmatch.lowering.forms import PART, Leaf, Op, Test
+from colmatch.expr.tree import All, Formula, Modes, conjoin, disjoin, make_true
+from colmatch.lowering.forms import PART, KeyTest, Leaf, Op
 
 TRUE, FALSE, NOT_TRUE, NOT_FALSE = range(4)  # NOT swaps two that differ in the lowest bit
 UNSCORED = 4  # added to a mode: the same without weights
 
 POSITIVE = (TRUE, NOT_FALSE, TRUE | UNSCORED, NOT_FALSE | UNSCORED)
-PRESENT = (Test(Op.PRESENT),)
+PRESENT = (KeyTest(Op.PRESENT),)
 UNKNOWN: Modes = (False, False, True, True)
 
 
-def of_predicate(modes: Modes, negated: bool, two_valued: bool) -> Modes:
+def negate_modes(modes: Modes, negated: bool, two_valued: bool) -> Modes:
     """Returns the modes of a predicate; ``modes`` are its modes without its NOT."""
     if negated:
         modes = (modes[FALSE], modes[TRUE], modes[NOT_FALSE], modes[NOT_TRUE])
@@ -72,15 +72,15 @@ def _never_unknown(node: Expr) -> bool:
     return isinstance(node, Truth) or (isinstance(node, Predicate) and node.verb in (Verb.NULL, Verb.SAME))
 
 
-def absent(attr: int) -> Modes:
+def make_absence(attr: int) -> Modes:
     """Returns the modes of "the event has no value of this attribute"."""
     null, present = Leaf(attr, PRESENT, True), Leaf(attr, PRESENT)
     return null, present, present, null
 
 
-def in_set(attr: int, test: Test) -> Modes:
+def make_membership(attr: int, test: KeyTest) -> Modes:
     """Returns the modes of "the value is in this set" of an attribute with at most one value."""
-    inside, outside = (test,), (Test(test.op, test.operands, not test.outside),)
+    inside, outside = (test,), (KeyTest(test.op, test.operands, not test.outside),)
     return Leaf(attr, inside), Leaf(attr, outside), Leaf(attr, inside, True), Leaf(attr, outside, True)
 
 
@@ -102,7 +102,7 @@ def modes_with_weight(modes: Modes, weight: int, which: Iterable[int], attr: int
 
 def _with_weight(formula: Formula, weight: int, attr: int) -> Formula:
     if isinstance(formula, bool):
-        return always(attr, weight) if formula and weight != PART else formula
+        return make_true(attr, weight) if formula and weight != PART else formula
     if isinstance(formula, Leaf):
         return formula._replace(weight=weight)
     if type(formula) is All:

@@ -14,7 +14,7 @@ from colmatch.errors import SchemaError
 from colmatch.events.computed.nodes import arrow_type
 from colmatch.expr.assemble import Assembly
 from colmatch.expr.ast import CALLS, WORDS, And, Constant, Expr, Not, Or, Predicate, Refusal, Subject, Truth, Verb, walk
-from colmatch.expr.computed import Computed
+from colmatch.expr.computed import ComputedValue
 from colmatch.expr.computed_types import Typing
 from colmatch.expr.modes import (
     FALSE,
@@ -24,11 +24,11 @@ from colmatch.expr.modes import (
     PRESENT,
     TRUE,
     UNKNOWN,
-    absent,
     ask_truth,
-    in_set,
+    make_absence,
+    make_membership,
     modes_with_weight,
-    of_predicate,
+    negate_modes,
 )
 from colmatch.expr.special import call_attribute, call_modes
 from colmatch.expr.tree import COUNTLESS, All, Formula, Modes, conjoin, disjoin
@@ -51,15 +51,26 @@ from colmatch.given.schema import (
 from colmatch.kernels.layout import KEY_MAX, KEY_MIN
 from colmatch.kinds.settings import Budget
 from colmatch.lowering.floors import misfit
-from colmatch.lowering.forms import BY_ATTRIBUTE, BY_COLUMN, PATTERNS, Conjunction, Form, Kind, Leaf, Op, Operand, Test
+from colmatch.lowering.forms import (
+    BY_ATTRIBUTE,
+    BY_COLUMN,
+    PATTERNS,
+    Conjunction,
+    Form,
+    KeyTest,
+    Kind,
+    Leaf,
+    Op,
+    Operand,
+)
 
 # most repetitions of a predicate in a form, on average: IS UNKNOWN repeats its part, so nesting it
 # doubles them
 REPEATS = 64
 
-_EMPTY = (Test(Op.EQ, (Operand(Kind.INT, value=0),)),)
-_TRUE = (Test(Op.EQ, (Operand(Kind.BOOL, value=True),)),)
-_FALSE = (Test(Op.EQ, (Operand(Kind.BOOL, value=False),)),)
+_EMPTY = (KeyTest(Op.EQ, (Operand(Kind.INT, value=0),)),)
+_TRUE = (KeyTest(Op.EQ, (Operand(Kind.BOOL, value=True),)),)
+_FALSE = (KeyTest(Op.EQ, (Operand(Kind.BOOL, value=False),)),)
 
 _OPS = {
     Verb.EQ: Op.EQ, Verb.NE: Op.EQ, Verb.LT: Op.LT, Verb.LE: Op.LE, Verb.GT: Op.GT, Verb.GE: Op.GE, Verb.SAME: Op.EQ,
@@ -115,7 +126,7 @@ class Normaliser:
         Raises Refusal: an attribute is unknown or of the wrong type. The error has the predicate
         that is to blame.
         """
-        root = self._modal(tree, TRUE)
+        root = self._find_mode(tree, TRUE)
         if root is True:
             return Form((), (Conjunction(()),), slots)
         if root is False:
@@ -134,15 +145,15 @@ class Normaliser:
         Raises Refusal: as ``form`` does.
         """
         return (
-            self._modal(tree, TRUE),
-            self._modal(tree, FALSE),
-            self._modal(tree, NOT_TRUE),
-            self._modal(tree, NOT_FALSE),
+            self._find_mode(tree, TRUE),
+            self._find_mode(tree, FALSE),
+            self._find_mode(tree, NOT_TRUE),
+            self._find_mode(tree, NOT_FALSE),
         )
 
     # Modes
 
-    def _modal(self, tree: Expr, mode: int) -> Formula:
+    def _find_mode(self, tree: Expr, mode: int) -> Formula:
         """Returns one mode of the tree, as leaves and groups."""
         done: list[Formula] = []
         stack: list[Any] = [(tree, mode)]
@@ -188,8 +199,8 @@ class Normaliser:
 
     def _with_weight(self, p: Predicate) -> tuple[Formula, ...]:
         """Returns the modes of a predicate with its weight, and then those without."""
-        p = self._placed(p)
-        modes = of_predicate(self._predicate(p), p.negated, self.two_valued)
+        p = self._compute_element(p)
+        modes = negate_modes(self._predicate(p), p.negated, self.two_valued)
         if p.weighs is not None:
             return modes_with_weight(modes, p.weighs.slot, range(4), self._any_attribute(p))
         if self.by_attribute:
@@ -200,7 +211,7 @@ class Normaliser:
             return modes_with_weight(modes, BY_COLUMN if of_column else BY_ATTRIBUTE, which, attr)
         return modes + modes
 
-    def _placed(self, p: Predicate) -> Predicate:
+    def _compute_element(self, p: Predicate) -> Predicate:
         """Turns a predicate on an element of a list into one on a computed value."""
         path, key = p.subject[:2]
         if not isinstance(key, int):
@@ -209,7 +220,7 @@ class Normaliser:
             is_list = self.schema.column(path).shape is Shape.LIST
         except SchemaError:
             return p
-        value = Computed("entry", (Computed("column", path), key))
+        value = ComputedValue("entry", (ComputedValue("column", path), key))
         return replace(p, subject=Subject((), computed=value)) if is_list else p
 
     def _any_attribute(self, p: Predicate) -> int:
@@ -217,7 +228,7 @@ class Normaliser:
         if p.verb is Verb.CALL:
             return self.attributes.intern(call_attribute(self.schema, p))
         if p.subject.computed is not None:
-            return self._computed(p)[0]
+            return self._find_computed(p)[0]
         column, key = self._column(p)
         if key is not None:
             assert column.type is not None
@@ -227,7 +238,7 @@ class Normaliser:
         assert column.type is not None
         return self._attribute(column, Role.VALUE, column.type)
 
-    def _computed(self, p: Predicate) -> tuple[int, Type, str]:
+    def _find_computed(self, p: Predicate) -> tuple[int, Type, str]:
         """Returns the attribute of a computed value, its type and its name."""
         assert p.subject.computed is not None
         try:
@@ -243,13 +254,13 @@ class Normaliser:
         if p.verb is Verb.CALL:
             return call_modes(self.attributes.intern(call_attribute(self.schema, p)), p)
         if p.subject.computed is not None:
-            return self._scalar(p, *self._computed(p))
+            return self._scalar(p, *self._find_computed(p))
         if p.subject in self._scalars and p.verb not in _LISTS:
             return self._scalar(p, *self._scalars[p.subject])
         (column, key), verb = self._column(p), p.verb
         if p.subject.size:
             if column.shape is Shape.UNUSABLE and p.verb is Verb.NULL:
-                return absent(self._attribute(column, Role.SIZE, INT))
+                return make_absence(self._attribute(column, Role.SIZE, INT))
             if column.shape not in (Shape.LIST, Shape.MAP) or key is not None:
                 raise Refusal(f"size needs a list or map column; {column.name!r} is {column.arrow}", predicate=p)
             return self._scalar(p, self._attribute(column, Role.SIZE, INT), INT, f"size({column.name})")
@@ -258,7 +269,7 @@ class Normaliser:
         if column.shape is Shape.MAP:
             if key is None:
                 if verb is Verb.NULL:
-                    return absent(self._attribute(column, Role.SIZE, INT))
+                    return make_absence(self._attribute(column, Role.SIZE, INT))
                 example = f"{column.name}['key'], or write size({column.name})"
                 raise Refusal(f"column {column.name!r} is a map: name an entry, as in {example}", predicate=p)
             assert column.type is not None
@@ -283,7 +294,7 @@ class Normaliser:
         try:
             column = self.schema.column(path)
         except SchemaError as error:
-            above = self._above(path) if key is None else None
+            above = self._find_map(path) if key is None else None
             if above is None:
                 raise Refusal(str(error), predicate=p) from None
             column, key = above, path[-1]
@@ -314,7 +325,7 @@ class Normaliser:
                 )
         return column, key
 
-    def _above(self, path: tuple[str, ...]) -> Column | None:
+    def _find_map(self, path: tuple[str, ...]) -> Column | None:
         """Returns the map with string keys that has ``path`` as an entry, or None."""
         try:
             above = self.schema.column(path[:-1])
@@ -345,7 +356,7 @@ class Normaliser:
     def _scalar(self, p: Predicate, attr: int, type: Type, name: str) -> Modes:
         verb = p.verb
         if verb is Verb.NULL:
-            return absent(attr)
+            return make_absence(attr)
         if verb is Verb.BARE:
             if type.family is not Family.BOOL:
                 raise Refusal(
@@ -362,20 +373,24 @@ class Normaliser:
         nulls = len(p.operands) - len(values)
         if verb is Verb.SAME:
             if nulls:
-                return absent(attr)
-            same, other = Leaf(attr, (Test(op, values),)), Leaf(attr, (Test(op, values),), True)
+                return make_absence(attr)
+            same, other = Leaf(attr, (KeyTest(op, values),)), Leaf(attr, (KeyTest(op, values),), True)
             return same, other, other, same
         if verb is Verb.BETWEEN and nulls:
             low, high = p.operands
-            one = Test(Op.GE, (low,)) if low is not None else Test(Op.LE, (high,)) if high is not None else None
+            one = KeyTest(Op.GE, (low,)) if low is not None else KeyTest(Op.LE, (high,)) if high is not None else None
             # AND with Unknown is never True; it is False where the other side is.
-            return (False, in_set(attr, one)[FALSE], True, in_set(attr, one)[NOT_FALSE]) if one else UNKNOWN
+            return (
+                (False, make_membership(attr, one)[FALSE], True, make_membership(attr, one)[NOT_FALSE])
+                if one
+                else UNKNOWN
+            )
         if verb is Verb.IN and nulls:
-            membership = in_set(attr, Test(op, values)) if values else UNKNOWN
+            membership = make_membership(attr, KeyTest(op, values)) if values else UNKNOWN
             return membership[TRUE], False, membership[NOT_TRUE], True
         if nulls:
             return UNKNOWN
-        modes = in_set(attr, Test(op, values))
+        modes = make_membership(attr, KeyTest(op, values))
         return (modes[1], modes[0], modes[3], modes[2]) if verb is Verb.NE else modes
 
     def _pattern(self, p: Predicate, op: Op, attr: int, type: Type, name: str) -> Modes:
@@ -389,7 +404,7 @@ class Normaliser:
             raise Refusal(f"{word} needs a string, not {_KINDS[operand.kind]}", None, p, operand.slot)
         # Later, a pattern is a separate attribute. It is absent where the value is NULL, and also
         # where the value does not match.
-        some, none = Leaf(attr, (Test(op, (operand,)),)), Leaf(attr, (Test(op, (operand,)),), True)
+        some, none = Leaf(attr, (KeyTest(op, (operand,)),)), Leaf(attr, (KeyTest(op, (operand,)),), True)
         return some, conjoin([Leaf(attr, PRESENT), none]), none, disjoin([Leaf(attr, PRESENT, True), some])
 
     def _list(self, p: Predicate, column: Column) -> Modes:
@@ -397,7 +412,7 @@ class Normaliser:
         verb, name = p.verb, column.name
         size = self._attribute(column, Role.SIZE, INT)
         if verb is Verb.NULL:
-            return absent(size)
+            return make_absence(size)
         if verb not in _LISTS:
             example = f"array_contains({name}, ...), arrays_overlap({name}, array(...)) or size({name})"
             raise Refusal(f"column {name!r} is a list: write {example}", predicate=p)
@@ -408,11 +423,11 @@ class Normaliser:
             return self._overlap(column, element, size, values, len(values) < len(p.operands))
         if len(values) < len(p.operands):
             raise Refusal(f"{CALLS[verb]} cannot look for NULL", predicate=p)
-        each = [(Test(Op.EQ, (value,)),) for value in values]
+        each = [(KeyTest(Op.EQ, (value,)),) for value in values]
         some, none = ([Leaf(element, test, lacks) for test in each] for lacks in (False, True))
-        return self._known(column, size, conjoin(list(some)), disjoin(list(none)))
+        return self._make_list_modes(column, size, conjoin(list(some)), disjoin(list(none)))
 
-    def _known(self, column: Column, size: int, some: Formula, none: Formula) -> Modes:
+    def _make_list_modes(self, column: Column, size: int, some: Formula, none: Formula) -> Modes:
         """Returns the modes of a test of elements: Unknown where it is not true and one is NULL."""
         if not column.arrow.field(0).nullable:
             return some, conjoin([Leaf(size, PRESENT), none]), none, disjoin([some, Leaf(size, PRESENT, True)])
@@ -423,9 +438,9 @@ class Normaliser:
     def _overlap(self, column: Column, element: int, size: int, values: tuple[Operand, ...], null: bool) -> Modes:
         if not values and not null:
             return False, Leaf(size, PRESENT), True, Leaf(size, PRESENT, True)
-        some: Formula = Leaf(element, (Test(Op.IN, values),)) if values else False
-        none: Formula = Leaf(element, (Test(Op.IN, values),), True) if values else True
+        some: Formula = Leaf(element, (KeyTest(Op.IN, values),)) if values else False
+        none: Formula = Leaf(element, (KeyTest(Op.IN, values),), True) if values else True
         if not null:
-            return self._known(column, size, some, none)
+            return self._make_list_modes(column, size, some, none)
         # With a NULL among the literals, only an empty list surely shares nothing.
         return some, Leaf(size, _EMPTY), none, disjoin([some, Leaf(size, _EMPTY, True)])

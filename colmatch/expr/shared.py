@@ -78,7 +78,7 @@ class TreeForms:
         key, literals = self._structure(tree)
         form = self._forms.get(key)
         if form is None:
-            form = self._forms[key] = self._normaliser.form(self._slotted(tree), len(literals))
+            form = self._forms[key] = self._normaliser.form(self._insert_slots(tree), len(literals))
         return form, literals
 
     def _structure(self, tree: Expr) -> tuple[tuple[Any, ...], list[Any]]:
@@ -107,7 +107,7 @@ class TreeForms:
                 key.append((type(node), children))
         return tuple(key), literals
 
-    def _slotted(self, tree: Expr) -> Expr:
+    def _insert_slots(self, tree: Expr) -> Expr:
         """Copies ``tree`` with slots, numbered in reading order, for values."""
         nodes, slot = self._nodes, 0
 

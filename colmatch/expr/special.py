@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from colmatch.errors import SchemaError
 from colmatch.expr.ast import Predicate, Refusal, Subject, Verb
-from colmatch.expr.computed import Computed
+from colmatch.expr.computed import ComputedValue
 from colmatch.expr.spelling import quote_name
 from colmatch.expr.tree import Modes
 from colmatch.given.incoming import is_list
@@ -27,7 +27,7 @@ from colmatch.given.special import (
     Call,
     pack,
 )
-from colmatch.lowering.forms import Kind, Leaf, Op, Operand, Test
+from colmatch.lowering.forms import KeyTest, Kind, Leaf, Op, Operand
 
 COLUMNS = 2  # of each function, its first arguments
 _RANGES = {WHOLE: (-(1 << 63), 1 << 63), UINT32: (0, 1 << 32)}
@@ -48,7 +48,7 @@ class WrongArgument(Exception):
         self.place = place
 
 
-def checked_columns(function: str, count: int) -> None:
+def check_arguments(function: str, count: int) -> None:
     """Checks the number of arguments.
 
     Raises WrongArgument: the function takes another number.
@@ -90,12 +90,12 @@ def _float(given: Any) -> float:
         return math.inf
 
 
-def subject_of(function: str, columns: Sequence[Computed]) -> Subject:
+def subject_of(function: str, columns: Sequence[ComputedValue]) -> Subject:
     """Returns the subject of a predicate that calls a function over columns."""
-    return Subject((), computed=Computed(function, tuple(columns)))
+    return Subject((), computed=ComputedValue(function, tuple(columns)))
 
 
-def column_needed(function: str) -> str:
+def describe_column(function: str) -> str:
     """Returns the error text for an argument that must be a column."""
     return f"the name of a column is expected here: {function} is called as in {SPECIAL[function].example}"
 
@@ -160,7 +160,7 @@ def call_modes(attr: int, p: Predicate) -> Modes:
     assert p.subject.computed is not None
     (operand,) = p.operands
     assert operand is not None
-    entry, either = (Test(Op.EQ, (operand,)),), (Test(Op.IN, (operand, Operand(Kind.BINARY, value=UNKNOWN))),)
+    entry, either = (KeyTest(Op.EQ, (operand,)),), (KeyTest(Op.IN, (operand, Operand(Kind.BINARY, value=UNKNOWN))),)
     some, none = Leaf(attr, entry), Leaf(attr, entry, True)
     maybe, other = Leaf(attr, either), Leaf(attr, either, True)
     marks_false = SPECIAL[p.subject.computed.function].marks_false

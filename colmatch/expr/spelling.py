@@ -6,7 +6,7 @@ import re
 from decimal import Decimal
 from typing import Any
 
-from colmatch.lowering.forms import Kind, Operand, quoted
+from colmatch.lowering.forms import Kind, Operand, quote_text
 
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _WORDS = (
@@ -26,13 +26,13 @@ def quote_name(part: str) -> str:
 
 def _literal(kind: Kind, value: Any) -> str:
     if kind is Kind.STRING:
-        return quoted(value)
+        return quote_text(value)
     if kind is Kind.BOOL:
         return "TRUE" if value else "FALSE"
     if kind is Kind.BINARY:
         return f"X'{value if isinstance(value, str) else bytes(value).hex().upper()}'"
     if kind in (Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMP_NTZ):
-        return f"{kind.name} {quoted(str(value))}"
+        return f"{kind.name} {quote_text(str(value))}"
     if kind is Kind.DECIMAL:
         text = value if isinstance(value, str) else format(Decimal(value), "f")
         return text if "." in text else text + "BD"

@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from colmatch.lowering.forms import NO_WEIGHT, PATTERNS, Leaf, Op, Test
+from colmatch.lowering.forms import NO_WEIGHT, PATTERNS, KeyTest, Leaf, Op
 
 COUNTLESS = 1 << 40
-_NOTHING = (Test(Op.PRESENT, outside=True),)
+_NOTHING = (KeyTest(Op.PRESENT, outside=True),)
 
 
 class All:
@@ -47,7 +47,7 @@ def disjoin(parts: list[Formula]) -> Formula:
     return _group(Any_, parts, True)
 
 
-def always(attr: int, weight: int = NO_WEIGHT) -> Leaf:
+def make_true(attr: int, weight: int = NO_WEIGHT) -> Leaf:
     """Makes a leaf that every event meets: no event has an entry in the empty set."""
     return Leaf(attr, _NOTHING, True, weight)
 
@@ -64,7 +64,7 @@ def _group(kind: type[All], parts: list[Formula], decides: bool) -> Formula:
     flat: list[Any] = []
     seen: set[int] = set()
     merged: dict[Any, int] = {}  # attribute and weight -> place in ``flat``
-    unions: dict[int, list[Test]] = {}  # place in ``flat`` -> tests
+    unions: dict[int, list[KeyTest]] = {}  # place in ``flat`` -> tests
     stack = parts[::-1] if any(type(part) is kind for part in parts) else None
     either = kind is Any_
     true, scored = False, None
@@ -96,7 +96,7 @@ def _group(kind: type[All], parts: list[Formula], decides: bool) -> Formula:
     for place, tests in unions.items():
         flat[place] = Leaf(flat[place].attr, _distinct(tests), not decides, flat[place].weight)
     if true and scored is not None:
-        flat.append(always(scored.attr))
+        flat.append(make_true(scored.attr))
     elif true and either:
         return True
     if not flat:
@@ -129,7 +129,7 @@ def _flatten(kind: type[All], stack: list[Any]) -> list[Any]:
     return flat
 
 
-def _distinct(tests: list[Test]) -> tuple[Test, ...]:
+def _distinct(tests: list[KeyTest]) -> tuple[KeyTest, ...]:
     return tuple({id(test): test for test in tests}.values())
 
 

@@ -18,7 +18,7 @@ from urllib.parse import unquote
 
 import numpy as np
 
-from colmatch.errors import OptionError, shown
+from colmatch.errors import OptionError, show_value
 
 Choice = TypeVar("Choice", bound=str)  # a Literal
 MOST_BITS = 4096  # bits of a whole number; Python makes no text of more than 4,300 digits
@@ -107,7 +107,7 @@ def file_name(value: Any) -> str | None:
     return None
 
 
-def checked_whole(what: str, value: Any, low: int, high: int, most: str = "") -> int:
+def check_whole(what: str, value: Any, low: int, high: int, most: str = "") -> int:
     """Returns a whole number from ``low`` to ``high``, or raises OptionError.
 
     what : the argument's name in the error, with braces for its value: ``Options(x={})``
@@ -115,22 +115,22 @@ def checked_whole(what: str, value: Any, low: int, high: int, most: str = "") ->
     """
     plain = whole_number(value)
     if plain is None or not low <= plain <= high:
-        raise OptionError(f"{what.format(shown(value))}: a whole number from {low} to {most or high} is needed")
+        raise OptionError(f"{what.format(show_value(value))}: a whole number from {low} to {most or high} is needed")
     return plain
 
 
-def checked_flag(what: str, value: Any) -> bool:
+def check_flag(what: str, value: Any) -> bool:
     """Returns a flag, which must be True or False.
 
     what : as for ``checked_whole``
     """
     flag = python_value(value)
     if type(flag) is not bool:
-        raise OptionError(f"{what.format(shown(value))}: True or False is needed")
+        raise OptionError(f"{what.format(show_value(value))}: True or False is needed")
     return flag
 
 
-def checked_choice(what: str, value: Any, allowed: Collection[Choice]) -> Choice:
+def check_choice(what: str, value: Any, allowed: Collection[Choice]) -> Choice:
     """Returns a text, which must be one of ``allowed``.
 
     what : as for ``checked_whole``
@@ -138,5 +138,5 @@ def checked_choice(what: str, value: Any, allowed: Collection[Choice]) -> Choice
     choice = text(value)
     if choice is None or choice not in allowed:
         *others, last = map(repr, allowed)
-        raise OptionError(f"{what.format(shown(value))}: {', '.join(others)} or {last} is needed")
+        raise OptionError(f"{what.format(show_value(value))}: {', '.join(others)} or {last} is needed")
     return cast(Choice, choice)

@@ -29,7 +29,7 @@ from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints, 
 import numpy as np
 import pyarrow as pa
 
-from colmatch.errors import SchemaError, shown
+from colmatch.errors import SchemaError, show_value
 from colmatch.given.incoming import NESTED_MOST, is_text, refusing
 
 _BRACKETS = re.compile(r"[<>()\[\]{}]")
@@ -136,13 +136,11 @@ def _schema_of(declared: Any) -> pa.Schema | None:
         return pa.schema(declared.schema() if hasattr(declared, "schema") else declared)
     if isinstance(declared, Mapping):
         if package == "polars":
-            return pa.schema([_typed_field(name, kind, package) for name, kind in declared.items()])
-        return pa.schema([_declared_field(str(name), kind) for name, kind in declared.items()])
+            return pa.schema([_make_typed_field(name, kind, package) for name, kind in declared.items()])
+        return pa.schema([_make_field(str(name), kind) for name, kind in declared.items()])
     if isinstance(declared, (list, tuple)) and declared and all(map(_is_column, declared)):
-        return pa.schema(
-            [one if isinstance(one, pa.Field) else _declared_field(str(one[0]), one[1]) for one in declared]
-        )
-    if (columns := _annotated(declared if isinstance(declared, type) else type(declared))) is not None:
+        return pa.schema([one if isinstance(one, pa.Field) else _make_field(str(one[0]), one[1]) for one in declared])
+    if (columns := _read_annotations(declared if isinstance(declared, type) else type(declared))) is not None:
         return _schema_of(columns)
     if hasattr(declared, "__arrow_c_schema__"):
         return pa.schema(declared)
@@ -171,7 +169,7 @@ def _is_column(given: object) -> bool:
     return isinstance(given, pa.Field) or (isinstance(given, tuple) and len(given) == 2 and isinstance(given[0], str))
 
 
-def _annotated(kind: type) -> dict[str, Any] | None:
+def _read_annotations(kind: type) -> dict[str, Any] | None:
     """Returns the types of the fields of a dataclass, a named tuple, a TypedDict or a pydantic
     model.
 
@@ -200,10 +198,10 @@ def _hints(kind: type) -> dict[str, Any]:
 
 
 def _of_files(path: object) -> str:
-    return f"of files, pyarrow.dataset.dataset({shown(path)}) has the schema"
+    return f"of files, pyarrow.dataset.dataset({show_value(path)}) has the schema"
 
 
-def _known_field(name: str, library: str, type: object, make: Callable[[], pa.Field]) -> pa.Field:
+def _make_known_field(name: str, library: str, type: object, make: Callable[[], pa.Field]) -> pa.Field:
     """Returns a column of another library's schema.
 
     If Arrow has no such type, its type is Arrow's for unknown ones. Then no expression can use it,
@@ -222,26 +220,26 @@ def _pandas_field(column: Any) -> pa.Field:
     def make() -> pa.Field:
         return pa.Schema.from_pandas(column, preserve_index=False).field(0)
 
-    return _known_field(str(column.columns[0]), "pandas", column.dtypes.iloc[0], make)
+    return _make_known_field(str(column.columns[0]), "pandas", column.dtypes.iloc[0], make)
 
 
-def _typed_field(name: str, type: Any, library: str) -> pa.Field:
-    return _known_field(name, library, type, lambda: _declared_field(name, type))
+def _make_typed_field(name: str, type: Any, library: str) -> pa.Field:
+    return _make_known_field(name, library, type, lambda: _make_field(name, type))
 
 
 def _of_series(name: str, type: Any) -> pa.Field:
     is_dtype = hasattr(type, "kind")  # others are names of types, or no types
-    return _typed_field(name, type, "pandas") if is_dtype else _declared_field(name, type)
+    return _make_typed_field(name, type, "pandas") if is_dtype else _make_field(name, type)
 
 
 def _spark_field(field: Any) -> pa.Field:
     def make() -> pa.Field:
         return pa.field(field.name, type_of(field.dataType, field.name), nullable=field.nullable)
 
-    return _known_field(field.name, "Spark", field.dataType.simpleString(), make)
+    return _make_known_field(field.name, "Spark", field.dataType.simpleString(), make)
 
 
-def _declared_field(name: str, declared: Any) -> pa.Field:
+def _make_field(name: str, declared: Any) -> pa.Field:
     """Returns a column. If its type is written with NOT NULL, each event must define it."""
     nullable = True
     if isinstance(declared, str):
@@ -261,7 +259,7 @@ def type_of(declared: Any, column: str) -> pa.DataType:
         return declared
     if isinstance(declared, str):
         return parse_type(declared, column)
-    with refusing(SchemaError, f"column {shown(column)}: {shown(declared)} is no type that Arrow has"):
+    with refusing(SchemaError, f"column {show_value(column)}: {show_value(declared)} is no type that Arrow has"):
         if (annotated := _python_type(declared, column)) is not None:
             return annotated
         if isinstance(declared, np.dtype) or (isinstance(declared, type) and issubclass(declared, np.generic)):
@@ -285,8 +283,8 @@ def type_of(declared: Any, column: str) -> pa.DataType:
             except PolarsError as error:
                 raise ValueError(error) from error
     raise SchemaError(
-        f"column {shown(column)}: a pyarrow.DataType, the name of a type, or a type of Python, NumPy, Spark or polars is "
-        f"needed, not {shown(declared)}"
+        f"column {show_value(column)}: a pyarrow.DataType, the name of a type, or a type of Python, NumPy, Spark or polars is "
+        f"needed, not {show_value(declared)}"
     )
 
 
@@ -309,12 +307,14 @@ def _python_type(declared: Any, column: str) -> pa.DataType | None:
         return None
     if declared is Decimal:
         message = "a Decimal does not say how many digits it has: write 'decimal(10, 2)' or the like"
-        raise SchemaError(f"column {shown(column)}: {message}")
+        raise SchemaError(f"column {show_value(column)}: {message}")
     if declared in (*_MANY, *_ENTRIES, tuple):
         name = declared.__name__
         example = f"{name}[str, int]" if declared in _ENTRIES else f"{name}[str]"
-        raise SchemaError(f"column {shown(column)}: {name} does not say what is in it: write {example} or the like")
-    columns = _annotated(declared)
+        raise SchemaError(
+            f"column {show_value(column)}: {name} does not say what is in it: write {example} or the like"
+        )
+    columns = _read_annotations(declared)
     return _PYTHON.get(declared) if columns is None else pa.struct(list(_schema_of(columns) or ()))
 
 
@@ -378,7 +378,7 @@ def _in_brackets(text: str) -> str:
         if not deep:
             if behind := text[bracket.end() :].rstrip("; \n").strip():
                 raise SchemaError(
-                    f"in the schema, {shown(behind)} stands behind the columns of the table: leave it out"
+                    f"in the schema, {show_value(behind)} stands behind the columns of the table: leave it out"
                 )
             return text[: bracket.end()]
     return text
@@ -389,22 +389,22 @@ def _from_json(text: str) -> pa.Schema:
         columns = json.loads(text, object_pairs_hook=list)  # a name may be there twice
     except ValueError as error:
         raise SchemaError(f"the schema is not valid JSON: {error}") from error
-    return pa.schema([_declared_field(name, str(declared)) for name, declared in columns])
+    return pa.schema([_make_field(name, str(declared)) for name, declared in columns])
 
 
 def _field(part: str) -> pa.Field:
     if _OF_TABLE.match(part.strip()):
-        raise SchemaError(f"in the schema, {shown(part.strip())} is no column: leave it out")
+        raise SchemaError(f"in the schema, {show_value(part.strip())} is no column: leave it out")
     column = _QUOTED.fullmatch(part) or _COLON.fullmatch(part) or _PLAIN.fullmatch(part)
     if column is None:
         files = f"; {_of_files(part.strip())}" if _FILE.fullmatch(part.strip()) else ""
         raise SchemaError(
-            f"in the schema, {shown(part.strip())} should be 'name: type' or 'name type', as in 'age: int64'{files}"
+            f"in the schema, {show_value(part.strip())} should be 'name: type' or 'name type', as in 'age: int64'{files}"
         )
     name = column[1].strip()
     if len(name) > 1 and name[0] == name[-1] and name[0] in '`"':
         name = name[1:-1].replace(2 * name[0], name[0])
-    return _declared_field(name, column[2])
+    return _make_field(name, column[2])
 
 
 def _split(text: str, lines: bool = False) -> list[str]:
@@ -432,7 +432,7 @@ def _split(text: str, lines: bool = False) -> list[str]:
         if depth < 0:
             break
     if depth or quote:
-        raise SchemaError(f"in the schema, a bracket or a quote has no other end: {shown(text.strip())}")
+        raise SchemaError(f"in the schema, a bracket or a quote has no other end: {show_value(text.strip())}")
     return [*parts, text[start:]]
 
 
@@ -449,7 +449,7 @@ def parse_type(text: str, column: str) -> pa.DataType:
         else (text.lower(), "")
     )
     try:
-        arrow = _nested(name, _split(inside), column) if match else pa.type_for_alias(_PRINTED.get(name, name))
+        arrow = _parse_nested(name, _split(inside), column) if match else pa.type_for_alias(_PRINTED.get(name, name))
     except (ValueError, LookupError, TypeError, ArithmeticError, StopIteration) as error:
         if isinstance(error, SchemaError):
             raise
@@ -457,14 +457,16 @@ def parse_type(text: str, column: str) -> pa.DataType:
     if arrow is None:
         arrow = _of_sql(text)
     if arrow is None and text.startswith(("<", ">", "=", "|")):  # of NumPy, with its order of bytes
-        with refusing(SchemaError, f"column {shown(column)}: no type is called {shown(text)}"):
+        with refusing(SchemaError, f"column {show_value(column)}: no type is called {show_value(text)}"):
             arrow = type_of(np.dtype(text).newbyteorder("="), column)
     if arrow is None:
-        raise SchemaError(f"column {shown(column)}: no type is called {shown(text)}{_instead(name, text, column)}")
+        raise SchemaError(
+            f"column {show_value(column)}: no type is called {show_value(text)}{_suggest_type(name, text, column)}"
+        )
     return arrow
 
 
-def _instead(name: str, text: str, column: str) -> str:
+def _suggest_type(name: str, text: str, column: str) -> str:
     """Returns a hint how to write an unknown type, for an error.
 
     name : its first word
@@ -476,7 +478,7 @@ def _instead(name: str, text: str, column: str) -> str:
     if longer := re.fullmatch(r"(\w+(?:\s*\([^()]*\))?)\s+(\S.*)", text, re.DOTALL):
         with suppress(SchemaError):
             parse_type(longer[1], column)
-            return f": behind {shown(longer[1])} more is not read, and a comma stands between columns"
+            return f": behind {show_value(longer[1])} more is not read, and a comma stands between columns"
     if like := difflib.get_close_matches(name, _NAMES, n=2):
         return f": did you mean {' or '.join(map(repr, like))}?"
     examples = (
@@ -485,7 +487,7 @@ def _instead(name: str, text: str, column: str) -> str:
     return f"; examples of types are {examples}"
 
 
-def _nested(name: str, inside: list[str], column: str) -> pa.DataType | None:
+def _parse_nested(name: str, inside: list[str], column: str) -> pa.DataType | None:
     def inner(part: str) -> pa.DataType:
         # pyarrow prints the element of a list as ``item: string``.
         return parse_type(re.sub(r"^\s*\w+\s*:", "", part), column)

@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from colmatch.errors import ColmatchError, shown
+from colmatch.errors import ColmatchError, show_value
 from colmatch.given.arguments import members
 
 # Errors of Arrow, NumPy and Python about malformed data.
@@ -138,7 +138,7 @@ def table_of(source: Any, raises: type[ColmatchError], what: str) -> pa.Table:
     with refusing(raises, f"{what} cannot be read"):
         if isinstance(source, dict):
             return pa.table(
-                {name: _flat(column, raises, f"{what}: column {shown(name)}") for name, column in source.items()}
+                {name: _flat(column, raises, f"{what}: column {show_value(name)}") for name, column in source.items()}
             )
         if hasattr(source, "__arrow_c_stream__"):
             return pa.table(source)
@@ -188,10 +188,10 @@ def column_of(table: pa.Table, name: str, raises: type[ColmatchError], what: str
     ------
     raises : there is no such column, or more than one; or it is malformed
     """
-    return one_piece(only(table, name, raises, what), raises, f"{what}: column {name!r}")
+    return one_piece(find_only(table, name, raises, what), raises, f"{what}: column {name!r}")
 
 
-def only(table: pa.Table, name: str, raises: type[ColmatchError], what: str) -> pa.ChunkedArray:
+def find_only(table: pa.Table, name: str, raises: type[ColmatchError], what: str) -> pa.ChunkedArray:
     """Returns the only column of this name, unchecked.
 
     Raises ``raises`` if there is none, or more than one.
@@ -249,7 +249,7 @@ def plain(column: pa.Array) -> pa.Array:
     """
     types, kind = pa.types, column.type
     if types.is_run_end_encoded(kind):
-        return plain(without_runs(column))
+        return plain(decode_runs(column))
     if types.is_dictionary(kind):
         words = plain(column.dictionary)
         if not words.null_count and (types.is_string(words.type) or types.is_large_string(words.type)):
@@ -319,7 +319,7 @@ def is_nested(type: pa.DataType) -> bool:
     return bool(pa.types.is_nested(type))
 
 
-def without_runs(column: pa.Array) -> pa.Array:
+def decode_runs(column: pa.Array) -> pa.Array:
     """Returns a run-end encoded column with a value for each row, of the type of its runs."""
     values = column.values
     places = pa.RunEndEncodedArray.from_arrays(column.run_ends, pa.array(range(len(values)), pa.int64()))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from colmatch.given.arguments import checked_choice
+from colmatch.given.arguments import check_choice
 
 LanguageName = Literal["sql", "betree"]
 Missing = Literal["unknown", "false"]
@@ -26,7 +26,7 @@ class Language:
     missing: Missing = "unknown"
 
     @staticmethod
-    def asked_for(name: object, missing: object) -> Language:
+    def read_arguments(name: object, missing: object) -> Language:
         """Returns the language that arguments of ``Matcher.build`` name.
 
         missing : None for the default of the language
@@ -35,10 +35,10 @@ class Language:
         ------
         OptionError : there is no language of this name, or no such meaning
         """
-        language = checked_choice("language={}", name, get_args(LanguageName))
+        language = check_choice("language={}", name, get_args(LanguageName))
         if missing is None:
             missing = "false" if language == "betree" else "unknown"
-        return Language(language, checked_choice("missing={}", missing, get_args(Missing)))
+        return Language(language, check_choice("missing={}", missing, get_args(Missing)))
 
     @property
     def is_betree(self) -> bool:

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, get_args
 
-from colmatch.errors import OptionError, near, shown
-from colmatch.given.arguments import checked_choice, checked_flag, checked_whole, text
+from colmatch.errors import OptionError, show_value, suggest_names
+from colmatch.given.arguments import check_choice, check_flag, check_whole, text
 
 MissingColumns = Literal["error", "null"]
 Order = Literal["subscription", "any"]
@@ -72,21 +72,21 @@ class Options:
             ("max_depth", 1, 400),
             ("max_text_bytes", 1, 2**30),
         ):
-            object.__setattr__(self, name, checked_whole(f"Options({name}={{}})", getattr(self, name), low, high))
+            object.__setattr__(self, name, check_whole(f"Options({name}={{}})", getattr(self, name), low, high))
         for name, choices in (
             ("missing_columns", get_args(MissingColumns)),
             ("order", get_args(Order)),
             ("double_quotes", get_args(DoubleQuotes)),
         ):
-            object.__setattr__(self, name, checked_choice(f"Options({name}={{}})", getattr(self, name), choices))
-        object.__setattr__(self, "ansi", checked_flag("Options(ansi={})", self.ansi))
+            object.__setattr__(self, name, check_choice(f"Options({name}={{}})", getattr(self, name), choices))
+        object.__setattr__(self, "ansi", check_flag("Options(ansi={})", self.ansi))
         from colmatch.given.session import time_zone
 
         zone = text(self.timezone)
         try:
             time_zone(zone or "none")
         except ValueError as error:
-            raise OptionError(f"Options(timezone={shown(self.timezone)}): not a known time zone") from error
+            raise OptionError(f"Options(timezone={show_value(self.timezone)}): not a known time zone") from error
         object.__setattr__(self, "timezone", zone)
 
     def with_settings(self, options: Options) -> Options:
@@ -96,7 +96,7 @@ class Options:
         ------
         OptionError : ``options`` differ in an option that the index was built with
         """
-        for name, value in checked(options).to_dict().items():
+        for name, value in check_options(options).to_dict().items():
             if name not in RUNNING and value != getattr(self, name):
                 raise OptionError(f"the index was built with {name}={getattr(self, name)!r}: build anew for {value!r}")
         return options
@@ -114,11 +114,13 @@ class Options:
         OptionError : ``options`` differ in an option that the index was built with
         """
         if isinstance(options, Mapping):
-            changes = _named(options)
+            changes = _check_names(options)
         else:
             default = Options()
             changes = {
-                name: value for name, value in checked(options).to_dict().items() if value != getattr(default, name)
+                name: value
+                for name, value in check_options(options).to_dict().items()
+                if value != getattr(default, name)
             }
         opened = replace(self, **changes)
         if local_literal is not None and opened.timezone != self.timezone:
@@ -145,22 +147,22 @@ def value_of_text(written: str, default: Any) -> Any:
     return written
 
 
-def _named(options: Mapping[str, Any]) -> dict[str, Any]:
+def _check_names(options: Mapping[str, Any]) -> dict[str, Any]:
     """Returns a mapping from names of options as a dict, if there are options of all names."""
     defaults = Options().to_dict()
     for name in options:
         if name not in defaults:
-            raise OptionError(f"there is no option {shown(name)}: {near(str(name), defaults, 'Options')}")
+            raise OptionError(f"there is no option {show_value(name)}: {suggest_names(str(name), defaults, 'Options')}")
     return dict(options)
 
 
 def options_of(given: Options | Mapping[str, Any] | None) -> Options:
     """Returns the options for a new matcher; a mapping sets the options that it names."""
-    return Options(**_named(given or {})) if given is None or isinstance(given, Mapping) else checked(given)
+    return Options(**_check_names(given or {})) if given is None or isinstance(given, Mapping) else check_options(given)
 
 
-def checked(options: object) -> Options:
+def check_options(options: object) -> Options:
     """Returns the argument, which must be an ``Options``."""
     if not isinstance(options, Options):
-        raise OptionError(f"options={shown(options)}: Options(...) is needed")
+        raise OptionError(f"options={show_value(options)}: Options(...) is needed")
     return options

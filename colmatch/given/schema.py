@@ -18,8 +18,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from colmatch.errors import SchemaError, near, shown
-from colmatch.given.arguments import checked_flag
+from colmatch.errors import SchemaError, show_value, suggest_names
+from colmatch.given.arguments import check_flag
 from colmatch.given.declared import schema_of
 from colmatch.given.incoming import NESTED_MOST, refusing
 from colmatch.kernels._forks import cached_property
@@ -269,7 +269,7 @@ class Schema:
         if len(set(names)) != len(names):
             twice = sorted({name for name in names if names.count(name) > 1})
             raise SchemaError(f"columns named twice in the schema: {', '.join(map(repr, twice)):.500}; rename them")
-        if checked_flag("case_sensitive={}", case_sensitive):
+        if check_flag("case_sensitive={}", case_sensitive):
             self.arrow = self.arrow.with_metadata({**(self.arrow.metadata or {}), _CASE: b"true"})
 
     @property
@@ -348,7 +348,7 @@ class Schema:
         names = [".".join(p) for p in self._columns]
         if len(path) > 1 and path[:1] not in self._columns and path[1:] in self._columns:  # behind the name of a table
             raise SchemaError(f"unknown attribute {name!r}: did you mean {'.'.join(path[1:])!r}?")
-        raise SchemaError(f"unknown attribute {name!r}: {near(name, names, 'the schema')}")
+        raise SchemaError(f"unknown attribute {name!r}: {suggest_names(name, names, 'the schema')}")
 
 
 def column_paths(schema: Schema) -> Iterable[tuple[str, ...]]:
@@ -367,7 +367,7 @@ def _check_depth(schema: pa.Schema) -> None:
             level, depth = [type.field(i).type for type in level for i in range(type.num_fields)], depth + 1
         if level:
             raise SchemaError(
-                f"column {shown(field.name)} nests deeper than {NESTED_MOST} types: leave it out of the schema"
+                f"column {show_value(field.name)} nests deeper than {NESTED_MOST} types: leave it out of the schema"
             )
 
 

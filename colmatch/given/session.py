@@ -10,7 +10,7 @@ import re
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from colmatch.errors import shown
+from colmatch.errors import show_value
 from colmatch.kernels._forks import cached_property
 
 _OFFSET = re.compile(r"(?:UTC|GMT|UT)?([+-])(\d{1,2})(?::?(\d{2}))?", re.ASCII)
@@ -51,7 +51,7 @@ def time_zone(name: str) -> dt.tzinfo:
     if offset:
         hours, minutes = int(offset[2]), int(offset[3] or 0)
         if hours * 60 + minutes > 18 * 60 or minutes > 59:
-            raise ValueError(f"{shown(name)} is not an offset from UTC")
+            raise ValueError(f"{show_value(name)} is not an offset from UTC")
         delta = dt.timedelta(hours=hours, minutes=minutes)
         return dt.timezone(-delta if offset[1] == "-" else delta)
     try:
@@ -59,7 +59,7 @@ def time_zone(name: str) -> dt.tzinfo:
             raise KeyError(name)
         return ZoneInfo(name)
     except (OSError, ValueError, KeyError):
-        raise ValueError(f"{shown(name)} is not a known time zone") from None
+        raise ValueError(f"{show_value(name)} is not a known time zone") from None
 
 
 def same_zone(one: str, other: str) -> bool:

@@ -115,7 +115,7 @@ def pack(function: str, arguments: tuple[Any, ...]) -> bytes:
     return FORMS[function].pack(*[arguments[i] for i in special.numbers]) + "\0".join(texts).encode()
 
 
-def unpacked(function: str, data: bytes) -> tuple[Any, ...]:
+def unpack(function: str, data: bytes) -> tuple[Any, ...]:
     """Unpacks the arguments of a literal."""
     special, form = SPECIAL[function], FORMS[function]
     arguments = dict(zip(special.numbers, form.unpack_from(data), strict=True))

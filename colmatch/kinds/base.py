@@ -113,7 +113,7 @@ class Built(NamedTuple):
     arrays: Any
 
 
-def writable(index: Index) -> Index:
+def make_writable(index: Index) -> Index:
     """Returns an index that can be changed: read-only arrays are copied, except ``WINDOW``."""
     changed = {name: array.copy() for name, array in index._asdict().items() if not array.flags.writeable}
     kept = {name: contiguous(getattr(index, name)) for name in WINDOW}

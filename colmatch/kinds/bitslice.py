@@ -46,9 +46,9 @@ from colmatch.kernels.kinds.bitslice.strata import expect_matches
 from colmatch.kernels.layout import ATTR_MASK, F64, I32, I64, U32, Codes, Predicates
 from colmatch.kinds.base import IndexKind, Strata, uses_of
 from colmatch.kinds.settings import Settings, setting
-from colmatch.kinds.sound import UnsoundError, below, equal, lengths, no_fault, ranges
+from colmatch.kinds.sound import UnsoundError, check_below, check_equal, check_fault, check_lengths, check_ranges
 from colmatch.kinds.statistics import Sample
-from colmatch.kinds.strata import Cut, cut_strata, is_ranked, whole
+from colmatch.kinds.strata import ScoreStrata, cut_strata, is_ranked, whole
 from colmatch.predicates.columns import take
 
 TILE = 1 << 18  # bytes of a tile, unless attributes are too many; it stays in the second-level cache
@@ -81,7 +81,7 @@ class Arrangement(NamedTuple):
     """Postings in their order, and conjunctions in the order of their first postings."""
 
     access: I32  # (C) place of the access predicate in its conjunction, or -1
-    strata: Cut
+    strata: ScoreStrata
     group: I64  # groups of postings: attribute, stratum and class of width
     group_first: I64  # start of each; its end is the start of the next
     lo: U32  # of each posting: lowest code, highest code, place of its conjunction in the order
@@ -217,7 +217,7 @@ def _choose_access(
         choose_access(preds, code_first, uses, below, best, access, postings)
 
 
-def _cut(preds: Predicates, code_first: I64, uses: I64, below: I64) -> Cut:
+def _cut(preds: Predicates, code_first: I64, uses: I64, below: I64) -> ScoreStrata:
     """Cuts the conjunctions into strata, if some may be better than others."""
     if not is_ranked(preds):
         return whole(len(preds.owner))
@@ -291,15 +291,15 @@ def sound(index: BitsliceIndex, preds: Predicates, codes: Codes, size: int) -> B
     sizes = {"group_first": groups + 1, "hi": postings, "who": postings, "head": 8 * postings, "rest": 2 * entries}
     sizes |= {"rank": attributes, "bin_first": attributes + 1, "multi": attributes, "top": attributes + 1}
     sizes |= {"attr_group": (strata + 1) * (attributes + 1), "expected": strata, "ranks": 1, "repeats": 1}
-    lengths(index, sizes)
-    ranges("group_first", index.group_first, postings)
-    ranges("bin_first", index.bin_first, len(index.bin_of))
-    equal("multi", index.multi, codes.multi)
-    equal("top", index.top, np.append(np.diff(codes.first) + 1, 1))
-    below("ranks", index.ranks - 1, bs.MOST_RANKS)
+    check_lengths(index, sizes)
+    check_ranges("group_first", index.group_first, postings)
+    check_ranges("bin_first", index.bin_first, len(index.bin_of))
+    check_equal("multi", index.multi, codes.multi)
+    check_equal("top", index.top, np.append(np.diff(codes.first) + 1, 1))
+    check_below("ranks", index.ranks - 1, bs.MOST_RANKS)
     if not strata or not entries or len(codes.label):
         raise UnsoundError("it has no stratum or no entry, or is of labels")
-    no_fault(fault_of_bitslice(index, preds, size), FAULTS)
+    check_fault(fault_of_bitslice(index, preds, size), FAULTS)
     near = hints_of(index.group_first, index.lo.astype(np.int64))
     index = index._replace(lowest=near.lowest, highest=near.highest, below=near.below)
     return freeze(index._replace(cell_first=near.first, cell_shift=near.shift))

@@ -43,7 +43,7 @@ import numpy as np
 
 from colmatch.arrays.ranges import ranges_of
 from colmatch.errors import OptionError
-from colmatch.kernels.kinds.kindex.arrays import FANOUT_BITS, Domains, KIndex, KIndexScratch, Numbering
+from colmatch.kernels.kinds.kindex.arrays import FANOUT_BITS, DomainLists, KIndex, KIndexScratch, Numbering
 from colmatch.kernels.kinds.kindex.bounds import weigh_rests, weigh_segments
 from colmatch.kernels.kinds.kindex.build import cut_segments, measure, post
 from colmatch.kernels.kinds.kindex.clauses import CLAUSES, COUNTED, classify, write_starts
@@ -173,7 +173,7 @@ def _every_value(codes: Codes, top: I64) -> tuple[I64, I64]:
     return raw, raw_first
 
 
-def _domains(preds: Predicates, codes: Codes, top: I64, by_value: bool) -> Domains:
+def _domains(preds: Predicates, codes: Codes, top: I64, by_value: bool) -> DomainLists:
     # Count the entries that ranges would take.
     attributes, none = len(top), np.empty(0, np.int64)
     raw, raw_first = _every_value(codes, top) if by_value else (none, none)
@@ -183,7 +183,7 @@ def _domains(preds: Predicates, codes: Codes, top: I64, by_value: bool) -> Domai
         _afford(float(spans.sum()), "raw")
         level_list = np.stack([np.zeros(attributes, np.int64), raw[-1] + np.arange(attributes)], axis=1).ravel()
         lists = int(raw[-1]) + attributes + 1
-        return Domains(
+        return DomainLists(
             top, np.zeros(attributes, np.uint8), 2 * np.arange(attributes + 1), level_list, raw, raw_first, lists
         )
     # Make the levels of trees, and a list of all values for flat attributes that need one.
@@ -201,7 +201,7 @@ def _domains(preds: Predicates, codes: Codes, top: I64, by_value: bool) -> Domai
     order = np.argsort(owner, kind="stable")
     level_list = ranges_of(np.concatenate(width)[order])
     level_first = np.searchsorted(owner[order], np.arange(attributes + 1))
-    return Domains(top, tree.astype(np.uint8), level_first, level_list, raw, raw_first, int(level_list[-1]) + 1)
+    return DomainLists(top, tree.astype(np.uint8), level_first, level_list, raw, raw_first, int(level_list[-1]) + 1)
 
 
 def _afford(entries: float, enumeration: str, most: int | None = None) -> None:

@@ -99,12 +99,12 @@ def build(
 ) -> tuple[OpIndex, Predicates]:
     frequency = _frequency(preds, codes, sample)
     if settings.construction == "bulk":
-        return _built(preds, codes, frequency, settings.signatures), preds
-    nothing = _built(freeze(take(preds, np.arange(0))), codes, frequency, settings.signatures)
+        return _build_all(preds, codes, frequency, settings.signatures), preds
+    nothing = _build_all(freeze(take(preds, np.arange(0))), codes, frequency, settings.signatures)
     return insert(nothing, freeze(preds), codes, 0, len(preds.owner)), preds
 
 
-def _built(preds: Predicates, codes: Codes, frequency: I64, signatures: bool) -> OpIndex:
+def _build_all(preds: Predicates, codes: Codes, frequency: I64, signatures: bool) -> OpIndex:
     """Indexes all conjunctions at once."""
     # Count the entries, and the slots of each partition.
     attributes, count, top = len(codes.multi), len(preds.owner), highest_codes(codes)
@@ -122,7 +122,7 @@ def _built(preds: Predicates, codes: Codes, frequency: I64, signatures: bool) ->
     key, entries = np.empty(size, np.uint64), _no_entries(size)
     conj, needed, checked = np.empty(first[-1], np.uint32), np.empty(first[-1], np.uint16), np.empty(always, np.uint32)
     write_entries(preds, frequency, top, place, bits, expansion, first[:-1].copy(), key, entries, conj, needed, checked)
-    key, order = _sorted(key, entries.operand, (attributes * oi.OPERATORS).bit_length() + bits)
+    key, order = _sort_entries(key, entries.operand, (attributes * oi.OPERATORS).bit_length() + bits)
 
     # Number the slots in the order of the predicates on their pivots.
     number, new_conj, new_needed = np.empty_like(conj), np.empty_like(conj), np.empty_like(needed)
@@ -194,7 +194,7 @@ def _frequency(preds: Predicates, codes: Codes, sample: Sample | None) -> I64:
     return frequency
 
 
-def _sorted(key: U64, operand: U32, bits: int) -> tuple[U64, U32]:
+def _sort_entries(key: U64, operand: U32, bits: int) -> tuple[U64, U32]:
     """Returns the sorted keys, and the order of the entries: by key, then by operand."""
     size = len(key)
     order: U32 = np.arange(size, dtype=np.uint32)
@@ -255,11 +255,11 @@ def insert(index: OpIndex, preds: Predicates, codes: Codes, begin: int, end: int
     used any more. Raises OptionError when there are too many entries.
     """
     used = preds.pred[preds.first[begin] : preds.first[end], 0] & ATTR_MASK
-    index = _writable(index, int(used.max(initial=0)) + 1)
+    index = _make_writable(index, int(used.max(initial=0)) + 1)
     expansion = _expansion(preds, np.arange(begin, end))
     progress = np.array([begin, 0, 0, -1, 0], np.int64)
     while not update.insert(index, preds, end, progress, expansion):
-        index = _grown(index, int(progress[update.WANTED]))
+        index = _grow(index, int(progress[update.WANTED]))
     return index
 
 
@@ -268,13 +268,13 @@ def delete(index: OpIndex, preds: Predicates, codes: Codes, conjunctions: I64) -
 
     Returns writable arrays: the same ones, if they were writable.
     """
-    index = _writable(index, 0)
+    index = _make_writable(index, 0)
     conjunctions = contiguous(conjunctions)
     update.delete(index, preds, conjunctions, _expansion(preds, conjunctions))
     return index
 
 
-def _writable(index: OpIndex, attributes: int) -> OpIndex:
+def _make_writable(index: OpIndex, attributes: int) -> OpIndex:
     """Returns the arrays, copied if they are read-only, with room for so many attributes."""
     if not index.state.flags.writeable:
         index = OpIndex(*(array.copy() for array in index))  # type: ignore[arg-type]
@@ -290,7 +290,7 @@ def _writable(index: OpIndex, attributes: int) -> OpIndex:
     )
 
 
-def _grown(index: OpIndex, wanted: int) -> OpIndex:
+def _grow(index: OpIndex, wanted: int) -> OpIndex:
     """Returns everything in arrays with room for more, for ``wanted`` at least."""
     sizes = np.empty(oi.STATES, np.int64)
     update.measure(index, sizes)

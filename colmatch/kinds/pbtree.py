@@ -43,7 +43,7 @@ from colmatch.kernels.layout import I64, U8, U32, Codes, Predicates
 from colmatch.kinds.base import IndexKind
 from colmatch.kinds.settings import FileNames, Settings, setting
 from colmatch.kinds.statistics import Sample
-from colmatch.predicates.keys import Keys, keys_of
+from colmatch.predicates.keys import KeyIntervals, keys_of
 
 FILLS = np.array([pb.LIST_ROOM * 9 // 10, pb.LEAF_MOST * 9 // 10, 300], np.int64)  # of pages that are made together
 
@@ -76,7 +76,7 @@ class ListEntries(NamedTuple):
     needed: U8  # (C)
 
 
-def entries_of_keys(preds: Predicates, keys: Keys, slots: NDArray[np.uint32]) -> ListEntries:
+def entries_of_keys(preds: Predicates, keys: KeyIntervals, slots: NDArray[np.uint32]) -> ListEntries:
     """Returns the entries of conjunctions with known intervals of keys."""
     needed: U8 = np.zeros(len(slots), np.uint8)
     first, pred, own = contiguous(preds.first), contiguous(preds.pred), contiguous(slots)
@@ -95,14 +95,14 @@ def _room(count: int) -> tuple[I64, I64, U32]:
     return np.empty(count, np.int64), np.empty(count, np.int64), np.empty(count, np.uint32)
 
 
-class Filled(NamedTuple):
+class FilledPages(NamedTuple):
     """Pages of trees, and the trees' entries in a table."""
 
     page: U32  # (pages * WORDS)
     entry: NDArray[np.uint32]  # (trees, TREE_WORDS)
 
 
-def filled(tree: I64, key: I64, slot: U32, trees: int, base_page: int) -> Filled:
+def fill_pages(tree: I64, key: I64, slot: U32, trees: int, base_page: int) -> FilledPages:
     """Makes the pages of so many trees out of entries in any order.
 
     base_page : number of the first page
@@ -134,7 +134,7 @@ def filled(tree: I64, key: I64, slot: U32, trees: int, base_page: int) -> Filled
         (np.empty((pb.LISTS, longest), np.int64), np.empty((pb.LISTS, longest), np.int64), *np.zeros((2, pb.LISTS), np.int64)),
         (np.empty(most, np.int64), np.empty(most, np.int64)), entry,
     )  # fmt: skip
-    return Filled(mem[: used * pb.WORDS], entry)
+    return FilledPages(mem[: used * pb.WORDS], entry)
 
 
 def table_pages(entries: int, each: int) -> int:
@@ -148,7 +148,7 @@ def build(
 ) -> tuple[PbtreeIndex, Predicates]:
     entries = entries_of_keys(preds, keys_of(preds, codes, True), np.arange(len(preds.owner), dtype=np.uint32))
     trees = len(codes.multi) + pb.OWN_TREES
-    trees_filled = filled(entries.tree, entries.key, entries.slot, trees, 1)
+    trees_filled = fill_pages(entries.tree, entries.key, entries.slot, trees, 1)
     base = 1 + len(trees_filled.page) // pb.WORDS
     table = np.empty(table_pages(trees, pb.TREES) * pb.WORDS, np.uint32)
     used, top = bulk.fill_table(table, base, contiguous(trees_filled.entry), pb.TREES)

@@ -9,7 +9,7 @@ import logging
 from dataclasses import dataclass, fields
 from typing import NamedTuple
 
-from colmatch.errors import OptionError, shown
+from colmatch.errors import OptionError, show_value
 from colmatch.given.arguments import text
 from colmatch.kinds.costs import estimates
 from colmatch.kinds.registry import KINDS, IndexName, find
@@ -63,11 +63,11 @@ def index(kind: IndexName, /, **settings: bool | int | str) -> Settings:
             own = f"the settings of {kind!r} are {', '.join(map(repr, names))}"
             others = [kind.name for kind in KINDS.values() if name in {field.name for field in fields(kind.settings)}]
             other = f"; {name!r} is a setting of {' and '.join(map(repr, others))}: name that kind" if others else ""
-            raise OptionError(f"index({kind!r}, {name}={shown(value)}): {own}{other}")
+            raise OptionError(f"index({kind!r}, {name}={show_value(value)}): {own}{other}")
     return of(**settings)  # type: ignore[arg-type]
 
 
-def asked_for(given: object) -> Settings:
+def read_settings(given: object) -> Settings:
     """Returns settings given by value, or by the name of a kind.
 
     Raises OptionError for anything else.

@@ -37,9 +37,9 @@ from typing import Any
 import numpy as np
 
 from colmatch.arrays.frozen import contiguous
-from colmatch.arrays.growing import extended
+from colmatch.arrays.growing import extend_array
 from colmatch.kernels.kinds.pstbloom import arrays as psb
-from colmatch.kernels.kinds.pstbloom.arrays import PSTBloom, Scratch, Work
+from colmatch.kernels.kinds.pstbloom.arrays import PSTBloom, Scratch, UpdateScratch
 from colmatch.kernels.kinds.pstbloom.build import choose_all, count_lists, fill_all
 from colmatch.kernels.kinds.pstbloom.change import enter, remove
 from colmatch.kernels.kinds.pstbloom.match import match
@@ -48,8 +48,8 @@ from colmatch.kernels.kinds.pstree import arrays as ps
 from colmatch.kernels.kinds.pstree.choose import BY_OPERATOR, DIMENSIONS, LEAVES, PLAN_WORDS, SIGNATURES
 from colmatch.kernels.kinds.pstree.verify import BLOCK
 from colmatch.kernels.layout import I64, Codes, Predicates
-from colmatch.kinds.base import IndexKind, highest_codes, writable
-from colmatch.kinds.pstrees import empty_tables, ordered, trimmed, with_conjunctions, with_rows, with_spaces
+from colmatch.kinds.base import IndexKind, highest_codes, make_writable
+from colmatch.kinds.pstrees import add_conjunctions, add_rows, add_spaces, empty_tables, order_conjunctions, trim_tables
 from colmatch.kinds.settings import Settings, setting
 from colmatch.kinds.statistics import Sample, window_of
 
@@ -95,21 +95,21 @@ def _plan(settings: PSTBloomSettings) -> I64:
 def build(preds: Predicates, codes: Codes, sample: Sample | None, settings: Any) -> tuple[PSTBloom, Predicates]:
     count = len(preds.owner)
     index = _empty(_plan(settings), codes, window_of(sample, codes))
-    index = with_conjunctions(index, preds, codes, 0, count)
-    index, preds, work = ordered(index, preds, codes, _work(preds, 0, count), choose_all)
+    index = add_conjunctions(index, preds, codes, 0, count)
+    index, preds, work = order_conjunctions(index, preds, codes, _work(preds, 0, count), choose_all)
     if settings.construction == "bulk":
-        index = _built(index, preds, codes, work)
+        index = _build_all(index, preds, codes, work)
     else:
-        index = _signed(_entered(index, preds, codes, work, count), preds)
-    return (index if len(codes.label) else _with_room(trimmed(index, codes))), preds
+        index = _sign_conjunctions(_enter_each(index, preds, codes, work, count), preds)
+    return (index if len(codes.label) else _make_room(trim_tables(index, codes))), preds
 
 
-def _built(index: PSTBloom, preds: Predicates, codes: Codes, work: Work) -> PSTBloom:
+def _build_all(index: PSTBloom, preds: Predicates, codes: Codes, work: UpdateScratch) -> PSTBloom:
     """Enters all conjunctions at once; ``probe`` says how each predicate is tested."""
-    index, row = with_spaces(index, preds, codes)
+    index, row = add_spaces(index, preds, codes)
     covers, lists = (np.zeros(int(index.state[ps.SPACES]) + 1, np.int64) for _ in range(2))
     index.state[ps.ENTRIES] = entries = count_lists(index, preds, codes, row, covers, lists)
-    index = _without_signatures(index._replace(entry=np.empty((entries, 3), np.uint32)))
+    index = _clear_signatures(index._replace(entry=np.empty((entries, 3), np.uint32)))
     fill_all(index, preds, codes, work.next, row)
     return index
 
@@ -128,29 +128,31 @@ def _empty(plan: I64, codes: Codes, window: dict[str, Any]) -> PSTBloom:
     return index
 
 
-def _work(preds: Predicates, begin: int, end: int) -> Work:
+def _work(preds: Predicates, begin: int, end: int) -> UpdateScratch:
     left = np.zeros(psb.LEFT_WORDS, np.int64)
     left[psb.GOES_NEXT] = begin
     longest = int(np.diff(preds.first[begin : end + 1]).max(initial=0))
-    return Work(left, np.empty(longest), np.empty((end, 2), np.uint32))
+    return UpdateScratch(left, np.empty(longest), np.empty((end, 2), np.uint32))
 
 
-def _entered(index: PSTBloom, preds: Predicates, codes: Codes, work: Work, end: int) -> PSTBloom:
+def _enter_each(index: PSTBloom, preds: Predicates, codes: Codes, work: UpdateScratch, end: int) -> PSTBloom:
     """Enters the conjunctions up to ``end``, one by one."""
     left = work.left
-    index = _with_room(index)
+    index = _make_room(index)
     while left[psb.GOES_NEXT] < end:
         stop = min(2 * int(left[psb.GOES_NEXT]) + 64, end)
         while not enter(index, preds, codes, work, stop):
-            index = with_rows(index, int(left[psb.NEED_INNERS]), int(left[psb.NEED_CUTS]), int(left[psb.NEED_SPACES]))
+            index = add_rows(index, int(left[psb.NEED_INNERS]), int(left[psb.NEED_CUTS]), int(left[psb.NEED_SPACES]))
             used = int(index.state[ps.ENTRIES])
-            index = _with_room(index._replace(entry=extended(index.entry, used, used + int(left[psb.NEED_ENTRIES]))))
+            index = _make_room(
+                index._replace(entry=extend_array(index.entry, used, used + int(left[psb.NEED_ENTRIES])))
+            )
         if _is_crowded(index):
-            index = _signed(index, preds)
+            index = _sign_conjunctions(index, preds)
     return index
 
 
-def _with_room(index: PSTBloom) -> PSTBloom:
+def _make_room(index: PSTBloom) -> PSTBloom:
     """Returns an index with room for the signatures of all rows of spaces, and of all cells."""
     state = index.state
     first = psb.SPACES_FROM + len(index.space) * int(state[psb.STRIDE])
@@ -203,29 +205,29 @@ def _length(bits: int, signed: int, rows: int, most: int) -> int:
     return words if 1 - np.exp(-each / (64 * words)) <= FULLEST else 0
 
 
-def _signed(index: PSTBloom, preds: Predicates) -> PSTBloom:
+def _sign_conjunctions(index: PSTBloom, preds: Predicates) -> PSTBloom:
     """Returns an index with signatures of the best length."""
-    index = _without_signatures(index)
+    index = _clear_signatures(index)
     sign_all(index, preds)
     return index
 
 
-def _without_signatures(index: PSTBloom) -> PSTBloom:
+def _clear_signatures(index: PSTBloom) -> PSTBloom:
     """Returns an index with empty signatures of the best length."""
     state = index.state
     state[psb.WORDS], state[psb.CELL_WORDS] = words = _words(index)
     state[psb.STRIDE], state[psb.CELL_STRIDE] = (each + LINE if each >= LINE else each for each in words)
     state[psb.FIRST_CELL] = 0
-    return _with_room(index._replace(sign=np.empty(0, np.uint64)))
+    return _make_room(index._replace(sign=np.empty(0, np.uint64)))
 
 
 def insert(index: PSTBloom, preds: Predicates, codes: Codes, begin: int, end: int) -> PSTBloom:
-    index = with_conjunctions(writable(index), preds, codes, begin, end)
-    return _entered(index, preds, codes, _work(preds, begin, end), end)
+    index = add_conjunctions(make_writable(index), preds, codes, begin, end)
+    return _enter_each(index, preds, codes, _work(preds, begin, end), end)
 
 
 def delete(index: PSTBloom, preds: Predicates, codes: Codes, conjunctions: I64) -> PSTBloom:
-    index = writable(index)
+    index = make_writable(index)
     remove(index, preds, contiguous(conjunctions))
     return index
 

@@ -38,9 +38,9 @@ from typing import Any
 import numpy as np
 
 from colmatch.arrays.frozen import contiguous
-from colmatch.arrays.growing import extended
+from colmatch.arrays.growing import extend_array
 from colmatch.kernels.kinds.psthash import arrays as psh
-from colmatch.kernels.kinds.psthash.arrays import PSTHash, Scratch, Work
+from colmatch.kernels.kinds.psthash.arrays import PSTHash, Scratch, UpdateScratch
 from colmatch.kernels.kinds.psthash.buckets import note_buckets
 from colmatch.kernels.kinds.psthash.build import (
     KEY_WORDS,
@@ -56,8 +56,8 @@ from colmatch.kernels.kinds.pstree import arrays as ps
 from colmatch.kernels.kinds.pstree.choose import BY_OPERATOR, DIMENSIONS, LEAVES, PLAN_WORDS, PRODUCT
 from colmatch.kernels.kinds.pstree.verify import BLOCK
 from colmatch.kernels.layout import I64, Codes, Predicates
-from colmatch.kinds.base import IndexKind, highest_codes, writable
-from colmatch.kinds.pstrees import empty_tables, ordered, trimmed, with_conjunctions, with_rows, with_spaces
+from colmatch.kinds.base import IndexKind, highest_codes, make_writable
+from colmatch.kinds.pstrees import add_conjunctions, add_rows, add_spaces, empty_tables, order_conjunctions, trim_tables
 from colmatch.kinds.settings import Settings, setting
 from colmatch.kinds.statistics import Sample, window_of
 
@@ -99,28 +99,28 @@ def _plan(settings: PSTHashSettings) -> I64:
 def build(preds: Predicates, codes: Codes, sample: Sample | None, settings: Any) -> tuple[PSTHash, Predicates]:
     count = len(preds.owner)
     index = _empty(_plan(settings), codes, window_of(sample, codes))
-    index = with_conjunctions(index, preds, codes, 0, count)
-    index, preds, work = ordered(index, preds, codes, _work(index, preds, 0, count), choose_all)
-    grow = _built if settings.construction == "bulk" else _entered
+    index = add_conjunctions(index, preds, codes, 0, count)
+    index, preds, work = order_conjunctions(index, preds, codes, _work(index, preds, 0, count), choose_all)
+    grow = _build_all if settings.construction == "bulk" else _enter_each
     index = grow(index, preds, codes, work, count)
-    return (index if len(codes.label) else _trimmed(index, codes)), preds
+    return (index if len(codes.label) else _trim_buckets(index, codes)), preds
 
 
-def _built(index: PSTHash, preds: Predicates, codes: Codes, work: Work, count: int) -> PSTHash:
+def _build_all(index: PSTHash, preds: Predicates, codes: Codes, work: UpdateScratch, count: int) -> PSTHash:
     """Enters all conjunctions at once; ``probe`` says how each predicate is tested."""
     # Count the buckets that each conjunction is in.
-    index, _ = with_spaces(index, preds, codes)
-    work = _with_places(index, work)
+    index, _ = add_spaces(index, preds, codes)
+    work = _add_places(index, work)
     first = np.zeros(count + 1, np.int64)
     count_members(index, preds, first)
     bucket, done = np.empty(int(first[-1]), np.uint32), 0
     # Make the buckets.
     room = min(int(first[-1]), BUCKETS_EACH * count)
     index = index._replace(slot=np.zeros(1 << int(2 * room).bit_length(), np.uint32))
-    index = index._replace(bucket=extended(index.bucket, 0, room))
+    index = index._replace(bucket=extend_array(index.bucket, 0, room))
     key = np.empty((max(int(np.diff(first).max(initial=0)), TOGETHER), KEY_WORDS), np.int64)
     while (done := count_buckets(index, preds, work, first, bucket, key, done)) < count:
-        index = _with_buckets(index, len(key) * psh.DIMENSIONS_MOST)
+        index = _add_buckets(index, len(key) * psh.DIMENSIONS_MOST)
     # Fill their lists.
     entries = int(begin_lists(index))
     index.state[ps.ENTRIES] = entries
@@ -139,46 +139,46 @@ def _empty(plan: I64, codes: Codes, window: dict[str, Any]) -> PSTHash:
     )  # fmt: skip
 
 
-def _with_buckets(index: PSTHash, more: int) -> PSTHash:
+def _add_buckets(index: PSTHash, more: int) -> PSTHash:
     """Returns an index with room for so many more buckets."""
     used, slots = int(index.state[psh.BUCKETS]), int(index.state[psh.SLOTS])
-    index = index._replace(bucket=extended(index.bucket, used, used + more))
+    index = index._replace(bucket=extend_array(index.bucket, used, used + more))
     if 2 * (slots + more) > len(index.slot):
         index = index._replace(slot=np.zeros(1 << int(4 * (slots + more)).bit_length(), np.uint32))
         note_buckets(index)
     return index
 
 
-def _with_places(index: PSTHash, work: Work) -> Work:
+def _add_places(index: PSTHash, work: UpdateScratch) -> UpdateScratch:
     """Returns working memory with room for the spaces of a conjunction."""
     size = psh.DIMENSIONS_MOST * (len(index.space) + ps.FANOUT)
     return work if len(work.spaces) >= size else work._replace(spaces=np.empty(size, np.uint32))
 
 
-def _work(index: PSTHash, preds: Predicates, begin: int, end: int) -> Work:
+def _work(index: PSTHash, preds: Predicates, begin: int, end: int) -> UpdateScratch:
     left = np.zeros(psh.LEFT_WORDS, np.int64)
     left[psh.GOES_NEXT], left[psh.NEW_SPACE] = begin, ps.NONE
     longest = int(np.diff(preds.first[begin : end + 1]).max(initial=0))
-    work = Work(
+    work = UpdateScratch(
         left, np.empty(longest), np.empty((max(end, len(index.at)), 2), np.uint32), np.empty(0, np.uint32),
         np.empty(2 * psh.DIMENSIONS_MOST + 1, np.int64),
     )  # fmt: skip
-    return _with_places(index, work)
+    return _add_places(index, work)
 
 
-def _entered(index: PSTHash, preds: Predicates, codes: Codes, work: Work, end: int) -> PSTHash:
+def _enter_each(index: PSTHash, preds: Predicates, codes: Codes, work: UpdateScratch, end: int) -> PSTHash:
     """Enters the conjunctions up to ``end``, one by one."""
     left = work.left
     while not enter(index, preds, codes, work, end):
-        index = with_rows(index, int(left[psh.NEED_INNERS]), int(left[psh.NEED_CUTS]), int(left[psh.NEED_SPACES]))
+        index = add_rows(index, int(left[psh.NEED_INNERS]), int(left[psh.NEED_CUTS]), int(left[psh.NEED_SPACES]))
         used = int(index.state[ps.ENTRIES])
-        index = index._replace(entry=extended(index.entry, used, used + int(left[psh.NEED_ENTRIES])))
-        index, work = _with_buckets(index, int(left[psh.NEED_BUCKETS])), _with_places(index, work)
+        index = index._replace(entry=extend_array(index.entry, used, used + int(left[psh.NEED_ENTRIES])))
+        index, work = _add_buckets(index, int(left[psh.NEED_BUCKETS])), _add_places(index, work)
     return index
 
 
-def _trimmed(index: PSTHash, codes: Codes) -> PSTHash:
-    index = trimmed(index, codes, bucket=int(index.state[psh.BUCKETS]))
+def _trim_buckets(index: PSTHash, codes: Codes) -> PSTHash:
+    index = trim_tables(index, codes, bucket=int(index.state[psh.BUCKETS]))
     size = 1 << max(int(2 * index.state[psh.SLOTS]).bit_length(), 4)
     if size < len(index.slot):
         index = index._replace(slot=np.zeros(size, np.uint32))
@@ -187,12 +187,12 @@ def _trimmed(index: PSTHash, codes: Codes) -> PSTHash:
 
 
 def insert(index: PSTHash, preds: Predicates, codes: Codes, begin: int, end: int) -> PSTHash:
-    index = with_conjunctions(writable(index), preds, codes, begin, end)
-    return _entered(index, preds, codes, _work(index, preds, begin, end), end)
+    index = add_conjunctions(make_writable(index), preds, codes, begin, end)
+    return _enter_each(index, preds, codes, _work(index, preds, begin, end), end)
 
 
 def delete(index: PSTHash, preds: Predicates, codes: Codes, conjunctions: I64) -> PSTHash:
-    index = writable(index)
+    index = make_writable(index)
     remove(index, preds, _work(index, preds, 0, 0), contiguous(conjunctions))
     return index
 

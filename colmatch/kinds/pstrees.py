@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from colmatch.arrays.frozen import contiguous, freeze
-from colmatch.arrays.growing import extended
+from colmatch.arrays.growing import extend_array
 from colmatch.kernels.kinds.pstree import arrays as ps
 from colmatch.kernels.kinds.pstree.arrays import PSTree
 from colmatch.kernels.kinds.pstree.build import (
@@ -56,7 +56,7 @@ def _without_spaces(attributes: int) -> Any:
     return tree
 
 
-def with_attributes(tables: Tables, codes: Codes) -> Tables:
+def add_attributes(tables: Tables, codes: Codes) -> Tables:
     """Returns tables with room for the attributes of ``codes``, perhaps more than before."""
     more = len(codes.multi) - len(tables.multi)
     if more <= 0:
@@ -71,19 +71,19 @@ def with_attributes(tables: Tables, codes: Codes) -> Tables:
     )
 
 
-def with_rows(tables: Tables, inners: int, cuts: int, spaces: int) -> Tables:
+def add_rows(tables: Tables, inners: int, cuts: int, spaces: int) -> Tables:
     """Returns tables with room for so many more rows of each."""
     used = {"inner": (ps.INNERS, inners), "cut": (ps.CUTS, cuts), "key": (ps.CUTS, cuts), "space": (ps.SPACES, spaces)}
     grown = {
-        name: extended(getattr(tables, name), int(tables.state[at]), int(tables.state[at]) + more)
+        name: extend_array(getattr(tables, name), int(tables.state[at]), int(tables.state[at]) + more)
         for name, (at, more) in used.items()
     }
     return tables._replace(**grown)  # type: ignore[no-any-return]
 
 
-def with_conjunctions(index: Tables, preds: Predicates, codes: Codes, begin: int, end: int) -> Tables:
+def add_conjunctions(index: Tables, preds: Predicates, codes: Codes, begin: int, end: int) -> Tables:
     """Returns an index with room for the conjunctions ``begin:end``, and for their attributes."""
-    index = with_attributes(index, codes)
+    index = add_attributes(index, codes)
     place_cells(index.tree, contiguous(codes.first), contiguous(codes.label))
     probes, at = len(index.probe), len(index.at)
     size = int(preds.first[end])
@@ -98,7 +98,7 @@ def with_conjunctions(index: Tables, preds: Predicates, codes: Codes, begin: int
     return index
 
 
-def ordered(
+def order_conjunctions(
     index: Tables, preds: Predicates, codes: Codes, work: Any, choose_all: Callable[..., None]
 ) -> tuple[Tables, Predicates, Any]:
     """Chooses access predicates, and sorts the conjunctions by them.
@@ -121,7 +121,7 @@ def tables_of(index: Any) -> PSTree:
     return PSTree(*index[: len(PSTree._fields)])
 
 
-def with_spaces(index: Tables, preds: Predicates, codes: Codes) -> tuple[Tables, U32]:
+def add_spaces(index: Tables, preds: Predicates, codes: Codes) -> tuple[Tables, U32]:
     """Makes the spaces and cells of all predicates that have them by ``probe``.
 
     Also returns the space that has each boundary.
@@ -131,13 +131,13 @@ def with_spaces(index: Tables, preds: Predicates, codes: Codes) -> tuple[Tables,
     row, progress = np.empty(boundaries, np.uint32), np.zeros(2, np.int64)
     count_ends(preds, codes, index.probe, uses, ends)
     while not make_spaces(tables_of(index), codes, uses, ends, row, progress):
-        index = with_rows(index, MOST_DIGITS, 1, 2)
+        index = add_rows(index, MOST_DIGITS, 1, 2)
     while not make_cells(tables_of(index), uses):
-        index = with_rows(index, 0, 0, ps.FANOUT)
+        index = add_rows(index, 0, 0, ps.FANOUT)
     return index, row
 
 
-def trimmed(index: Tables, codes: Codes, **used: int) -> Tables:
+def trim_tables(index: Tables, codes: Codes, **used: int) -> Tables:
     """Drops unused rows, and the window: no access predicate is chosen any more.
 
     used : rows to keep of further arrays

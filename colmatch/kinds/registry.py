@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from importlib import import_module
 from typing import Literal, get_args
 
-from colmatch.errors import OptionError, shown
+from colmatch.errors import OptionError, show_value
 from colmatch.given.arguments import text
 from colmatch.kinds.base import IndexKind
 from colmatch.kinds.settings import Settings
@@ -48,7 +48,7 @@ def find(name: str) -> IndexKind:
     """Returns the kind of this name. Raises OptionError when there is none."""
     key = text(name) or ""
     if key not in KINDS:
-        raise OptionError(f"index={shown(name)}: the kinds are {', '.join(map(repr, KINDS))} and 'auto'")
+        raise OptionError(f"index={show_value(name)}: the kinds are {', '.join(map(repr, KINDS))} and 'auto'")
     return KINDS[key]
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from colmatch.arrays.frozen import contiguous, frozen
+from colmatch.arrays.frozen import contiguous, freeze_view
 from colmatch.kernels._jit import entry
 from colmatch.kernels.kinds.scan.arrays import HEAD_BLOCK, ROW_BLOCK, TILES, ScanIndex, ScanScratch
 from colmatch.kernels.kinds.scan.match import enter, enter_few, match
@@ -22,7 +22,7 @@ from colmatch.kernels.layout import I64, Codes, Predicates
 from colmatch.kernels.tiles import TILE_LEAST, TILE_MOST, TILE_ROWS
 from colmatch.kinds.base import IndexKind
 from colmatch.kinds.settings import Settings, setting
-from colmatch.kinds.sound import below, equal, lengths
+from colmatch.kinds.sound import check_below, check_equal, check_lengths
 from colmatch.kinds.statistics import Sample
 
 
@@ -43,17 +43,17 @@ class ScanSettings(Settings):
 def build(
     preds: Predicates, codes: Codes, sample: Sample | None, settings: ScanSettings
 ) -> tuple[ScanIndex, Predicates]:
-    none = frozen(np.empty((0, 3), np.uint32))
+    none = freeze_view(np.empty((0, 3), np.uint32))
     empty = ScanIndex(none, none, codes.multi, np.array([0, settings.tiles], np.int64))
-    return _entered(empty, preds, 0, len(preds.owner), len(codes.label) > 0), preds
+    return _enter_heads(empty, preds, 0, len(preds.owner), len(codes.label) > 0), preds
 
 
 def insert(index: ScanIndex, preds: Predicates, codes: Codes, begin: int, end: int) -> ScanIndex:
     """Appends the heads of the conjunctions ``begin:end``, after ``begin`` heads so far."""
-    return _entered(index._replace(multi=codes.multi), preds, begin, end, True)
+    return _enter_heads(index._replace(multi=codes.multi), preds, begin, end, True)
 
 
-def _entered(index: ScanIndex, preds: Predicates, begin: int, end: int, labelled: bool) -> ScanIndex:
+def _enter_heads(index: ScanIndex, preds: Predicates, begin: int, end: int, labelled: bool) -> ScanIndex:
     """Returns the index with the conjunctions ``begin:end``."""
     head, second = contiguous(index.head), contiguous(index.second)
     first, pred, run_lo, run_hi, _, _, jump_first, jump, *_ = preds
@@ -87,11 +87,11 @@ def scratch(index: ScanIndex, codes: Codes, rows: int, entries: int) -> ScanScra
 
 def sound(index: ScanIndex, preds: Predicates, codes: Codes, size: int) -> ScanIndex:
     count, attributes = len(preds.owner), len(codes.multi)
-    lengths(index, {"head": count, "second": count, "multi": attributes, "state": 2})
-    equal("multi", index.multi, codes.multi)
-    equal("state", index.state[:1], np.array([count]))
+    check_lengths(index, {"head": count, "second": count, "multi": attributes, "state": 2})
+    check_equal("multi", index.multi, codes.multi)
+    check_equal("state", index.state[:1], np.array([count]))
     for name in ("head", "second"):
-        below(name, getattr(index, name)[:, 0], max(attributes, 1))  # TRUE has no attribute, but 0 in its place
+        check_below(name, getattr(index, name)[:, 0], max(attributes, 1))  # TRUE has no attribute, but 0 in its place
     return index
 
 

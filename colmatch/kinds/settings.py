@@ -16,7 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, NamedTuple, Self
 
-from colmatch.errors import OptionError, shown
+from colmatch.errors import OptionError, show_value
 from colmatch.given.arguments import file_name, python_value
 from colmatch.given.options import value_of_text
 
@@ -92,22 +92,22 @@ class Settings:
                 value = file_name(value)
             object.__setattr__(self, field.name, value)
             if type(value) is not type(field.default) or value not in field.metadata["allowed"]:
-                needed = allowed(field)
-                raise OptionError(f"index({self.kind!r}, {field.name}={shown(argument)}): {needed} is needed")
+                needed = describe_allowed(field)
+                raise OptionError(f"index({self.kind!r}, {field.name}={show_value(argument)}): {needed} is needed")
 
     def __repr__(self) -> str:
-        changed = [f", {name}={value!r}" for name, value in self._changed().items()]
+        changed = [f", {name}={value!r}" for name, value in self._find_changes().items()]
         return f"index({self.kind!r}{''.join(changed)})"
 
     def __str__(self) -> str:
-        changed = [f"{name}={value}" for name, value in self._changed().items()]
+        changed = [f"{name}={value}" for name, value in self._find_changes().items()]
         return f"{self.kind} ({', '.join(changed)})" if changed else self.kind
 
     @property
     def is_default(self) -> bool:
-        return not self._changed()
+        return not self._find_changes()
 
-    def _changed(self) -> dict[str, Any]:
+    def _find_changes(self) -> dict[str, Any]:
         return {field.name: value for field in fields(self) if (value := getattr(self, field.name)) != field.default}
 
     @property
@@ -128,7 +128,7 @@ class Settings:
         return value_of_text(text, {field.name: field.default for field in fields(cls)}.get(name))
 
 
-def allowed(field: dataclasses.Field[Any]) -> str:
+def describe_allowed(field: dataclasses.Field[Any]) -> str:
     """Describes the values that a setting may have."""
     values = field.metadata["allowed"]
     if isinstance(values, range):

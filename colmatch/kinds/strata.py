@@ -23,7 +23,7 @@ FACTOR = 8.0  # ratio of the matches in all strata up to one, and up to the one 
 ENOUGH = 4.0  # fewest matches in the first of more than two strata
 
 
-class Cut(NamedTuple):
+class ScoreStrata(NamedTuple):
     """C conjunctions, divided into S strata, the highest scores first."""
 
     stratum: U8  # (C)
@@ -36,7 +36,7 @@ def is_ranked(preds: Predicates) -> bool:
     return len(preds.weight) > 0 or len(preds.priority) > 0
 
 
-def cut_strata(preds: Predicates, expected: F64) -> Cut:
+def cut_strata(preds: Predicates, expected: F64) -> ScoreStrata:
     """Divides conjunctions into strata by weights, or by priorities if nothing has weights.
 
     expected (C) : expected share of events that each matches
@@ -61,9 +61,9 @@ def cut_strata(preds: Predicates, expected: F64) -> Cut:
     stratum[order] = np.searchsorted(ends, np.arange(len(order)), "right")
     inside = [stratum == s for s in range(len(ends))]
     best = np.array([most[members].max(axis=0) for members in inside])
-    return Cut(stratum, best, np.array([expected[members].sum() for members in inside]))
+    return ScoreStrata(stratum, best, np.array([expected[members].sum() for members in inside]))
 
 
-def whole(count: int) -> Cut:
+def whole(count: int) -> ScoreStrata:
     """Returns a single stratum of so many conjunctions, with unknown scores and matches."""
-    return Cut(np.zeros(count, np.uint8), np.full((1, 4), np.inf), np.full(1, np.inf))
+    return ScoreStrata(np.zeros(count, np.uint8), np.full((1, 4), np.inf), np.full(1, np.inf))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from colmatch.arrays.frozen import contiguous, freeze
-from colmatch.arrays.growing import extended
+from colmatch.arrays.growing import extend_array
 from colmatch.kernels.kinds.trees import arrays as bt
 from colmatch.kernels.kinds.trees import change
 from colmatch.kernels.kinds.trees.arrays import Tree, TreeScratch, TreeWork
@@ -68,7 +68,9 @@ def empty(plan: I64, codes: Codes, window: tuple[I64, I64, I64, I64]) -> Tree:
     )  # fmt: skip
 
 
-def _built(plan: I64, preds: Predicates, codes: Codes, sample: Sample | None, settings: Any) -> tuple[Tree, Predicates]:
+def _build_tree(
+    plan: I64, preds: Predicates, codes: Codes, sample: Sample | None, settings: Any
+) -> tuple[Tree, Predicates]:
     # Divide the root with all conjunctions, or enter them one by one.
     count, bulk = len(preds.owner), settings.construction == "bulk"
     tree = empty(plan, codes, _window(settings, sample, codes))
@@ -76,9 +78,9 @@ def _built(plan: I64, preds: Predicates, codes: Codes, sample: Sample | None, se
     tree.state[bt.SEVERAL] = (preds.owner[1:] == preds.owner[:-1]).any()
     work = _work(tree, count, len(codes.multi))
     if bulk and count:
-        tree = _grown(tree, 0, 0, 4 * count + 16, 0)
+        tree = _grow(tree, 0, 0, 4 * count + 16, 0)
         change.fill_root(tree, preds, work, count)
-    tree = _entered(tree, preds, codes, work, count)
+    tree = _enter_each(tree, preds, codes, work, count)
     if len(codes.label):  # of a growing segment, with conjunctions in the order of subscriptions
         return tree, preds
     # Pack the leaves depth first, each with its highest scores first.
@@ -87,18 +89,18 @@ def _built(plan: I64, preds: Predicates, codes: Codes, sample: Sample | None, se
     change.pack(tree, work, order, need, reach)
     place, bound = np.arange(count, dtype=np.uint32), np.empty(0, np.uint32)
     if len(preds.weight) or len(preds.priority):
-        order, need, reach, bound = _by_bound(tree, preds, order, need, reach)
+        order, need, reach, bound = _sort_by_bound(tree, preds, order, need, reach)
     # Cut off unused rows, and reorder the conjunctions.
     used = {"node": bt.NODES, "above": bt.NODES, "part": bt.N_PARTS, "box": bt.BOXES}
     trimmed = {name: getattr(tree, name)[: tree.state[at]].copy() for name, at in used.items()}
     trimmed |= zip(bt.WINDOW, _window(settings, None, codes), strict=True)  # nothing is placed any more
     tree = tree._replace(entry=place, need=need, reach=reach, at=tree.at[order], **trimmed)
     preds = freeze(take(preds, order))
-    tree = _shared(tree, preds, codes)
-    return (_bounded(tree, preds, bound) if len(bound) else tree), preds
+    tree = _number_predicates(tree, preds, codes)
+    return (_add_bounds(tree, preds, bound) if len(bound) else tree), preds
 
 
-def _shared(tree: Tree, preds: Predicates, codes: Codes) -> Tree:
+def _number_predicates(tree: Tree, preds: Predicates, codes: Codes) -> Tree:
     """Numbers the distinct predicates of a packed tree, if its plan needs them.
 
     Predicates of several intervals are equal only if they share the intervals.
@@ -117,7 +119,7 @@ def _shared(tree: Tree, preds: Predicates, codes: Codes) -> Tree:
     return tree._replace(same=same, some=order[new].astype(np.uint32), by_attr=by_attr.astype(np.uint32))
 
 
-def _by_bound(tree: Tree, preds: Predicates, order: U32, need: U64, reach: U32) -> tuple[U32, U64, U32, U32]:
+def _sort_by_bound(tree: Tree, preds: Predicates, order: U32, need: U64, reach: U32) -> tuple[U32, U64, U32, U32]:
     """Orders the entries of each leaf by their largest possible score."""
     code = np.empty(len(order), np.uint32)
     code_bounds(highest_scores(preds), code)
@@ -128,7 +130,7 @@ def _by_bound(tree: Tree, preds: Predicates, order: U32, need: U64, reach: U32) 
     return order[place], need[place], reach[place], code[place]
 
 
-def _bounded(tree: Tree, preds: Predicates, bound: U32) -> Tree:
+def _add_bounds(tree: Tree, preds: Predicates, bound: U32) -> Tree:
     """Gives a packed tree its bounds of scores."""
     stack, order = (np.zeros(len(tree.node) + 2, np.uint32) for _ in range(2))
     order = order[: order_nodes(tree.node, tree.part, stack, order)].copy()
@@ -144,10 +146,10 @@ def _bounded(tree: Tree, preds: Predicates, bound: U32) -> Tree:
         return tree
     most = np.empty(len(bound), np.uint32)
     code_bounds(np.maximum(bounds_of(preds)[:, MAX], 0.0), most)
-    return _capped(tree._replace(most_below=below(most)), preds)
+    return _add_caps(tree._replace(most_below=below(most)), preds)
 
 
-def _capped(tree: Tree, preds: Predicates) -> Tree:
+def _add_caps(tree: Tree, preds: Predicates) -> Tree:
     """Adds caps to a packed tree: the most that each attribute can add to a score."""
     attributes, room = len(tree.multi) + 1, len(preds.pred)
     first, all = np.zeros(len(tree.node) + 1, np.uint32), np.zeros(attributes, np.uint32)
@@ -158,10 +160,10 @@ def _capped(tree: Tree, preds: Predicates) -> Tree:
     return tree._replace(cap_first=first, cap=cap[:count].copy(), cap_all=all)
 
 
-def inserted(tree: Tree, preds: Predicates, codes: Codes, begin: int, end: int) -> Tree:
-    tree = writable(tree)
+def insert_conjunctions(tree: Tree, preds: Predicates, codes: Codes, begin: int, end: int) -> Tree:
+    tree = make_writable(tree)
     old_count = len(tree.at)
-    tree = tree._replace(at=extended(tree.at, old_count, end))
+    tree = tree._replace(at=extend_array(tree.at, old_count, end))
     tree.at[old_count:] = bt.NONE
     word = preds.pred[preds.first[begin] : preds.first[end], 0]
     more = len(codes.multi) - len(tree.multi)
@@ -171,48 +173,48 @@ def inserted(tree: Tree, preds: Predicates, codes: Codes, begin: int, end: int) 
     tree.state[bt.SEVERAL] |= (preds.owner[begin + 1 : end] == preds.owner[begin : end - 1]).any()
     work = _work(tree, len(tree.at), len(codes.multi))
     work.left[change.GOES_NEXT] = begin
-    return _entered(tree, preds, codes, work, end)
+    return _enter_each(tree, preds, codes, work, end)
 
 
-def _entered(tree: Tree, preds: Predicates, codes: Codes, work: TreeWork, end: int) -> Tree:
-    tree, work = _relieved(tree, preds, codes, work)
+def _enter_each(tree: Tree, preds: Predicates, codes: Codes, work: TreeWork, end: int) -> Tree:
+    tree, work = _divide_full(tree, preds, codes, work)
     while work.left[change.GOES_NEXT] < end:
         if not change.enter(tree, preds, codes, work, end):
-            tree, work = _with_room(tree, work)
-        tree, work = _relieved(tree, preds, codes, work)
+            tree, work = _make_room(tree, work)
+        tree, work = _divide_full(tree, preds, codes, work)
     return tree
 
 
-def removed(tree: Tree, preds: Predicates, codes: Codes, conjunctions: I64) -> Tree:
-    tree = writable(tree)
+def remove_conjunctions(tree: Tree, preds: Predicates, codes: Codes, conjunctions: I64) -> Tree:
+    tree = make_writable(tree)
     work = _work(tree, len(tree.at), len(codes.multi))
     done = 0
     while done < len(conjunctions):
         done = change.remove(tree, preds, codes, work, contiguous(conjunctions), done)
         if done < len(conjunctions) and not work.left[change.TODO]:
-            tree, work = _with_room(tree, work)
-        tree, work = _relieved(tree, preds, codes, work)
+            tree, work = _make_room(tree, work)
+        tree, work = _divide_full(tree, preds, codes, work)
     return tree
 
 
-def _relieved(tree: Tree, preds: Predicates, codes: Codes, work: TreeWork) -> tuple[Tree, TreeWork]:
+def _divide_full(tree: Tree, preds: Predicates, codes: Codes, work: TreeWork) -> tuple[Tree, TreeWork]:
     """Divides everything that is too full, as far as possible."""
     while work.left[change.TODO] or work.left[change.WAITING]:
         arguments = tree, preds, codes, work
         if not (change.halve_all(*arguments) if work.left[change.TODO] else change.divide_all(*arguments)):
-            tree, work = _with_room(tree, work)
+            tree, work = _make_room(tree, work)
     return tree, work
 
 
-def _with_room(tree: Tree, work: TreeWork) -> tuple[Tree, TreeWork]:
+def _make_room(tree: Tree, work: TreeWork) -> tuple[Tree, TreeWork]:
     needs = change.NEED_NODES, change.NEED_PARTS, change.NEED_ENTRIES, change.NEED_BOXES
-    tree = _grown(tree, *(int(work.left[need]) for need in needs))
+    tree = _grow(tree, *(int(work.left[need]) for need in needs))
     room = 2 * len(tree.node) + 64
-    todo, waiting = (extended(buckets, len(buckets), room) for buckets in (work.todo, work.waiting))
+    todo, waiting = (extend_array(buckets, len(buckets), room) for buckets in (work.todo, work.waiting))
     return tree, work._replace(todo=todo, waiting=waiting)
 
 
-def writable(tree: Tree) -> Tree:
+def make_writable(tree: Tree) -> Tree:
     """Returns a tree that can be changed: read-only arrays are copied.
 
     It has no bounds of scores and no numbers of predicates, since changes would make them wrong.
@@ -237,7 +239,7 @@ def _work(tree: Tree, count: int, attributes: int) -> TreeWork:
     )  # fmt: skip
 
 
-def _grown(tree: Tree, nodes: int, parts: int, entries: int, boxes: int) -> Tree:
+def _grow(tree: Tree, nodes: int, parts: int, entries: int, boxes: int) -> Tree:
     """Returns a tree with room for so many more rows of each table."""
     state = tree.state
     rows = {
@@ -247,7 +249,7 @@ def _grown(tree: Tree, nodes: int, parts: int, entries: int, boxes: int) -> Tree
         ("box",): (bt.BOXES, boxes),
     }
     grown = {
-        name: extended(getattr(tree, name), int(state[used]), int(state[used]) + more)
+        name: extend_array(getattr(tree, name), int(state[used]), int(state[used]) + more)
         for names, (used, more) in rows.items()
         for name in names
     }
@@ -280,10 +282,10 @@ def kind(settings: type[Settings], plan_of: Callable[[Any], I64]) -> IndexKind:
     """Returns a tree as a kind of index; ``plan_of`` makes the tree's plan from settings."""
 
     def build(preds: Predicates, codes: Codes, sample: Sample | None, requested: Any) -> tuple[Tree, Predicates]:
-        return _built(plan_of(requested), preds, codes, sample, requested)
+        return _build_tree(plan_of(requested), preds, codes, sample, requested)
 
     return IndexKind(
-        settings, Tree, build, scratch, match, lambda tree: bool(tree.state[bt.SEVERAL]), inserted, removed,
+        settings, Tree, build, scratch, match, lambda tree: bool(tree.state[bt.SEVERAL]), insert_conjunctions, remove_conjunctions,
         match_topk=match_topk, match_ranges=match_ranges,
         grows_by_sample=lambda requested: requested.ranking == "feedback",
     )  # fmt: skip

@@ -10,12 +10,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from colmatch.arrays.growing import extended
+from colmatch.arrays.growing import extend_array
 from colmatch.arrays.hints import hints_of
 from colmatch.arrays.ranges import ranges_of
 from colmatch.kernels import layout
 from colmatch.kernels.lowering.codes import Spare, close_gaps, code_predicates, count_boundaries, gather_boundaries
-from colmatch.kernels.lowering.conjunctions import Leaves, measure, merge_conjunctions
+from colmatch.kernels.lowering.conjunctions import LeafTable, measure, merge_conjunctions
 
 I64 = NDArray[np.int64]
 
@@ -60,17 +60,17 @@ class Conjunctions:
     def reserve(self, conjunctions: int, predicates: int, intervals: int, weighted: bool) -> None:
         """Makes room for that many more. Unused room costs no memory, only addresses."""
         c, p, m = self.size
-        self.first = extended(self.first, c + 1, c + 1 + conjunctions)
-        self.keep, self.program = (extended(x, c, c + conjunctions) for x in (self.keep, self.program))
-        self.owner = extended(self.owner, c, c + conjunctions)
+        self.first = extend_array(self.first, c + 1, c + 1 + conjunctions)
+        self.keep, self.program = (extend_array(x, c, c + conjunctions) for x in (self.keep, self.program))
+        self.owner = extend_array(self.owner, c, c + conjunctions)
         self.pred, self.weight = (
-            extended(self.pred, p, p + predicates),
-            extended(self.weight, p, p + predicates) if weighted else self.weight,
+            extend_array(self.pred, p, p + predicates),
+            extend_array(self.weight, p, p + predicates) if weighted else self.weight,
         )
-        self.lo, self.hi = extended(self.lo, m, m + intervals), extended(self.hi, m, m + intervals)
+        self.lo, self.hi = extend_array(self.lo, m, m + intervals), extend_array(self.hi, m, m + intervals)
 
     def add(
-        self, owner: I64, program: NDArray[np.uint8], start: I64, refs: I64, leaves: Leaves, multi: NDArray[np.uint8]
+        self, owner: I64, program: NDArray[np.uint8], start: I64, refs: I64, leaves: LeafTable, multi: NDArray[np.uint8]
     ) -> None:
         """Adds conjunctions ``start`` (C + 1) of leaves ``refs``; owner, program (C)."""
         # Make room, with weights for all conjunctions or for none.

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from colmatch.arrays.frozen import frozen, sealed
+from colmatch.arrays.frozen import freeze_view, seal
 from colmatch.arrays.growing import with_room
 from colmatch.given.schema import Attributes
 from colmatch.given.session import Session
@@ -26,7 +26,7 @@ from colmatch.kernels.layout import Codes
 from colmatch.kernels.lowering.few import FLAGS, HEAD, LEAF, NUMBERS, lower_few
 from colmatch.kernels.lowering.operators import EXACT
 from colmatch.lowering.floors import Convert, Side, converter
-from colmatch.lowering.forms import NO_WEIGHT, PATTERNS, Form, Op, Operand, Test
+from colmatch.lowering.forms import NO_WEIGHT, PATTERNS, Form, KeyTest, Op, Operand
 from colmatch.lowering.groups import group_key, meets_double, pattern_test, sides
 from colmatch.lowering.lower import LoweredExpressions
 from colmatch.lowering.versions import ORDERS, is_version, look_for_versions
@@ -37,7 +37,7 @@ FEW_EXPRESSIONS = 16  # expressions; more are lowered by columns
 MOST_INTERVALS = 4096  # intervals of their predicates, and literals of a list; more are lowered by columns
 
 
-class _Operand(NamedTuple):
+class _PlannedOperand(NamedTuple):
     slot: int
     value: Any  # of an operand without a slot
     many: bool
@@ -45,29 +45,29 @@ class _Operand(NamedTuple):
     encode: Encode  # of textual operands
 
 
-class _Test(NamedTuple):
+class _PlannedTest(NamedTuple):
     op: Op
     attr: int
-    operands: tuple[_Operand, ...]
+    operands: tuple[_PlannedOperand, ...]
     leaf_at: int  # place of the leaf's attribute among the words
     op_at: int  # place of its operator
 
 
-class _Plan(NamedTuple):
+class _FormPlan(NamedTuple):
     """The common part of all expressions of one form."""
 
     form: Form  # held, so that no other form has its id
     plain: bool  # whether it is small, without programs and weights; else nothing more is planned
     words: NDArray[np.int64]  # as ``lower_few`` reads them
-    tests: tuple[_Test, ...]
+    tests: tuple[_PlannedTest, ...]
     patterns: bool  # whether some words depend on the literals
     most: int  # conjunctions that share a leaf
 
 
-_NO_OFFSET, _NO_DATA = sealed(np.zeros(1, np.int64)), sealed(np.empty(0, np.uint8))
+_NO_OFFSET, _NO_DATA = seal(np.zeros(1, np.int64)), seal(np.empty(0, np.uint8))
 
 
-class _Texts:
+class _PendingTexts:
     """String literals, and the places for their labels once all literals are known."""
 
     def __init__(self) -> None:
@@ -82,7 +82,7 @@ class _Texts:
     def label(self, values: list[int], attributes: int) -> layout.Literals:
         """Writes the labels of all literals, as ``string_labels`` makes them."""
         if not self.found:
-            return layout.Literals(sealed(np.zeros(attributes + 1, np.int64)), _NO_OFFSET, _NO_DATA)
+            return layout.Literals(seal(np.zeros(attributes + 1, np.int64)), _NO_OFFSET, _NO_DATA)
         # Number the distinct literals of each attribute in their order.
         counts = [0] * (attributes + 1)
         data: list[bytes] = []
@@ -95,7 +95,7 @@ class _Texts:
                 data.append(text)
             values[place] = 2 * rank + 1
         # Join them.
-        ranges = sealed(np.array([*accumulate(counts), *accumulate(map(len, data), initial=0)], np.int64))
+        ranges = seal(np.array([*accumulate(counts), *accumulate(map(len, data), initial=0)], np.int64))
         first, offset = ranges[: attributes + 1], ranges[attributes + 1 :]
         return layout.Literals(first, offset, np.frombuffer(b"".join(data), np.uint8))
 
@@ -112,7 +112,7 @@ class FewExpressions:
     def __init__(self, attributes: Attributes, session: Session) -> None:
         self.attributes = attributes
         self.session = session
-        self._plans: dict[int, _Plan] = {}  # by id() of the form
+        self._plans: dict[int, _FormPlan] = {}  # by id() of the form
         self._multi = np.empty(0, np.uint8)
         self._make_room(1024)
 
@@ -130,7 +130,7 @@ class FewExpressions:
         self.session.literal = None
         words: list[NDArray[np.int64]] = []
         values: list[int] = []
-        texts = _Texts()
+        texts = _PendingTexts()
         most = 0
         try:
             for form, literals in expressions:
@@ -153,9 +153,11 @@ class FewExpressions:
         all_words = words[0] if len(words) == 1 else np.concatenate(words)
         inputs = all_words, np.array(values, np.int64), self._multi
         left = entry(lower_few)(*inputs, self._longs, self._shorts, *self._scratch)
-        return LoweredExpressions(*_taken(self._longs, self._shorts, left, self._multi), literals_of, {})
+        return LoweredExpressions(*_copy_results(self._longs, self._shorts, left, self._multi), literals_of, {})
 
-    def _read(self, plan: _Plan, literals: Sequence[Any], values: list[int], texts: _Texts) -> NDArray[np.int64]:
+    def _read(
+        self, plan: _FormPlan, literals: Sequence[Any], values: list[int], texts: _PendingTexts
+    ) -> NDArray[np.int64]:
         """Writes the literals of an expression behind ``values``, and returns its words."""
         words = plan.words.copy() if plan.patterns else plan.words
         for op, attr, operands, leaf_at, op_at in plan.tests:
@@ -185,7 +187,7 @@ class FewExpressions:
                 values[begin] = (len(values) - begin) // 2
         return words
 
-    def _plan(self, form: Form) -> _Plan:
+    def _plan(self, form: Form) -> _FormPlan:
         """Makes the plan of a form, with the tests in the order of ``Groups``."""
         large = (
             len(form.leaves) > MOST_INTERVALS
@@ -198,21 +200,21 @@ class FewExpressions:
         )
         weighted = any(leaf.weight != NO_WEIGHT for leaf in form.leaves)
         if large or rounded or weighted or any(conjunction.jumps for conjunction in form.conjunctions):
-            plan = _Plan(form, False, np.empty(0, np.int64), (), False, 0)
+            plan = _FormPlan(form, False, np.empty(0, np.int64), (), False, 0)
         else:
             plan = self._plain_plan(form)
         self._plans[id(form)] = plan
         return plan
 
-    def _plain_plan(self, form: Form) -> _Plan:
+    def _plain_plan(self, form: Form) -> _FormPlan:
         # Put the tests in the order of ``Groups``.
-        groups: dict[Any, list[tuple[int, Test]]] = {}
+        groups: dict[Any, list[tuple[int, KeyTest]]] = {}
         for f, leaf in enumerate(form.leaves):
             for test in leaf.tests:
                 key = group_key(self.attributes[leaf.attr].type, test.op, test.operands, test.outside)
                 groups.setdefault(key, []).append((f, test))
         # Write the words: sizes, leaves, tests, then conjunctions.
-        tests: list[_Test] = []
+        tests: list[_PlannedTest] = []
         refs = [f for conjunction in form.conjunctions for f in conjunction.leaves]
         words = [len(form.leaves), sum(map(len, groups.values())), len(form.conjunctions), len(refs)]
         for leaf in form.leaves:
@@ -224,23 +226,23 @@ class FewExpressions:
             ]
             op = Op.BETWEEN if test.op is Op.EQ and len(of) == 2 else test.op
             operands = tuple([self._operand(attr, test.operands[k], side) for k, side in of])
-            tests.append(_Test(op, attr, operands, HEAD + LEAF * f, len(words) + 1))
+            tests.append(_PlannedTest(op, attr, operands, HEAD + LEAF * f, len(words) + 1))
             words += (f, op, test.outside)
         words += [len(conjunction.leaves) for conjunction in form.conjunctions]
         words += refs
         patterns = any(test.op in PATTERNS for test in tests)
         most = max(Counter(refs).values(), default=1)
-        return _Plan(form, True, np.array(words, np.int64), tuple(tests), patterns, most)
+        return _FormPlan(form, True, np.array(words, np.int64), tuple(tests), patterns, most)
 
-    def _operand(self, attr: int, operand: Operand, side: Side | None) -> _Operand:
+    def _operand(self, attr: int, operand: Operand, side: Side | None) -> _PlannedOperand:
         type, convert = self.attributes[attr].type, None
         if not type.textual:
             convert = converter(type, operand.kind, operand.negative, self.session, side)
         encode = encoder(type, operand.kind, operand.negative, side)
-        return _Operand(operand.slot, operand.value, operand.many, convert, encode)
+        return _PlannedOperand(operand.slot, operand.value, operand.many, convert, encode)
 
 
-def _taken(
+def _copy_results(
     longs: layout.I64, shorts: layout.U32, left: tuple[int, int, int, int], multi: layout.U8
 ) -> tuple[layout.Predicates, Codes]:
     """Copies the results of the kernel out of arrays that the next call overwrites."""
@@ -250,7 +252,7 @@ def _taken(
     owner_at = 3 * predicates
     runs_at = owner_at + conjunctions
     ends_at = runs_at + intervals
-    longs, shorts = sealed(longs[: bound_at + boundaries].copy()), sealed(shorts[: ends_at + intervals].copy())
+    longs, shorts = seal(longs[: bound_at + boundaries].copy()), seal(shorts[: ends_at + intervals].copy())
     return layout.Predicates(
         longs[:codes_at],
         shorts[:owner_at].reshape(-1, 3),
@@ -258,4 +260,4 @@ def _taken(
         shorts[ends_at:],
         shorts[owner_at:runs_at],
         *EMPTY[5:],
-    ), Codes(longs[codes_at:bound_at], longs[bound_at:], frozen(multi))
+    ), Codes(longs[codes_at:bound_at], longs[bound_at:], freeze_view(multi))

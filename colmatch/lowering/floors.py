@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from colmatch.arrays.frozen import contiguous
-from colmatch.errors import shown
+from colmatch.errors import show_value
 from colmatch.given.schema import UNITS, Family, Type
 from colmatch.given.session import Session
 from colmatch.kernels.layout import KEY_MAX, KEY_MIN
@@ -187,7 +187,7 @@ def _side(type: Type, negative: bool, side: Side) -> Convert:
         double = -_float(value) if negative else _float(value)
         if not math.isfinite(double):
             return _number(double, False, scale, offset)
-        return _clipped(meeting(double, scale)[side.value] - offset, True)
+        return _clip_floor(meeting(double, scale)[side.value] - offset, True)
 
     return convert
 
@@ -211,7 +211,7 @@ def _each(values: Sequence[Any] | NDArray[Any], convert: Convert) -> Floors:
             try:
                 pair = pairs[value] = convert(value)
             except (ValueError, ArithmeticError) as error:
-                bad[i] = str(error) or f"{shown(value)} cannot be read"
+                bad[i] = str(error) or f"{show_value(value)} cannot be read"
                 continue
         floor[i], place[i] = pair
     if bad:
@@ -271,7 +271,7 @@ def number_of(value: Any, negative: bool) -> Decimal:
     try:
         number = NEVER_ROUNDS.create_decimal(float.__repr__(value) if isinstance(value, float) else str(value))
     except InvalidOperation:
-        raise ValueError(f"{shown(value)} is not a number") from None
+        raise ValueError(f"{show_value(value)} is not a number") from None
     return number.copy_negate() if negative else number
 
 
@@ -287,15 +287,15 @@ def _number(value: Any, negative: bool, scale: int, offset: int) -> tuple[int, i
     scaled = NEVER_ROUNDS.scaleb(number, scale)
     floor = int(scaled.to_integral_value(ROUND_FLOOR, NEVER_ROUNDS))
     exact = scaled == floor
-    return _clipped(floor - offset, exact)
+    return _clip_floor(floor - offset, exact)
 
 
 def _in_units(nanos: int, unit: str) -> tuple[int, int]:
     floor, rest = divmod(nanos, SECOND // UNITS[unit])
-    return _clipped(floor, not rest)
+    return _clip_floor(floor, not rest)
 
 
-def _clipped(floor: int, exact: bool) -> tuple[int, int]:
+def _clip_floor(floor: int, exact: bool) -> tuple[int, int]:
     """Returns the floor and place of a literal that may lie beyond all keys."""
     if floor < KEY_MIN:
         return KEY_MIN, BELOW

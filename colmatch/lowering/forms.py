@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, NamedTuple
 
-from colmatch.given.special import unpacked
+from colmatch.given.special import unpack
 from colmatch.kernels.lowering import operators
 
 
@@ -61,15 +61,15 @@ class Kind(IntEnum):
     BINARY = 8  # X'1F'
 
 
-def quoted(text: str) -> str:
+def quote_text(text: str) -> str:
     """Writes a string literal as Spark SQL reads it, in single quotes."""
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
 def arguments_text(function: str, data: bytes) -> str:
     """Writes the packed arguments of a special function."""
-    values = unpacked(function, data)
-    return ", ".join([quoted(value) if isinstance(value, str) else repr(value) for value in values])
+    values = unpack(function, data)
+    return ", ".join([quote_text(value) if isinstance(value, str) else repr(value) for value in values])
 
 
 class Packing(NamedTuple):
@@ -98,7 +98,7 @@ class Operand(NamedTuple):
     value: Any = None
 
 
-class Test(NamedTuple):
+class KeyTest(NamedTuple):
     """The set of keys that ``op`` and its operands name, or with ``outside`` all other keys."""
 
     op: Op
@@ -122,7 +122,7 @@ class Leaf(NamedTuple):
     """
 
     attr: int
-    tests: tuple[Test, ...]
+    tests: tuple[KeyTest, ...]
     none: bool = False
     weight: int = NO_WEIGHT  # or the slot of a literal
 

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from colmatch.arrays.pieces import Pieces, concat, joined
+from colmatch.arrays.pieces import Pieces, concat, join_pieces
 from colmatch.given.schema import Attribute, Attributes, Family, Type
 from colmatch.given.session import Session
 from colmatch.kernels import layout
@@ -25,7 +25,7 @@ from colmatch.kernels.layout import KEY_MAX, KEY_MIN
 from colmatch.kernels.lowering.runs import group_intervals, merge_runs
 from colmatch.lowering.arrow_literals import arrow_floors
 from colmatch.lowering.floors import ROUNDED, Floors, LiteralErrors, Side, exact, intervals, literal_floors
-from colmatch.lowering.forms import PATTERNS, Kind, Op, Operand, Test
+from colmatch.lowering.forms import PATTERNS, KeyTest, Kind, Op, Operand
 from colmatch.lowering.labels import string_labels
 from colmatch.lowering.versions import ORDERS, look_for_versions
 from colmatch.lowering.wide import encoder
@@ -88,7 +88,7 @@ class Group:
             values = list(chain.from_iterable(values))
         return test, values
 
-    def columns(self) -> list[Column]:
+    def columns(self) -> list[OperandColumn]:
         """Returns all values, by operands.
 
         An IN list has an operand for each literal, but few kinds of literals. So the values of its
@@ -98,15 +98,15 @@ class Group:
         alike: dict[Any, list[int]] = {}
         for k, operand in enumerate(self.operands):
             alike.setdefault(operand[:1] + operand[2:4] if self.op is Op.IN else k, []).append(k)
-        columns: list[Column] = []
+        columns: list[OperandColumn] = []
         for numbers in alike.values():
             pieces = [self.values(k) for k in numbers]
             test = concat([test for test, _ in pieces])
-            values = joined([values for _, values in pieces])
+            values = join_pieces([values for _, values in pieces])
             ends = list(accumulate(len(test) for test, _ in pieces))
             operand = self.operands[numbers[0]]
             for side in sides(self.type, self.op, self.operands, numbers[0]):
-                columns.append(Column(operand, test, values, numbers, ends, side))
+                columns.append(OperandColumn(operand, test, values, numbers, ends, side))
         return columns
 
     @property
@@ -122,7 +122,7 @@ class Group:
         return slots[operand] if operand < len(slots) else -1
 
 
-class Column(NamedTuple):
+class OperandColumn(NamedTuple):
     """The values of operands of one kind, and the test of each value."""
 
     operand: Operand
@@ -158,7 +158,7 @@ class Groups:
         """
         return self._group(*key, None)
 
-    def of_columns(self, type: Type, test: Test, constant: tuple[bool, ...]) -> Group:
+    def of_columns(self, type: Type, test: KeyTest, constant: tuple[bool, ...]) -> Group:
         """Returns the group of tests like this one, with literals in Arrow arrays.
 
         constant : for each operand, whether it comes as a list of values instead
@@ -239,7 +239,7 @@ class Groups:
             return concat(tests), concat([p[0] for p in points]), concat([p[1] for p in points])
         return each, *intervals(group.op, floors)
 
-    def _floors(self, group: Group, column: Column, leaves: I64, refuse: Refuse) -> Floors:
+    def _floors(self, group: Group, column: OperandColumn, leaves: I64, refuse: Refuse) -> Floors:
         operand, test, values = column[:3]
 
         def found(some: Any) -> Floors:
@@ -321,7 +321,7 @@ class Groups:
         return by_group, literals
 
 
-def _binary(group: Group, column: Column, refuse: Refuse) -> pa.Array:
+def _binary(group: Group, column: OperandColumn, refuse: Refuse) -> pa.Array:
     """Returns the bytes for comparing textual literals; none of a refused literal."""
     operand, test, values = column[:3]
     if group.type.family is not Family.WIDE_DECIMAL:

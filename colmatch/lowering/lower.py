@@ -21,13 +21,13 @@ from colmatch.given.session import Session
 from colmatch.kernels import layout
 from colmatch.kernels._forks import cached_property
 from colmatch.kernels.lowering.codes import find_repeats
-from colmatch.kernels.lowering.conjunctions import Leaves
+from colmatch.kernels.lowering.conjunctions import LeafTable
 from colmatch.kernels.lowering.runs import group_intervals, merge_runs
 from colmatch.lowering.conjunctions import Conjunctions
 from colmatch.lowering.forms import BY_ATTRIBUTE, BY_COLUMN, NO_WEIGHT, PART, Form
 from colmatch.lowering.groups import Group, Groups
 from colmatch.lowering.weights import FURTHER_PART, OF_ATTRIBUTE, OF_COLUMN, AttributeWeights
-from colmatch.predicates.columns import EMPTY, take, with_given
+from colmatch.predicates.columns import EMPTY, add_given, take
 
 I32 = NDArray[np.int32]
 I64 = NDArray[np.int64]
@@ -45,7 +45,7 @@ class Reject(NamedTuple):
     slot: int
 
 
-class Programs(NamedTuple):
+class JumpPrograms(NamedTuple):
     """Conjunctions that are programs."""
 
     conjunction: I64  # (K) ascending
@@ -54,12 +54,12 @@ class Programs(NamedTuple):
     tokens: I64  # (K)
     tree: I32  # (T) tokens of all
 
-    def take(self, which: I64) -> Programs:
+    def take(self, which: I64) -> JumpPrograms:
         """Returns the programs ``which``, in this order."""
         leaves, tokens = self.leaves[which], self.tokens[which]
         jump = rows_of(self.jump, ranges_of(self.leaves)[which], ranges_of(leaves))
         tree = rows_of(self.tree, ranges_of(self.tokens)[which], ranges_of(tokens))
-        return Programs(self.conjunction[which], leaves, jump, tokens, tree)
+        return JumpPrograms(self.conjunction[which], leaves, jump, tokens, tree)
 
 
 class LoweredExpressions(NamedTuple):
@@ -105,7 +105,7 @@ class Lowering:
         self.zoned: str | None = None
         self.weights = weights
         self._literals: layout.Literals | None = None
-        self._kept: Programs | None = None
+        self._keep_leaf: JumpPrograms | None = None
         self._whole: LoweredExpressions | None = None
         self._leaves = self._conjunctions = 0
         self._is_started = False  # a single insert needs no groups
@@ -130,7 +130,7 @@ class Lowering:
         self._leaf_attr, self._leaf_none, self._leaf_sub, self._leaf_weight = Pieces(), Pieces(), Pieces(), Pieces()
         # of conjunctions: subscription, leaves, their ids
         self._owner, self._size, self._leaf = Pieces(), Pieces(), Pieces()
-        self._programs: list[Programs] = []
+        self._programs: list[JumpPrograms] = []
         self._conjunctions = 0
 
     def reserve(self, conjunctions: int, predicates: int, intervals: int, weighted: bool) -> None:
@@ -217,7 +217,7 @@ class Lowering:
         self._leaves += len(attr)
         return base
 
-    def conjunctions(self, owner: I64, size: I64, leaf: I64, programs: Programs | None = None) -> None:
+    def conjunctions(self, owner: I64, size: I64, leaf: I64, programs: JumpPrograms | None = None) -> None:
         """Adds conjunctions without a form.
 
         owner, size : subscription and number of leaves of each
@@ -267,7 +267,7 @@ class Lowering:
         del self._owner, self._size, self._leaf
         # Mark the programs.
         program, programs = np.zeros(self._conjunctions, np.uint8), self._programs
-        joined = Programs(*map(np.concatenate, zip(*programs, strict=True))) if programs else None
+        joined = JumpPrograms(*map(np.concatenate, zip(*programs, strict=True))) if programs else None
         if joined is not None:
             program[joined.conjunction] = 1
         # Leave out rejected subscriptions, and sort by subscription. Some were rejected before any
@@ -281,9 +281,9 @@ class Lowering:
             begin, start = start[:-1][order], ranges_of(size[order])
             refs, owner, program = rows_of(refs, begin, start), owner[order], program[order]
         if joined is not None and program.any():
-            self._kept = joined.take(np.searchsorted(joined.conjunction, order[program.astype(bool)]))
+            self._keep_leaf = joined.take(np.searchsorted(joined.conjunction, order[program.astype(bool)]))
         # Merge the leaves of each conjunction.
-        leaves = Leaves(leaf_attr, self._leaf_none.array(np.uint8), weight, run_first, run_lo, run_hi)
+        leaves = LeafTable(leaf_attr, self._leaf_none.array(np.uint8), weight, run_first, run_lo, run_hi)
         self._merged.add(owner, program, start, refs, leaves, self._multi())
         self._start()
 
@@ -293,7 +293,7 @@ class Lowering:
     def finish(self) -> LoweredExpressions:
         """Lowers all additions."""
         if self._whole is not None:
-            predicates = with_given(self._whole.predicates, {"priority": self.priority})
+            predicates = add_given(self._whole.predicates, {"priority": self.priority})
             return self._whole._replace(predicates=predicates)
         if self._conjunctions or self._literals is None:
             self.flush()
@@ -305,16 +305,16 @@ class Lowering:
             find_repeats(first, pred, weight, code_lo, code_hi, owner, program | (1 - keep), 64, repeated)
         predicates = EMPTY._replace(
             first=first, pred=pred, run_lo=code_lo, run_hi=code_hi, owner=owner, weight=weight,
-            **_programs(self._kept, program),
+            **_programs(self._keep_leaf, program),
         )  # fmt: skip
         left = keep > repeated  # neither dropped nor repeated
         if not left.all():
             predicates = take(predicates, np.flatnonzero(left))
-        predicates = with_given(predicates, {"priority": self.priority})
+        predicates = add_given(predicates, {"priority": self.priority})
         return LoweredExpressions(predicates, codes, self._literals, self.rejected).frozen()
 
 
-def _programs_of(form: Form, m: int, first: int) -> Programs:
+def _programs_of(form: Form, m: int, first: int) -> JumpPrograms:
     """Returns the programs of ``m`` expressions of a form, with ``first`` as their first
     conjunction.
     """
@@ -326,7 +326,7 @@ def _programs_of(form: Form, m: int, first: int) -> Programs:
     jump = np.concatenate([np.array(c.jumps, np.int32) for _, c in each])
     tree = np.concatenate([np.array(c.tree, np.int32) for _, c in each])
     conjunction = (first + np.arange(m)[:, None] * len(form.conjunctions) + which).ravel()
-    return Programs(conjunction, np.tile(leaves, m), np.tile(jump, (m, 1)), np.tile(tokens, m), np.tile(tree, m))
+    return JumpPrograms(conjunction, np.tile(leaves, m), np.tile(jump, (m, 1)), np.tile(tokens, m), np.tile(tree, m))
 
 
 def _runs(leaves: int, leaf: I64, lo: I64, hi: I64) -> tuple[I64, I64, I64]:
@@ -342,7 +342,7 @@ def _runs(leaves: int, leaf: I64, lo: I64, hi: I64) -> tuple[I64, I64, I64]:
     return run_first, run_lo, run_hi
 
 
-def _programs(kept: Programs | None, program: NDArray[np.uint8]) -> dict[str, NDArray[Any]]:
+def _programs(kept: JumpPrograms | None, program: NDArray[np.uint8]) -> dict[str, NDArray[Any]]:
     """Returns the columns of ``layout.Predicates`` for programs, if there are any."""
     if kept is None or not program.any():
         return {}

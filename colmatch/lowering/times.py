@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from colmatch.errors import shown
+from colmatch.errors import show_value
 from colmatch.given.schema import Type
 from colmatch.given.session import Session, time_zone
 
@@ -30,10 +30,10 @@ def days(value: Any) -> int:
     if isinstance(value, str):
         match = _DATE.fullmatch(value)
         if not match:
-            raise ValueError(f"{shown(value)} is not a date: write it as '2013-01-31'")
+            raise ValueError(f"{show_value(value)} is not a date: write it as '2013-01-31'")
         value = _calendar(value, match)
     elif isinstance(value, dt.datetime) or not isinstance(value, dt.date):
-        raise ValueError(f"{shown(value)} is not a date")
+        raise ValueError(f"{show_value(value)} is not a date")
     return int(value.toordinal()) - EPOCH
 
 
@@ -41,7 +41,7 @@ def _calendar(text: str, found: re.Match[str]) -> dt.date:
     try:
         return dt.date(int(found[1]), int(found[2]), int(found[3]))
     except ValueError:
-        raise ValueError(f"{shown(text)} is not a day of the calendar") from None
+        raise ValueError(f"{show_value(text)} is not a day of the calendar") from None
 
 
 def time_of_day(value: Any) -> int:
@@ -51,7 +51,7 @@ def time_of_day(value: Any) -> int:
     """
     match = _CLOCK.fullmatch(value) if isinstance(value, str) else None
     if not match:
-        raise ValueError(f"{shown(value)} is not a time of day: write it as '10:30:00'")
+        raise ValueError(f"{show_value(value)} is not a time of day: write it as '10:30:00'")
     return _since_midnight(value, match.groups())
 
 
@@ -59,7 +59,7 @@ def _since_midnight(text: str, parts: Sequence[str | None]) -> int:
     """Returns the nanoseconds of hour, minute, second and fraction; missing parts are 0."""
     hour, minute, second = (int(part or 0) for part in parts[:3])
     if hour > 23 or minute > 59 or second > 59:
-        raise ValueError(f"{shown(text)} is not a time of day")
+        raise ValueError(f"{show_value(text)} is not a time of day")
     return (hour * 3600 + minute * 60 + second) * SECOND + int((parts[3] or "").ljust(9, "0"))
 
 
@@ -109,7 +109,7 @@ def _local(value: Any) -> tuple[int, dt.tzinfo | None]:
         return (value.toordinal() - EPOCH) * DAY, None
     match = _TIME.fullmatch(value) if isinstance(value, str) else None
     if not match:
-        raise ValueError(f"{shown(value)} is not a timestamp: write it as '2013-01-31 10:00:00'")
+        raise ValueError(f"{show_value(value)} is not a timestamp: write it as '2013-01-31 10:00:00'")
     day = _calendar(value, match).toordinal() - EPOCH
     nanos = day * DAY + _since_midnight(value, match.groups()[3:7])
     return nanos, None if match[8] is None else time_zone(match[8])

@@ -19,7 +19,7 @@ from colmatch.given.schema import UNITS, Attribute, Family, Role, Type, time_typ
 from colmatch.given.special import PLACE, SPECIAL, UNKNOWN, Call
 from colmatch.kernels import layout
 from colmatch.kernels.layout import KEY_MAX, KEY_MIN
-from colmatch.lowering.forms import arguments_text, quoted
+from colmatch.lowering.forms import arguments_text, quote_text
 from colmatch.lowering.keys import NEVER_ROUNDS, UINT64_OFFSET, key_float
 from colmatch.lowering.times import EPOCH
 from colmatch.lowering.wide import wide_text
@@ -201,7 +201,7 @@ class _Condition:
             return f"X'{data.hex().upper()}'"
         if self._type.family is Family.WIDE_DECIMAL:
             return wide_text(data, self._type.scale)
-        return quoted(data.decode(errors="backslashreplace"))
+        return quote_text(data.decode(errors="backslashreplace"))
 
     def _list(self, keys: list[int]) -> str:
         shown = ", ".join([self._literal(key) for key in keys[:LISTED]])
@@ -214,7 +214,7 @@ class _Condition:
         start, after = self._texts[lo], self._texts[hi]
         if start == b"" or successor(start) != after:
             return ""
-        return quoted(write_like(start.decode(errors="backslashreplace")) + "%")
+        return quote_text(write_like(start.decode(errors="backslashreplace")) + "%")
 
     def _range(self, lo: int, hi: int) -> str:
         name, textual = self._name, self._type.textual

@@ -13,9 +13,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from colmatch.arrays.frozen import frozen
+from colmatch.arrays.frozen import freeze_view
 from colmatch.arrays.ranges import members, ranges_of
-from colmatch.errors import EventError, near, shown
+from colmatch.errors import EventError, show_value, suggest_names
 from colmatch.given.incoming import doubles_of, one_piece, plain
 from colmatch.given.schema import Attributes, Role
 from colmatch.kernels.layout import EventWeights
@@ -25,7 +25,7 @@ from colmatch.lowering.weights import WEIGHT_MOST, Name
 NAMES_KEPT = 1 << 16  # remembered keys of maps
 
 NO_WEIGHTS = EventWeights(
-    frozen(np.empty(0, np.int64)), frozen(np.empty(0, np.uint32)), frozen(np.empty(0, np.float64))
+    freeze_view(np.empty(0, np.int64)), freeze_view(np.empty(0, np.uint32)), freeze_view(np.empty(0, np.float64))
 )
 
 
@@ -84,7 +84,7 @@ class ColumnWeights:
             column_or_number = source[id]
             weight[:, i] = values[column_or_number] if isinstance(column_or_number, str) else column_or_number
         attr = np.tile(np.array(ids, np.uint32), rows)
-        return EventWeights(frozen(np.arange(rows + 1) * len(ids)), frozen(attr), frozen(weight.ravel()))
+        return EventWeights(freeze_view(np.arange(rows + 1) * len(ids)), freeze_view(attr), freeze_view(weight.ravel()))
 
 
 class MapWeights:
@@ -108,7 +108,7 @@ class MapWeights:
     def read(self, attributes: Attributes, events: pa.RecordBatch, offset: int, most: int) -> EventWeights | None:
         """Returns the weights of a batch, like ``ColumnWeights.read``."""
         what = f"event_weights: column {self._column!r}"
-        column = _found(events, self._column)
+        column = _find_column(events, self._column)
         if pa.types.is_null(column.type):
             return NO_WEIGHTS
         column = one_piece(column, EventError, what)
@@ -127,9 +127,9 @@ class MapWeights:
             raise EventError(f"{what} is {column.type}: its keys must be strings, which name attributes")
         value = _numbers(items, what, lambda entry: offset + int(np.searchsorted(place, entry, "right")) - 1)
         encoded = keys.dictionary_encode()
-        return self._joined(attributes, place, encoded, value, most)
+        return self._join_weights(attributes, place, encoded, value, most)
 
-    def _joined(
+    def _join_weights(
         self,
         attributes: Attributes,
         place: NDArray[np.int64],
@@ -154,10 +154,10 @@ class MapWeights:
         target = np.concatenate([np.array(ids, np.int64) for ids in targets])
         slot = np.full(len(attributes), -1)
         join_weights(
-            frozen(place), frozen(name), frozen(value), frozen(ranges_of(sizes[:-1])), frozen(target), frozen(exact),
-            slot, rank, first, attr, weight,
+            freeze_view(place), freeze_view(name), freeze_view(value), freeze_view(ranges_of(sizes[:-1])), freeze_view(target),
+            freeze_view(exact), slot, rank, first, attr, weight,
         )  # fmt: skip
-        return EventWeights(frozen(first), frozen(attr[: first[-1]]), frozen(weight[: first[-1]]))
+        return EventWeights(freeze_view(first), freeze_view(attr[: first[-1]]), freeze_view(weight[: first[-1]]))
 
     def _name(self, key: str) -> Name | None:
         names_by_key = self._known  # another thread may replace the dictionary
@@ -171,7 +171,7 @@ class MapWeights:
 Weights = ColumnWeights | MapWeights
 
 
-def _found(events: pa.RecordBatch, name: str) -> pa.Array:
+def _find_column(events: pa.RecordBatch, name: str) -> pa.Array:
     """Returns the column of a name, or else the only column that differs in case alone.
 
     Raises EventError: there is no such column, or several.
@@ -182,13 +182,17 @@ def _found(events: pa.RecordBatch, name: str) -> pa.Array:
     if len(numbers) == 1:
         return events.column(numbers[0])
     if numbers:
-        raise EventError(f"event_weights: {len(numbers)} columns could be {shown(name)}: rename or drop all but one")
-    raise EventError(f"event_weights: the events have no column {shown(name)}: {near(name[:200], names, 'the batch')}")
+        raise EventError(
+            f"event_weights: {len(numbers)} columns could be {show_value(name)}: rename or drop all but one"
+        )
+    raise EventError(
+        f"event_weights: the events have no column {show_value(name)}: {suggest_names(name[:200], names, 'the batch')}"
+    )
 
 
 def _column_of(events: pa.RecordBatch, name: str, offset: int) -> NDArray[np.float64]:
     what = f"event_weights: column {name!r}"
-    column = _found(events, name)
+    column = _find_column(events, name)
     if not pa.types.is_null(column.type):
         column = one_piece(column, EventError, what)
     return _numbers(column, what, lambda row: offset + row)

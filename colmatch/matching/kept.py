@@ -11,13 +11,13 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from colmatch.arrays.ranges import ranges_of
-from colmatch.errors import EventError, OptionError, near, shown
-from colmatch.events.gather import meant
+from colmatch.errors import EventError, OptionError, show_value, suggest_names
+from colmatch.events.gather import match_names
 from colmatch.given.arguments import members, text
-from colmatch.given.incoming import values_of, without_runs
+from colmatch.given.incoming import decode_runs, values_of
 
 
-def kept_names(keep: object) -> list[str]:
+def read_keep(keep: object) -> list[str]:
     """Returns the column names of ``keep=``, which may be one name or several.
 
     Raises OptionError: a value is no name.
@@ -25,25 +25,25 @@ def kept_names(keep: object) -> list[str]:
     listed = values_of(keep, OptionError, "keep") if isinstance(keep, pa.Array | pa.ChunkedArray) else members(keep)
     names = [name for name in map(text, [keep] if listed is None else listed) if name is not None]
     if len(names) < (1 if listed is None else len(listed)):
-        raise OptionError(f"keep={shown(keep)}: names of columns are needed")
+        raise OptionError(f"keep={show_value(keep)}: names of columns are needed")
     return names
 
 
-def taken_from(column: pa.Array, type: pa.DataType) -> pa.Array:
+def convert_column(column: pa.Array, type: pa.DataType) -> pa.Array:
     """Converts a column to its type of ``kept_fields``, from which Arrow can take rows."""
     if pa.types.is_run_end_encoded(column.type):
-        column = without_runs(column)
+        column = decode_runs(column)
     return column if column.type == type else column.cast(type)
 
 
-def _taken_type(field: pa.Field) -> pa.DataType:
+def _find_result_type(field: pa.Field) -> pa.DataType:
     """Returns the type of a kept column in the result; Arrow takes no rows from views and runs.
 
     Raises EventError: Arrow takes no rows from the type in the result either.
     """
-    type = _without_views(field.type)
+    type = _replace_views(field.type)
     try:
-        taken_from(pa.nulls(1, field.type), type).take(pa.array([0]))
+        convert_column(pa.nulls(1, field.type), type).take(pa.array([0]))
     except (pa.ArrowException, NotImplementedError):
         raise EventError(
             f"keep has {field.name!r}: rows cannot be taken from {field.type}: cast the column before"
@@ -51,23 +51,23 @@ def _taken_type(field: pa.Field) -> pa.DataType:
     return type
 
 
-def _without_views(type: pa.DataType) -> pa.DataType:
+def _replace_views(type: pa.DataType) -> pa.DataType:
     types = pa.types
     if types.is_run_end_encoded(type):
-        return _without_views(type.value_type)
+        return _replace_views(type.value_type)
     if types.is_string_view(type):
         return pa.large_string()
     if types.is_binary_view(type):
         return pa.large_binary()
     if types.is_list(type) or types.is_large_list(type):
         lists = pa.list_ if types.is_list(type) else pa.large_list
-        return lists(type.value_field.with_type(_without_views(type.value_type)))
+        return lists(type.value_field.with_type(_replace_views(type.value_type)))
     if types.is_struct(type):
-        return pa.struct([field.with_type(_without_views(field.type)) for field in type])
+        return pa.struct([field.with_type(_replace_views(field.type)) for field in type])
     return type
 
 
-def kept_fields(keep: object, events: pa.Schema, result: Sequence[str], given: Sequence[str]) -> list[pa.Field]:
+def find_kept_fields(keep: object, events: pa.Schema, result: Sequence[str], given: Sequence[str]) -> list[pa.Field]:
     """Returns the fields of the kept columns in the result.
 
     result : names of the result's own columns
@@ -80,13 +80,13 @@ def kept_fields(keep: object, events: pa.Schema, result: Sequence[str], given: S
     EventError : the events have no such column, or several. Or Arrow cannot take rows from it
     """
     fields = []
-    for name in kept_names(keep):
-        matches = meant(events.names, [name])
+    for name in read_keep(keep):
+        matches = match_names(events.names, [name])
         if len(matches) != 1:
             why = (
                 f"the events have {len(matches)} columns of that name"
                 if matches
-                else near(name, events.names, "an event")
+                else suggest_names(name, events.names, "an event")
             )
             raise EventError(f"keep has {name!r}: {why}")
         if name in result:
@@ -96,7 +96,7 @@ def kept_fields(keep: object, events: pa.Schema, result: Sequence[str], given: S
                 f"keep has {name!r}, whose place the time takes that is given: leave out now=, or leave it out of keep"
             )
         field = events.field(matches[0])
-        fields.append(field.with_type(_taken_type(field)))
+        fields.append(field.with_type(_find_result_type(field)))
     for name, times in Counter(field.name for field in fields).items():
         if times > 1:
             raise OptionError(f"keep has {name!r} {times} times")

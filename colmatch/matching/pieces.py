@@ -11,13 +11,13 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from colmatch.arrays.ranges import ranges_of
-from colmatch.arrays.recycled import Recycled
+from colmatch.arrays.recycled import RecycledArrays
 from colmatch.errors import SubscriptionError
 from colmatch.events.reader import texts_of
 from colmatch.events.required import Lacks, lacks_table
 from colmatch.kernels import sink
 from colmatch.kernels._jit import entry
-from colmatch.matching.kept import bytes_of, taken_from
+from colmatch.matching.kept import bytes_of, convert_column
 
 BYTES_MOST = 64 << 20  # bytes of a batch of results with kept columns
 IDS_MOST = 1 << 30  # bytes of ids in a batch without kept columns: Arrow's strings have 2 GB at most
@@ -30,7 +30,7 @@ class Piece(NamedTuple):
     place: NDArray[np.int64]  # (rows + 1) row -> its pairs
     id: NDArray[Any]  # (pairs) int64 ids, or uint32 numbers of subscriptions where ids are strings
     names: pa.Array | None  # the ids by number, where they are strings
-    memory: Recycled
+    memory: RecycledArrays
     score: NDArray[np.float64] | None = None  # (pairs) scores, only of the best matches
     lacks: Lacks | None = None  # lacking rows of the batch, only in its first piece
     beside: tuple[pa.Array, ...] = ()  # (rows) kept columns
@@ -68,7 +68,7 @@ class Piece(NamedTuple):
         if not keep and (not self.has_texts or len(self.id) * self._longest() <= IDS_MOST):
             yield self
             return
-        columns = [taken_from(rows.column(field.name), field.type) for field in keep]
+        columns = [convert_column(rows.column(field.name), field.type) for field in keep]
         size = self._sizes(columns)
         most = BYTES_MOST if keep else IDS_MOST
         if int(size.sum()) <= most:

@@ -13,8 +13,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from colmatch.arrays.frozen import contiguous, frozen
-from colmatch.errors import EventError, OptionError, SchemaError, shown
+from colmatch.arrays.frozen import contiguous, freeze_view
+from colmatch.errors import EventError, OptionError, SchemaError, show_value
 from colmatch.events.range_reader import Range, RangeReader, Ranges, used_ranges
 from colmatch.given.arguments import text
 from colmatch.given.schema import DERIVED, Schema, Shape
@@ -30,7 +30,7 @@ from colmatch.updates.versions import Version
 RangeNames = Mapping[str, tuple[str, str]]  # attribute -> columns of its ends
 
 
-def checked_ranges(ranges: object, schema: Schema) -> Ranges:
+def check_ranges(ranges: object, schema: Schema) -> Ranges:
     """Checks the ranges of a caller, ``{attribute: (column, column)}``, and returns them.
 
     Raises OptionError: they are no such mapping, or an attribute is unknown, no scalar or there
@@ -44,10 +44,12 @@ def checked_ranges(ranges: object, schema: Schema) -> Ranges:
     for named, ends in ranges.items():
         name = text(named)
         if name is None:
-            raise OptionError(f"ranges: the name of an attribute is a string, not {shown(named)}")
+            raise OptionError(f"ranges: the name of an attribute is a string, not {show_value(named)}")
         names = [text(end) for end in ends] if isinstance(ends, tuple | list) and len(ends) == 2 else [None]
         if None in names:
-            raise OptionError(f"ranges: {shown(name)} goes from one column to another, two names, not {shown(ends)}")
+            raise OptionError(
+                f"ranges: {show_value(name)} goes from one column to another, two names, not {show_value(ends)}"
+            )
         try:
             column = column_named(schema, name)
         except SchemaError as error:
@@ -80,7 +82,7 @@ class RangeWorker(Worker):
         self._high_code = np.empty(0, np.uint32)  # codes of the upper ends, as in ``_rows``
         self._meeting: weakref.WeakKeyDictionary[Segment, Meeting] = weakref.WeakKeyDictionary()
         self._several: weakref.WeakKeyDictionary[Segment, bool] = weakref.WeakKeyDictionary()
-        self._checked: weakref.WeakKeyDictionary[Segment, Ranges] = weakref.WeakKeyDictionary()
+        self._check_event: weakref.WeakKeyDictionary[Segment, Ranges] = weakref.WeakKeyDictionary()
 
     def _entries(self, version: Version, lenient: bool, rows: pa.RecordBatch) -> layout.Batch:
         reader, read_for = self._range_reader, (version.attributes, version.literals, lenient, self.ranges)
@@ -89,7 +91,7 @@ class RangeWorker(Worker):
             self._range_reader = reader = RangeReader(*read_for)
             self._ranges_read = read_for
         for segment, base, alive in zip(version.segments, version.bases, version.alive, strict=True):
-            if alive and self._checked.get(segment) != self.ranges:
+            if alive and self._check_event.get(segment) != self.ranges:
                 self._check(version, segment, base, reader.is_range)
         entries, self._high_key = reader.read(rows)
         self._failed = reader.failed
@@ -100,9 +102,9 @@ class RangeWorker(Worker):
         super()._check_decided(version, entries, rows)
         self._high_key = self._whole_key
 
-    def _marked(self, entries: layout.Batch, failing: Failing, rows: NDArray[np.int64]) -> layout.Batch:
-        batch, source = failing.marked(entries, rows)
-        self._high_key = frozen(np.where(source < 0, layout.KEY_MAX, self._whole_key[source]))
+    def _mark_failing(self, entries: layout.Batch, failing: Failing, rows: NDArray[np.int64]) -> layout.Batch:
+        batch, source = failing.mark_entries(entries, rows)
+        self._high_key = freeze_view(np.where(source < 0, layout.KEY_MAX, self._whole_key[source]))
         return batch
 
     def _check(self, version: Version, segment: Segment, base: int, is_range: layout.U8) -> None:
@@ -116,7 +118,7 @@ class RangeWorker(Worker):
                 op, operand = version.attributes[id].pattern or ("", "")
                 raise EventError(
                     f"{range.name!r} cannot be a range: expressions compare it with a text pattern, {op} "
-                    f"{shown(operand)} for one, and the ends of a range do not tell whether a string between "
+                    f"{show_value(operand)} for one, and the ends of a range do not tell whether a string between "
                     "them is like it"
                 )
         range_paths = {range.path for range in self.ranges}
@@ -131,12 +133,12 @@ class RangeWorker(Worker):
         if hardest >= 0:
             id = version.ids.array[base + int(segment.predicates.owner[hardest])].as_py()
             raise EventError(
-                f"subscription {shown(id)} asks too much of the range {version.attributes[int(attribute[0])].name!r}: "
+                f"subscription {show_value(id)} asks too much of the range {version.attributes[int(attribute[0])].name!r}: "
                 "it is an AND of many ORs, whose conditions on ranges are met by too many combinations of values; "
                 "give fewer attributes as ranges, build with a larger dnf_budget, or write it as an OR of ANDs"
             )
         if not version.narrowed:  # in a narrowed version, not all subscriptions were checked
-            self._checked[segment] = self.ranges
+            self._check_event[segment] = self.ranges
 
     def _deleted_bits(self, version: Version, stale: int) -> layout.U64:
         return version.deleted.bits  # predicates keep subscriptions that an index has removed

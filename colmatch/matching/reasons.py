@@ -16,7 +16,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from colmatch.arrays.frozen import contiguous
-from colmatch.given.arguments import checked_choice
+from colmatch.given.arguments import check_choice
 from colmatch.given.schema import Attribute, Role
 from colmatch.kernels import reasons as kernels
 from colmatch.kernels.layout import ATTR_MASK, FLAG_NONE, FLAG_RUN, I64, U8
@@ -30,15 +30,15 @@ from colmatch.updates.versions import Version
 By = Literal["attribute", "predicate"]
 
 
-def checked_by(by: object) -> By:
+def check_by(by: object) -> By:
     """Checks the argument ``by`` and returns it.
 
     Raises OptionError: it is neither ``"attribute"`` nor ``"predicate"``.
     """
-    return checked_choice("by={}", by, get_args(By))
+    return check_choice("by={}", by, get_args(By))
 
 
-class Found(NamedTuple):
+class SegmentReasons(NamedTuple):
     """Counts of a segment, for S subscriptions with T slots and P predicates.
 
     A slot has predicates of one subscription that share a count.
@@ -52,7 +52,7 @@ class Found(NamedTuple):
     done: U8  # (S) 1 for a subscription that has matched, or is left out
 
     @staticmethod
-    def of(segment: Segment, base: int, version: Version, by: By) -> Found:
+    def of(segment: Segment, base: int, version: Version, by: By) -> SegmentReasons:
         """Returns the counts of a segment before the first event."""
         predicates = segment.predicates
         count = len(predicates.pred)
@@ -60,7 +60,9 @@ class Found(NamedTuple):
         name = _name_numbers(version) if by == "attribute" else contiguous(np.empty(0, np.int64))
         slots = kernels.number_slots(predicates, *segment.conjunctions, name, slot, begin, sample)
         left_out = version.deleted.among(base, segment.size).astype(np.uint8)
-        return Found(slot, begin, sample[:slots], np.zeros(slots, np.int64), np.zeros(segment.size, np.int64), left_out)
+        return SegmentReasons(
+            slot, begin, sample[:slots], np.zeros(slots, np.int64), np.zeros(segment.size, np.int64), left_out
+        )
 
 
 class Reasons:
@@ -76,7 +78,8 @@ class Reasons:
         self._version = version
         self._by = by
         self._found = [
-            Found.of(segment, base, version, by) for segment, base in zip(version.segments, version.bases, strict=True)
+            SegmentReasons.of(segment, base, version, by)
+            for segment, base in zip(version.segments, version.bases, strict=True)
         ]
 
     def look(self, job: BatchJob, part: SegmentJob, valid: U8) -> None:
@@ -103,13 +106,13 @@ class Reasons:
         number, slot, events, place = (np.concatenate(column) for column in zip(*parts, strict=True))
         order = np.lexsort((-events, slot < 0, number))
         number, slot, events, place = number[order], slot[order], events[order], place[order]
-        attribute, text = self._named(place, slot)
+        attribute, text = self._name_slots(place, slot)
         columns = {"subscription": self._version.ids.array.take(pa.array(number)), "attribute": attribute}
         if self._by == "predicate":
             columns["predicate"] = text
         return pa.table(columns | {"events": pa.array(events, pa.int64())})
 
-    def _of_segment(self, place: int, found: Found) -> tuple[NDArray[np.int64], ...]:
+    def _of_segment(self, place: int, found: SegmentReasons) -> tuple[NDArray[np.int64], ...]:
         """Returns rows of the table: numbers, slots or -1 for none, events, and ``place``."""
         left = found.done == 0
         of = np.repeat(np.arange(len(left)), np.diff(found.begin))
@@ -120,7 +123,7 @@ class Reasons:
         events = np.concatenate([found.alone[causes], found.several[none]])
         return number, slot, events, np.full(len(number), place)
 
-    def _named(self, place: NDArray[np.int64], slot: NDArray[np.int64]) -> tuple[pa.Array, pa.Array]:
+    def _name_slots(self, place: NDArray[np.int64], slot: NDArray[np.int64]) -> tuple[pa.Array, pa.Array]:
         """Returns the attribute and the predicate of each slot, NULL for no slot.
 
         Equal predicates of a segment get their text only once.

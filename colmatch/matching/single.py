@@ -16,24 +16,24 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from colmatch.arrays.frozen import frozen
-from colmatch.events.gather import meant
-from colmatch.events.single.mapping import Event, EventReader, as_mapping, renamed
+from colmatch.arrays.frozen import freeze_view
+from colmatch.events.gather import match_names
+from colmatch.events.single.mapping import Event, EventReader, as_mapping, rename_fields
 from colmatch.events.single.row import RowMaker
-from colmatch.given.arguments import checked_choice
+from colmatch.given.arguments import check_choice
 from colmatch.given.schema import Schema
 from colmatch.kernels import sink
-from colmatch.kernels._interpret import Matching
+from colmatch.kernels._interpret import WorkEstimate
 from colmatch.kernels._jit import entry
 from colmatch.kernels.event import code_event
 from colmatch.matching.request import Among, MatchRequest, Unknown
 from colmatch.matching.topk.arguments import TopK
 from colmatch.matching.worker import Worker
 from colmatch.matching.workers import Workers
-from colmatch.updates.set import Subscribed
+from colmatch.updates.set import MatchableSet
 from colmatch.updates.versions import Version
 
-_NONE = frozen(np.empty(0, np.uint32))
+_NONE = freeze_view(np.empty(0, np.uint32))
 
 
 class _Row(NamedTuple):
@@ -43,7 +43,7 @@ class _Row(NamedTuple):
     nbytes: int = 0
 
 
-class _Part(NamedTuple):
+class _SegmentCall(NamedTuple):
     """A segment as arguments of the two kernels."""
 
     base: int
@@ -52,13 +52,13 @@ class _Part(NamedTuple):
     given: tuple[Any, ...]
 
 
-class _Plan(NamedTuple):
+class _SinglePlan(NamedTuple):
     """The reader and the kernel calls for events that are matched with one version."""
 
     reader: EventReader
-    parts: list[_Part]
+    parts: list[_SegmentCall]
     repeats: bool  # whether a subscription may be found twice
-    work: Matching
+    work: WorkEstimate
 
 
 class EventWorker(Worker):
@@ -68,7 +68,7 @@ class EventWorker(Worker):
         super().__init__()
         self._schema = schema
         self._row_hits = np.zeros(1, np.int64)
-        self._known: tuple[weakref.ref[Version], _Plan] | None = None
+        self._known: tuple[weakref.ref[Version], _SinglePlan] | None = None
 
     def find(self, version: Version, event: Event, wanted: int) -> NDArray[np.uint32] | int | None:
         """Returns the ascending numbers of matching subscriptions, or else their count.
@@ -106,7 +106,7 @@ class EventWorker(Worker):
         if memo is not None and memo[0] is version:
             self._known = None
 
-    def _plan(self, version: Version) -> _Plan:
+    def _plan(self, version: Version) -> _SinglePlan:
         attributes = max(len(version.attributes), 1)
         if self._capacity[1] < attributes:
             self._make_room(1, attributes)
@@ -121,15 +121,15 @@ class EventWorker(Worker):
             rows = self._rows._replace(first=self._rows.first[:2])
             arguments = arrays, segment.predicates, rows, 0, 1, self.scratch_of(segment), into, self.counters
             code = reader.words, segment.codes, segment.hints, segment.used, rows
-            parts.append(_Part(base, code, segment.index.kind.match, arguments))
+            parts.append(_SegmentCall(base, code, segment.index.kind.match, arguments))
         repeats = any(self.repeats(segment) for segment in version.segments)
-        return _Plan(reader, parts, repeats, Matching(_Row(), len(version.ids)))
+        return _SinglePlan(reader, parts, repeats, WorkEstimate(_Row(), len(version.ids)))
 
 
 class SingleEvents:
     """The single events of a matcher, matched directly if possible, else as batches."""
 
-    def __init__(self, subscriptions: Subscribed, workers: Workers) -> None:
+    def __init__(self, subscriptions: MatchableSet, workers: Workers) -> None:
         self._set = subscriptions
         self._workers = workers
         self._names = frozenset(subscriptions.schema.arrow.names)
@@ -139,10 +139,10 @@ class SingleEvents:
 
     def ids(self, event: object, unknown: str, among: Among) -> list[Any]:
         """Returns the ids of the matching subscriptions, for ``Matcher.match_one``."""
-        checked_event = self._checked(event, unknown)
+        checked_event = self._check_event(event, unknown)
         if not among:
             version = self._set.now
-            matches = self._found(version, checked_event, sink.PAIRS)
+            matches = self._find_directly(version, checked_event, sink.PAIRS)
             if matches is not None:
                 return _ids(version, matches)
         request = self._workers.request(None, among)
@@ -172,8 +172,8 @@ class SingleEvents:
             matches
         of_rows : counts the matches of a batch, for an event that needs one
         """
-        checked_event = self._checked(event, unknown)
-        matches = None if among else self._found(self._set.now, checked_event, wanted)
+        checked_event = self._check_event(event, unknown)
+        matches = None if among else self._find_directly(self._set.now, checked_event, wanted)
         if matches is None:
             request = self._workers.request(None, among)
             ((number,),) = of_rows(self._row(checked_event, request, unknown), request)
@@ -182,7 +182,7 @@ class SingleEvents:
 
     def best(self, event: object, unknown: str, topk: TopK, among: Among) -> list[tuple[Any, float]]:
         """Returns the best matches and their scores, for ``Matcher.match_topk_one``."""
-        checked_event, request = self._checked(event, unknown, topk.columns), self._workers.request(None, among)
+        checked_event, request = self._check_event(event, unknown, topk.columns), self._workers.request(None, among)
         batches = list(
             self._workers.best(
                 self._row(checked_event, request, unknown, topk.columns), topk, request, self._set.now.scored_schema
@@ -190,16 +190,16 @@ class SingleEvents:
         )
         return [pair for rows in batches for pair in zip(rows.column(1).to_pylist(), rows.column(2).to_pylist())]
 
-    def _checked(self, event: object, unknown: str, weights: Sequence[str] = ()) -> Event:
+    def _check_event(self, event: object, unknown: str, weights: Sequence[str] = ()) -> Event:
         values: Event = event if type(event) is dict else as_mapping(event)
         if unknown != "raise":
-            checked_choice("unknown={}", unknown, get_args(Unknown))
+            check_choice("unknown={}", unknown, get_args(Unknown))
         if self._names.issuperset(values):
             return values
         names = list(dict.fromkeys([*self._set.schema.arrow.names, *weights]))
-        return renamed(values, names, "the schema", unknown == "ignore")
+        return rename_fields(values, names, "the schema", unknown == "ignore")
 
-    def _found(self, version: Version, event: Event, wanted: int) -> NDArray[np.uint32] | int | None:
+    def _find_directly(self, version: Version, event: Event, wanted: int) -> NDArray[np.uint32] | int | None:
         """Returns the result of ``EventWorker.find``, or None if the event must be a batch."""
         if self._set.options.observe or not self._workers.finds_single:
             return None
@@ -215,7 +215,7 @@ class SingleEvents:
 
     def _row(self, event: Event, request: MatchRequest, unknown: str, columns: Sequence[str] = ()) -> pa.RecordBatch:
         names = self._set.schema.arrow.names
-        meant_columns = [matches[0] if (matches := meant(names, [name])) else name for name in columns]
+        meant_columns = [matches[0] if (matches := match_names(names, [name])) else name for name in columns]
         needed = list(dict.fromkeys([*self._workers.columns(request), *meant_columns]))
         return self._rows.row_of(event, needed, unknown == "ignore")
 

@@ -25,7 +25,7 @@ from colmatch.matching.worker import BatchJob, SegmentJob, Worker
 Pairs = tuple[NDArray[np.int64], NDArray[np.uint32], int]
 
 
-def found_in_strata(
+def match_strata(
     worker: Worker, job: BatchJob, part: SegmentJob, strata: Strata, weights: EventWeights, top: Top
 ) -> Iterator[Pairs]:
     """Matches a batch with one part, the best strata first.

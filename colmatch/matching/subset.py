@@ -13,20 +13,20 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from colmatch.arrays.frozen import contiguous, sealed
+from colmatch.arrays.frozen import contiguous, seal
 from colmatch.arrays.ranges import distinct
-from colmatch.errors import shown
-from colmatch.kernels.segments.deleted_bits import spare
+from colmatch.errors import show_value
+from colmatch.kernels.segments.deleted_bits import clear_bits
 from colmatch.subscriptions.ids import Ids, ids_among
 from colmatch.subscriptions.tags import tags_asked
-from colmatch.updates.deleted import Deleted
+from colmatch.updates.deleted import DeletedNumbers
 from colmatch.updates.versions import Version
 
 
-class Left(NamedTuple):
+class SubsetVersion(NamedTuple):
     """The fields of a version that change if all but some subscriptions count as deleted."""
 
-    deleted: Deleted
+    deleted: DeletedNumbers
     alive: tuple[int, ...]
     stale: tuple[int, ...]
     gone: int
@@ -50,7 +50,7 @@ class Subset:
     def __init__(self, ids: Ids | None, tags: tuple[frozenset[str], ...] = ()) -> None:
         self._ids = ids
         self._tags = tags
-        self._known: tuple[weakref.ref[Version], Left] | None = None
+        self._known: tuple[weakref.ref[Version], SubsetVersion] | None = None
 
     @property
     def said(self) -> tuple[Ids | None, tuple[frozenset[str], ...]]:
@@ -59,7 +59,7 @@ class Subset:
 
     def __repr__(self) -> str:
         parts = [] if self._ids is None else [f"{len(self._ids):,} ids"]
-        parts += [f"tags={shown(sorted(tags))}" for tags in self._tags]
+        parts += [f"tags={show_value(sorted(tags))}" for tags in self._tags]
         return f"Subset({', '.join(parts)})"
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -70,7 +70,7 @@ class Subset:
         memo = self._known  # read once, since other threads may replace it
         if memo is None or memo[0]() is not version:
             # The reference is weak, so that a replaced version can be freed
-            memo = weakref.ref(version), left_of(version, self._numbers(version))
+            memo = weakref.ref(version), narrow_version(version, self._numbers(version))
             self._known = memo
         return version.changed(**memo[1]._asdict())
 
@@ -107,14 +107,14 @@ def subset_of(ids: Any, tags: Any, version: Version) -> Subset | None:
     return Subset(ids_among(ids, type), () if tag_set is None else (tag_set,))
 
 
-def left_of(version: Version, numbers: NDArray[np.int64]) -> Left:
+def narrow_version(version: Version, numbers: NDArray[np.int64]) -> SubsetVersion:
     """Returns the changed fields of a version with only some subscriptions.
 
     numbers : numbers of these subscriptions, ascending, once each
     """
     bits = np.full(-(-len(version.ids) // 64), -1, np.int64).view(np.uint64)
-    spare(contiguous(numbers), bits)
+    clear_bits(contiguous(numbers), bits)
     ends = np.append(np.array(version.bases, np.int64), len(version.ids))
     alive = np.diff(np.searchsorted(numbers, ends)).tolist()
     gone = [segment.size - count for segment, count in zip(version.segments, alive, strict=True)]
-    return Left(Deleted(sealed(bits)), tuple(alive), tuple(gone), len(version.ids) - len(numbers))
+    return SubsetVersion(DeletedNumbers(seal(bits)), tuple(alive), tuple(gone), len(version.ids) - len(numbers))

@@ -11,7 +11,7 @@ from typing import TypeVar
 
 import pyarrow as pa
 
-from colmatch.kernels._compiling import NotCompiledError, compiled_only
+from colmatch.kernels._compiling import NotCompiledError, forbid_compiling
 
 SHARE_ROWS = 1024  # least rows of a part, if threads share a single batch
 
@@ -29,7 +29,7 @@ def cores(threads: int) -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def in_order(
+def run_in_order(
     batches: Iterator[tuple[pa.RecordBatch, Seen]],
     threads: int,
     task: Callable[[pa.RecordBatch, Seen, int], Iterator[Result]],
@@ -62,7 +62,7 @@ def in_order(
     pending: deque[tuple[pa.RecordBatch, Seen, int, Future[list[Result]]]] = deque()
 
     def there(batch: pa.RecordBatch, seen: Seen, offset: int) -> list[Result]:
-        with compiled_only():
+        with forbid_compiling():
             return list(task(batch, seen, offset))
 
     def oldest() -> list[Result]:

@@ -23,16 +23,16 @@ from numpy.typing import NDArray
 
 from colmatch.arrays.frozen import contiguous, freeze
 from colmatch.arrays.ranges import ranges_of, sizes_of
-from colmatch.errors import EventError, shown
-from colmatch.events.computed.failed import Failed
+from colmatch.errors import EventError, show_value
+from colmatch.events.computed.failed import FailedRows
 from colmatch.given.schema import Attributes, Role
 from colmatch.kernels import _forks
 from colmatch.kernels.layout import ATTR_MASK, FLAG_NONE, FLAG_RUN, KEY_MAX, Batch, Predicates
 from colmatch.kinds.plan import AutoSettings
 from colmatch.predicates.columns import take
-from colmatch.predicates.keys import Keys, keys_of, to_codes
+from colmatch.predicates.keys import KeyIntervals, keys_of, to_codes
 from colmatch.updates.labels import without_labels
-from colmatch.updates.segments import Segment, indexed
+from colmatch.updates.segments import Segment, build_segment
 from colmatch.updates.versions import Version
 
 KEPT = 16  # sets of attributes with bounds that a segment keeps
@@ -51,7 +51,7 @@ class Failing:
     rows : rows where any value fails, ascending
     """
 
-    def __init__(self, failed: Mapping[str, Failed], attributes: Attributes, rows: int) -> None:
+    def __init__(self, failed: Mapping[str, FailedRows], attributes: Attributes, rows: int) -> None:
         self._failed = failed
         self._names = {
             i: a.path[0] for i, a in enumerate(attributes) if a.role is Role.COMPUTED and a.path[0] in failed
@@ -61,7 +61,7 @@ class Failing:
         self._wrong = np.stack(every, axis=1) if every else np.zeros((rows, 0), np.bool_)
         self.rows = np.flatnonzero(self._wrong.any(axis=1))
 
-    def marked(self, entries: Batch, rows: NDArray[np.int64]) -> tuple[Batch, NDArray[np.int64]]:
+    def mark_entries(self, entries: Batch, rows: NDArray[np.int64]) -> tuple[Batch, NDArray[np.int64]]:
         """Returns the entries of some rows, and one more for each failing value.
 
         The rows get the numbers from 0. The second array (E) has the old place of each entry, -1
@@ -92,16 +92,17 @@ class Failing:
         number : number of the subscription that depends on it
         """
         segment = version.segments[version.holder(number)]
-        used = _used(segment.predicates, number - version.bases[version.holder(number)])
+        used = _find_used(segment.predicates, number - version.bases[version.holder(number)])
         wrong = [i for i, is_wrong in zip(self._names, self._wrong[row].tolist(), strict=True) if is_wrong]
         name = self._names[next((i for i in wrong if i in used), wrong[0])]
         id = version.ids.array[number].as_py()
         return EventError(
-            f"{name} cannot be computed: {self._failed[name].message_of(row)} (subscription {shown(id)})", event=row
+            f"{name} cannot be computed: {self._failed[name].message_of(row)} (subscription {show_value(id)})",
+            event=row,
         )
 
 
-def _used(predicates: Predicates, owner: int) -> set[int]:
+def _find_used(predicates: Predicates, owner: int) -> set[int]:
     """Returns the attributes that a subscription uses."""
     mine = np.repeat(predicates.owner == owner, np.diff(predicates.first))
     return set((predicates.pred[mine, 0] & ATTR_MASK).tolist())
@@ -138,7 +139,7 @@ def _of_segment(segment: Segment, attributes: NDArray[np.int64]) -> Bounds | Non
         by_attributes = _known.setdefault(segment, {})
         if key in by_attributes:
             return by_attributes[key]
-    lower, upper = _made(segment, attributes)
+    lower, upper = _make_bounds(segment, attributes)
     with _lock:
         if len(by_attributes) >= KEPT:
             by_attributes.clear()
@@ -146,7 +147,7 @@ def _of_segment(segment: Segment, attributes: NDArray[np.int64]) -> Bounds | Non
     return lower, upper
 
 
-def _made(segment: Segment, attributes: NDArray[np.int64]) -> Iterator[Segment]:
+def _make_bounds(segment: Segment, attributes: NDArray[np.int64]) -> Iterator[Segment]:
     """Yields the two bounds of a segment, with the subscriptions that use the attributes."""
     # Find the conjunctions of subscriptions that use the attributes
     all_of = segment.predicates
@@ -160,24 +161,24 @@ def _made(segment: Segment, attributes: NDArray[np.int64]) -> Iterator[Segment]:
     preds, codes = without_labels(preds, segment.codes) if len(segment.codes.label) else (preds, segment.codes)
     keys = keys_of(preds, codes)
     about = np.isin(preds.pred[:, 0] & ATTR_MASK, attributes)
-    keys = _without_last(keys, about)
+    keys = _remove_last(keys, about)
     # Index both bounds
     for is_true in (False, True):
         inside = about & ((preds.pred[:, 0] & FLAG_NONE != 0) != is_true)
-        coded = to_codes(*_with_last(preds, keys, inside), contiguous(codes.multi))
-        yield indexed(AutoSettings(), *coded, None, segment.size, int(uses.sum()))[0]
+        coded = to_codes(*_add_last(preds, keys, inside), contiguous(codes.multi))
+        yield build_segment(AutoSettings(), *coded, None, segment.size, int(uses.sum()))[0]
 
 
-def _without_last(keys: Keys, about: NDArray[np.bool_]) -> Keys:
+def _remove_last(keys: KeyIntervals, about: NDArray[np.bool_]) -> KeyIntervals:
     """Takes ``KEY_MAX`` out of the intervals of the predicates ``about``."""
     each = np.repeat(about, sizes_of(keys.first))
     empty = each & (keys.low == KEY_MAX) & (keys.high == KEY_MAX)
     low = np.where(empty, 0, keys.low)
     high = np.where(empty, -1, np.where(each & (keys.high == KEY_MAX), KEY_MAX - 1, keys.high))
-    return Keys(keys.first, low, high)
+    return KeyIntervals(keys.first, low, high)
 
 
-def _with_last(preds: Predicates, keys: Keys, inside: NDArray[np.bool_]) -> tuple[Predicates, Keys]:
+def _add_last(preds: Predicates, keys: KeyIntervals, inside: NDArray[np.bool_]) -> tuple[Predicates, KeyIntervals]:
     """Puts ``KEY_MAX`` into the intervals of the predicates ``inside``, which do not contain it."""
     last = keys.first[1:] - 1
     low, high = keys.low.copy(), keys.high.copy()
@@ -191,4 +192,4 @@ def _with_last(preds: Predicates, keys: Keys, inside: NDArray[np.bool_]) -> tupl
     pred = preds.pred.copy()
     pred[more, 0] |= FLAG_RUN
     first = ranges_of(sizes_of(keys.first) + more)
-    return preds._replace(pred=pred), Keys(first, np.insert(low, at, KEY_MAX), np.insert(high, at, KEY_MAX))
+    return preds._replace(pred=pred), KeyIntervals(first, np.insert(low, at, KEY_MAX), np.insert(high, at, KEY_MAX))

@@ -17,10 +17,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from colmatch.arrays.frozen import frozen
-from colmatch.arrays.recycled import Recycled
+from colmatch.arrays.frozen import freeze_view
+from colmatch.arrays.recycled import RecycledArrays
 from colmatch.errors import EventError
-from colmatch.events.computed.failed import Failed
+from colmatch.events.computed.failed import FailedRows
 from colmatch.events.reader import Reader
 from colmatch.kernels import layout, sink
 from colmatch.kernels._jit import entry
@@ -36,8 +36,8 @@ FIRST_CAPACITY = 1 << 16  # pairs that a sink holds at first
 LARGE_CAPACITY = 1 << 25  # pairs; beyond, a sink grows for a single row only
 GROUP_PAIRS = 1 << 13  # approximate number of pairs that are ordered together
 DIGIT_LEAST, DIGIT_MOST = 4, 12  # bits of a digit, when pairs are ordered
-NO_DELETED: layout.U64 = frozen(np.empty(0, np.uint64))
-NO_IDS: layout.I64 = frozen(np.empty(0, np.int64))
+NO_DELETED: layout.U64 = freeze_view(np.empty(0, np.uint64))
+NO_IDS: layout.I64 = freeze_view(np.empty(0, np.int64))
 # Arguments of kernels for upper ends, and for their working memory, if no attribute is a range.
 NO_CODES: layout.U32 = np.empty(0, np.uint32)
 NO_MEETING = Meeting(NO_CODES, NO_CODES, NO_CODES, np.empty((0, 3), np.uint32))
@@ -91,7 +91,7 @@ class Worker:
         self.in_order = True
         self._reader: Reader | None = None
         self._read_for: tuple[Any, ...] = (None, None, None)  # attributes, literals and leniency of the reader
-        self._failed: Mapping[str, Failed] = {}  # computed value -> rows of the last batch where it failed
+        self._failed: Mapping[str, FailedRows] = {}  # computed value -> rows of the last batch where it failed
         self._scratch: weakref.WeakKeyDictionary[Segment, tuple[Any, tuple[int, int]]] = weakref.WeakKeyDictionary()
         self._capacity = (0, 0)  # rows and entries that have room
         self._rows = layout.Rows(np.empty(1, np.int64), np.empty(0, np.uint32), np.empty(0, np.uint32))
@@ -107,7 +107,7 @@ class Worker:
         self._digit = none, none, np.empty(1 << DIGIT_MOST, np.uint32)
         self._best_scratch: weakref.WeakKeyDictionary[Segment, tuple[Any, tuple[int, int]]]
         self._best_scratch = weakref.WeakKeyDictionary()  # for kinds with separate memory for ``match_topk``
-        self.memory = Recycled()
+        self.memory = RecycledArrays()
         self.rates: weakref.WeakKeyDictionary[Segment, float] = weakref.WeakKeyDictionary()
 
     def run(
@@ -226,18 +226,18 @@ class Worker:
         if versions is None:
             return
         before = self.counters.copy()
-        marked = self._marked(entries, failing, failing.rows)
+        marked = self._mark_failing(entries, failing, failing.rows)
         differs = np.not_equal(*(self._counts(each, marked, len(failing.rows)) for each in versions))
         if differs.any():
             first = failing.rows[differs.argmax() :][:1]
-            marked = self._marked(entries, failing, first)
+            marked = self._mark_failing(entries, failing, first)
             lower, upper = (self._numbers(each, marked) for each in versions)
             raise failing.error(int(first[0]), version, int(np.setdiff1d(upper, lower)[0]))
         self.counters[:] = before
 
-    def _marked(self, entries: layout.Batch, failing: Failing, rows: NDArray[np.int64]) -> layout.Batch:
+    def _mark_failing(self, entries: layout.Batch, failing: Failing, rows: NDArray[np.int64]) -> layout.Batch:
         """Returns the entries of some rows, and one more for each failing value."""
-        return failing.marked(entries, rows)[0]
+        return failing.mark_entries(entries, rows)[0]
 
     def _counts(self, version: Version, entries: layout.Batch, rows: int) -> NDArray[np.int64]:
         """Returns the number of subscriptions that match each row: (rows)."""
@@ -329,7 +329,7 @@ class Worker:
                 if stop < limit and first and stop > start:
                     limit = stop
                 elif stop < limit:  # start again with fewer rows
-                    span = stop - start if stop > start else self._affordable(limit - start)
+                    span = stop - start if stop > start else self._estimate_rows(limit - start)
                     self._forget(job, start, limit)
                     break
             else:
@@ -388,17 +388,17 @@ class Worker:
                 if needed > LARGE_CAPACITY:
                     return row
                 needed += needed // 4  # the next batch may have a few more
-            self._sink = _larger(into, needed, fill)
+            self._sink = _enlarge_sink(into, needed, fill)
         return row
 
-    def _affordable(self, rows: int) -> int:
+    def _estimate_rows(self, rows: int) -> int:
         """Returns the number of rows to try if there is no room for any of some rows.
 
         Fewer rows are tried at a time, so that the sink stays bounded.
         """
         needed = max(int(self._sink.state[sink.NEEDED]), 2 * len(self._sink.sub))
         if len(self._sink.sub) < LARGE_CAPACITY:
-            self._sink = _larger(self._sink, LARGE_CAPACITY, 0)
+            self._sink = _enlarge_sink(self._sink, LARGE_CAPACITY, 0)
         return max(min(rows * LARGE_CAPACITY // (2 * needed), rows - 1), 1)
 
     def _forget(self, job: BatchJob, start: int, limit: int) -> None:
@@ -434,7 +434,7 @@ def _sink(capacity: int) -> layout.Sink:
     return layout.Sink(*pairs, none, NO_DELETED, np.zeros(4, np.int64))
 
 
-def _larger(full: layout.Sink, capacity: int, fill: int) -> layout.Sink:
+def _enlarge_sink(full: layout.Sink, capacity: int, fill: int) -> layout.Sink:
     """Returns a sink with more room, and the first ``fill`` pairs of the full one."""
     if capacity <= len(full.sub):
         return full

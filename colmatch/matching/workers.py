@@ -11,27 +11,27 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from colmatch.errors import near
-from colmatch.events.gather import seen_batches, source_of
+from colmatch.errors import suggest_names
+from colmatch.events.gather import gather_with_state, source_of
 from colmatch.events.range_reader import Ranges, columns_of
-from colmatch.events.required import Required
+from colmatch.events.required import RequiredColumns
 from colmatch.events.special.clock import clock_of
 from colmatch.kernels import layout
-from colmatch.kernels._interpret import Matching
+from colmatch.kernels._interpret import WorkEstimate
 from colmatch.kernels._jit import entry
 from colmatch.kernels.sink import ANY, COUNTS, PAIRS, add_hits
-from colmatch.matching.kept import kept_fields, kept_names
+from colmatch.matching.kept import find_kept_fields, read_keep
 from colmatch.matching.pieces import Piece
-from colmatch.matching.range_worker import RangeNames, RangeWorker, checked_ranges
+from colmatch.matching.range_worker import RangeNames, RangeWorker, check_ranges
 from colmatch.matching.reasons import By, Reasons
 from colmatch.matching.request import Among, MatchRequest
 from colmatch.matching.subset import Subset, subset_of
-from colmatch.matching.threads import Result, cores, in_order
+from colmatch.matching.threads import Result, cores, run_in_order
 from colmatch.matching.topk.arguments import TopK
 from colmatch.matching.topk.rank import best_pieces
 from colmatch.matching.worker import Worker
 from colmatch.subscriptions.tags import tags_asked
-from colmatch.updates.set import Subscribed
+from colmatch.updates.set import MatchableSet
 from colmatch.updates.versions import Version
 
 SUBSETS_KEPT = 64  # subsets by the last tags; each has a bit for each subscription
@@ -64,13 +64,13 @@ class MatchTask(Generic[Result]):
         worker = workers.idle_worker(request.ranges, not self.numbers)
         lacks = workers.required(request.ranges).lacks(batch, workers.is_lenient)
         for piece in self.pieces(worker, batch, version, offset):
-            yield from self.formed(piece.without(lacks, offset), batch, offset)
+            yield from self.form_results(piece.without(lacks, offset), batch, offset)
         if not request.ranges:
             workers.observe(batch)
         # not after an error or an early stop of the caller: the memory may be half written
         workers.give_back(worker)
 
-    def formed(self, piece: Piece, batch: pa.RecordBatch, offset: int) -> Iterator[Result]:
+    def form_results(self, piece: Piece, batch: pa.RecordBatch, offset: int) -> Iterator[Result]:
         """Yields the results for a piece of a batch."""
         rows = batch.slice(piece.first - offset, len(piece.place) - 1)
         yield from map(self.form, piece.parts(rows, self.request.keep, self.whole_rows))
@@ -83,7 +83,7 @@ class MatchTask(Generic[Result]):
         else:
             matches = worker.run(version, lenient, batch, self.wanted, offset, self.numbers)
         while True:
-            with Matching(batch, len(version.ids)):
+            with WorkEstimate(batch, len(version.ids)):
                 piece = next(matches, None)
             if piece is None:
                 return
@@ -105,9 +105,9 @@ class Workers:
 
     finds_single = True
 
-    def __init__(self, subscriptions: Subscribed) -> None:
+    def __init__(self, subscriptions: MatchableSet) -> None:
         self._set = subscriptions
-        self._required = Required(subscriptions.schema)
+        self._required = RequiredColumns(subscriptions.schema)
         self._tagged = lru_cache(SUBSETS_KEPT)(lambda tags: Subset(None, (tags,)))
         self._idle: list[Worker] = []
         self._idle_for_ranges: list[RangeWorker] = []
@@ -122,16 +122,16 @@ class Workers:
         """
         for name in said:
             if name not in Among.__annotations__:
-                raise TypeError(f"there is no argument {name}=: {near(name, Among.__annotations__, 'a call')}")
+                raise TypeError(f"there is no argument {name}=: {suggest_names(name, Among.__annotations__, 'a call')}")
         ids, tags = said.get("ids"), said.get("tags")
         if ids is None and tags is not None:
             among: Subset | None = self._tagged(tags_asked(tags))
         else:
             among = subset_of(ids, tags, self._set.now)
         clock = clock_of(said.get("now"), self._set.schema, self._set.options.timezone)
-        return MatchRequest(checked_ranges(ranges, self._set.schema), among, clock)
+        return MatchRequest(check_ranges(ranges, self._set.schema), among, clock)
 
-    def keeping(
+    def keep_columns(
         self, events: Any, keep: Any, request: MatchRequest, schema: pa.Schema
     ) -> tuple[Any, MatchRequest, pa.Schema]:
         """Returns the events, a request that keeps some of their columns, and the result's schema.
@@ -146,7 +146,7 @@ class Workers:
             return events, request, schema
         source, clock = source_of(events), request.now  # a reader is looked at once
         clock_names = () if clock is None else clock.names(self._set.now.attributes)
-        fields = kept_fields(keep, source.schema(kept_names(keep)), schema.names, clock_names)
+        fields = find_kept_fields(keep, source.schema(read_keep(keep)), schema.names, clock_names)
         return source, request._replace(keep=tuple(fields)), pa.schema([*schema, *fields])
 
     def pairs(self, events: Any, request: MatchRequest, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
@@ -181,7 +181,7 @@ class Workers:
         total = np.zeros(len(version.ids), np.int64)
         task = MatchTask(self, request, PAIRS, lambda piece: piece.id, numbers=True)
         batches = self._batches(events, request, (), version)
-        for numbers in in_order(batches, cores(self._set.options.threads), task):
+        for numbers in run_in_order(batches, cores(self._set.options.threads), task):
             entry(add_hits)(numbers, total)
         places = np.flatnonzero(total)
         return hits_table(version.ids.array.take(pa.array(places)), pa.array(total[places]))
@@ -204,7 +204,7 @@ class Workers:
         for batch, _ in self._batches(events, request, (), version):
             lacks = required.lacks(batch, self.is_lenient)
             valid = np.ones(batch.num_rows, np.uint8) if lacks is None else (~lacks.row).astype(np.uint8)
-            with Matching(batch, len(version.ids)):
+            with WorkEstimate(batch, len(version.ids)):
                 job = worker.read(version, self.is_lenient, batch, COUNTS, offset)
                 for part in job.parts:
                     worker.code(job, part)
@@ -219,9 +219,9 @@ class Workers:
         own = [*columns_of(attributes, request.ranges), *self.required(request.ranges).columns]
         return list(dict.fromkeys(own if request.now is None else request.now.without(own, attributes)))
 
-    def required(self, ranges: Ranges) -> Required:
+    def required(self, ranges: Ranges) -> RequiredColumns:
         """Returns the columns that no event may lack."""
-        return Required(self._set.schema, ranges) if ranges else self._required
+        return RequiredColumns(self._set.schema, ranges) if ranges else self._required
 
     @property
     def is_lenient(self) -> bool:
@@ -230,7 +230,7 @@ class Workers:
 
     def run(self, events: Any, task: MatchTask[Result]) -> Iterator[Result]:
         """Yields the results of a task for each batch, in the order of the events."""
-        return in_order(self._batches(events, task.request, task.columns), cores(self._set.options.threads), task)
+        return run_in_order(self._batches(events, task.request, task.columns), cores(self._set.options.threads), task)
 
     # For tasks
 
@@ -296,5 +296,5 @@ class Workers:
                 narrowed = current, among.of(current)
             return narrowed[1]
 
-        batches = seen_batches(events, subscriptions.options.batch_rows, now, needed)
-        return batches if clock is None else clock.shown_to(batches)
+        batches = gather_with_state(events, subscriptions.options.batch_rows, now, needed)
+        return batches if clock is None else clock.show_to(batches)

@@ -9,19 +9,19 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from colmatch.arrays.frozen import contiguous
-from colmatch.errors import SubscriptionError, shown
+from colmatch.errors import SubscriptionError, show_value
 from colmatch.events.reader import texts_of
 from colmatch.kernels.ids import hash_texts
 from colmatch.kernels.kinds.pbtree import arrays as pb
 from colmatch.kernels.kinds.pbtree import bulk
 from colmatch.kernels.kinds.pbtree.arrays import ROOT as ROOT_KIND
 from colmatch.kernels.layout import I64, U8, U32, Codes, Predicates
-from colmatch.kinds.pbtree import ListEntries, entries_of_keys, filled, table_pages
+from colmatch.kinds.pbtree import ListEntries, entries_of_keys, fill_pages, table_pages
 from colmatch.paged import root_page, store
 from colmatch.paged.cache import PAGE, checksum, write_error
 from colmatch.paged.file import ROOT
 from colmatch.paged.header import headers
-from colmatch.paged.records import Keyed, pack
+from colmatch.paged.records import KeyedSubscriptions, pack
 from colmatch.predicates.columns import take
 from colmatch.predicates.keys import keys_of
 from colmatch.store.replacing import replacing
@@ -39,12 +39,14 @@ def hashes_of(texts: pa.StringArray) -> I64:
     return contiguous(keys)
 
 
-def to_keys(preds: Predicates, codes: Codes, ids: Ids, tags: Tags, slots: NDArray[np.uint32] | None = None) -> Keyed:
+def to_keys(
+    preds: Predicates, codes: Codes, ids: Ids, tags: Tags, slots: NDArray[np.uint32] | None = None
+) -> KeyedSubscriptions:
     """Returns subscriptions by key. Without ``slots``, their slots are numbered from 0."""
     sizes = np.bincount(preds.owner, minlength=len(ids))
     if slots is None:
         slots = np.arange(int(np.maximum(sizes, 1).sum()), dtype=np.uint32)
-    return Keyed(preds, keys_of(preds, codes), ids, tags, slots, sizes)
+    return KeyedSubscriptions(preds, keys_of(preds, codes), ids, tags, slots, sizes)
 
 
 def id_keys(ids: Ids) -> I64:
@@ -54,7 +56,7 @@ def id_keys(ids: Ids) -> I64:
     return hashes_of(ids.array)
 
 
-def all_entries(some: Keyed) -> ListEntries:
+def all_entries(some: KeyedSubscriptions) -> ListEntries:
     """Returns the entries of subscriptions in all trees. Needed counts are for ``some.slots``."""
     first, keys, here = some.slots[some.slot_first[:-1]], id_keys(some.ids), some.is_of_conjunction
     own, needed = entries_of_keys(some.predicates, some.keys, some.slots[here]), np.zeros(len(here), np.uint8)
@@ -85,18 +87,18 @@ def check_tags(tags: Tags) -> I64:
     order = np.argsort(keys, kind="stable")
     same = np.flatnonzero(keys[order][1:] == keys[order][:-1])
     if len(same):
-        raise same_key(list(tags.names)[order[same[0] + 1]])
+        raise make_key_error(list(tags.names)[order[same[0] + 1]])
     return keys
 
 
-def same_key(tag: str) -> SubscriptionError:
+def make_key_error(tag: str) -> SubscriptionError:
     """Returns the error for two tags with the same key, a chance of one in 2**64."""
     return SubscriptionError(
-        f"tag {shown(tag)} has the same key of 64 bits as another: nothing was changed; another name has another key"
+        f"tag {show_value(tag)} has the same key of 64 bits as another: nothing was changed; another name has another key"
     )
 
 
-def slot_entries(some: Keyed, page: I64, word: I64) -> U32:
+def slot_entries(some: KeyedSubscriptions, page: I64, word: I64) -> U32:
     """Returns the table entries of ``some.slots``, from the page and word of each record."""
     owner = np.repeat(np.arange(len(some.sizes)), np.maximum(some.sizes, 1))
     entry = np.empty((len(owner), store.SLOT_WORDS), np.uint32)
@@ -105,13 +107,13 @@ def slot_entries(some: Keyed, page: I64, word: I64) -> U32:
     return entry
 
 
-def part_of(some: Keyed, begin: int, end: int) -> Keyed:
+def part_of(some: KeyedSubscriptions, begin: int, end: int) -> KeyedSubscriptions:
     """Returns the subscriptions ``begin:end``."""
     preds, here = some.predicates, np.zeros(len(some.sizes), bool)
     here[begin:end] = True
     c, d = np.searchsorted(preds.owner, [begin, end]).tolist()
     cut = take(preds, np.arange(c, d))
-    return Keyed(
+    return KeyedSubscriptions(
         cut._replace(owner=cut.owner - np.uint32(begin)),
         some.keys.part(int(preds.first[c]), int(preds.first[d])),
         some.ids.slice(begin, end),
@@ -121,7 +123,7 @@ def part_of(some: Keyed, begin: int, end: int) -> Keyed:
     )
 
 
-class _Pages:
+class _PageWriter:
     """Pages that are appended block by block."""
 
     def __init__(self) -> None:
@@ -154,7 +156,7 @@ class _Pages:
         mem[:-1, pb.NEXT] = self.count + 1 + np.arange(count - 1)
         return self.add(mem.ravel())
 
-    def records(self, some: Keyed) -> tuple[I64, I64]:
+    def records(self, some: KeyedSubscriptions) -> tuple[I64, I64]:
         """Appends records. Returns the page and word of each."""
         page, word = np.zeros(len(some.ids), np.int64), np.zeros(len(some.ids), np.int64)
         for begin in range(0, len(some.ids), PIECE):
@@ -186,23 +188,23 @@ class _Pages:
         return page, word
 
 
-class Made(NamedTuple):
+class BuiltPages(NamedTuple):
     """A complete file: all its pages but the headers."""
 
     blocks: list[NDArray[np.uint32]]
     total: int  # pages of the file
 
 
-def build_pages(some: Keyed, trees: int, texts: dict[int, bytes], updates: int) -> Made:
+def build_pages(some: KeyedSubscriptions, trees: int, texts: dict[int, bytes], updates: int) -> BuiltPages:
     """Builds the pages of subscriptions.
 
     trees : number of trees of attributes. texts : descriptions of the subscriptions, by chain
     """
     # Build the trees
     entries = all_entries(some)
-    pages = _Pages()
+    pages = _PageWriter()
     tree_count = trees + pb.OWN_TREES
-    tree_pages = filled(entries.tree, entries.key, entries.slot, tree_count, FIRST)
+    tree_pages = fill_pages(entries.tree, entries.key, entries.slot, tree_count, FIRST)
     needed: U8 = entries.needed
     del entries
     pages.add(tree_pages.page)
@@ -226,10 +228,10 @@ def build_pages(some: Keyed, trees: int, texts: dict[int, bytes], updates: int) 
     for place, data in texts.items():
         words, size = root_page.words_of(data, place)
         root[place : place + 3] = pages.chain(words), size, 1
-    return Made([root, *pages.blocks], pages.count)
+    return BuiltPages([root, *pages.blocks], pages.count)
 
 
-def write(path: str, pages: Made, generation: int, update_number: int) -> None:
+def write(path: str, pages: BuiltPages, generation: int, update_number: int) -> None:
     """Writes a file over any old one, in one step. Readers of the old file are not disturbed.
 
     generation : higher than the generations of the old file and its log

@@ -72,7 +72,7 @@ class Cache:
         self.page: I64 = np.full(frames, -1, np.int64)
         self.used: U8 = np.zeros(frames, np.uint8)
         self.dirty: U8 = np.zeros(frames, np.uint8)
-        self._kept: U8 = np.zeros(frames, np.uint8)
+        self._keep_leaf: U8 = np.zeros(frames, np.uint8)
         self._bytes = self.mem.view(np.uint8).data
         self._hand = 1
         self._top = 1  # frames from here on have never held a page
@@ -132,7 +132,7 @@ class Cache:
         """Returns the bytes of a frame."""
         return self._bytes[frame * PAGE : (frame + 1) * PAGE]
 
-    def sealed(self, frames: NDArray[np.int64], pages: NDArray[np.int64], update_number: int) -> list[memoryview]:
+    def seal_pages(self, frames: NDArray[np.int64], pages: NDArray[np.int64], update_number: int) -> list[memoryview]:
         """Gives pages their update number and checksums. Returns the bytes of each."""
         words = self.mem.reshape(-1, WORDS)
         words[frames, STAMP], words[frames, STAMP_HIGH] = update_number & 0xFFFFFFFF, update_number >> 32
@@ -144,7 +144,7 @@ class Cache:
         """Returns the words of a frame."""
         return self.mem[frame * WORDS : (frame + 1) * WORDS]
 
-    def victims(self, count: int, keep: NDArray[np.int64]) -> NDArray[np.int64]:
+    def take_frames(self, count: int, keep: NDArray[np.int64]) -> NDArray[np.int64]:
         """Returns ``count`` frames: free ones, or frames not used recently.
 
         keep : frames that must stay
@@ -160,29 +160,29 @@ class Cache:
         # Add frames within the budget
         if len(free) < count and len(self.page) <= self.frames:  # the file has grown
             most = self.frames + 1 - len(self.page)
-            free = np.concatenate([free, self._more(min(count - len(free), most), most)])
+            free = np.concatenate([free, self._add_frames(min(count - len(free), most), most)])
         # Evict pages, some of them in advance
         if len(free) < count:
-            free = np.concatenate([free, *self._evicted(max(count - len(free), self.frames // 128), keep)])
+            free = np.concatenate([free, *self._evict(max(count - len(free), self.frames // 128), keep)])
             self._free += free[count:].tolist()
             free = free[:count]
         # Exceed the budget if all frames must stay
         if len(free) < count:
-            free = np.concatenate([free, self._more(count - len(free))])
+            free = np.concatenate([free, self._add_frames(count - len(free))])
         return free
 
-    def _evicted(self, count: int, keep: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+    def _evict(self, count: int, keep: NDArray[np.int64]) -> list[NDArray[np.int64]]:
         """Advances the hand of the clock until ``count`` frames are free, or none can be.
 
         An update marks the frames that it changes as used, so they stay like all that it uses.
         """
         frames, victims = len(self.page) - 1, []
-        self._kept[keep] = 1
+        self._keep_leaf[keep] = 1
         turns = frames if self.holds else 2 * frames
         while count > 0 and turns > 0:
             # Choose unused frames in a window from the hand on
             window = (self._hand - 1 + np.arange(min(2 * count + 64, frames))) % frames + 1
-            can = (self.page[window] >= 0) & (self._kept[window] == 0)
+            can = (self.page[window] >= 0) & (self._keep_leaf[window] == 0)
             places = np.flatnonzero(can & (self.used[window] == 0))[:count]
             if len(places) == count:
                 window = window[: places[-1] + 1]
@@ -196,10 +196,10 @@ class Cache:
             turns -= len(window)
             count -= len(old)
             victims.append(old)
-        self._kept[keep] = 0
+        self._keep_leaf[keep] = 0
         return victims
 
-    def _more(self, wanted: int, most: int | None = None) -> NDArray[np.int64]:
+    def _add_frames(self, wanted: int, most: int | None = None) -> NDArray[np.int64]:
         """Adds at least ``wanted`` frames, and returns exactly that many of them."""
         frames = len(self.page)
         count = max(wanted, frames // 2)
@@ -225,7 +225,7 @@ class Cache:
         numbers = numbers[there < 0][: max(self.frames - len(keep), 1)]
         if not len(numbers):
             return
-        frames = self.victims(len(numbers), keep)[: len(numbers)]
+        frames = self.take_frames(len(numbers), keep)[: len(numbers)]
         self._read_into(numbers.tolist(), frames.tolist())
         self.page[frames] = numbers
         self.frame[numbers] = frames
@@ -248,7 +248,7 @@ class Cache:
         """Returns the frame of a page, which is read if it is not in memory."""
         frame = int(self.frame[page])
         if frame < 0:
-            frame = int(self.victims(1, NONE)[0])
+            frame = int(self.take_frames(1, NONE)[0])
             self._read_into([page], [frame])
             self.page[frame], self.frame[page] = page, frame
         else:
@@ -260,7 +260,7 @@ class Cache:
         """Returns an empty frame for a page that has no contents yet."""
         frame = int(self.frame[page])
         if frame < 0:
-            frame = int(self.victims(1, NONE)[0])
+            frame = int(self.take_frames(1, NONE)[0])
             self.page[frame], self.frame[page] = page, frame
         self.words(frame)[:] = 0
         self.dirty[frame] = 1
@@ -277,7 +277,7 @@ def update_number_of(view: memoryview | bytes) -> int:
     return int.from_bytes(view[4 * STAMP : 4 * STAMP_HIGH + 4], "little")
 
 
-def damaged(path: str, page: int) -> StoreError:
+def make_damage_error(path: str, page: int) -> StoreError:
     """Returns the error for a page that differs from the written one."""
     return StoreError(
         f"{path} is damaged: page {page} (from byte {page * PAGE} on) is not what was written: take a copy, or build it again"

@@ -19,11 +19,11 @@ from colmatch.errors import StoreError
 from colmatch.kernels.kinds.pbtree import arrays as pb
 from colmatch.kernels.kinds.pbtree.leaves import DEPTH_MOST
 from colmatch.kernels.layout import I64, U32
-from colmatch.kinds.sound import predicates_are_sound
+from colmatch.kinds.sound import check_predicates
 from colmatch.paged import build, root_page
 from colmatch.paged.file import ROOT as ROOT_PAGE
 from colmatch.paged.paged_set import PIECE, PagedSet
-from colmatch.paged.records import Keyed
+from colmatch.paged.records import KeyedSubscriptions
 from colmatch.paged.store import block_entries
 from colmatch.paged.walk import NAMES, Walk
 from colmatch.predicates.keys import to_codes
@@ -33,7 +33,7 @@ def _block_words(size_class: int) -> int:
     return pb.BLOCK_HEAD + pb.BLOCK_ENTRY * pb.ROOMS[size_class]
 
 
-class Figures(NamedTuple):
+class FileFigures(NamedTuple):
     """The composition of a file."""
 
     pages: dict[str, int]  # by kind
@@ -69,7 +69,7 @@ class _Checker(Walk):
         # Check the lists, and their number of entries
         before = len(self.found)
         for which in range(pb.LISTS):
-            self._list(number, which, int(entry[pb.HEADS + which]), keys, pointers[:, which].astype(np.int64))
+            self._check_list(number, which, int(entry[pb.HEADS + which]), keys, pointers[:, which].astype(np.int64))
         if size != sum(len(slots) for *_, slots in self.found[before:]) or size <= pb.SHRUNK:
             self.wrong(root, f"has another number of entries than the {size} that are said, or should be a block")
 
@@ -165,7 +165,7 @@ class _Checker(Walk):
         ]
         return keys, np.concatenate(pointers)
 
-    def _list(self, number: int, which: int, page: int, keys: I64, pointers: I64) -> None:
+    def _check_list(self, number: int, which: int, page: int, keys: I64, pointers: I64) -> None:
         """Checks a list: its order, and the pointers from the items of leaves to its nodes."""
         before, last = 0, None
         firsts, nodes, there = [], [], []
@@ -251,11 +251,11 @@ class _Checker(Walk):
         for place in places[places & 0xFFFF == 0].tolist():
             self.chain(place >> 16, pb.BLOB)
 
-    def _subscriptions(self, known: Keyed) -> None:
+    def _subscriptions(self, known: KeyedSubscriptions) -> None:
         """Checks the values of records as far as kernels trust them."""
         multi = contiguous(np.array(self.paged.version.attributes.multi, np.uint8))
         predicates, codes = to_codes(known.predicates, known.keys, multi)
-        predicates_are_sound(predicates, codes, len(known.ids))
+        check_predicates(predicates, codes, len(known.ids))
         if (known.ids.numbers is None) != bool(self.paged.store.root(root_page.TEXT_IDS)):
             self.wrong(ROOT_PAGE, "says that ids are of another type than they are")
 
@@ -283,7 +283,7 @@ class _Checker(Walk):
             self.wrong(ROOT_PAGE, "leads to no page of records")
         return root
 
-    def trees(self) -> Figures:
+    def check_trees(self) -> FileFigures:
         """Checks trees and their lists."""
         root, spare = self._root(), np.zeros(pb.TREE_WORDS, np.uint32)
         for place, page in self.table(int(root[root_page.TREES_TOP])):
@@ -296,9 +296,9 @@ class _Checker(Walk):
         self._blocks(spare)
         return self.figures()
 
-    def run(self) -> Figures:
+    def run(self) -> FileFigures:
         """Checks all pages, links and counts."""
-        self.trees()
+        self.check_trees()
         root = self.pages[ROOT_PAGE]
         self.table(int(root[root_page.SLOTS_TOP]))
         self.table(int(root[root_page.NEEDED_TOP]))
@@ -310,7 +310,7 @@ class _Checker(Walk):
             self.wrong(int(self.seen.argmin()), "is lost: nothing leads to it, and it is not free")
         return self.figures()
 
-    def figures(self) -> Figures:
+    def figures(self) -> FileFigures:
         counts = Counter(NAMES.get(kind, "unknown") for kind in self.kinds[ROOT_PAGE:].tolist())
         items, sids = self.pages[:, pb.ITEMS].astype(np.int64), self.pages[:, pb.SIDS].astype(np.int64)
         shares = {
@@ -324,28 +324,28 @@ class _Checker(Walk):
             for kind, share in shares.items()
             if (self.kinds == kind).any()
         }
-        return Figures({"header": 2, **dict(sorted(counts.items()))}, self.depth, fill)
+        return FileFigures({"header": 2, **dict(sorted(counts.items()))}, self.depth, fill)
 
 
-def check(path: str) -> Figures:
+def check(path: str) -> FileFigures:
     """Verifies every page, link and count of a file.
 
     The check takes memory for the whole file.
 
     Raises StoreError: something is wrong; the message names the page.
     """
-    return _walked(path, _Checker.run)
+    return _run_check(path, _Checker.run)
 
 
-def looked_at(path: str) -> Figures:
+def count_pages(path: str) -> FileFigures:
     """Counts the pages of a file by kind, and verifies trees and lists alone.
 
     Raises StoreError: something in them is wrong.
     """
-    return _walked(path, _Checker.trees)
+    return _run_check(path, _Checker.check_trees)
 
 
-def _walked(path: str, walk: Callable[[_Checker], Figures]) -> Figures:
+def _run_check(path: str, walk: Callable[[_Checker], FileFigures]) -> FileFigures:
     paged = PagedSet(path)
     try:
         return paged.reading(lambda: walk(_Checker(paged)))
@@ -356,6 +356,6 @@ def _walked(path: str, walk: Callable[[_Checker], Figures]) -> Figures:
         raise StoreError(f"{path} is damaged: it cannot be read ({message}): take a copy, or build it again") from error
 
 
-def as_dict(figures: Figures) -> dict[str, Any]:
+def as_dict(figures: FileFigures) -> dict[str, Any]:
     """Returns figures by name."""
     return {"pages by kind": figures.pages, "depth": figures.depth, "fill": figures.fill}

@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 from colmatch.errors import OptionError, StoreError
 from colmatch.kernels.kinds.pbtree.arrays import KIND, NEXT
 from colmatch.kernels.layout import U32
-from colmatch.paged.cache import PAGE, Cache, StaleError, damaged, read_error, update_number_of, write_error
+from colmatch.paged.cache import PAGE, Cache, StaleError, make_damage_error, read_error, update_number_of, write_error
 from colmatch.paged.header import FIRST_PAGE, header_bytes, read_header
-from colmatch.paged.log import PAGES, base_of, first_part, generation_of, locked_log
+from colmatch.paged.log import PAGES, base_of, first_part, generation_of, open_log
 from colmatch.store import locks
 from colmatch.store.beside import open_beside
 from colmatch.store.log import HEAD, HEADER, Damage, Log
@@ -189,7 +189,7 @@ class PageFile:
             raise read_error(self.path, error) from error
         if size < PAGE * len(views):
             page = first + size // PAGE
-            raise damaged(self.path, page) if self.is_writer else StaleError(page)
+            raise make_damage_error(self.path, page) if self.is_writer else StaleError(page)
         for i, view in enumerate(views):
             if not self.cache.is_whole(first + i, view):
                 self._read_again(handle, offset + i * PAGE, first + i, view)
@@ -204,19 +204,19 @@ class PageFile:
                 return
             if self._refresh():
                 raise StaleError(page)
-        raise damaged(self.path, page)
+        raise make_damage_error(self.path, page)
 
     def read(self, page: int) -> U32:
         """Returns the words of a page, valid until other pages are read."""
         if not 0 < page < self.pages:
-            raise damaged(self.path, page)
+            raise make_damage_error(self.path, page)
         return self.cache.words(self.cache.at(page))
 
     def read_all(self, pages: NDArray[np.int64]) -> U32:
         """Returns a copy of the words of pages: (pages, WORDS)."""
         out = np.empty((len(pages), PAGE // 4), np.uint32)
         if len(pages) and (int(pages.min()) < 1 or int(pages.max()) >= self.pages):
-            raise damaged(self.path, int(pages.max()))
+            raise make_damage_error(self.path, int(pages.max()))
         step = max(self.cache.frames // 2, 1)
         order = np.argsort(pages, kind="stable")
         for begin in range(0, len(pages), step):
@@ -237,7 +237,7 @@ class PageFile:
         if self.is_writer:
             self._go_on_writing()
             return
-        new_log = locked_log(self.path)
+        new_log = open_log(self.path)
         try:
             main = os.open(self.path, os.O_RDWR | os.O_CLOEXEC)
         except OSError as error:
@@ -264,7 +264,7 @@ class PageFile:
         if is_there(self.path, self.handle):
             if is_there(self.log.path, self.log.handle):
                 return
-            log = locked_log(self.path)
+            log = open_log(self.path)
             try:
                 is_ours = is_there(self.path, self.handle) and not log.size
                 if is_ours and read_header(self.handle, self.path)[0] == self.generation:
@@ -290,7 +290,7 @@ class PageFile:
     def edit(self, page: int) -> U32:
         """Marks a page as changed. Returns its words."""
         if not 0 < page < self.pages:
-            raise damaged(self.path, page)
+            raise make_damage_error(self.path, page)
         frame = self.cache.at(page)
         self.cache.dirty[frame] = 1
         return self.cache.words(frame)
@@ -331,7 +331,7 @@ class PageFile:
         order = np.argsort(pages)
         frames, pages = frames[order], pages[order]
         update_number = self.update_number + 1
-        views = self.cache.sealed(frames, pages, update_number)
+        views = self.cache.seal_pages(frames, pages, update_number)
         sums = b"".join([view[:4] for view in views])
         first, checksum = first_part(self.generation, self.pages, pages, sums)
         try:

@@ -8,7 +8,7 @@ import zlib
 from typing import NamedTuple
 
 from colmatch.errors import StoreError
-from colmatch.paged.cache import PAGE, damaged
+from colmatch.paged.cache import PAGE, make_damage_error
 
 MAGIC = b"colmatch pages\n"
 VERSION = 3
@@ -16,7 +16,7 @@ FIRST_PAGE = 2  # number of the first page behind the two headers
 _HEADER = struct.Struct("<15sxIQQQ")  # magic, version, generation, update number, pages
 
 
-class State(NamedTuple):
+class FileState(NamedTuple):
     """The state of a file after an update."""
 
     generation: int
@@ -49,13 +49,13 @@ def is_pages(path: str) -> bool:
         return False  # opening it reports the reason
 
 
-def read_header(handle: int, path: str) -> State:
+def read_header(handle: int, path: str) -> FileState:
     """Returns the state of an open file from the header that counts.
 
     Raises StoreError: neither header is whole, or it has another format, or names more pages than
     there are.
     """
-    best: State | None = None
+    best: FileState | None = None
     for page in (0, 1):
         data = os.pread(handle, PAGE, page * PAGE)
         if len(data) == PAGE and zlib.crc32(data[:-4]) == struct.unpack("<I", data[-4:])[0]:
@@ -66,10 +66,10 @@ def read_header(handle: int, path: str) -> State:
                     "the colmatch that wrote it"
                 )
             if magic == MAGIC and (best is None or numbers[0] > best.generation):
-                best = State(*numbers)
+                best = FileState(*numbers)
     if best is None:
         raise StoreError(f"{path} is damaged, or no index: neither of its two headers is whole")
     there = os.fstat(handle).st_size // PAGE
     if not FIRST_PAGE < best.pages <= there or max(best) >> 63:  # the next numbers need room, too
-        raise damaged(path, min(best.pages, there))
+        raise make_damage_error(path, min(best.pages, there))
     return best

@@ -21,13 +21,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from colmatch.paged.cache import PAGE, checksum, write_error
-from colmatch.store.log import Head, Log, Payload, locked
+from colmatch.store.log import Head, Log, Payload, open_locked
 
 _TOTAL = struct.Struct("<Q")
 NUMBERS = 1024  # of pages, read at once
 
 
-class Pages(NamedTuple):
+class LoggedPages(NamedTuple):
     """The pages of an update in the log."""
 
     total: int  # pages of the file
@@ -44,7 +44,7 @@ def first_part(generation: int, total: int, numbers: NDArray[np.int64], sums: by
     return first, zlib.crc32(sums, zlib.crc32(first, generation & 0xFFFFFFFF))
 
 
-def _pages(log: Log[Pages], head: Head, begin: int) -> Pages | None:
+def _read_pages(log: Log[LoggedPages], head: Head, begin: int) -> LoggedPages | None:
     """Returns the pages of a record, None if they are not whole. Stops at the first fault."""
     many, odd = divmod(head.length - _TOTAL.size, 4 + PAGE)
     prefix = os.pread(log.handle, _TOTAL.size, begin)
@@ -60,7 +60,7 @@ def _pages(log: Log[Pages], head: Head, begin: int) -> Pages | None:
         sums += own[:4]
     (total,), pages = _TOTAL.unpack(prefix), np.frombuffer(numbers, np.uint32).astype(np.int64)
     is_whole = first_part(generation_of(log), total, pages, bytes(sums))[1] == head.checksum
-    return Pages(total, pages, first) if is_whole else None
+    return LoggedPages(total, pages, first) if is_whole else None
 
 
 PAGES = Payload(
@@ -68,18 +68,18 @@ PAGES = Payload(
     suffix=".log",
     busy="{target} is being changed by another process, or another matcher of this one: close that first",
     unlocked="{target} cannot be locked on this system: nothing was changed",
-    read=_pages,
+    read=_read_pages,
     hole=PAGE,  # no page is all zeros, since each has the number of its update
 )
 
 
-def locked_log(path: str) -> Log[Pages]:
+def open_log(path: str) -> Log[LoggedPages]:
     """Opens the log of a file, with the right to change both until the log is closed.
 
     Raises StoreError: another writer has that right, or nothing can be written there.
     """
     try:
-        return locked(PAGES, path)
+        return open_locked(PAGES, path)
     except OSError as error:
         raise write_error(path, error) from error
 
@@ -89,6 +89,6 @@ def base_of(generation: int, update_number: int) -> tuple[bytes, int]:
     return generation.to_bytes(16, "little"), update_number
 
 
-def generation_of(log: Log[Pages]) -> int:
+def generation_of(log: Log[LoggedPages]) -> int:
     """Returns the generation of the file that a log follows."""
     return int.from_bytes(log.base, "little")

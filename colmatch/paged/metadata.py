@@ -51,7 +51,7 @@ def read(store: Chains, known: Metadata | None) -> Metadata:
     return known if known.literals == literals else known._replace(literals=literals, old=None, version=None)
 
 
-def with_literals(store: Chains, known: Metadata) -> Metadata:
+def read_literals(store: Chains, known: Metadata) -> Metadata:
     """Returns the same descriptions with all string literals."""
     if known.version is not None:
         return known

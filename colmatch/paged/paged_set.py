@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from colmatch.arrays.frozen import freeze
 from colmatch.errors import OptionError
-from colmatch.events.sample import kept_events
+from colmatch.events.sample import keep_events
 from colmatch.given.schema import Attributes
 from colmatch.kernels.kinds.pbtree.arrays import TAGS
 from colmatch.kinds.pbtree import PbtreeSettings
@@ -31,14 +31,14 @@ from colmatch.paged.records import pack
 from colmatch.paged.replace_lock import taking_place
 from colmatch.store.replacing import replacing
 from colmatch.subscriptions.given import read
-from colmatch.subscriptions.ids import check_known, check_new, check_type, listed, wanted_ids
+from colmatch.subscriptions.ids import check_known, check_new, check_type, convert_ids, list_ids
 from colmatch.subscriptions.intake import Errors, NewSubscriptions, SubscriptionReader
-from colmatch.subscriptions.rejected import following
+from colmatch.subscriptions.rejected import update_rejected
 from colmatch.subscriptions.tags import NO_TAGS, Tags
 from colmatch.updates import literals
 from colmatch.updates.combined import combine
-from colmatch.updates.initial import Given, indexed_parts
-from colmatch.updates.segments import indexed
+from colmatch.updates.initial import BuildInput, build_parts
+from colmatch.updates.segments import build_segment
 from colmatch.updates.versions import Version
 
 PIECE = 8192  # records read at once
@@ -85,7 +85,7 @@ class PagedSet(PagedReader):
                     self._known = self.file.state
 
     def _check_open(self) -> None:
-        if self._closed:
+        if self._close:
             raise OptionError("the matcher is closed and takes no updates any more: open or build another one")
 
     def insert(
@@ -111,16 +111,16 @@ class PagedSet(PagedReader):
     def delete(self, ids: Any) -> None:
         """Deletes subscriptions as ``Matcher.delete`` does."""
         self._check_open()
-        values = listed(ids)
+        values = list_ids(ids)
         with self._updating():
-            targets = wanted_ids(values, self.id_type)
+            targets = convert_ids(values, self.id_type)
             old = self.places(targets)
             check_known(targets, old)
             if not len(old):
                 raise _Nothing
             self._remove(np.unique(old))
             version = self.version
-            rejected = following(version.rejected, targets, ())
+            rejected = update_rejected(version.rejected, targets, ())
             if rejected is not version.rejected:
                 self._describe(version.changed(rejected=rejected))
 
@@ -148,7 +148,7 @@ class PagedSet(PagedReader):
         version, attributes = self.version, source.attributes
         count = len(attributes)
         predicates, codes, own, _ = new.lowered
-        vocabulary, codes, move = literals.joined(version.literals, codes, own, count)
+        vocabulary, codes, move = literals.join_literals(version.literals, codes, own, count)
         if move is not None:
             self._rebuild_with(move)
         if len(new.ids):
@@ -172,7 +172,7 @@ class PagedSet(PagedReader):
             changes["attributes"] = Attributes(list(attributes))
         if version.local_literal is None and new.local_literal is not None:
             changes["local_literal"] = new.local_literal
-        rejected = following(version.rejected, new.ids, new.rejected)
+        rejected = update_rejected(version.rejected, new.ids, new.rejected)
         if rejected is not version.rejected:
             changes["rejected"] = rejected
         if changes:
@@ -183,14 +183,14 @@ class PagedSet(PagedReader):
         if not len(tags):
             return
         for tag, key in zip(list(tags.names), build.check_tags(tags).tolist(), strict=True):
-            if not len(self.tagged(tag)) and len(self.store.slots_of(TAGS, key)):
-                raise build.same_key(tag)
+            if not len(self.find_tagged(tag)) and len(self.store.slots_of(TAGS, key)):
+                raise build.make_key_error(tag)
 
     def _rebuild_with(self, move: literals.Move) -> None:
         """Gives all predicates the new keys of string literals."""
         places = self.all_places()
         version = self.version_of(places)
-        codes = freeze(literals.moved(version.segments[0].codes, move))
+        codes = freeze(literals.move_keys(version.segments[0].codes, move))
         predicates = version.segments[0].predicates
         old = self.store.to_keys(places)
         new = build.to_keys(predicates, codes, old.ids, old.tags, old.slots)
@@ -212,7 +212,7 @@ class PagedSet(PagedReader):
         kept = version.sample
         if sample is not None:
             lenient = self.options.missing_columns == "null"
-            kept = kept_events(
+            kept = keep_events(
                 sample, self.options.batch_rows, self.schema.arrow.names, version.attributes, version.literals, lenient
             )
         with self.turn.take(), self.lock:
@@ -262,14 +262,14 @@ class PagedSet(PagedReader):
                 with suppress(OSError):  # all is in the log
                     self.file.checkpoint()
                 self.file.close_writing()
-            self._closed = True
+            self._close = True
 
 
 class _Nothing(Exception):
     """A signal that an update changes nothing."""
 
 
-def built(given: Given, sample: Any) -> PagedSet:
+def build_file(given: BuildInput, sample: Any) -> PagedSet:
     """Builds a file of pages, which replaces any file of the same name.
 
     Raises StoreError: the file cannot be written, or another writer is changing it.
@@ -278,12 +278,12 @@ def built(given: Given, sample: Any) -> PagedSet:
     assert isinstance(requested, PbtreeSettings)
     path = os.path.realpath(requested.path)
     few = given._replace(requested=FEWEST.settings.under(requested.dnf_budget))
-    parts = indexed_parts(few, sample)
+    parts = build_parts(few, sample)
     version = parts.version
     segment = version.segments[0]
     subscriptions = build.to_keys(segment.predicates, segment.codes, version.ids, version.tags)
     nothing = combine((), (), np.empty(0, bool))
-    empty, _ = indexed(few.requested, nothing, nothing.codes, None, 0, 0)
+    empty, _ = build_segment(few.requested, nothing, nothing.codes, None, 0, 0)
     described = version.changed(
         segments=(empty,), bases=(0,), alive=(0,), ids=version.ids.slice(0, 0), tags=NO_TAGS, reason="asked for"
     )

@@ -15,7 +15,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from colmatch.arrays.frozen import contiguous
-from colmatch.errors import StoreError, SubscriptionError, shown
+from colmatch.errors import StoreError, SubscriptionError, show_value
 from colmatch.given.arguments import python_value
 from colmatch.given.options import Options
 from colmatch.kernels import _forks
@@ -24,7 +24,7 @@ from colmatch.kernels.layout import U8
 from colmatch.kinds.pbtree import KIND, PbtreeSettings
 from colmatch.kinds.registry import FEWEST
 from colmatch.paged import build, metadata, root_page
-from colmatch.paged.cache import StaleError, damaged, read_error
+from colmatch.paged.cache import StaleError, make_damage_error, read_error
 from colmatch.paged.file import PageFile
 from colmatch.paged.metadata import Metadata
 from colmatch.paged.paged_version import PagedVersion
@@ -32,9 +32,9 @@ from colmatch.paged.store import PageStore, places_of
 from colmatch.predicates.keys import to_codes
 from colmatch.subscriptions.ids import Ids, can_be_id
 from colmatch.subscriptions.intake import SubscriptionReader
-from colmatch.updates.deleted import Deleted
+from colmatch.updates.deleted import DeletedNumbers
 from colmatch.updates.mutex import FairMutex
-from colmatch.updates.segments import indexed
+from colmatch.updates.segments import build_segment
 from colmatch.updates.versions import Parts, Version
 
 T = TypeVar("T")
@@ -67,7 +67,7 @@ class PagedReader:
         self.store = PageStore(self.file)
         self._known: tuple[int, int] | None = None
         self._metadata: Metadata | None = None
-        self._closed = False
+        self._close = False
         self._source: SubscriptionReader | None = None
         self._whole: tuple[tuple[int, int], Version] | None = None
         self.reading(lambda: None)
@@ -79,7 +79,7 @@ class PagedReader:
             self.file.fsync = self.requested.fsync
             self.file.cache.budget(size)
         self.options = options or self.base.options
-        _forks.renewed(self)
+        _forks.renew_in_child(self)
 
     def in_child(self) -> None:
         if _forks.is_held(self.lock):  # the thread that forked goes on with its work
@@ -111,7 +111,7 @@ class PagedReader:
                 except OSError as error:
                     raise read_error(self.path, error) from error
             if is_same:
-                raise damaged(self.path, page)
+                raise make_damage_error(self.path, page)
             raise StoreError(f"{self.path} is changed by another process faster than it can be read: try again")
 
     def _learn(self) -> None:
@@ -130,7 +130,7 @@ class PagedReader:
     def version(self) -> Version:
         """The version of ``base``, with all string literals. For use inside ``reading``."""
         assert self._metadata is not None
-        self._metadata = metadata.with_literals(self.store, self._metadata)
+        self._metadata = metadata.read_literals(self.store, self._metadata)
         assert self._metadata.version is not None
         return self._metadata.version
 
@@ -171,7 +171,7 @@ class PagedReader:
                 out[i] = places[0]
         return out
 
-    def tagged(self, tag: str) -> NDArray[np.int64]:
+    def find_tagged(self, tag: str) -> NDArray[np.int64]:
         """Returns the first slot of each subscription with a tag."""
         slots = self.store.slots_of(TAGS, int(build.hashes_of(pa.array([tag], pa.string()))[0]))
         if not len(slots):
@@ -192,14 +192,14 @@ class PagedReader:
         predicates, codes = to_codes(subscriptions.predicates, subscriptions.keys, multi)
         count = len(subscriptions.ids)
         requested = FEWEST.settings.under(self.requested.dnf_budget)
-        segment, _ = indexed(requested, predicates, codes, None, count, count)
+        segment, _ = build_segment(requested, predicates, codes, None, count, count)
         ids = subscriptions.ids if count or not self.store.root(root_page.TEXT_IDS) else Ids(pa.array([], pa.string()))
         return version.changed(
             segments=(segment,),
             bases=(0,),
             alive=(count,),
             stale=(0,),
-            deleted=Deleted(),
+            deleted=DeletedNumbers(),
             gone=0,
             ids=ids,
             tags=subscriptions.tags,
@@ -235,7 +235,7 @@ class PagedReader:
             own = python_value(id)
             places = self.places(Ids(pa.array([own], type))) if can_be_id(own, type) else np.array([-1])
             if places[0] < 0:
-                raise SubscriptionError(f"there is no subscription {shown(id)}")
+                raise SubscriptionError(f"there is no subscription {show_value(id)}")
             return self.parts_with(self.version_of(places))
 
         return self.reading(find)

@@ -14,21 +14,21 @@ from numpy.typing import NDArray
 from colmatch.arrays.ranges import ranges_of
 from colmatch.errors import StoreError
 from colmatch.kernels.layout import I64, U32, Predicates
-from colmatch.predicates.keys import Keys
-from colmatch.predicates.records import Form, Records, Section, check
+from colmatch.predicates.keys import KeyIntervals
+from colmatch.predicates.records import RecordLayout, RecordReader, Section, check
 from colmatch.predicates.sections import predicates_of
 from colmatch.subscriptions.ids import Ids
 from colmatch.subscriptions.tags import Tags
 from colmatch.updates.sections import SECTIONS, ids_of, sections_of, tags_of
 
-FORM = Form({"slot": Section(np.dtype("<u4"))} | SECTIONS)
+FORM = RecordLayout({"slot": Section(np.dtype("<u4"))} | SECTIONS)
 
 
-class Keyed(NamedTuple):
+class KeyedSubscriptions(NamedTuple):
     """Subscriptions by key. The codes in ``predicates.pred`` do not count."""
 
     predicates: Predicates
-    keys: Keys
+    keys: KeyIntervals
     ids: Ids
     tags: Tags
     slots: NDArray[np.uint32]  # of each subscription: one for each conjunction, or one if it has none
@@ -45,27 +45,27 @@ class Keyed(NamedTuple):
         return np.repeat(self.sizes > 0, np.maximum(self.sizes, 1))
 
 
-def pack(some: Keyed) -> tuple[U32, I64]:
+def pack(some: KeyedSubscriptions) -> tuple[U32, I64]:
     """Returns the words of all records, and the beginning of each (S + 1)."""
     preds, keys, ids, tags, slots, sizes = some
     sections = sections_of(preds, keys, ids, tags, ranges_of(sizes), np.arange(len(ids) + 1))
     try:
-        return FORM.all_packed(sections | {"slot": (slots, some.slot_first)}, len(ids))
+        return FORM.pack_all(sections | {"slot": (slots, some.slot_first)}, len(ids))
     except OverflowError:
         raise StoreError("a subscription has more than 4 GB of one thing, which no page takes") from None
 
 
-def unpacked(words: U32, first: I64) -> Keyed:
+def unpack(words: U32, first: I64) -> KeyedSubscriptions:
     """Reads records from words. Owners are numbered from 0.
 
     first (S + 1) : the beginning of each record
 
     Raises ValueError: a record is longer or shorter than its parts.
     """
-    records = Records(FORM, words, first)
+    records = RecordReader(FORM, words, first)
     ids, each = ids_of(records)
     check((each == 1).all())
     predicates, keys = predicates_of(records, each)
     sizes = records.counts("size")
     check((records.counts("slot") == np.maximum(sizes, 1)).all())
-    return Keyed(predicates, keys, ids, tags_of(records, each), records["slot"], sizes)
+    return KeyedSubscriptions(predicates, keys, ids, tags_of(records, each), records["slot"], sizes)

@@ -15,10 +15,10 @@ from colmatch.errors import StoreError
 from colmatch.paged.cache import write_error
 from colmatch.paged.file import PageFile
 from colmatch.paged.header import is_pages
-from colmatch.paged.log import PAGES, Pages, locked_log
-from colmatch.store.journal import unjournalled
+from colmatch.paged.log import PAGES, LoggedPages, open_log
+from colmatch.store.journal import lock_journal
 from colmatch.store.log import MAGIC, Log
-from colmatch.store.replacing import replaced
+from colmatch.store.replacing import check_replaceable
 
 
 @contextmanager
@@ -34,10 +34,10 @@ def taking_place(path: str) -> Iterator[int]:
     """
     _check_name(path)
     try:
-        replaced(path)
+        check_replaceable(path)
     except OSError as error:
         raise write_error(path, error) from error
-    with unjournalled(path), _alone(path) as log:
+    with lock_journal(path), _hold_log(path) as log:
         there = is_pages(path)
         if not there and os.pread(log.handle, len(MAGIC), 0) not in (b"", MAGIC):
             raise StoreError(
@@ -48,7 +48,7 @@ def taking_place(path: str) -> Iterator[int]:
 
 
 @contextmanager
-def unpaged(path: str) -> Iterator[None]:
+def lock_pages(path: str) -> Iterator[None]:
     """Takes the right to replace a file by one without pages, as ``taking_place`` does.
 
     Raises StoreError: the file has pages that another writer changes, or is the log of another.
@@ -58,7 +58,7 @@ def unpaged(path: str) -> Iterator[None]:
     if not os.path.isfile(path) or not is_pages(path):
         yield
         return
-    with _alone(path):
+    with _hold_log(path):
         yield
 
 
@@ -69,12 +69,12 @@ def _check_name(path: str) -> None:
 
 
 @contextmanager
-def _alone(path: str) -> Iterator[Log[Pages]]:
+def _hold_log(path: str) -> Iterator[Log[LoggedPages]]:
     """Holds the right to change a file of pages, and removes its log at the end.
 
     After an error, only a new log is removed.
     """
-    with closing(locked_log(path)) as log:
+    with closing(open_log(path)) as log:
         is_new = log.size == 0
         try:
             yield log

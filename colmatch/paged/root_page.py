@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from colmatch.errors import StoreError
 from colmatch.kernels.kinds.pbtree.arrays import BLOB, CHILDREN, HEAD, KIND, NEXT, SIDS
 from colmatch.kernels.layout import U32
-from colmatch.paged.cache import damaged
+from colmatch.paged.cache import make_damage_error
 from colmatch.paged.file import ROOT, PageFile
 
 # Words of the root page, behind its header.
@@ -95,11 +95,11 @@ class Chains:
         parts: list[NDArray[np.uint32]] = []
         while page:
             if len(parts) > self.file.pages:
-                raise damaged(self.file.path, page)
+                raise make_damage_error(self.file.path, page)
             ahead = max(min(pages - len(parts), PAGES_AHEAD, self.file.pages - page), 1)
             for words in self.file.read_all(np.arange(page, page + ahead)):
                 if words[KIND] != BLOB:
-                    raise damaged(self.file.path, page)
+                    raise make_damage_error(self.file.path, page)
                 parts.append(words[HEAD : HEAD + int(words[SIDS])])
                 page, before = int(words[NEXT]), page
                 if page != before + 1:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from colmatch.arrays.frozen import contiguous
 from colmatch.arrays.ranges import ranges_of
-from colmatch.events.computed.failed import Failed
+from colmatch.events.computed.failed import FailedRows
 from colmatch.events.reader import Reader
 from colmatch.kernels import layout
 from colmatch.kernels.kinds.pbtree.arrays import SPANS, TASK, VERIFY, WALKS, SearchScratch
@@ -27,7 +27,7 @@ OUT_LEAST = 1 << 14  # pairs of row and slot with room at first
 VERIFIED_MOST = 4096  # records verified together
 
 
-class Found(NamedTuple):
+class PageMatches(NamedTuple):
     """The matches of a batch: row, slot and its table entry; ordered by row, each once."""
 
     row: I64
@@ -45,7 +45,7 @@ class Searcher:
         self._out = np.empty((OUT_LEAST, 2), np.int64)
         self._reader: Reader | None = None
         self._read_for: tuple[Any, ...] = ()
-        self.failed: Mapping[str, Failed] = {}
+        self.failed: Mapping[str, FailedRows] = {}
 
     def entries(self, attributes: Any, literals: Any, lenient: bool, rows: pa.RecordBatch) -> Batch:
         """Reads a batch. ``failed`` then has the rows without a value for computed attributes."""
@@ -56,7 +56,7 @@ class Searcher:
         self.failed = self._reader.failed
         return batch
 
-    def found(self, batch: Batch, rows: int, multi: NDArray[np.uint8]) -> Found:
+    def found(self, batch: Batch, rows: int, multi: NDArray[np.uint8]) -> PageMatches:
         """Finds the subscriptions that match rows of a batch."""
         # Order the entries of the batch by row
         col, entry_row = batch.col, batch.row[: batch.col[-1]]
@@ -73,7 +73,7 @@ class Searcher:
         doubtful = needed[slot] & VERIFY > 0
         if doubtful.any():
             keep = ~doubtful
-            keep[doubtful] = self._verified(row[doubtful], slot[doubtful], entry[doubtful], by_row, multi)
+            keep[doubtful] = self._verify(row[doubtful], slot[doubtful], entry[doubtful], by_row, multi)
             row, slot, entry = row[keep], slot[keep], entry[keep]
         # Keep one pair for each row and subscription
         place = places_of(entry)
@@ -83,7 +83,7 @@ class Searcher:
         new[1:] = (row[1:] != row[:-1]) | (place[1:] != place[:-1])
         kept = order[new]
         self.counters[layout.MATCHES] += len(kept)
-        return Found(row[new], slot[kept], entry[kept])
+        return PageMatches(row[new], slot[kept], entry[kept])
 
     def _search(self, rows: tuple[I64, I64, I64], count: int) -> I64:
         """Returns the pairs of row and slot with a complete count."""
@@ -121,7 +121,7 @@ class Searcher:
             )
         return scratch
 
-    def _verified(
+    def _verify(
         self, row: I64, slot: I64, entry: U32, rows: tuple[I64, I64, I64], multi: NDArray[np.uint8]
     ) -> NDArray[np.bool_]:
         """Checks whether pairs are true, by the records of the subscriptions."""
@@ -147,7 +147,7 @@ class Searcher:
         return true
 
 
-def piece_of(found: Found, rows: int, offset: int, pages: PageStore, memory: Any) -> Piece:
+def piece_of(found: PageMatches, rows: int, offset: int, pages: PageStore, memory: Any) -> Piece:
     """Returns the matches of a batch as a ``Piece``, from which all forms of results are made."""
     place = ranges_of(np.bincount(found.row, minlength=rows))
     if not pages.root(root_page.TEXT_IDS):

@@ -22,14 +22,14 @@ from colmatch.kernels.kinds.pbtree.editing import (
     PLACES,
     REUSED,
     WRONG,
-    Pages,
+    PageCache,
 )
 from colmatch.kernels.kinds.pbtree.leaves import DEPTH_MOST
 from colmatch.kernels.layout import I64, U8, U32
 from colmatch.kinds.pbtree import ListEntries
-from colmatch.paged.cache import damaged
+from colmatch.paged.cache import make_damage_error
 from colmatch.paged.file import PageFile
-from colmatch.paged.records import Keyed, unpacked
+from colmatch.paged.records import KeyedSubscriptions, unpack
 from colmatch.paged.root_page import (
     FREE_SLOT,
     FREE_SLOTS,
@@ -242,7 +242,7 @@ class PageStore(Chains):
             at = (which[part] - begin) * pb.WORDS + word[part]
             sizes[part] = flat[at]
             if (beyond := word[part] + sizes[part] > pb.WORDS).any():
-                raise damaged(self.file.path, int(page[part[beyond.argmax()]]))
+                raise make_damage_error(self.file.path, int(page[part[beyond.argmax()]]))
             parts.append((part, flat[members(at, ranges_of(sizes[part]))]))
         # Read longer records
         for i in np.flatnonzero(word == 0).tolist():
@@ -256,10 +256,10 @@ class PageStore(Chains):
             out[members(first[part], ranges_of(sizes[part]))] = words
         return out, first
 
-    def to_keys(self, places: NDArray[np.int64]) -> Keyed:
+    def to_keys(self, places: NDArray[np.int64]) -> KeyedSubscriptions:
         """Returns the subscriptions of records by key. A place is page << 16 | word."""
         try:
-            return unpacked(*self.records(places >> 16, places & 0xFFFF))
+            return unpack(*self.records(places >> 16, places & 0xFFFF))
         except ValueError as error:
             raise StoreError(f"{self.file.path} is damaged: {error}: take a copy, or build it again") from error
 
@@ -321,20 +321,20 @@ class PageStore(Chains):
             done = update.apply(pages, self.root(TREES_TOP), inserts, tree, key, slot, done, path)
             self._settle(pages)
 
-    def _pages(self) -> Pages:
+    def _pages(self) -> PageCache:
         """Returns the cache as operations see it, with unused pages."""
         cache = self.file.cache
         fresh = [self.allocate(pb.TABLE) for _ in range(self._fresh)]
         if len(self._freed) < self.file.pages:
             self._freed = np.empty(self.file.pages * 5 // 4, np.int64)
         taken = np.array(fresh, np.int64), self._freed, np.zeros(pb.LISTS, np.int64), np.zeros(PLACES, np.int64)
-        return Pages(cache.mem, cache.frame, cache.used, cache.dirty, self._shadow, self._shadow_of, *taken)
+        return PageCache(cache.mem, cache.frame, cache.used, cache.dirty, self._shadow, self._shadow_of, *taken)
 
     def _take_shadows(self, pages: int) -> None:
         self._shadow: U32 = np.empty(pages * pb.WORDS, np.uint32)
         self._shadow_of: I64 = np.empty((pages, 2), np.int64)
 
-    def _settle(self, pages: Pages) -> None:
+    def _settle(self, pages: PageCache) -> None:
         """Releases unused pages, and gets the page or the room that an operation lacked."""
         state = pages.state
         if state[WRONG]:
@@ -351,5 +351,5 @@ class PageStore(Chains):
     def loaded(self, pages: NDArray[np.int64]) -> None:
         """Loads pages for a kernel, as many as there is room for."""
         if len(pages) and int(pages.max()) >= self.file.pages:
-            raise damaged(self.file.path, int(pages.max()))
+            raise make_damage_error(self.file.path, int(pages.max()))
         self.file.cache.load(pages)

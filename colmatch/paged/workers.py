@@ -17,9 +17,9 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from colmatch.arrays.frozen import contiguous
-from colmatch.arrays.recycled import Recycled
+from colmatch.arrays.recycled import RecycledArrays
 from colmatch.errors import EventError
-from colmatch.events.gather import seen_batches
+from colmatch.events.gather import gather_with_state
 from colmatch.given.options import Options
 from colmatch.kernels import _forks
 from colmatch.kernels.sink import PAIRS
@@ -31,7 +31,7 @@ from colmatch.matching.threads import Result
 from colmatch.matching.topk.arguments import TopK
 from colmatch.matching.workers import COUNTED, MatchTask, Workers, hits_table
 from colmatch.paged.paged_set import PagedSet
-from colmatch.paged.search import Found, Searcher, piece_of
+from colmatch.paged.search import PageMatches, Searcher, piece_of
 from colmatch.paged.store import places_of
 from colmatch.updates.versions import Version
 
@@ -64,7 +64,7 @@ class PagedWorkers(Workers):
         self._paged = paged
         self._whole = Workers(_Whole(paged))
         self._searcher = Searcher(paged.store)
-        _forks.renewed(self)
+        _forks.renew_in_child(self)
 
     def in_child(self) -> None:
         if not _forks.is_held(self._paged.lock):
@@ -92,8 +92,8 @@ class PagedWorkers(Workers):
             return
         offset = 0
         # all columns, since the needed ones are known only when the pages are read
-        for batch, _ in seen_batches(events, self._paged.options.batch_rows, lambda: None, lambda seen: None):
-            yield from task.formed(
+        for batch, _ in gather_with_state(events, self._paged.options.batch_rows, lambda: None, lambda seen: None):
+            yield from task.form_results(
                 self._paged.reading(partial(self._piece, batch, offset, task.request)), batch, offset
             )
             offset += batch.num_rows
@@ -102,19 +102,19 @@ class PagedWorkers(Workers):
         """Returns the matches of a batch."""
         version, clock = self._paged.version, request.now
         if clock is not None:
-            batch = clock.added_to(batch, clock.names(version.attributes))
+            batch = clock.add_to(batch, clock.names(version.attributes))
         lacks = self.required(()).lacks(batch, self.is_lenient)
-        matches = self._found(batch, offset, version)
+        matches = self._find(batch, offset, version)
         if self._searcher.failed:  # the index in memory says whether a subscription needs such a value
             whole = self._paged.whole() if request.among is None else request.among.of(self._paged.whole())
             worker = self._whole.idle_worker(())
             worker.read(whole, self.is_lenient, batch, PAIRS, offset)
             self._whole.give_back(worker)
         if request.among is not None:
-            matches = self._among(matches, request.among)
-        return piece_of(matches, batch.num_rows, offset, self._paged.store, Recycled()).without(lacks, offset)
+            matches = self._filter(matches, request.among)
+        return piece_of(matches, batch.num_rows, offset, self._paged.store, RecycledArrays()).without(lacks, offset)
 
-    def _found(self, batch: pa.RecordBatch, offset: int, version: Version) -> Found:
+    def _find(self, batch: pa.RecordBatch, offset: int, version: Version) -> PageMatches:
         try:
             entries = self._searcher.entries(version.attributes, version.literals, self.is_lenient, batch)
         except EventError as error:
@@ -123,7 +123,7 @@ class PagedWorkers(Workers):
         multi = contiguous(np.array(version.attributes.multi, np.uint8))
         return self._searcher.found(entries, batch.num_rows, multi)
 
-    def _among(self, found: Found, among: Subset) -> Found:
+    def _filter(self, found: PageMatches, among: Subset) -> PageMatches:
         """Keeps the matches of some ids and tags."""
         places = places_of(found.entry)
         kept = np.ones(len(places), bool)
@@ -132,9 +132,9 @@ class PagedWorkers(Workers):
             same = ids.type == self._paged.id_type
             kept &= np.isin(places, self._paged.places(ids) if same else np.empty(0, np.int64))
         for tag_set in tags:
-            slots = np.concatenate([self._paged.tagged(tag) for tag in tag_set] or [np.empty(0, np.int64)])
+            slots = np.concatenate([self._paged.find_tagged(tag) for tag in tag_set] or [np.empty(0, np.int64)])
             kept &= np.isin(places, places_of(self._paged.store.slots(slots)))
-        return Found(found.row[kept], found.slot[kept], found.entry[kept])
+        return PageMatches(found.row[kept], found.slot[kept], found.entry[kept])
 
     def counters(self, events: Any, topk: TopK | None, request: MatchRequest, wanted: int) -> dict[str, int]:
         if topk is not None or request.ranges:

@@ -8,7 +8,7 @@ from typing import Annotated, Any, NamedTuple, get_args, get_origin, get_type_hi
 import numpy as np
 from numpy.typing import NDArray
 
-from colmatch.arrays.frozen import sealed
+from colmatch.arrays.frozen import seal
 from colmatch.arrays.ranges import put_rows, ranges_of, rows_of, sizes_of
 from colmatch.kernels.layout import ATTR_MASK, DTYPES, FLAG_RUN, I64, Predicates
 
@@ -16,7 +16,7 @@ from colmatch.kernels.layout import ATTR_MASK, DTYPES, FLAG_RUN, I64, Predicates
 CONJUNCTION, PREDICATE, RUN, JUMP, TOKEN = range(5)
 
 
-class Column(NamedTuple):
+class ArrayColumn(NamedTuple):
     """A column of ``layout.Predicates``.
 
     An optional column has no rows where none would say anything.
@@ -30,17 +30,17 @@ class Column(NamedTuple):
 
 
 COLUMNS = {
-    "first": Column(CONJUNCTION, PREDICATE, is_range=True),
-    "pred": Column(PREDICATE),  # the last two values lead to runs where the first has ``FLAG_RUN``
-    "run_lo": Column(RUN),
-    "run_hi": Column(RUN),
-    "owner": Column(CONJUNCTION),
-    "weight": Column(PREDICATE, is_optional=True),
-    "jump_first": Column(CONJUNCTION, JUMP, is_optional=True, fill=-1),
-    "jump": Column(JUMP),
-    "tree_first": Column(CONJUNCTION, TOKEN, is_range=True, is_optional=True),
-    "tree": Column(TOKEN),
-    "priority": Column(CONJUNCTION, is_optional=True),
+    "first": ArrayColumn(CONJUNCTION, PREDICATE, is_range=True),
+    "pred": ArrayColumn(PREDICATE),  # the last two values lead to runs where the first has ``FLAG_RUN``
+    "run_lo": ArrayColumn(RUN),
+    "run_hi": ArrayColumn(RUN),
+    "owner": ArrayColumn(CONJUNCTION),
+    "weight": ArrayColumn(PREDICATE, is_optional=True),
+    "jump_first": ArrayColumn(CONJUNCTION, JUMP, is_optional=True, fill=-1),
+    "jump": ArrayColumn(JUMP),
+    "tree_first": ArrayColumn(CONJUNCTION, TOKEN, is_range=True, is_optional=True),
+    "tree": ArrayColumn(TOKEN),
+    "priority": ArrayColumn(CONJUNCTION, is_optional=True),
 }
 # Optional columns that describe a conjunction or a predicate, and lead nowhere.
 GIVEN = {name: column.per for name, column in COLUMNS.items() if column.is_optional and column.leads_to < 0}
@@ -55,16 +55,16 @@ _RANGES = {  # columns of ranges -> columns with rows in these ranges
 def _empty(type: Any) -> NDArray[Any]:
     plain, *columns = get_args(type) if get_origin(type) is Annotated else (type,)
     dtype: Any = DTYPES[plain]
-    return sealed(np.empty((0, *columns), dtype))
+    return seal(np.empty((0, *columns), dtype))
 
 
 # No predicates: each column has its type and no rows.
 EMPTY = Predicates(*map(_empty, get_type_hints(Predicates, include_extras=True).values()))
 
 
-def with_given(preds: Predicates, given: Mapping[str, NDArray[Any] | None]) -> Predicates:
+def add_given(preds: Predicates, given: Mapping[str, NDArray[Any] | None]) -> Predicates:
     """Returns predicates with the columns ``given``, which have a value for each subscription."""
-    there = {name: sealed(values[preds.owner]) for name, values in given.items() if values is not None}
+    there = {name: seal(values[preds.owner]) for name, values in given.items() if values is not None}
     return preds._replace(**there) if there else preds
 
 
@@ -79,7 +79,7 @@ def has_runs(preds: Predicates) -> NDArray[np.bool_]:
     return several
 
 
-class Placed(NamedTuple):
+class PlacedConjunctions(NamedTuple):
     """Conjunctions of a set, and their places among the conjunctions of several sets."""
 
     predicates: Predicates
@@ -87,7 +87,7 @@ class Placed(NamedTuple):
     place: I64
 
 
-def gather(parts: Sequence[Placed]) -> Predicates:
+def gather(parts: Sequence[PlacedConjunctions]) -> Predicates:
     """Returns conjunctions of several sets, each at its place, with all columns but the runs.
 
     The predicates are unchanged: they lead to the runs of their own set.
@@ -95,13 +95,13 @@ def gather(parts: Sequence[Placed]) -> Predicates:
     count, columns = sum(len(part.place) for part in parts), {}
     # Place the values of conjunctions
     for name in _OF_CONJUNCTIONS:
-        if there := _having(name, parts):
+        if there := _find_having(name, parts):
             columns[name] = out = np.full(count, COLUMNS[name].fill, getattr(EMPTY, name).dtype)
             for part, rows in there:
                 out[part.place] = rows[part.conjunctions]
     # Place the ranges of conjunctions, then the rows in them
     for name, members in _RANGES.items():
-        there = _having(name, parts)
+        there = _find_having(name, parts)
         if COLUMNS[name].is_optional and not (there and count):
             continue
         columns[name] = first = np.zeros(count + 1, np.int64)
@@ -120,7 +120,7 @@ def gather(parts: Sequence[Placed]) -> Predicates:
                 if len(rows := getattr(part.predicates, member)):
                     put_rows(rows, start, size, first[part.place], out)
     # Renumber the jumps of programs
-    if there := _having("jump_first", parts):
+    if there := _find_having("jump_first", parts):
         jumps, total = [], 0
         for part, start in there:
             start = start[part.conjunctions]
@@ -132,14 +132,14 @@ def gather(parts: Sequence[Placed]) -> Predicates:
     return EMPTY._replace(**columns)
 
 
-def _having(name: str, parts: Sequence[Placed]) -> list[tuple[Placed, NDArray[Any]]]:
+def _find_having(name: str, parts: Sequence[PlacedConjunctions]) -> list[tuple[PlacedConjunctions, NDArray[Any]]]:
     """Returns the parts that have rows in a column, each with the column."""
     return [(part, rows) for part in parts if len(rows := getattr(part.predicates, name))]
 
 
 def take(preds: Predicates, conjunctions: NDArray[np.integer[Any]]) -> Predicates:
     """Returns conjunctions in the given order, with all runs of the set."""
-    taken = gather([Placed(preds, conjunctions, np.arange(len(conjunctions)))])
+    taken = gather([PlacedConjunctions(preds, conjunctions, np.arange(len(conjunctions)))])
     return taken._replace(run_lo=preds.run_lo, run_hi=preds.run_hi)
 
 
@@ -150,7 +150,7 @@ def concat(parts: Sequence[Predicates]) -> Predicates:
     placed, begin = [], 0
     for part in parts:
         own = np.arange(len(part.owner))
-        placed.append(Placed(part, own, own + begin))
+        placed.append(PlacedConjunctions(part, own, own + begin))
         begin += len(own)
     preds = gather(placed)
     run_lo, run_hi = (np.concatenate([getattr(part, name) for part in parts]) for name in ("run_lo", "run_hi"))

@@ -13,20 +13,20 @@ from colmatch.kernels.segments.keys import write_intervals
 from colmatch.predicates.columns import has_runs
 
 
-class Keys(NamedTuple):
+class KeyIntervals(NamedTuple):
     """The closed intervals of P predicates. An empty interval is [0, -1]."""
 
     first: I64  # (P + 1) predicate -> its intervals
     low: I64
     high: I64
 
-    def part(self, begin: int, end: int) -> Keys:
+    def part(self, begin: int, end: int) -> KeyIntervals:
         """Returns the intervals of the predicates ``begin:end``."""
         first = self.first[begin : end + 1]
-        return Keys(first - first[0], self.low[first[0] : first[-1]], self.high[first[0] : first[-1]])
+        return KeyIntervals(first - first[0], self.low[first[0] : first[-1]], self.high[first[0] : first[-1]])
 
 
-def keys_of(preds: Predicates, codes: Codes, is_code: bool = False) -> Keys:
+def keys_of(preds: Predicates, codes: Codes, is_code: bool = False) -> KeyIntervals:
     """Returns the intervals of predicates.
 
     is_code : by code instead of key; open ends are KEY_MIN and KEY_MAX all the same
@@ -36,10 +36,10 @@ def keys_of(preds: Predicates, codes: Codes, is_code: bool = False) -> Keys:
     first = contiguous(ranges_of(sizes))
     low, high = np.empty(first[-1], np.int64), np.empty(first[-1], np.int64)
     write_intervals(codes.first, codes.bound, is_code, preds, first, low, high)
-    return Keys(first, low, high)
+    return KeyIntervals(first, low, high)
 
 
-def to_codes(preds: Predicates, keys: Keys, multi: U8) -> tuple[Predicates, Codes]:
+def to_codes(preds: Predicates, keys: KeyIntervals, multi: U8) -> tuple[Predicates, Codes]:
     """Returns predicates with codes, and these ``Codes``, made of the predicates' own boundaries.
 
     multi (A) : whether each attribute may have several values in a row

@@ -33,7 +33,7 @@ class Section(NamedTuple):
     fill: int | None = None
 
 
-class Form:
+class RecordLayout:
     """The sections that records may have, in their order."""
 
     def __init__(self, sections: Mapping[str, Section]) -> None:
@@ -60,7 +60,7 @@ class Form:
         fill = self.sections[name].fill
         return fill is not None and not (rows != fill).any()
 
-    def _without_fill(self, name: str, rows: NDArray[Any], first: I64) -> tuple[NDArray[Any], I64]:
+    def _drop_fill(self, name: str, rows: NDArray[Any], first: I64) -> tuple[NDArray[Any], I64]:
         """Returns the rows of a section without the records that have only ``fill``."""
         fill, sizes = self.sections[name].fill, sizes_of(first)
         if fill is None:
@@ -77,7 +77,7 @@ class Form:
         bits = _HEAD.unpack_from(record)[1]
         return {name for name, place in self.places.items() if bits >> place & 1}
 
-    def all_packed(self, sections: Sections, count: int) -> tuple[U32, I64]:
+    def pack_all(self, sections: Sections, count: int) -> tuple[U32, I64]:
         """Returns the words of ``count`` records, and the start of each (N + 1).
 
         Raises OverflowError: a section has more bytes than the record's head can hold.
@@ -86,7 +86,7 @@ class Form:
             words = np.frombuffer(self.pack({name: rows for name, (rows, _) in sections.items()}), np.uint32)
             return words, np.array([0, len(words)])
         # Leave out the records with ``fill`` alone, and empty sections
-        there = {name: self._without_fill(name, *section) for name, section in sections.items() if len(section[0])}
+        there = {name: self._drop_fill(name, *section) for name, section in sections.items() if len(section[0])}
         names = sorted([name for name, (rows, _) in there.items() if len(rows)], key=self.places.__getitem__)
         # Compute the size in bytes of each section in each record
         sizes, data = np.zeros((len(names), count), np.int64), []
@@ -106,13 +106,13 @@ class Form:
         return words, first
 
 
-class Records:
+class RecordReader:
     """A reader of several records: the rows of a section are one array, record after record.
 
     Raises ValueError: a record is not as long as its parts are.
     """
 
-    def __init__(self, form: Form, words: U32, first: I64) -> None:
+    def __init__(self, form: RecordLayout, words: U32, first: I64) -> None:
         self._form, self._words, self._first = form, contiguous(words), contiguous(first)
         self.count = len(first) - 1
         self._bits = int(check_records(self._words, self._first, len(form.places)))
@@ -145,7 +145,7 @@ class Records:
         type, columns, _ = self._form.sections[name]
         return self._section(name)[2] // (type.itemsize * columns)
 
-    def filled(self, name: str, counts: I64) -> NDArray[Any]:
+    def fill_rows(self, name: str, counts: I64) -> NDArray[Any]:
         """Returns ``counts`` rows of each record, all ``fill`` if the record lacks the section."""
         rows, own = self[name], self.counts(name)
         check(((own == counts) | (own == 0)).all())

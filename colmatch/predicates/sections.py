@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from colmatch.arrays.ranges import ranges_of, rows_of, sizes_of
 from colmatch.kernels.layout import I64, Predicates
 from colmatch.predicates.columns import CONJUNCTION, EMPTY, GIVEN, has_runs
-from colmatch.predicates.keys import Keys
-from colmatch.predicates.records import Records, Section, Sections, check, sums
+from colmatch.predicates.keys import KeyIntervals
+from colmatch.predicates.records import RecordReader, Section, Sections, check, sums
 
 # C conjunctions, P predicates and so on, as in ``layout``. A range is written as its size.
 _U4, _I8 = np.dtype("<u4"), np.dtype("<i8")
@@ -30,7 +30,7 @@ SECTIONS = {
 }
 
 
-def sections_of(preds: Predicates, keys: Keys, conj_first: I64, sub_first: I64) -> Sections:
+def sections_of(preds: Predicates, keys: KeyIntervals, conj_first: I64, sub_first: I64) -> Sections:
     """Returns predicates as sections of N records.
 
     keys : intervals of the predicates
@@ -58,7 +58,7 @@ def sections_of(preds: Predicates, keys: Keys, conj_first: I64, sub_first: I64) 
     return sections
 
 
-def predicates_of(records: Records, subs: I64) -> tuple[Predicates, Keys]:
+def predicates_of(records: RecordReader, subs: I64) -> tuple[Predicates, KeyIntervals]:
     """Reads the predicates of all records, with keys and without codes.
 
     subs (N) : number of subscriptions in each record; owners are numbered across records
@@ -70,14 +70,14 @@ def predicates_of(records: Records, subs: I64) -> tuple[Predicates, Keys]:
     # Read the predicates, without their intervals, and the owners
     pred = np.zeros((len(records["word"]), 3), np.uint32)
     pred[:, 0] = records["word"]
-    intervals, owner = records.filled("intervals", predicates), records.filled("owner", conjunctions)
+    intervals, owner = records.fill_rows("intervals", predicates), records.fill_rows("owner", conjunctions)
     check((owner < np.repeat(subs, conjunctions)).all())
     columns: dict[str, Any] = {"first": ranges_of(size), "pred": pred, "owner": owner + shifts(subs, conjunctions)}
     for name, per in GIVEN.items():
         if name in records:
-            columns[name] = records.filled(name, conjunctions if per == CONJUNCTION else predicates)
+            columns[name] = records.fill_rows(name, conjunctions if per == CONJUNCTION else predicates)
     # Read the programs
-    program, tree_size = records.filled("program", conjunctions) > 0, records.filled("tree_size", conjunctions)
+    program, tree_size = records.fill_rows("program", conjunctions) > 0, records.fill_rows("tree_size", conjunctions)
     jumps = size * program
     check((sums(jumps, conjunctions) == records.counts("jump")).all())
     check((sums(tree_size, conjunctions) == records.counts("tree")).all())
@@ -89,7 +89,7 @@ def predicates_of(records: Records, subs: I64) -> tuple[Predicates, Keys]:
     check(((intervals == 1) | (has_runs(preds) & (intervals > 0))).all())
     for name in ("low", "high"):
         check((sums(intervals, predicates) == records.counts(name)).all())
-    return preds, Keys(ranges_of(intervals), records["low"], records["high"])
+    return preds, KeyIntervals(ranges_of(intervals), records["low"], records["high"])
 
 
 def shifts(sizes: I64, counts: I64) -> NDArray[np.uint32]:

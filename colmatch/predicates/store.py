@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from colmatch.arrays.frozen import frozen
-from colmatch.arrays.growing import longer
+from colmatch.arrays.frozen import freeze_view
+from colmatch.arrays.growing import lengthen_array
 from colmatch.kernels._jit import entry
 from colmatch.kernels.labels.boundaries import append_predicates
 from colmatch.kernels.layout import Codes, Predicates
@@ -56,8 +56,8 @@ class PredicateStore:
         if not memory or len(memory[4]) < conjunctions or len(memory[1]) < predicates or len(memory[2]) < runs:
             sizes = [conjunctions + 1, predicates, runs, runs, conjunctions, *[total[GIVEN[name]] for name in optional]]
             columns = [*preds[:5], *[getattr(preds, name) for name in optional]]
-            memory = [longer(column, len(column), size) for column, size in zip(columns, sizes, strict=True)]
-            shown = [frozen(array) for array in memory]
+            memory = [lengthen_array(column, len(column), size) for column, size in zip(columns, sizes, strict=True)]
+            shown = [freeze_view(array) for array in memory]
             self._memory = memory, shown
         # Append the columns that all predicates have
         entry(append_predicates)(*more[:5], codes.first, label, *used, base, *memory[:5])

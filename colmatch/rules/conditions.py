@@ -17,7 +17,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from colmatch.errors import near, shown
+from colmatch.errors import show_value, suggest_names
 from colmatch.expr.ast import And, Constant, Expr, Not, Or, Subject, conjoin, truth
 from colmatch.expr.build import ColumnHandle
 from colmatch.given.arguments import python_value
@@ -47,7 +47,7 @@ class Unusable(Exception):
         self.owner = owner
 
 
-class Conditions:
+class ConditionReader:
     """A converter of conditions. It converts each named condition once."""
 
     def __init__(self, named: Mapping[Any, Any]) -> None:
@@ -64,15 +64,15 @@ class Conditions:
 
         Raises Unusable: they cannot be converted, or the engine would refuse them.
         """
-        return _Conversion(self._named, self._known).convert(conditions, ROOT)
+        return _ConditionStack(self._named, self._known).convert(conditions, ROOT)
 
     def check_named(self, name: Any) -> None:
         """Converts a named condition, unless it was converted for another that refers to it."""
         if name not in self._known:
-            _Conversion(self._named, self._known).convert({"condition": name}, "")
+            _ConditionStack(self._named, self._known).convert({"condition": name}, "")
 
 
-class _Conversion:
+class _ConditionStack:
     """A stack instead of recursion, since conditions may nest as deep as they like.
 
     Each entry is a condition to convert, or a word with a number or a name. The number is how many
@@ -100,7 +100,7 @@ class _Conversion:
                 else:
                     self._begin(item, place, level)
         except Unusable as error:
-            error.owner = f"condition {shown(self._inside[-1])}" if self._inside else None
+            error.owner = f"condition {show_value(self._inside[-1])}" if self._inside else None
             raise
         ((condition, _),) = self._done
         return condition
@@ -124,14 +124,14 @@ class _Conversion:
             self._stack.append((word, len(parts), place, level))
             self._stack += [("", parts[n], f"{inner}[{n}]", level + 1) for n in reversed(range(len(parts)))]
         else:
-            raise Unusable(inner, f"a list is needed, not {shown(parts)}")
+            raise Unusable(inner, f"a list is needed, not {show_value(parts)}")
 
     def _refer(self, name: Any, place: str, level: int) -> None:
         """Takes the result of a named condition, or puts the condition on the stack."""
         if not isinstance(name, str):
-            raise Unusable(place, f"the name of a condition is needed, not {shown(name)}")
+            raise Unusable(place, f"the name of a condition is needed, not {show_value(name)}")
         if name in self._inside:
-            circle = " -> ".join(map(shown, [*self._inside[self._inside.index(name) :], name]))
+            circle = " -> ".join(map(show_value, [*self._inside[self._inside.index(name) :], name]))
             raise Unusable(place, f"conditions refer to one another in a circle: {circle}")
         conversion = self._known.get(name)
         if conversion is not None:
@@ -140,8 +140,12 @@ class _Conversion:
             self._inside.append(name)
             self._stack += [("condition", name, place, level), ("", self._named[name], "", level + 1)]
         else:
-            more = near(name[:200], map(str, self._named), "conditions=") if self._named else "conditions= takes them"
-            raise Unusable(place, f"there is no named condition {shown(name)}: {more}")
+            more = (
+                suggest_names(name[:200], map(str, self._named), "conditions=")
+                if self._named
+                else "conditions= takes them"
+            )
+            raise Unusable(place, f"there is no named condition {show_value(name)}: {more}")
 
     def _combine(self, word: str, count: int, place: str) -> None:
         parts = self._done[len(self._done) - count :]
@@ -161,10 +165,10 @@ class _Conversion:
 def _word(given: Any, place: str, is_root: bool) -> str:
     """Returns the kind of a condition, by its key."""
     if not isinstance(given, Mapping):
-        raise Unusable(place, f"a condition is an object, not {shown(given)}")
+        raise Unusable(place, f"a condition is an object, not {show_value(given)}")
     words = [word for word in WORDS if word in given]
     if not words:
-        raise Unusable(place, f"a condition has one of {', '.join(WORDS)}, not {shown(list(given))}")
+        raise Unusable(place, f"a condition has one of {', '.join(WORDS)}, not {show_value(list(given))}")
     if len(words) > 1:
         raise Unusable(place, f"a condition has {' and '.join(words)}: one of them is needed")
     if is_root and words == ["fact"]:
@@ -190,15 +194,19 @@ def _comparison(given: Mapping[Any, Any], place: str) -> Expr:
     if make is None:
         at = f"{place}.operator"
         if isinstance(operator, str) and ":" in operator:
-            raise Unusable(at, f"the decorators of operators cannot be had ({shown(operator)})")
-        hint = near(operator[:200], _OPERATORS, "the list of operators") if isinstance(operator, str) else "a text"
-        raise Unusable(at, f"there is no operator {shown(operator)}, custom ones cannot be had: {hint}")
+            raise Unusable(at, f"the decorators of operators cannot be had ({show_value(operator)})")
+        hint = (
+            suggest_names(operator[:200], _OPERATORS, "the list of operators")
+            if isinstance(operator, str)
+            else "a text"
+        )
+        raise Unusable(at, f"there is no operator {show_value(operator)}, custom ones cannot be had: {hint}")
     column = _column(given, place)
     value = python_value(given["value"])
     at = f"{place}.value"
     if isinstance(value, Mapping):
         if "fact" not in value:
-            raise Unusable(at, f"an object is equal to nothing, but {{'fact': ...}} is a fact; not {shown(value)}")
+            raise Unusable(at, f"an object is equal to nothing, but {{'fact': ...}} is a fact; not {show_value(value)}")
         value = _column(value, at)
     return make(column, value, at)
 
@@ -207,13 +215,13 @@ def _column(given: Mapping[Any, Any], place: str) -> ColumnHandle:
     """Returns the column for a fact and its path."""
     name, path = python_value(given["fact"]), python_value(given.get("path"))
     if not isinstance(name, str) or not name or not is_text(name):
-        raise Unusable(f"{place}.fact", f"the name of a fact is needed, not {shown(name)}")
+        raise Unusable(f"{place}.fact", f"the name of a fact is needed, not {show_value(name)}")
     if not _is_empty(given.get("params")):
         raise Unusable(f"{place}.params", "params go to functions, and facts are columns of the events here")
     if _is_empty(path):
         return ColumnHandle(Subject((name,)))
     if not isinstance(path, str) or not is_text(path) or not _PATH.fullmatch(path):
-        raise Unusable(f"{place}.path", f"{shown(path)}: only names can be had, as in $.address.city or $['a b']")
+        raise Unusable(f"{place}.path", f"{show_value(path)}: only names can be had, as in $.address.city or $['a b']")
     steps = [step[1] or step[3] for step in _STEP.finditer(path.removeprefix("$"))]
     return ColumnHandle(Subject((name, *steps)))
 
@@ -229,7 +237,7 @@ def _scalar(value: Any, place: str) -> Any:
     is_number = isinstance(value, (int, float)) and not (isinstance(value, float) and math.isnan(value))
     if value is None or is_number or (isinstance(value, str) and is_text(value)):
         return value
-    raise Unusable(place, f"a text, a number, true, false or null is needed, not {shown(value)}")
+    raise Unusable(place, f"a text, a number, true, false or null is needed, not {show_value(value)}")
 
 
 def _equal(column: ColumnHandle, value: Any, place: str) -> Expr:
@@ -242,7 +250,7 @@ def _in(column: ColumnHandle, value: Any, place: str) -> Expr:
     if isinstance(value, ColumnHandle):
         raise Unusable(place, "a list is needed: facts that are lists cannot be searched in")
     if not isinstance(value, (list, tuple)):
-        raise Unusable(place, f"a list is needed, not {shown(value)}")
+        raise Unusable(place, f"a list is needed, not {show_value(value)}")
     values = [_scalar(one, f"{place}[{number}]") for number, one in enumerate(value)]
     condition = column.isin([one for one in values if one is not None])
     if None not in values:
@@ -258,10 +266,10 @@ def _contains(column: ColumnHandle, value: Any, place: str) -> Expr:
     return column.array_contains(value)
 
 
-def _ordered(sign: Callable[[ColumnHandle, Any], Expr]) -> Callable[[ColumnHandle, Any, str], Expr]:
+def _make_order(sign: Callable[[ColumnHandle, Any], Expr]) -> Callable[[ColumnHandle, Any, str], Expr]:
     def compare(column: ColumnHandle, value: Any, place: str) -> Expr:
         if isinstance(value, (bool, str)) or value is None:
-            raise Unusable(place, f"a number is needed, or a fact, not {shown(value)}")
+            raise Unusable(place, f"a number is needed, or a fact, not {show_value(value)}")
         return sign(column, value if isinstance(value, ColumnHandle) else _scalar(value, place))
 
     return compare
@@ -274,10 +282,10 @@ def _not(make: Callable[[ColumnHandle, Any, str], Expr]) -> Callable[[ColumnHand
 _OPERATORS: dict[str, Callable[[ColumnHandle, Any, str], Expr]] = {
     "equal": _equal,
     "notEqual": _not(_equal),
-    "lessThan": _ordered(lambda column, value: column < value),
-    "lessThanInclusive": _ordered(lambda column, value: column <= value),
-    "greaterThan": _ordered(lambda column, value: column > value),
-    "greaterThanInclusive": _ordered(lambda column, value: column >= value),
+    "lessThan": _make_order(lambda column, value: column < value),
+    "lessThanInclusive": _make_order(lambda column, value: column <= value),
+    "greaterThan": _make_order(lambda column, value: column > value),
+    "greaterThanInclusive": _make_order(lambda column, value: column >= value),
     "in": _in,
     "notIn": _not(_in),
     "contains": _contains,

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from colmatch.errors import ExpressionError, Rejected, shown
+from colmatch.errors import ExpressionError, Rejected, show_value
 from colmatch.expr.ast import Expr
-from colmatch.given.arguments import checked_choice
-from colmatch.rules.conditions import Conditions, Unusable
-from colmatch.rules.source import Rule, named_conditions, read_rules
+from colmatch.given.arguments import check_choice
+from colmatch.rules.conditions import ConditionReader, Unusable
+from colmatch.rules.source import Rule, read_conditions, read_rules
 
 TOLD = 10  # most faults that an error lists
 
 
-class Rules(dict[int | str, Expr]):
+class ConvertedRules(dict[int | str, Expr]):
     """Conditions by id, as ``Matcher.build`` takes them.
 
     Attributes
@@ -27,7 +27,7 @@ class Rules(dict[int | str, Expr]):
         self.rejected = rejected
 
 
-def from_json(rules: object, conditions: object = None, errors: str = "raise") -> Rules:
+def from_json(rules: object, conditions: object = None, errors: str = "raise") -> ConvertedRules:
     """Reads rules of the npm package json-rules-engine (7.3) for ``Matcher.build``.
 
     Facts are columns, and a ``path`` such as ``$.address.city`` is a struct field. A rule matches
@@ -78,15 +78,15 @@ def from_json(rules: object, conditions: object = None, errors: str = "raise") -
     >>> {id: str(condition) for id, condition in from_json(rule).items()}
     {0: 'NOT ((age < 18) IS TRUE)'}
     """
-    stops = checked_choice("errors={}", errors, ("raise", "collect")) == "raise"
+    stops = check_choice("errors={}", errors, ("raise", "collect")) == "raise"
     entries, places = read_rules(rules)
-    converter = Conditions(named_conditions(conditions))
+    converter = ConditionReader(read_conditions(conditions))
     wrong: list[str] = []
     for name in converter.names if stops else ():  # else each rule reports its own conditions
         try:
             converter.check_named(name)
         except Unusable as error:
-            wrong.append(_said(error, f"condition {shown(name)}"))
+            wrong.append(_describe_fault(error, f"condition {show_value(name)}"))
     results: dict[int | str, Expr] = {}
     rejected: list[Rejected] = []
     for rule in entries if not wrong else ():
@@ -94,22 +94,22 @@ def from_json(rules: object, conditions: object = None, errors: str = "raise") -
             results[rule.id] = _condition_of(converter, rule)
         except Unusable as error:
             place = places.of(rule)
-            rejected.append(Rejected(rule.id, place, _said(error, "")))
-            wrong.append(_said(error, rule.label + (f" (line {place[0]})" if place else "")))
+            rejected.append(Rejected(rule.id, place, _describe_fault(error, "")))
+            wrong.append(_describe_fault(error, rule.label + (f" (line {place[0]})" if place else "")))
     if wrong and stops:
         more = f"; and {len(wrong) - TOLD:,} more" if len(wrong) > TOLD else ""
         raise ExpressionError("; ".join(wrong[:TOLD]) + more)
-    return Rules(results, rejected)
+    return ConvertedRules(results, rejected)
 
 
-def _condition_of(converter: Conditions, rule: Rule) -> Expr:
+def _condition_of(converter: ConditionReader, rule: Rule) -> Expr:
     if not isinstance(rule.given, Mapping):
-        raise Unusable("", f"an object with conditions is needed, not {shown(rule.given)}")
+        raise Unusable("", f"an object with conditions is needed, not {show_value(rule.given)}")
     if "conditions" not in rule.given:
         raise Unusable("", "it has no conditions")
     return converter.convert(rule.given["conditions"])
 
 
-def _said(error: Unusable, label: str) -> str:
+def _describe_fault(error: Unusable, label: str) -> str:
     """Joins the name of the condition, if there is one, its path and its fault."""
     return ": ".join(filter(None, (error.owner or label, error.place, error.message)))

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple, NoReturn
 
-from colmatch.errors import SubscriptionError, shown
+from colmatch.errors import SubscriptionError, show_value
 from colmatch.given.arguments import is_listed, python_value
 from colmatch.given.incoming import is_text
 from colmatch.kernels._forks import cached_property
@@ -25,7 +25,7 @@ class Rule(NamedTuple):
     key: int | str = 0  # its number among the rules of a text, or its name in an object
 
 
-class Places:
+class RulePositions:
     """Lines and columns of the rules of a JSON text, looked up only for errors."""
 
     def __init__(self, text: str | None, lines: list[int] | None) -> None:
@@ -59,7 +59,7 @@ class Places:
         return starts
 
 
-def read_rules(source: object) -> tuple[list[Rule], Places]:
+def read_rules(source: object) -> tuple[list[Rule], RulePositions]:
     """Reads rules in any form that ``from_json`` takes.
 
     Raises SubscriptionError: the source is not JSON, or not rules; or two have the same name.
@@ -70,11 +70,14 @@ def read_rules(source: object) -> tuple[list[Rule], Places]:
 
 def _rules(given: Any) -> list[Rule]:
     if isinstance(given, Mapping) and "conditions" not in given:
-        return [Rule(id, f"rule {shown(id)}", _read_rule(rule, f"rule {shown(id)}"), id) for id, rule in given.items()]
+        return [
+            Rule(id, f"rule {show_value(id)}", _read_rule(rule, f"rule {show_value(id)}"), id)
+            for id, rule in given.items()
+        ]
     if isinstance(given, Mapping):
         given = [given]
     elif not is_listed(given):
-        raise SubscriptionError(f"these are no rules: {NEEDED}, not {shown(given)}")
+        raise SubscriptionError(f"these are no rules: {NEEDED}, not {show_value(given)}")
     given = [(number, rule) for number, rule in enumerate(given) if not isinstance(rule, (str, bytes)) or rule.strip()]
     keys = [number for number, _ in given]
     rules = [_read_rule(rule, f"rule {number}") for number, rule in given]
@@ -85,12 +88,14 @@ def _rules(given: Any) -> list[Rule]:
             return [Rule(number, f"rule {number}", rule, keys[number]) for number, rule in enumerate(rules)]
         if first.setdefault(name, number) != number:
             raise SubscriptionError(
-                f"rules {first[name]} and {number} are both named {shown(name)}: give them other names, or none"
+                f"rules {first[name]} and {number} are both named {show_value(name)}: give them other names, or none"
             )
-    return [Rule(name, f"rule {shown(name)}", rule, key) for name, rule, key in zip(first, rules, keys, strict=True)]
+    return [
+        Rule(name, f"rule {show_value(name)}", rule, key) for name, rule, key in zip(first, rules, keys, strict=True)
+    ]
 
 
-def named_conditions(source: object) -> Mapping[Any, Any]:
+def read_conditions(source: object) -> Mapping[Any, Any]:
     """Reads named conditions, an object from name to conditions, or its JSON; None is none.
 
     Raises SubscriptionError: the source is not JSON, or no object.
@@ -98,7 +103,7 @@ def named_conditions(source: object) -> Mapping[Any, Any]:
     conditions = {} if source is None else _read_one(source, "the named conditions")[0]
     if isinstance(conditions, Mapping):
         return conditions
-    raise SubscriptionError(f"named conditions are an object from name to conditions, not {shown(conditions)}")
+    raise SubscriptionError(f"named conditions are an object from name to conditions, not {show_value(conditions)}")
 
 
 def _name(rule: Any, number: int) -> int | str | None:
@@ -107,25 +112,25 @@ def _name(rule: Any, number: int) -> int | str | None:
     if name is None or name is False or (isinstance(name, str) and not name):
         return None
     if isinstance(name, bool) or not isinstance(name, (int, str)) or (isinstance(name, str) and not is_text(name)):
-        raise SubscriptionError(f"rule {number}: name is {shown(name)}: a text or a whole number is needed")
+        raise SubscriptionError(f"rule {number}: name is {show_value(name)}: a text or a whole number is needed")
     return name
 
 
-def _read_one(source: Any, what: str) -> tuple[Any, Places]:
+def _read_one(source: Any, what: str) -> tuple[Any, RulePositions]:
     """Returns parsed JSON, or lines of JSON, with places. Anything but a text stays unchanged."""
     if hasattr(source, "read"):
         source = source.read()
     if not isinstance(source, (str, bytes, bytearray, memoryview)):
-        return source, Places(None, None)
+        return source, RulePositions(None, None)
     text = _text(source, what)
     try:
-        return _json(text, what), Places(text, None)
+        return _json(text, what), RulePositions(text, None)
     except SubscriptionError:
         lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
         if len(lines) < 2 or not _is_object(lines[0][1]):
             raise
     read = [_json(line, f"{what}, line {number}") for number, line in lines]
-    return read, Places(None, [number for number, _ in lines])
+    return read, RulePositions(None, [number for number, _ in lines])
 
 
 def _read_rule(rule: Any, what: str) -> Any:

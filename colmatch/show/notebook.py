@@ -34,10 +34,10 @@ def cell(value: object) -> Markup:
     if isinstance(value, int | float):
         return Markup(f"{value:,}" if isinstance(value, int) else f"{value:,.1f}")
     if isinstance(value, Mapping):
-        return folded(f"{len(value)} values", table(value.items())) if value else Markup("none")
+        return fold_body(f"{len(value)} values", table(value.items())) if value else Markup("none")
     if isinstance(value, Sequence) and not isinstance(value, str | bytes):
         rows = ((number, part) for number, part in enumerate(value))
-        return folded(f"{len(value)} entries", table(rows)) if value else Markup("none")
+        return fold_body(f"{len(value)} entries", table(rows)) if value else Markup("none")
     return Markup(escape(str(value)))
 
 
@@ -52,7 +52,7 @@ def table(rows: Iterable[tuple[object, object]], title: str = "") -> Markup:
     return Markup(f"<table>{caption}<tbody>{''.join(lines)}</tbody></table>")
 
 
-def folded(summary: str, body: str, is_open: bool = False) -> Markup:
+def fold_body(summary: str, body: str, is_open: bool = False) -> Markup:
     """Returns a line that unfolds to ``body``, which is HTML."""
     return Markup(f"<details{' open' if is_open else ''}><summary>{cell(summary)}</summary>{body}</details>")
 

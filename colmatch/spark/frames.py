@@ -23,8 +23,8 @@ from typing import Any, Literal, NamedTuple, get_args
 
 import pyarrow as pa
 
-from colmatch.errors import DependencyError, EventError, OptionError, near, shown
-from colmatch.given.arguments import checked_choice, checked_flag, text
+from colmatch.errors import DependencyError, EventError, OptionError, show_value, suggest_names
+from colmatch.given.arguments import check_choice, check_flag, text
 from colmatch.tables.columns import Best
 
 try:
@@ -37,16 +37,16 @@ except ImportError as error:
     raise DependencyError(f'colmatch.spark needs PySpark 4: pip install "colmatch[spark]" ({error})') from error
 
 from colmatch.matcher import Matcher
-from colmatch.matching.kept import kept_names
+from colmatch.matching.kept import read_keep
 from colmatch.matching.range_worker import RangeNames
 from colmatch.matching.topk.arguments import Score
 from colmatch.spark import tally
-from colmatch.spark.plans import Plan, checked_plan, planned
-from colmatch.spark.probe import check_workers, guarded
+from colmatch.spark.plans import Plan, apply_plan, check_plan
+from colmatch.spark.probe import check_workers, guard_task
 from colmatch.spark.settings import SessionSettings, arrow_schema, check_settings, is_on, zone_of
-from colmatch.spark.shipping import Pinned, opened_index, reachable
+from colmatch.spark.shipping import PinnedIndex, pin_index, ship_index
 from colmatch.spark.tally import OBSERVED, log
-from colmatch.spark.worker import VERSION_DIGITS, Mode, Task
+from colmatch.spark.worker import VERSION_DIGITS, Mode, PartitionTask
 
 MatchMode = Literal["pairs", "list", "count", "exists"]
 NUMBERS = StructType([StructField(name, LongType(), nullable=False) for name in tally.NUMBERS])
@@ -65,7 +65,7 @@ _COLLATED = re.compile(r" collate (?!UTF8_BINARY\b)")
 _CHAR = re.compile(r"char\(\d+\)", re.IGNORECASE)
 
 
-class Beside(NamedTuple):
+class MatchScope(NamedTuple):
     """Further arguments of a call, as for ``Matcher.match``."""
 
     ids: Any = None
@@ -135,8 +135,8 @@ def match(
     All other work is done when a job reads the result.
     """
     mode = check_arguments(matcher, mode, shared)
-    beside = Beside(ids, tags, now)
-    return _matched(df, matcher, keep, mode, shared, beside, ranges=ranges, plan=plan, observe=observe)
+    beside = MatchScope(ids, tags, now)
+    return _match_events(df, matcher, keep, mode, shared, beside, ranges=ranges, plan=plan, observe=observe)
 
 
 def totals(
@@ -169,8 +169,8 @@ def totals(
         ``match``
     """
     check_arguments(matcher, "pairs", shared)
-    beside = Beside(ids, tags, now)
-    counted = _matched(df, matcher, (), "totals", shared, beside, ranges=ranges, plan=plan, observe=observe)
+    beside = MatchScope(ids, tags, now)
+    counted = _match_events(df, matcher, (), "totals", shared, beside, ranges=ranges, plan=plan, observe=observe)
     return counted.groupBy("subscription").sum("rows").toDF("subscription", "rows")
 
 
@@ -209,30 +209,32 @@ def match_topk(
     """
     check_arguments(matcher, "pairs", shared)
     best = Best(k, score, dict(event_weights) if isinstance(event_weights, Mapping) else event_weights)
-    return _matched(df, matcher, keep, "pairs", shared, Beside(ids, tags, now), best, ranges=ranges, observe=observe)
+    return _match_events(
+        df, matcher, keep, "pairs", shared, MatchScope(ids, tags, now), best, ranges=ranges, observe=observe
+    )
 
 
-def _matched(
+def _match_events(
     df: DataFrame,
-    matcher: Matcher | Pinned | str | os.PathLike[str],
+    matcher: Matcher | PinnedIndex | str | os.PathLike[str],
     keep: Sequence[str],
     mode: Mode,
     shared: bool | None,
-    beside: Beside,
+    beside: MatchScope,
     best: Best | None = None,
     ranges: RangeNames | None = None,
     plan: Plan = "auto",
     observe: str | Observation | None = None,
 ) -> DataFrame:
     results = ["subscription", "score"] if best is not None else list(RESULTS[mode])
-    kept = kept_names(keep)
+    kept = read_keep(keep)
     _check_observe(observe)
     if not isinstance(df, DataFrame):
         raise EventError(f"events are a Spark DataFrame here, not {type(df).__name__}: Matcher.match takes others")
     columns = ColumnNames(df)
     _check_kept(kept, columns, [*results, OBSERVED])
-    origin, file, hash, opened = opened_index(matcher)
-    plan = checked_plan(plan, origin, mode, best is not None)
+    origin, file, hash, opened = pin_index(matcher)
+    plan = check_plan(plan, origin, mode, best is not None)
     check_settings(SessionSettings.of(df.sparkSession), opened)
     ids, tags, now = beside
     subset = None if ids is None and tags is None else opened.subset(ids, tags)
@@ -272,18 +274,18 @@ def _matched(
     for name in results:
         schema.add(name, types[name], nullable=False)
     check_workers(df.sparkSession, isinstance(df, ClassicDataFrame))
-    index = reachable(df, origin, file, hash, shared, opened)
-    task = Task(
+    index = ship_index(df, origin, file, hash, shared, opened)
+    task = PartitionTask(
         index, len(kept), tuple(used), mode, tuple(schema.names), best, ranges and dict(ranges), subset, now,
         observe is not None, log.isEnabledFor(logging.INFO),
     )  # fmt: skip
     if observe is not None:
         schema = schema.add(OBSERVED, NUMBERS)
-    found = planned(events, task, schema, plan) if index.folder else events.mapInArrow(guarded(task), schema)
-    return found if observe is None else _observed(found, observe, hash)
+    found = apply_plan(events, task, schema, plan) if index.folder else events.mapInArrow(guard_task(task), schema)
+    return found if observe is None else _observe_numbers(found, observe, hash)
 
 
-def _observed(found: DataFrame, observe: str | Observation, hash: str) -> DataFrame:
+def _observe_numbers(found: DataFrame, observe: str | Observation, hash: str) -> DataFrame:
     """Has Spark observe the numbers of tasks, and drops the rows that hold the numbers."""
     rows, matches, nanoseconds = (F.coalesce(F.sum(f"`{OBSERVED}`.{name}"), F.lit(0)) for name in NUMBERS.names)
     seen = found.observe(
@@ -300,13 +302,13 @@ def _observed(found: DataFrame, observe: str | Observation, hash: str) -> DataFr
 def _check_observe(observe: object) -> None:
     # Connect has another class of this name, which can be imported only with Connect.
     if observe is not None and not text(observe) and type(observe).__name__ != "Observation":
-        raise OptionError(f"observe={shown(observe)}: a name or an Observation is needed")
+        raise OptionError(f"observe={show_value(observe)}: a name or an Observation is needed")
 
 
 def check_arguments(matcher: object, mode: object, shared: object) -> MatchMode:
     """Checks the arguments that do not depend on the DataFrame; returns the mode."""
-    chosen: MatchMode = checked_choice("mode={}", mode, get_args(MatchMode))
-    if shared is not None and checked_flag("shared={}", shared) and isinstance(matcher, Matcher):
+    chosen: MatchMode = check_choice("mode={}", mode, get_args(MatchMode))
+    if shared is not None and check_flag("shared={}", shared) and isinstance(matcher, Matcher):
         raise OptionError(
             "shared=True needs a path that the workers see: call matcher.save(path) there and pass the path"
         )
@@ -355,7 +357,7 @@ class ColumnNames:
                 f"the DataFrame has {len(matches)} columns called {name!r}, which {wanted_by} names: rename all but one"
             )
         raise EventError(
-            f"the DataFrame has no column {name!r}, which {wanted_by} names: {near(name, self.df.columns, 'it')}"
+            f"the DataFrame has no column {name!r}, which {wanted_by} names: {suggest_names(name, self.df.columns, 'it')}"
         )
 
     def column(self, name: str) -> Column:

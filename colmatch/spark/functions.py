@@ -16,14 +16,14 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_type
 from pyspark.sql.types import ArrayType, BooleanType, DataType, LongType, StringType, StructField, StructType
 
-from colmatch.errors import DependencyError, OptionError, SchemaError, near
-from colmatch.given.arguments import checked_choice
+from colmatch.errors import DependencyError, OptionError, SchemaError, suggest_names
+from colmatch.given.arguments import check_choice
 from colmatch.given.declared import schema_of
 from colmatch.matcher import Matcher
-from colmatch.matching.kept import kept_names
+from colmatch.matching.kept import read_keep
 from colmatch.spark.probe import check_workers
 from colmatch.spark.settings import SessionSettings, arrow_schema, check_settings, is_on, zone_of
-from colmatch.spark.shipping import opened_index, reachable
+from colmatch.spark.shipping import pin_index, ship_index
 from colmatch.spark.worker import ColumnTask, IndexFile, TableTask
 from colmatch.tables.columns import EventMode, function_name
 
@@ -59,8 +59,8 @@ def hits(
     OptionError : no session is active, ``mode`` has another value, or as from ``match``
     StoreError, OSError : as from ``match``
     """
-    checked_choice("mode={}", mode, ("list", "count", "exists"))
-    opened, index = _shipped(_active_session(), matcher, shared)
+    check_choice("mode={}", mode, ("list", "count", "exists"))
+    opened, index = _open_for_workers(_active_session(), matcher, shared)
     among = None if ids is None and tags is None else opened.subset(ids, tags)
     id = _id_type(opened)
     types: dict[str, DataType] = {
@@ -73,7 +73,7 @@ def hits(
 
     found.__annotations__ = {"events": pa.Array, "return": pa.Array}  # Spark reads these
     column: Callable[[Column], Column] = _arrow_functions().arrow_udf(found, returnType=types[mode])
-    return lambda events: column(_compared_by_bytes(events))
+    return lambda events: column(_refuse_collation(events))
 
 
 def register(
@@ -106,9 +106,9 @@ def register(
     """
     called = function_name(name)
     functions = _arrow_functions()
-    opened, index = _shipped(spark, matcher, shared)
+    opened, index = _open_for_workers(spark, matcher, shared)
     among = None if ids is None and tags is None else opened.subset(ids, tags)
-    fields = _kept(keep, opened, is_on(spark, "spark.sql.caseSensitive"))
+    fields = _resolve_keep(keep, opened, is_on(spark, "spark.sql.caseSensitive"))
     result = StructType([*fields, StructField("subscription", _id_type(opened), nullable=False)])
     needed = tuple(opened.columns_with(now=now))
     task = TableTask(
@@ -129,7 +129,7 @@ def register(
     spark.udtf.register(called, functions.arrow_udtf(Matched, returnType=result))
 
 
-def _compared_by_bytes(events: Column | str) -> Column:
+def _refuse_collation(events: Column | str) -> Column:
     """Returns a column that raises an error in the job if its type has a collation.
 
     events : a column, or its name
@@ -158,31 +158,31 @@ def _active_session() -> SparkSession:
     return session
 
 
-def _shipped(
+def _open_for_workers(
     spark: SparkSession, matcher: Matcher | str | os.PathLike[str], shared: bool | None
 ) -> tuple[Matcher, IndexFile]:
     """Makes an index readable for the workers of a session; returns the matcher and its file."""
-    origin, file, hash, opened = opened_index(matcher)
+    origin, file, hash, opened = pin_index(matcher)
     check_settings(SessionSettings.of(spark), opened)
     check_workers(spark, not type(spark).__module__.startswith("pyspark.sql.connect"))
-    return opened, reachable(spark.range(0), origin, file, hash, shared, opened)
+    return opened, ship_index(spark.range(0), origin, file, hash, shared, opened)
 
 
 def _id_type(opened: Matcher) -> DataType:
     return LongType() if pa.types.is_integer(opened.ids.type) else StringType()
 
 
-def _kept(keep: Any, opened: Matcher, case_sensitive: bool) -> list[StructField]:
+def _resolve_keep(keep: Any, opened: Matcher, case_sensitive: bool) -> list[StructField]:
     """Returns the kept columns, with the types from ``keep`` or from the matcher's schema."""
     if isinstance(keep, Mapping):
         columns = schema_of(keep)
     else:
         schema = opened.schema.arrow
-        names = kept_names(keep)
+        names = read_keep(keep)
         for name in names:
             if name not in schema.names:
                 raise SchemaError(
-                    f"keep has {name!r}, which the matcher does not know ({near(name, schema.names, 'its schema')}): "
+                    f"keep has {name!r}, which the matcher does not know ({suggest_names(name, schema.names, 'its schema')}): "
                     f"say its type, keep={{{name!r}: 'string'}}"
                 )
         columns = pa.schema([schema.field(name) for name in names])

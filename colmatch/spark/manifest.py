@@ -104,7 +104,7 @@ class Manifest:
         return json.dumps({"format": FORMAT, **fields}, separators=(",", ":")).encode()
 
 
-def present(folder: Folder) -> Manifest:
+def read_present(folder: Folder) -> Manifest:
     """Returns the manifest of the present version.
 
     Raises
@@ -119,10 +119,10 @@ def present(folder: Folder) -> Manifest:
         name = str(json.loads(folder.read(POINTER))["manifest"])
     except (ValueError, KeyError, TypeError) as error:
         raise StoreError(f"{folder.address}/{POINTER} is damaged ({error}): build the shards again") from None
-    return named(folder, name)
+    return read_manifest(folder, name)
 
 
-def named(folder: Folder, name: str) -> Manifest:
+def read_manifest(folder: Folder, name: str) -> Manifest:
     """Reads a manifest by the name of its file.
 
     Raises StoreError: the file is gone, damaged or of another version of colmatch.
@@ -175,9 +175,9 @@ def sweep(folder: Folder, manifest: Manifest, before: Manifest | None) -> None:
     before : the previous version
     """
     try:
-        kept = manifest.files.union(*(named(folder, name).files for name in manifest.earlier))
+        kept = manifest.files.union(*(read_manifest(folder, name).files for name in manifest.earlier))
         dropped = set(before.earlier if before else ()) - set(manifest.earlier)
-        old = set[str]().union(*(named(folder, name).files for name in dropped))
+        old = set[str]().union(*(read_manifest(folder, name).files for name in dropped))
         for name, age in folder.files().items():
             if _OWN.match(name) and name not in kept and (name in old or age > DAY):
                 folder.remove(name)

@@ -17,7 +17,7 @@ except ImportError as error:
 
 from colmatch.events.sample import MOST_EVENTS
 from colmatch.given.language import Missing
-from colmatch.given.options import Options, checked
+from colmatch.given.options import Options, check_options
 from colmatch.given.schema import Schema
 from colmatch.given.session import same_zone
 from colmatch.kinds.registry import IndexName
@@ -91,7 +91,7 @@ def options_for(df: DataFrame, given: Options | None) -> Options:
     Raises OptionError: the zone or the mode is neither the default nor as in the session.
     """
     default, spark = Options(), df.sparkSession
-    options = default if given is None else checked(given)
+    options = default if given is None else check_options(given)
     zone, ansi, quotes = zone_of(spark), is_on(spark, ANSI), double_quotes_of(spark)
     for name, mine, session, setting in (
         ("timezone", options.timezone, zone, "spark.sql.session.timeZone"),

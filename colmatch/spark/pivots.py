@@ -69,7 +69,7 @@ class Pivots(NamedTuple):
     pivot: NDArray[np.int64]
 
 
-def needed(predicates: Predicates) -> NDArray[np.bool_]:
+def mark_needed(predicates: Predicates) -> NDArray[np.bool_]:
     """Marks the predicates that need a value of their attribute for the conjunction to hold (P).
 
     In a program, only leading predicates count: those that make it reject if they are false.
@@ -121,7 +121,7 @@ class PivotReader:
         """Counts the predicates that need each route."""
         lowered = self._reader.take_in(subscriptions, "collect").lowered.predicates
         of = self._see_attributes()
-        routes = of[(lowered.pred[:, 0] & ATTR_MASK)[needed(lowered)]]
+        routes = of[(lowered.pred[:, 0] & ATTR_MASK)[mark_needed(lowered)]]
         counts = np.bincount(routes[routes >= 0], minlength=len(self._routes))
         return Counter({self._routes[i]: int(counts[i]) for i in np.flatnonzero(counts)})
 
@@ -155,7 +155,7 @@ def _pivots(
     filled = np.flatnonzero(np.diff(lowered.first))
     if len(filled):
         at = of[lowered.pred[:, 0] & ATTR_MASK]
-        cost = np.where(needed(lowered) & (at >= 0), np.append(rank, far)[at], far)
+        cost = np.where(mark_needed(lowered) & (at >= 0), np.append(rank, far)[at], far)
         best[filled] = np.minimum.reduceat(cost, lowered.first[:-1][filled])
     return owner, np.append(by_rank, NONE)[best]
 

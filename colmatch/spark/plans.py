@@ -13,26 +13,26 @@ from pyspark.sql import DataFrame
 from pyspark.sql.types import LongType, StructField, StructType
 
 from colmatch.errors import OptionError
-from colmatch.given.arguments import checked_choice
-from colmatch.spark.manifest import named
+from colmatch.given.arguments import check_choice
+from colmatch.spark.manifest import read_manifest
 from colmatch.spark.partitions import keys_of
-from colmatch.spark.probe import guarded
+from colmatch.spark.probe import guard_task
 from colmatch.spark.shard_tasks import SHARD, RoutedTask, RouteTask
 from colmatch.spark.storage import Folder
-from colmatch.spark.worker import Mode, Task
+from colmatch.spark.worker import Mode, PartitionTask
 
 Plan = Literal["auto", "in_turn", "routed"]
 IN_TURN_MOST = 16 << 30  # bytes of all shards that a machine is assumed to keep in memory
 
 
-def checked_plan(plan: object, given: object, mode: Mode, best: bool) -> Plan:
+def check_plan(plan: object, given: object, mode: Mode, best: bool) -> Plan:
     """Checks a plan and returns it.
 
     given : a ``Folder`` if there are shards
 
     Raises OptionError: there is no such plan, or it does not suit the index or the mode.
     """
-    chosen: Plan = checked_choice("plan={}", plan, get_args(Plan))
+    chosen: Plan = check_choice("plan={}", plan, get_args(Plan))
     if chosen != "auto" and not isinstance(given, Folder):
         raise OptionError(f"plan={chosen!r} is for a folder of shards, and this is a single matcher: leave it out")
     if chosen == "routed" and (best or mode not in ("pairs", "totals")):
@@ -42,22 +42,22 @@ def checked_plan(plan: object, given: object, mode: Mode, best: bool) -> Plan:
     return chosen
 
 
-def planned(events: DataFrame, task: Task, schema: StructType, plan: Plan) -> DataFrame:
+def apply_plan(events: DataFrame, task: PartitionTask, schema: StructType, plan: Plan) -> DataFrame:
     """Returns the result of a task over all shards.
 
     ``explain()`` shows the plan by the names of functions.
     """
     folder = Folder(task.index.folder)
-    manifest = named(folder, task.index.path)
+    manifest = read_manifest(folder, task.index.path)
     routed = plan == "routed"
     if plan == "auto" and manifest.by == "pivot" and task.mode in ("pairs", "totals") and task.best is None:
         size = sum(shard.bytes for shard in manifest.shards if shard is not None)
         routed = size > IN_TURN_MOST and task.ranges is None
     count = len(manifest.shards)
     if not routed:
-        return events.mapInArrow(guarded(task, f"match_{count}_shards_in_turn"), schema)
+        return events.mapInArrow(guard_task(task, f"match_{count}_shards_in_turn"), schema)
     keys = keys_of(events, count)
     keyed = StructType([*events.schema.fields, StructField(SHARD, LongType(), nullable=False)])
     route = RouteTask(task.index, task.used, keys, task.ranges, task.now)
-    rows = events.mapInArrow(guarded(route, f"send_rows_to_{count}_shards"), keyed)
-    return rows.repartition(count, SHARD).mapInArrow(guarded(RoutedTask(task, keys), "match_one_shard_each"), schema)
+    rows = events.mapInArrow(guard_task(route, f"send_rows_to_{count}_shards"), keyed)
+    return rows.repartition(count, SHARD).mapInArrow(guard_task(RoutedTask(task, keys), "match_one_shard_each"), schema)

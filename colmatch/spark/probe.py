@@ -32,7 +32,7 @@ _CAUSE = re.compile(r"^(?:.*: )?([\w.]*(?:Error|Exception)\w*: .+)$", re.MULTILI
 _good: set[tuple[str, ...]] = set()  # sessions with workers that can run colmatch: id, Python, settings
 
 
-def guarded(
+def guard_task(
     task: Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]], name: str = "match"
 ) -> Callable[..., Any]:
     """Wraps a task, pickled as a reference to colmatch's modules, in a function for ``mapInArrow``.

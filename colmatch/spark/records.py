@@ -23,11 +23,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from colmatch.errors import StoreError, shown
+from colmatch.errors import StoreError, show_value
 from colmatch.matcher import Matcher
 from colmatch.paged.header import is_pages
-from colmatch.spark.manifest import POINTER, named
-from colmatch.spark.shipping import Pinned, linked, opened_index, pinned_shards
+from colmatch.spark.manifest import POINTER, read_manifest
+from colmatch.spark.shipping import PinnedIndex, link_index, pin_index, pin_shards
 from colmatch.spark.storage import Folder
 from colmatch.store import locks
 from colmatch.store.file import content_hash, is_saved
@@ -40,7 +40,7 @@ _OWN = re.compile(r"colmatch-[0-9a-f]{32}|(link|copy)-[0-9a-z-]+")  # files of i
 _POINTER_MOST = 4096  # bytes of a text file that names an index
 
 
-class Records:
+class StreamRecords:
     """The folder of records of one stream.
 
     Attributes
@@ -52,7 +52,7 @@ class Records:
     def __init__(self, folder: Path, checkpoint: Path | None) -> None:
         self.folder = folder
         self.checkpoint = checkpoint
-        self.held: Pinned | None = None  # the version that was used last
+        self.held: PinnedIndex | None = None  # the version that was used last
 
     def prepare(self) -> None:
         """Makes the folders.
@@ -70,26 +70,26 @@ class Records:
                 f"the records of a stream cannot be written ({error}): pass another folder, match_stream(records=…)"
             ) from error
 
-    def current(self, pointer: Path) -> Pinned:
+    def current(self, pointer: Path) -> PinnedIndex:
         """Returns the version that a pointer names now, and keeps it in this folder.
 
         Raises StoreError, OSError: the pointer names no index.
         """
         index = current_file(pointer)
         if index.is_dir():  # a folder of shards, which keeps old versions itself
-            return opened_index(index)
-        source, hash = opened_index(index)[1:3] if is_pages(str(index)) else (index, content_hash(index))
+            return pin_index(index)
+        source, hash = pin_index(index)[1:3] if is_pages(str(index)) else (index, content_hash(index))
         held = self.held
         if held is not None and hash == held.hash and held.file.exists():
             return held
         try:
-            file, hash = linked(source, self.folder / "versions")
+            file, hash = link_index(source, self.folder / "versions")
         except OSError:
-            file, hash = self._copied(source)
+            file, hash = self._copy_index(source)
         sync_folder(str(self.folder / "versions"))  # before a record names it
-        return self._opened(pointer, file, hash)
+        return self._open_version(pointer, file, hash)
 
-    def recorded(self, number: int, pointer: Path) -> Pinned | None:
+    def read_version(self, number: int, pointer: Path) -> PinnedIndex | None:
         """Returns the version in the record of a batch; None if the batch has no record.
 
         Raises StoreError: the records belong to another stream, or the version is gone.
@@ -113,7 +113,7 @@ class Records:
         if record.get("shards"):
             folder = Folder(record["shards"])
             try:
-                return pinned_shards(folder, named(folder, f"manifest-{hash}.json"))
+                return pin_shards(folder, read_manifest(folder, f"manifest-{hash}.json"))
             except StoreError as error:
                 raise StoreError(
                     f"batch {number} was begun with version {hash} of the shards, and {error}: remove "
@@ -121,7 +121,7 @@ class Records:
                 ) from error
         file = self.folder / "versions" / f"colmatch-{hash}"
         try:
-            return self._opened(pointer, file, hash)
+            return self._open_version(pointer, file, hash)
         except FileNotFoundError as error:
             raise StoreError(
                 f"batch {number} was begun with version {hash} of the index, and {file} is gone: put it back, or remove "
@@ -184,17 +184,17 @@ class Records:
             return ""
         return str(query)
 
-    def _opened(self, pointer: Path, file: Path, hash: str) -> Pinned:
+    def _open_version(self, pointer: Path, file: Path, hash: str) -> PinnedIndex:
         held = self.held
         if held is None or held.hash != hash or not file.exists():
             if content_hash(file) != hash:
                 raise StoreError(
                     f"{file} was changed after it was linked: replace an index by Matcher.save, or rename it"
                 )
-            held = self.held = Pinned(pointer, file, hash, Matcher.open(file, mmap=True))
+            held = self.held = PinnedIndex(pointer, file, hash, Matcher.open(file, mmap=True))
         return held
 
-    def _copied(self, source: Path) -> tuple[Path, str]:
+    def _copy_index(self, source: Path) -> tuple[Path, str]:
         """Copies an index from another file system; returns the copy and its content hash."""
         new = self.folder / "versions" / f"copy-{os.urandom(8).hex()}"
         with open(source, "rb") as old, replacing(new) as file:
@@ -227,12 +227,14 @@ def current_file(pointer: Path) -> Path:
         return pointer if (pointer / POINTER).is_file() else _last(pointer)
     if is_index(pointer):
         return pointer
-    named = _named(pointer)
+    named = _read_path(pointer)
     index = pointer.parent / file_name(named)
     if index.is_dir():
         return index if (index / POINTER).is_file() else _last(index)
     if not is_index(index):
-        raise StoreError(f"{pointer} names {shown(named)}, which is no saved matcher: write the path of one into it")
+        raise StoreError(
+            f"{pointer} names {show_value(named)}, which is no saved matcher: write the path of one into it"
+        )
     return index
 
 
@@ -255,7 +257,7 @@ def _in_turn(name: str) -> list[int | str]:
     return [int(part) if i % 2 else part for i, part in enumerate(re.split(r"(\d+)", name))]
 
 
-def _named(pointer: Path) -> str:
+def _read_path(pointer: Path) -> str:
     """Reads the path in a text file."""
     if not pointer.is_file():
         raise StoreError(f"there is no saved matcher {pointer}: call matcher.save('{pointer}') before")

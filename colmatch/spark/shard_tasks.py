@@ -32,7 +32,7 @@ from colmatch.spark.manifest import Route, Shard
 from colmatch.spark.pivots import Layout, PivotReader, Pivots, homes
 from colmatch.spark.sharded import ShardedMatcher
 from colmatch.spark.storage import Folder
-from colmatch.spark.worker import IndexFile, Task, in_folder, open_index
+from colmatch.spark.worker import IndexFile, PartitionTask, in_folder, open_index
 from colmatch.subscriptions.intake import Errors
 from colmatch.updates.records import attribute_entry
 from colmatch.updates.versions import Parts
@@ -62,7 +62,7 @@ class Recipe:
         )  # fmt: skip
 
     def pivot_reader(self, uses: dict[Route, int]) -> PivotReader:
-        return PivotReader(Schema(self.schema), self.options, Language.asked_for("sql", self.missing), uses)
+        return PivotReader(Schema(self.schema), self.options, Language.read_arguments("sql", self.missing), uses)
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class NeedsTask:
     def __call__(self, partition: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         reader, counts = self.recipe.pivot_reader({}), Counter[Route]()
         for batch in partition:
-            counts += reader.needs(numbered(batch))
+            counts += reader.needs(number_rows(batch))
         yield answers([[route, count] for route, count in counts.items()])
 
 
@@ -91,7 +91,7 @@ class PivotsTask:
     def __call__(self, partition: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         reader, counts = self.recipe.pivot_reader(self.uses), Counter[Route | None]()
         for batch in partition:
-            pivots, rows = reader.pivots(numbered(batch))
+            pivots, rows = reader.pivots(number_rows(batch))
             routes = [*pivots.known, None]
             frequencies = np.bincount(homes(pivots, len(rows)) % len(routes), minlength=len(routes))
             counts += Counter({routes[i]: int(frequencies[i]) for i in np.flatnonzero(frequencies)})
@@ -113,7 +113,7 @@ class PlaceTask:
     def __call__(self, partition: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         reader = self.recipe.pivot_reader(self.uses)
         for batch in partition:
-            pivots, rows = reader.pivots(numbered(batch))
+            pivots, rows = reader.pivots(number_rows(batch))
             home = np.full(len(batch), -1)
             home[rows] = homes(pivots, len(rows))
             shard = self.layout.shard_of(pivots, home, batch.column(-1).to_numpy())
@@ -132,11 +132,11 @@ class BuildTask:
     folder: str
 
     def __call__(self, partition: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        yield answers([answered(partial(self._built, shard, rows)) for shard, rows in by_shard(partition)])
+        yield answers([catch_error(partial(self._build_shard, shard, rows)) for shard, rows in by_shard(partition)])
 
-    def _built(self, shard: int, subscriptions: pa.Table) -> dict[str, Any]:
+    def _build_shard(self, shard: int, subscriptions: pa.Table) -> dict[str, Any]:
         subscriptions, needs = without_needs(subscriptions)
-        return saved(Folder(self.folder), shard, self.recipe.matcher(subscriptions), needs)
+        return save_shard(Folder(self.folder), shard, self.recipe.matcher(subscriptions), needs)
 
 
 @dataclass(frozen=True)
@@ -155,16 +155,16 @@ class UpdateTask:
     shards: tuple[Shard | None, ...]
 
     def __call__(self, partition: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        yield answers([answered(partial(self._changed, shard, rows)) for shard, rows in by_shard(partition)])
+        yield answers([catch_error(partial(self._update_shard, shard, rows)) for shard, rows in by_shard(partition)])
 
-    def _changed(self, shard: int, changes: pa.Table) -> dict[str, Any] | None:
+    def _update_shard(self, shard: int, changes: pa.Table) -> dict[str, Any] | None:
         folder, before = Folder(self.folder), self.shards[shard]
         own = pc.and_(changes[OWN], pc.is_valid(changes["expression"]))
         new, lost = changes.filter(own).drop([OWN]), changes.filter(pc.invert(own))["id"]
         if before is None:
             if not len(new):
                 return None
-            return BuildTask(self.recipe, self.folder)._built(shard, new)
+            return BuildTask(self.recipe, self.folder)._build_shard(shard, new)
         matcher = Matcher.open(folder.local(before.file), trusted=True)
         gone = lost.filter(pc.is_in(lost, matcher.ids))
         if not len(new) and not len(gone):
@@ -176,7 +176,7 @@ class UpdateTask:
             matcher.replace(new, self.recipe.errors)
         if len(matcher.stats()["segments"]) > SEGMENTS_MOST:
             matcher.compact()
-        answer = saved(folder, shard, matcher, needs, set(new["id"].to_pylist()) if matcher.rejected else None)
+        answer = save_shard(folder, shard, matcher, needs, set(new["id"].to_pylist()) if matcher.rejected else None)
         matcher.close()
         return answer
 
@@ -210,7 +210,7 @@ class RouteTask:
 class RoutedTask:
     """A task that matches rows with one shard each: their last column has the key of the shard."""
 
-    task: Task
+    task: PartitionTask
     keys: tuple[int, ...]
 
     def __call__(self, partition: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -248,7 +248,7 @@ def by_shard(partition: Iterator[pa.RecordBatch]) -> Iterator[tuple[int, pa.Tabl
         yield shard, rows.combine_chunks()  # a reader would keep both copies
 
 
-def numbered(batch: pa.RecordBatch) -> pa.Table:
+def number_rows(batch: pa.RecordBatch) -> pa.Table:
     """Returns the expressions of a batch, with row numbers as ids."""
     return pa.table({"id": np.arange(len(batch)), "expression": batch.column("expression")})
 
@@ -272,7 +272,7 @@ def without_needs(subscriptions: pa.Table) -> tuple[pa.Table, list[Any] | None]:
     return subscriptions.drop([NEEDS]), list(map(json.loads, needs))
 
 
-def saved(
+def save_shard(
     folder: Folder, number: int, matcher: Matcher, needs: list[Any] | None, new: set[Any] | None = None
 ) -> dict[str, Any]:
     """Saves a shard; returns the answer for the driver.
@@ -301,7 +301,7 @@ def used_attributes(matcher: Matcher) -> list[Attribute]:
     return [one for one in parts_of(matcher).version.attributes if not one.is_free]
 
 
-def answered(ask: Callable[[], dict[str, Any] | None]) -> dict[str, Any] | None:
+def catch_error(ask: Callable[[], dict[str, Any] | None]) -> dict[str, Any] | None:
     """Returns an answer, or a pickled error for the driver to raise."""
     try:
         return ask()

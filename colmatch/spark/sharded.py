@@ -34,7 +34,7 @@ VALUES_MOST = 1 << 22  # ids in a chunk of lists
 KEPT_ROWS = 1 << 16  # rows in a batch of the best matches
 
 
-class Part(NamedTuple):
+class ShardEvents(NamedTuple):
     """Events of a piece that a shard needs.
 
     number : number of the shard
@@ -79,7 +79,7 @@ class ShardedMatcher:
     def __init__(self, folder: Folder, manifest: Manifest, opened: Callable[[str], Matcher]) -> None:
         self.folder = folder
         self.manifest = manifest
-        self._opened = opened
+        self._open_version = opened
         self.model = opened(manifest.model)
         self._router = None if manifest.router is None else opened(manifest.router)
         self.options = self.model.options
@@ -175,7 +175,7 @@ class ShardedMatcher:
         for part in self._parts(events, ranges, among):
             with part.errors():
                 parts.append((part.places, part.matcher.match_lists(part.events, ranges, **among)))
-        lists = joined_lists(parts, len(events), self.manifest.id_type)
+        lists = join_lists(parts, len(events), self.manifest.id_type)
         self._rows += len(events)
         self._listed += sum(len(chunk.values) for chunk in lists.chunks)
         return lists
@@ -213,21 +213,21 @@ class ShardedMatcher:
                     error.count_from(start)
                     raise
                 before = tables.get(part.number)
-                tables[part.number] = hits if before is None else _summed(pa.concat_tables([before, hits]))
+                tables[part.number] = hits if before is None else _sum_hits(pa.concat_tables([before, hits]))
             start += len(piece)
         schema = pa.schema([("subscription", self.manifest.id_type), ("events", pa.int64())])
         return pa.concat_tables([schema.empty_table(), *(table.cast(schema) for table in tables.values())])
 
-    def _parts(self, events: pa.RecordBatch, ranges: RangeNames | None, among: Among) -> Iterator[Part]:
+    def _parts(self, events: pa.RecordBatch, ranges: RangeNames | None, among: Among) -> Iterator[ShardEvents]:
         """Yields the shards that any event needs, with those events."""
         for number, rows in self.routes(events, ranges, among.get("now")).items():
             shard = self.manifest.shards[number]
             if shard is not None:
                 needed = events if rows is None else events.take(rows)
-                yield Part(number, self._opened(shard.file), needed, rows)
+                yield ShardEvents(number, self._open_version(shard.file), needed, rows)
 
 
-def _summed(hits: pa.Table) -> pa.Table:
+def _sum_hits(hits: pa.Table) -> pa.Table:
     return hits.group_by("subscription").aggregate([("events", "sum")]).rename_columns(["subscription", "events"])
 
 
@@ -243,7 +243,7 @@ def best_of(scored: pa.Table, k: int) -> pa.Table:
     return scored.filter(pa.array(np.arange(len(event)) - begins < k))
 
 
-def joined_lists(found: list[tuple[Any, pa.ChunkedArray]], rows: int, type: pa.DataType) -> pa.ChunkedArray:
+def join_lists(found: list[tuple[Any, pa.ChunkedArray]], rows: int, type: pa.DataType) -> pa.ChunkedArray:
     """Concatenates the lists of several parts, row by row.
 
     found : for each part, the places of its rows, and a list for each row

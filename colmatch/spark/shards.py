@@ -26,11 +26,11 @@ from colmatch.errors import (
     SchemaError,
     StoreError,
     SubscriptionError,
-    near,
-    rejected_of,
-    shown,
+    parse_rejected,
+    show_value,
+    suggest_names,
 )
-from colmatch.given.arguments import checked_choice, checked_whole, file_name
+from colmatch.given.arguments import check_choice, check_whole, file_name
 
 try:
     from pyspark.sql import DataFrame
@@ -45,7 +45,7 @@ from colmatch.given.language import Language, Missing
 from colmatch.given.options import Options
 from colmatch.given.schema import Attribute, Attributes, Schema
 from colmatch.given.session import same_zone
-from colmatch.kinds.plan import asked_for
+from colmatch.kinds.plan import read_settings
 from colmatch.kinds.registry import IndexName, is_in_pages
 from colmatch.kinds.settings import Settings
 from colmatch.matcher import Matcher
@@ -55,14 +55,14 @@ from colmatch.spark.manifest import (
     Route,
     Shard,
     Sharding,
-    present,
     publish,
+    read_present,
     sweep,
 )
 from colmatch.spark.matchers import options_for, sample_of, schema_for
 from colmatch.spark.partitions import spread
 from colmatch.spark.pivots import Layout, condition
-from colmatch.spark.probe import check_workers, guarded
+from colmatch.spark.probe import check_workers, guard_task
 from colmatch.spark.settings import SessionSettings
 from colmatch.spark.shard_tasks import (
     ANSWER,
@@ -82,7 +82,7 @@ from colmatch.spark.storage import Folder, is_address
 from colmatch.store import locks
 from colmatch.subscriptions.ids import Ids
 from colmatch.subscriptions.intake import Errors
-from colmatch.updates.initial import indexed_parts, taken_in
+from colmatch.updates.initial import build_parts, take_in
 from colmatch.updates.memory_set import MemorySet
 from colmatch.updates.records import attribute_of
 
@@ -163,9 +163,9 @@ def build_shards(
     -----
     ``by="pivot"`` reads the subscriptions five times: cache them if they are costly.
     """
-    by = checked_choice("by={}", by, get_args(Sharding))
-    count = checked_whole("shards={}", shards, 1, SHARDS_MOST)
-    table = _checked_subscriptions(subscriptions)
+    by = check_choice("by={}", by, get_args(Sharding))
+    count = check_whole("shards={}", shards, 1, SHARDS_MOST)
+    table = _check_subscriptions(subscriptions)
     recipe = _recipe(df, index, options, errors, sample, missing)
     folder = _folder_of(path, df)
     folder.make()
@@ -175,9 +175,9 @@ def build_shards(
     manifest = Manifest(1 if before is None else before.version + 1, by, (None,) * count, ids, "", None)
     if by == "pivot":
         _check_unique(table)
-        manifest = _laid_out(manifest, table, recipe)
-    answers = _asked(_placed(table, manifest, recipe), count, BuildTask(recipe, folder.address))
-    return _finished(folder, recipe, manifest, before, answers)
+        manifest = _add_pivots(manifest, table, recipe)
+    answers = _run_task(_assign_shards(table, manifest, recipe), count, BuildTask(recipe, folder.address))
+    return _publish_shards(folder, recipe, manifest, before, answers)
 
 
 def update_shards(
@@ -206,15 +206,15 @@ def update_shards(
         ``build_shards``
     """
     folder = _folder_of(path, changes)
-    before = present(folder)
-    table = _checked_subscriptions(changes)
+    before = read_present(folder)
+    table = _check_subscriptions(changes)
     model = Matcher.open(folder.local(before.model))
     recipe = _same_recipe(df, model, errors, folder.address)
     if (ids := pa.int64() if isinstance(table.schema["id"].dataType, IntegralType) else pa.string()) != before.id_type:
         raise SubscriptionError(f"ids of the changes are {ids}, and those of {folder.address} are {before.ids}")
     check_workers(df.sparkSession, isinstance(df, ClassicDataFrame))
     _check_unique(table)
-    placed = _placed(table, before, recipe)
+    placed = _assign_shards(table, before, recipe)
     if before.by == "pivot":  # any shard may have the id
         every = F.explode(F.sequence(F.lit(0), F.lit(len(before.shards) - 1)))
         all_of = placed.withColumnRenamed(SHARD, "home").withColumn(SHARD, every)
@@ -232,11 +232,11 @@ def update_shards(
     else:
         placed = placed.select(*table.columns, F.lit(True).alias(OWN), SHARD)
     task = UpdateTask(recipe, folder.address, before.shards)
-    answers = _asked(placed, len(before.shards), task)
+    answers = _run_task(placed, len(before.shards), task)
     if not answers:
         return _summary(folder, before)
     after = replace(before, version=before.version + 1)
-    return _finished(folder, recipe, after, before, answers, model)
+    return _publish_shards(folder, recipe, after, before, answers, model)
 
 
 def describe_shards(path: str | os.PathLike[str]) -> ShardSet:
@@ -245,10 +245,10 @@ def describe_shards(path: str | os.PathLike[str]) -> ShardSet:
     Raises StoreError: the folder holds no shards, or its manifest is damaged.
     """
     folder = Folder(path)
-    return _summary(folder, present(folder))
+    return _summary(folder, read_present(folder))
 
 
-def _checked_subscriptions(given: Any) -> DataFrame:
+def _check_subscriptions(given: Any) -> DataFrame:
     """Checks subscriptions; returns the columns for shards, ids as long or string."""
     if not isinstance(given, DataFrame):
         raise SubscriptionError(f"subscriptions are a Spark DataFrame here, not {type(given).__name__}")
@@ -257,7 +257,7 @@ def _checked_subscriptions(given: Any) -> DataFrame:
     for name in ("id", "expression"):
         if name not in given.columns:
             raise SubscriptionError(
-                f"the DataFrame of subscriptions has no column {name!r}: {near(name, given.columns, 'it')}"
+                f"the DataFrame of subscriptions has no column {name!r}: {suggest_names(name, given.columns, 'it')}"
             )
     kept = given.select(*[name for name in _COLUMNS if name in given.columns])
     types = {field.name: field.dataType for field in kept.schema}
@@ -281,9 +281,9 @@ def _check_unique(table: DataFrame) -> None:
 def _recipe(
     df: Any, index: Any, options: Options | None, errors: Errors, sample: Any, missing: Missing | None
 ) -> Recipe:
-    checked_choice("errors={}", errors, get_args(Errors))
+    check_choice("errors={}", errors, get_args(Errors))
     schema = schema_for(df)
-    requested = asked_for(index)
+    requested = read_settings(index)
     if is_in_pages(requested):
         raise OptionError(
             f"index={requested.kind!r}: shards are files that workers map into memory: leave its path out"
@@ -295,7 +295,7 @@ def _recipe(
 
 def _same_recipe(df: Any, model: Matcher, errors: Errors, where: str) -> Recipe:
     """Returns the recipe of existing shards; checks that expressions mean the same for ``df``."""
-    checked_choice("errors={}", errors, get_args(Errors))
+    check_choice("errors={}", errors, get_args(Errors))
     schema, options = schema_for(df), model.options
     if schema.arrow != model.schema.arrow or schema.case_sensitive != model.schema.case_sensitive:
         raise SchemaError(f"df has other columns, or names them otherwise, than {where} was built for: {model.schema}")
@@ -317,7 +317,7 @@ def _folder_of(path: Any, df: Any) -> Folder:
         and not (is_address(name) or os.path.isabs(name))
     ):
         raise StoreError(
-            f"{shown(path)}: with Connect the server and this machine must see the folder: give its path from the root"
+            f"{show_value(path)}: with Connect the server and this machine must see the folder: give its path from the root"
         )
     return Folder(path)
 
@@ -325,12 +325,12 @@ def _folder_of(path: Any, df: Any) -> Folder:
 def _before(folder: Folder) -> Manifest | None:
     """Returns the present version; None if there is no readable one."""
     try:
-        return present(folder)
+        return read_present(folder)
     except StoreError:
         return None
 
 
-def _laid_out(manifest: Manifest, table: DataFrame, recipe: Recipe) -> Manifest:
+def _add_pivots(manifest: Manifest, table: DataFrame, recipe: Recipe) -> Manifest:
     """Adds the pivots of a sample of the subscriptions to the manifest."""
     rows = table.count()
     sample = table.select("id", "expression")
@@ -352,7 +352,7 @@ def _route(said: Any) -> Route:
     return tuple(path), key
 
 
-def _placed(table: DataFrame, manifest: Manifest, recipe: Recipe) -> DataFrame:
+def _assign_shards(table: DataFrame, manifest: Manifest, recipe: Recipe) -> DataFrame:
     """Adds the number of the shard to subscriptions, as the last column."""
     count = len(manifest.shards)
     if manifest.by == "hash":
@@ -362,10 +362,10 @@ def _placed(table: DataFrame, manifest: Manifest, recipe: Recipe) -> DataFrame:
     schema = StructType([*table.schema.fields]).add(NEEDS, ArrayType(StringType()))
     uses = dict(zip(manifest.pivots, manifest.uses, strict=True))
     task = PlaceTask(recipe, uses, layout)
-    return hashed.mapInArrow(guarded(task), schema.add(SHARD, IntegerType(), nullable=False))
+    return hashed.mapInArrow(guard_task(task), schema.add(SHARD, IntegerType(), nullable=False))
 
 
-def _asked(placed: DataFrame, count: int, task: Any) -> list[dict[str, Any]]:
+def _run_task(placed: DataFrame, count: int, task: Any) -> list[dict[str, Any]]:
     """Runs the task for each shard; returns the answers, or raises the error of one."""
     # Spark sorts, since it can do so on disk. Sorting by id puts equal scores in that order.
     parts = spread(placed, F.col(SHARD), count).sortWithinPartitions(SHARD, "id")
@@ -377,11 +377,11 @@ def _asked(placed: DataFrame, count: int, task: Any) -> list[dict[str, Any]]:
 
 
 def _rows(df: DataFrame, task: Any) -> Iterator[Any]:
-    for row in df.mapInArrow(guarded(task), ANSWER).collect():
+    for row in df.mapInArrow(guard_task(task), ANSWER).collect():
         yield json.loads(row.answer)
 
 
-def _finished(
+def _publish_shards(
     folder: Folder,
     recipe: Recipe,
     manifest: Manifest,
@@ -417,7 +417,7 @@ def _finished(
             raise StoreError(f"{folder.address} was changed by another call meanwhile: call again")
         manifest = replace(manifest, name=publish(folder, manifest))
         sweep(folder, manifest, before)
-    rejected = [rejected_of(one) for answer in answers for one in answer["rejected"]]
+    rejected = [parse_rejected(one) for answer in answers for one in answer["rejected"]]
     written = tuple(sorted(answer["number"] for answer in answers))
     return replace(_summary(folder, manifest), written=written, rejected=tuple(rejected))
 
@@ -439,12 +439,12 @@ def _numbers(
 
 def _model(recipe: Recipe, ids: pa.DataType, attributes: list[Attribute], literal: str | None) -> Matcher:
     """Makes a matcher without subscriptions that knows the attributes of the shards."""
-    language = Language.asked_for("sql", recipe.missing)
-    given = taken_in(
+    language = Language.read_arguments("sql", recipe.missing)
+    given = take_in(
         {}, Schema(recipe.schema), recipe.index, recipe.options, "raise", language, attributes=Attributes(attributes)
     )
     intake = given.intake._replace(ids=Ids(pa.array([], ids)), local_literal=literal)
-    return Matcher(MemorySet(indexed_parts(given._replace(intake=intake), None)))
+    return Matcher(MemorySet(build_parts(given._replace(intake=intake), None)))
 
 
 def _router(recipe: Recipe, shards: Sequence[Shard | None], pivots: Sequence[Route]) -> Matcher:

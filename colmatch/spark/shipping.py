@@ -35,9 +35,9 @@ from colmatch.given import arguments
 from colmatch.kinds.registry import is_in_pages
 from colmatch.matcher import Matcher
 from colmatch.paged.header import is_pages
-from colmatch.spark.manifest import Manifest, present
+from colmatch.spark.manifest import Manifest, read_present
 from colmatch.spark.storage import Folder, is_address
-from colmatch.spark.worker import IndexFile, packed
+from colmatch.spark.worker import IndexFile, pack_matcher
 from colmatch.store.file import content_hash
 from colmatch.store.saved import file_name
 
@@ -52,7 +52,7 @@ _paged: dict[Path, Matcher] = {}  # path of a file of pages -> its matcher, whic
 _links: dict[Path, list[Path]] = {}  # path from the caller -> links to its versions, the newest last
 
 
-class Pinned(NamedTuple):
+class PinnedIndex(NamedTuple):
     """A version of an index, in a file that does not change.
 
     For a folder of shards, the fields are the folder, its model and the hash of its manifest.
@@ -64,35 +64,35 @@ class Pinned(NamedTuple):
     opened: Matcher
 
 
-def opened_index(matcher: Matcher | Pinned | str | os.PathLike[str]) -> Pinned:
+def pin_index(matcher: Matcher | PinnedIndex | str | os.PathLike[str]) -> PinnedIndex:
     """Opens the present version of an index."""
-    if isinstance(matcher, Pinned):
+    if isinstance(matcher, PinnedIndex):
         return matcher
     if isinstance(matcher, Matcher):
-        file, hash = _saved(matcher)
-        return Pinned(file, file, hash, matcher)
+        file, hash = _save_version(matcher)
+        return PinnedIndex(file, file, hash, matcher)
     name = arguments.file_name(matcher) or ""
     if is_address(name) or os.path.isdir(name):
         folder = Folder(name)
-        return pinned_shards(folder, present(folder))
+        return pin_shards(folder, read_present(folder))
     path = Path(os.path.abspath(file_name(matcher)))
     if is_pages(str(path)):
         if path not in _paged:
             _paged[path] = Matcher.open(path)
-        return opened_index(_paged[path])
-    file, hash = _pinned(path)
+        return pin_index(_paged[path])
+    file, hash = _link_version(path)
     opened = Matcher.open(file, mmap=True)
     if content_hash(file) != hash:
         raise StoreError(f"{path} was replaced while it was read: call match again")
-    return Pinned(path, file, hash, opened)
+    return PinnedIndex(path, file, hash, opened)
 
 
-def pinned_shards(folder: Folder, manifest: Manifest) -> Pinned:
+def pin_shards(folder: Folder, manifest: Manifest) -> PinnedIndex:
     file = Path(folder.local(manifest.model))
-    return Pinned(folder, file, manifest.hash, Matcher.open(file, mmap=True))
+    return PinnedIndex(folder, file, manifest.hash, Matcher.open(file, mmap=True))
 
 
-def reachable(
+def ship_index(
     df: DataFrame, given: Path | Folder, file: Path, hash: str, shared: bool | None, opened: Matcher
 ) -> IndexFile:
     """Makes ``file`` readable for workers; ``given`` is the caller's name for the index.
@@ -114,7 +114,7 @@ def reachable(
     ):
         return IndexFile(hash, str(given), str(file), artifact=False)
     if not isinstance(df, ClassicDataFrame) and df.isStreaming:
-        return IndexFile(hash, str(given), "", artifact=False, packed=_packed(opened))
+        return IndexFile(hash, str(given), "", artifact=False, packed=_pack_index(opened))
     name = f"colmatch-{hash}"
     names = _sent.setdefault(spark, set())
     if name not in names:
@@ -131,8 +131,8 @@ def reachable(
     return IndexFile(hash, str(given), name, artifact=True)
 
 
-def _packed(matcher: Matcher) -> tuple[int, bytes]:
-    size, data = packed(matcher)
+def _pack_index(matcher: Matcher) -> tuple[int, bytes]:
+    size, data = pack_matcher(matcher)
     if len(data) > PACKED_MOST:
         raise OptionError(
             f"this stream of a Connect session needs the index within its tasks, and it has {len(data):,} bytes, more than "
@@ -142,7 +142,7 @@ def _packed(matcher: Matcher) -> tuple[int, bytes]:
     return size, data
 
 
-def _saved(matcher: Matcher) -> tuple[Path, str]:
+def _save_version(matcher: Matcher) -> tuple[Path, str]:
     """Saves a matcher, once for each of its versions; returns the file and its content hash."""
     saved = _saves.get(matcher)
     version = matcher.version  # read before saving: an update in between makes this save look old, not new
@@ -156,14 +156,14 @@ def _saved(matcher: Matcher) -> tuple[Path, str]:
     return saved[1:]
 
 
-def _pinned(path: Path) -> tuple[Path, str]:
+def _link_version(path: Path) -> tuple[Path, str]:
     """Links an index under its content hash; returns the link and that hash.
 
     The link keeps this version when the index is replaced. The function returns the path itself if
     the temporary folder is on another file system, or if links are not allowed.
     """
     try:
-        link, hash = linked(path, _folder())
+        link, hash = link_index(path, _folder())
     except OSError:
         return path, content_hash(path)
     links = _links[path] = [*(old for old in _links.get(path, []) if old != link), link]
@@ -174,7 +174,7 @@ def _pinned(path: Path) -> tuple[Path, str]:
     return link, hash
 
 
-def linked(path: Path, folder: Path) -> tuple[Path, str]:
+def link_index(path: Path, folder: Path) -> tuple[Path, str]:
     """Links an index into a folder under its content hash; returns the link and that hash.
 
     Raises OSError: the folder is on another file system, or links are not allowed.

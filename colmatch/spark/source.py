@@ -29,18 +29,18 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.pandas.types import from_arrow_schema, from_arrow_type
 from pyspark.sql.types import StructType
 
-from colmatch.errors import EventError, OptionError, near, shown
-from colmatch.events.gather import meant
+from colmatch.errors import EventError, OptionError, show_value, suggest_names
+from colmatch.events.gather import match_names
 from colmatch.events.json_rows import check_lines
-from colmatch.events.places import Place, is_url, place_of
-from colmatch.given.arguments import checked_choice, checked_whole, file_name
+from colmatch.events.places import FileSet, is_url, place_of
+from colmatch.given.arguments import check_choice, check_whole, file_name
 from colmatch.given.incoming import refusing
 from colmatch.matcher import Matcher
-from colmatch.matching.kept import kept_fields
+from colmatch.matching.kept import find_kept_fields
 from colmatch.spark.frames import RESULTS, MatchMode
 from colmatch.spark.probe import check_workers
 from colmatch.spark.settings import SessionSettings, arrow_schema, check_settings
-from colmatch.spark.worker import IndexFile, Task, open_index
+from colmatch.spark.worker import IndexFile, PartitionTask, open_index
 from colmatch.store import saved
 from colmatch.store.file import content_hash
 from colmatch.tables.columns import Best
@@ -109,13 +109,13 @@ class Query:
     tags: list[str] | None
     rows: int
 
-    def task(self) -> Task:
+    def task(self) -> PartitionTask:
         """Returns the task for batches of ``columns``."""
         among = None
         if self.ids is not None or self.tags is not None:
             among = open_index(self.index).subset(self.ids, self.tags)
         names = tuple(self.result.names)
-        return Task(self.index, self.kept, self.used, self.mode, names, self.best, None, among)
+        return PartitionTask(self.index, self.kept, self.used, self.mode, names, self.best, None, among)
 
 
 class MatchedFiles(DataSource):
@@ -171,12 +171,12 @@ class MatchedReader(DataSourceReader):
                 _check_json(fragment)
         dataset = ds.FileSystemDataset(fragments, query.dataset.schema, first.format, first.filesystem)
         events = dataset.scanner(columns=list(query.columns)).to_reader()
-        for batch in _made_ahead(query.task()(iter(events))):
+        for batch in _make_ahead(query.task()(iter(events))):
             columns = [column.cast(field.type) for column, field in zip(batch.columns, self.schema, strict=True)]
             yield pa.RecordBatch.from_arrays(columns, schema=self.schema)
 
 
-def _made_ahead(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _make_ahead(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Yields batches while a thread makes the next ones.
 
     Spark's pipe holds little. Without the thread, a worker waits for the JVM to take matches, and
@@ -206,14 +206,14 @@ def query_of(options: Mapping[str, str], folder: str = "", settings: SessionSett
     """
     unknown = [name for name in options if name.lower() not in OPTIONS]
     if unknown:
-        raise OptionError(f"there is no option {unknown[0]!r}: {near(unknown[0], OPTIONS, 'the source')}")
+        raise OptionError(f"there is no option {unknown[0]!r}: {suggest_names(unknown[0], OPTIONS, 'the source')}")
     if "index" not in options:
         raise OptionError('the index is missing: .option("index", "alerts.cm")')
     path = os.path.join(folder, saved.file_name(options["index"]))
     matcher = Matcher.open(path)
     if settings is not None:
         check_settings(settings, matcher)
-    mode: MatchMode = checked_choice("mode={}", options.get("mode", "pairs"), get_args(MatchMode))
+    mode: MatchMode = check_choice("mode={}", options.get("mode", "pairs"), get_args(MatchMode))
     best = None
     if "k" in options:
         if mode != "pairs":
@@ -222,7 +222,7 @@ def query_of(options: Mapping[str, str], folder: str = "", settings: SessionSett
     elif "score" in options:
         raise OptionError("score is for the best matches: give k, too")
     dataset = _dataset(options, folder)
-    keep = _listed(options, "keep") or []
+    keep = _read_list(options, "keep") or []
     id_type = pa.int64() if pa.types.is_integer(matcher.ids.type) else pa.string()
     types = {
         "subscription": id_type, "subscriptions": pa.list_(id_type), "count": pa.int64(), "exists": pa.bool_(),
@@ -231,7 +231,7 @@ def query_of(options: Mapping[str, str], folder: str = "", settings: SessionSett
     names = [*RESULTS[mode], *(["score"] if best is not None else [])]
     answer = [pa.field(name, types[name], nullable=False) for name in names]
 
-    fields = kept_fields(keep, dataset.schema, names, ())
+    fields = find_kept_fields(keep, dataset.schema, names, ())
     for field in fields:
         try:
             from_arrow_type(field.type)
@@ -242,11 +242,11 @@ def query_of(options: Mapping[str, str], folder: str = "", settings: SessionSett
     columns, used = [field.name for field in fields], []
     needed = matcher.columns if best is None else [*matcher.columns, *matcher.columns_of_weights(best.k, best.score)]
     for name in dict.fromkeys(needed):
-        matches = meant(dataset.schema.names, [name])
+        matches = match_names(dataset.schema.names, [name])
         if len(matches) != 1:
             if not matches and matcher.options.missing_columns == "null":
                 continue
-            why = near(name, dataset.schema.names, "each file")
+            why = suggest_names(name, dataset.schema.names, "each file")
             raise EventError(
                 f"the events have {len(matches) or 'no'} column {name!r}, which the expressions use: {why}"
             )
@@ -257,7 +257,7 @@ def query_of(options: Mapping[str, str], folder: str = "", settings: SessionSett
         [pa.nulls(1, dataset.schema.field(columns[i]).type) for i, _ in used], [name for _, name in used]
     )
     matcher.count(one)  # raises the error for a column of a wrong type before a job begins
-    ids = _listed(options, "ids")
+    ids = _read_list(options, "ids")
     return Query(
         dataset=dataset,
         index=IndexFile(content_hash(path), path, path, artifact=False),
@@ -268,7 +268,7 @@ def query_of(options: Mapping[str, str], folder: str = "", settings: SessionSett
         mode=mode,
         best=best,
         ids=ids if ids is None or id_type == pa.string() else [_number(id) for id in ids],
-        tags=_listed(options, "tags"),
+        tags=_read_list(options, "tags"),
         rows=_whole(options, "rows") if "rows" in options else ROWS,
     )
 
@@ -277,10 +277,10 @@ def _dataset(options: Mapping[str, str], folder: str) -> ds.Dataset:
     paths = json.loads(options["paths"]) if "paths" in options else [options["path"]] if "path" in options else []
     if not paths:
         raise OptionError('the events are missing: .load("events/")')
-    format = checked_choice("format={}", options.get("format", "parquet"), FORMATS)
+    format = check_choice("format={}", options.get("format", "parquet"), FORMATS)
     datasets, seen = [], set[str]()
     for path in paths:
-        what = f"events cannot be read from {shown(path)}"
+        what = f"events cannot be read from {show_value(path)}"
         with refusing(EventError, what):
             try:
                 place = place_of(_local(path, folder), lambda _: format in ("csv", "json"))
@@ -302,7 +302,7 @@ def _local(path: str, folder: str) -> str:
     return place if os.path.exists(place) else os.path.join(escape(folder), name)
 
 
-def _with_dates(place: Place, format: str) -> ds.Dataset:
+def _with_dates(place: FileSet, format: str) -> ds.Dataset:
     """Returns the files as a dataset, with folders such as ``day=2026-01-31`` as columns.
 
     These columns are dates where possible, as in Spark.
@@ -332,11 +332,11 @@ def _with_dates(place: Place, format: str) -> ds.Dataset:
     if format != "parquet":
         return dataset
     others = opened(partitioning, unit="ms").schema
-    schema = pa.schema([one.with_type(_zoned(one.type, other.type)) for one, other in zip(dataset.schema, others)])
+    schema = pa.schema([one.with_type(_zone_int96(one.type, other.type)) for one, other in zip(dataset.schema, others)])
     return dataset if schema == dataset.schema else opened(partitioning, schema)
 
 
-def _zoned(type: pa.DataType, other: pa.DataType) -> pa.DataType:
+def _zone_int96(type: pa.DataType, other: pa.DataType) -> pa.DataType:
     """Replaces Parquet's INT96 in a type by an instant, as Spark writes and reads it.
 
     other : the type if INT96 is read in another unit; the difference shows the places of INT96
@@ -345,7 +345,9 @@ def _zoned(type: pa.DataType, other: pa.DataType) -> pa.DataType:
         return type
     if pa.types.is_timestamp(type):
         return pa.timestamp("us", "UTC")
-    parts = [type.field(i).with_type(_zoned(type.field(i).type, other.field(i).type)) for i in range(type.num_fields)]
+    parts = [
+        type.field(i).with_type(_zone_int96(type.field(i).type, other.field(i).type)) for i in range(type.num_fields)
+    ]
     if pa.types.is_map(type):
         return pa.map_(type.key_field.with_type(parts[0].type.field(0).type), parts[0].type.field(1))
     return pa.struct(parts) if pa.types.is_struct(type) else pa.list_(parts[0])
@@ -357,7 +359,7 @@ def _check_json(fragment: ds.Fragment) -> None:
     Raises EventError: pyarrow would crash.
     """
     before, rest = 0, b""
-    with refusing(EventError, f"events cannot be read from {shown(fragment.path)}"), fragment.open() as file:
+    with refusing(EventError, f"events cannot be read from {show_value(fragment.path)}"), fragment.open() as file:
         while data := file.read(_JSON_BLOCK):
             lines, newline, rest = (rest + data).rpartition(b"\n")
             check_lines(lines, before)
@@ -386,7 +388,7 @@ def _parts(query: Query) -> Iterator[list[ds.Fragment]]:
         yield part
 
 
-def _listed(options: Mapping[str, str], name: str) -> list[str] | None:
+def _read_list(options: Mapping[str, str], name: str) -> list[str] | None:
     """Returns the list in an option: separated by commas, or as JSON, for names with commas."""
     value = options.get(name)
     if value is None or not value.lstrip().startswith("["):
@@ -395,18 +397,18 @@ def _listed(options: Mapping[str, str], name: str) -> list[str] | None:
         listed = json.loads(value)
     except ValueError as error:
         raise OptionError(
-            f"{name}={shown(value)}: what begins with [ is a list as JSON, and this is none: {error}"
+            f"{name}={show_value(value)}: what begins with [ is a list as JSON, and this is none: {error}"
         ) from None
     wrong = [one for one in listed if isinstance(one, bool) or not isinstance(one, str | int)]
     if wrong:
         raise OptionError(
-            f"{name}={shown(value)}: a list as JSON has texts here, and numbers as ids, not {shown(wrong[0])}"
+            f"{name}={show_value(value)}: a list as JSON has texts here, and numbers as ids, not {show_value(wrong[0])}"
         )
     return [str(one) for one in listed]
 
 
 def _whole(options: Mapping[str, str], name: str) -> int:
-    return checked_whole(f"{name}={{}}", _number(options[name]), 1, 2**31 - 1)
+    return check_whole(f"{name}={{}}", _number(options[name]), 1, 2**31 - 1)
 
 
 def _number(text: str) -> Any:

@@ -18,7 +18,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.fs as fs
 
-from colmatch.errors import StoreError, shown
+from colmatch.errors import StoreError, show_value
 from colmatch.given.arguments import file_name
 from colmatch.given.incoming import refusing
 from colmatch.matcher import Matcher
@@ -48,7 +48,7 @@ class Folder:
     def __init__(self, given: str | os.PathLike[str]) -> None:
         name = file_name(given)
         if not name or "\0" in name:
-            raise StoreError(f"{shown(given)} is not the path or address of a folder")
+            raise StoreError(f"{show_value(given)} is not the path or address of a folder")
         self.is_local = not is_address(name)
         if self.is_local:
             self.address = os.path.abspath(name)

@@ -22,15 +22,15 @@ from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 
-from colmatch.errors import EventError, OptionError, StoreError, near, shown
+from colmatch.errors import EventError, OptionError, StoreError, show_value, suggest_names
 from colmatch.given import arguments
-from colmatch.matching.kept import kept_names
+from colmatch.matching.kept import read_keep
 from colmatch.matching.range_worker import RangeNames
 from colmatch.matching.topk.arguments import Score
 from colmatch.spark.frames import ColumnNames, MatchMode, check_arguments, match, match_topk
 from colmatch.spark.plans import Plan
 from colmatch.spark.probe import check_workers
-from colmatch.spark.records import Records
+from colmatch.spark.records import StreamRecords
 from colmatch.spark.storage import Folder, is_address
 from colmatch.spark.tally import log, show_log
 from colmatch.spark.worker import VERSION_DIGITS
@@ -39,7 +39,7 @@ from colmatch.store.replacing import replacing
 if TYPE_CHECKING:
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-    from colmatch.spark.shipping import Pinned
+    from colmatch.spark.shipping import PinnedIndex
 
 Sink = str | os.PathLike[str] | Callable[[DataFrame, int], object]
 
@@ -53,7 +53,7 @@ _ALL = (*_BESIDE, "mode", "ranges", "plan")
 _TOP_K = (*_BESIDE, "ranges", "k", "score", "event_weights")
 
 
-class Matching(TypedDict, total=False):
+class MatchArguments(TypedDict, total=False):
     """Keyword arguments of ``match``, and with ``k`` those of ``match_topk``."""
 
     keep: str | Sequence[str]
@@ -78,7 +78,7 @@ def match_stream(
     format: str = "parquet",
     records: str | os.PathLike[str] | None = None,
     event_time: str | None = None,
-    **matching: Unpack[Matching],
+    **matching: Unpack[MatchArguments],
 ) -> DataStreamWriter:
     """Matches a stream, each batch with the version of the index that is current when it begins.
 
@@ -133,16 +133,16 @@ def match_stream(
         checkpoint=kept_at,
         folder=_records_folder(records, kept_at, classic),
         sink=sink if callable(sink) else _path(sink, "sink", classic, " or a function"),
-        format=_checked_format(format),
-        event_time=_checked_event_time(df, event_time),
-        matching=_checked_matching(df, matching, to_files=not callable(sink)),
+        format=_check_format(format),
+        event_time=_check_event_time(df, event_time),
+        matching=_check_matching(df, matching, to_files=not callable(sink)),
         log=log.isEnabledFor(logging.INFO),
     )
     check_workers(df.sparkSession, classic)
     if classic:
         batches.records.prepare()
-        batches.planned(df, batches.records.current(Path(batches.pointer)), None)
-    writer: DataStreamWriter = df.observe(NAME, *batches.measured(df)).writeStream.foreachBatch(batches)
+        batches.plan_match(df, batches.records.current(Path(batches.pointer)), None)
+    writer: DataStreamWriter = df.observe(NAME, *batches.make_metrics(df)).writeStream.foreachBatch(batches)
     return writer.option("checkpointLocation", kept_at)
 
 
@@ -158,13 +158,13 @@ class _Batches:
     event_time: str
     matching: dict[str, Any]
     log: bool
-    _records: Records | None = field(default=None, init=False)
+    _records: StreamRecords | None = field(default=None, init=False)
 
     @property
-    def records(self) -> Records:
+    def records(self) -> StreamRecords:
         if self._records is None:
             there = None if is_address(self.checkpoint) else Path(self.checkpoint)
-            self._records = Records(Path(self.folder), there)
+            self._records = StreamRecords(Path(self.folder), there)
         return self._records
 
     def __getstate__(self) -> dict[str, Any]:
@@ -178,15 +178,15 @@ class _Batches:
         with records.turn():
             self._batch(batch, number, started, records)
 
-    def _batch(self, batch: DataFrame, number: int, started: float, records: Records) -> None:
-        index = records.recorded(number, Path(self.pointer))
+    def _batch(self, batch: DataFrame, number: int, started: float, records: StreamRecords) -> None:
+        index = records.read_version(number, Path(self.pointer))
         self._check_owner(records)
         replayed = index is not None
         if index is None:
             index = records.current(Path(self.pointer))
         events, results = Observation(), Observation()
         # A version that does not fit the stream raises an error here, before it is recorded.
-        matched = self.planned(batch.observe(events, *self.measured(batch)), index, results)
+        matched = self.plan_match(batch.observe(events, *self.make_metrics(batch)), index, results)
         version = index.hash[:VERSION_DIGITS]
         record = {
             "batch": number, VERSION: version, "index": index.hash, "started": _utc(started), "replayed": replayed
@@ -209,8 +209,8 @@ class _Batches:
             raise
         self._own(records)
         ended, until = time.time(), time.monotonic() + OBSERVED_SECONDS
-        record |= {"seconds": round(ended - started, 3)} | _told(results, until)
-        latest = _told(events, until).get("event_time")
+        record |= {"seconds": round(ended - started, 3)} | _read_numbers(results, until)
+        latest = _read_numbers(events, until).get("event_time")
         if latest is not None:
             record["lag"] = round(ended - latest / 1e6, 3)
             with suppress(ValueError, OverflowError, OSError):  # a year that Python lacks
@@ -218,7 +218,7 @@ class _Batches:
         records.write(number, record)
         log.info("%s, batch %d: %s", self.pointer, number, record)
 
-    def measured(self, events: DataFrame) -> list[Column]:
+    def make_metrics(self, events: DataFrame) -> list[Column]:
         """Returns the figures of a batch that Spark observes: rows, and the latest event time."""
         rows = [F.count(F.lit(1)).alias("rows")]
         if self.event_time:
@@ -226,12 +226,12 @@ class _Batches:
             rows.append(F.unix_micros(F.max(time)).alias("event_time"))
         return rows
 
-    def planned(self, df: DataFrame, index: Pinned, observe: Any) -> DataFrame:
+    def plan_match(self, df: DataFrame, index: PinnedIndex, observe: Any) -> DataFrame:
         """Returns the matches of a DataFrame; a job that reads them does the work."""
         find: Callable[..., DataFrame] = match_topk if "k" in self.matching else match
         return find(df, index, observe=observe, **self.matching)
 
-    def _check_owner(self, records: Records) -> None:
+    def _check_owner(self, records: StreamRecords) -> None:
         """Checks that the folder of results has no batches of another stream (StoreError)."""
         owner = self._owner()
         if owner is None or not owner.is_file():
@@ -246,7 +246,7 @@ class _Batches:
                 "remove that folder when you remove the checkpoint"
             )
 
-    def _own(self, records: Records) -> None:
+    def _own(self, records: StreamRecords) -> None:
         owner, query = self._owner(), records.query()
         if owner is not None and query and owner.parent.is_dir() and not owner.is_file():
             with replacing(owner) as file:
@@ -263,7 +263,7 @@ class _Batches:
             matched.write.format(self.format).mode("overwrite").save(f"{self.sink}/{BATCH}={number}")
 
 
-def _told(observation: Observation, until: float) -> dict[str, Any]:
+def _read_numbers(observation: Observation, until: float) -> dict[str, Any]:
     """Returns the numbers of a job; none if no job has finished by ``until``.
 
     A classic session has the numbers a little later than the result. It would wait forever for a
@@ -286,17 +286,17 @@ def _path(value: object, what: str, classic: bool, otherwise: str = "") -> str:
     """Returns a path as an absolute path, and an address unchanged."""
     name = arguments.file_name(value)
     if not name or "\0" in name:
-        raise OptionError(f"{what}={shown(value)}: a path{otherwise} is needed")
+        raise OptionError(f"{what}={show_value(value)}: a path{otherwise} is needed")
     if is_address(name):
         return name
     if not classic and not os.path.isabs(name):
-        raise OptionError(f"{what}={shown(name)}: with Connect a path is one of the server: give it from the root")
+        raise OptionError(f"{what}={show_value(name)}: with Connect a path is one of the server: give it from the root")
     return os.path.abspath(name)
 
 
 def _local(path: str, what: str) -> str:
     if is_address(path):
-        raise OptionError(f"{what}={shown(path)}: a path of this machine is needed; mount what it is on")
+        raise OptionError(f"{what}={show_value(path)}: a path of this machine is needed; mount what it is on")
     return path
 
 
@@ -304,24 +304,26 @@ def _records_folder(records: object, checkpoint: str, classic: bool) -> str:
     if records is not None:
         return _local(_path(records, "records", classic), "records")
     if is_address(checkpoint):
-        raise OptionError(f"the checkpoint is elsewhere, {shown(checkpoint)}: pass a folder of this machine, records=…")
+        raise OptionError(
+            f"the checkpoint is elsewhere, {show_value(checkpoint)}: pass a folder of this machine, records=…"
+        )
     return os.path.join(checkpoint, "colmatch")
 
 
-def _checked_format(format: object) -> str:
+def _check_format(format: object) -> str:
     name = arguments.text(format)
     if not name:
-        raise OptionError(f"format={shown(format)}: the name of a format is needed, such as 'parquet'")
+        raise OptionError(f"format={show_value(format)}: the name of a format is needed, such as 'parquet'")
     return name
 
 
-def _checked_event_time(df: DataFrame, event_time: object) -> str:
+def _check_event_time(df: DataFrame, event_time: object) -> str:
     """Returns the name of the column as the DataFrame spells it, "" for none."""
     if event_time is None:
         return ""
     name = arguments.text(event_time)
     if name is None:
-        raise OptionError(f"event_time={shown(event_time)}: the name of a column is needed")
+        raise OptionError(f"event_time={show_value(event_time)}: the name of a column is needed")
     column = ColumnNames(df).find(name, "event_time")
     type = df.schema[column].dataType.simpleString()
     if not type.startswith("timestamp"):
@@ -329,17 +331,17 @@ def _checked_event_time(df: DataFrame, event_time: object) -> str:
     return column
 
 
-def _checked_matching(df: DataFrame, given: Matching, to_files: bool) -> dict[str, Any]:
+def _check_matching(df: DataFrame, given: MatchArguments, to_files: bool) -> dict[str, Any]:
     """Checks arguments for ``match``, as far as possible without an index, and returns them."""
     names = _TOP_K if "k" in given else _ALL
     for name in given:
         if name not in names:
             raise OptionError(
-                f"match_stream has no {name}= {'with' if 'k' in given else 'without'} k=: {near(name, names, 'it')}"
+                f"match_stream has no {name}= {'with' if 'k' in given else 'without'} k=: {suggest_names(name, names, 'it')}"
             )
     check_arguments("", given.get("mode", "pairs"), given.get("shared"))
     columns = ColumnNames(df)
-    kept = kept_names(given.get("keep", ()))
+    kept = read_keep(given.get("keep", ()))
     for name in kept:
         columns.find(name, "keep")
         if columns.folded(name) == VERSION or (to_files and columns.folded(name) == BATCH):

@@ -40,7 +40,7 @@ class Tally:
         self.waited = 0
         self.started = perf_counter_ns()
 
-    def taken(self, partition: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def count_rows(self, partition: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yields the batches of a partition, and counts their rows."""
         while True:
             before = perf_counter_ns()

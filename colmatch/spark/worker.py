@@ -25,20 +25,20 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from colmatch.errors import EventError, StoreError, near
+from colmatch.errors import EventError, StoreError, suggest_names
 from colmatch.events.gather import batches as gathered
-from colmatch.events.gather import meant
+from colmatch.events.gather import match_names
 from colmatch.given.incoming import refusing
 from colmatch.matcher import Matcher
 from colmatch.matching.range_worker import RangeNames
 from colmatch.matching.request import Among
 from colmatch.matching.subset import Subset
-from colmatch.spark.manifest import hash_in, named
+from colmatch.spark.manifest import hash_in, read_manifest
 from colmatch.spark.sharded import ShardedMatcher
 from colmatch.spark.storage import Folder
 from colmatch.spark.tally import OBSERVED, Tally, matches_of, no_numbers, show_log
 from colmatch.store.file import content_hash
-from colmatch.tables.columns import Best, EventMode, found_in
+from colmatch.tables.columns import Best, EventMode, match_structs
 
 PAIRS_MOST = 1 << 20  # pairs in one batch for Spark: an event may match every subscription
 
@@ -78,7 +78,7 @@ class IndexFile:
 
 
 @dataclass(frozen=True)
-class Task:
+class PartitionTask:
     """A task that matches a partition; ``mapInArrow`` calls it.
 
     Attributes
@@ -112,7 +112,7 @@ class Task:
 
     def __call__(self, partition: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         tally = Tally()
-        taken = tally.taken(partition)
+        taken = tally.count_rows(partition)
         first = next((batch for batch in taken if len(batch)), None)
         if first is None:
             return
@@ -241,7 +241,7 @@ class ColumnTask:
 
     def __call__(self, rows: pa.StructArray) -> pa.Array:
         matcher, among = open_index(self.index), Among(ids=self.among, now=self.now)
-        matches = found_in(rows, matcher, self.mode, among, "F.struct('*')")
+        matches = match_structs(rows, matcher, self.mode, among, "F.struct('*')")
         if self.mode != "list":
             return matches.combine_chunks()
         lists = pa.concat_arrays([pa.array([], matches.type), *matches.chunks])
@@ -276,16 +276,18 @@ class TableTask:
         names = batch.schema.names
         absent = [name for name in self.keep if name not in names]
         if absent:
-            raise EventError(f"keep has {absent[0]!r}: {near(absent[0], names, 'the table')}")
-        absent = [name for name in self.required if not meant(names, [name])]
+            raise EventError(f"keep has {absent[0]!r}: {suggest_names(absent[0], names, 'the table')}")
+        absent = [name for name in self.required if not match_names(names, [name])]
         if absent:
-            why = near(absent[0], names, "it")
+            why = suggest_names(absent[0], names, "it")
             raise EventError(f"the table has no column {absent[0]!r}, which an expression names: {why}")
-        used = meant(names, self.used)
+        used = match_names(names, self.used)
         events = batch.select([*self.keep, *(name for name in used if name not in self.keep)])
         places = tuple((events.schema.get_field_index(name), name) for name in used)
         kept = len(self.keep)
-        task = Task(self.index, kept, places, "pairs", tuple(self.schema.names), None, None, self.among, self.now)
+        task = PartitionTask(
+            self.index, kept, places, "pairs", tuple(self.schema.names), None, None, self.among, self.now
+        )
         for pairs in task(iter([events])):
             with refusing(EventError, f"the columns that are kept, {', '.join(self.keep)}, are not of the types said"):
                 result = pa.Table.from_batches([pairs]).cast(self.schema)
@@ -310,9 +312,9 @@ def open_index(index: IndexFile) -> Matcher | ShardedMatcher:
         return _opened[key][1]
     matcher: Matcher | ShardedMatcher
     if index.folder:
-        matcher = _opened_shards(index)
+        matcher = _open_shards(index)
     else:
-        matcher = _opened_file(index) if index.packed is None else unpacked(index.packed)
+        matcher = _open_file(index) if index.packed is None else unpack_matcher(index.packed)
         matcher.options = replace(matcher.options, threads=1)
     for old in [old for old, (origin, _) in _opened.items() if origin == index.origin]:
         del _opened[old]
@@ -343,7 +345,7 @@ def in_folder(folder: Folder, name: str) -> IndexFile:
     return IndexFile(hash_in(name), f"{folder.address}/{name}", path, artifact=False)
 
 
-def _opened_shards(index: IndexFile) -> ShardedMatcher:
+def _open_shards(index: IndexFile) -> ShardedMatcher:
     folder = Folder(index.folder)
 
     def opened(name: str) -> Matcher:
@@ -353,22 +355,22 @@ def _opened_shards(index: IndexFile) -> ShardedMatcher:
         assert isinstance(matcher, Matcher)
         return matcher
 
-    return ShardedMatcher(folder, named(folder, os.path.basename(index.path)), opened)
+    return ShardedMatcher(folder, read_manifest(folder, os.path.basename(index.path)), opened)
 
 
-def packed(matcher: Matcher) -> tuple[int, bytes]:
+def pack_matcher(matcher: Matcher) -> tuple[int, bytes]:
     """Packs a matcher for ``IndexFile.packed``."""
     pickled = pickle.dumps(matcher)
     return len(pickled), pa.compress(pickled, codec="zstd", asbytes=True)
 
 
-def unpacked(packed: tuple[int, bytes]) -> Matcher:
+def unpack_matcher(packed: tuple[int, bytes]) -> Matcher:
     size, data = packed
     matcher: Matcher = pickle.loads(pa.decompress(data, decompressed_size=size, codec="zstd", asbytes=True))
     return matcher
 
 
-def _opened_file(index: IndexFile) -> Matcher:
+def _open_file(index: IndexFile) -> Matcher:
     path = index.path
     if index.artifact:
         from pyspark.core.files import SparkFiles

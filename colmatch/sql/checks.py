@@ -8,19 +8,19 @@ from sqlglot import exp
 
 from colmatch.expr.ast import Refusal
 from colmatch.expr.computed import PREFIX
-from colmatch.sql.literals import DOW, Reading
+from colmatch.sql.literals import DOW, NumberedText
 from colmatch.sql.quotes import NO_COLUMN
-from colmatch.sql.split import dropped_escape, unescape
+from colmatch.sql.split import find_dropped_escape, unescape
 
 
-def bare(node: Any) -> Any:
+def strip_parentheses(node: Any) -> Any:
     """Returns the node within all parentheses around it."""
     while type(node) is exp.Paren:
         node = node.args["this"]
     return node
 
 
-def check_no_column(node: exp.Expr, reading: Reading) -> None:
+def check_no_column(node: exp.Expr, reading: NumberedText) -> None:
     """Raises Refusal where a literal in double quotes takes the place of a column."""
     if type(node) is exp.Literal:
         at = reading.literal_at[int(node.args["this"])]
@@ -28,13 +28,13 @@ def check_no_column(node: exp.Expr, reading: Reading) -> None:
             raise Refusal(NO_COLUMN, at)
 
 
-def check_pattern(node: exp.Expr, reading: Reading) -> None:
+def check_pattern(node: exp.Expr, reading: NumberedText) -> None:
     """Raises Refusal where Spark drops a backslash of a regular expression."""
-    node = bare(node)
+    node = strip_parentheses(node)
     if type(node) is not exp.Literal:
         return
     at = reading.literal_at[int(node.args["this"])]
-    fault = dropped_escape(reading.text, at)
+    fault = find_dropped_escape(reading.text, at)
     if fault is not None:
         escape, written = fault
         means = {"\\b": "a backspace", "\\Z": "a control character"}.get(escape, repr(escape[1:]))
@@ -44,7 +44,7 @@ def check_pattern(node: exp.Expr, reading: Reading) -> None:
         raise Refusal(message, at)
 
 
-def check_weekday(subject: exp.Expr, operands: list[exp.Expr], reading: Reading) -> None:
+def check_weekday(subject: exp.Expr, operands: list[exp.Expr], reading: NumberedText) -> None:
     """Raises Refusal where ``extract(dow FROM day)`` is compared with 0, PostgreSQL's Sunday.
 
     subject, operands : casts around them make no difference
@@ -62,9 +62,9 @@ def check_weekday(subject: exp.Expr, operands: list[exp.Expr], reading: Reading)
 
 def _uncast(node: Any) -> Any:
     """Returns the node within all parentheses and casts around it."""
-    node = bare(node)
+    node = strip_parentheses(node)
     while isinstance(node, exp.Cast):
-        node = bare(node.args["this"])
+        node = strip_parentheses(node.args["this"])
     return node
 
 

@@ -23,13 +23,13 @@ from colmatch.given.schema import Attributes, Schema
 from colmatch.kinds.settings import Budget
 from colmatch.lowering.forms import Form
 from colmatch.sql.quotes import Quotes
-from colmatch.sql.split import MARK, dropped_escape, has_odd_escape, literal_places, split
+from colmatch.sql.split import MARK, find_dropped_escape, has_odd_escape, literal_places, split
 
 if TYPE_CHECKING:
-    from colmatch.sql.literals import Reading
+    from colmatch.sql.literals import NumberedText
 
 
-class Compiler:
+class FormCompiler:
     """A compiler of expressions into forms, over one schema. It is not for several threads at once.
 
     Parameters
@@ -70,7 +70,7 @@ class Compiler:
 
         Arguments of a special function are one literal, in the first of their slots.
         """
-        form, literals = self._unpacked(expression)
+        form, literals = self._compile(expression)
         if form.packings:
             from colmatch.sql.special import pack
 
@@ -81,7 +81,7 @@ class Compiler:
                 raise
         return form, literals
 
-    def _unpacked(self, expression: str | Expr) -> tuple[Form, list[Any]]:
+    def _compile(self, expression: str | Expr) -> tuple[Form, list[Any]]:
         """Makes the form of an expression, and its literals by slot.
 
         Every expression of the same shape has the same object for its form.
@@ -100,7 +100,7 @@ class Compiler:
             form = None if shape is None else self._forms.get(self._key(shape, literals))
             return self._read(expression, shape, literals) if form is None else (form, literals)
         if isinstance(expression, Expr):
-            return self._built(expression.node())
+            return self._compile_tree(expression.node())
         if expression is None:
             raise ExpressionError("the expression is NULL: write a condition, or TRUE")
         raise ExpressionError(f"an expression is a text or is built with col(...), not {type(expression).__name__}")
@@ -132,7 +132,7 @@ class Compiler:
 
     def _read(self, text: str, shape: str | None, literals: list[Any]) -> tuple[Form, list[Any]]:
         """Returns form and literals of a text with a new shape, or one that cannot be trusted."""
-        from colmatch.sql.refused import refused
+        from colmatch.sql.refused import make_error
 
         reading = None
         try:
@@ -150,34 +150,34 @@ class Compiler:
                 self._forms[key] = form
             return form, reading.literals
         except Refusal as refusal:
-            raise refused(refusal, reading, text) from None
+            raise make_error(refusal, reading, text) from None
 
-    def _form(self, reading: Reading) -> Form:
+    def _form(self, reading: NumberedText) -> Form:
         from colmatch.sql.special import with_packings
 
         return with_packings(self.normaliser.form(self.parser.parse(reading), len(reading.literals)))
 
     def _refuse(self, text: str) -> None:
         """Raises the error of a text of a known form, with its place."""
-        from colmatch.sql.refused import refused
+        from colmatch.sql.refused import make_error
 
         reading = self.parser.read(text)
         try:
             self.parser.parse(reading)
         except Refusal as refusal:
-            raise refused(refusal, reading, text) from None
+            raise make_error(refusal, reading, text) from None
 
-    def _built(self, tree: Expr) -> tuple[Form, list[Any]]:
+    def _compile_tree(self, tree: Expr) -> tuple[Form, list[Any]]:
         """Returns form and literals of a tree with values in it."""
-        from colmatch.sql.refused import refused
+        from colmatch.sql.refused import make_error
 
         try:
             return self._trees.form(tree)
         except Refusal as refusal:
-            raise refused(refusal, None, None) from None
+            raise make_error(refusal, None, None) from None
 
 
-def _agree(text: str, literals: list[Any], reading: Reading) -> bool:
+def _agree(text: str, literals: list[Any], reading: NumberedText) -> bool:
     """Returns whether ``split`` has found the literals of a reading at their places."""
     return (
         not reading.checked
@@ -187,12 +187,12 @@ def _agree(text: str, literals: list[Any], reading: Reading) -> bool:
     )
 
 
-def _tokens(reading: Reading) -> tuple[Any, ...] | None:
+def _tokens(reading: NumberedText) -> tuple[Any, ...] | None:
     """Returns a key that is equal for readings that differ in literals alone.
 
     The key is None where a literal may be within a computed value, or an error.
     """
-    if reading.computed or any(dropped_escape(reading.text, at) for at in reading.literal_at):
+    if reading.computed or any(find_dropped_escape(reading.text, at) for at in reading.literal_at):
         return None
     return (
         tuple([(token.token_type, token.text) for token in reading.tokens]),

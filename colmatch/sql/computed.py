@@ -9,12 +9,12 @@ from itertools import pairwise
 from sqlglot import exp
 
 from colmatch.expr.ast import Refusal
-from colmatch.expr.computed import CAST, CHOICES, DEEPEST, FUNCTIONS, PREFIX, SYNONYMS, Computed, number
+from colmatch.expr.computed import CAST, CHOICES, DEEPEST, FUNCTIONS, PREFIX, SYNONYMS, ComputedValue, number
 from colmatch.lowering.forms import Kind
-from colmatch.sql.checks import bare, check_pattern
-from colmatch.sql.instead import of_word
-from colmatch.sql.literals import Reading
-from colmatch.sql.nots import RANGES, counted
+from colmatch.sql.checks import check_pattern, strip_parentheses
+from colmatch.sql.instead import advise_word
+from colmatch.sql.literals import NumberedText
+from colmatch.sql.nots import RANGES, count_nots
 from colmatch.sql.quotes import NO_COLUMN
 
 _OPERATORS: dict[type[exp.Expr], str] = {
@@ -45,7 +45,7 @@ def is_coalesced(node: exp.Expr) -> bool:
     """Returns whether a node chooses between conditions, as in ``coalesce(a > 3, false)``."""
     stack = [node]
     while stack:
-        node = bare(stack.pop())
+        node = strip_parentheses(stack.pop())
         if is_condition(node):
             return True
         if choice_of(node):
@@ -78,13 +78,13 @@ def _results(node: exp.Expr) -> list[exp.Expr]:
     return [*parts[1::2], *(parts[-1:] if len(parts) % 2 else [])]
 
 
-def chosen(node: exp.Expr, at: int) -> exp.Expr:
+def rewrite_choice(node: exp.Expr, at: int) -> exp.Expr:
     """Expresses ``coalesce``, ``if`` or ``CASE`` of conditions by AND, OR, NOT and IS."""
     name, parts = choice_of(node), node.args["expressions"]
     if not parts or (name == "if" and len(parts) not in (2, 3)) or (name == "case" and len(parts) < 2):
         raise Refusal(f"{name} has too few or too many arguments here", at)
     if name == "coalesce":
-        return _coalesced(parts)
+        return _rewrite_coalesce(parts)
     condition: exp.Expr = parts[-1] if len(parts) % 2 else exp.Null()
     for i in range(len(parts) - len(parts) % 2 - 2, -1, -2):
         true = exp.Is(this=parts[i], expression=exp.Boolean(this=True))
@@ -95,7 +95,7 @@ def chosen(node: exp.Expr, at: int) -> exp.Expr:
     return condition
 
 
-def _coalesced(parts: list[exp.Expr]) -> exp.Expr:
+def _rewrite_coalesce(parts: list[exp.Expr]) -> exp.Expr:
     condition: exp.Expr = parts[-1]
     for part in reversed(parts[:-1]):
         true = exp.Is(this=part, expression=exp.Boolean(this=True))
@@ -122,7 +122,7 @@ class ComputedReader:
 
     def __init__(
         self,
-        reading: Reading,
+        reading: NumberedText,
         begin: Callable[[exp.Expr], int],
         two_valued: bool = False,
         is_doubled: bool = False,
@@ -134,21 +134,21 @@ class ComputedReader:
         self._has_column = False
         self._quoted: int | None = None  # offset of a text in double quotes
 
-    def read(self, node: exp.Expr, depth: int = 0) -> Computed:
+    def read(self, node: exp.Expr, depth: int = 0) -> ComputedValue:
         """Returns the computed value of a node.
 
         Raises Refusal: the node is not a value, or nests too deep.
         """
-        node = bare(node)
+        node = strip_parentheses(node)
         if depth > DEEPEST:
             raise self._too_deep(node)
         kind, args = type(node), node.args
         if kind is exp.Literal:
             return self._literal(int(args["this"]))
         if kind is exp.Boolean:
-            return Computed("literal", ("boolean", str(bool(args["this"])).lower()))
+            return ComputedValue("literal", ("boolean", str(bool(args["this"])).lower()))
         if kind is exp.Null:
-            return Computed("null", ())
+            return ComputedValue("null", ())
         if kind is exp.Column and args["this"].args["this"].isdigit():
             return self._column(int(args["this"].args["this"]))
         operator = _OPERATORS.get(kind)
@@ -156,23 +156,25 @@ class ComputedReader:
             if kind in _BITS and any(type(part) in _BITS and type(part) is not kind for part in args.values()):
                 message = "& and | and ^ bind differently in other dialects: put parentheses around one of them"
                 raise Refusal(message, self._begin(node))
-            value = Computed(operator, tuple([self.read(args[side], depth + 1) for side in ("this", "expression")]))
-            return self._known(value) if operator in _COMPARISONS else value
+            value = ComputedValue(
+                operator, tuple([self.read(args[side], depth + 1) for side in ("this", "expression")])
+            )
+            return self._drop_unknown(value) if operator in _COMPARISONS else value
         if kind is exp.BitwiseLeftShift or kind is exp.BitwiseRightShift:
             sign = "<<" if kind is exp.BitwiseLeftShift else ">>"
             for token, after in pairwise(self._reading.tokens):
                 if token.text == after.text == sign[0] and after.start > token.end + 1:
                     raise Refusal(f"something is missing after {sign[0]!r}", token.start)
-            raise Refusal(f"operator {sign!r} is not supported: {of_word(sign)}", self._begin(node))
+            raise Refusal(f"operator {sign!r} is not supported: {advise_word(sign)}", self._begin(node))
         if kind is exp.ArraySize and args.get("expression") is None:
-            return Computed("size", (self.read(args["this"], depth + 1),))
+            return ComputedValue("size", (self.read(args["this"], depth + 1),))
         if kind is exp.Neg:
-            return Computed("negate", (self.read(args["this"], depth + 1),))
+            return ComputedValue("negate", (self.read(args["this"], depth + 1),))
         if kind is exp.Anonymous and str(args["this"]).startswith(CAST):
             return self._cast(node, depth)
         name = function_of(node)
         if name in FUNCTIONS:
-            return Computed(name, tuple([self.read(argument, depth + 1) for argument in args["expressions"]]))
+            return ComputedValue(name, tuple([self.read(argument, depth + 1) for argument in args["expressions"]]))
         return self._condition(node, depth)
 
     def check_columns(self) -> None:
@@ -180,13 +182,13 @@ class ComputedReader:
         if self._quoted is not None and not self._has_column:
             raise Refusal(NO_COLUMN, self._quoted)
 
-    def _known(self, condition: Computed) -> Computed:
+    def _drop_unknown(self, condition: ComputedValue) -> ComputedValue:
         """Makes a condition that is never Unknown where the language has no Unknown."""
         if not self._two_valued:
             return condition
-        return Computed("coalesce", (condition, Computed("literal", ("boolean", "false"))))
+        return ComputedValue("coalesce", (condition, ComputedValue("literal", ("boolean", "false"))))
 
-    def _condition(self, node: exp.Expr, depth: int) -> Computed:
+    def _condition(self, node: exp.Expr, depth: int) -> ComputedValue:
         """Reads a condition within a value, as in ``if(a > 5 OR b IS NULL, 1, 2)``."""
         kind, args = type(node), node.args
         deeper = depth + 1
@@ -196,31 +198,32 @@ class ComputedReader:
                 parts.append(node.args["expression"])
                 node = node.args["this"]
             conditions = [self.read(part, deeper) for part in (node, *reversed(parts))]
-            return Computed("and" if kind is exp.And else "or", tuple(conditions))
+            return ComputedValue("and" if kind is exp.And else "or", tuple(conditions))
         if kind is exp.Not:
-            before, behind, part = counted(node, self._is_doubled)
+            before, behind, part = count_nots(node, self._is_doubled)
             deeper += before + behind
             if deeper > DEEPEST:
                 raise self._too_deep(node)
             if behind and type(part) in RANGES:
-                value = self._known(Computed("not", (self._range(part, deeper),)))
+                value = self._drop_unknown(ComputedValue("not", (self._range(part, deeper),)))
             else:
                 value = self.read(part, deeper)
                 before += behind
             for _ in range(before):
-                value = Computed("not", (value,))
+                value = ComputedValue("not", (value,))
             return value
         if kind is exp.NullSafeNEQ:
-            return Computed(
-                "not", (Computed("<=>", tuple([self.read(args[side], deeper) for side in ("this", "expression")])),)
+            return ComputedValue(
+                "not",
+                (ComputedValue("<=>", tuple([self.read(args[side], deeper) for side in ("this", "expression")])),),
             )
         if kind is exp.Is and type(args["expression"]) in (exp.Null, exp.Boolean):
             what, inner = args["expression"], self.read(args["this"], deeper)
             if type(what) is exp.Null:
-                return Computed("isnull", (inner,))
-            return Computed("istrue" if what.args["this"] else "isfalse", (inner,))
+                return ComputedValue("isnull", (inner,))
+            return ComputedValue("istrue" if what.args["this"] else "isfalse", (inner,))
         if kind in RANGES or kind in _PATTERNS:
-            return self._known(self._range(node, deeper))
+            return self._drop_unknown(self._range(node, deeper))
         if is_condition(node) or kind in (exp.ArrayContains, exp.ArrayOverlaps, exp.Anonymous):
             raise self._no_part(node)
         if kind is exp.Array:
@@ -230,25 +233,28 @@ class ComputedReader:
             raise Refusal(message, self._begin(node))
         raise Refusal("a column, a literal or a function of them is needed here", self._begin(node))
 
-    def _range(self, node: exp.Expr, depth: int) -> Computed:
+    def _range(self, node: exp.Expr, depth: int) -> ComputedValue:
         """Reads BETWEEN, IN or a pattern; the result is Unknown where a value is absent."""
         kind, args = type(node), node.args
         if kind is exp.Between:
-            value, low, high = [self._repeated(args[part], depth) for part in ("this", "low", "high")]
+            value, low, high = [self._read_repeated(args[part], depth) for part in ("this", "low", "high")]
             ends = [(low, high), (high, low)] if args.get("symmetric") else [(low, high)]
-            within = [Computed("and", (Computed(">=", (value, a)), Computed("<=", (value, b)))) for a, b in ends]
-            return within[0] if len(within) == 1 else Computed("or", tuple(within))
+            within = [
+                ComputedValue("and", (ComputedValue(">=", (value, a)), ComputedValue("<=", (value, b))))
+                for a, b in ends
+            ]
+            return within[0] if len(within) == 1 else ComputedValue("or", tuple(within))
         if kind is exp.In and args.get("expressions"):
             members = self._members(args["expressions"], depth)
-            value = self._repeated(args["this"], depth, len(members))
-            same = [Computed("=", (value, member)) for member in members]
-            return same[0] if len(same) == 1 else Computed("or", tuple(same))
+            value = self._read_repeated(args["this"], depth, len(members))
+            same = [ComputedValue("=", (value, member)) for member in members]
+            return same[0] if len(same) == 1 else ComputedValue("or", tuple(same))
         if kind not in _PATTERNS:
             raise self._no_part(node)
         if kind is exp.RegexpLike:
             check_pattern(args["expression"], self._reading)
-        test = Computed(_PATTERNS[kind], tuple([self.read(args[side], depth) for side in ("this", "expression")]))
-        return Computed("not", (test,)) if args.get("negate") else test
+        test = ComputedValue(_PATTERNS[kind], tuple([self.read(args[side], depth) for side in ("this", "expression")]))
+        return ComputedValue("not", (test,)) if args.get("negate") else test
 
     def _too_deep(self, node: exp.Expr) -> Refusal:
         message = f"a computed value nests deeper than {DEEPEST} levels: split a long sum by parentheses"
@@ -258,7 +264,7 @@ class ComputedReader:
         message = "this condition cannot be a part of a value: write the whole as a condition, with AND, OR and NOT"
         return Refusal(message, self._begin(node))
 
-    def _repeated(self, node: exp.Expr, depth: int, times: int = 2) -> Computed:
+    def _read_repeated(self, node: exp.Expr, depth: int, times: int = 2) -> ComputedValue:
         """Reads a value that is repeated ``times`` times.
 
         Raises Refusal: its repetitions are too large.
@@ -270,10 +276,10 @@ class ComputedReader:
             raise Refusal(message, self._begin(node))
         return value
 
-    def _members(self, nodes: list[exp.Expr], depth: int) -> list[Computed]:
+    def _members(self, nodes: list[exp.Expr], depth: int) -> list[ComputedValue]:
         """Reads the members of a list; its literals may be in one slot."""
         values = []
-        for node in map(bare, nodes):
+        for node in map(strip_parentheses, nodes):
             slot = int(node.args["this"]) if type(node) is exp.Literal else -1
             if slot < 0 or not self._reading.operands[slot][1]:
                 values.append(self.read(node, depth))
@@ -281,23 +287,23 @@ class ComputedReader:
             self._reading.baked[slot] = None
             kind = self._reading.operands[slot][0]
             for text in self._reading.literals[slot]:
-                values.append(Computed("literal", ("string", text)) if kind is Kind.STRING else number(kind, text))
+                values.append(ComputedValue("literal", ("string", text)) if kind is Kind.STRING else number(kind, text))
         return values
 
-    def _cast(self, node: exp.Expr, depth: int) -> Computed:
+    def _cast(self, node: exp.Expr, depth: int) -> ComputedValue:
         arguments = node.args["expressions"]
         if len(arguments) != 1:
             raise Refusal("CAST takes one value, as in CAST(age AS BIGINT)", self._begin(node))
         name, type = self._reading.casts[int(node.args["this"].removeprefix(CAST))]
-        return Computed(name, (self.read(arguments[0], depth + 1), type))
+        return ComputedValue(name, (self.read(arguments[0], depth + 1), type))
 
-    def _column(self, number: int) -> Computed:
+    def _column(self, number: int) -> ComputedValue:
         self._has_column = True
         subject = self._reading.subjects[number]
-        column = Computed("column", subject.path)
-        return column if subject.key is None else Computed("entry", (column, subject.key))
+        column = ComputedValue("column", subject.path)
+        return column if subject.key is None else ComputedValue("entry", (column, subject.key))
 
-    def _literal(self, slot: int) -> Computed:
+    def _literal(self, slot: int) -> ComputedValue:
         reading = self._reading
         kind, many, negative = reading.operands[slot]
         text, at = reading.literals[slot], reading.literal_at[slot]
@@ -310,15 +316,15 @@ class ComputedReader:
             match = _SUFFIX.match(reading.text, at)
             suffix = match[1].upper() if match else ""
             return number(kind, "-" + text if negative else text, suffix)
-        return Computed("literal", (_TYPES[kind], text))
+        return ComputedValue("literal", (_TYPES[kind], text))
 
 
-def _parts(value: Computed) -> int:
+def _parts(value: ComputedValue) -> int:
     """Returns the number of parts of a value, ``MOST_REPEATED`` if there are more."""
     count, stack = 0, [value]
     while stack and count < MOST_REPEATED:
         count += 1
-        stack.extend([part for part in stack.pop().arguments if isinstance(part, Computed)])
+        stack.extend([part for part in stack.pop().arguments if isinstance(part, ComputedValue)])
     return count
 
 

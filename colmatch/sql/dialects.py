@@ -30,7 +30,7 @@ _FROM = "substring from"  # an open substring after its FROM
 _CASE, _OF = "case", "case_of"  # an open CASE without a value and with one
 
 
-def rewritten(text: str, tokens: list[Token]) -> list[Token]:
+def rewrite(text: str, tokens: list[Token]) -> list[Token]:
     """Returns tokens of the language for tokens of other dialects.
 
     - ``isnull(x)`` becomes ``((x) IS NULL)``
@@ -63,30 +63,30 @@ class _Rewriter:
                 out.append(token)
                 i += 1
             elif after is T.L_PAREN and kind is not T.CASE:
-                i = self._called(i)
+                i = self._write_call(i)
             else:
                 i = self._word(i, after)
         if self._open and self._open[-1][0] in (_CASE, _OF):
             raise Refusal("CASE is not closed: END is missing", self._open[-1][1].start)
         return out
 
-    def _called(self, i: int) -> int:
+    def _write_call(self, i: int) -> int:
         """Writes the word before a parenthesis. Returns the token to continue from."""
         tokens, out, token = self._tokens, self._out, self._tokens[i]
         name = token.text.lower()
         if name in _NULLS and token.token_type is not T.IDENTIFIER:
-            out += [_copied(token, T.L_PAREN, "("), tokens[i + 1]]
+            out += [_copy_token(token, T.L_PAREN, "("), tokens[i + 1]]
         elif name == "extract":
             unit = tokens[i + 2].text.lower() if i + 3 < len(tokens) and tokens[i + 3].token_type is T.FROM else ""
-            out += [_copied(token, T.VAR, _part(unit, token)), tokens[i + 1]]
+            out += [_copy_token(token, T.VAR, _part(unit, token)), tokens[i + 1]]
             i += 2
         elif name in ("date_part", "datepart"):
             fits = i + 3 < len(tokens) and tokens[i + 2].token_type in _TEXTS and tokens[i + 3].token_type is T.COMMA
-            out += [_copied(token, T.VAR, _part(tokens[i + 2].text.lower() if fits else "", token)), tokens[i + 1]]
+            out += [_copy_token(token, T.VAR, _part(tokens[i + 2].text.lower() if fits else "", token)), tokens[i + 1]]
             i += 2
         elif name == "trim" and i + 2 < len(tokens) and tokens[i + 2].text.upper() in ("BOTH", "LEADING", "TRAILING"):
             raise Refusal("write trim(name), ltrim(name) or rtrim(name), which take spaces away", tokens[i + 2].start)
-        elif name == "element_at" and not self._numbered(i + 2):
+        elif name == "element_at" and not self._is_numbered(i + 2):
             pass
         elif SYNONYMS.get(name, name) == "substring":
             out += [token, tokens[i + 1]]
@@ -96,7 +96,7 @@ class _Rewriter:
         self._open.append((name if name not in ("extract", "date_part", "datepart") else "", token))
         return i + 2
 
-    def _numbered(self, i: int) -> bool:
+    def _is_numbered(self, i: int) -> bool:
         """Returns whether the arguments that begin with token i are a name and a number."""
         tokens = self._tokens
         while i < len(tokens) and tokens[i].token_type not in (T.COMMA, T.L_PAREN, T.R_PAREN):
@@ -111,56 +111,56 @@ class _Rewriter:
         if kind is T.L_PAREN:
             open.append(("", token))
         elif kind is T.R_PAREN and open:
-            self._closed(token)
+            self._close(token)
             return i + 1
         elif kind is T.COMMA and within == "element_at":
             open[-1] = "key", open[-1][1]
-            token = _copied(token, T.L_BRACKET, "[")
+            token = _copy_token(token, T.L_BRACKET, "[")
         elif within == "substring" and kind is T.FOR:  # from the beginning
-            out += [_copied(token, T.COMMA, ","), _copied(token, T.NUMBER, "1")]
+            out += [_copy_token(token, T.COMMA, ","), _copy_token(token, T.NUMBER, "1")]
             open[-1] = "", open[-1][1]
-            token = _copied(token, T.COMMA, ",")
+            token = _copy_token(token, T.COMMA, ",")
         elif within == "substring" and kind is T.FROM:
             open[-1] = _FROM, open[-1][1]
-            token = _copied(token, T.COMMA, ",")
+            token = _copy_token(token, T.COMMA, ",")
         elif within == _FROM and kind is T.FOR:
-            token = _copied(token, T.COMMA, ",")
+            token = _copy_token(token, T.COMMA, ",")
         elif kind is T.CASE and after is not None and (after not in _OPERATORS):
             form = _CASE if after is T.WHEN else _OF
             open.append((form, token))
-            out += [_copied(token, T.VAR, form), _copied(token, T.L_PAREN, "(")]
+            out += [_copy_token(token, T.VAR, form), _copy_token(token, T.L_PAREN, "(")]
             return i + (2 if form is _CASE else 1)
         elif within in (_CASE, _OF) and kind in (T.WHEN, T.THEN, T.ELSE):
-            token = _copied(token, T.COMMA, ",")
+            token = _copy_token(token, T.COMMA, ",")
         elif within in (_CASE, _OF) and kind is T.END:
             open.pop()
-            token = _copied(token, T.R_PAREN, ")")
-        elif kind is T.TILDE and self._ended():
-            token = _copied(token, T.RLIKE, "RLIKE")
-        elif kind in (T.ISNULL, T.NOTNULL) and self._ended():
-            out += [_copied(token, word, word.name) for word in _BEHIND[token.text.lower()]]
+            token = _copy_token(token, T.R_PAREN, ")")
+        elif kind is T.TILDE and self._is_ended():
+            token = _copy_token(token, T.RLIKE, "RLIKE")
+        elif kind in (T.ISNULL, T.NOTNULL) and self._is_ended():
+            out += [_copy_token(token, word, word.name) for word in _BEHIND[token.text.lower()]]
             return i + 1
         out.append(token)
         return i + 1
 
-    def _ended(self) -> bool:
+    def _is_ended(self) -> bool:
         """Returns whether an operand has just ended, or a NOT behind one."""
         words = [token.token_type for token in self._out[-2:]]
         if not words or words[-1] in _ENDS:
             return bool(words)
         return (words[-1] is T.NOT and words[0] in _ENDS) or words[0] is T.DCOLON  # a type behind ::
 
-    def _closed(self, token: Token) -> None:
+    def _close(self, token: Token) -> None:
         """Writes a closing parenthesis."""
         function, at = self._open.pop()
         if function in (_CASE, _OF):
             raise Refusal("CASE is not closed: END is missing", at.start)
         if function == "element_at":
             raise Refusal("element_at takes a map and a literal key, as in element_at(attrs, 'colour')", at.start)
-        self._out.append(_copied(token, T.R_BRACKET, "]") if function == "key" else token)
+        self._out.append(_copy_token(token, T.R_BRACKET, "]") if function == "key" else token)
         if function in _NULLS:
-            self._out += [_copied(token, word, word.name) for word in _NULLS[function]]
-            self._out.append(_copied(token, T.R_PAREN, ")"))
+            self._out += [_copy_token(token, word, word.name) for word in _NULLS[function]]
+            self._out.append(_copy_token(token, T.R_PAREN, ")"))
 
 
 def _part(unit: str, token: Token) -> str:
@@ -187,10 +187,10 @@ def _cast(tokens: list[Token]) -> list[Token]:
             # Put CAST( before the operand, and the type with a parenthesis behind it
             first = begin[-1]
             end = _type_end(tokens, i)
-            before.setdefault(first, [])[:0] = [_copied(token, T.VAR, "CAST"), _copied(token, T.L_PAREN, "(")]
+            before.setdefault(first, [])[:0] = [_copy_token(token, T.VAR, "CAST"), _copy_token(token, T.L_PAREN, "(")]
             last = tokens[end - 1]
             close = Token(T.R_PAREN, ")", last.line, last.col, last.end + 1, last.end + 1)
-            out += [_copied(token, T.ALIAS, "AS"), *tokens[i + 1 : end], close]
+            out += [_copy_token(token, T.ALIAS, "AS"), *tokens[i + 1 : end], close]
             begin += [first] * (end - i + 1)
             i = end
             continue
@@ -236,6 +236,6 @@ def _type_end(tokens: list[Token], i: int) -> int:
     return min(end, len(tokens))
 
 
-def _copied(token: Token, kind: TokenType, text: str) -> Token:
+def _copy_token(token: Token, kind: TokenType, text: str) -> Token:
     """Makes another token at the place of one."""
     return Token(kind, text, token.line, token.col, token.start, token.end)

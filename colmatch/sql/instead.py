@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 
-from colmatch.errors import shown
+from colmatch.errors import show_value
 from colmatch.expr.computed import FUNCTIONS as VALUES
 from colmatch.given.special import SPECIAL
 
@@ -122,7 +122,7 @@ _WORDS = {
 }
 
 
-def of_function(name: str, names: frozenset[str]) -> str:
+def advise_function(name: str, names: frozenset[str]) -> str:
     """Says that there is no function of a name, and suggests a replacement.
 
     names : functions that are conditions
@@ -132,13 +132,13 @@ def of_function(name: str, names: frozenset[str]) -> str:
     if subject and method.lower() in {*names, *VALUES}:
         advice = f"write {method}({subject}) or {method}({subject}, ...)"
     if advice is None:
-        near = _mistyped(name.lower(), [*names, *VALUES, *SPECIAL])
+        near = _find_misspelt(name.lower(), [*names, *VALUES, *SPECIAL])
         other = _GEOMETRY if name.lower().startswith("st_") else _COLUMN
         advice = f"did you mean {' or '.join(map(repr, near))}?" if near else other
-    return f"function {shown(name)} is not supported: {advice}"
+    return f"function {show_value(name)} is not supported: {advice}"
 
 
-def _mistyped(word: str, names: list[str]) -> list[str]:
+def _find_misspelt(word: str, names: list[str]) -> list[str]:
     """Returns names that a word probably misspells.
 
     list_sum does not misspell list_has, nor st_contains list_contains.
@@ -152,22 +152,22 @@ def _mistyped(word: str, names: list[str]) -> list[str]:
     return list(filter(is_error, alike))[:2]
 
 
-def of_column(name: str) -> str | None:
+def advise_column(name: str) -> str | None:
     """Returns the error for a word of SQL, or a number, that was taken for a column.
 
     The result is None for other names.
     """
     if name[0] in _QUOTES:
-        return f"{shown(name[0])} is not expected here: texts stand in straight quotes, as in 'x'"
+        return f"{show_value(name[0])} is not expected here: texts stand in straight quotes, as in 'x'"
     if re.fullmatch(r"[0-9][0-9_]*(?:\.[0-9_]+)?", name):
-        return f"{shown(name)} is not expected here: write {name.replace('_', '')}"
+        return f"{show_value(name)} is not expected here: write {name.replace('_', '')}"
     if name.lower() in ("infinity", "inf", "nan"):
-        return f"{shown(name)} is not supported: write double('{name[:3].lower()}')"
+        return f"{show_value(name)} is not supported: write double('{name[:3].lower()}')"
     advice = _FUNCTIONS.get(name.lower())
-    return f"{shown(name)} is not supported: {advice}" if advice == _CLOCK else None
+    return f"{show_value(name)} is not supported: {advice}" if advice == _CLOCK else None
 
 
-def of_word(word: str) -> str | None:
+def advise_word(word: str) -> str | None:
     """Returns the replacement for a word or sign, or None."""
     if word[:1] in _QUOTES:
         return "texts stand in straight quotes, as in 'x'"

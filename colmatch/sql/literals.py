@@ -12,7 +12,7 @@ from typing import Any
 
 from sqlglot.tokenizer_core import Token, TokenType
 
-from colmatch.errors import shown
+from colmatch.errors import show_value
 from colmatch.expr.ast import Refusal, Subject
 from colmatch.expr.computed import MOST_PARTS
 from colmatch.lowering.forms import Kind
@@ -42,7 +42,7 @@ _DOUBLES = re.compile(
 
 
 @dataclass(slots=True)
-class Reading:
+class NumberedText:
     """A text with its literals numbered by slot and its columns numbered by subject.
 
     ``at`` are offsets into the text.
@@ -81,7 +81,7 @@ class LiteralReader:
         self.end = len(tokens)
         self.max_depth = max_depth
         self.quotes = quotes
-        self.reading = Reading(text)
+        self.reading = NumberedText(text)
         self.operators = 0  # so far in the current computed value
 
     def string(self, i: int) -> tuple[str, int]:
@@ -100,7 +100,7 @@ class LiteralReader:
             before = raw[max(i - 1, 0)]
             word = self.text[before.start : before.end + 1]
             raise Refusal(
-                f"{shown(word)} is not expected here; for a column of that name, write `{word:.40}`", before.start
+                f"{show_value(word)} is not expected here; for a column of that name, write `{word:.40}`", before.start
             )
         try:
             if j >= self.end or raw[j].token_type is not T.STRING:  # a shortcut for nearly all strings
@@ -162,7 +162,7 @@ class LiteralReader:
         self._check_quotes(i, j, value)
         if typed is Kind.DOUBLE:
             if not _DOUBLES.fullmatch(value):
-                raise Refusal(f"{shown(value)} is not a number", at)
+                raise Refusal(f"{show_value(value)} is not a number", at)
             value = value.strip().rstrip("dD")
             self.reading.checked = True
         elif j + 1 < self.end and self.raw[j].text.upper() == "ESCAPE" and self.raw[j + 1].token_type is T.STRING:
@@ -180,7 +180,7 @@ class LiteralReader:
         """Reads the number ``text`` at token i with its suffix; ``text`` includes the point."""
         token = self.raw[i]
         if not _NUMBER.fullmatch(text):
-            raise Refusal(f"{shown(text)} is not a number", at)
+            raise Refusal(f"{show_value(text)} is not a number", at)
         kind = Kind.INT if text.isdigit() else Kind.DOUBLE if "e" in text or "E" in text else Kind.DECIMAL
         i += 1
         if i < self.end and self.raw[i].token_type is T.DCOLON and self.raw[i].start == token.start:
@@ -212,7 +212,7 @@ class LiteralReader:
         self.slot(token, text, at, kind, negative=negative)
         return i
 
-    def signed(self, i: int) -> int:
+    def read_signed(self, i: int) -> int:
         """Reads a sign and the number or computed value behind it."""
         raw, first, negative = self.raw, i, False
         if self.reading.tokens and self.reading.tokens[-1].token_type in ENDS:

@@ -19,7 +19,7 @@ T = TokenType
 RANGES = (exp.In, exp.Between, exp.Like, exp.ILike, exp.RegexpLike)  # nodes that may have NOT behind their subject
 
 
-def doubled(tokens: list[Token]) -> list[Token]:
+def double_nots(tokens: list[Token]) -> list[Token]:
     """Returns tokens with each NOT before an operand twice."""
     out: list[Token] = []
     for token in tokens:
@@ -29,7 +29,7 @@ def doubled(tokens: list[Token]) -> list[Token]:
     return out
 
 
-def counted(node: exp.Expr, is_doubled: bool) -> tuple[int, bool, exp.Expr]:
+def count_nots(node: exp.Expr, is_doubled: bool) -> tuple[int, bool, exp.Expr]:
     """Counts the NOTs directly around one another.
 
     Returns the number of NOTs before their operand, a Boolean, and the node within them all. The

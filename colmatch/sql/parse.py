@@ -18,13 +18,13 @@ from colmatch.expr.computed import comparison
 from colmatch.expr.shared import SharedNodes
 from colmatch.given.special import SPECIAL
 from colmatch.lowering.forms import Kind, Operand
-from colmatch.sql.checks import bare, check_no_column, check_pattern, check_weekday
-from colmatch.sql.computed import ComputedReader, choice_of, chosen, function_of, is_computed, is_condition
-from colmatch.sql.literals import ALLOWED, Reading
-from colmatch.sql.nots import RANGES, counted, doubled
+from colmatch.sql.checks import check_no_column, check_pattern, check_weekday, strip_parentheses
+from colmatch.sql.computed import ComputedReader, choice_of, function_of, is_computed, is_condition, rewrite_choice
+from colmatch.sql.literals import ALLOWED, NumberedText
+from colmatch.sql.nots import RANGES, count_nots, double_nots
 from colmatch.sql.quotes import Quotes
-from colmatch.sql.refused import LITERALS, begin_of, said, syntax_refusal
-from colmatch.sql.special import parsed_call
+from colmatch.sql.refused import LITERALS, begin_of, describe_node, syntax_refusal
+from colmatch.sql.special import parse_call
 from colmatch.sql.stack import room
 from colmatch.sql.tokens import SPARK, read_text
 
@@ -49,7 +49,7 @@ _COMPARED: dict[str, Callable[[Any, Any], bool]] = {
 }  # fmt: skip
 
 
-def _of_literals(verb: Verb, left: exp.Expr, right: exp.Expr, node: exp.Expr, reading: Reading) -> Constant:
+def _of_literals(verb: Verb, left: exp.Expr, right: exp.Expr, node: exp.Expr, reading: NumberedText) -> Constant:
     """Evaluates a comparison of two literals, such as 1 = 1 in generated texts."""
     values: list[Any] = []
     check_no_column(left, reading)
@@ -89,11 +89,11 @@ class Parser:
         self._sqlglot = SPARK.parser(error_level=ErrorLevel.IMMEDIATE, error_message_context=0)
         self.nodes = SharedNodes()
 
-    def read(self, text: str) -> Reading:
+    def read(self, text: str) -> NumberedText:
         """Reads a text by ``tokens.read_text``."""
         return read_text(text, self.max_depth, self.quotes)
 
-    def parse(self, reading: Reading) -> Expr:
+    def parse(self, reading: NumberedText) -> Expr:
         """Makes the tree of a reading, with slots for operands. A reading is parsed once.
 
         Raises Refusal: the text is not in the language.
@@ -107,10 +107,10 @@ class Parser:
 
     # sqlglot
 
-    def _skeleton(self, reading: Reading) -> exp.Expr:
+    def _skeleton(self, reading: NumberedText) -> exp.Expr:
         tokens, depth = reading.tokens, reading.depth
         if self._is_doubled(reading):
-            tokens, depth = doubled(tokens), 2 * depth
+            tokens, depth = double_nots(tokens), 2 * depth
         try:
             if depth <= SHALLOW:
                 trees = self._sqlglot.parse_into(exp.Condition, tokens, reading.text)
@@ -128,13 +128,13 @@ class Parser:
             raise Refusal(f"this is not a condition; {ALLOWED}", 0)
         return trees[0]
 
-    def _is_doubled(self, reading: Reading) -> bool:
+    def _is_doubled(self, reading: NumberedText) -> bool:
         """Returns whether a text's tree has each NOT before an operand twice."""
         return self._two_valued and reading.negated
 
     # sqlglot's tree to ours
 
-    def _convert(self, root: exp.Expr, reading: Reading) -> Expr:
+    def _convert(self, root: exp.Expr, reading: NumberedText) -> Expr:
         done: list[Expr] = []
         stack: list[Any] = [root]
         room_left = MOST_CHOICES + 4 * len(reading.tokens)
@@ -155,7 +155,7 @@ class Parser:
                 stack.extend(parts)
             elif kind is tuple:
                 what, count = node
-                if what is Not or what == self._negated:
+                if what is Not or what == self._negate:
                     done.append(what(done.pop()))
                 elif what is None:
                     done.append(truth(done.pop(), count))
@@ -166,13 +166,13 @@ class Parser:
             elif kind is exp.Paren:
                 stack.append(node.args["this"])
             elif kind is exp.Not:
-                before, behind, part = counted(node, self._is_doubled(reading))
+                before, behind, part = count_nots(node, self._is_doubled(reading))
                 stack.extend([(Not, 1)] * before)
                 if behind:
-                    stack.append((self._negated if type(part) in RANGES else Not, 1))
+                    stack.append((self._negate if type(part) in RANGES else Not, 1))
                 stack.append(part)
             elif kind is exp.Is:
-                part, value = bare(node.args["this"]), node.args["expression"]
+                part, value = strip_parentheses(node.args["this"]), node.args["expression"]
                 subject = self._subject(part, reading)
                 if type(value) is exp.Null and subject is not None:
                     done.append(self.nodes.predicate(Verb.NULL, subject, ()))
@@ -184,7 +184,7 @@ class Parser:
                     others = "write = or <> for other values, name = '' or size(tags) = 0 for IS EMPTY"
                     raise Refusal(f"IS is followed by {choices}: {others}", begin_of(node, reading))
             elif kind is exp.Anonymous and choice_of(node):
-                stack.append(chosen(node, begin_of(node, reading)))
+                stack.append(rewrite_choice(node, begin_of(node, reading)))
             elif kind is exp.Boolean:
                 done.append(Constant(bool(node.args["this"])))
             elif kind is exp.Null:
@@ -193,7 +193,7 @@ class Parser:
                 done.append(self._predicate(node, kind, reading))
         return done[0]
 
-    def _subject(self, node: exp.Expr, reading: Reading) -> Subject | None:
+    def _subject(self, node: exp.Expr, reading: NumberedText) -> Subject | None:
         kind = type(node)
         if kind is exp.Column:
             name = node.args["this"].args["this"]
@@ -201,24 +201,24 @@ class Parser:
                 raise Refusal(f"{name!r} is not expected here; {ALLOWED}", begin_of(node, reading))
             return reading.subjects[int(name)]
         if kind is exp.ArraySize:
-            inner = self._subject(bare(node.args["this"]), reading)
+            inner = self._subject(strip_parentheses(node.args["this"]), reading)
             if inner is None or inner.size or node.args.get("expression") is not None:
                 raise Refusal("size(...) takes the name of one list or map column", begin_of(node, reading))
             return inner._replace(size=True)
         return self._computed(node, reading) if is_computed(node) else None
 
-    def _computed(self, node: exp.Expr, reading: Reading) -> Subject:
+    def _computed(self, node: exp.Expr, reading: NumberedText) -> Subject:
         reader = self._reader(reading)
         value = reader.read(node)
         reader.check_columns()
         return Subject((), computed=value)
 
-    def _reader(self, reading: Reading) -> ComputedReader:
+    def _reader(self, reading: NumberedText) -> ComputedReader:
         return ComputedReader(
             reading, lambda part: begin_of(part, reading), self._two_valued, self._is_doubled(reading)
         )
 
-    def _operand(self, node: exp.Expr, reading: Reading) -> Operand | None:
+    def _operand(self, node: exp.Expr, reading: NumberedText) -> Operand | None:
         kind = type(node)
         if kind is exp.Literal:
             slot = int(node.args["this"])
@@ -226,13 +226,13 @@ class Parser:
             return self.nodes.operand(literal_kind, slot, many, negative)
         return self.nodes.boolean(bool(node.args["this"])) if kind is exp.Boolean else None
 
-    def _predicate(self, node: Any, kind: Any, reading: Reading) -> Expr:
+    def _predicate(self, node: Any, kind: Any, reading: NumberedText) -> Expr:
         args = node.args
         verb = _COMPARISONS.get(kind)
         if verb is not None:
             return self._comparison(verb, args, kind is exp.NullSafeNEQ, node, reading)
         if kind is exp.Column or is_computed(node):
-            return self.nodes.predicate(Verb.BARE, self._named(node, reading), ())
+            return self.nodes.predicate(Verb.BARE, self._find_subject(node, reading), ())
         if kind is exp.Between:
             ends = [(args["low"], args["high"])]
             if args.get("symmetric"):
@@ -248,15 +248,15 @@ class Parser:
                 example = "city IN ('Nice', 'Lyon')"
                 raise Refusal(f"IN needs a list of literals in parentheses, as in {example}", begin_of(node, reading))
             if not self._literals(members):
-                return conjoin(Or, [self._compared(Verb.EQ, args["this"], one, node, reading) for one in members])
+                return conjoin(Or, [self._compare(Verb.EQ, args["this"], one, node, reading) for one in members])
             return self._test(Verb.IN, args["this"], members, reading)
         verb = _PATTERNS.get(kind)
         if verb is not None:
             pattern = args["expression"]
             if type(pattern) is exp.Any or type(pattern) is exp.All:
-                return self._quantified(verb, node, reading)
+                return self._convert_quantified(verb, node, reading)
             predicate = self._test(verb, args["this"], [pattern], reading)
-            return self._negated(predicate) if args.get("negate") else predicate
+            return self._negate(predicate) if args.get("negate") else predicate
         if kind is exp.ArrayContains:
             return self._test(Verb.ARRAY_CONTAINS, args["this"], [args["expression"]], reading)
         if kind is exp.Anonymous or kind is exp.ArrayOverlaps:
@@ -264,23 +264,25 @@ class Parser:
         if kind is exp.Literal:
             check_no_column(node, reading)
             raise Refusal("a literal is not a condition by itself: compare a column with it", begin_of(node, reading))
-        raise Refusal(f"{said(node)} is not a condition; {ALLOWED}", begin_of(node, reading))
+        raise Refusal(f"{describe_node(node)} is not a condition; {ALLOWED}", begin_of(node, reading))
 
     def _literals(self, nodes: list[exp.Expr]) -> bool:
         """Returns whether no node is a column or a computed value."""
-        return all(not (type(bare(one)) is exp.Column or is_computed(bare(one))) for one in nodes)
+        return all(
+            not (type(strip_parentheses(one)) is exp.Column or is_computed(strip_parentheses(one))) for one in nodes
+        )
 
-    def _between(self, value: exp.Expr, low: exp.Expr, high: exp.Expr, node: exp.Expr, reading: Reading) -> Expr:
-        if self._literals([low, high]) and type(bare(value)) not in LITERALS:
+    def _between(self, value: exp.Expr, low: exp.Expr, high: exp.Expr, node: exp.Expr, reading: NumberedText) -> Expr:
+        if self._literals([low, high]) and type(strip_parentheses(value)) not in LITERALS:
             return self._test(Verb.BETWEEN, value, [low, high], reading)
         ends = ((Verb.GE, low), (Verb.LE, high))
-        return conjoin(And, [self._compared(verb, value, end, node, reading) for verb, end in ends])
+        return conjoin(And, [self._compare(verb, value, end, node, reading) for verb, end in ends])
 
-    def _compared(self, verb: Verb, left: exp.Expr, right: exp.Expr, node: exp.Expr, reading: Reading) -> Expr:
+    def _compare(self, verb: Verb, left: exp.Expr, right: exp.Expr, node: exp.Expr, reading: NumberedText) -> Expr:
         return self._comparison(verb, {"this": left, "expression": right}, False, node, reading)
 
-    def _comparison(self, verb: Verb, args: Any, negated: bool, node: exp.Expr, reading: Reading) -> Expr:
-        left, right = bare(args["this"]), bare(args["expression"])
+    def _comparison(self, verb: Verb, args: Any, negated: bool, node: exp.Expr, reading: NumberedText) -> Expr:
+        left, right = strip_parentheses(args["this"]), strip_parentheses(args["expression"])
         if type(left) in LITERALS and type(right) not in (*LITERALS, exp.Any):
             left, right, verb = right, left, _FLIPPED.get(verb, verb)
         if type(right) is exp.Any and verb is Verb.EQ and not negated:
@@ -289,22 +291,22 @@ class Parser:
             constant = _of_literals(verb, left, right, node, reading)
             return Not(constant) if negated else constant
         if type(right) not in LITERALS:
-            return self._between_two(verb, left, right, negated, reading)
+            return self._compare_two(verb, left, right, negated, reading)
         if verb not in (Verb.GT, Verb.GE):
             check_weekday(left, [right], reading)
-        predicate = self.nodes.predicate(verb, self._named(left, reading), (self._single(right, reading),))
+        predicate = self.nodes.predicate(verb, self._find_subject(left, reading), (self._single(right, reading),))
         return Not(predicate) if negated else predicate
 
-    def _any(self, value: exp.Expr, some: exp.Expr, node: exp.Expr, reading: Reading) -> Expr:
+    def _any(self, value: exp.Expr, some: exp.Expr, node: exp.Expr, reading: NumberedText) -> Expr:
         """Converts ``'x' = ANY(tags)``."""
-        of = bare(some.args["this"])
+        of = strip_parentheses(some.args["this"])
         if type(of) is exp.Column and type(value) in LITERALS:
             return self._test(Verb.ARRAY_CONTAINS, of, [value], reading)
         raise Refusal(
             "= ANY takes a literal and a list column: write array_contains(tags, 'x'), or IN", begin_of(node, reading)
         )
 
-    def _between_two(self, verb: Verb, left: exp.Expr, right: exp.Expr, negated: bool, reading: Reading) -> Expr:
+    def _compare_two(self, verb: Verb, left: exp.Expr, right: exp.Expr, negated: bool, reading: NumberedText) -> Expr:
         """Makes the comparison of two columns or computed values."""
         reader = self._reader(reading)
         value, other = comparison(SIGNS[verb], reader.read(left), reader.read(right))
@@ -312,45 +314,45 @@ class Parser:
         predicate = self.nodes.predicate(Verb.BARE, Subject((), computed=value), (), negated=other)
         return Not(predicate) if negated else predicate
 
-    def _negated(self, found: Expr) -> Expr:
+    def _negate(self, found: Expr) -> Expr:
         """Negates a predicate as NOT IN does."""
         if not self._two_valued or not isinstance(found, (Predicate, And, Or)):
             return Not(found)
         if isinstance(found, (And, Or)):
-            return conjoin(Or if isinstance(found, And) else And, [self._negated(part) for part in found.parts])
+            return conjoin(Or if isinstance(found, And) else And, [self._negate(part) for part in found.parts])
         return self.nodes.predicate(found.verb, found.subject, found.operands, found.weighs, negated=not found.negated)
 
-    def _single(self, node: exp.Expr, reading: Reading) -> Operand | None:
-        node = bare(node)
+    def _single(self, node: exp.Expr, reading: NumberedText) -> Operand | None:
+        node = strip_parentheses(node)
         if type(node) not in LITERALS:
             other = "; two columns are compared with = and < and the like" if type(node) is exp.Column else ""
-            raise Refusal(f"a literal is needed here, not {said(node)}{other}", begin_of(node, reading))
+            raise Refusal(f"a literal is needed here, not {describe_node(node)}{other}", begin_of(node, reading))
         return self._operand(node, reading)
 
-    def _named(self, node: exp.Expr, reading: Reading) -> Subject:
+    def _find_subject(self, node: exp.Expr, reading: NumberedText) -> Subject:
         """Returns the subject that a node names.
 
         Raises Refusal: the node names none.
         """
-        node = bare(node)
+        node = strip_parentheses(node)
         subject = self._subject(node, reading)
         if subject is None and (is_condition(node) or choice_of(node)):
             subject = self._computed(node, reading)
         if subject is None:
             check_no_column(node, reading)
-            raise Refusal(f"a column is needed here, not {said(node)}", begin_of(node, reading))
+            raise Refusal(f"a column is needed here, not {describe_node(node)}", begin_of(node, reading))
         return subject
 
-    def _test(self, verb: Verb, subject: exp.Expr, operands: list[exp.Expr], reading: Reading) -> Predicate:
+    def _test(self, verb: Verb, subject: exp.Expr, operands: list[exp.Expr], reading: NumberedText) -> Predicate:
         if verb is Verb.RLIKE:
             check_pattern(operands[0], reading)
         if verb in (Verb.IN, Verb.BETWEEN):
             check_weekday(subject, operands, reading)
         return self.nodes.predicate(
-            verb, self._named(subject, reading), tuple([self._single(o, reading) for o in operands])
+            verb, self._find_subject(subject, reading), tuple([self._single(o, reading) for o in operands])
         )
 
-    def _quantified(self, verb: Verb, node: exp.Expr, reading: Reading) -> Expr:
+    def _convert_quantified(self, verb: Verb, node: exp.Expr, reading: NumberedText) -> Expr:
         """Converts LIKE ANY (...) and LIKE ALL (...)."""
         quantifier = node.args["expression"]
         inner = quantifier.args["this"]
@@ -360,19 +362,19 @@ class Parser:
             raise Refusal("LIKE ANY and LIKE ALL need patterns in parentheses", begin_of(node, reading))
         parts: list[Expr] = [self._test(verb, node.args["this"], [member], reading) for member in members]
         if node.args.get("negate"):
-            parts = [self._negated(part) for part in parts]
+            parts = [self._negate(part) for part in parts]
         return conjoin(Or if type(quantifier) is exp.Any else And, parts)
 
-    def _function(self, node: exp.Expr, reading: Reading) -> Expr:
+    def _function(self, node: exp.Expr, reading: NumberedText) -> Expr:
         name = function_of(node).lower() or "arrays_overlap"
         args, at = node.args, begin_of(node, reading)
         arguments = list(args["expressions"] if type(node) is exp.Anonymous else (args["this"], args["expression"]))
         if name in SPECIAL:
-            return parsed_call(name, arguments, self.nodes, reading, lambda part: begin_of(part, reading), at)
+            return parse_call(name, arguments, self.nodes, reading, lambda part: begin_of(part, reading), at)
         if name == "arrays_overlap" and len(arguments) == 2:
-            if type(bare(arguments[0])) is exp.Array:
+            if type(strip_parentheses(arguments[0])) is exp.Array:
                 arguments.reverse()
-            array = bare(arguments[1])
+            array = strip_parentheses(arguments[1])
             if type(array) is exp.Array:
                 return self._test(Verb.ARRAYS_OVERLAP, arguments[0], array.args.get("expressions") or [], reading)
             example = "arrays_overlap(tags, array('a', 'b'))"

@@ -22,19 +22,19 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from colmatch.arrays.growing import longer
+from colmatch.arrays.growing import lengthen_array
 from colmatch.expr.ast import Refusal, Subject
 from colmatch.expr.normalise import Normaliser
 from colmatch.expr.tree import Any_, Formula, Modes, fold
 from colmatch.given.schema import Type
 from colmatch.kernels.sql import arrays as sq
-from colmatch.kernels.sql.arrays import Cut, Meanings, Phrases
-from colmatch.lowering.forms import NO_WEIGHT, PATTERNS, Leaf, Test
+from colmatch.kernels.sql.arrays import Meanings, Phrases, TokenTable
+from colmatch.lowering.forms import NO_WEIGHT, PATTERNS, KeyTest, Leaf
 from colmatch.lowering.groups import group_key
 from colmatch.lowering.lower import WEIGHTS
-from colmatch.sql.literals import Reading
+from colmatch.sql.literals import NumberedText
 from colmatch.sql.parse import Parser
-from colmatch.sql.refused import refused
+from colmatch.sql.refused import make_error
 from colmatch.sql.split import members, unescape
 
 I64 = NDArray[np.int64]
@@ -43,15 +43,15 @@ LONGEST = 1 << 14  # most bytes of a usable shape
 MOST_LITERALS = 256  # of a usable phrase; a list is one
 
 
-class Conversion(NamedTuple):
+class ConversionKey(NamedTuple):
     """The common part of tests with literals that are converted together."""
 
     type: Type
-    test: Test
+    test: KeyTest
     constant: tuple[bool, ...]  # of each operand: it is the same wherever the test is
 
 
-class Constant(NamedTuple):
+class ShapeConstant(NamedTuple):
     """The value of an operand that is a part of a phrase's shape."""
 
     value: Any
@@ -62,7 +62,9 @@ class Meaning(NamedTuple):
 
     depth: int
     formulas: Modes
-    given: list[int | Constant]  # by slot: the number of a literal that the kernel found, or a constant of the shape
+    given: list[
+        int | ShapeConstant
+    ]  # by slot: the number of a literal that the kernel found, or a constant of the shape
 
 
 class RefusedPhrase(NamedTuple):
@@ -117,7 +119,7 @@ class PhraseBook:
         self._leaves: list[Leaf] = []
         self._leaf_first: list[int] = [0]
         self._numbers: dict[Any, int] = {}  # of leaves, by their ids and literals
-        self.conversions: list[Conversion] = []
+        self.conversions: list[ConversionKey] = []
         self._conversion_numbers: dict[Any, int] = {}
         self._conversion: list[int] = []  # of each test
         self._slot_first: list[int] = [0]
@@ -134,9 +136,9 @@ class PhraseBook:
         """Makes room for the phrases of a text of ``size`` bytes."""
         old, used = self.phrases, self.count
         self.phrases = old._replace(
-            shape=longer(old.shape, int(old.first[used]), int(old.first[used]) + 2 * size),
+            shape=lengthen_array(old.shape, int(old.first[used]), int(old.first[used]) + 2 * size),
             **{
-                name: longer(getattr(old, name), used + 1, used + 1 + size)
+                name: lengthen_array(getattr(old, name), used + 1, used + 1 + size)
                 for name in ("first", "literals", "baked", "begin", "end", "literal")
             },
         )
@@ -149,7 +151,7 @@ class PhraseBook:
             self.phrases = self.phrases._replace(slot=np.full(slots, -1, np.int32))
             enter_phrases(self.phrases, used)
 
-    def learn(self, data: NDArray[np.uint8], cut: Cut) -> bool:
+    def learn(self, data: NDArray[np.uint8], cut: TokenTable) -> bool:
         """Reads the shapes that are new since the last time, in the texts that have them.
 
         Returns whether texts must be cut again, since a literal of a shape distinguishes phrases.
@@ -164,7 +166,7 @@ class PhraseBook:
             self.meanings, self.tests = self._meanings(), self._tests()
         return again
 
-    def _meaning(self, phrase: int, data: NDArray[np.uint8], cut: Cut) -> Meaning | None:
+    def _meaning(self, phrase: int, data: NDArray[np.uint8], cut: TokenTable) -> Meaning | None:
         """Returns the meaning of a phrase; None where it cannot be used."""
         phrases = self.phrases
         shape, _, apart = phrases.shape[phrases.first[phrase] : phrases.first[phrase + 1]].tobytes().partition(b"\0")
@@ -174,7 +176,7 @@ class PhraseBook:
             alone = data[phrases.begin[phrase] : phrases.end[phrase]].tobytes().decode()
             reading = self._parser.read(alone)
             tree = self._parser.parse(reading)
-            literals = _given(list(_literals(phrases, phrase, data, cut)), reading)
+            literals = _find_sources(list(_literals(phrases, phrase, data, cut)), reading)
             if reading.joined or reading.alone or literals is None or len(literals) > MOST_LITERALS:
                 return None
             baked = sum(1 << slot for slot in map(literals.__getitem__, reading.baked) if isinstance(slot, int))
@@ -185,7 +187,7 @@ class PhraseBook:
             try:
                 formulas = self._normaliser.modes(tree)
             except Refusal as refusal:
-                fault = _refused(refusal, reading, literals)
+                fault = _find_refused(refusal, reading, literals)
                 if fault is not None and not baked:
                     self.refused[phrase] = fault
                 return None
@@ -220,7 +222,7 @@ class PhraseBook:
     def _number(self, leaf: Leaf, meaning: Meaning) -> int:
         """Returns the number of a leaf with the literals of a phrase, and enters a new leaf."""
         operands = [operand for test in leaf.tests for operand in test.operands]
-        literals = [meaning.given[o.slot] if o.slot >= 0 else Constant(o.value) for o in operands]
+        literals = [meaning.given[o.slot] if o.slot >= 0 else ShapeConstant(o.value) for o in operands]
         shared = (id(leaf), *[one if isinstance(one, int) else repr(one.value) for one in literals])
         number = self._numbers.setdefault(shared, len(self._leaves))
         if number < len(self._leaves):
@@ -230,7 +232,7 @@ class PhraseBook:
         self._places.extend([operand.slot for operand in operands])
         for one in literals:
             self._slots.append(one if isinstance(one, int) else ~len(self.constants))
-            if isinstance(one, Constant):
+            if isinstance(one, ShapeConstant):
                 self.constants.append(one.value)
         # Enter the tests, each with its conversion
         type_ = self._normaliser.attributes[leaf.attr].type
@@ -241,7 +243,7 @@ class PhraseBook:
             key = (*group_key(type_, test.op, test.operands, test.outside), constant)
             self._conversion.append(self._conversion_numbers.setdefault(key, len(self.conversions)))
             if self._conversion[-1] == len(self.conversions):
-                self.conversions.append(Conversion(type_, test, constant))
+                self.conversions.append(ConversionKey(type_, test, constant))
         self._leaf_first.append(len(self._conversion))
         return number
 
@@ -271,7 +273,7 @@ class PhraseBook:
         return Tests(conversion, first, literal, slot, weight)
 
 
-def _refused(refusal: Refusal, reading: Reading, given: list[int | Constant]) -> RefusedPhrase | None:
+def _find_refused(refusal: Refusal, reading: NumberedText, given: list[int | ShapeConstant]) -> RefusedPhrase | None:
     """Returns the error that all phrases of a shape have.
 
     The result is None where the error may depend on their literals, or on more than a column.
@@ -285,7 +287,7 @@ def _refused(refusal: Refusal, reading: Reading, given: list[int | Constant]) ->
         if not isinstance(source, int):
             return None
         literal = source
-    error = refused(refusal, reading, reading.text)
+    error = make_error(refusal, reading, reading.text)
     each = [member for one in reading.literals for member in (one if isinstance(one, list) else [one])]
     literals = re.compile("|".join(rf"(?<!\w){re.escape(str(one))}(?!\w)" for one in each) or "(?!)")
     if literals.search(error.message):
@@ -306,21 +308,21 @@ def _has_call(formula: Formula) -> bool:
     return result
 
 
-def _given(found: list[tuple[int, Any]], reading: Reading) -> list[int | Constant] | None:
+def _find_sources(found: list[tuple[int, Any]], reading: NumberedText) -> list[int | ShapeConstant] | None:
     """Returns the source of each slot: a literal that the kernel found, or a constant.
 
     The result is None where the kernel took something else for a literal.
     """
-    sources: list[int | Constant] = []
+    sources: list[int | ShapeConstant] = []
     n = 0
     for literal in zip(reading.literal_at, reading.literals, strict=True):
         is_match = n < len(found) and found[n] == literal
-        sources.append(n if is_match else Constant(literal[1]))
+        sources.append(n if is_match else ShapeConstant(literal[1]))
         n += is_match
     return sources if n == len(found) else None
 
 
-def _literals(phrases: Phrases, phrase: int, data: NDArray[np.uint8], cut: Cut) -> Iterator[tuple[int, Any]]:
+def _literals(phrases: Phrases, phrase: int, data: NDArray[np.uint8], cut: TokenTable) -> Iterator[tuple[int, Any]]:
     """Yields the place of each literal within a phrase, in characters, and its value."""
     start, first = int(phrases.begin[phrase]), int(phrases.literal[phrase])
     for literal in range(first, first + int(phrases.literals[phrase])):

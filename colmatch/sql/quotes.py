@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from colmatch.errors import shown
+from colmatch.errors import show_value
 from colmatch.expr.ast import Refusal
 from colmatch.given.schema import Schema, column_paths
 from colmatch.kernels._forks import cached_property
@@ -60,7 +60,7 @@ class Quotes:
 
     def refusal(self, text: str, at: int) -> Refusal:
         """Returns the error for a text in double quotes that is the name of a column."""
-        name, path = shown(text)[1:-1], self._columns.get(text.lower(), (text,))
+        name, path = show_value(text)[1:-1], self._columns.get(text.lower(), (text,))
         column = f"`{name}`" if len(path) == 1 else ".".join(f"`{part}`" for part in path)
         return Refusal(
             f'"{name}" is a text here, and the name of a column: write {column} for the column, '

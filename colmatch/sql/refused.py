@@ -11,13 +11,13 @@ from sqlglot import exp
 from sqlglot.errors import ParseError
 from sqlglot.tokenizer_core import TokenType
 
-from colmatch.errors import ExpressionError, shown
+from colmatch.errors import ExpressionError, show_value
 from colmatch.expr.ast import Refusal, Subject
-from colmatch.lowering.forms import quoted
-from colmatch.sql.checks import bare
+from colmatch.lowering.forms import quote_text
+from colmatch.sql.checks import strip_parentheses
 from colmatch.sql.computed import function_of, is_computed
-from colmatch.sql.instead import SUBQUERY, of_column, of_word
-from colmatch.sql.literals import ALLOWED, ENDS, Reading
+from colmatch.sql.instead import SUBQUERY, advise_column, advise_word
+from colmatch.sql.literals import ALLOWED, ENDS, NumberedText
 
 _UNKNOWN = re.compile(r"unknown attribute '([^']+)'")
 _DATE = [TokenType.NUMBER, TokenType.DASH, TokenType.NUMBER, TokenType.DASH, TokenType.NUMBER]
@@ -26,8 +26,8 @@ LITERALS = (exp.Literal, exp.Boolean, exp.Null)
 _OPERANDS = (TokenType.VAR, TokenType.NUMBER)
 
 
-def said(node: exp.Expr) -> str:
-    node = bare(node)
+def describe_node(node: exp.Expr) -> str:
+    node = strip_parentheses(node)
     if isinstance(node, exp.Column):
         return "a column"
     if isinstance(node, LITERALS):
@@ -41,7 +41,7 @@ def said(node: exp.Expr) -> str:
     return "a condition" if isinstance(node, (exp.Predicate, exp.Not, exp.Connector)) else f"{type(node).__name__!r}"
 
 
-def begin_of(node: exp.Expr, reading: Reading) -> int:
+def begin_of(node: exp.Expr, reading: NumberedText) -> int:
     """Returns the offset of the first name or literal in ``node``."""
     stack: list[Any] = [node]
     while stack:
@@ -58,7 +58,7 @@ def begin_of(node: exp.Expr, reading: Reading) -> int:
     return reading.tokens[0].start
 
 
-def syntax_refusal(error: ParseError, reading: Reading) -> Refusal:
+def syntax_refusal(error: ParseError, reading: NumberedText) -> Refusal:
     """Returns sqlglot's complaint in one line, with the place of the word where it stopped."""
     for before, token in pairwise(reading.tokens):
         if (before.token_type, token.token_type) == (TokenType.EQ, TokenType.LT):
@@ -68,11 +68,13 @@ def syntax_refusal(error: ParseError, reading: Reading) -> Refusal:
             return Refusal(SUBQUERY, token.start)
         if before.token_type not in ENDS and word.isascii():
             continue
-        if (instead := of_word(word)) is not None:  # between two operands
-            return Refusal(f"{shown(word)} is not expected here: {instead}", token.start)
+        if (instead := advise_word(word)) is not None:  # between two operands
+            return Refusal(f"{show_value(word)} is not expected here: {instead}", token.start)
     first = reading.tokens[0]
     if first.token_type in (TokenType.AND, TokenType.OR):
-        return Refusal(f"something is missing before {shown(reading.text[first.start : first.end + 1])}", first.start)
+        return Refusal(
+            f"something is missing before {show_value(reading.text[first.start : first.end + 1])}", first.start
+        )
     if reading.start:
         return Refusal(*reading.start)
     details = error.errors[0] if error.errors else {}
@@ -84,24 +86,26 @@ def syntax_refusal(error: ParseError, reading: Reading) -> Refusal:
     last = i == len(tokens) - 1
     what = str(details.get("description", ""))
     if what.startswith("Expecting"):
-        return Refusal(f"a {what[10:]!r} is missing after {shown(word)}", token.end + 1)
+        return Refusal(f"a {what[10:]!r} is missing after {show_value(word)}", token.end + 1)
     ended = token.token_type in (TokenType.VAR, TokenType.NUMBER, TokenType.R_PAREN)
     if what.startswith("Required") and token.token_type is TokenType.R_PAREN:
         return Refusal("something is missing before ')'", token.start)
     if what.startswith("Required") or (last and not ended):
-        return Refusal(f"something is missing {'after' if last else 'near'} {shown(word)}", token.start)
+        return Refusal(f"something is missing {'after' if last else 'near'} {show_value(word)}", token.start)
     if token.token_type is TokenType.R_PAREN:
         return Refusal("')' is not expected here: no '(' is open", token.start)
     if i and tokens[i - 1].token_type in ENDS and token.token_type in _OPERANDS and word.replace("_", "a").isalnum():
         left = reading.text[tokens[i - 1].start : tokens[i - 1].end + 1]
-        return Refusal(f"{shown(word)} follows {shown(left)}: write AND, OR or an operator between them", token.start)
-    instead = _without_comma(reading, i) if word == "," else of_word(word)
+        return Refusal(
+            f"{show_value(word)} follows {show_value(left)}: write AND, OR or an operator between them", token.start
+        )
+    instead = _without_comma(reading, i) if word == "," else advise_word(word)
     return Refusal(
-        f"{shown(word)} is not expected here{f'; {ALLOWED}' if instead is None else f': {instead}'}", token.start
+        f"{show_value(word)} is not expected here{f'; {ALLOWED}' if instead is None else f': {instead}'}", token.start
     )
 
 
-def _without_comma(reading: Reading, i: int) -> str:
+def _without_comma(reading: NumberedText, i: int) -> str:
     """Returns advice for a number with a comma, which is token i."""
     message = "a comma stands between arguments, and in lists"
     if 0 < i < len(reading.tokens) - 1:
@@ -112,7 +116,7 @@ def _without_comma(reading: Reading, i: int) -> str:
     return f"{message}: write 1000 for 1,000 and 1.5 for 1,5"
 
 
-def _blamed(message: str, columns: list[tuple[str, ...]]) -> tuple[str, ...]:
+def _find_blamed(message: str, columns: list[tuple[str, ...]]) -> tuple[str, ...]:
     """Returns the column that a message names first, or else the first of ``columns``."""
     first: tuple[str, ...] = columns[0] if columns else ()
     named = [path for path in columns if repr(".".join(path)) in message]
@@ -122,10 +126,10 @@ def _blamed(message: str, columns: list[tuple[str, ...]]) -> tuple[str, ...]:
 def _of_column(refusal: Refusal) -> str | None:
     """Returns the error for a word of SQL that was taken for a column, or None."""
     match = _UNKNOWN.match(refusal.message)
-    return of_column(match[1]) if match else None
+    return advise_column(match[1]) if match else None
 
 
-def _without_quotes(message: str, reading: Reading, at: int) -> tuple[str, int]:
+def _without_quotes(message: str, reading: NumberedText, at: int) -> tuple[str, int]:
     """Returns a message and its place; it may say that a date or a text lacks quotes."""
     tokens = reading.tokens
     i = next((i for i, token in enumerate(tokens) if token.start == at), 0)
@@ -141,7 +145,7 @@ def _without_quotes(message: str, reading: Reading, at: int) -> tuple[str, int]:
                 return f"{date} is a subtraction: write {literal}", tokens[j].start
     name = _UNKNOWN.match(message)
     if name is not None and reading.text.startswith(name[1], at) and _is_value(tokens, i):
-        message += f"{' If' if message.endswith('?') else '; if'} it is a text, write {quoted(name[1])}"
+        message += f"{' If' if message.endswith('?') else '; if'} it is a text, write {quote_text(name[1])}"
     return message, at
 
 
@@ -164,7 +168,7 @@ def _is_value(tokens: list[Any], i: int) -> bool:
     return i > 1 and (tokens[i - 2].token_type, tokens[i - 1].token_type) == (TokenType.IN, TokenType.L_PAREN)
 
 
-def refused(refusal: Refusal, reading: Reading | None, text: str | None) -> ExpressionError:
+def make_error(refusal: Refusal, reading: NumberedText | None, text: str | None) -> ExpressionError:
     """Returns the error that the caller sees, with its place where there is a text."""
     at = refusal.at
     if at is None and reading is not None:
@@ -173,7 +177,7 @@ def refused(refusal: Refusal, reading: Reading | None, text: str | None) -> Expr
             at = reading.literal_at[refusal.slot]
         elif predicate is not None:
             computed = predicate.subject.computed
-            path = () if computed is None else _blamed(refusal.message, list(computed.columns))
+            path = () if computed is None else _find_blamed(refusal.message, list(computed.columns))
             culprit = Subject(path) if path else predicate.subject._replace(size=False)
             places = zip(reading.subject_at, reading.subjects, strict=True)
             at = next((at for at, subject in places if subject == culprit), None)
@@ -185,5 +189,5 @@ def refused(refusal: Refusal, reading: Reading | None, text: str | None) -> Expr
     message = " ".join(message.splitlines())
     if text is None:
         return ExpressionError(message)
-    line, column = Reading(text).place(at or 0)
+    line, column = NumberedText(text).place(at or 0)
     return ExpressionError(message, line=line, column=column)

@@ -13,16 +13,16 @@ from typing import Any
 from sqlglot import exp
 
 from colmatch.expr.ast import Predicate, Refusal, Verb
-from colmatch.expr.computed import Computed
+from colmatch.expr.computed import ComputedValue
 from colmatch.expr.shared import SharedNodes
-from colmatch.expr.special import COLUMNS, WrongArgument, checked_columns, column_needed, literal_of, subject_of
+from colmatch.expr.special import COLUMNS, WrongArgument, check_arguments, describe_column, literal_of, subject_of
 from colmatch.lowering.forms import Form, Kind, Packing
-from colmatch.sql.checks import bare
-from colmatch.sql.literals import Reading
+from colmatch.sql.checks import strip_parentheses
+from colmatch.sql.literals import NumberedText
 
 
-def parsed_call(
-    name: str, arguments: list[Any], nodes: SharedNodes, reading: Reading, begin: Callable[[Any], int], at: int
+def parse_call(
+    name: str, arguments: list[Any], nodes: SharedNodes, reading: NumberedText, begin: Callable[[Any], int], at: int
 ) -> Predicate:
     """Makes the predicate of a call. Its operand is the slots of the arguments.
 
@@ -31,9 +31,9 @@ def parsed_call(
 
     Raises Refusal: the function does not take an argument.
     """
-    parts = list(map(bare, arguments))
+    parts = list(map(strip_parentheses, arguments))
     try:
-        checked_columns(name, len(parts))
+        check_arguments(name, len(parts))
         columns = [_column(name, argument, place, reading) for place, argument in enumerate(parts[:COLUMNS])]
         literal_of(name, [_value(argument, reading) for argument in parts[COLUMNS:]])
     except WrongArgument as error:
@@ -64,14 +64,14 @@ def with_packings(form: Form) -> Form:
     return replace(form, packings=tuple(sorted(packings))) if packings else form
 
 
-def _column(name: str, node: Any, place: int, reading: Reading) -> Computed:
+def _column(name: str, node: Any, place: int, reading: NumberedText) -> ComputedValue:
     number = node.args["this"].args["this"] if type(node) is exp.Column else ""
     if not number.isdigit() or reading.subjects[int(number)].key is not None:
-        raise WrongArgument(place, column_needed(name))
-    return Computed("column", reading.subjects[int(number)].path)
+        raise WrongArgument(place, describe_column(name))
+    return ComputedValue("column", reading.subjects[int(number)].path)
 
 
-def _value(node: Any, reading: Reading) -> tuple[Kind | None, Any]:
+def _value(node: Any, reading: NumberedText) -> tuple[Kind | None, Any]:
     if type(node) is not exp.Literal:
         return None, None
     slot = int(node.args["this"])

@@ -107,7 +107,7 @@ def has_odd_escape(text: str) -> bool:
     return "\\" in text and _has_odd_escape(text) is not None and _has_regex(text) is not None
 
 
-def dropped_escape(text: str, at: int) -> tuple[str, str] | None:
+def find_dropped_escape(text: str, at: int) -> tuple[str, str] | None:
     r"""Returns the first escape of a string that a pattern would read otherwise, and a correction.
 
     Such escapes are ``\d``, which becomes ``d``, and ``\b``, which becomes a backspace. The

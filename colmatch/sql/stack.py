@@ -43,7 +43,7 @@ def room(frames: int) -> Iterator[None]:
                 sys.setrecursionlimit(_before)
 
 
-class _Shares:
+class _StackShares:
     """The shares of threads in the limit. A forked child drops shares of threads that it lacks."""
 
     def in_child(self) -> None:
@@ -53,5 +53,5 @@ class _Shares:
                 sys.setrecursionlimit(_before)
 
 
-_shares = _Shares()
-_forks.renewed(_shares)
+_shares = _StackShares()
+_forks.renew_in_child(_shares)

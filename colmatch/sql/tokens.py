@@ -20,15 +20,15 @@ from sqlglot.dialects.spark import Spark
 from sqlglot.errors import TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
-from colmatch.errors import shown
+from colmatch.errors import show_value
 from colmatch.expr.ast import Refusal, Subject
 from colmatch.expr.computed import CAST, MOST_PARTS, PREFIX
 from colmatch.expr.computed import FUNCTIONS as VALUES
 from colmatch.given.special import SPECIAL
 from colmatch.lowering.forms import Kind
-from colmatch.sql.dialects import rewritten
-from colmatch.sql.instead import SUBQUERY, of_function, of_word
-from colmatch.sql.literals import ALLOWED, DOW, ENDS, NUMBERS, LiteralReader, Reading
+from colmatch.sql.dialects import rewrite
+from colmatch.sql.instead import SUBQUERY, advise_function, advise_word
+from colmatch.sql.literals import ALLOWED, DOW, ENDS, NUMBERS, LiteralReader, NumberedText
 from colmatch.sql.quotes import Quotes
 
 T = TokenType
@@ -79,7 +79,7 @@ _LITERAL_ROLES = (NUMBER, STRING)
 _DEEPER = (OPEN, NOT)
 
 
-def read_text(text: str, max_depth: int, quotes: Quotes) -> Reading:
+def read_text(text: str, max_depth: int, quotes: Quotes) -> NumberedText:
     """Reads a text as far as its tokens go.
 
     Raises Refusal: the tokens show that the text is not in the language.
@@ -92,11 +92,11 @@ def read_text(text: str, max_depth: int, quotes: Quotes) -> Reading:
     try:
         tokens = SPARK.tokenize(text)
     except (TokenError, TypeError, ValueError, AttributeError, LookupError, AssertionError):
-        at, what = _unclosed(text)
+        at, what = _find_unclosed(text)
         raise Refusal(what, at) from None
     if not tokens:
         raise Refusal("the expression is empty: write a condition, or TRUE", 0)
-    return _TokenReader(text, rewritten(text, tokens), max_depth, quotes).run()
+    return _TokenReader(text, rewrite(text, tokens), max_depth, quotes).run()
 
 
 SPARK = Spark()
@@ -105,7 +105,7 @@ _CLOSED = re.compile(
 )
 
 
-def _unclosed(text: str) -> tuple[int, str]:
+def _find_unclosed(text: str) -> tuple[int, str]:
     at = 0
     while piece := _CLOSED.match(text, at):
         at = piece.end()
@@ -120,9 +120,9 @@ class _TokenReader(LiteralReader):
     def __init__(self, text: str, tokens: list[Token], max_depth: int, quotes: Quotes) -> None:
         super().__init__(text, tokens, max_depth, quotes)
         self._skipped: dict[int, int] = {}  # the AS of a cast -> the parenthesis behind its type
-        self._closed: dict[int, tuple[int, int]] | None = None  # the result of ``_closed``, from the first cast on
+        self._close: dict[int, tuple[int, int]] | None = None  # the result of ``_closed``, from the first cast on
 
-    def run(self) -> Reading:
+    def run(self) -> NumberedText:
         reading, raw, end = self.reading, self.raw, self.end
         out, subjects = reading.tokens, reading.subjects
         add = out.append
@@ -176,7 +176,7 @@ class _TokenReader(LiteralReader):
                 if role == OPEN or not (out and out[-1].token_type in ENDS):
                     depth += 1
                     if depth > reading.depth:
-                        reading.depth = self._checked_depth(depth, token)
+                        reading.depth = self._check_depth(depth, token)
                 else:
                     reading.negated = True
                 add(token)
@@ -196,7 +196,7 @@ class _TokenReader(LiteralReader):
                 add(token)
                 i += 1
             elif role == SIGN:
-                i = self.signed(i)
+                i = self.read_signed(i)
             else:
                 i = self._word(i, role)
         return reading
@@ -219,10 +219,10 @@ class _TokenReader(LiteralReader):
         if left:
             left[-1] -= 1
             if not left[-1]:
-                message = f"{self._called()} has more than {MOST_PARTS:,} arguments: compute it beforehand, as a column"
+                message = f"{self._find_function()} has more than {MOST_PARTS:,} arguments: compute it beforehand, as a column"
                 raise Refusal(message, token.start)
 
-    def _called(self) -> str:
+    def _find_function(self) -> str:
         """Returns the name of the function before the innermost open parenthesis."""
         out, open, i = self.reading.tokens, 1, len(self.reading.tokens)
         while open:
@@ -230,7 +230,7 @@ class _TokenReader(LiteralReader):
             open += (out[i].token_type is T.R_PAREN) - (out[i].token_type is T.L_PAREN)
         return out[i - 1].text.removeprefix(PREFIX)
 
-    def _checked_depth(self, depth: int, token: Token) -> int:
+    def _check_depth(self, depth: int, token: Token) -> int:
         if depth > self.max_depth:
             message = f"nests deeper than {self.max_depth} levels: flatten it, or raise Options(max_depth=...)"
             raise Refusal(f"the expression {message}", token.start)
@@ -238,7 +238,7 @@ class _TokenReader(LiteralReader):
 
     # Names
 
-    def _named(self, i: int) -> bool:
+    def _is_name(self, i: int) -> bool:
         """Returns whether token i can be part of a name. After a dot, any word can."""
         if i >= self.end:
             return False
@@ -255,7 +255,7 @@ class _TokenReader(LiteralReader):
             return self._function(i)
         path = [token.text]
         while kind is T.DOT:
-            if not self._named(j + 1):
+            if not self._is_name(j + 1):
                 raise Refusal("a name is needed after the dot", raw[j].start)
             path.append(raw[j + 1].text)
             j += 2
@@ -263,7 +263,7 @@ class _TokenReader(LiteralReader):
         if len(path) > 64:
             raise Refusal(f"a name of {len(path)} parts is too long", token.start)
         if kind is T.L_PAREN:
-            raise Refusal(of_function(".".join(path), _NAMES), token.start)
+            raise Refusal(advise_function(".".join(path), _NAMES), token.start)
         key: str | int | None = None
         if kind is T.L_BRACKET:
             if token.token_type is not T.IDENTIFIER and token.text.upper() == "ARRAY":
@@ -329,7 +329,7 @@ class _TokenReader(LiteralReader):
             self.reading.tokens.append(token)
             return i + 1
         if not plain or name not in _NAMES:
-            raise Refusal(of_function(token.text, _NAMES), token.start)
+            raise Refusal(advise_function(token.text, _NAMES), token.start)
         token.token_type = T.ARRAY if name == "array" else T.VAR
         token.text = _SYNONYMS.get(name, name)
         self.reading.tokens.append(token)
@@ -364,9 +364,9 @@ class _TokenReader(LiteralReader):
             if kind is Kind.DOUBLE or (kind is not None and raw[value].token_type is T.STRING):
                 self.literal(value, negative, kind)
                 return j + 3
-        if self._closed is None:
-            self._closed = _closed(raw)
-        j, word = self._closed.get(i + 1, (0, 0))
+        if self._close is None:
+            self._close = _find_closings(raw)
+        j, word = self._close.get(i + 1, (0, 0))
         if not i + 2 < word < j - 1:
             message = f"{name.upper()} takes a value and a type, as in {name.upper()}(age AS BIGINT)"
             raise Refusal(message, raw[i].start)
@@ -405,22 +405,23 @@ class _TokenReader(LiteralReader):
             return self.point(i)
         if kind in _OPERATORS and before in ENDS and not self._twice(i):
             return self.operator(i)
-        if self._named(i):
+        if self._is_name(i):
             return self._name(i)
         text = self.text[token.start : token.end + 1] * (2 if self._twice(i) else 1)
         if kind is T.ARROW and i + 1 < self.end and raw[i + 1].token_type in (T.STRING, T.NUMBER):
-            raise Refusal(f"'->' is not expected here: {of_word('->>')}", token.start)
+            raise Refusal(f"'->' is not expected here: {advise_word('->>')}", token.start)
         if kind is T.SEMICOLON:
             raise Refusal("one expression is needed, not several statements: take the ';' out", token.start)
-        instead = of_word("->>" if kind is T.COLON and before in ENDS else text)  # a path into JSON, or a parameter
+        instead = advise_word("->>" if kind is T.COLON and before in ENDS else text)  # a path into JSON, or a parameter
         if kind in (T.PIPE, T.AMP, T.CARET, T.TILDE, T.DAMP):
             raise Refusal(f"operator {text!r} is not supported: {instead}", token.start)
         raise Refusal(
-            f"{shown(text)} is not expected here{f'; {ALLOWED}' if instead is None else f': {instead}'}", token.start
+            f"{show_value(text)} is not expected here{f'; {ALLOWED}' if instead is None else f': {instead}'}",
+            token.start,
         )
 
 
-def _closed(raw: list[Token]) -> dict[int, tuple[int, int]]:
+def _find_closings(raw: list[Token]) -> dict[int, tuple[int, int]]:
     """Maps the place of each parenthesis to its end and the last AS directly within it."""
     closings: dict[int, tuple[int, int]] = {}
     open: list[int] = []

@@ -156,9 +156,9 @@ def _parts(header: Mapping[str, Any], arrays: Mapping[str, Array]) -> Iterator[b
     for name, array in plain.items():
         checksum = zlib.crc32(_filling(array.nbytes), zlib.crc32(_bytes(array)))
         entries.append({"name": name, "dtype": array.dtype.str, "shape": array.shape, "crc32": checksum})
-        total += _filled(array.nbytes)
+        total += _pad_length(array.nbytes)
     text = json.dumps({"header": header, "arrays": entries}, separators=(",", ":")).encode()
-    text = text.ljust(_filled(len(text)))
+    text = text.ljust(_pad_length(len(text)))
     prefix = _PREFIX.pack(_MAGIC, VERSION, zlib.crc32(text), len(text), total + len(text))
     yield prefix + _CHECKSUM.pack(zlib.crc32(prefix))
     yield text
@@ -182,12 +182,12 @@ def _bytes(array: Array) -> memoryview:
     return array.reshape(-1).view(np.uint8).data
 
 
-def _filled(length: int) -> int:
+def _pad_length(length: int) -> int:
     return -(-length // _LINE) * _LINE
 
 
 def _filling(length: int) -> bytes:
-    return bytes(_filled(length) - length)
+    return bytes(_pad_length(length) - length)
 
 
 def _open(path: Path) -> BufferedReader:
@@ -273,7 +273,7 @@ def _parse(
             if not all(type(length) is int and length >= 0 for length in shape):
                 raise ValueError(f"array {name!r} is of shape {shape!r}")
             nbytes = math.prod(shape) * np.dtype(dtype).itemsize
-            end = start + _filled(nbytes)
+            end = start + _pad_length(nbytes)
             if end > size:
                 raise ValueError(f"array {name!r} would end behind its end")
             part = take(end - start)

@@ -19,14 +19,14 @@ from typing import Any
 from colmatch.errors import OptionError, StoreError
 from colmatch.kernels import _forks
 from colmatch.store import locks
-from colmatch.store.log import HEADER, PIECE, Head, Log, Payload, locked, write
+from colmatch.store.log import HEADER, PIECE, Head, Log, Payload, open_locked, write
 from colmatch.store.replacing import is_there, replacing, sync_folder
 from colmatch.updates.mutex import FairMutex
 
 _log = logging.getLogger("colmatch")
 
 
-def _content(log: Log[bytes], head: Head, begin: int) -> bytes | None:
+def _read_content(log: Log[bytes], head: Head, begin: int) -> bytes | None:
     content = b""
     while more := os.pread(log.handle, head.length - len(content), begin + len(content)):
         content += more  # one read suffices for up to 2 GB
@@ -39,7 +39,7 @@ JOURNAL = Payload(
     busy="{path} is being written by {holder}: one process at a time makes updates; without journal=True the last save "
     "is opened",
     unlocked="{path} cannot be locked on this system: open the matcher without a journal",
-    read=_content,
+    read=_read_content,
     hole=0,
 )
 
@@ -65,12 +65,12 @@ class Journal:
         self.target = os.path.realpath(target)
         self.fsync = fsync
         self.saving = FairMutex()
-        self._file: Log[bytes] | None = locked(JOURNAL, self.target)
+        self._file: Log[bytes] | None = open_locked(JOURNAL, self.target)
         self._coming: Log[bytes] | None = None
         self.path = self._file.path
         self._owner = os.getpid()
         self._saved = b"", 0
-        _forks.renewed(self)
+        _forks.renew_in_child(self)
 
     def in_child(self) -> None:
         self.close()  # the journal is the parent's
@@ -169,7 +169,7 @@ class Journal:
             while at < end:
                 at += new.write(os.pread(log.handle, min(PIECE, end - at), at))
             new.flush()
-            coming.handle = locks.copied(new.fileno())
+            coming.handle = locks.duplicate(new.fileno())
             self._coming = coming
         self._current()
 
@@ -229,7 +229,7 @@ def fits(log: Log[bytes], hash: str, folded: str | None, updates: int) -> bool:
 
 
 @contextmanager
-def unjournalled(target: str) -> Iterator[None]:
+def lock_journal(target: str) -> Iterator[None]:
     """Takes the right to replace a file by a save that ignores its journal.
 
     Nobody can open the journal during that time, and it is removed at the end.
@@ -244,7 +244,7 @@ def unjournalled(target: str) -> Iterator[None]:
     if not (stat.S_ISREG(there) or stat.S_ISLNK(there)):
         yield
         return
-    with closing(locked(JOURNAL, target)) as log:
+    with closing(open_locked(JOURNAL, target)) as log:
         if log.is_begun() and next(log.records(), None) is not None:
             raise StoreError(
                 f"{log.path} has updates, which would be lost: open {target} with journal=True and save that, or move "

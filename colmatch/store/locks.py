@@ -24,7 +24,7 @@ else:
 THERE_ARE = fcntl is not None
 
 
-class _Held:
+class _LockedFiles:
     """The files that this process has locked.
 
     Attributes
@@ -34,7 +34,7 @@ class _Held:
 
     def __init__(self) -> None:
         self.files: dict[int, tuple[int, int]] = {}
-        _forks.renewed(self)
+        _forks.renew_in_child(self)
 
     def in_child(self) -> None:
         files, self.files = self.files, {}
@@ -46,7 +46,7 @@ class _Held:
                     os.close(nothing)
 
 
-_held = _Held()
+_held = _LockedFiles()
 
 
 def lock(handle: int) -> bool | None:
@@ -56,7 +56,7 @@ def lock(handle: int) -> bool | None:
     """
     if fcntl is None:
         return None
-    with _forks.whole():
+    with _forks.begin_steps():
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -70,14 +70,14 @@ def lock(handle: int) -> bool | None:
 def unlock(handle: int) -> None:
     """Releases the lock of a file."""
     if fcntl is not None:
-        with _forks.whole():
+        with _forks.begin_steps():
             fcntl.flock(handle, fcntl.LOCK_UN)
             _held.files.pop(handle, None)
 
 
-def copied(handle: int) -> int:
+def duplicate(handle: int) -> int:
     """Returns another handle of a file. Both share its lock, until the last one is closed."""
-    with _forks.whole():
+    with _forks.begin_steps():
         copy = os.dup(handle)
         if handle in _held.files:
             _held.files[copy] = _held.files[handle]
@@ -88,7 +88,7 @@ def close(handle: int) -> None:
     """Closes a file, and releases its lock. A handle of -1 is no file."""
     if handle < 0:
         return
-    with _forks.whole():
+    with _forks.begin_steps():
         _held.files.pop(handle, None)
         os.close(handle)
 

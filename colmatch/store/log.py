@@ -242,7 +242,7 @@ class Log(Generic[T]):
 
     def header(self) -> bytes:
         """Returns the header of the log."""
-        return _sealed(_HEADER.pack(MAGIC, VERSION, self.base, self.start))
+        return _add_checksum(_HEADER.pack(MAGIC, VERSION, self.base, self.start))
 
     def append(
         self, at: int, number: int, content: list[Any], checksum: int, sync: Callable[[int], None] | None = None
@@ -252,7 +252,7 @@ class Log(Generic[T]):
         The first record comes with the header. A record that cannot be written, or put on the disk
         by ``sync``, is cut off.
         """
-        head = _sealed(_HEAD.pack(sum(map(len, content)), number, checksum))
+        head = _add_checksum(_HEAD.pack(sum(map(len, content)), number, checksum))
         parts = [head, *content, head]
         if self.size > at:  # the rest of an update that failed
             os.ftruncate(self.handle, at)
@@ -266,7 +266,7 @@ class Log(Generic[T]):
         return end
 
 
-def locked(payload: Payload[T], target: str) -> Log[T]:
+def open_locked(payload: Payload[T], target: str) -> Log[T]:
     """Opens the log of a file with the right to change both. ``target`` has no links.
 
     Raises
@@ -278,7 +278,7 @@ def locked(payload: Payload[T], target: str) -> Log[T]:
         log = Log(payload, target, open_beside(target + payload.suffix, target, payload.noun, to_write=True))
         has = lock(log.handle)
         if not has:
-            message, holder = payload.unlocked if has is None else payload.busy, _holder(os.fstat(log.handle))
+            message, holder = payload.unlocked if has is None else payload.busy, _find_holder(os.fstat(log.handle))
             log.close()
             raise StoreError(message.format(path=log.path, target=target, holder=holder))
         if is_there(log.path, log.handle):
@@ -287,7 +287,7 @@ def locked(payload: Payload[T], target: str) -> Log[T]:
         log.close()  # the last holder has removed it
 
 
-def _holder(status: os.stat_result) -> str:
+def _find_holder(status: os.stat_result) -> str:
     """Returns a name for the holder of a file's lock, as far as the system shows it."""
     with suppress(OSError, ValueError), open("/proc/locks") as held:
         for line in held:
@@ -309,9 +309,9 @@ def write(handle: int, parts: list[Any], at: int) -> int:
     return at
 
 
-def _sealed(data: bytes) -> bytes:
+def _add_checksum(data: bytes) -> bytes:
     return data + _CHECKSUM.pack(zlib.crc32(data))
 
 
 def _is_whole(data: bytes, size: int) -> bool:
-    return len(data) == size and data == _sealed(data[: -_CHECKSUM.size])
+    return len(data) == size and data == _add_checksum(data[: -_CHECKSUM.size])

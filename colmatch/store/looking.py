@@ -17,14 +17,14 @@ from colmatch.store.beside import open_beside
 from colmatch.store.file import content_hash, read_arrays
 from colmatch.store.journal import JOURNAL, fits
 from colmatch.store.log import Log
-from colmatch.store.saved import file_name, load, replayed
+from colmatch.store.saved import file_name, load, replay
 
 T = TypeVar("T")
 TRIES = 3
 BETWEEN = 0.1  # seconds
 
 
-class Unsaved(NamedTuple):
+class UnsavedRecords(NamedTuple):
     """The updates of a journal that are not in the saved file beside it."""
 
     path: str
@@ -32,7 +32,7 @@ class Unsaved(NamedTuple):
     bytes: int  # of the journal
 
 
-def unsaved(path: str) -> Unsaved | None:
+def find_unsaved(path: str) -> UnsavedRecords | None:
     """Returns the unsaved updates of the journal beside a saved matcher, None without a journal.
 
     Raises
@@ -40,10 +40,10 @@ def unsaved(path: str) -> Unsaved | None:
     StoreError : the journal is damaged, or belongs to another save
     OSError : as from ``open``
     """
-    return _settled(path, lambda: _told(path, sum(1 for _ in _records(path))))
+    return _look_again(path, lambda: _describe_unsaved(path, sum(1 for _ in _records(path))))
 
 
-def check(path: str) -> Unsaved | None:
+def check(path: str) -> UnsavedRecords | None:
     """Opens a saved matcher, and replays the updates of its journal, only in memory.
 
     Raises
@@ -52,19 +52,19 @@ def check(path: str) -> Unsaved | None:
     OSError : as from ``open``
     """
 
-    def done_again() -> Unsaved | None:
+    def done_again() -> UnsavedRecords | None:
         live = load(path)
         try:
             before = live.now.updates
-            replayed(live, _records(path, before), _journal_of(path))
-            return _told(path, live.now.updates - before)
+            replay(live, _records(path, before), _journal_of(path))
+            return _describe_unsaved(path, live.now.updates - before)
         finally:
             live.close()
 
-    return _settled(path, done_again)
+    return _look_again(path, done_again)
 
 
-def _settled(path: str, look: Callable[[], T]) -> T:
+def _look_again(path: str, look: Callable[[], T]) -> T:
     """Looks again after an error if there is a journal, which somebody may be writing."""
     for _ in range(TRIES - 1 if os.path.lexists(_journal_of(path)) else 0):
         with suppress(StoreError):
@@ -77,10 +77,10 @@ def _journal_of(path: str) -> str:
     return os.path.realpath(file_name(path)) + JOURNAL.suffix
 
 
-def _told(path: str, records: int) -> Unsaved | None:
+def _describe_unsaved(path: str, records: int) -> UnsavedRecords | None:
     journal = _journal_of(path)
     with suppress(FileNotFoundError):
-        return Unsaved(journal, records, os.stat(journal).st_size)
+        return UnsavedRecords(journal, records, os.stat(journal).st_size)
     return None
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from colmatch.errors import StoreError
 from colmatch.store.beside import keep_like, open_beside
 from colmatch.store.journal import JOURNAL
-from colmatch.store.log import HEADER, PIECE, Damage, Log, locked, write
+from colmatch.store.log import HEADER, PIECE, Damage, Log, open_locked, write
 from colmatch.store.replacing import sync_folder
 
 
@@ -28,7 +28,7 @@ def recover_journal(path: str) -> dict[str, Any] | None:
     target = os.path.realpath(path)
     if not os.path.lexists(target + JOURNAL.suffix):
         return None
-    with closing(locked(JOURNAL, target)) as log:
+    with closing(open_locked(JOURNAL, target)) as log:
         return cut(log)
 
 

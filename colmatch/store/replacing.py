@@ -43,7 +43,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     OSError : as from ``open``
     """
     path = os.path.realpath(path)
-    before = replaced(path)
+    before = check_replaceable(path)
     folder, name = os.path.split(path)
     if not os.path.isdir(folder):
         raise FileNotFoundError(2, "there is no such folder to write to", folder)
@@ -126,7 +126,7 @@ def _machine() -> str:
     return hashlib.sha256(name.encode()).hexdigest()[:8]
 
 
-def replaced(path: str) -> os.stat_result | None:
+def check_replaceable(path: str) -> os.stat_result | None:
     """Returns the status of a file that is to be replaced, None if there is no file.
 
     Raises StoreError: ``path`` is a folder, a pipe or a device.

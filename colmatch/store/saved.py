@@ -13,8 +13,8 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 import numpy as np
 import pyarrow as pa
 
-from colmatch.errors import ColmatchError, StoreError, rejected_of, shown
-from colmatch.events.sample import checked_sample
+from colmatch.errors import ColmatchError, StoreError, parse_rejected, show_value
+from colmatch.events.sample import check_sample
 from colmatch.events.vocabulary import Vocabulary
 from colmatch.given import arguments
 from colmatch.given.language import Language
@@ -27,12 +27,12 @@ from colmatch.kinds.registry import find, is_in_pages
 from colmatch.kinds.settings import Settings
 from colmatch.store import sound
 from colmatch.store.file import content_hash, pack, read_arrays, unpack, write_arrays
-from colmatch.store.journal import Journal, unjournalled
+from colmatch.store.journal import Journal, lock_journal
 from colmatch.subscriptions.ids import ids_of_arrays, ids_to_arrays
 from colmatch.subscriptions.rejected import by_id
 from colmatch.subscriptions.tags import NO_TAGS, Tags, tags_of_arrays, tags_to_arrays
 from colmatch.text import hyperscan_sets
-from colmatch.updates.deleted import Deleted
+from colmatch.updates.deleted import DeletedNumbers
 from colmatch.updates.growing import GrowingSegment
 from colmatch.updates.literals import whole
 from colmatch.updates.memory_set import MemorySet
@@ -90,44 +90,44 @@ def _decode(
 
     pages : whether the parts describe a file of pages
     """
-    hyperscan_sets.available()  # raises if the environment is wrong, which is no fault of the file
+    hyperscan_sets.is_available()  # raises if the environment is wrong, which is no fault of the file
     try:
-        return _decoded(header, arrays, trusted, pages)
+        return _decode_parts(header, arrays, trusted, pages)
     except Exception as error:
         error_types = (*_UNREADABLE, AttributeError, ColmatchError, pa.ArrowException)
         if trusted and not isinstance(error, error_types):
             raise
-        wrote = shown(header.get("version", "before 0.2")).strip("'")
+        wrote = show_value(header.get("version", "before 0.2")).strip("'")
         raise StoreError(
             f"colmatch {__version__} cannot read {where}, which colmatch {wrote} wrote ({_reason(error)}): build it "
             "again"
         ) from error
 
 
-def _decoded(header: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]], trusted: bool, pages: bool) -> Parts:
+def _decode_parts(header: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]], trusted: bool, pages: bool) -> Parts:
     """Returns the parts of a matcher, checked before their first use unless ``trusted``."""
     attributes = Attributes(list(map(attribute_of, header["attributes"])))
     segments = [_segment(i, entry, arrays) for i, entry in enumerate(header["segments"])]
     if header["growing"]:
         segments[-1] = GrowingSegment.opened(segments[-1])
-    literals = _named("literals", layout.Literals, arrays)
+    literals = _read_named("literals", layout.Literals, arrays)
     if not trusted:
-        sound.checked_literals(literals, len(attributes))
+        sound.check_literals(literals, len(attributes))
     version = Version(
         attributes=attributes,
         literals=Vocabulary.among(literals),
         segments=tuple(segments),
         bases=tuple(header["bases"]),
         growing=header["growing"],
-        deleted=Deleted(_typed("deleted", layout.U64, arrays)),
+        deleted=DeletedNumbers(_check_array("deleted", layout.U64, arrays)),
         alive=tuple(header["alive"]),
         stale=tuple(header["stale"]),
         gone=header["gone"],
         ids=ids_of_arrays(_ids(arrays, trusted)),
         reason=header["reason"],
         local_literal=header["local_literal"],
-        rejected=by_id(map(rejected_of, header["rejected"])),
-        sample=_typed("sample", layout.U8, arrays),
+        rejected=by_id(map(parse_rejected, header["rejected"])),
+        sample=_check_array("sample", layout.U8, arrays),
         tags=_tags(arrays, trusted),
         updates=header["updates"],
         merges=header["merges"],
@@ -137,7 +137,7 @@ def _decoded(header: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]], tr
     if not trusted:
         if is_in_pages(requested) != pages or (pages and len(version)):
             raise ValueError("it asks for a file of pages" if not pages else "it has subscriptions, or is not of pages")
-        version = _checked(version, schema)
+        version = _check_version(version, schema)
     return Parts(
         schema=schema,
         options=Options(**header["options"]),
@@ -147,17 +147,17 @@ def _decoded(header: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]], tr
     )
 
 
-def _checked(version: Version, schema: Schema) -> Version:
+def _check_version(version: Version, schema: Schema) -> Version:
     """Returns a version with sound segments, after checking or rebuilding their indexes."""
     for segment in version.segments:
-        sound.checked_segment(segment, version.attributes)
+        sound.check_segment(segment, version.attributes)
     sound.check_version(version, schema)
-    checked_sample(version.sample)
+    check_sample(version.sample)
     segments, stale = [], list(version.stale)
     for i, segment in enumerate(version.segments):
         kind, arrays = segment.index.kind, segment.index.arrays
         if kind.sound is None or isinstance(segment, GrowingSegment):
-            segments.append(sound.indexed_anew(segment, version))
+            segments.append(sound.rebuild_index(segment, version))
             stale[i] = segment.size - version.alive[i]
             continue
         arrays = kind.sound(arrays, segment.predicates, segment.codes, segment.size)
@@ -171,7 +171,7 @@ def _segment(i: int, entry: dict[str, Any], arrays: dict[str, np.ndarray[Any, An
     kind = find(entry["kind"])
 
     def named(group: str, of: Any) -> Any:
-        return _named(f"segments.{i}.{group}", of, arrays)
+        return _read_named(f"segments.{i}.{group}", of, arrays)
 
     settings = index(entry["kind"], **entry["settings"])
     built = Built(kind, settings, named("index", kind.arrays))
@@ -181,8 +181,8 @@ def _segment(i: int, entry: dict[str, Any], arrays: dict[str, np.ndarray[Any, An
 def _ids(arrays: dict[str, np.ndarray[Any, Any]], trusted: bool) -> dict[str, np.ndarray[Any, Any]]:
     """Returns the arrays of ids: numbers, or strings if there are offsets."""
     if "ids.offset" not in arrays:
-        return {"ids": _typed("ids", layout.I64, arrays)}
-    offset, data = _typed("ids.offset", layout.I32, arrays), _typed("ids", layout.U8, arrays)
+        return {"ids": _check_array("ids", layout.I64, arrays)}
+    offset, data = _check_array("ids.offset", layout.I32, arrays), _check_array("ids", layout.U8, arrays)
     if not trusted:
         sound.check_texts(offset, data)
     return {"ids.offset": offset, "ids": data}
@@ -192,24 +192,24 @@ def _tags(arrays: dict[str, np.ndarray[Any, Any]], trusted: bool) -> Tags:
     """Returns the tags. A file from before tags has none."""
     if "tags.number" not in arrays:
         return NO_TAGS
-    number, tag = _typed("tags.number", layout.I64, arrays), _typed("tags.tag", layout.I32, arrays)
-    offset, names = _typed("tags.offset", layout.I32, arrays), _typed("tags.names", layout.U8, arrays)
+    number, tag = _check_array("tags.number", layout.I64, arrays), _check_array("tags.tag", layout.I32, arrays)
+    offset, names = _check_array("tags.offset", layout.I32, arrays), _check_array("tags.names", layout.U8, arrays)
     if not trusted:
         sound.check_texts(offset, names)
     return tags_of_arrays(number, tag, offset, names)
 
 
-def _named(prefix: str, of: Any, arrays: dict[str, np.ndarray[Any, Any]]) -> Any:
+def _read_named(prefix: str, of: Any, arrays: dict[str, np.ndarray[Any, Any]]) -> Any:
     """Returns a NamedTuple of the arrays saved under a prefix.
 
     Raises KeyError, ValueError: an array is missing, or has another type or shape than the
     NamedTuple declares.
     """
     types = get_type_hints(of, include_extras=True)
-    return of(*(_typed(f"{prefix}.{name}", types[name], arrays) for name in of._fields))
+    return of(*(_check_array(f"{prefix}.{name}", types[name], arrays) for name in of._fields))
 
 
-def _typed(name: str, type: Any, arrays: dict[str, np.ndarray[Any, Any]]) -> np.ndarray[Any, Any]:
+def _check_array(name: str, type: Any, arrays: dict[str, np.ndarray[Any, Any]]) -> np.ndarray[Any, Any]:
     """Returns an array after checking its type, such as ``layout.I64``, on which kernels rely.
 
     Lengths in a file that is not trusted are checked elsewhere (``sound.py``).
@@ -234,7 +234,7 @@ def save(path: str | os.PathLike[str], live: MemorySet) -> None:
     journal = live.journal
     if isinstance(journal, Journal) and journal.is_open and journal.target == os.path.realpath(name):
         return _fold(live, journal)
-    with unjournalled(name):
+    with lock_journal(name):
         write_arrays(name, *_encode(live.parts()))
 
 
@@ -280,7 +280,7 @@ def load(
         raise
     live = MemorySet(parts)
     try:
-        replayed(live, journal.records(), journal.path)
+        replay(live, journal.records(), journal.path)
         live.journal = journal
     except BaseException:
         live.close()
@@ -289,7 +289,7 @@ def load(
     return live
 
 
-def replayed(live: MemorySet, records: Iterator[tuple[int, bytes]], path: str) -> None:
+def replay(live: MemorySet, records: Iterator[tuple[int, bytes]], path: str) -> None:
     """Replays the updates of the journal at ``path``.
 
     Raises StoreError: an update cannot be read.
@@ -313,15 +313,15 @@ def file_name(path: Any) -> str:
     """
     name = arguments.file_name(path)
     if name is None:
-        raise StoreError(f"{shown(path)} is not the name of a file")
+        raise StoreError(f"{show_value(path)} is not the name of a file")
     if _ADDRESS.match(name):
         raise StoreError(
-            f"{shown(name)} is an address, and a matcher is a file of this machine: copy it here, or mount what it is on"
+            f"{show_value(name)} is an address, and a matcher is a file of this machine: copy it here, or mount what it is on"
         )
     if name.endswith(os.sep):
-        raise StoreError(f"{shown(name)} is the name of a folder, a file is needed")
+        raise StoreError(f"{show_value(name)} is the name of a folder, a file is needed")
     if "\0" in name:
-        raise StoreError(f"{shown(name)} is not the name of a file: it has a NUL character in it")
+        raise StoreError(f"{show_value(name)} is not the name of a file: it has a NUL character in it")
     return name
 
 
@@ -354,7 +354,9 @@ def literals_of(data: bytes) -> layout.Literals:
     """
     _, arrays = unpack(data, "the string literals of the pages")
     try:
-        literals = _named("literals", layout.Literals, {f"literals.{name}": array for name, array in arrays.items()})
-        return sound.checked_literals(literals, len(literals.first) - 1)
+        literals = _read_named(
+            "literals", layout.Literals, {f"literals.{name}": array for name, array in arrays.items()}
+        )
+        return sound.check_literals(literals, len(literals.first) - 1)
     except _UNREADABLE as error:
         raise StoreError(f"the string literals of the pages cannot be read ({_reason(error)})") from error

@@ -21,21 +21,29 @@ from colmatch.given.schema import Attributes, Schema
 from colmatch.kernels.layout import KEY_MAX, U8, Literals
 from colmatch.kernels.sound import fault_of_order
 from colmatch.kinds.base import Built
-from colmatch.kinds.sound import UnsoundError, below, codes_are_sound, equal, lengths, predicates_are_sound, ranges
+from colmatch.kinds.sound import (
+    UnsoundError,
+    check_below,
+    check_codes,
+    check_equal,
+    check_lengths,
+    check_predicates,
+    check_ranges,
+)
 from colmatch.predicates.columns import take
 from colmatch.subscriptions.tags import Tags
 from colmatch.updates.growing import GrowingSegment
 from colmatch.updates.labels import without_labels
-from colmatch.updates.segments import Segment, recounted
+from colmatch.updates.segments import Segment, count_sample
 from colmatch.updates.versions import Version
 
 
-def checked_literals(literals: Literals, attributes: int) -> Literals:
+def check_literals(literals: Literals, attributes: int) -> Literals:
     """Returns literals, after checking them."""
     count = len(literals.offset) - 1
-    lengths(literals, {"first": attributes + 1} | ({"label": count} if len(literals.label) else {}))
-    ranges("first", literals.first, count)
-    ranges("offset", literals.offset, len(literals.data))
+    check_lengths(literals, {"first": attributes + 1} | ({"label": count} if len(literals.label) else {}))
+    check_ranges("first", literals.first, count)
+    check_ranges("offset", literals.offset, len(literals.data))
     if len(literals.label) and fault_of_order(contiguous(literals.first), contiguous(literals.label), 1, KEY_MAX):
         raise UnsoundError("labels of literals do not ascend")
     return literals
@@ -43,30 +51,30 @@ def checked_literals(literals: Literals, attributes: int) -> Literals:
 
 def check_texts(offset: np.ndarray[tuple[int], np.dtype[np.int32]], data: U8) -> None:
     """Checks texts that Arrow will read in place."""
-    ranges("offset", np.asarray(offset, np.int64), len(data))
+    check_ranges("offset", np.asarray(offset, np.int64), len(data))
     pa.StringArray.from_buffers(len(offset) - 1, pa.py_buffer(offset), pa.py_buffer(data)).validate(full=True)
 
 
-def checked_segment(segment: Segment, attributes: Attributes) -> None:
+def check_segment(segment: Segment, attributes: Attributes) -> None:
     """Checks the predicates of a segment. Its index is checked later, or rebuilt."""
     size = segment.size
     if type(size) is not int or not 0 <= size < 2**31 or len(segment.codes.multi) > len(attributes):
         raise UnsoundError("a segment has no such size, or more attributes than there are")
-    codes_are_sound(segment.codes)
-    equal("multi", segment.codes.multi, np.frombuffer(attributes.multi, np.uint8)[: len(segment.codes.multi)])
-    predicates_are_sound(segment.predicates, segment.codes, size)
+    check_codes(segment.codes)
+    check_equal("multi", segment.codes.multi, np.frombuffer(attributes.multi, np.uint8)[: len(segment.codes.multi)])
+    check_predicates(segment.predicates, segment.codes, size)
 
 
-def indexed_anew(segment: Segment, version: Version) -> Segment:
+def rebuild_index(segment: Segment, version: Version) -> Segment:
     """Returns a segment with an index rebuilt from its predicates."""
     preds, codes, built = segment.predicates, segment.codes, segment.index
     if np.any(preds.owner[1:] < preds.owner[:-1]):
         preds = freeze(take(preds, np.argsort(preds.owner, kind="stable")))
     if isinstance(segment, GrowingSegment):
-        return GrowingSegment.begun(*without_labels(preds, codes), built.settings, segment.size, lambda: None)
+        return GrowingSegment.begin(*without_labels(preds, codes), built.settings, segment.size, lambda: None)
     seen = None
     if len(version.sample) and not len(codes.label):
-        seen = recounted(version.sample, version.attributes, codes, version.literals)
+        seen = count_sample(version.sample, version.attributes, codes, version.literals)
     arrays, preds = built.kind.build(preds, codes, seen, built.settings)
     index = Built(built.kind, built.settings, freeze(arrays))
     return type(segment)(codes, freeze(preds), index, segment.size)
@@ -112,7 +120,7 @@ def check_tags(tags: Tags, count: int) -> None:
     """Checks the tags of ``count`` subscriptions."""
     if len(tags.number) != len(tags.tag):
         raise UnsoundError("tags have more or fewer numbers than names")
-    below("tags.number", tags.number, count)
-    below("tags.tag", tags.tag, len(tags.names))
+    check_below("tags.number", tags.number, count)
+    check_below("tags.tag", tags.tag, len(tags.names))
     if np.any(np.diff(tags.number) < 0):
         raise UnsoundError("numbers of tags do not ascend")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from colmatch.errors import ExpressionError, shown
+from colmatch.errors import ExpressionError, show_value
 from colmatch.given.options import Options
 from colmatch.given.schema import Attribute, Role, Schema, value_type
 from colmatch.kernels._forks import cached_property
@@ -57,12 +57,12 @@ class ComputedNames:
             if not isinstance(tree, Predicate) or tree.verb is not Verb.NULL or tree.subject.computed is None:
                 return None
             if tree.subject.computed.function in _COMPARISONS:
-                raise ExpressionError(f"attribute {shown(name)} is a comparison: write it as an expression")
+                raise ExpressionError(f"attribute {show_value(name)} is a comparison: write it as an expression")
             text, node = self._typing.of(tree.subject.computed)
         except Refusal as refusal:
             if "(" not in name:
                 return None  # more likely a column with an odd name
-            raise ExpressionError(f"attribute {shown(name)}: {refusal}") from None
+            raise ExpressionError(f"attribute {show_value(name)}: {refusal}") from None
         self.zoned = self._typing.zoned
         type = value_type(arrow_type(node.type))
         assert type is not None

@@ -7,14 +7,14 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from colmatch.errors import OptionError, SubscriptionError, shown
+from colmatch.errors import OptionError, SubscriptionError, show_value
 from colmatch.given.arguments import is_listed
 from colmatch.given.incoming import columns_of, table_of
 from colmatch.given.language import SQL, Language
 from colmatch.subscriptions.constants import constants_of_column, with_constants
 from colmatch.subscriptions.ids import Ids, ids_of_values, unique_ids
 from colmatch.subscriptions.table import PredicateTable
-from colmatch.subscriptions.tags import GivenTags, given_tags, tags_of_column
+from colmatch.subscriptions.tags import GivenTags, read_tags, tags_of_column
 from colmatch.subscriptions.weights import GivenWeights, check_names, weights_of_columns
 
 PART = 1024  # texts of a column that become Python strings together
@@ -75,7 +75,7 @@ def read(
             raise SubscriptionError(
                 "tags= is given, and the subscriptions have tags of their own: one of both is needed"
             )
-        result = result.with_tags(given_tags(tags))
+        result = result.with_tags(read_tags(tags))
     if constants is None:
         return result
     if isinstance(result, PredicateTable):
@@ -103,7 +103,7 @@ def _read(subscriptions: Any, language: Language) -> PredicateTable | GivenSubsc
         for i, pair in enumerate(subscriptions):
             if not isinstance(pair, (tuple, list)) or len(pair) != 2:
                 table = "; pyarrow.Table.from_pylist makes a table" if isinstance(pair, Mapping) else ""
-                message = f"subscription number {i} is {shown(pair)}: a pair (id, expression) is needed{table}"
+                message = f"subscription number {i} is {show_value(pair)}: a pair (id, expression) is needed{table}"
                 raise SubscriptionError(message)
             ids.append(pair[0])
             expressions.append(pair[1])

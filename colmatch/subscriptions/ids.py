@@ -10,9 +10,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from colmatch.arrays.frozen import contiguous, frozen
+from colmatch.arrays.frozen import contiguous, freeze_view
 from colmatch.arrays.growing import Growing
-from colmatch.errors import SubscriptionError, shown
+from colmatch.errors import SubscriptionError, show_value
 from colmatch.events.reader import texts_of
 from colmatch.given.arguments import members, python_value
 from colmatch.given.incoming import is_arrow, is_text, plain, refusing, sentence, single_column, values_of
@@ -20,7 +20,7 @@ from colmatch.kernels.layout import I64, KEY_MAX, KEY_MIN, U8
 from colmatch.subscriptions.lookup import NUMBERS, IdLookup
 
 MOST_BYTES = 2**31 - 1  # most bytes of all string ids: the limit of one Arrow array of strings
-_NONE: I64 = frozen(np.empty(0, np.int64))
+_NONE: I64 = freeze_view(np.empty(0, np.int64))
 
 
 def ids_of_values(values: list[Any]) -> Ids:
@@ -36,7 +36,7 @@ def ids_of_values(values: list[Any]) -> Ids:
     kinds = {str if isinstance(v, str) else type(v) for v in values}
     if kinds - {int, str}:
         i, odd = next((i, v) for i, v in enumerate(values) if not isinstance(v, (str, int)) or isinstance(v, bool))
-        raise SubscriptionError(f"the id of subscription number {i} is {shown(odd)}: ids are int64 or strings")
+        raise SubscriptionError(f"the id of subscription number {i} is {show_value(odd)}: ids are int64 or strings")
     if len(kinds) == 2:
         raise SubscriptionError("some ids are numbers and some are strings: use one type for all")
     arrow_type = pa.string() if kinds == {str} else pa.int64()
@@ -48,14 +48,14 @@ def ids_of_values(values: list[Any]) -> Ids:
             raise SubscriptionError(f"the ids cannot be read: {sentence(error)}") from None
         wrong = "is not valid Unicode" if kinds == {str} else "does not fit int64"
         raise SubscriptionError(
-            f"the id of subscription number {place} is {shown(values[place])}, which {wrong}"
+            f"the id of subscription number {place} is {show_value(values[place])}, which {wrong}"
         ) from None
     return _unique(Ids(ids))
 
 
 def _unique(ids: Ids) -> Ids:
     if len(ids) > 1:
-        checked_unique(ids.array)
+        check_unique(ids.array)
     return ids
 
 
@@ -85,10 +85,10 @@ def unique_ids(column: pa.Array, where: str) -> Ids:
     """
     if column.null_count:
         raise SubscriptionError(f"{where}: column 'id' is NULL in row {column.is_null().index(True).as_py()}")
-    return Ids(checked_unique(ids_of_column(column, where)))
+    return Ids(check_unique(ids_of_column(column, where)))
 
 
-def checked_unique(ids: pa.Array) -> pa.Array:
+def check_unique(ids: pa.Array) -> pa.Array:
     """Returns the ids if they are unique.
 
     Raises SubscriptionError, with the id: an id is repeated.
@@ -96,11 +96,11 @@ def checked_unique(ids: pa.Array) -> pa.Array:
     counts = ids.value_counts()
     if len(counts) < len(ids):
         twice = next(pair["values"].as_py() for pair in counts if pair["counts"].as_py() > 1)
-        raise SubscriptionError(f"id {shown(twice)} is given more than once: ids must be unique")
+        raise SubscriptionError(f"id {show_value(twice)} is given more than once: ids must be unique")
     return ids
 
 
-def listed(ids: Any) -> list[Any]:
+def list_ids(ids: Any) -> list[Any]:
     """Returns a caller's ids as a list, from any iterable but a text, or from an Arrow array.
 
     Raises SubscriptionError: ``ids`` is not a list of ids.
@@ -110,12 +110,12 @@ def listed(ids: Any) -> list[Any]:
             ids = values_of(ids, SubscriptionError, "the list of ids")
         values = members(ids)
         if values is None:
-            raise SubscriptionError(f"{shown(ids)} is not a list of ids: put a single one into a list")
+            raise SubscriptionError(f"{show_value(ids)} is not a list of ids: put a single one into a list")
         return values
     return list(ids)
 
 
-def wanted_ids(values: list[Any], type: pa.DataType) -> Ids:
+def convert_ids(values: list[Any], type: pa.DataType) -> Ids:
     """Returns listed ids. ``type`` is the type of the ids of the matcher.
 
     Raises SubscriptionError: a value cannot be an id of this type.
@@ -135,7 +135,7 @@ def ids_among(given: Any, type: pa.DataType | None) -> Ids:
     Raises SubscriptionError: ``given`` is no list of ids, or its ids have another type.
     """
     if not is_arrow(given) and (not isinstance(given, np.ndarray) or given.dtype.hasobject):
-        values = listed(given)
+        values = list_ids(given)
         type = type or (pa.string() if values and isinstance(values[0], str) else NUMBERS)
         return _of_type(values, type, f"ids: {{}} is no id of this matcher, whose ids are {type}")
     with refusing(SubscriptionError, "ids cannot be read"):
@@ -155,7 +155,7 @@ def _of_type(values: list[Any], type: pa.DataType, refused: str) -> Ids:
     values = [python_value(id) for id in values]
     for id in values:
         if not can_be_id(id, type):
-            raise SubscriptionError(refused.format(shown(id)))
+            raise SubscriptionError(refused.format(show_value(id)))
     return Ids(pa.array(values, type))
 
 
@@ -176,7 +176,7 @@ def check_new(ids: Ids, place: NDArray[np.int64]) -> None:
     """Raises SubscriptionError where an id to be inserted has a place in the matcher already."""
     if len(place) and (place >= 0).any():
         raise SubscriptionError(
-            f"subscription {shown(ids[int((place >= 0).argmax())])} is there already: nothing was inserted; replace() "
+            f"subscription {show_value(ids[int((place >= 0).argmax())])} is there already: nothing was inserted; replace() "
             "exchanges it"
         )
 
@@ -184,7 +184,7 @@ def check_new(ids: Ids, place: NDArray[np.int64]) -> None:
 def check_known(ids: Ids, place: NDArray[np.int64]) -> None:
     """Raises SubscriptionError where an id to be deleted has no place in the matcher: -1."""
     if len(place) and (place < 0).any():
-        raise SubscriptionError(f"there is no subscription {shown(ids[int(place.argmin())])}: nothing was deleted")
+        raise SubscriptionError(f"there is no subscription {show_value(ids[int(place.argmin())])}: nothing was deleted")
 
 
 def ids_to_arrays(ids: Ids) -> dict[str, NDArray[Any]]:
@@ -238,10 +238,10 @@ class Ids:
         """Returns the sort keys of the ids, as in ``layout.Top``, made on first use."""
         if self._order is None:
             if self.numbers is not None:
-                self._order = self.numbers, _NONE, frozen(np.empty(0, np.uint8))
+                self._order = self.numbers, _NONE, freeze_view(np.empty(0, np.uint8))
             else:
                 offset, data = texts_of(self.array)
-                self._order = _NONE, frozen(offset.astype(np.int64)), data
+                self._order = _NONE, freeze_view(offset.astype(np.int64)), data
         return self._order
 
     @property

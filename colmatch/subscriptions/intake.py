@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast, get_args
 import numpy as np
 
 from colmatch.errors import ExpressionError, Rejected
-from colmatch.given.arguments import checked_choice
+from colmatch.given.arguments import check_choice
 from colmatch.given.language import SQL, Language
 from colmatch.given.options import Options
 from colmatch.given.schema import Attributes, Schema
@@ -21,14 +21,14 @@ from colmatch.show.progress import bar
 from colmatch.subscriptions.computed import ComputedNames
 from colmatch.subscriptions.given import GivenSubscriptions, read
 from colmatch.subscriptions.ids import Ids
-from colmatch.subscriptions.readers import FewReader, Reader, SingleReader
+from colmatch.subscriptions.readers import ExpressionReader, FewReader, SingleReader
 from colmatch.subscriptions.rows import add_table
 from colmatch.subscriptions.table import PredicateTable
 from colmatch.subscriptions.tags import NO_TAGS, Tags, tags_of
 
 if TYPE_CHECKING:
     from colmatch.betree.compile import BetreeCompiler
-    from colmatch.sql.compile import Compiler
+    from colmatch.sql.compile import FormCompiler
     from colmatch.subscriptions.texts import TextReader
 
 Errors = Literal["raise", "collect"]
@@ -84,7 +84,7 @@ class SubscriptionReader:
         SubscriptionError : the subscriptions cannot be read
         OptionError : ``errors`` has another value
         """
-        errors = checked_choice("errors={}", errors, get_args(Errors))
+        errors = check_choice("errors={}", errors, get_args(Errors))
         given = read(subscriptions, self.language)
         was = gc.isenabled()
         try:
@@ -92,7 +92,7 @@ class SubscriptionReader:
                 # Otherwise, the collector visits a million small tuples again and again, and all
                 # of them stay. This takes a quarter of the time of a build from texts.
                 gc.disable()
-                return self._taken_in(given, errors, progress)
+                return self._lower(given, errors, progress)
             finally:
                 if was:
                     gc.enable()
@@ -100,7 +100,7 @@ class SubscriptionReader:
             if was:
                 gc.enable()
 
-    def _taken_in(self, given: PredicateTable | GivenSubscriptions, errors: Errors, progress: bool) -> NewSubscriptions:
+    def _lower(self, given: PredicateTable | GivenSubscriptions, errors: Errors, progress: bool) -> NewSubscriptions:
         lowering = Lowering(self.attributes, Session(self.options.timezone))
         bad: _Bad = {}
         if isinstance(given, PredicateTable):
@@ -111,7 +111,7 @@ class SubscriptionReader:
             bad = {sub: (reject.message, None) for sub, reject in lowered.rejected.items()}
         else:
             ids, tags = given.ids, tags_of(given.tags, given.ids)
-            lowering.weights, lowering.priority, rejects = given.weights.resolved(self.schema)
+            lowering.weights, lowering.priority, rejects = given.weights.resolve(self.schema)
             lowering.rejected.update(rejects)
             with bar(len(ids), "subscriptions", progress) as shown:
                 failed = self._read(given.expressions, lowering, errors == "raise", shown)
@@ -163,7 +163,7 @@ class SubscriptionReader:
             lowering.let_go()
         return failed
 
-    def _readers(self, count: int, lowering: Lowering, whole: bool) -> tuple[list[Reader], int]:
+    def _readers(self, count: int, lowering: Lowering, whole: bool) -> tuple[list[ExpressionReader], int]:
         """Returns the readers, in the order of their use, and the most expressions for one pass.
 
         count : number of expressions that are left
@@ -180,7 +180,7 @@ class SubscriptionReader:
             if texts is None or texts.compiler is not single.compiler or texts.phrases > PHRASES_KEPT:
                 from colmatch.subscriptions.texts import TextReader
 
-                texts = self._texts = TextReader(cast("Compiler", single.compiler))
+                texts = self._texts = TextReader(cast("FormCompiler", single.compiler))
             if texts.is_ready():
                 return [texts, single], PIECE
         return [single], SINGLE_PIECE
@@ -203,12 +203,12 @@ class SubscriptionReader:
 _Bad = dict[int, tuple[str, tuple[int, int] | None]]  # message, and line and column, by subscription
 
 
-def _compiler_of(language: Language) -> type[Compiler | BetreeCompiler]:
+def _compiler_of(language: Language) -> type[FormCompiler | BetreeCompiler]:
     """Imports the compiler of a language: SQL brings its parser."""
     if language.is_betree:
         from colmatch.betree.compile import BetreeCompiler
 
         return BetreeCompiler
-    from colmatch.sql.compile import Compiler
+    from colmatch.sql.compile import FormCompiler
 
-    return Compiler
+    return FormCompiler

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from colmatch.arrays.frozen import contiguous, frozen
+from colmatch.arrays.frozen import contiguous, freeze_view
 from colmatch.events.reader import texts_of
 from colmatch.kernels import ids as kernels
 from colmatch.kernels._jit import entry
@@ -20,9 +20,9 @@ from colmatch.kernels.layout import I32, I64, U8
 
 NUMBERS = pa.int64()
 SPARE = 64  # slots beyond two for each id
-_NO_NUMBER: I64 = frozen(np.empty(0, np.int64))
-_NO_OFFSET: I32 = frozen(np.empty(0, np.int32))
-_NO_DATA: U8 = frozen(np.empty(0, np.uint8))
+_NO_NUMBER: I64 = freeze_view(np.empty(0, np.int64))
+_NO_OFFSET: I32 = freeze_view(np.empty(0, np.int32))
+_NO_DATA: U8 = freeze_view(np.empty(0, np.uint8))
 
 
 class IdLookup:
@@ -105,7 +105,7 @@ class _Table:
         self.earlier = np.empty(self.room - length, np.uint32)
         self.hashes = np.empty(kernels.BLOCK, np.int64)
         self.used = 0
-        self.search = (frozen(self.slot), frozen(self.earlier), self.base, self.mask)
+        self.search = (freeze_view(self.slot), freeze_view(self.earlier), self.base, self.mask)
 
 
 def _columns(ids: pa.Array | I64) -> tuple[I64, I32, U8]:

@@ -153,7 +153,7 @@ class Target(NamedTuple):
     extras: tuple[tuple[Attribute, bool], ...] = ()  # (attribute, none): presence, or absence
 
 
-def target(schema: Schema, computed: ComputedNames, name: str, operator: Operator, kind: Kind | None) -> Target:
+def find_target(schema: Schema, computed: ComputedNames, name: str, operator: Operator, kind: Kind | None) -> Target:
     """Finds the test of an attribute and an operator, with operands of a kind.
 
     Raises ExpressionError, without a place: there is no such test.
@@ -168,7 +168,7 @@ def target(schema: Schema, computed: ComputedNames, name: str, operator: Operato
             raise ExpressionError(
                 f"attribute {name!r} is {value.type}, array_contains and arrays_overlap need a list"
             ) from None
-        return _compared(value, name, operator, kind)
+        return _make_target(value, name, operator, kind)
     path, shape, op = column.path, column.shape, operator.op
     size = Attribute(path, Role.SIZE, INT)
     if op is Op.PRESENT:
@@ -194,10 +194,10 @@ def target(schema: Schema, computed: ComputedNames, name: str, operator: Operato
         raise ExpressionError(f"column {column.name!r} is {column.arrow}: {hint}")
     else:
         attribute = Attribute(path, role, column.type)
-    return _compared(attribute, name, operator, kind)
+    return _make_target(attribute, name, operator, kind)
 
 
-def _compared(attribute: Attribute, name: str, operator: Operator, kind: Kind | None) -> Target:
+def _make_target(attribute: Attribute, name: str, operator: Operator, kind: Kind | None) -> Target:
     """Returns the test of an attribute. ``name`` is its name in the table."""
     op = operator.op
     if op is Op.PRESENT:

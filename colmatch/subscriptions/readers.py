@@ -16,12 +16,12 @@ from colmatch.lowering.lower import Lowering
 
 if TYPE_CHECKING:
     from colmatch.betree.compile import BetreeCompiler
-    from colmatch.sql.compile import Compiler
+    from colmatch.sql.compile import FormCompiler
 
 Unread = tuple[Sequence[int], dict[int, ExpressionError]]
 
 
-class Reader(Protocol):
+class ExpressionReader(Protocol):
     """A reader of expressions, which passes them to a lowering."""
 
     def read(self, expressions: Sequence[Any], numbers: Sequence[int], lowering: Lowering, stop: bool) -> Unread:
@@ -41,7 +41,7 @@ class SingleReader:
     forms : ids of the forms that it has met
     """
 
-    def __init__(self, compiler: Compiler | BetreeCompiler) -> None:
+    def __init__(self, compiler: FormCompiler | BetreeCompiler) -> None:
         self.compiler = compiler
         self.forms: set[int] = set()
 

@@ -25,7 +25,9 @@ def by_id(entries: Iterable[Rejected]) -> Mapping[int | str, Rejected]:
     return last
 
 
-def following(known: Mapping[int | str, Rejected], ids: Ids, new: Sequence[Rejected]) -> Mapping[int | str, Rejected]:
+def update_rejected(
+    known: Mapping[int | str, Rejected], ids: Ids, new: Sequence[Rejected]
+) -> Mapping[int | str, Rejected]:
     """Returns the rejected subscriptions after an update.
 
     If nothing has changed, the result is the same object. Of too many, it drops the oldest entries.
@@ -37,10 +39,10 @@ def following(known: Mapping[int | str, Rejected], ids: Ids, new: Sequence[Rejec
     taken = ids.array
     if len(taken) > FEW_IDS:
         taken = taken.filter(_are_among(taken, known))
-    return _after(known, taken.to_pylist(), new)
+    return _apply_update(known, taken.to_pylist(), new)
 
 
-def following_all(
+def update_all_rejected(
     known: Mapping[int | str, Rejected], ids: Ids, update: NDArray[np.int64], new: Mapping[int, Sequence[Rejected]]
 ) -> Mapping[int | str, Rejected]:
     """Returns the rejected subscriptions after several updates, as by ``following`` for each.
@@ -56,7 +58,7 @@ def following_all(
     for number, id in zip(update[there].tolist(), ids.filter(there).array.to_pylist(), strict=True):
         taken.setdefault(number, []).append(id)
     for number in sorted(taken):
-        known = _after(known, taken[number], new.get(number, ()))
+        known = _apply_update(known, taken[number], new.get(number, ()))
     return known
 
 
@@ -66,7 +68,7 @@ def _are_among(ids: pa.Array, entries: Iterable[int | str]) -> NDArray[np.bool_]
     return np.asarray(pc.is_in(ids, values))
 
 
-def _after(
+def _apply_update(
     known: Mapping[int | str, Rejected], taken: Iterable[int | str], new: Sequence[Rejected]
 ) -> Mapping[int | str, Rejected]:
     gone = {id for id in taken if id in known}

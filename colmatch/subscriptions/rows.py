@@ -20,7 +20,7 @@ from colmatch.lowering.forms import Kind, Op, Operand
 from colmatch.lowering.lower import Lowering, Reject
 from colmatch.lowering.weights import FURTHER_PART
 from colmatch.subscriptions.computed import ComputedNames
-from colmatch.subscriptions.operators import OPERATORS, Operator, operand_kind, target
+from colmatch.subscriptions.operators import OPERATORS, Operator, find_target, operand_kind
 from colmatch.subscriptions.table import PredicateTable
 from colmatch.subscriptions.weights import fits, no_weight
 
@@ -173,7 +173,7 @@ class _TypedTable:
         try:
             if operator is None:
                 raise ExpressionError(f"unknown operator {op!r}: use {', '.join(OPERATORS)} or their negations")
-            test = target(self.schema, self.computed, name, operator, self.kind)
+            test = find_target(self.schema, self.computed, name, operator, self.kind)
         except ExpressionError as error:
             self.bad[c] = error.message
             self.group_of[c] = self.groups.setdefault(None, len(self.groups))

@@ -15,10 +15,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from colmatch.arrays.frozen import contiguous, frozen, sealed
+from colmatch.arrays.frozen import contiguous, freeze_view, seal
 from colmatch.arrays.growing import Growing
 from colmatch.arrays.ranges import distinct, ranges_of
-from colmatch.errors import OptionError, SubscriptionError, shown
+from colmatch.errors import OptionError, SubscriptionError, show_value
 from colmatch.events.reader import texts_of
 from colmatch.given.arguments import members, text
 from colmatch.given.incoming import columns_of, is_arrow, is_text, refusing, table_of, values_of
@@ -27,8 +27,8 @@ from colmatch.subscriptions.ids import Ids, ids_of_values, unique_ids
 
 RECENT_LEAST = 4096  # pairs that are scanned rather than sorted among the others
 
-_NO_NUMBERS: I64 = frozen(np.empty(0, np.int64))
-_NO_PLACES: I32 = frozen(np.empty(0, np.int32))
+_NO_NUMBERS: I64 = freeze_view(np.empty(0, np.int64))
+_NO_PLACES: I32 = freeze_view(np.empty(0, np.int32))
 
 
 class GivenTags(NamedTuple):
@@ -41,7 +41,7 @@ class GivenTags(NamedTuple):
     lists: pa.LargeListArray
 
 
-class _Sorted(NamedTuple):
+class _SortedPairs(NamedTuple):
     """The first pairs of some tags, ordered by tag."""
 
     pairs: int  # number of pairs
@@ -71,7 +71,7 @@ class Tags:
         tag: I32 = _NO_PLACES,
         names: dict[str, int] | None = None,
         store: tuple[Growing, Growing] | None = None,
-        ordered: _Sorted | None = None,
+        ordered: _SortedPairs | None = None,
     ) -> None:
         self.number = number
         self.tag = tag
@@ -88,7 +88,7 @@ class Tags:
         pairs = np.stack([np.repeat(number, count), each.indices.to_numpy().astype(np.int64)])
         pairs = np.unique(pairs, axis=1)
         names = {name: i for i, name in enumerate(each.dictionary.to_pylist())}
-        return Tags(sealed(pairs[0].copy()), sealed(pairs[1].astype(np.int32)), names)
+        return Tags(seal(pairs[0].copy()), seal(pairs[1].astype(np.int32)), names)
 
     @staticmethod
     def of_sections(count: NDArray[Any], size: NDArray[Any], data: NDArray[Any]) -> Tags:
@@ -111,16 +111,16 @@ class Tags:
         places = [place for place in map(self.names.get, set(wanted)) if place is not None]
         if not places or not len(self):
             return _NO_NUMBERS
-        pairs, first, number = self._ordered()
+        pairs, first, number = self._sort()
         parts = [number[first[place] : first[place + 1]] for place in places if place + 1 < len(first)]
         matches = np.concatenate([*parts, self.number[pairs:][np.isin(self.tag[pairs:], places)]])
         return matches if len(places) == 1 else distinct(matches)
 
-    def _ordered(self) -> _Sorted:
+    def _sort(self) -> _SortedPairs:
         ordered = self._sorted
         if ordered is None or len(self) - ordered.pairs > max(RECENT_LEAST, ordered.pairs // 4):
             first = ranges_of(np.bincount(self.tag, minlength=len(self.names)))
-            ordered = _Sorted(len(self), first, self.number[np.argsort(self.tag, kind="stable")])
+            ordered = _SortedPairs(len(self), first, self.number[np.argsort(self.tag, kind="stable")])
             self._sorted = ordered
         return ordered
 
@@ -145,7 +145,7 @@ class Tags:
         stop = int(np.searchsorted(self.number, len(left)))
         kept = left[self.number[:stop]]
         number, tag = self.number[:stop][kept], self.tag[:stop][kept]
-        return self._renamed((np.cumsum(left) - 1)[number], tag)
+        return self._drop_names((np.cumsum(left) - 1)[number], tag)
 
     def extended(self, more: Tags, base: int) -> Tags:
         """Returns these tags and others. The numbers of the others count from ``base`` on.
@@ -155,7 +155,7 @@ class Tags:
         if not len(more):
             return self
         if not len(self):
-            return Tags(sealed(more.number + base), more.tag, dict(more.names))
+            return Tags(seal(more.number + base), more.tag, dict(more.names))
         names = self.names
         place = np.array([names.setdefault(name, len(names)) for name in more.names], np.int32)
         store = self._store or (Growing(self.number), Growing(self.tag))
@@ -168,13 +168,13 @@ class Tags:
     def from_number(self, begin: int) -> Tags:
         """Returns the tags of all numbers from ``begin`` on, which then count from 0."""
         start = int(np.searchsorted(self.number, begin))
-        return self._renamed(self.number[start:] - begin, self.tag[start:])
+        return self._drop_names(self.number[start:] - begin, self.tag[start:])
 
-    def _renamed(self, number: NDArray[np.int64], tag: NDArray[np.int32]) -> Tags:
+    def _drop_names(self, number: NDArray[np.int64], tag: NDArray[np.int32]) -> Tags:
         """Returns the tags of some pairs, without unused names."""
         used, place = np.unique(tag, return_inverse=True)
         names = list(self.names)
-        return Tags(sealed(number), sealed(place.astype(np.int32)), {names[i]: n for n, i in enumerate(used.tolist())})
+        return Tags(seal(number), seal(place.astype(np.int32)), {names[i]: n for n, i in enumerate(used.tolist())})
 
 
 NO_TAGS = Tags()
@@ -200,7 +200,7 @@ def tags_of_column(column: pa.Array | None, where: str) -> GivenTags | None:
     return None if column is None or column.null_count == len(column) else GivenTags(None, _lists(column, where))
 
 
-def given_tags(given: object) -> GivenTags:
+def read_tags(given: object) -> GivenTags:
     """Reads tags apart from subscriptions: ``{id: ["tag"]}``, or a table (id, tags).
 
     Raises SubscriptionError: the tags have another form, or an id is repeated.
@@ -209,7 +209,9 @@ def given_tags(given: object) -> GivenTags:
     if isinstance(given, Mapping):
         return GivenTags(ids_of_values(list(given)), _of_mapping(given))
     if not is_arrow(given):
-        raise SubscriptionError(f"{where}{shown(given)}: a mapping {{id: ['tag']}} or a table (id, tags) is needed")
+        raise SubscriptionError(
+            f"{where}{show_value(given)}: a mapping {{id: ['tag']}} or a table (id, tags) is needed"
+        )
     columns = columns_of(table_of(given, SubscriptionError, where), ("id", "tags"), (), SubscriptionError, where)
     return GivenTags(unique_ids(columns["id"], where), _lists(columns["tags"], where))
 
@@ -220,7 +222,9 @@ def _of_mapping(given: Mapping[Any, Any]) -> pa.LargeListArray:
         values = [] if tags is None else [tags] if isinstance(tags, str) else members(tags)
         names = None if values is None or isinstance(tags, Mapping) else list(map(text, values))
         if names is None or not all(name is not None and is_text(name) for name in names):
-            raise SubscriptionError(f"tags=: those of {shown(id)} are {shown(tags)}: a list of strings is needed")
+            raise SubscriptionError(
+                f"tags=: those of {show_value(id)} are {show_value(tags)}: a list of strings is needed"
+            )
         lists.append(names)
     return pa.array(lists, pa.large_list(pa.string()))
 
@@ -265,7 +269,7 @@ def tags_of(given: GivenTags | None, ids: Ids) -> Tags:
     numbers = ids.find(given.ids) if given.ids.type == ids.type else np.full(len(given.ids), -1)
     if numbers.min() < 0:
         raise SubscriptionError(
-            f"tags are given for {shown(given.ids[int(numbers.argmin())])}, which is none of the subscriptions"
+            f"tags are given for {show_value(given.ids[int(numbers.argmin())])}, which is none of the subscriptions"
         )
     order = np.argsort(numbers)
     return Tags.of_lists(given.lists.take(pa.array(order)), contiguous(numbers[order]))
@@ -280,9 +284,9 @@ def tags_asked(given: Any) -> frozenset[str]:
         given = values_of(given, OptionError, "tags=")
     listed = None if isinstance(given, Mapping) else members(given)
     if listed is None:
-        raise OptionError(f"tags={shown(given)}: a list of strings is needed, put a single one into a list")
+        raise OptionError(f"tags={show_value(given)}: a list of strings is needed, put a single one into a list")
     tags = list(map(text, listed))
     for value, tag in zip(listed, tags, strict=True):
         if tag is None or not is_text(tag):
-            raise OptionError(f"tags= has {shown(value)}, which is no tag: strings are needed")
+            raise OptionError(f"tags= has {show_value(value)}, which is no tag: strings are needed")
     return frozenset(tag for tag in tags if tag is not None)

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from colmatch.arrays.growing import extended
+from colmatch.arrays.growing import extend_array
 from colmatch.arrays.ranges import ranges_of
 from colmatch.errors import ExpressionError
 from colmatch.events.reader import texts_of
@@ -23,19 +23,19 @@ from colmatch.kernels._jit import is_ready
 from colmatch.kernels.layout import DTYPES
 from colmatch.kernels.sql import arrays as sq
 from colmatch.kernels.sql import assemble, cut, literals
-from colmatch.kernels.sql.arrays import Cut, Made
-from colmatch.lowering.lower import Lowering, Programs
-from colmatch.sql.compile import Compiler
-from colmatch.sql.literals import Reading
+from colmatch.kernels.sql.arrays import LoweredTexts, TokenTable
+from colmatch.lowering.lower import JumpPrograms, Lowering
+from colmatch.sql.compile import FormCompiler
+from colmatch.sql.literals import NumberedText
 from colmatch.sql.phrases import PhraseBook
 from colmatch.sql.split import ODD_ESCAPE, REGEX_WORDS
 from colmatch.subscriptions.given import ArrowTexts
 from colmatch.subscriptions.readers import Unread
 
 I64 = NDArray[np.int64]
-Arrays = TypeVar("Arrays", Cut, Made, assemble.Nodes)
+Arrays = TypeVar("Arrays", TokenTable, LoweredTexts, assemble.Nodes)
 _HINTS: dict[Any, dict[str, Any]] = {  # finding them takes a quarter of a millisecond each
-    kind: get_type_hints(kind, include_extras=True) for kind in (Cut, Made, assemble.Nodes)
+    kind: get_type_hints(kind, include_extras=True) for kind in (TokenTable, LoweredTexts, assemble.Nodes)
 }
 
 
@@ -71,7 +71,7 @@ class TextReader:
     compiler : compiler of single texts
     """
 
-    def __init__(self, compiler: Compiler) -> None:
+    def __init__(self, compiler: FormCompiler) -> None:
         self.compiler = compiler
         self._book = PhraseBook(compiler.parser, compiler.normaliser)
         self._attributes = compiler.normaliser.attributes
@@ -93,8 +93,11 @@ class TextReader:
         if self._ready:
             return True
         offset, data = texts_of(pa.array([""]))
-        cuts, whole, bytes_ = _empty(Cut), np.empty(0, np.int64), np.empty(0, np.uint8)
-        phrases, more = self._book.phrases, (self._book.meanings, self._limits, _empty(assemble.Nodes), _empty(Made))
+        cuts, whole, bytes_ = _empty(TokenTable), np.empty(0, np.int64), np.empty(0, np.uint8)
+        phrases, more = (
+            self._book.phrases,
+            (self._book.meanings, self._limits, _empty(assemble.Nodes), _empty(LoweredTexts)),
+        )
         literals_ = data, whole, whole, bytes_, whole, whole
         calls: list[tuple[Any, tuple[Any, ...]]] = [
             (cut.cut_texts, (data, offset, 0, KINDS, phrases, cuts, whole)),
@@ -130,14 +133,14 @@ class TextReader:
         while self._book.learn(data, cuts):
             cuts = self._cut(data, offset, left)
         is_cut = cuts.unsure == 0
-        parts = self._assembled(cuts)
+        parts = self._assemble(cuts)
         self._add(data, cuts, parts, first, lowering)
         errors = self._errors(texts, offset, cuts, is_cut & (cuts.unsure > 0))
         cuts.unsure[list(errors)] = 0
         return (first + np.flatnonzero(cuts.unsure)).tolist(), {first + text: error for text, error in errors.items()}
 
     def _errors(
-        self, texts: pa.StringArray, offset: NDArray[np.int32], found: Cut, wanted: NDArray[np.bool_]
+        self, texts: pa.StringArray, offset: NDArray[np.int32], found: TokenTable, wanted: NDArray[np.bool_]
     ) -> dict[int, ExpressionError]:
         """Returns the errors of texts with a single fault: a phrase that is known to be refused."""
         refused, used = self._book.refused, int(found.first[-1])
@@ -165,14 +168,14 @@ class TextReader:
                 is_quoted = int(found.mark[which]) & ~sq.ESCAPED in (sq.STRING, sq.QUOTED)
                 place = len(written.encode()[: found.begin[which] - offset[text]].decode()) - is_quoted
             if place is not None:
-                line, column = Reading(written).place(place)
+                line, column = NumberedText(written).place(place)
                 errors[text] = ExpressionError(why.message, line=line, column=column)
         return errors
 
-    def _cut(self, data: NDArray[np.uint8], offset: NDArray[np.int32], left: NDArray[np.bool_]) -> Cut:
+    def _cut(self, data: NDArray[np.uint8], offset: NDArray[np.int32], left: NDArray[np.bool_]) -> TokenTable:
         """Cuts all texts except those in ``left``."""
         book, size = self._book, len(offset) - 1
-        cuts = _empty(Cut)._replace(
+        cuts = _empty(TokenTable)._replace(
             first=np.zeros(size + 1, np.int64), literal_first=np.zeros(size + 1, np.int64),
             depth=np.zeros(size, np.int64), unsure=left.astype(np.uint8),
         )  # fmt: skip
@@ -187,7 +190,7 @@ class TextReader:
             more = int(offset[text + 1] - offset[text]) + 1
             book.make_room(more)
 
-    def _assembled(self, found: Cut) -> Made:
+    def _assemble(self, found: TokenTable) -> LoweredTexts:
         """Makes leaves, tests and conjunctions of the texts that were cut."""
         # Make room for the nodes of the longest text
         meanings, phrases = self._book.meanings, self._book.phrases
@@ -200,21 +203,23 @@ class TextReader:
             serial=np.zeros(1, np.int64),
         )  # fmt: skip
         # Assemble texts, with more room for each call
-        parts, filled, text = _empty(Made), np.zeros(7, np.int64), 0
+        parts, filled, text = _empty(LoweredTexts), np.zeros(7, np.int64), 0
         while text < len(found.unsure):
             parts = _with_room(parts, FILLED, filled, nodes.room)
             text = assemble.assemble_texts(found, text, phrases, meanings, self._limits, nodes, parts, filled)
         used = {name: getattr(parts, name)[:size] for names, size in zip(FILLED, filled, strict=True) for name in names}
-        return Made(**used)
+        return LoweredTexts(**used)
 
-    def _add(self, data: NDArray[np.uint8], found: Cut, made: Made, first: int, lowering: Lowering) -> None:
+    def _add(
+        self, data: NDArray[np.uint8], found: TokenTable, made: LoweredTexts, first: int, lowering: Lowering
+    ) -> None:
         # Add leaves and conjunctions
         meanings, tests = self._book.meanings, self._book.tests
         weight = tests.weight[made.leaf] if self.compiler.normaliser.by_attribute else None
         base = lowering.leaves(
             meanings.leaf_attr[made.leaf], meanings.leaf_none[made.leaf], first + made.leaf_text, weight
         )
-        programs = Programs(made.program, made.size[made.program], made.jump, made.tokens, made.tree)
+        programs = JumpPrograms(made.program, made.size[made.program], made.jump, made.tokens, made.tree)
         lowering.conjunctions(first + made.owner, made.size, base + made.ref, programs)
         # Sort the tests by conversion
         book = self._book
@@ -272,14 +277,14 @@ def _with_room(arrays: Arrays, names: Sequence[tuple[str, ...]], used: Iterable[
     used, more : how many rows of each group are filled, and how many more it needs
     """
     grown = {
-        name: extended(getattr(arrays, name), int(size), int(size) + int(needed))
+        name: extend_array(getattr(arrays, name), int(size), int(size) + int(needed))
         for group, size, needed in zip(names, used, more, strict=True)
         for name in group
     }
     return arrays._replace(**grown)
 
 
-def _texts(data: NDArray[np.uint8], found: Cut, which: I64) -> pa.Array:
+def _texts(data: NDArray[np.uint8], found: TokenTable, which: I64) -> pa.Array:
     """Returns some literals as strings."""
     offset = np.empty(len(which) + 1, np.int64)
     out = np.empty(int((found.end[which] - found.begin[which]).sum()), np.uint8)
@@ -287,7 +292,7 @@ def _texts(data: NDArray[np.uint8], found: Cut, which: I64) -> pa.Array:
     return _strings(offset, out)
 
 
-def _lists(data: NDArray[np.uint8], found: Cut, which: I64) -> pa.Array:
+def _lists(data: NDArray[np.uint8], found: TokenTable, which: I64) -> pa.Array:
     """Returns some lists of literals as lists of strings."""
     members = np.empty(len(which), np.int64)
     size = literals.count_members(data, found.begin, found.end, found.mark, which, members)

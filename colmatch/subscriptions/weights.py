@@ -9,7 +9,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from colmatch.arrays.ranges import members, ranges_of
-from colmatch.errors import SchemaError, SubscriptionError, shown
+from colmatch.errors import SchemaError, SubscriptionError, show_value
 from colmatch.given.incoming import doubles_of, exact_doubles_of, plain, refusing
 from colmatch.given.schema import Schema
 from colmatch.lowering.lower import Reject
@@ -41,7 +41,7 @@ class GivenWeights(NamedTuple):
     attributes: AttributeNumbers | None = None
     priority: F64 | None = None
 
-    def resolved(self, schema: Schema) -> tuple[AttributeWeights | None, F64 | None, Rejects]:
+    def resolve(self, schema: Schema) -> tuple[AttributeWeights | None, F64 | None, Rejects]:
         """Returns weights by attribute, priorities, and rejects for wrong ones."""
         weights, priority, rejects = None, self.priority, Rejects()
         if priority is not None:
@@ -52,7 +52,7 @@ class GivenWeights(NamedTuple):
                 }
                 priority = np.where(wrong, 0.0, priority)
         if self.attributes is not None:
-            weights, others = _resolved(self.attributes, schema)
+            weights, others = _resolve_weights(self.attributes, schema)
             rejects |= others
         return weights, priority, rejects
 
@@ -144,7 +144,7 @@ def no_weight(what: str, value: float) -> str:
     return f"{what} is {value}: a number from -1e100 to 1e100 is needed"
 
 
-def _resolved(given: AttributeNumbers, schema: Schema) -> tuple[AttributeWeights, Rejects]:
+def _resolve_weights(given: AttributeNumbers, schema: Schema) -> tuple[AttributeWeights, Rejects]:
     """Returns the weights by attribute, and rejects for wrong ones."""
     # Resolve the names
     names: dict[Name, int] = {}
@@ -163,7 +163,7 @@ def _resolved(given: AttributeNumbers, schema: Schema) -> tuple[AttributeWeights
     for w in np.flatnonzero(at < 0).tolist():
         wrong.setdefault(int(sub[w]), wrong_names[int(given.name[w])])
     for w in np.flatnonzero(~fits(value)).tolist():
-        what = f"the weight of {shown(given.names[given.name[w]])}"
+        what = f"the weight of {show_value(given.names[given.name[w]])}"
         wrong.setdefault(int(sub[w]), no_weight(what, value[w]))
     # Sort the weights by subscription and attribute, and find repeated ones
     good = np.flatnonzero(at >= 0)
@@ -171,6 +171,6 @@ def _resolved(given: AttributeNumbers, schema: Schema) -> tuple[AttributeWeights
     order = np.argsort(key, kind="stable")
     key, good = key[order], good[order]
     for w in good[1:][key[1:] == key[:-1]].tolist():
-        wrong.setdefault(int(sub[w]), f"weights: {shown(given.names[given.name[w]])} is given more than once")
+        wrong.setdefault(int(sub[w]), f"weights: {show_value(given.names[given.name[w]])} is given more than once")
     rejects = {sub: Reject(message, -1) for sub, message in wrong.items()}
     return AttributeWeights(list(names), key, value[good]), rejects

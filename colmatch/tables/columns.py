@@ -19,10 +19,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from colmatch.errors import EventError, OptionError, shown
+from colmatch.errors import EventError, OptionError, show_value
 from colmatch.events.binding import require
-from colmatch.events.gather import check_layout, meant
-from colmatch.given.arguments import checked_choice, text
+from colmatch.events.gather import check_layout, match_names
+from colmatch.given.arguments import check_choice, text
 from colmatch.matcher import Matcher
 from colmatch.matching.range_worker import RangeNames
 from colmatch.matching.request import Among
@@ -55,7 +55,7 @@ class Best:
     event_weights: str | Mapping[str, str | float] | None = None
 
 
-def found_in(
+def match_structs(
     rows: object,
     matcher: Finder,
     mode: EventMode,
@@ -112,7 +112,7 @@ class MatchColumn:
         OptionError : the ids have another type now; the matcher was empty before
         """
         if self.mode != "topk":
-            matches = found_in(rows, self.matcher, self.mode, self.among, self.hint, self.ranges)
+            matches = match_structs(rows, self.matcher, self.mode, self.among, self.hint, self.ranges)
         else:
             matches = self._best(_structs(rows, self.hint))
         if matches.type == self.type:
@@ -140,7 +140,7 @@ class MatchColumn:
             names = [*names, *self.matcher.columns_of_weights(self.best.k, self.best.score, self.best.event_weights)]
         if self.matcher.options.missing_columns == "error":
             require(schema, [(name,) for name in names])
-        return meant(schema.names, names) or schema.names[:1]
+        return match_names(schema.names, names) or schema.names[:1]
 
     def _best(self, events: Structs) -> pa.ChunkedArray:
         assert self.best is not None
@@ -181,13 +181,15 @@ def match_column(
     ------
     OptionError, SubscriptionError : an argument cannot be used
     """
-    checked_matcher(matcher)
-    checked_choice("mode={}", mode, ("list", "count", "exists", "topk"))
+    check_matcher(matcher)
+    check_choice("mode={}", mode, ("list", "count", "exists", "topk"))
     if (mode == "topk") != (k is not None):
-        raise OptionError(f'mode={mode!r}, k={shown(k)}: the best matches are mode="topk" with k, how many of them')
+        raise OptionError(
+            f'mode={mode!r}, k={show_value(k)}: the best matches are mode="topk" with k, how many of them'
+        )
     if mode != "topk" and (score != "dot" or event_weights is not None):
         raise OptionError(
-            f"mode={mode!r}, score={shown(score)}, event_weights={shown(event_weights)}: "
+            f"mode={mode!r}, score={show_value(score)}, event_weights={show_value(event_weights)}: "
             'scores and weights are for mode="topk": leave them out'
         )
     among = Among(ids=None if ids is None and tags is None else matcher.subset(ids, tags), now=now)
@@ -203,10 +205,10 @@ def match_column(
     return MatchColumn(matcher, mode, types[mode], hint, among, ranges, best)
 
 
-def checked_matcher(matcher: object) -> Matcher:
+def check_matcher(matcher: object) -> Matcher:
     """Returns ``matcher`` if it is one. Raises OptionError: it is something else."""
     if not isinstance(matcher, Matcher):
-        raise OptionError(f"matcher={shown(matcher)}: a Matcher is needed")
+        raise OptionError(f"matcher={show_value(matcher)}: a Matcher is needed")
     return matcher
 
 
@@ -221,14 +223,14 @@ def function_name(name: object, own: Collection[str] = ()) -> str:
     """
     called = text(name)
     if called is None or not called.isidentifier():
-        raise OptionError(f"name={shown(name)}: the name of a function of SQL is needed, such as 'alerts'")
-    lower = _folded(called)
-    if lower in map(_folded, own):
+        raise OptionError(f"name={show_value(name)}: the name of a function of SQL is needed, such as 'alerts'")
+    lower = _fold_name(called)
+    if lower in map(_fold_name, own):
         raise OptionError(f"name={called!r}: there is a function of that name already: choose another")
     return lower
 
 
-def _folded(name: str) -> str:
+def _fold_name(name: str) -> str:
     return name.encode().lower().decode()
 
 

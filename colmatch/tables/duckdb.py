@@ -33,7 +33,7 @@ __all__ = ["register"]
 HINT = "{price: price, dest: dest}, or the name of a table"
 
 
-class _Function:
+class _ScalarFunction:
     """A function for DuckDB, which raises an error once another has taken over its name."""
 
     def __init__(self, name: str, column: MatchColumn) -> None:
@@ -48,7 +48,7 @@ class _Function:
 
 # Functions made here, by connection and name, including replaced ones. DuckDB drops its reference
 # to a function that it removes, but a rollback brings the name back.
-MADE: WeakKeyDictionary[Any, dict[str, list[_Function]]] = WeakKeyDictionary()
+MADE: WeakKeyDictionary[Any, dict[str, list[_ScalarFunction]]] = WeakKeyDictionary()
 
 
 def register(
@@ -116,7 +116,7 @@ def register(
     if before:
         with suppress(duckdb.InvalidInputException, duckdb.CatalogException):  # it was removed since, or rolled back
             con.remove_function(called)
-    function = _Function(called, column)
+    function = _ScalarFunction(called, column)
     # With declared parameters, DuckDB would cast the structs, and fill absent fields with NULL.
     make: Any = con.create_function
     try:

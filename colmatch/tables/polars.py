@@ -20,11 +20,11 @@ import pyarrow as pa
 from colmatch.errors import DependencyError
 from colmatch.given.declared import schema_of
 from colmatch.matcher import Matcher
-from colmatch.matching.kept import kept_fields
+from colmatch.matching.kept import find_kept_fields
 from colmatch.matching.range_worker import RangeNames
 from colmatch.matching.request import Among, Keep
 from colmatch.matching.topk.arguments import Score
-from colmatch.tables.columns import ColumnMode, EventMode, MatchColumn, checked_matcher, match_column
+from colmatch.tables.columns import ColumnMode, EventMode, MatchColumn, check_matcher, match_column
 
 if __name__ == "polars":
     raise ImportError(
@@ -71,15 +71,15 @@ class ExprMatches:
 
     def match_lists(self, matcher: Matcher, ranges: RangeNames | None = None, **among: Unpack[Among]) -> pl.Expr:
         """Returns the ids that match each event: lists of Int64 or String."""
-        return self._made(matcher, "list", ranges, among)
+        return self._match_structs(matcher, "list", ranges, among)
 
     def count(self, matcher: Matcher, ranges: RangeNames | None = None, **among: Unpack[Among]) -> pl.Expr:
         """Returns the number of subscriptions that match each event: Int64."""
-        return self._made(matcher, "count", ranges, among)
+        return self._match_structs(matcher, "count", ranges, among)
 
     def exists(self, matcher: Matcher, ranges: RangeNames | None = None, **among: Unpack[Among]) -> pl.Expr:
         """Returns True for each event that any subscription matches: Boolean."""
-        return self._made(matcher, "exists", ranges, among)
+        return self._match_structs(matcher, "exists", ranges, among)
 
     def match_topk(
         self,
@@ -100,7 +100,7 @@ class ExprMatches:
         )
         return _of(column, self._structs)
 
-    def _made(self, matcher: Matcher, mode: ColumnMode, ranges: RangeNames | None, among: Among) -> pl.Expr:
+    def _match_structs(self, matcher: Matcher, mode: ColumnMode, ranges: RangeNames | None, among: Among) -> pl.Expr:
         return _of(match_column(matcher, mode, hint=HINT, ranges=ranges, **among), self._structs)
 
 
@@ -214,7 +214,7 @@ class LazyFrameMatches(_Matches[pl.LazyFrame]):
     def _pairs(self, column: MatchColumn, keep: Keep) -> pl.LazyFrame:
         """Returns a row for each match; best matches are structs of subscription and score."""
         own = ["event", "subscription", *(["score"] if column.best is not None else [])]
-        kept = [] if keep is None else kept_fields(keep, schema_of(self._frame), own, ())
+        kept = [] if keep is None else find_kept_fields(keep, schema_of(self._frame), own, ())
         number = pl.col(NUMBER).cast(pl.Int64).alias("event")
         matches = _of(column, self._structs(column)).alias("subscription")
         lists = self._frame.with_row_index(NUMBER).select(number, matches, cs.by_name(*(field.name for field in kept)))
@@ -238,7 +238,7 @@ class DataFrameMatches(_Matches[pl.DataFrame]):
         DataFrame : event (Int64, number of the row), subscription (Int64 or String), and the kept
             columns, in the order of ``Matcher.match``
         """
-        return pl.DataFrame(checked_matcher(matcher).match(self._frame, ranges, keep=keep, **among))
+        return pl.DataFrame(check_matcher(matcher).match(self._frame, ranges, keep=keep, **among))
 
     def match_topk(
         self,
@@ -257,13 +257,13 @@ class DataFrameMatches(_Matches[pl.DataFrame]):
         -------
         DataFrame : event, subscription, score (Float64), and the kept columns
         """
-        best = checked_matcher(matcher).match_topk_batches(
+        best = check_matcher(matcher).match_topk_batches(
             self._frame, k, score, event_weights, ranges=ranges, keep=keep, **among
         )
         return pl.DataFrame(best.read_all())
 
     def _value(self, matcher: Matcher, mode: EventMode, ranges: RangeNames | None, among: Among) -> pl.Series:
-        checked = checked_matcher(matcher)
+        checked = check_matcher(matcher)
         if mode == "list":
             lists = checked.match_lists(self._frame, ranges, **among)
             return pl.Series(lists, dtype=_dtype(lists.type))

@@ -20,7 +20,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from colmatch.text.like import ANY_CHARACTER, Place, read_like
+from colmatch.text.like import ANY_CHARACTER, LiteralPosition, read_like
 
 LONG = 3  # bytes of a literal that few strings have by chance
 
@@ -32,7 +32,7 @@ class Filter(NamedTuple):
     pattern, with ``ANY_CHARACTER`` for ``_``, if the literals do not decide it.
     """
 
-    place: Place
+    place: LiteralPosition
     literals: tuple[bytes, ...]
     also: bytes = b""
     pieces: tuple[bytes, ...] = ()
@@ -40,17 +40,19 @@ class Filter(NamedTuple):
     open_end: bool = False
 
 
-Choice = tuple[Filter, tuple[tuple[bytes, Place], ...]]  # a filter without its literal, and the possible literals
+Choice = tuple[
+    Filter, tuple[tuple[bytes, LiteralPosition], ...]
+]  # a filter without its literal, and the possible literals
 
 
 def filters_of(patterns: Sequence[tuple[str, str]]) -> list[Filter]:
     """Chooses a filter for each pattern (operator, operand), of endswith, contains and like."""
     choices = [_choices(op, operand) for op, operand in patterns]
     shared = Counter(literal for _, literals in choices for literal, _ in set(literals) if len(literals) > 1)
-    return [_chosen(filter, literals, shared) for filter, literals in choices]
+    return [_choose_literal(filter, literals, shared) for filter, literals in choices]
 
 
-def _chosen(filter: Filter, found: Sequence[tuple[bytes, Place]], shared: Counter[bytes]) -> Filter:
+def _choose_literal(filter: Filter, found: Sequence[tuple[bytes, LiteralPosition]], shared: Counter[bytes]) -> Filter:
     if not found:
         return filter
     ranked = sorted(found, key=lambda known: (-min(len(known[0]), LONG), shared[known[0]], -len(known[0]), known[1]))
@@ -61,9 +63,9 @@ def _chosen(filter: Filter, found: Sequence[tuple[bytes, Place]], shared: Counte
 
 def _choices(op: str, operand: str) -> Choice:
     if op == "contains":
-        return Filter(Place.INSIDE if operand else Place.HEAD, (operand.encode(),)), ()
+        return Filter(LiteralPosition.INSIDE if operand else LiteralPosition.HEAD, (operand.encode(),)), ()
     if op == "endswith":
-        return Filter(Place.TAIL, (operand.encode(),)), ()
+        return Filter(LiteralPosition.TAIL, (operand.encode(),)), ()
     assert op == "like", op
     pattern = read_like(operand)
     if pattern.literal is not None:
@@ -75,5 +77,7 @@ def _choices(op: str, operand: str) -> Choice:
             if run:
                 starts = i == j == 0 and not pattern.open_start
                 ends = i == len(pattern.pieces) - 1 and j == len(runs) - 1 and not pattern.open_end
-                literals.append((run, Place.HEAD if starts else Place.TAIL if ends else Place.INSIDE))
-    return Filter(Place.HEAD, (b"",), b"", *pattern), tuple(literals)
+                literals.append(
+                    (run, LiteralPosition.HEAD if starts else LiteralPosition.TAIL if ends else LiteralPosition.INSIDE)
+                )
+    return Filter(LiteralPosition.HEAD, (b"",), b"", *pattern), tuple(literals)

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from colmatch.arrays.ranges import sizes_of
 from colmatch.errors import OptionError
 from colmatch.kernels import _folders, _forks
-from colmatch.text.hyperscan_syntax import Translated
+from colmatch.text.hyperscan_syntax import HyperscanPattern
 
 SIZE = 4096  # expressions of one database
 FILES_KEPT = 64
@@ -46,7 +46,7 @@ _recent: list[HyperscanSet] = []
 Matches = tuple[NDArray[np.int64], NDArray[np.int64]]
 
 
-def available() -> bool:
+def is_available() -> bool:
     """Returns whether Hyperscan is installed and wanted.
 
     Raises
@@ -78,7 +78,7 @@ def folder() -> Path | None:
     return None if base is None else Path(base) / "regex"
 
 
-def sets_for(expressions: Sequence[Translated]) -> list[HyperscanSet]:
+def sets_for(expressions: Sequence[HyperscanPattern]) -> list[HyperscanSet]:
     """Returns the set to use for some expressions, and one that may be used until it is compiled.
 
     A set that has nearly these expressions will do: an update changes few of them. So another set
@@ -114,14 +114,14 @@ class HyperscanSet:
     taken : (n) bool, the expressions that Hyperscan could compile; None before they are compiled
     """
 
-    def __init__(self, expressions: Sequence[Translated]) -> None:
+    def __init__(self, expressions: Sequence[HyperscanPattern]) -> None:
         self.expressions = tuple(expressions)
-        self.taken: NDArray[np.bool_] | None = None
+        self.count_rows: NDArray[np.bool_] | None = None
         self._databases: list[tuple[int, Any, list[Any]]] = []  # first expression, database, idle memory of scans
         self._failed = False
         self._thread: Thread | None = None
         self._starting = _forks.lock()
-        _forks.renewed(self)
+        _forks.renew_in_child(self)
         if not self._load():
             self.start()
 
@@ -131,7 +131,7 @@ class HyperscanSet:
     def start(self) -> None:
         """Compiles the expressions in the background, unless that is done or being done."""
         with self._starting:
-            if self.taken is None and not self._failed and self._thread is None:
+            if self.count_rows is None and not self._failed and self._thread is None:
                 thread = Thread(target=self._compile_all, name="colmatch-regex", daemon=True)
                 thread.start()
                 self._thread = thread
@@ -142,7 +142,7 @@ class HyperscanSet:
         thread = self._thread
         if thread is not None:
             thread.join()
-        return self.taken is not None
+        return self.count_rows is not None
 
     def scan(self, strings: Sequence[bytes]) -> Matches:
         """Returns the numbers of strings and of expressions that match, pair by pair.
@@ -169,7 +169,7 @@ class HyperscanSet:
             taken: list[int] = []
             databases: dict[int, Any] = {}
             for first in range(0, len(self.expressions), SIZE):
-                database, places = _compiled(self.expressions[first : first + SIZE])
+                database, places = _compile(self.expressions[first : first + SIZE])
                 if places:
                     databases[first] = database
                     taken += [first + place for place in places]
@@ -187,7 +187,7 @@ class HyperscanSet:
         mask = np.zeros(len(self.expressions), np.bool_)
         mask[taken] = True
         self._databases = [(first, database, []) for first, database in databases.items()]
-        self.taken = mask  # the last step: threads look at it
+        self.count_rows = mask  # the last step: threads look at it
 
     def _file(self) -> Path | None:
         place = folder()
@@ -242,7 +242,7 @@ def _hyperscan() -> Any:
     return hyperscan
 
 
-def _compiled(expressions: Sequence[Translated]) -> tuple[Any, list[int]]:
+def _compile(expressions: Sequence[HyperscanPattern]) -> tuple[Any, list[int]]:
     """Returns a database and the places of its expressions, which are their ids in it.
 
     If all are refused, there is no database.
@@ -250,14 +250,14 @@ def _compiled(expressions: Sequence[Translated]) -> tuple[Any, list[int]]:
     Hyperscan does not say which one it refuses, so halves are tried.
     """
     places = list(range(len(expressions)))
-    database = _tried(expressions, places)
+    database = _try_compile(expressions, places)
     if database is None:
-        places = _accepted(expressions, places)
-        database = _tried(expressions, places)
+        places = _find_accepted(expressions, places)
+        database = _try_compile(expressions, places)
     return database, places
 
 
-def _accepted(expressions: Sequence[Translated], places: list[int]) -> list[int]:
+def _find_accepted(expressions: Sequence[HyperscanPattern], places: list[int]) -> list[int]:
     """Returns the places of the accepted expressions; at least one of all is refused."""
     if len(places) == 1:
         return []
@@ -265,11 +265,11 @@ def _accepted(expressions: Sequence[Translated], places: list[int]) -> list[int]
     return [
         place
         for half in halves
-        for place in (half if _tried(expressions, half) is not None else _accepted(expressions, half))
+        for place in (half if _try_compile(expressions, half) is not None else _find_accepted(expressions, half))
     ]
 
 
-def _tried(expressions: Sequence[Translated], places: list[int]) -> Any:
+def _try_compile(expressions: Sequence[HyperscanPattern], places: list[int]) -> Any:
     hs = _hyperscan()
     database = hs.Database(mode=hs.HS_MODE_BLOCK)
     flags = [hs.HS_FLAG_SINGLEMATCH | hs.HS_FLAG_ALLOWEMPTY] * len(places)

@@ -28,8 +28,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from colmatch.text.literal_index import Texts, only_ascii
-from colmatch.text.regex_tokens import FLAGS, Sort, Token, UnknownSyntaxError, tokens
+from colmatch.text.literal_index import TextSlice, only_ascii
+from colmatch.text.regex_tokens import FLAGS, RegexToken, Sort, UnknownSyntaxError, tokens
 
 POSITIONS_MOST = 4000  # characters of an expression with {n,m} written out
 FEW_TIMES = 4  # most repeats that are written out if a match need not be exact
@@ -56,19 +56,19 @@ class _Sequence:
     repeatable: bool = False  # whether the last atom may be repeated
 
 
-def plain(texts: Texts) -> NDArray[np.bool_]:
+def plain(texts: TextSlice) -> NDArray[np.bool_]:
     """Returns (n): whether Hyperscan may read each string."""
     return only_ascii(texts, but=_VERTICAL_TAB)
 
 
-class Translated(NamedTuple):
+class HyperscanPattern(NamedTuple):
     """An expression for Hyperscan."""
 
     expression: bytes
     exact: bool  # else it also matches where the original does not
 
 
-def for_hyperscan(regex: str, characters: bool) -> Translated | None:
+def for_hyperscan(regex: str, characters: bool) -> HyperscanPattern | None:
     """Translates an expression that RE2 has found to be sound; None if it cannot be translated.
 
     characters : strings are UTF-8, else bytes
@@ -88,7 +88,7 @@ def for_hyperscan(regex: str, characters: bool) -> Translated | None:
             reader = _Translation(flags[1] if flags else "", exact)
             for token in tokens(regex[flags.end() :] if flags else regex):
                 reader.take(token)
-            return Translated("".join(reader.parts).encode("ascii"), exact)
+            return HyperscanPattern("".join(reader.parts).encode("ascii"), exact)
         except UnknownSyntaxError:
             pass
     return None
@@ -100,7 +100,7 @@ class _Translation:
         self.by_line = "m" in flags
         if self.by_line:
             self._doubt()
-        kept = _kept(flags.replace("m", ""))
+        kept = _filter_flags(flags.replace("m", ""))
         self.parts = [f"(?{kept})"] if kept else []
         self.groups = [_Sequence(True, "i" in flags)]
 
@@ -108,7 +108,7 @@ class _Translation:
         if self.exact:
             raise UnknownSyntaxError
 
-    def take(self, token: Token) -> None:
+    def take(self, token: RegexToken) -> None:
         now = self.groups[-1]
         if token.sort is Sort.OPEN:
             self._open(token.value)
@@ -134,7 +134,7 @@ class _Translation:
         now = self.groups[-1]
         if now.at_end or len(self.groups) > DEEP:
             raise UnknownSyntaxError
-        self.parts.append(f"(?{_kept(flags)}:")
+        self.parts.append(f"(?{_filter_flags(flags)}:")
         self.groups.append(_Sequence(now.may_begin and now.at_begin, now.folded or "i" in flags))
 
     def _close(self) -> None:
@@ -161,7 +161,7 @@ class _Translation:
         if now.positions > POSITIONS_MOST:
             raise UnknownSyntaxError
 
-    def _repeat(self, token: Token) -> None:
+    def _repeat(self, token: RegexToken) -> None:
         now = self.groups[-1]
         times = max(token.least, token.most or 1)  # as far as they are written out
         if not now.repeatable or token.most == 0:
@@ -193,14 +193,14 @@ class _Translation:
         self.parts.append(text)
 
 
-def _kept(flags: str) -> str:
+def _filter_flags(flags: str) -> str:
     """Returns the flags without ``U``, which only changes the order of attempts."""
     if "m" in flags or "-" in flags:
         raise UnknownSyntaxError
     return "".join(flag for flag in "is" if flag in flags)
 
 
-def _character(token: Token, folded: bool) -> str | None:
+def _character(token: RegexToken, folded: bool) -> str | None:
     character = token.value
     if character == "\v" or (folded and character in FOLDED):
         return None
@@ -209,7 +209,7 @@ def _character(token: Token, folded: bool) -> str | None:
     return f"(?:{_bytes(character)})"
 
 
-def _class(token: Token, folded: bool) -> str | None:
+def _class(token: RegexToken, folded: bool) -> str | None:
     text = token.text
     if text == ".":
         return text

@@ -23,7 +23,7 @@ _STAND_INS = ((rb"\\", b"\xfc"), (rb"\%", b"\xfd"), (rb"\_", b"\xfe"))
 _MEANT = bytes.maketrans(b"\xfc\xfd\xfe_", rb"\%_" + ANY_CHARACTER)
 
 
-class Place(IntEnum):
+class LiteralPosition(IntEnum):
     """The place of a literal in the string."""
 
     WHOLE = 0
@@ -40,13 +40,13 @@ class Like(NamedTuple):
     open_end: bool  # a % behind the last piece
 
     @property
-    def place(self) -> Place:
+    def place(self) -> LiteralPosition:
         """Returns the place of the literal that the pattern is, if it has one piece or none."""
         if not self.pieces:
-            return Place.HEAD if self.open_start else Place.WHOLE
+            return LiteralPosition.HEAD if self.open_start else LiteralPosition.WHOLE
         if self.open_start:
-            return Place.INSIDE if self.open_end else Place.TAIL
-        return Place.HEAD if self.open_end else Place.WHOLE
+            return LiteralPosition.INSIDE if self.open_end else LiteralPosition.TAIL
+        return LiteralPosition.HEAD if self.open_end else LiteralPosition.WHOLE
 
     @property
     def literal(self) -> bytes | None:

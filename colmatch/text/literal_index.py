@@ -15,21 +15,21 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from colmatch.arrays.frozen import freeze, frozen
+from colmatch.arrays.frozen import freeze, freeze_view
 from colmatch.arrays.ranges import ranges_of
 from colmatch.kernels._jit import entry
 from colmatch.kernels.layout import I64, U8
 from colmatch.kernels.text import automaton, search, verify
 from colmatch.kernels.text.lower import ascii_only, lower
 from colmatch.text.filters import Filter
-from colmatch.text.like import Place
+from colmatch.text.like import LiteralPosition
 
 DENSE_CELLS = 1 << 20  # of the table of states near the root (4 bytes each): they fit into a processor's second cache
 FEW = 8  # most literals to search in long strings one by one, before the automaton
 CANDIDATES = 1 << 16  # least room for pairs before they are verified
 
 
-class Texts(NamedTuple):
+class TextSlice(NamedTuple):
     """Strings ``begin:end`` of those with bytes ``data[offset[v]:offset[v + 1]]``.
 
     Results call string v ``v + shift``. The arrays are read-only.
@@ -42,7 +42,7 @@ class Texts(NamedTuple):
     shift: int = 0
 
 
-def texts_of(strings: pa.Array, shift: int = 0) -> Texts:
+def texts_of(strings: pa.Array, shift: int = 0) -> TextSlice:
     """Returns the bytes of large strings, joined in a new array.
 
     Only ``colmatch/events/reader.py`` reads Arrow's buffers, which may begin anywhere.
@@ -50,26 +50,26 @@ def texts_of(strings: pa.Array, shift: int = 0) -> Texts:
     offset = ranges_of(pc.binary_length(strings).to_numpy())
     one = pa.LargeListArray.from_arrays(pa.array([0, len(strings)], pa.int64()), strings.cast(pa.large_binary()))
     data = np.frombuffer(pc.binary_join(one, pa.scalar(b"", pa.large_binary()))[0].as_buffer(), np.uint8)
-    return Texts(frozen(offset), frozen(data), 0, len(strings), shift)
+    return TextSlice(freeze_view(offset), freeze_view(data), 0, len(strings), shift)
 
 
-class Lowered(NamedTuple):
+class LowerCaseTexts(NamedTuple):
     """Strings with a to z in place of A to Z, with the numbers of the original strings."""
 
-    texts: Texts
+    texts: TextSlice
     ascii: NDArray[np.bool_] | None  # which of ``begin:end`` are ASCII; None if all are
 
-    def part(self, begin: int, end: int) -> Lowered:
+    def part(self, begin: int, end: int) -> LowerCaseTexts:
         """Returns the strings ``begin:end`` of strings that are numbered from 0."""
         ascii = None if self.ascii is None or self.ascii[begin:end].all() else self.ascii[begin:end]
-        return Lowered(self.texts._replace(begin=begin, end=end), ascii)
+        return LowerCaseTexts(self.texts._replace(begin=begin, end=end), ascii)
 
 
-def lowered(texts: Texts) -> Lowered:
+def lower_texts(texts: TextSlice) -> LowerCaseTexts:
     """Lowers all strings of ``texts``, which are numbered from 0."""
     out = np.empty(texts.offset[texts.end], np.uint8)
     is_ascii = lower(texts.data, out)
-    return Lowered(texts._replace(data=frozen(out)), None if is_ascii else only_ascii(texts))
+    return LowerCaseTexts(texts._replace(data=freeze_view(out)), None if is_ascii else only_ascii(texts))
 
 
 class Pairs:
@@ -114,7 +114,7 @@ class Pairs:
         return hits
 
 
-def only_ascii(texts: Texts, but: int = 0x80) -> NDArray[np.bool_]:
+def only_ascii(texts: TextSlice, but: int = 0x80) -> NDArray[np.bool_]:
     """Returns (n): whether each string is ASCII without the byte ``but``."""
     is_ascii = np.empty(texts.end - texts.begin, np.bool_)
     ascii_only(texts.offset, texts.data, texts.begin, texts.end, but, is_ascii)
@@ -149,7 +149,7 @@ class LiteralIndex:
 
     def __init__(self, filters: Sequence[Filter], numbers: Sequence[int], characters: bool = True) -> None:
         # Sort the literals of each place.
-        by_place: list[list[tuple[bytes, int]]] = [[] for _ in Place]
+        by_place: list[list[tuple[bytes, int]]] = [[] for _ in LiteralPosition]
         for p, filter in enumerate(filters):
             by_place[filter.place] += [(literal, p) for literal in filter.literals]
         whole, head, tail, inside = by_place
@@ -161,15 +161,15 @@ class LiteralIndex:
         inside_trie = _trie(insides)
         self._filters = search.Filters(
             _trie(heads),
-            _posted(head, heads),
-            _posted(whole, heads),
+            _post_patterns(head, heads),
+            _post_patterns(whole, heads),
             _trie(tails),
-            _posted(((literal[::-1], p) for literal, p in tail), tails),
+            _post_patterns(((literal[::-1], p) for literal, p in tail), tails),
             inside_trie,
             _links(inside_trie, max(map(len, insides), default=0)),
-            _posted(inside, insides),
-            frozen(np.array(_few(insides), np.int64).reshape(-1, 4)),
-            frozen(np.array([place[filter.also] if filter.also else -1 for filter in filters], np.int32)),
+            _post_patterns(inside, insides),
+            freeze_view(np.array(_few(insides), np.int64).reshape(-1, 4)),
+            freeze_view(np.array([place[filter.also] if filter.also else -1 for filter in filters], np.int32)),
         )
         self._programs = _programs(filters, numbers, characters)
         self._room = sum(len(posted) for posted in by_place)
@@ -183,7 +183,7 @@ class LiteralIndex:
         """Memory of the arrays."""
         return _nbytes(self._filters) + _nbytes(self._programs)
 
-    def find(self, texts: Texts, pairs: Pairs, most: int | None = None) -> int:
+    def find(self, texts: TextSlice, pairs: Pairs, most: int | None = None) -> int:
         """Adds the pairs that are true, each once, until there are ``most`` or more.
 
         Returns the first string that was not searched.
@@ -204,7 +204,7 @@ class LiteralIndex:
 def _flat(texts: Sequence[bytes]) -> tuple[I64, U8]:
     offset = ranges_of(list(map(len, texts)))
     data = np.frombuffer(b"".join(texts), np.uint8)
-    return frozen(offset), data
+    return freeze_view(offset), data
 
 
 def _trie(texts: Sequence[bytes]) -> automaton.Trie:
@@ -237,7 +237,9 @@ def _links(trie: automaton.Trie, longest: int) -> automaton.Links:
     rows = min(size, max(DENSE_CELLS // classes, 1))
     dense = np.empty(rows * classes, np.int32)
     sizes = np.array([classes, longest], np.int64)
-    links = automaton.Links(np.empty(size, np.int32), np.empty(size, np.int32), frozen(kind), frozen(sizes), dense)
+    links = automaton.Links(
+        np.empty(size, np.int32), np.empty(size, np.int32), freeze_view(kind), freeze_view(sizes), dense
+    )
     automaton.fill_links(trie, classes, links)
     return freeze(links)
 
@@ -249,21 +251,21 @@ def _few(literals: Sequence[bytes]) -> list[tuple[int, int, int, int]]:
     return [(len(literal), literal[0], literal[len(literal) // 2], literal[-1]) for literal in literals]
 
 
-def _posted(entries: Iterable[tuple[bytes, int]], texts: Sequence[bytes]) -> search.Posted:
+def _post_patterns(entries: Iterable[tuple[bytes, int]], texts: Sequence[bytes]) -> search.Posted:
     place = {text: i for i, text in enumerate(texts)}
     pairs = np.array([(place[text], p) for text, p in entries], np.int64).reshape(-1, 2)
     first = ranges_of(np.bincount(pairs[:, 0], minlength=len(texts)))
     return freeze(search.Posted(first, pairs[np.argsort(pairs[:, 0], kind="stable"), 1].astype(np.int32)))
 
 
-def _programs(filters: Sequence[Filter], numbers: Sequence[int], characters: bool) -> verify.Programs:
+def _programs(filters: Sequence[Filter], numbers: Sequence[int], characters: bool) -> verify.LikePrograms:
     first = ranges_of([len(filter.pieces) for filter in filters])
     modes = [
         filter.open_start * verify.OPEN_START | filter.open_end * verify.OPEN_END | characters * verify.CHARACTERS
         for filter in filters
     ]
     piece, text = _flat([piece for filter in filters for piece in filter.pieces])
-    return freeze(verify.Programs(np.array(numbers, np.int32), first, np.array(modes, np.uint8), piece, text))
+    return freeze(verify.LikePrograms(np.array(numbers, np.int32), first, np.array(modes, np.uint8), piece, text))
 
 
 def _nbytes(arrays: Any) -> int:

@@ -35,7 +35,15 @@ from numpy.typing import NDArray
 
 from colmatch.given.schema import Family, Type
 from colmatch.text.filters import filters_of
-from colmatch.text.literal_index import LiteralIndex, Lowered, Pairs, Texts, find_among, lowered, texts_of
+from colmatch.text.literal_index import (
+    LiteralIndex,
+    LowerCaseTexts,
+    Pairs,
+    TextSlice,
+    find_among,
+    lower_texts,
+    texts_of,
+)
 from colmatch.text.regex_index import RegexIndex
 
 Pattern = tuple[str, str]  # operator (like, ilike, rlike, endswith, contains) and operand, already checked
@@ -76,7 +84,7 @@ class PatternIndex:
         ``strings`` are of any string or binary type, without NULL.
         """
         pairs, texts = Pairs(), texts_of(strings.cast(self._strings))
-        self.find(texts, lowered(texts), pairs)
+        self.find(texts, lower_texts(texts), pairs)
         return pairs.arrays()
 
     @property
@@ -84,7 +92,7 @@ class PatternIndex:
         """Returns whether it looks at strings in lower case."""
         return bool(self._lower or self.regex)
 
-    def find(self, texts: Texts, lower: Lowered | None, pairs: Pairs) -> None:
+    def find(self, texts: TextSlice, lower: LowerCaseTexts | None, pairs: Pairs) -> None:
         """Adds the matching pairs of ``texts`` and patterns, each once.
 
         lower : the same strings in lower case, None if not needed
@@ -104,7 +112,7 @@ class PatternIndex:
         if self.regex:
             self.regex.find(texts, lower.texts, strings, pairs)
 
-    def _find_lower(self, lower: Texts, ascii: NDArray[np.bool_], strings: pa.Array, pairs: Pairs) -> None:
+    def _find_lower(self, lower: TextSlice, ascii: NDArray[np.bool_], strings: pa.Array, pairs: Pairs) -> None:
         found, first = Pairs(), lower.begin + lower.shift
         self._lower.find(lower, found)
         value, pattern = found.arrays()

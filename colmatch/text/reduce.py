@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from colmatch.text.like import Place, read_like
+from colmatch.text.like import LiteralPosition, read_like
 
 # most characters of a regular expression with {n,m}: RE2 writes repeats out before it finds them
 # too many
@@ -63,11 +63,11 @@ def reduce_pattern(op: str, text: str) -> Reduction:
     if op == "ilike" or like.literal is None:
         return Reduction(op=op, operand=text)
     literal = like.literal.decode()
-    if like.place is Place.WHOLE:
+    if like.place is LiteralPosition.WHOLE:
         return Reduction(exact=literal)
-    if like.place is Place.HEAD:
+    if like.place is LiteralPosition.HEAD:
         return Reduction(prefix=literal)
-    return Reduction(op="endswith" if like.place is Place.TAIL else "contains", operand=literal)
+    return Reduction(op="endswith" if like.place is LiteralPosition.TAIL else "contains", operand=literal)
 
 
 def _fault(regex: str) -> str | None:

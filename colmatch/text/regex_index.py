@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 from colmatch.text import hyperscan_sets
 from colmatch.text.filters import Filter
 from colmatch.text.hyperscan_sets import HyperscanSet
-from colmatch.text.hyperscan_syntax import Translated, for_hyperscan, plain
-from colmatch.text.like import Place
-from colmatch.text.literal_index import LiteralIndex, Pairs, Texts, find_among, lowered, texts_of
+from colmatch.text.hyperscan_syntax import HyperscanPattern, for_hyperscan, plain
+from colmatch.text.like import LiteralPosition
+from colmatch.text.literal_index import LiteralIndex, Pairs, TextSlice, find_among, lower_texts, texts_of
 from colmatch.text.regex_literals import requirement
 
 PIECE = 1 << 20  # candidates to gather at a time
@@ -48,11 +48,11 @@ class RegexIndex:
     def __init__(self, regexes: Sequence[str], numbers: Sequence[int], characters: bool, name: str) -> None:
         self._regexes = regexes
         self._numbers = np.array(numbers, np.int32)
-        is_alone = len(regexes) < FEWEST or not hyperscan_sets.available()
+        is_alone = len(regexes) < FEWEST or not hyperscan_sets.is_available()
         self._re2 = Re2Index(regexes, numbers, name if is_alone else None)
         self._sets: list[HyperscanSet] = []  # the first that is compiled is used
-        self._shares: _Shares | None = None
-        self._place: dict[Translated, int] = {}
+        self._shares: _EngineShares | None = None
+        self._place: dict[HyperscanPattern, int] = {}
         self._is_exact = np.zeros(len(regexes) + 1, np.bool_)
         if is_alone:
             return
@@ -71,7 +71,7 @@ class RegexIndex:
         for each in self._sets[:1]:
             each.wait()
 
-    def find(self, texts: Texts, lower: Texts, strings: pa.Array, pairs: Pairs) -> None:
+    def find(self, texts: TextSlice, lower: TextSlice, strings: pa.Array, pairs: Pairs) -> None:
         """Adds the pairs that are true, each once.
 
         lower : ``texts`` with a to z in place of A to Z
@@ -101,23 +101,23 @@ class RegexIndex:
         find_among(is_plain, strings, first, shares.rest.find_strings, pairs)
         find_among(~is_plain, strings, first, self._re2.find_strings, pairs)
 
-    def _shares_now(self) -> _Shares | None:
+    def _shares_now(self) -> _EngineShares | None:
         for each in self._sets:
             if self._shares is not None and self._shares.set is each:
                 return self._shares
-            if each.taken is None:
+            if each.count_rows is None:
                 each.start()  # again, in a child process
                 continue
             regex = np.array([self._place.get(expression, -1) for expression in each.expressions], np.int64)
-            regex[~each.taken] = -1
+            regex[~each.count_rows] = -1
             rest = np.setdiff1d(np.arange(len(self._regexes)), regex).tolist()
             others = Re2Index([self._regexes[i] for i in rest], self._numbers[rest], None)
-            self._shares = _Shares(each, regex, others)
+            self._shares = _EngineShares(each, regex, others)
             return self._shares
         return None
 
 
-class _Shares(NamedTuple):
+class _EngineShares(NamedTuple):
     """The shares of Hyperscan and RE2 in the expressions."""
 
     set: HyperscanSet
@@ -141,7 +141,7 @@ class Re2Index:
             needed = requirement(regex)
             if needed.literals and min(map(len, needed.literals)) >= LEAST_BYTES:
                 filters, places = folded if needed.folded else exact
-                filters.append(Filter(Place.INSIDE, needed.literals))
+                filters.append(Filter(LiteralPosition.INSIDE, needed.literals))
                 places.append(i)
             else:
                 self._rest.append(i)
@@ -156,9 +156,9 @@ class Re2Index:
     def find_strings(self, strings: pa.Array, pairs: Pairs) -> None:
         """Adds the pairs that are true, each once."""
         texts = texts_of(strings)
-        self.find(texts, lowered(texts).texts, strings, pairs)
+        self.find(texts, lower_texts(texts).texts, strings, pairs)
 
-    def find(self, texts: Texts, lower: Texts, strings: pa.Array, pairs: Pairs) -> None:
+    def find(self, texts: TextSlice, lower: TextSlice, strings: pa.Array, pairs: Pairs) -> None:
         """Adds the pairs that are true, each once, as ``RegexIndex`` does."""
         first = texts.begin + texts.shift
         if self._exact:
@@ -169,7 +169,7 @@ class Re2Index:
             value = _places(strings, self._regexes[i])
             pairs.extend((value + first).astype(np.int32), np.full(len(value), self._numbers[i], np.int32))
 
-    def _find(self, index: LiteralIndex, searched: Texts, first: int, strings: pa.Array, pairs: Pairs) -> None:
+    def _find(self, index: LiteralIndex, searched: TextSlice, first: int, strings: pa.Array, pairs: Pairs) -> None:
         """Adds the pairs of an index; ``first`` is the number of the first string in results."""
         candidates, begin = Pairs(), searched.begin
         while begin < searched.end:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from colmatch.text.regex_tokens import FLAGS, Sort, Token, UnknownSyntaxError, tokens
+from colmatch.text.regex_tokens import FLAGS, RegexToken, Sort, UnknownSyntaxError, tokens
 
 FEW_LITERALS = 16  # most alternative literals: with more, a filter excludes little
 DEEP = 50  # groups within each other; Python's stack is the limit
@@ -56,7 +56,7 @@ def _rank(needed: Needed) -> tuple[int, int, int]:
 
 
 class _RegexReader:
-    def __init__(self, parts: list[Token], folded: bool) -> None:
+    def __init__(self, parts: list[RegexToken], folded: bool) -> None:
         self.parts = parts
         self.at = 0
         self.folded = folded
@@ -112,7 +112,7 @@ class _RegexReader:
             return literals
         return self._literal(part) if part.sort is Sort.CHARACTER else None
 
-    def _literal(self, part: Token) -> str | None:
+    def _literal(self, part: RegexToken) -> str | None:
         character = part.value
         if not self.folded or part.text.startswith("\\"):  # escaped ones have no case
             return character

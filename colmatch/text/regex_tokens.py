@@ -33,7 +33,7 @@ class Sort(Enum):
     REPEAT = "*"
 
 
-class Token(NamedTuple):
+class RegexToken(NamedTuple):
     """A piece of an expression, with its relevant parts."""
 
     sort: Sort
@@ -47,7 +47,7 @@ class UnknownSyntaxError(Exception):
     """Something that the reader is not sure of."""
 
 
-def tokens(regex: str) -> list[Token]:
+def tokens(regex: str) -> list[RegexToken]:
     """Cuts an expression that RE2 has found to be sound into tokens.
 
     Raises
@@ -59,7 +59,7 @@ def tokens(regex: str) -> list[Token]:
     >>> [token.text for token in tokens(r"(?i)a+(?:[b-d]|\\.){2,}$")]
     ['(?i)', 'a', '+', '(?:', '[b-d]', '|', '\\\\.', ')', '{2,}', '$']
     """
-    pieces: list[Token] = []
+    pieces: list[RegexToken] = []
     at = 0
     while at < len(regex):
         repeat = _REPEAT.match(regex, at)
@@ -73,14 +73,14 @@ def tokens(regex: str) -> list[Token]:
     return pieces
 
 
-def _repeat(found: re.Match[str]) -> Token:
+def _repeat(found: re.Match[str]) -> RegexToken:
     least, comma, most, sign = found.groups()
     if sign:
-        return Token(Sort.REPEAT, found[0], "", int(sign == "+"), 1 if sign == "?" else None)
-    return Token(Sort.REPEAT, found[0], "", int(least), None if comma and not most else int(most or least))
+        return RegexToken(Sort.REPEAT, found[0], "", int(sign == "+"), 1 if sign == "?" else None)
+    return RegexToken(Sort.REPEAT, found[0], "", int(least), None if comma and not most else int(most or least))
 
 
-def _token(regex: str, at: int) -> Token:
+def _token(regex: str, at: int) -> RegexToken:
     character = regex[at]
     if character == "[":
         return _class(regex, at)
@@ -89,20 +89,20 @@ def _token(regex: str, at: int) -> Token:
     if character == "(":
         flags = _INNER_FLAGS.match(regex, at)
         if flags:
-            return Token(Sort.FLAGS, flags[0], flags[1])
+            return RegexToken(Sort.FLAGS, flags[0], flags[1])
         group = _GROUP.match(regex, at)
         if group is None or (group[0] == "(" and regex.startswith("(?", at)):
             raise UnknownSyntaxError
-        return Token(Sort.OPEN, group[0], group[1] or "")
+        return RegexToken(Sort.OPEN, group[0], group[1] or "")
     if character == ".":
-        return Token(Sort.CLASS, ".")
+        return RegexToken(Sort.CLASS, ".")
     for sort in (Sort.CLOSE, Sort.OR):
         if character == sort.value:
-            return Token(sort, character)
-    return Token(Sort.ASSERTION if character in "^$" else Sort.CHARACTER, character, character)
+            return RegexToken(sort, character)
+    return RegexToken(Sort.ASSERTION if character in "^$" else Sort.CHARACTER, character, character)
 
 
-def _class(regex: str, start: int) -> Token:
+def _class(regex: str, start: int) -> RegexToken:
     try:
         at = start + 1 + (regex[start + 1] == "^")
         if regex[at] == "]":
@@ -119,20 +119,20 @@ def _class(regex: str, start: int) -> Token:
         raise UnknownSyntaxError from None
     text = regex[start : at + 1]
     if len(text) == 3 and text[1] not in "^\\[]":
-        return Token(Sort.CHARACTER, text, text[1])
-    return Token(Sort.CLASS, text)
+        return RegexToken(Sort.CHARACTER, text, text[1])
+    return RegexToken(Sort.CLASS, text)
 
 
-def _escape(regex: str, start: int) -> Token:
+def _escape(regex: str, start: int) -> RegexToken:
     character = regex[start + 1 : start + 2]
     match = _HEX.match(regex, start + 1) or _UNICODE.match(regex, start + 1)
     text = regex[start : match.end() if match else start + 2]
     if match or (character and character in "dDsSwWC"):
-        return Token(Sort.CLASS, text)
+        return RegexToken(Sort.CLASS, text)
     if character and character in "bBAz":
-        return Token(Sort.ASSERTION, text)
+        return RegexToken(Sort.ASSERTION, text)
     if character in _CONTROL:
-        return Token(Sort.CHARACTER, text, _CONTROL[character])
+        return RegexToken(Sort.CHARACTER, text, _CONTROL[character])
     if character.isascii() and character and not character.isalnum():
-        return Token(Sort.CHARACTER, text, character)
+        return RegexToken(Sort.CHARACTER, text, character)
     raise UnknownSyntaxError

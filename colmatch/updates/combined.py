@@ -21,9 +21,9 @@ from colmatch.arrays.ranges import ranges_of
 from colmatch.kernels.layout import I64, U8, U32, Codes, Predicates
 from colmatch.kernels.segments.codes import merge_boundaries
 from colmatch.kernels.segments.predicates import mark_boundaries, recode_predicates
-from colmatch.predicates.columns import Placed, gather
+from colmatch.predicates.columns import PlacedConjunctions, gather
 from colmatch.updates.labels import without_labels
-from colmatch.updates.literals import extended
+from colmatch.updates.literals import extend_ranges
 from colmatch.updates.segments import Segment
 
 
@@ -60,7 +60,7 @@ class MergedPredicates(NamedTuple):
         if order is not None:
             place[order] = np.arange(len(order))
         placed = [
-            Placed(part.predicates, part.conjunctions, place[begin[i] : begin[i + 1]])
+            PlacedConjunctions(part.predicates, part.conjunctions, place[begin[i] : begin[i + 1]])
             for i, part in enumerate(self.parts)
         ]
         runs = sum(part.runs for part in self.parts)
@@ -99,7 +99,7 @@ def combine(
         used.append(contiguous(marked))
         codings.append(coding)
     # Merge the boundaries of all segments
-    codings = [coding._replace(first=extended(coding.first, attributes + 1)) for coding in codings]
+    codings = [coding._replace(first=extend_ranges(coding.first, attributes + 1)) for coding in codings]
     codes, places = _together(codings, used, attributes)
     parts = [part._replace(first=c.first, place=place) for part, c, place in zip(parts, codings, places, strict=True)]
     return MergedPredicates(tuple(parts), codes)

@@ -11,16 +11,16 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from colmatch.arrays.frozen import contiguous, frozen, sealed
+from colmatch.arrays.frozen import contiguous, freeze_view, seal
 from colmatch.kernels.layout import I64, U64
 from colmatch.kernels.segments.deleted_bits import drop_deleted, mark_deleted
 
 FEW_NUMBERS = 64  # numbers that may wait in the list for their bits
-_NO_BITS: U64 = frozen(np.empty(0, np.uint64))
-_NO_NUMBERS: I64 = frozen(np.empty(0, np.int64))
+_NO_BITS: U64 = freeze_view(np.empty(0, np.uint64))
+_NO_NUMBERS: I64 = freeze_view(np.empty(0, np.int64))
 
 
-class Deleted:
+class DeletedNumbers:
     """The numbers of deleted subscriptions, immutable.
 
     The bits of a million are 125 KB, and a delete would have to copy them. So the last deleted
@@ -47,11 +47,11 @@ class Deleted:
             self._now = bits, _NO_NUMBERS
         return bits
 
-    def with_more(self, numbers: NDArray[np.int64]) -> Deleted:
+    def with_more(self, numbers: NDArray[np.int64]) -> DeletedNumbers:
         """Returns these deleted numbers and others."""
         bits, few = self._now
         more = np.concatenate([few, numbers])
-        return Deleted(_with(bits, more)) if len(more) > FEW_NUMBERS else Deleted(bits, sealed(more))
+        return DeletedNumbers(_with(bits, more)) if len(more) > FEW_NUMBERS else DeletedNumbers(bits, seal(more))
 
     def drop(self, numbers: NDArray[np.int64]) -> int:
         """Writes -1 for each deleted number. Returns how many others are left.
@@ -77,4 +77,4 @@ def _with(bits: U64, numbers: NDArray[np.int64]) -> U64:
     words = int(numbers.max(initial=-1)) // 64 + 1
     more = np.empty(max(len(bits), words), np.uint64)
     mark_deleted(bits, contiguous(numbers), more)
-    return sealed(more)
+    return seal(more)

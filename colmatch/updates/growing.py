@@ -65,7 +65,7 @@ class GrowingSegment(Segment):
     _first = 0  # subscriptions at the start
 
     @staticmethod
-    def begun(
+    def begin(
         predicates: Predicates, codes: Codes, requested: Settings, size: int, seen: Callable[[], Sample | None]
     ) -> GrowingSegment:
         """Indexes the first predicates, which have dense codes.
@@ -106,16 +106,16 @@ class GrowingSegment(Segment):
         outgrown = kind.grows_by_sample(settings) and size > max(FEW_SUBSCRIPTIONS, self._first + self._first // 2)
         with suppress(labels.NoRoomError):
             if not outgrown:
-                return self._joined(predicates, codes, size)
+                return self._insert(predicates, codes, size)
         both = [self, Segment(codes, predicates, self.index, more)]
         dense = combine(both, [0, self.size], np.concatenate([left(), np.ones(more, bool)]))
-        return GrowingSegment.begun(dense.by_subscription(), dense.codes, settings, size, seen)
+        return GrowingSegment.begin(dense.by_subscription(), dense.codes, settings, size, seen)
 
-    def _joined(self, predicates: Predicates, codes: Codes, size: int) -> GrowingSegment:
+    def _insert(self, predicates: Predicates, codes: Codes, size: int) -> GrowingSegment:
         """Returns the segment with more, by the kind's own insert. Raises NoRoomError."""
         joined, label = labels.join(self.codes, codes)
         begin = len(self.predicates.owner)
-        together = self._extended(predicates, codes, label)
+        together = self._append(predicates, codes, label)
         insert = self.index.kind.insert
         assert insert is not None
         arrays = freeze(insert(self.index.arrays, together, joined, begin, len(together.owner)))
@@ -136,11 +136,11 @@ class GrowingSegment(Segment):
     def with_codes(self, codes: Codes) -> GrowingSegment:
         return self._next(codes, self.predicates, self.index, self.size)
 
-    def _extended(self, more: Predicates, codes: Codes, label: NDArray[np.uint32]) -> Predicates:
+    def _append(self, more: Predicates, codes: Codes, label: NDArray[np.uint32]) -> Predicates:
         """Returns the predicates with more, in the same memory if it has room."""
         if not can_follow(self.predicates, more):
             self._store = None
-            more = labels.relabelled(more, codes, label)
+            more = labels.relabel_predicates(more, codes, label)
             return freeze(concat([self.predicates, more._replace(owner=more.owner + np.uint32(self.size))]))
         if self._store is None:
             self._store = PredicateStore()

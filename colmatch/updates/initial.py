@@ -9,7 +9,7 @@ from colmatch.betree.events import schema_of
 from colmatch.errors import OptionError
 from colmatch.events.sample import NOTHING, SampleKeeper, count_values
 from colmatch.events.vocabulary import Vocabulary
-from colmatch.given.arguments import checked_flag
+from colmatch.given.arguments import check_flag
 from colmatch.given.language import Language
 from colmatch.given.options import Options, options_of
 from colmatch.given.schema import Attributes, Schema
@@ -18,13 +18,13 @@ from colmatch.kinds.registry import is_in_pages
 from colmatch.kinds.settings import Settings
 from colmatch.subscriptions.given import read
 from colmatch.subscriptions.intake import Errors, NewSubscriptions, SubscriptionReader
-from colmatch.updates.deleted import Deleted
-from colmatch.updates.literals import labelled
-from colmatch.updates.segments import indexed
+from colmatch.updates.deleted import DeletedNumbers
+from colmatch.updates.literals import label_first
+from colmatch.updates.segments import build_segment
 from colmatch.updates.versions import Parts, Version
 
 
-class Given(NamedTuple):
+class BuildInput(NamedTuple):
     """The arguments of a build, checked, and the lowered subscriptions."""
 
     requested: Settings
@@ -34,7 +34,7 @@ class Given(NamedTuple):
     intake: NewSubscriptions
 
 
-def taken_in(
+def take_in(
     subscriptions: Any,
     schema: Any,
     index: str | Settings,
@@ -45,23 +45,23 @@ def taken_in(
     tags: Any = None,
     progress: bool = False,
     attributes: Attributes | None = None,
-) -> Given:
+) -> BuildInput:
     """Checks and lowers. The arguments and errors are as for ``Matcher.build``.
 
     attributes : attributes that have ids already
     """
-    requested = plan.asked_for(index)
-    options = suited(requested, options_of(options))
+    requested = plan.read_settings(index)
+    options = check_options(requested, options_of(options))
     if language.is_betree:
         schema = schema_of(schema)
     columns = schema if isinstance(schema, Schema) else Schema(schema)
     intake = SubscriptionReader(columns, options, attributes or Attributes(), requested.budget, language).take_in(
-        read(subscriptions, language, constants, tags), errors, checked_flag("progress={}", progress)
+        read(subscriptions, language, constants, tags), errors, check_flag("progress={}", progress)
     )
-    return Given(requested, options, columns, language, intake)
+    return BuildInput(requested, options, columns, language, intake)
 
 
-def suited(requested: Settings, options: Options) -> Options:
+def check_options(requested: Settings, options: Options) -> Options:
     """Returns the options if they suit the kind of index.
 
     Raises OptionError: events are to be observed, but a file of pages counts none.
@@ -74,25 +74,25 @@ def suited(requested: Settings, options: Options) -> Options:
     return options
 
 
-def indexed_parts(given: Given, sample: Any) -> Parts:
+def build_parts(given: BuildInput, sample: Any) -> Parts:
     """Indexes the lowered subscriptions, and returns the parts of a matcher."""
     requested, options, columns, language, intake = given
     lowered, attributes, count = intake.lowered, intake.attributes, len(intake.ids)
-    codes, string_literals = labelled(lowered.codes, lowered.literals)
+    codes, string_literals = label_first(lowered.codes, lowered.literals)
     literals = Vocabulary.among(string_literals)
     seen, kept = None, NOTHING
     if sample is not None:
         keeper = SampleKeeper(sample, options.batch_rows, columns.arrow.names)
         lenient = options.missing_columns == "null"
         seen, kept = count_values(iter(keeper), attributes, codes, literals, lenient), keeper.kept()
-    segment, reason = indexed(requested, lowered.predicates, codes, seen, count, count)
+    segment, reason = build_segment(requested, lowered.predicates, codes, seen, count, count)
     version = Version(
         attributes=attributes,
         literals=literals,
         segments=(segment,),
         bases=(0,),
         growing=False,
-        deleted=Deleted(),
+        deleted=DeletedNumbers(),
         alive=(count,),
         stale=(0,),
         gone=0,

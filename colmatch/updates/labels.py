@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from colmatch.arrays.frozen import contiguous, freeze, sealed
+from colmatch.arrays.frozen import contiguous, freeze, seal
 from colmatch.kernels._jit import entry
 from colmatch.kernels.labels.boundaries import join_boundaries, label_predicates, space_codes, unlabel_predicates
 from colmatch.kernels.layout import LABEL_TOP, Codes, Predicates
@@ -21,7 +21,7 @@ def with_labels(predicates: Predicates, codes: Codes) -> tuple[Predicates, Codes
     label = np.full(len(codes.bound) + 1, LABEL_TOP, np.uint32)
     space_codes(codes.first, codes.bound, label)
     codes = freeze(codes._replace(label=label))
-    return freeze(relabelled(predicates, codes, codes.label)), codes
+    return freeze(relabel_predicates(predicates, codes, codes.label)), codes
 
 
 def without_labels(predicates: Predicates, codes: Codes) -> tuple[Predicates, Codes]:
@@ -31,7 +31,7 @@ def without_labels(predicates: Predicates, codes: Codes) -> tuple[Predicates, Co
     return own, codes._replace(label=codes.label[:0])
 
 
-def relabelled(predicates: Predicates, codes: Codes, label: NDArray[np.uint32]) -> Predicates:
+def relabel_predicates(predicates: Predicates, codes: Codes, label: NDArray[np.uint32]) -> Predicates:
     """Returns predicates with labels in place of their dense codes.
 
     label (B) : labels of the boundaries of ``codes``
@@ -65,13 +65,11 @@ def join(codes: Codes, new: Codes) -> tuple[Codes, NDArray[np.uint32]]:
     )
     if number < 0:
         raise NoRoomError
-    label = sealed(label)
+    label = seal(label)
     if number:
-        return Codes(
-            sealed(first), sealed(bound[: before + number]), new.multi, sealed(labels[: before + number + 1])
-        ), label
+        return Codes(seal(first), seal(bound[: before + number]), new.multi, seal(labels[: before + number + 1])), label
     if attributes > len(codes.multi):
-        return codes._replace(first=sealed(first), multi=new.multi), label
+        return codes._replace(first=seal(first), multi=new.multi), label
     return codes, label
 
 

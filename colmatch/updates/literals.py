@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from colmatch.arrays.frozen import contiguous, freeze, sealed
+from colmatch.arrays.frozen import contiguous, freeze, seal
 from colmatch.events.vocabulary import Vocabulary, WordList
 from colmatch.kernels.labels.literals import (
     find_literals,
@@ -45,7 +45,7 @@ class Move(NamedTuple):
     now: Any  # the labels of all literals
 
 
-def labelled(codes: Codes, literals: Literals) -> tuple[Codes, Literals]:
+def label_first(codes: Codes, literals: Literals) -> tuple[Codes, Literals]:
     """Gives labels to the first literals, and keys by these labels to their boundaries."""
     literals = freeze(literals)
     if len(literals.offset) == 1:
@@ -56,7 +56,9 @@ def labelled(codes: Codes, literals: Literals) -> tuple[Codes, Literals]:
     return _to_keys(codes, literals.first, literals.label), literals
 
 
-def joined(known: Vocabulary, codes: Codes, new: Literals, attributes: int) -> tuple[Vocabulary, Codes, Move | None]:
+def join_literals(
+    known: Vocabulary, codes: Codes, new: Literals, attributes: int
+) -> tuple[Vocabulary, Codes, Move | None]:
     """Inserts new literals among the known ones.
 
     New literals join the recent ones. Only the recent literals and the nearest old ones are
@@ -76,43 +78,45 @@ def joined(known: Vocabulary, codes: Codes, new: Literals, attributes: int) -> t
     if len(new.offset) == 1:
         return known, codes, None
     if len(new.first) != attributes + 1:
-        new = new._replace(first=extended(new.first, attributes + 1))
+        new = new._replace(first=extend_ranges(new.first, attributes + 1))
     # Look up the literals, in case all are known
     old, bound = known.old.literals, codes.bound.copy()
     scratch = np.empty(len(new.offset) - 1, np.int64)
     key: Callable[..., bool] = key_few if len(scratch) <= FEW_LITERALS else key_known
     if key(*old, *known.recent.literals, *new[:3], scratch, codes.first, bound):
-        return known, codes._replace(bound=sealed(bound)), None
+        return known, codes._replace(bound=seal(bound)), None
     # Gather the recent literals and the nearest old ones
-    place, _ = found(old, new)
+    place, _ = locate_literals(old, new)
     near_first, near = np.empty(attributes + 1, np.int64), np.empty(2 * len(place), np.int64)
     number = find_neighbours(old.first, new.first, place, near_first, near)
-    around = together(known.recent.literals, taken(old, near_first, near[:number]))
+    around = unite_literals(known.recent.literals, select_literals(old, near_first, near[:number]))
     # Label the new literals among these
-    place, there = found(around, new)
+    place, there = locate_literals(around, new)
     label, crowded = np.empty(len(place), np.int64), np.empty(attributes, np.uint8)
     label_literals(around, new, place, there, label, crowded)
     if (crowded & (np.diff(around.first) > 0)).any():
-        return _spaced_anew(whole(known), codes, new)
+        return _space_again(whole(known), codes, new)
     space_literals(new.first, contiguous(crowded), label)  # the first literals of their attributes
     # Add the new literals to the recent ones
     here = np.flatnonzero(there == 0)
     if len(here):
         first = np.searchsorted(here, new.first)
-        recent = together(known.recent.literals, taken(new._replace(label=contiguous(label)), first, here))
+        recent = unite_literals(
+            known.recent.literals, select_literals(new._replace(label=contiguous(label)), first, here)
+        )
         known = Vocabulary(known.old, WordList(recent))
         if len(known.recent) > policy.RECENT_MOST:
             known = Vocabulary.among(whole(known))
     return known, _to_keys(codes, new.first, contiguous(label)), None
 
 
-def _spaced_anew(known: Literals, codes: Codes, new: Literals) -> tuple[Vocabulary, Codes, Move | None]:
+def _space_again(known: Literals, codes: Codes, new: Literals) -> tuple[Vocabulary, Codes, Move | None]:
     """Inserts as ``joined`` does, with new labels for attributes that have no room."""
     attributes = len(known.first) - 1
-    place, there = found(known, new)
+    place, there = locate_literals(known, new)
     label, crowded = np.empty(len(place), np.int64), np.empty(attributes, np.uint8)
     label_literals(known, new, place, there, label, crowded)
-    out, moved, new_moved = _merged(known, new, label, place, there)
+    out, moved, new_moved = _merge_literals(known, new, label, place, there)
     space_literals(contiguous(out.first), contiguous(crowded), out.label)
     out = freeze(out)
     again = crowded & (np.diff(known.first) > 0)  # not attributes that had no literals
@@ -122,18 +126,18 @@ def _spaced_anew(known: Literals, codes: Codes, new: Literals) -> tuple[Vocabula
 
 def whole(known: Vocabulary) -> Literals:
     """Returns all literals as one part."""
-    return together(known.old.literals, known.recent.literals) if len(known.recent) else known.old.literals
+    return unite_literals(known.old.literals, known.recent.literals) if len(known.recent) else known.old.literals
 
 
-def together(some: Literals, others: Literals) -> Literals:
+def unite_literals(some: Literals, others: Literals) -> Literals:
     """Returns the literals of two disjoint sets, with their labels."""
     if not len(others.label) or not len(some.label):
         return some if len(some.label) else others
-    place, there = found(some, others)
-    return freeze(_merged(some, others, others.label, place, there)[0])
+    place, there = locate_literals(some, others)
+    return freeze(_merge_literals(some, others, others.label, place, there)[0])
 
 
-def taken(literals: Literals, first: NDArray[np.int64], place: NDArray[np.int64]) -> Literals:
+def select_literals(literals: Literals, first: NDArray[np.int64], place: NDArray[np.int64]) -> Literals:
     """Returns the literals at ascending places: first (A + 1), place (L)."""
     size = int((literals.offset[place + 1] - literals.offset[place]).sum())
     out = Literals(first, np.empty(len(place) + 1, np.int64), np.empty(size, np.uint8), np.empty(len(place), np.int64))
@@ -141,14 +145,14 @@ def taken(literals: Literals, first: NDArray[np.int64], place: NDArray[np.int64]
     return freeze(out)
 
 
-def found(literals: Literals, new: Literals) -> tuple[I64, U8]:
+def locate_literals(literals: Literals, new: Literals) -> tuple[I64, U8]:
     """Returns the place of each new literal, and whether the literal is there already."""
     place, there = np.empty(len(new.offset) - 1, np.int64), np.empty(len(new.offset) - 1, np.uint8)
     find_literals(literals, new, place, there)
     return contiguous(place), contiguous(there)
 
 
-def _merged(known: Literals, new: Literals, label: I64, place: I64, there: U8) -> tuple[Literals, I64, I64]:
+def _merge_literals(known: Literals, new: Literals, label: I64, place: I64, there: U8) -> tuple[Literals, I64, I64]:
     """Returns all literals, and the places of the known and the new ones among them."""
     total, count = len(known.offset) - 1, len(place)
     number = int(np.count_nonzero(there == 0))
@@ -164,7 +168,7 @@ def _merged(known: Literals, new: Literals, label: I64, place: I64, there: U8) -
     return out, contiguous(moved), contiguous(new_moved)
 
 
-def moved(codes: Codes, move: Move) -> Codes:
+def move_keys(codes: Codes, move: Move) -> Codes:
     """Returns codes with keys by new labels; the same object if all of its labels stay."""
     attributes = len(codes.multi)
     if not (move.which[:attributes] & (np.diff(codes.first) > 0)).any():
@@ -174,7 +178,7 @@ def moved(codes: Codes, move: Move) -> Codes:
     return freeze(codes._replace(bound=bound))
 
 
-def extended(first: I64, size: int) -> I64:
+def extend_ranges(first: I64, size: int) -> I64:
     """Returns ranges of more owners, the added ones empty, or of the first owners only."""
     if size <= len(first):
         return first if size == len(first) else first[:size]

@@ -31,8 +31,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from colmatch.errors import ColmatchError, OptionError
-from colmatch.events.observed import Observed
-from colmatch.events.sample import kept_events
+from colmatch.events.observed import EventWindow
+from colmatch.events.sample import keep_events
 from colmatch.given.schema import Attributes
 from colmatch.kernels.layout import U8, Codes, Literals
 from colmatch.kinds.costs import estimates
@@ -40,23 +40,23 @@ from colmatch.kinds.registry import FEWEST
 from colmatch.kinds.settings import Settings
 from colmatch.predicates.columns import attributes_of
 from colmatch.subscriptions.given import read
-from colmatch.subscriptions.ids import check_known, check_new, check_type, listed, wanted_ids
+from colmatch.subscriptions.ids import check_known, check_new, check_type, convert_ids, list_ids
 from colmatch.subscriptions.intake import Errors, NewSubscriptions, SubscriptionReader
-from colmatch.subscriptions.rejected import following, following_all
+from colmatch.subscriptions.rejected import update_all_rejected, update_rejected
 from colmatch.subscriptions.tags import NO_TAGS
 from colmatch.updates import literals, policy, records, vacuum
 from colmatch.updates.combined import combine
-from colmatch.updates.deleted import Deleted
+from colmatch.updates.deleted import DeletedNumbers
 from colmatch.updates.growing import GrowingSegment
 from colmatch.updates.merger import Merger
 from colmatch.updates.mutex import FairMutex, Throttle
-from colmatch.updates.segments import Segment, indexed, recounted
+from colmatch.updates.segments import Segment, build_segment, count_sample
 from colmatch.updates.versions import Parts, Version
 
 REPLAYED_MOST = 2**22  # bytes of records that are replayed together
 
 
-class Log(Protocol):
+class UpdateLog(Protocol):
     """A record of updates: the journal of a saved matcher."""
 
     def append(self, before: int, record: bytes) -> None:
@@ -86,8 +86,8 @@ class MemorySet:
         self.requested = parts.requested
         self.language = parts.language
         self.now = parts.version
-        self.observed = Observed(parts.schema.arrow.names)
-        self.journal: Log | None = None
+        self.observed = EventWindow(parts.schema.arrow.names)
+        self.journal: UpdateLog | None = None
         self._source: SubscriptionReader | None = None
         self._pace = Throttle()
         self.merger = Merger(self)
@@ -165,7 +165,7 @@ class MemorySet:
                 after = self._with_new(
                     self._without(before, np.sort(old[old >= 0])) if there else before, new, self.requested
                 )
-            rejected = following(before.rejected, new.ids, new.rejected)
+            rejected = update_rejected(before.rejected, new.ids, new.rejected)
             if rejected is not before.rejected:
                 after = after.changed(rejected=rejected, updates=self.now.updates + 1)
             self._publish(after, lambda: records.of_insert(new))
@@ -176,17 +176,17 @@ class MemorySet:
         """Deletes as ``Matcher.delete`` does."""
         began = perf_counter()
         self._check_open()
-        values = listed(ids)
+        values = list_ids(ids)
         with self.turn.take():
             self._check_open()
             before = self.now
-            targets = wanted_ids(values, before.ids.type)
+            targets = convert_ids(values, before.ids.type)
             old, there = before.numbers_of(targets)
             if there < len(old):
                 check_known(targets, old)
             if len(old):
                 after = self._without(before, old if len(old) == 1 else np.unique(old))
-                rejected = following(before.rejected, targets, ())
+                rejected = update_rejected(before.rejected, targets, ())
                 if rejected is not before.rejected:
                     after = after.changed(rejected=rejected)
                 self._publish(after, lambda: records.of_delete(targets))
@@ -200,7 +200,7 @@ class MemorySet:
         if sample is not None:
             now, lenient = self.now, self.options.missing_columns == "null"
             columns = self.schema.arrow.names
-            kept = kept_events(sample, self.options.batch_rows, columns, now.attributes, now.literals, lenient)
+            kept = keep_events(sample, self.options.batch_rows, columns, now.attributes, now.literals, lenient)
         self.merger.compact(kept)
 
     def move_window(self, after: Version, sample: U8) -> None:
@@ -235,7 +235,7 @@ class MemorySet:
                     except OptionError:  # the kind refuses so many: they came in smaller updates
                         few = FEWEST.settings.under(self.requested.dnf_budget)
                         after = self._with_new(after, change.new, few)
-                rejected = following_all(before.rejected, change.ids, change.update, change.rejected)
+                rejected = update_all_rejected(before.rejected, change.ids, change.update, change.rejected)
                 self.now = after.changed(updates=number, rejected=rejected)
             self.merger.start_if_due()
 
@@ -272,9 +272,9 @@ class MemorySet:
         if len(before):
             check_type(old_ids.type, type)
         nothing = combine((), (), np.empty(0, bool))
-        segment, reason = indexed(self.requested, nothing, nothing.codes, None, 0, 0)
+        segment, reason = build_segment(self.requested, nothing, nothing.codes, None, 0, 0)
         return before.changed(
-            segments=(segment,), bases=(0,), growing=False, deleted=Deleted(), alive=(0,), stale=(0,), gone=0,
+            segments=(segment,), bases=(0,), growing=False, deleted=DeletedNumbers(), alive=(0,), stale=(0,), gone=0,
             ids=old_ids.slice(0, 0), tags=NO_TAGS, reason=reason,
         )  # fmt: skip
 
@@ -311,10 +311,10 @@ class MemorySet:
             attributes = max(attributes, attributes_of(lowered.predicates))
         # Add literals, ids, attributes and tags
         codes, own_literals = _of_attributes(attributes, lowered.codes, lowered.literals)
-        vocabulary, codes, move = literals.joined(before.literals, codes, own_literals, attributes)
+        vocabulary, codes, move = literals.join_literals(before.literals, codes, own_literals, attributes)
         segments, ids = list(before.segments), before.ids.extended(new.ids)
         if move is not None:
-            segments = [segment.with_codes(literals.moved(segment.codes, move)) for segment in segments]
+            segments = [segment.with_codes(literals.move_keys(segment.codes, move)) for segment in segments]
         if named.used < new.attributes.used:
             named = vacuum.with_new(named, new.attributes, vacuum.used_attributes(lowered.predicates, codes))
         changes: dict[str, Any] = {
@@ -328,10 +328,10 @@ class MemorySet:
         # Index the subscriptions in a new segment or in the growing one
         last, count = segments[-1], len(new.ids)
         if count > policy.GROWING_MOST:
-            seen = recounted(before.sample, named, codes, vocabulary)
-            segment, _ = indexed(requested, lowered.predicates, codes, seen, count, count)
-            return _appended(before, [*segments, segment], False, changes)
-        by_key = partial(recounted, before.sample, named, None, vocabulary)
+            seen = count_sample(before.sample, named, codes, vocabulary)
+            segment, _ = build_segment(requested, lowered.predicates, codes, seen, count, count)
+            return _append_segment(before, [*segments, segment], False, changes)
+        by_key = partial(count_sample, before.sample, named, None, vocabulary)
         if before.growing and isinstance(last, GrowingSegment) and last.size + count <= policy.GROWING_MOST:
             base, size = before.bases[-1], last.size
             segments[-1] = last.with_more(
@@ -339,8 +339,8 @@ class MemorySet:
             )
             alive = (*before.alive[:-1], before.alive[-1] + count)
             return before.changed(segments=tuple(segments), alive=alive, **changes)
-        begun = GrowingSegment.begun(lowered.predicates, codes, self.requested, count, by_key)
-        return _appended(before, [*segments, begun], True, changes)
+        begun = GrowingSegment.begin(lowered.predicates, codes, self.requested, count, by_key)
+        return _append_segment(before, [*segments, begun], True, changes)
 
 
 def _batches(journalled: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, pa.DataType | None, list[bytes]]]:
@@ -358,7 +358,7 @@ def _batches(journalled: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, pa.
         yield last, type, together
 
 
-def _appended(version: Version, segments: list[Segment], growing: bool, changes: dict[str, Any]) -> Version:
+def _append_segment(version: Version, segments: list[Segment], growing: bool, changes: dict[str, Any]) -> Version:
     """Returns a version with one more segment, the last of ``segments``, and other changes."""
     return version.changed(
         **changes,

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from colmatch.errors import OptionError
-from colmatch.events.observed import Observed
+from colmatch.events.observed import EventWindow
 from colmatch.given.options import Options
 from colmatch.kernels.layout import U8
 from colmatch.kinds.settings import Settings
@@ -32,11 +32,11 @@ from colmatch.subscriptions.ids import Ids
 from colmatch.subscriptions.tags import NO_TAGS, Tags
 from colmatch.updates import policy
 from colmatch.updates.combined import combine
-from colmatch.updates.deleted import Deleted
+from colmatch.updates.deleted import DeletedNumbers
 from colmatch.updates.growing import for_few
 from colmatch.updates.mutex import FairMutex
-from colmatch.updates.segments import Segment, indexed, recounted
-from colmatch.updates.vacuum import gathered_literals, vacuumed
+from colmatch.updates.segments import Segment, build_segment, count_sample
+from colmatch.updates.vacuum import drop_unused, gather_literals
 from colmatch.updates.versions import Version
 
 _log = logging.getLogger("colmatch")
@@ -67,7 +67,7 @@ class VersionHolder(Protocol):
     now: Version
     requested: Settings
     options: Options
-    observed: Observed
+    observed: EventWindow
 
     def move_window(self, after: Version, sample: U8) -> None: ...
 
@@ -126,7 +126,7 @@ class Merger:
                     live.now = now = live.now.changed(growing=False)
                 done = len(now.segments) == 1 and not now.gone and not len(now.segments[0].codes.label)
                 try:
-                    if sample is not None or not done or self._observed(live) is not None:
+                    if sample is not None or not done or self._take_observed(live) is not None:
                         done = self._publish(
                             live, self._merge(live, now, 0, now.frozen, live.requested, sample), sample
                         )
@@ -143,7 +143,7 @@ class Merger:
             thread.join()
 
     def _candidates(self, now: Version) -> tuple[int, int] | None:
-        span = policy.due(now)
+        span = policy.choose_segments(now)
         return None if span is None or now.segments[: now.frozen] == self._failed else span
 
     def _run(self, live: VersionHolder) -> None:
@@ -188,7 +188,7 @@ class Merger:
         """
         self._check()
         # Choose the events to count
-        observed = self._observed(live) if sample is None else None
+        observed = self._take_observed(live) if sample is None else None
         counted = next(events for events in (sample, observed, now.sample) if events is not None)
         # Combine the segments
         segments, base = now.segments[start:stop], now.bases[start]
@@ -199,9 +199,9 @@ class Merger:
         all = combine(segments, now.bases[start:stop], left, dense=whole)
         self._check()
         # Index the combined segment
-        seen = recounted(counted, now.attributes, all.codes, now.literals)
+        seen = count_sample(counted, now.attributes, all.codes, now.literals)
         self._check()
-        segment, reason = indexed(requested, all, all.codes, seen, count if whole else end - base, count)
+        segment, reason = build_segment(requested, all, all.codes, seen, count if whole else end - base, count)
         self._check()
         del all
         if whole:
@@ -211,7 +211,7 @@ class Merger:
             tags = now.tags.filter(left)
         return MergeResult(start, segments, base, left, segment, reason, ids, tags, observed)
 
-    def _observed(self, live: VersionHolder) -> U8 | None:
+    def _take_observed(self, live: VersionHolder) -> U8 | None:
         """Returns the observed events; None where there are too few of them."""
         return live.observed.sample(live.options.observe)
 
@@ -244,7 +244,7 @@ class Merger:
             if result.seen is not None:
                 after = after.changed(sample=result.seen)
             if result.ids is not None:
-                after = _renumbered(after, result, gone, size)
+                after = _renumber(after, result, gone, size)
             if sample is None:
                 live.now = after
             else:
@@ -253,12 +253,12 @@ class Merger:
 
     def _vacuum(self, live: VersionHolder) -> None:
         """Drops attributes and literals that no segment uses any more."""
-        tidy = gathered_literals(live.now)
+        tidy = gather_literals(live.now)
         with live.turn.take():
-            live.now = vacuumed(live.now, tidy)
+            live.now = drop_unused(live.now, tidy)
 
 
-def _renumbered(version: Version, result: MergeResult, gone: NDArray[np.bool_], size: int) -> Version:
+def _renumber(version: Version, result: MergeResult, gone: NDArray[np.bool_], size: int) -> Version:
     """Returns the version with its first ``size`` numbers renumbered without gaps."""
     ids, shift = result.ids, size - result.segment.size
     assert ids is not None
@@ -269,7 +269,7 @@ def _renumbered(version: Version, result: MergeResult, gone: NDArray[np.bool_], 
         ids=ids.extended(version.ids.slice(size, len(version.ids))) if tail else ids,
         tags=result.tags.extended(version.tags.from_number(size), result.segment.size),
         bases=(0, *(base - shift for base in version.bases[1:])),
-        deleted=Deleted().with_more(deleted_bits),
+        deleted=DeletedNumbers().with_more(deleted_bits),
         gone=len(deleted_bits),
     )
 

@@ -21,7 +21,7 @@ FIRST_WAIT, LONGEST_WAIT = 1e-4, 1e-3  # seconds between two looks at the first 
 BUSY_MOST, GAP, PAUSE = 1e-3, 1e-4, 5e-5  # seconds, see Throttle
 
 
-class Token:
+class Turn:
     """A turn, which lasts as long as this object exists. It is for use in a ``with`` only."""
 
     __slots__ = ("__weakref__",)
@@ -39,18 +39,18 @@ class FairMutex:
     def __init__(self) -> None:
         # Tokens in line, each with its thread. Appending is one step for all threads. Only the
         # first live token removes the entries before it.
-        self._line: list[tuple[weakref.ref[Token], int]] = []
-        _forks.renewed(self)
+        self._line: list[tuple[weakref.ref[Turn], int]] = []
+        _forks.renew_in_child(self)
 
     def in_child(self) -> None:
         self._line = [one for one in self._line if one[1] == get_ident()]
 
-    def take(self) -> Token:
+    def take(self) -> Turn:
         """Waits for a turn. The turn ends when its token is freed, at the end of the block.
 
         Raises OptionError: the thread has a turn already, and would wait for itself.
         """
-        token = Token()
+        token = Turn()
         own = weakref.ref(token), get_ident()
         try:
             self._line.append(own)
@@ -66,7 +66,7 @@ class FairMutex:
                 self._line.remove(own)
             raise
 
-    def _is_first(self, own: tuple[weakref.ref[Token], int]) -> bool:
+    def _is_first(self, own: tuple[weakref.ref[Turn], int]) -> bool:
         for other in list(self._line):
             if other is own:
                 break

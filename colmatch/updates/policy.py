@@ -22,7 +22,7 @@ RECENT_KEPT = 1024  # recent string literals that stay recent after a merge
 UNUSED_LEAST = 256  # this many unused ones stay, however few the others
 
 
-def due(version: Version) -> tuple[int, int] | None:
+def choose_segments(version: Version) -> tuple[int, int] | None:
     """Returns the range of frozen segments to merge: the first, and the one behind the last.
 
     Neighbours are merged, since subscriptions are numbered by age. All are merged and renumbered

@@ -21,16 +21,16 @@ from numpy.typing import NDArray
 
 from colmatch.arrays.frozen import contiguous
 from colmatch.arrays.ranges import distinct, members, ranges_of, rows_of, sizes_of
-from colmatch.errors import Rejected, StoreError, rejected_of
-from colmatch.events.sample import checked_sample
+from colmatch.errors import Rejected, StoreError, parse_rejected
+from colmatch.events.sample import check_sample
 from colmatch.given.schema import Attribute, Attributes, Family, Role, Type
 from colmatch.kernels.layout import ATTR_MASK, I64, KEY_MAX, KEY_MIN, U8, Literals
-from colmatch.kinds.sound import codes_are_sound, predicates_are_sound
+from colmatch.kinds.sound import check_codes, check_predicates
 from colmatch.lowering.labels import string_labels
 from colmatch.lowering.lower import LoweredExpressions
 from colmatch.predicates.columns import take
-from colmatch.predicates.keys import Keys, keys_of, to_codes
-from colmatch.predicates.records import Form, Records, check, sums
+from colmatch.predicates.keys import KeyIntervals, keys_of, to_codes
+from colmatch.predicates.records import RecordLayout, RecordReader, check, sums
 from colmatch.predicates.sections import predicates_of, shifts
 from colmatch.subscriptions.ids import Ids
 from colmatch.subscriptions.intake import NewSubscriptions
@@ -47,7 +47,7 @@ from colmatch.updates.sections import (
 )
 
 # A size represents a text, or a range of rows, as of an attribute's literals.
-FORM = Form(
+FORM = RecordLayout(
     id_sections("gone", "gone")  # of deleted subscriptions; replaced ones are not recorded
     | dict.fromkeys(("attributes", "rejected"), BYTES)  # a line of JSON for each
     | {"literals": SIZE, "literal_size": SIZE, "literal_data": BYTES}  # literals of each attribute
@@ -57,7 +57,7 @@ FORM = Form(
 )
 
 
-class Change(NamedTuple):
+class RecordedChange(NamedTuple):
     """The effect of several updates together."""
 
     touched: Ids  # ids of all subscriptions that were inserted, replaced or deleted, once each
@@ -164,7 +164,7 @@ def id_type(record: bytes) -> pa.DataType | None:
     return None if there.isdisjoint(("ids", "gone")) else pa.int64()
 
 
-def read(journalled: Sequence[bytes], attributes: Attributes) -> Change:
+def read(journalled: Sequence[bytes], attributes: Attributes) -> RecordedChange:
     """Returns the effect of records that have one type of ids.
 
     attributes : missing ones are added
@@ -173,7 +173,7 @@ def read(journalled: Sequence[bytes], attributes: Attributes) -> Change:
     """
     check(not any(len(record) % 4 for record in journalled))
     first = ranges_of([len(record) // 4 for record in journalled])
-    records = Records(FORM, np.frombuffer(b"".join(journalled), np.uint32), first)
+    records = RecordReader(FORM, np.frombuffer(b"".join(journalled), np.uint32), first)
     # Read ids and predicates
     (ids, subs), (gone, deletes) = ids_of(records), ids_of(records, "gone", "gone")
     preds, keys = predicates_of(records, subs)
@@ -185,17 +185,17 @@ def read(journalled: Sequence[bytes], attributes: Attributes) -> Change:
     word = preds.pred[:, 0]
     slot = (word & np.uint32(ATTR_MASK)) + shifts(slots, records.counts("word"))
     # Replace numbers of literals by keys
-    literal_count = records.filled("literals", slots)
+    literal_count = records.fill_rows("literals", slots)
     check((sums(literal_count, slots) == records.counts("literal_size")).all())
     labels, literals = _read_literals(records, np.repeat(slot_attr, literal_count), len(attributes))
     keys = _with_labels(keys, slot, ranges_of(literal_count), labels)
     preds.pred[:, 0] = word & ~np.uint32(ATTR_MASK) | slot_attr[slot].astype(np.uint32)
     # Code the keys, and check the result
     predicates, codes = to_codes(preds, keys, np.array(attributes.multi, np.uint8))
-    codes_are_sound(codes)
-    predicates_are_sound(predicates, codes, len(ids))
+    check_codes(codes)
+    check_predicates(predicates, codes, len(ids))
     # Keep the subscriptions that are left in the end
-    keep, touched, each, update = _left(ids, subs, gone, deletes)
+    keep, touched, each, update = _find_left(ids, subs, gone, deletes)
     tags = tags_of(records, subs)
     if not keep.all():
         predicates = take(predicates, np.flatnonzero(keep[predicates.owner]))
@@ -204,13 +204,18 @@ def read(journalled: Sequence[bytes], attributes: Attributes) -> Change:
     local = next((text.decode() for text in records.texts("local_literal")), None)
     lowered = LoweredExpressions(predicates, codes, literals, {}).frozen()
     samples = [contiguous(np.frombuffer(text, np.uint8)[1:]) for text in records.texts("sample")]
-    sample = checked_sample(samples[-1]) if samples else None
-    return Change(
-        touched, NewSubscriptions(lowered, attributes, ids, [], local, tags), each, update, _rejected(records), sample
+    sample = check_sample(samples[-1]) if samples else None
+    return RecordedChange(
+        touched,
+        NewSubscriptions(lowered, attributes, ids, [], local, tags),
+        each,
+        update,
+        _read_rejected(records),
+        sample,
     )
 
 
-def _read_literals(records: Records, attr: I64, attributes: int) -> tuple[I64, Literals]:
+def _read_literals(records: RecordReader, attr: I64, attributes: int) -> tuple[I64, Literals]:
     """Returns the key of each literal of a record, and the literals of all records."""
     offset, data = bytes_of(records, "literal_size", "literal_data")
     texts = pa.Array.from_buffers(pa.large_binary(), len(attr), [None, pa.py_buffer(offset), pa.py_buffer(data)])
@@ -218,7 +223,7 @@ def _read_literals(records: Records, attr: I64, attributes: int) -> tuple[I64, L
     return labels, literals
 
 
-def _with_labels(keys: Keys, slot: NDArray[Any], first: I64, labels: I64) -> Keys:
+def _with_labels(keys: KeyIntervals, slot: NDArray[Any], first: I64, labels: I64) -> KeyIntervals:
     """Replaces numbers of literals in keys by labels.
 
     slot (P) : number of an attribute in its record, counted over all records; the literals of a
@@ -242,16 +247,16 @@ def _with_labels(keys: Keys, slot: NDArray[Any], first: I64, labels: I64) -> Key
     return keys._replace(low=moved(keys.low, KEY_MIN, 0), high=moved(keys.high, KEY_MAX, 1))
 
 
-def _rejected(records: Records) -> dict[int, list[Rejected]]:
+def _read_rejected(records: RecordReader) -> dict[int, list[Rejected]]:
     """Returns the rejected subscriptions of each record that has some."""
     places = np.flatnonzero(records.counts("rejected")).tolist()
     return {
-        place: [rejected_of(json.loads(line)) for line in text.split(b"\n")]
+        place: [parse_rejected(json.loads(line)) for line in text.split(b"\n")]
         for place, text in zip(places, records.texts("rejected"), strict=True)
     }
 
 
-def _left(ids: Ids, subs: I64, gone: Ids, deletes: I64) -> tuple[NDArray[np.bool_], Ids, Ids, I64]:
+def _find_left(ids: Ids, subs: I64, gone: Ids, deletes: I64) -> tuple[NDArray[np.bool_], Ids, Ids, I64]:
     """Returns whether each new subscription is there in the end, and all ids, once each.
 
     The third and fourth values are all ids of all records, and the record of each.

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from colmatch.arrays.ranges import ranges_of, sizes_of
 from colmatch.kernels.layout import I64, Predicates
 from colmatch.predicates import sections
-from colmatch.predicates.keys import Keys
-from colmatch.predicates.records import Records, Section, Sections, check, sums
+from colmatch.predicates.keys import KeyIntervals
+from colmatch.predicates.records import RecordReader, Section, Sections, check, sums
 from colmatch.subscriptions.ids import Ids, ids_of_arrays, ids_to_arrays
 from colmatch.subscriptions.tags import Tags
 
@@ -34,7 +34,9 @@ SECTIONS = (
 )
 
 
-def sections_of(preds: Predicates, keys: Keys, ids: Ids, tags: Tags, conj_first: I64, sub_first: I64) -> Sections:
+def sections_of(
+    preds: Predicates, keys: KeyIntervals, ids: Ids, tags: Tags, conj_first: I64, sub_first: I64
+) -> Sections:
     """Returns the sections of records.
 
     conj_first, sub_first (N + 1) : first conjunction and first subscription of each record
@@ -57,7 +59,7 @@ def sections_of_ids(name: str, stem: str, ids: Ids, first: I64) -> Sections:
     return {f"{stem}_size": (sizes_of(offset), first), f"{stem}_data": (arrays["ids"], offset[first])}
 
 
-def ids_of(records: Records, name: str = "ids", stem: str = "id") -> tuple[Ids, I64]:
+def ids_of(records: RecordReader, name: str = "ids", stem: str = "id") -> tuple[Ids, I64]:
     """Reads ids, and the number of ids in each record.
 
     Raises ValueError: the sections of a record do not fit each other.
@@ -69,19 +71,19 @@ def ids_of(records: Records, name: str = "ids", stem: str = "id") -> tuple[Ids, 
     return ids_of_arrays({"ids.offset": offset.astype(np.int32), "ids": data}), records.counts(f"{stem}_size")
 
 
-def tags_of(records: Records, subs: I64) -> Tags:
+def tags_of(records: RecordReader, subs: I64) -> Tags:
     """Reads the tags of subscriptions.
 
     subs : number of subscriptions in each record
 
     Raises ValueError: the sections of a record do not fit each other.
     """
-    count, (offset, data) = records.filled("tags", subs), _texts_of(records, "tag_size", "tag_data")
+    count, (offset, data) = records.fill_rows("tags", subs), _texts_of(records, "tag_size", "tag_data")
     check((sums(count, subs) == records.counts("tag_size")).all())
     return Tags.of_sections(count, sizes_of(offset), data)
 
 
-def bytes_of(records: Records, sizes: str, data: str) -> tuple[I64, NDArray[Any]]:
+def bytes_of(records: RecordReader, sizes: str, data: str) -> tuple[I64, NDArray[Any]]:
     """Reads byte strings: the start of each, and the bytes of all.
 
     Raises ValueError: the sizes do not fit the bytes.
@@ -91,7 +93,7 @@ def bytes_of(records: Records, sizes: str, data: str) -> tuple[I64, NDArray[Any]
     return ranges_of(size), content
 
 
-def _texts_of(records: Records, sizes: str, data: str) -> tuple[I64, NDArray[Any]]:
+def _texts_of(records: RecordReader, sizes: str, data: str) -> tuple[I64, NDArray[Any]]:
     """Reads as ``bytes_of`` does, and checks that each string is a text."""
     offset, content = bytes_of(records, sizes, data)
     if not (whole := content.tobytes()).isascii():

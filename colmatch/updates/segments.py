@@ -7,7 +7,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from colmatch.arrays.frozen import contiguous, freeze, frozen
+from colmatch.arrays.frozen import contiguous, freeze, freeze_view
 from colmatch.arrays.hints import hints_of
 from colmatch.events.sample import recount_values
 from colmatch.events.vocabulary import Vocabulary
@@ -64,7 +64,7 @@ class Segment:
         """
         first, members = np.empty(self.size + 1, np.int64), np.empty(len(self.predicates.owner), np.int64)
         group_conjunctions(self.predicates.owner, first, members)
-        return frozen(first), frozen(members)
+        return freeze_view(first), freeze_view(members)
 
     @cached_property
     def strata(self) -> Strata:
@@ -88,7 +88,7 @@ class Segment:
             written = np.full(self.size, np.nan)
             ones, seen = np.ones(len(self.codes.multi)), np.zeros(self.size, np.uint8)
             score_each(self.predicates, scoring, ones, written, seen)
-            scores = self._known_scores[scoring] = frozen(written)
+            scores = self._known_scores[scoring] = freeze_view(written)
         return scores
 
     @cached_property
@@ -113,7 +113,7 @@ class PredicateSource(Protocol):
     def predicates(self, order: NDArray[Any] | None = None) -> Predicates: ...
 
 
-def indexed(
+def build_segment(
     requested: Settings,
     predicates: Predicates | PredicateSource,
     codes: Codes,
@@ -153,7 +153,7 @@ def indexed(
     return segment, chosen.reason
 
 
-def recounted(sample: U8, attributes: Attributes, codes: Codes | None, literals: Vocabulary) -> Sample | None:
+def count_sample(sample: U8, attributes: Attributes, codes: Codes | None, literals: Vocabulary) -> Sample | None:
     """Counts the events of a sample by codes of the first attributes, or else by key."""
     if codes is None:
         return recount_values(sample, attributes, None, literals)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
-from colmatch.events.observed import Observed
+from colmatch.events.observed import EventWindow
 from colmatch.given.language import Language
 from colmatch.given.options import Options
 from colmatch.given.schema import Schema
@@ -13,7 +13,7 @@ from colmatch.subscriptions.intake import Errors
 from colmatch.updates.versions import Parts, Version
 
 
-class Subscribed(Protocol):
+class MatchableSet(Protocol):
     """A present version, and the settings for reading events."""
 
     @property
@@ -26,11 +26,11 @@ class Subscribed(Protocol):
     def now(self) -> Version: ...
 
     @property
-    def observed(self) -> Observed | None:
+    def observed(self) -> EventWindow | None:
         """The window of the last matched events, None where there never is one."""
 
 
-class SubscriptionSet(Subscribed, Protocol):
+class SubscriptionSet(MatchableSet, Protocol):
     """Subscriptions that take updates: in memory (``MemorySet``), or in a file (``PagedSet``).
 
     Its methods work as the methods of ``Matcher`` with the same names.

@@ -30,7 +30,7 @@ from colmatch.kernels.labels.literals import mark_literals
 from colmatch.kernels.layout import U8, Codes, Literals, Predicates
 from colmatch.kinds.base import uses_of
 from colmatch.updates import policy
-from colmatch.updates.literals import found, taken, together
+from colmatch.updates.literals import locate_literals, select_literals, unite_literals
 from colmatch.updates.segments import Segment
 from colmatch.updates.versions import Version
 
@@ -85,19 +85,21 @@ def with_new(known: Attributes, source: Attributes, used: NDArray[np.bool_]) -> 
     return known.with_some_of(source, len(used), new) if new else known
 
 
-def gathered_literals(version: Version) -> GatheredLiterals | None:
+def gather_literals(version: Version) -> GatheredLiterals | None:
     """Gathers the used literals, all as old ones. Returns None where this is not worthwhile."""
     literals = version.literals
     use = Use.of(version.segments, version)
     unused = len(literals) - int(np.count_nonzero(use.old)) - int(np.count_nonzero(use.recent))
     if not policy.is_much(unused, len(literals)) and len(literals.recent) <= policy.RECENT_KEPT:
         return None
-    words = WordList(together(_marked(literals.old.literals, use.old), _marked(literals.recent.literals, use.recent)))
+    words = WordList(
+        unite_literals(_select_used(literals.old.literals, use.old), _select_used(literals.recent.literals, use.recent))
+    )
     words.prefix  # noqa: B018, lest a batch make them
     return GatheredLiterals(version, use, words)
 
 
-def vacuumed(version: Version, tidy: GatheredLiterals | None) -> Version:
+def drop_unused(version: Version, tidy: GatheredLiterals | None) -> Version:
     """Returns the version without unused attributes, and with gathered literals.
 
     ``tidy`` is of this version or an earlier one. It is ignored if it is too old: a later segment
@@ -127,14 +129,14 @@ def vacuumed(version: Version, tidy: GatheredLiterals | None) -> Version:
     return version.changed(attributes=attributes, literals=literals)
 
 
-def _marked(literals: Literals, used: NDArray[Any]) -> Literals:
+def _select_used(literals: Literals, used: NDArray[Any]) -> Literals:
     """Returns the used literals."""
     place = np.flatnonzero(used)
-    return taken(literals, np.searchsorted(place, literals.first), place)
+    return select_literals(literals, np.searchsorted(place, literals.first), place)
 
 
 def _without(literals: Literals, others: Literals) -> Literals:
     """Returns literals without others. The others are of no more attributes."""
     others = WordList(others).of(len(literals.first) - 1).literals
-    _, there = found(others, literals)
-    return _marked(literals, there == 0)
+    _, there = locate_literals(others, literals)
+    return _select_used(literals, there == 0)

@@ -29,7 +29,7 @@ from colmatch.kinds.settings import Settings
 from colmatch.kinds.statistics import Statistics
 from colmatch.subscriptions.ids import Ids
 from colmatch.subscriptions.tags import NO_TAGS, Tags
-from colmatch.updates.deleted import Deleted
+from colmatch.updates.deleted import DeletedNumbers
 from colmatch.updates.segments import Segment
 
 
@@ -66,7 +66,7 @@ class Version:
     segments: tuple[Segment, ...]
     bases: tuple[int, ...]
     growing: bool
-    deleted: Deleted
+    deleted: DeletedNumbers
     alive: tuple[int, ...]
     stale: tuple[int, ...]
     gone: int

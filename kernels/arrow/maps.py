@@ -16,10 +16,10 @@ import numpy as np
 from colmatch.kernels._jit import device, kernel
 from colmatch.kernels.arrow import select, structs
 from colmatch.kernels.arrow.memory import load_i32, load_i64, load_prefix
-from colmatch.kernels.arrow.select import there
+from colmatch.kernels.arrow.select import is_there
 from colmatch.kernels.arrow.structs import bit, buffer, child, integer, value_slot
 from colmatch.kernels.arrow.values import text_at
-from colmatch.kernels.arrow.words import hash_text, same_long
+from colmatch.kernels.arrow.words import hash_text, is_same_long
 from colmatch.kernels.layout import I64, Written
 
 BLOCK_BITS = 6
@@ -27,7 +27,7 @@ BLOCK = 1 << BLOCK_BITS  # the entries of a map start at a multiple of this
 ENTRY_MASK = 2**32 - 1
 
 
-class Keys(NamedTuple):
+class MapKeyTable(NamedTuple):
     """The known keys of M maps, K entries in all, in hash tables.
 
     An integer counts as a string of 8 bytes with this number as its prefix.
@@ -43,7 +43,9 @@ class Keys(NamedTuple):
 
 
 @kernel
-def fill_tables(textual: I64, entry_first: I64, entry_last: I64, number: I64, keys: Keys, table: Written[I64]) -> None:
+def fill_tables(
+    textual: I64, entry_first: I64, entry_last: I64, number: I64, keys: MapKeyTable, table: Written[I64]
+) -> None:
     """Writes the slots of ``keys`` into ``table``, which has only free slots.
 
     Parameters
@@ -112,7 +114,7 @@ def find_keys(leaf, array, slot, n, out, slots, mask, offsets, bytes):
                 entry = other & ENTRY_MASK
                 if length <= 8:
                     break
-                if same_long(address, bytes + load_i64(offsets, entry), length):
+                if is_same_long(address, bytes + load_i64(offsets, entry), length):
                     break
                 entry = -1
             h = (h + 1) & mask
@@ -153,7 +155,7 @@ def label_keys(item, leaf, state, mask, array, base, rows, slot, known, label, k
     place = label if whole else slot
     n = 0
     for r in range(rows):
-        if not there(mask, bits, base, r):
+        if not is_there(mask, bits, base, r):
             continue
         for j in range(shift + load_i32(offsets, base + r), shift + load_i32(offsets, base + r + 1)):
             i = j
@@ -208,7 +210,7 @@ def gather_entries(item, leaf, state, mask, array, base, rows, row, label, slot,
     kept = 0
     n = 0
     for r in range(rows):
-        if not there(mask, bits, base, r):
+        if not is_there(mask, bits, base, r):
             continue
         for j in range(shift + load_i32(offsets, base + r), shift + load_i32(offsets, base + r + 1)):
             e = label[n]

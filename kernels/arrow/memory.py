@@ -19,7 +19,7 @@ import numpy as np
 from numba.core import config, types
 from numba.extending import intrinsic
 
-from colmatch.kernels._interpret import has_twin
+from colmatch.kernels._interpret import register_twin
 from colmatch.kernels._jit import device
 
 Load = Callable[[Any, Any], int]
@@ -27,14 +27,14 @@ Load = Callable[[Any, Any], int]
 KEY_MIN = -(2**63)
 
 
-def _path_twin(word: int) -> Load:
+def _make_path_twin(word: int) -> Load:
     def load(address: Any, index: Any) -> int:
         return int(_plain_i64(_plain_i64(address, word), index))
 
     return load
 
 
-def _twin(stored: Any) -> Load:
+def _make_twin(stored: Any) -> Load:
     size = ctypes.sizeof(stored)
 
     def load(address: Any, index: Any) -> int:
@@ -43,7 +43,7 @@ def _twin(stored: Any) -> Load:
     return load
 
 
-def _compiled(stored: Any, size: int, signed: bool) -> Any:
+def _make_load(stored: Any, size: int, signed: bool) -> Any:
     def load(typing: Any, address: Any, index: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             address, index = arguments
@@ -57,7 +57,7 @@ def _compiled(stored: Any, size: int, signed: bool) -> Any:
     return intrinsic(load)
 
 
-def _compiled_path(word: int) -> Any:
+def _make_path_load(word: int) -> Any:
     def load(typing: Any, address: Any, index: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             address, index = arguments
@@ -95,12 +95,12 @@ def _plain_prefix(address: Any, length: Any) -> Any:
     return int.from_bytes(head.ljust(8, b"\0"), "big") + KEY_MIN
 
 
-_plain_u8 = _twin(ctypes.c_uint8)
-_plain_i64 = _twin(ctypes.c_int64)
+_plain_u8 = _make_twin(ctypes.c_uint8)
+_plain_i64 = _make_twin(ctypes.c_int64)
 
 
 @intrinsic
-def _compiled_bit(typing: Any, address: Any, index: Any) -> Any:
+def _emit_bit_load(typing: Any, address: Any, index: Any) -> Any:
     """Loads bit ``index`` of a bitmap. The lowest bit of a byte comes first."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -113,7 +113,7 @@ def _compiled_bit(typing: Any, address: Any, index: Any) -> Any:
 
 
 @intrinsic
-def _compiled_f32(typing: Any, address: Any, index: Any) -> Any:
+def _emit_f32_load(typing: Any, address: Any, index: Any) -> Any:
     """Loads a float32 as the bits of the equal float64."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -125,7 +125,7 @@ def _compiled_f32(typing: Any, address: Any, index: Any) -> Any:
 
 
 @intrinsic
-def _compiled_float_bits(typing: Any, value: Any) -> Any:
+def _emit_float_bits(typing: Any, value: Any) -> Any:
     """Returns the bits of a float64."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -145,7 +145,7 @@ def _reverse(typing: Any, value: Any) -> Any:
 
 
 @device
-def _compiled_prefix(address: Any, length: Any) -> Any:
+def _compute_prefix(address: Any, length: Any) -> Any:
     """Returns the first 8 of ``length`` bytes as a number in their order, filled up with zeros.
 
     Never reads past ``length``, since the buffer may end there. Overlapping loads replace a loop
@@ -172,25 +172,25 @@ def _compiled_prefix(address: Any, length: Any) -> Any:
     return word ^ KEY_MIN
 
 
-def _either(plain: Any, compiled: Any) -> Any:
+def _choose(plain: Any, compiled: Any) -> Any:
     """Returns the intrinsic with its Python function for interpreted kernels, or the function
     without JIT.
     """
-    return plain if config.DISABLE_JIT else has_twin(compiled, plain)
+    return plain if config.DISABLE_JIT else register_twin(compiled, plain)
 
 
-load_i8 = _either(_twin(ctypes.c_int8), _compiled(types.int8, 1, True))
-load_i16 = _either(_twin(ctypes.c_int16), _compiled(types.int16, 2, True))
-load_i32 = _either(_twin(ctypes.c_int32), _compiled(types.int32, 4, True))
-load_i64 = _either(_plain_i64, _compiled(types.int64, 8, True))
-load_u8 = _either(_plain_u8, _compiled(types.uint8, 1, False))
-load_u16 = _either(_twin(ctypes.c_uint16), _compiled(types.uint16, 2, False))
-load_u32 = _either(_twin(ctypes.c_uint32), _compiled(types.uint32, 4, False))
-load_word = _either(_plain_word, _compiled(types.uint64, 8, False))  # as a uint64, for the functions of ``bits``
-load_bit = _either(_plain_bit, _compiled_bit)
-load_f32 = _either(_plain_f32, _compiled_f32)
-float_bits = _either(_plain_float_bits, _compiled_float_bits)
-load_prefix = _either(_plain_prefix, _compiled_prefix)
+load_i8 = _choose(_make_twin(ctypes.c_int8), _make_load(types.int8, 1, True))
+load_i16 = _choose(_make_twin(ctypes.c_int16), _make_load(types.int16, 2, True))
+load_i32 = _choose(_make_twin(ctypes.c_int32), _make_load(types.int32, 4, True))
+load_i64 = _choose(_plain_i64, _make_load(types.int64, 8, True))
+load_u8 = _choose(_plain_u8, _make_load(types.uint8, 1, False))
+load_u16 = _choose(_make_twin(ctypes.c_uint16), _make_load(types.uint16, 2, False))
+load_u32 = _choose(_make_twin(ctypes.c_uint32), _make_load(types.uint32, 4, False))
+load_word = _choose(_plain_word, _make_load(types.uint64, 8, False))  # as a uint64, for the functions of ``bits``
+load_bit = _choose(_plain_bit, _emit_bit_load)
+load_f32 = _choose(_plain_f32, _emit_f32_load)
+float_bits = _choose(_plain_float_bits, _emit_float_bits)
+load_prefix = _choose(_plain_prefix, _compute_prefix)
 
 
 def load_path(word: int) -> Any:
@@ -199,4 +199,4 @@ def load_path(word: int) -> Any:
     The pointer is word ``word`` of the struct at an address. The value is number ``index`` behind
     the pointer.
     """
-    return _either(_path_twin(word), _compiled_path(word))
+    return _choose(_make_path_twin(word), _make_path_load(word))

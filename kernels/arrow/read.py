@@ -24,7 +24,7 @@ from typing import NamedTuple
 from colmatch.kernels import layout
 from colmatch.kernels._jit import kernel
 from colmatch.kernels.arrow import select, structs
-from colmatch.kernels.arrow.maps import Keys, copy_entries, gather_entries, label_keys, place_entries
+from colmatch.kernels.arrow.maps import MapKeyTable, copy_entries, gather_entries, label_keys, place_entries
 from colmatch.kernels.arrow.memory import load_i64
 from colmatch.kernels.arrow.select import decode, place_structs, select_elements, select_rows
 from colmatch.kernels.arrow.structs import child
@@ -48,7 +48,7 @@ class ReadPlan(NamedTuple):
     # strings
     entry_set: layout.I64
     literals: Words
-    keys: Keys
+    keys: MapKeyTable
 
 
 class Columns(NamedTuple):
@@ -59,7 +59,7 @@ class Columns(NamedTuple):
     item: layout.Table[I64]
 
 
-class Work(NamedTuple):
+class ReadBuffers(NamedTuple):
     """The arrays that all kernels write, including the results. One thread owns them; any content
     will do.
     """
@@ -97,7 +97,9 @@ class TextWork(NamedTuple):
 
 
 @kernel
-def read_maps(plan: Columns, keys: Keys, work: Written[Work], maps: Written[MapWork], array: int, rows: int) -> None:
+def read_maps(
+    plan: Columns, keys: MapKeyTable, work: Written[ReadBuffers], maps: Written[MapWork], array: int, rows: int
+) -> None:
     """Gathers the entries of map columns, for ``read`` to put in their places.
 
     ``work.state`` has the outcome, as in ``read``.
@@ -156,7 +158,7 @@ def read_maps(plan: Columns, keys: Keys, work: Written[Work], maps: Written[MapW
 
 
 @kernel
-def read(plan: Columns, work: Written[Work], array: int, rows: int) -> None:
+def read(plan: Columns, work: Written[ReadBuffers], array: int, rows: int) -> None:
     """Reads the batch exported at address ``array``.
 
     ``work.state[CODE]`` is OK, or an error, or names the array that must be larger.
@@ -245,7 +247,9 @@ def read(plan: Columns, work: Written[Work], array: int, rows: int) -> None:
 
 
 @kernel
-def read_texts(plan: Columns, literals: Words, entry_set: I64, work: Written[Work], texts: Written[TextWork]) -> None:
+def read_texts(
+    plan: Columns, literals: Words, entry_set: I64, work: Written[ReadBuffers], texts: Written[TextWork]
+) -> None:
     """Puts labels or numbers of strings in the place of the slots that ``read`` wrote.
 
     ``work.state`` is as in ``read``.

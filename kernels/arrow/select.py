@@ -55,11 +55,11 @@ def place_structs(plan, struct, state, valid, array, rows):
         else:
             struct[3 * s + 2] = state[VALID] + s * rows
             for r in range(rows):
-                valid[s * rows + r] = 1 if there(mask, bits, base, r) else 0
+                valid[s * rows + r] = 1 if is_there(mask, bits, base, r) else 0
 
 
 @device
-def there(mask, bits, base, r):
+def is_there(mask, bits, base, r):
     """Returns whether row ``r`` of a column has a value.
 
     The parents' mask and the column's bitmap decide. Either is 0 where no row is NULL.
@@ -87,7 +87,7 @@ def select_rows(state, mask, array, base, rows, row, slot, dense):
         for r in range(rows):
             row[n] = r
             slot[n] = base + r
-            n += 1 if there(mask, bits, base, r) else 0
+            n += 1 if is_there(mask, bits, base, r) else 0
         return n
     # Without NULLs, select all rows
     if bits == 0:
@@ -148,7 +148,7 @@ def select_elements(item, leaf, state, mask, array, base, rows, row, key, slot):
     if counted:
         most = 0
         for r in range(rows):
-            if there(mask, bits, base, r):
+            if is_there(mask, bits, base, r):
                 most += list_stop(layout, size, offsets, sizes, base + r) - list_start(layout, size, offsets, base + r)
     if most > len(row) or most > len(slot):
         state[CODE] = FULL_OUT if most > len(row) else FULL_STREAM
@@ -164,7 +164,7 @@ def select_elements(item, leaf, state, mask, array, base, rows, row, key, slot):
     # Walk through the lists
     n = 0
     for r in range(rows):
-        if not there(mask, bits, base, r):
+        if not is_there(mask, bits, base, r):
             continue
         start = list_start(layout, size, offsets, base + r)
         stop = list_stop(layout, size, offsets, sizes, base + r)

@@ -97,7 +97,7 @@ def hash_text(prefix, address, length):
 
 
 @device
-def same_long(a, b, length):
+def is_same_long(a, b, length):
     """Returns whether two strings of the same length, more than 8 bytes, are equal."""
     at = 0
     while at < length:
@@ -216,7 +216,7 @@ def number(prefix, address, length, begin, table, offset, data, total):
         v = begin + table[h]
         start = offset[v]
         if offset[v + 1] - start == length and load_prefix(base + start, length) == prefix:
-            if length <= 8 or same_long(address, base + start, length):
+            if length <= 8 or is_same_long(address, base + start, length):
                 return v - begin
         h = (h + 1) & mask
     # Otherwise check the room for its bytes

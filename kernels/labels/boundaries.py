@@ -28,7 +28,7 @@ SPAN = 1 << 31  # labels shared out by spacing, with room above
 
 
 @device
-def _within(low, high, most):
+def _limit_distance(low, high, most):
     """Returns the distance of two keys, or ``most`` if that is less."""
     return np.int64(min(distance(low, high), np.uint64(most)))
 
@@ -44,7 +44,7 @@ def _space(bound, begin, end, label):
     for b in range(begin, end):
         if b > begin:
             part = np.float64(distance(bound[b - 1], bound[b])) / np.float64(distance(bound[begin], bound[end - 1]))
-            at += _within(bound[b - 1], bound[b], gap + np.int64(part * (SPAN // 2)))
+            at += _limit_distance(bound[b - 1], bound[b], gap + np.int64(part * (SPAN // 2)))
         label[b] = at
 
 
@@ -248,11 +248,11 @@ def label_boundaries(first, bound, label, new_first, new_bound, place, new_label
                 stop += 1
             # Label them below, above or between the known ones
             if p == begin:
-                room = _below(bound[p], np.int64(label[p]), gap, new_bound, j, stop, new_label)
+                room = _label_below(bound[p], np.int64(label[p]), gap, new_bound, j, stop, new_label)
             elif p == end:
-                room = _above(bound[p - 1], np.int64(label[p - 1]), gap, new_bound, j, stop, new_label)
+                room = _label_above(bound[p - 1], np.int64(label[p - 1]), gap, new_bound, j, stop, new_label)
             else:
-                room = _between(
+                room = _label_between(
                     bound[p - 1], np.int64(label[p - 1]), bound[p], np.int64(label[p]), new_bound, j, stop, new_label
                 )
             if not room:
@@ -262,31 +262,31 @@ def label_boundaries(first, bound, label, new_first, new_bound, place, new_label
 
 
 @device
-def _below(key, at, gap, new_bound, j, stop, new_label):
+def _label_below(key, at, gap, new_bound, j, stop, new_label):
     """Labels the boundaries ``j:stop`` downwards from a key with the label ``at``."""
     if at - 2 < stop - j:
         return False
     for k in range(stop - 1, j - 1, -1):
-        at -= _within(new_bound[k], key, min(gap, max((at - 2) // (k - j + 2), 1)))
+        at -= _limit_distance(new_bound[k], key, min(gap, max((at - 2) // (k - j + 2), 1)))
         key = new_bound[k]
         new_label[k] = at
     return True
 
 
 @device
-def _above(key, at, gap, new_bound, j, stop, new_label):
+def _label_above(key, at, gap, new_bound, j, stop, new_label):
     """Labels the boundaries ``j:stop`` upwards from a key with the label ``at``."""
     if LABEL_TOP - at < stop - j:
         return False
     for k in range(j, stop):
-        at += _within(key, new_bound[k], min(gap, max((LABEL_TOP - at) // (stop - k + 1), 1)))
+        at += _limit_distance(key, new_bound[k], min(gap, max((LABEL_TOP - at) // (stop - k + 1), 1)))
         key = new_bound[k]
         new_label[k] = at
     return True
 
 
 @device
-def _between(key, at, key_above, at_above, new_bound, j, stop, new_label):
+def _label_between(key, at, key_above, at_above, new_bound, j, stop, new_label):
     """Labels the boundaries ``j:stop`` between two keys and their labels."""
     if at_above - at <= stop - j:
         return False
@@ -296,8 +296,8 @@ def _between(key, at, key_above, at_above, new_bound, j, stop, new_label):
             room, left, np.float64(distance(key, new_bound[k])), np.float64(distance(new_bound[k], key_above))
         )
         # Keep labels no further from either neighbour than keys
-        step = max(step, room - _within(new_bound[k], key_above, room - 1))
-        at += min(step, _within(key, new_bound[k], room - left))
+        step = max(step, room - _limit_distance(new_bound[k], key_above, room - 1))
+        at += min(step, _limit_distance(key, new_bound[k], room - left))
         key = new_bound[k]
         new_label[k] = at
     return True

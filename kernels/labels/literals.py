@@ -166,7 +166,7 @@ def _head(data, begin, end, at):
 
 
 @device
-def _common(a, i, i_end, b, j, j_end):
+def _count_common(a, i, i_end, b, j, j_end):
     size = 0
     while i + size < i_end and j + size < j_end and a[i + size] == b[j + size]:
         size += 1
@@ -220,7 +220,7 @@ def label_literals(
             else:
                 # Label them between two known literals, by the distances of strings
                 at, above = label[p - 1], label[p]
-                same = _common(data, offset[p - 1], offset[p], data, offset[p], offset[p + 1])
+                same = _count_common(data, offset[p - 1], offset[p], data, offset[p], offset[p + 1])
                 low, high = _head(data, offset[p - 1], offset[p], same), _head(data, offset[p], offset[p + 1], same)
                 for k in range(j, stop):
                     room, left = (above - at) >> 1, stop - k  # a label takes two keys, with the key behind it

@@ -13,7 +13,7 @@ from colmatch.kernels.layout import F64, I64, U8, U32, Table, Written
 from colmatch.kernels.lowering.runs import complement, intersect
 
 
-class Leaves(NamedTuple):
+class LeafTable(NamedTuple):
     """L leaves, each with its run of keys."""
 
     attr: I64  # (L)
@@ -131,7 +131,7 @@ def merge_conjunctions(
     first: Written[I64],
     leaf: Written[I64],
     program: Written[U8],
-    leaves: Written[Leaves],
+    leaves: Written[LeafTable],
     multi: Written[U8],
     spare: Written[Table[I64]],
     keep: Written[U8],

@@ -18,7 +18,7 @@ from colmatch.kernels.lowering.codes import (
     find_repeats,
     gather_boundaries,
 )
-from colmatch.kernels.lowering.conjunctions import Leaves, merge_conjunctions
+from colmatch.kernels.lowering.conjunctions import LeafTable, merge_conjunctions
 from colmatch.kernels.lowering.intervals import interval
 from colmatch.kernels.lowering.operators import BETWEEN, IN, PREFIX, PRESENT
 from colmatch.kernels.lowering.runs import group_intervals, merge_runs, sort_intervals
@@ -76,7 +76,9 @@ def lower_few(
     start, lo, hi, no_weight = numbers[1][: conjunctions + 1], numbers[6], numbers[7], share[:0]
     weight = no_weight.reshape((0, 2))
     leaf = numbers[2][: start[conjunctions]]
-    merged = Leaves(numbers[0][:leaves], flags[0][:leaves], no_weight, numbers[3][: leaves + 1], numbers[4], numbers[5])
+    merged = LeafTable(
+        numbers[0][:leaves], flags[0][:leaves], no_weight, numbers[3][: leaves + 1], numbers[4], numbers[5]
+    )
     program, keep, repeated, dropped = flags[1], flags[2], flags[3], flags[4]
     # Merge leaves into predicates
     for c in range(conjunctions):

@@ -37,7 +37,7 @@ def mark_deleted(deleted_bits: U64, numbers: I64, bits: Written[U64]) -> None:
 
 
 @kernel
-def spare(numbers: I64, bits: Written[U64]) -> None:
+def clear_bits(numbers: I64, bits: Written[U64]) -> None:
     """Clears the bits of some numbers (N) int64 among ``bits`` (W) uint64."""
     for i in range(len(numbers)):
         bits[numbers[i] >> 6] &= ~(np.uint64(1) << np.uint64(numbers[i] & 63))

@@ -34,7 +34,7 @@ class Phrases(NamedTuple):
     literal: I64  # (P) first literal of that place, among the literals of that time
 
 
-class Cut(NamedTuple):
+class TokenTable(NamedTuple):
     """N texts cut into T tokens and L literals; there is room for more."""
 
     first: I64  # (N + 1) text -> tokens
@@ -68,7 +68,7 @@ ALWAYS, NEVER = -2, -3
 EVERY, EITHER = 0, 1  # kinds of groups
 
 
-class Made(NamedTuple):
+class LoweredTexts(NamedTuple):
     """Leaves, tests and conjunctions of texts, the rows of ``Cut``; there is room for more."""
 
     leaf: I32  # (leaves) leaf of ``Meanings`` that gives attribute and sense

@@ -14,7 +14,7 @@ import numpy as np
 from colmatch.kernels._jit import device, kernel
 from colmatch.kernels.layout import ACCEPT, I64, REJECT, Written
 from colmatch.kernels.sql import arrays as sq
-from colmatch.kernels.sql.arrays import Cut, Made, Meanings, Phrases
+from colmatch.kernels.sql.arrays import LoweredTexts, Meanings, Phrases, TokenTable
 
 LEAF, TRUE, FALSE = 2, 3, 4  # kinds of nodes, besides EVERY and EITHER
 COUNTLESS = 1 << 40
@@ -70,7 +70,7 @@ def append(nodes, group, part):
 
 
 @device
-def is_merged(nodes, part, every, meanings):
+def merge_leaf(nodes, part, every, meanings):
     """Merges a leaf of an open group into an earlier one of its attribute, if the result is one
     leaf.
 
@@ -106,7 +106,7 @@ def close(nodes, group, meanings):
             nodes.kind[group] = decides
             return group
         # Keep a part unless it is neutral or merged, and count conjunctions
-        if kind != vain and not (kind == LEAF and is_merged(nodes, part, every, meanings)):
+        if kind != vain and not (kind == LEAF and merge_leaf(nodes, part, every, meanings)):
             if last == NONE:
                 nodes.child[group] = part
             else:
@@ -369,7 +369,7 @@ def measure(nodes, root, n, meanings, limits):
 
 
 @device
-def leaves_first(nodes, group):
+def put_leaves_first(nodes, group):
     """Puts the leaves of a group before its groups, since an index finds candidates by leaves."""
     part = nodes.child[group]
     leaf, last_leaf, other, last_other = np.int64(NONE), np.int64(NONE), np.int64(NONE), np.int64(NONE)
@@ -489,7 +489,7 @@ def make_parts(nodes, root, text, meanings, limits, made, filled):
         after = nodes.next[part] if part != root else np.int64(NONE)
         count = nodes.conjunctions[part]
         if is_program(nodes, part, left, meanings, limits):
-            leaves_first(nodes, part)
+            put_leaves_first(nodes, part)
             make_program(nodes, part, text, meanings, made, filled)
         else:
             left -= count if count > 1 else 0
@@ -500,13 +500,13 @@ def make_parts(nodes, root, text, meanings, limits, made, filled):
 
 @kernel
 def assemble_texts(
-    cut: Written[Cut],
+    cut: Written[TokenTable],
     start: int,
     phrases: Written[Phrases],
     meanings: Written[Meanings],
     limits: Written[I64],
     nodes: Written[Nodes],
-    made: Written[Made],
+    made: Written[LoweredTexts],
     filled: Written[I64],
 ) -> int:
     """Makes conjunctions of texts from ``start`` on.

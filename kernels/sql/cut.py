@@ -11,7 +11,7 @@ from colmatch.kernels._jit import device, kernel
 from colmatch.kernels.bits import mix
 from colmatch.kernels.layout import I32, I64, U8, Written
 from colmatch.kernels.sql import arrays as sq
-from colmatch.kernels.sql.arrays import Cut, Phrases
+from colmatch.kernels.sql.arrays import Phrases, TokenTable
 
 LINK = -16
 QUOTE, DOUBLE_QUOTE, BACKTICK, BACKSLASH = 39, 34, 96, 92
@@ -445,7 +445,7 @@ def cut_texts(
     start: int,
     kinds: Written[U8],
     phrases: Written[Phrases],
-    cut: Written[Cut],
+    cut: Written[TokenTable],
     filled: Written[I64],
 ) -> int:
     """Cuts the texts ``data[offset[i]:offset[i + 1]]`` from ``start`` on.

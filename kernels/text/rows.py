@@ -6,7 +6,7 @@ from colmatch.kernels.ranges import begin_ranges, rewind_ranges
 
 
 @kernel
-def by_value(
+def order_by_value(
     value: Written[I32], pattern: Written[I32], value_first: Written[I64], value_pattern: Written[I32]
 ) -> None:
     """Orders pairs (int32) of strings and patterns by string, in two passes.

@@ -20,7 +20,7 @@ ONE = 0xFF
 OPEN_START, OPEN_END, CHARACTERS = 1, 2, 4
 
 
-class Programs(NamedTuple):
+class LikePrograms(NamedTuple):
     """LIKE patterns, with pieces for those of P patterns that a literal does not decide."""
 
     number: I32  # (P) number of a pattern in the results
@@ -60,7 +60,7 @@ def verify(
     offset: I64,
     data: U8,
     shift: int,
-    programs: Programs,
+    programs: LikePrograms,
     begin: int,
     end: int,
     value: Written[I32],

@@ -5,18 +5,18 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from colmatch.arrays.frozen import frozen
-from colmatch.arrays.growing import Growing, extended
+from colmatch.arrays.frozen import freeze_view
+from colmatch.arrays.growing import Growing, extend_array
 
 
 def test_a_long_enough_array_is_itself() -> None:
     array = np.arange(6)
-    assert extended(array, 3, 6) is array
+    assert extend_array(array, 3, 6) is array
 
 
 def test_a_longer_array_keeps_what_is_used_and_is_0_behind() -> None:
     array = np.arange(12, dtype=np.uint32).reshape(4, 3)
-    longer = extended(array, 2, 5)
+    longer = extend_array(array, 2, 5)
     assert longer.dtype == np.uint32 and longer.shape[1:] == (3,) and len(longer) > 5
     assert longer[:2].tolist() == array[:2].tolist() and not longer[2:].any()
 
@@ -43,7 +43,7 @@ def test_views_stay_as_they_are() -> None:
 
 @pytest.mark.parametrize("used", [2, 5])
 def test_memory_that_cannot_be_written_is_copied(used: int) -> None:
-    whole = frozen(np.arange(5))
+    whole = freeze_view(np.arange(5))
     growing = Growing(whole)
     growing.size = used
     growing.append(np.array([9]))

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 import colmatch as cm
-from colmatch.arrays.recycled import KEPT, LARGE, Recycled
+from colmatch.arrays.recycled import KEPT, LARGE, RecycledArrays
 
 SIZE = LARGE  # elements of eight bytes
 
@@ -18,7 +18,7 @@ def place(array: np.ndarray) -> int:
 
 
 def test_what_nobody_holds_is_given_again() -> None:
-    memory = Recycled()
+    memory = RecycledArrays()
     first = place(memory.array(SIZE, np.int64))
     assert place(memory.array(SIZE - 5, np.int64)) == first
     held = memory.array(SIZE // 2, np.uint32)
@@ -27,7 +27,7 @@ def test_what_nobody_holds_is_given_again() -> None:
 
 
 def test_a_part_of_a_result_keeps_all_of_it() -> None:
-    memory = Recycled()
+    memory = RecycledArrays()
     array = memory.array(SIZE, np.int64)
     first = place(array)
     array[:] = 7
@@ -45,7 +45,7 @@ def test_a_part_of_a_result_keeps_all_of_it() -> None:
 
 
 def test_little_is_kept() -> None:
-    memory = Recycled()
+    memory = RecycledArrays()
     memory.array(LARGE // 8 - 1, np.int64)
     assert not memory._arrays
     results = [memory.array(SIZE, np.int64) for _ in range(3 * KEPT)]

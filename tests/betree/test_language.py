@@ -18,7 +18,7 @@ from naive import CONSTANTS, DOMAINS
 from sizes import share
 
 import colmatch as cm
-from colmatch.betree.parse import EPSILON, like
+from colmatch.betree.parse import EPSILON, find_equal_floats
 
 MATCHER = cm.Matcher.build({}, cm.betree.Domains(DOMAINS), language="betree")
 
@@ -142,7 +142,7 @@ def test_malformed_texts_give_our_errors_alone(text: str) -> None:
 @given(st.floats(allow_nan=False, allow_infinity=False))
 @example(2.0**-52)  # 0 is just too far away, and very many floats beside it are not
 def test_floats_that_are_equal(value: float) -> None:
-    low, high = like(value)
+    low, high = find_equal_floats(value)
     assert abs(low - value) < EPSILON and abs(high - value) < EPSILON
     assert not abs(math.nextafter(low, -math.inf) - value) < EPSILON
     assert not abs(math.nextafter(high, math.inf) - value) < EPSILON

@@ -45,9 +45,9 @@ def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     monkeypatch.setenv("COLMATCH_CACHE_DIR", str(tmp_path / "usual"))
     monkeypatch.setattr(warming, "LOOK_EVERY", 0.3)
     found: list[list[str]] = []
-    tasks = _warm.tasks
+    tasks = _warm.list_tasks
 
-    class Task(_warm.Task):
+    class Task(_warm.CompileTask):
         @property
         def file(self) -> Path:
             return self.kernel._cache.path(self.types)
@@ -57,15 +57,15 @@ def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
 
     names = ["ranges.list_members", "sink.number_events"]
 
-    def two(without: Any = ()) -> list[_warm.Task]:
+    def two(without: Any = ()) -> list[_warm.CompileTask]:
         found.append(without)
         return [Task(*task) for task in tasks() if task.kernel._cache.name in names]
 
     def started(count: int, without: Any, bundled: bool) -> Any:
         return [FakeProcess([task.file for task in two()], iter([0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 2, 2]))]
 
-    monkeypatch.setattr(_warm, "tasks", two)
-    monkeypatch.setattr(_warm, "started", started)
+    monkeypatch.setattr(_warm, "list_tasks", two)
+    monkeypatch.setattr(_warm, "start_processes", started)
     return found
 
 

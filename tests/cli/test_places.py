@@ -17,7 +17,7 @@ from shell import EVENTS, PAIRS, SCHEMA, SUBS, an_index, fails, run, subscriptio
 
 import colmatch as cm
 from colmatch.cli.files import read_table, reading
-from colmatch.cli.places import found
+from colmatch.cli.places import find_files
 
 FLAT = EVENTS.drop_columns(["tags"])
 CSV = "".join(f"{event},{id}\n" for event, id in PAIRS)
@@ -369,5 +369,5 @@ def test_files_are_found_in_the_order_of_their_names() -> None:
     for name in ("b/2.csv", "a/10.csv", "a/9.csv", "c.csv"):
         Path("t", name).parent.mkdir(parents=True, exist_ok=True)
         Path("t", name).write_text("x\n1\n")
-    assert [file.path for file in found("t")] == ["t/a/10.csv", "t/a/9.csv", "t/b/2.csv", "t/c.csv"]
-    assert [file.path for file in found(["t/c.csv", "t/b"])] == ["t/c.csv", "t/b/2.csv"]
+    assert [file.path for file in find_files("t")] == ["t/a/10.csv", "t/a/9.csv", "t/b/2.csv", "t/c.csv"]
+    assert [file.path for file in find_files(["t/c.csv", "t/b"])] == ["t/c.csv", "t/b/2.csv"]

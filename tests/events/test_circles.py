@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 import colmatch as cm
-from colmatch.arrays.frozen import frozen
+from colmatch.arrays.frozen import freeze_view
 from colmatch.events.special.circles import circles_of, places_in
 from colmatch.kernels.special import EARTH
 
@@ -63,7 +63,7 @@ def test_places_are_in_the_circles_that_contain_them(seed: int) -> None:
     }
     far = {(r, c) for r, c in found ^ expected if abs(longitude[r]) > 1e6 or abs(lon[c]) > 1e6}  # sines of 1e15
     assert found - far == expected - far and len(expected) > 5000
-    every = index._replace(levels=index.levels[:0], anywhere=frozen(np.arange(400)))
+    every = index._replace(levels=index.levels[:0], anywhere=freeze_view(np.arange(400)))
     assert found == pairs_of(*places_in(every, latitude, longitude))
 
 

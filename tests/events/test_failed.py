@@ -338,7 +338,7 @@ def test_several_subscriptions_of_every_kind_are_in_doubt_together(index: Any) -
 def test_which_rows_fail_is_told_of_each_value() -> None:
     matcher = cm.Matcher.build({1: "n / z > 1 OR p", 2: "CAST(s AS INT) > 5"}, TRUTHS_SCHEMA, options=ANSI)
     columns = derived.DerivedColumns(inside.attributes(matcher), True)
-    added, failed = columns.added_to(pa.RecordBatch.from_pylist(ROWS, TRUTHS_SCHEMA))
+    added, failed = columns.add_to(pa.RecordBatch.from_pylist(ROWS, TRUTHS_SCHEMA))
     assert {name: of.rows.tolist() for name, of in failed.items()} == {
         "n / z": [row["z"] == 0 and row["n"] is not None for row in ROWS],
         "CAST(s AS INT)": [row["s"] == "x" for row in ROWS],
@@ -422,8 +422,8 @@ def test_the_first_event_is_named_whatever_value_fails() -> None:
 
 def test_many_sets_of_values_that_fail_need_two_indexes(monkeypatch: pytest.MonkeyPatch) -> None:
     made = []
-    real = undecided.indexed
-    monkeypatch.setattr(undecided, "indexed", lambda *given: made.append(1) or real(*given))
+    real = undecided.build_segment
+    monkeypatch.setattr(undecided, "build_segment", lambda *given: made.append(1) or real(*given))
     names = [f"b{i}" for i in range(8)]
     schema = pa.schema([(name, pa.int32()) for name in ("a", *names)])
     texts = {i: f"{names[i % 8]} <> 0 AND a / {names[i % 8]} > {i % 5}" for i in range(80)}

@@ -24,7 +24,7 @@ from colmatch.expr.build import col
 from colmatch.given.options import Options
 from colmatch.given.schema import Attributes, Schema
 from colmatch.kinds.settings import Budget
-from colmatch.sql.compile import Compiler
+from colmatch.sql.compile import FormCompiler
 
 a, b, s, t = col("a"), col("b"), col("s"), col("t")
 
@@ -166,7 +166,7 @@ SCHEMA = Schema({"a": "int64", "b": "bool", "s": "string", "t": pa.list_(pa.stri
 
 
 def test_one_form_for_one_structure() -> None:
-    c = Compiler(SCHEMA, Attributes(), Options(), Budget(64, 64))
+    c = FormCompiler(SCHEMA, Attributes(), Options(), Budget(64, 64))
 
     def built(n: int) -> Expr:
         return (a == n) & s.isin([f"x{i}" for i in range(n)]) & ~b & (b == True) & t.contains_all("x", str(n))  # noqa: E712
@@ -181,7 +181,7 @@ def test_one_form_for_one_structure() -> None:
 
 
 def test_structures_are_not_mixed_up() -> None:
-    c = Compiler(SCHEMA, Attributes(), Options(), Budget(64, 64))
+    c = FormCompiler(SCHEMA, Attributes(), Options(), Budget(64, 64))
     x, y, z, w = a == 1, a < 2, a > 3, a >= 4
     pairs = [(x & y) | z, (x | y) & z, (x | y) & z & w, (x | y | z) & w]
     assert len({id(c.form(e)[0]) for e in pairs}) == len(pairs)
@@ -201,14 +201,14 @@ def test_structures_are_not_mixed_up() -> None:
 
 
 def test_a_column_is_a_form() -> None:
-    c = Compiler(SCHEMA, Attributes(), Options(), Budget(64, 64))
+    c = FormCompiler(SCHEMA, Attributes(), Options(), Budget(64, 64))
     assert c.form(b) == c.form("b")
     assert isinstance(b.node(), Predicate)
     assert b.node().verb is Verb.BARE  # type: ignore[attr-defined]
 
 
 def test_errors_have_no_place() -> None:
-    c = Compiler(SCHEMA, Attributes(), Options(), Budget(64, 64))
+    c = FormCompiler(SCHEMA, Attributes(), Options(), Budget(64, 64))
     for expression in (a == "x", col("agee") == 1, t == "x", a):
         with pytest.raises(ExpressionError) as caught:
             c.form(expression)

@@ -21,7 +21,7 @@ from colmatch.kernels.layout import ACCEPT, REJECT
 from colmatch.kinds.settings import Budget
 from colmatch.lowering import forms
 from colmatch.lowering.forms import PATTERNS, Form, Kind, Leaf, Op
-from colmatch.sql.compile import Compiler
+from colmatch.sql.compile import FormCompiler
 
 SCHEMA = Schema(
     {
@@ -38,8 +38,8 @@ SCHEMA = Schema(
 )
 
 
-def compiler(dnf: int = 64, cnf: int = 64, clauses: int = 0) -> Compiler:
-    return Compiler(SCHEMA, Attributes(), Options(), Budget(dnf, cnf, clauses))
+def compiler(dnf: int = 64, cnf: int = 64, clauses: int = 0) -> FormCompiler:
+    return FormCompiler(SCHEMA, Attributes(), Options(), Budget(dnf, cnf, clauses))
 
 
 # What a form means
@@ -62,7 +62,7 @@ def entries(attribute: Any, event: dict[str, Any]) -> list[Any]:
     return [y for y in found if y is not None]
 
 
-def inside(test: forms.Test, x: Any, literals: list[Any]) -> bool:
+def inside(test: forms.KeyTest, x: Any, literals: list[Any]) -> bool:
     ys: list[Any] = []
     for o in test.operands:
         y = o.value if o.slot < 0 else literals[o.slot]
@@ -126,7 +126,7 @@ def matches(form: Form, attributes: Attributes, event: dict[str, Any], literals:
 @settings(max_examples=share(250), deadline=None)
 def test_form_means_what_the_tree_means(tree: Expr, events: list[dict[str, Any]], budget: int) -> None:
     attributes = Attributes()
-    c = Compiler(SCHEMA, attributes, Options(), Budget(budget, min(budget, 4), 4))
+    c = FormCompiler(SCHEMA, attributes, Options(), Budget(budget, min(budget, 4), 4))
     for expression in (tree, str(tree)):
         form, literals = c.form(expression)
         assert form.slots == len(literals)
@@ -143,7 +143,7 @@ def test_larger_trees_mean_what_they_say(budget: int) -> None:
     """Trees that are large enough for programs, which hypothesis seldom makes."""
     rng = random.Random(budget)
     attributes = Attributes()
-    c = Compiler(SCHEMA, attributes, Options(), Budget(budget, min(budget, 4), 4))
+    c = FormCompiler(SCHEMA, attributes, Options(), Budget(budget, min(budget, 4), 4))
     programs = several = 0
     for _ in range(share(400)):
         tree = random_tree(rng, 4)
@@ -254,7 +254,7 @@ def test_builder_nesting_without_bound_is_refused() -> None:
 )
 def test_attributes(text: str, names: list[str]) -> None:
     attributes = Attributes()
-    Compiler(SCHEMA, attributes, Options(), Budget(64, 64)).form(text)
+    FormCompiler(SCHEMA, attributes, Options(), Budget(64, 64)).form(text)
     assert sorted(a.name for a in attributes) == names
 
 

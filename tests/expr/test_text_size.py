@@ -262,8 +262,8 @@ def test_work_grows_as_the_text_does(shape: str) -> None:
 
 def test_the_ends_of_casts_are_looked_up_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """To look for each by itself took a megabyte of casts 20 s."""
-    looks, closed = [], tokens._closed
-    monkeypatch.setattr(tokens, "_closed", lambda raw: looks.append(len(raw)) or closed(raw))
+    looks, closed = [], tokens._find_closings
+    monkeypatch.setattr(tokens, "_find_closings", lambda raw: looks.append(len(raw)) or closed(raw))
     built("CAST(" * 60 + "a" + " AS INT)" * 60 + " = 1", "sql")
     assert len(looks) == 1
 

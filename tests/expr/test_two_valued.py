@@ -21,13 +21,13 @@ from colmatch.expr.ast import Expr, Not, Predicate, Verb, rebuild
 from colmatch.given.options import Options
 from colmatch.given.schema import Attributes
 from colmatch.kinds.settings import Budget
-from colmatch.sql.compile import Compiler
+from colmatch.sql.compile import FormCompiler
 
 INNER = (Verb.IN, Verb.BETWEEN, Verb.STARTSWITH, Verb.ARRAYS_OVERLAP, Verb.ARRAY_CONTAINS, Verb.CONTAINS_ALL)
 
 
-def two_valued(attributes: Attributes, budget: int = 64) -> Compiler:
-    return Compiler(SCHEMA, attributes, Options(), Budget(budget, min(budget, 4), 4), two_valued=True)
+def two_valued(attributes: Attributes, budget: int = 64) -> FormCompiler:
+    return FormCompiler(SCHEMA, attributes, Options(), Budget(budget, min(budget, 4), 4), two_valued=True)
 
 
 @given(TREES, st.lists(EVENTS, min_size=1, max_size=6), st.sampled_from([1, 64]), st.booleans())

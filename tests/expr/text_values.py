@@ -10,9 +10,9 @@ from typing import Any
 from colmatch.expr.ast import NAN, Expr, Refusal, rebuild
 from colmatch.given.options import Options
 from colmatch.lowering.forms import Kind, Operand
-from colmatch.sql.literals import Reading
+from colmatch.sql.literals import NumberedText
 from colmatch.sql.parse import Parser
-from colmatch.sql.refused import refused
+from colmatch.sql.refused import make_error
 
 
 def parse(text: str, options: Options | None = None) -> Expr:
@@ -23,16 +23,16 @@ def parse(text: str, options: Options | None = None) -> Expr:
     ExpressionError : with line and column
     """
     parser = Parser((options or Options()).max_depth)
-    reading: Reading | None = None
+    reading: NumberedText | None = None
     try:
         reading = parser.read(text)
         tree = parser.parse(reading)
         return with_values(tree, reading)
     except Refusal as refusal:
-        raise refused(refusal, reading, text) from None
+        raise make_error(refusal, reading, text) from None
 
 
-def with_values(tree: Expr, reading: Reading) -> Expr:
+def with_values(tree: Expr, reading: NumberedText) -> Expr:
     """Puts the literals of its reading into the slots of a tree."""
 
     def value(operand: Operand | None) -> Operand | None:

@@ -14,9 +14,9 @@ import pytest
 from kernel_copy import Copy, plain_environment
 
 from colmatch.kernels import _compiling
-from colmatch.kernels._compiling import NotCompiledError, compiled_only
+from colmatch.kernels._compiling import NotCompiledError, forbid_compiling
 from colmatch.kernels._jit import kernel
-from colmatch.matching.threads import in_order
+from colmatch.matching.threads import run_in_order
 
 pytestmark = pytest.mark.skipif(os.environ.get("NUMBA_DISABLE_JIT") == "1", reason="nothing is compiled")
 
@@ -74,11 +74,11 @@ def test_errors_of_compiling_reach_the_caller():
 
 def test_where_only_compiled_kernels_are_run():
     double, threads = fresh()
-    with compiled_only(), pytest.raises(NotCompiledError):
+    with forbid_compiling(), pytest.raises(NotCompiledError):
         double(np.array([21]))
     assert threads == []
     double(np.array([21]))
-    with compiled_only():
+    with forbid_compiling():
         assert double(np.array([1])) == 2
 
 
@@ -93,7 +93,7 @@ def test_threads_of_a_pool_leave_compiling_to_their_caller():
         yield found
 
     batches = ((pa.record_batch({"a": [i]}), None) for i in range(40))
-    assert list(in_order(batches, 3, task)) == [2 * i for i in range(40)]
+    assert list(run_in_order(batches, 3, task)) == [2 * i for i in range(40)]
     assert [thread.name for thread in threads] == ["colmatch-compile"]
     caller = threading.current_thread().name
     assert ended[0] == caller and began[0] != caller

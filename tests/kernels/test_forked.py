@@ -20,7 +20,7 @@ from forking import HANGS, beside, held, in_child
 
 import colmatch as cm
 from colmatch.kernels import _forks
-from colmatch.kernels._compiling import compiling
+from colmatch.kernels._compiling import run_compiling
 from colmatch.kernels._jit import kernel
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks on this system")
@@ -61,7 +61,7 @@ def test_a_fork_waits_for_the_thread_that_compiles(number: int) -> None:
 
 @compiles
 def test_a_fork_does_not_wait_for_itself() -> None:
-    with numbas()[0], numbas()[1], _forks.whole():
+    with numbas()[0], numbas()[1], _forks.begin_steps():
         assert in_child(lambda: (_forks.is_torn(), numbas()[0]._is_owned())) == "(False, True)"
         assert numbas()[0]._is_owned()
     assert not numbas()[0]._is_owned()
@@ -71,7 +71,7 @@ def test_a_thread_compiles_nothing_while_a_fork_waits() -> None:
     """Otherwise it would take numba's lock again and again before the fork gets it."""
     done: list[int] = []
     _forks._forking.append(-1)
-    thread = threading.Thread(target=lambda: done.append(compiling(lambda: 42, lambda: True)))
+    thread = threading.Thread(target=lambda: done.append(run_compiling(lambda: 42, lambda: True)))
     thread.start()
     try:
         thread.join(0.2)
@@ -86,7 +86,7 @@ def test_a_child_sees_both_of_two_steps_or_none() -> None:
     steps: list[int] = []
 
     def change(stand: Callable[[], None]) -> None:
-        with _forks.whole():
+        with _forks.begin_steps():
             steps.append(1)
             stand()
             steps.append(2)
@@ -105,7 +105,7 @@ def test_a_child_that_was_forked_in_the_middle_of_compiling_compiles_nothing(mon
     def all_of_it() -> Any:
         with pytest.raises(RuntimeError, match="while another thread of its parent compiled a kernel"):
             double(np.array([21]))
-        with _forks.whole():
+        with _forks.begin_steps():
             pass
         monkeypatch.setattr(_forks, "WAIT_MOST", 1e6)
         return int(known(np.array([4]))), in_child(lambda: (int(known(np.array([3]))), _forks.is_torn()))
@@ -136,7 +136,7 @@ def test_a_handler_that_forks_while_a_kernel_is_compiled(monkeypatch: pytest.Mon
     before = signal.signal(signal.SIGUSR1, handle)
     parent = os.getpid()
     try:
-        result = compiling(compile, lambda: True)
+        result = run_compiling(compile, lambda: True)
         if os.getpid() != parent:
             os.write(write, repr((result, runs)).encode())
     finally:

@@ -125,7 +125,7 @@ def test_the_other_process_ends_with_the_one_that_asked(copy):
 
 def test_one_that_had_nothing_to_do_is_followed_by_another(tmp_path, monkeypatch):
     monkeypatch.setattr(_background, "_START", "")
-    compiler = _background.Compiler()
+    compiler = _background.CompilerProcess()
     assert compiler.ask(b"a kernel", tmp_path)
     first = compiler._process
     assert first.wait(20) == 0
@@ -142,7 +142,7 @@ def test_one_process_compiles_at_a_time(copy):
         )
     )
     folder.mkdir(parents=True)
-    held = _background.locked(folder / _background.BACKGROUND)
+    held = _background.lock_file(folder / _background.BACKGROUND)
     process = copy.start("small", "at-once", program=SHORT, COLMATCH_KERNELS="auto")
     time.sleep(3)
     assert process.poll() is None and not copy.files()
@@ -189,7 +189,7 @@ def test_what_another_process_does_not_compile_is_compiled_here_at_last(copy):
         )
     )
     folder.mkdir(parents=True)
-    with _background.locked(folder / _background.BACKGROUND):
+    with _background.lock_file(folder / _background.BACKGROUND):
         program = textwrap.dedent(SHORT).replace("values =", "_jit.PATIENCE = 0.02\nvalues =", 1)
         program = program.replace(
             "loaded = sum", "loaded = sum(sum(k.stats.cache_misses.values()) for k in _jit.kernels()) or sum", 1
@@ -219,7 +219,7 @@ def test_a_forked_child_has_another_process_of_its_own(copy):
 
 def test_twins_are_python_and_nothing_else():
     """Also where a kernel calls others, by name or by module, and where it is an intrinsic."""
-    twin = _interpret.twin(scan.match)
+    twin = _interpret.find_twin(scan.match)
     seen, todo = set(), [twin]
     while todo:
         function = todo.pop()
@@ -232,10 +232,10 @@ def test_twins_are_python_and_nothing_else():
             if isinstance(value, type(twin)):
                 todo.append(value)
     assert len(seen) > 5
-    assert _interpret.twin(layout.Predicates) is layout.Predicates and _interpret.twin(np) is np
-    assert _interpret.twin(bits).ctz(np.uint64(8)) == 3
+    assert _interpret.find_twin(layout.Predicates) is layout.Predicates and _interpret.find_twin(np) is np
+    assert _interpret.find_twin(bits).ctz(np.uint64(8)) == 3
     words = np.array([5, -7], np.int64)
-    assert _interpret.twin(memory.load_i64)(words.ctypes.data, 1) == -7
+    assert _interpret.find_twin(memory.load_i64)(words.ctypes.data, 1) == -7
 
 
 def batch(rows: int, text: str = "") -> pa.RecordBatch:
@@ -245,19 +245,19 @@ def batch(rows: int, text: str = "") -> pa.RecordBatch:
 def test_work_is_known_before():
     arrays = (np.zeros(_interpret.SMALL - 10), (np.zeros(8), 3))
     assert _interpret.is_small(arrays) and not _interpret.is_small((*arrays, np.zeros(9)))
-    with _interpret.Matching(batch(100), 1_000):
+    with _interpret.WorkEstimate(batch(100), 1_000):
         assert _interpret.is_small((np.zeros(2 * _interpret.SMALL),))
-        with _interpret.Matching(batch(10_000), 1_000):
+        with _interpret.WorkEstimate(batch(10_000), 1_000):
             assert not _interpret.is_small((1,))
-        with _interpret.Matching(batch(2, "x" * _interpret.SMALL_BYTES), 1):
+        with _interpret.WorkEstimate(batch(2, "x" * _interpret.SMALL_BYTES), 1):
             assert not _interpret.is_small((1,))
         assert _interpret.is_small((1,))
     assert not _interpret.is_small((np.zeros(2 * _interpret.SMALL),))
 
 
 def test_a_matcher_tells_of_its_batches(monkeypatch):
-    told, real = [], workers.Matching
-    monkeypatch.setattr(workers, "Matching", lambda batch, n: told.append((batch.num_rows, n)) or real(batch, n))
+    told, real = [], workers.WorkEstimate
+    monkeypatch.setattr(workers, "WorkEstimate", lambda batch, n: told.append((batch.num_rows, n)) or real(batch, n))
     matcher = cm.Matcher.build({1: "a = 1", 2: "a = 2", 3: "a = 3"}, {"a": "int64"})
     events = pa.table({"a": [1, 2]})
     for call in (
@@ -285,9 +285,9 @@ def test_twins_are_there_whole_or_not_at_all(monkeypatch):
     monkeypatch.setattr(_interpret, "_twins", {})
     monkeypatch.setattr(_interpret._Making, "_names", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        _interpret.twin(scan.match)
+        _interpret.find_twin(scan.match)
     assert _interpret._twins == {}
-    _interpret.twin(scan.match)
+    _interpret.find_twin(scan.match)
     assert len(calls) > 3 and id(scan.match) in _interpret._twins
 
 

@@ -185,7 +185,7 @@ def test_an_access_list_names_others(tmp_path, monkeypatch, named, mask, why):
     """The owning group is the user's own, so without the list the folder would be used."""
     base = chain(tmp_path, 0o755)
     own = base.stat().st_gid
-    monkeypatch.setattr(_folders, "_own_group", lambda user, group: group == own)
+    monkeypatch.setattr(_folders, "_is_own_group", lambda user, group: group == own)
     access_list(base, named, mask=mask)
     said = _folders.distrust(base / "kernels")
     assert said == (why and f"{base} {why}")

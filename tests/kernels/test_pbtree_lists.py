@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from colmatch.kernels._jit import kernel
 from colmatch.kernels.kinds.pbtree.arrays import LISTS, PREV, WORDS
-from colmatch.kernels.kinds.pbtree.editing import MISSED, Pages
+from colmatch.kernels.kinds.pbtree.editing import MISSED, PageCache
 from colmatch.kernels.kinds.pbtree.lists import pointer_to
 
 
@@ -17,9 +17,9 @@ def each_pointer(pages, nodes, out):
         out[i] = pointer_to(pages, nodes[i])
 
 
-def pages_of(frame: list[int]) -> Pages:
+def pages_of(frame: list[int]) -> PageCache:
     """Pages of which nothing is known but in which frame of five each stands."""
-    return Pages(
+    return PageCache(
         mem=np.zeros(5 * WORDS, np.uint32), frame=np.array(frame, np.int32), used=np.zeros(5, np.uint8),
         dirty=np.zeros(5, np.uint8), shadow=np.zeros(WORDS, np.uint32), shadow_of=np.zeros((1, 2), np.int64),
         fresh=np.zeros(0, np.int64), freed=np.zeros(1, np.int64), carried=np.zeros(LISTS, np.int64),
@@ -27,7 +27,7 @@ def pages_of(frame: list[int]) -> Pages:
     )  # fmt: skip
 
 
-def pointers(pages: Pages, nodes: list[int]) -> list[int]:
+def pointers(pages: PageCache, nodes: list[int]) -> list[int]:
     out: NDArray[np.int64] = np.full(len(nodes), -1)
     each_pointer(pages, np.array(nodes, np.int64), out)
     return out.tolist()

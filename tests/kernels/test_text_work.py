@@ -18,7 +18,7 @@ import colmatch as cm
 from colmatch.events.reader import texts_of
 from colmatch.given.schema import Attributes
 from colmatch.kinds.settings import Budget
-from colmatch.sql.compile import Compiler
+from colmatch.sql.compile import FormCompiler
 from colmatch.subscriptions.texts import TextReader
 
 pytestmark = pytest.mark.skipif(not config.DISABLE_JIT, reason="lines of Python are counted")
@@ -35,14 +35,14 @@ units = st.lists(st.sampled_from(PIECES), min_size=1, max_size=5).map("".join)
 def lines(text: str) -> int:
     """How many lines of kernels run while a text is read, its phrases being known."""
     options = cm.Options(max_depth=400)
-    reader = TextReader(Compiler(cm.Schema(SCHEMA), Attributes(), options, Budget(16, 4)))
+    reader = TextReader(FormCompiler(cm.Schema(SCHEMA), Attributes(), options, Budget(16, 4)))
     offset, data = texts_of(pa.array([text]))
 
     def read() -> None:
         found = reader._cut(data, offset, np.zeros(1, np.bool_))
         while reader._book.learn(data, found):
             found = reader._cut(data, offset, np.zeros(1, np.bool_))
-        reader._assembled(found)
+        reader._assemble(found)
 
     read()
     count = 0

@@ -5,7 +5,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from colmatch.arrays.frozen import frozen
+from colmatch.arrays.frozen import freeze_view
 from colmatch.kernels._jit import kernel
 from colmatch.kernels.layout import Top
 from colmatch.kernels.topk import least_score, offer, sort_best
@@ -26,10 +26,10 @@ def a_top(rows: int, most: int, ids: list) -> Top:
         np.empty((rows, most)),
         np.empty((rows, most), np.uint32),
         np.zeros(rows, np.int64),
-        frozen(np.array([] if texts else ids, np.int64)),
-        frozen(offset.astype(np.int64)),
-        frozen(np.frombuffer(b"".join(texts), np.uint8)),
-        frozen(np.empty(0, np.uint64)),
+        freeze_view(np.array([] if texts else ids, np.int64)),
+        freeze_view(offset.astype(np.int64)),
+        freeze_view(np.frombuffer(b"".join(texts), np.uint8)),
+        freeze_view(np.empty(0, np.uint64)),
         np.zeros(3, np.int64),
     )
 

@@ -20,7 +20,7 @@ from workload import named
 import colmatch as cm
 import colmatch.kinds.bitslice
 import colmatch.matching.worker
-from colmatch.arrays.frozen import frozen
+from colmatch.arrays.frozen import freeze_view
 from colmatch.kernels.kinds.bitslice.arrays import LAST
 from colmatch.kernels.kinds.bitslice.build import cut_bins, longest_rest
 from colmatch.kinds.settings import Settings
@@ -208,7 +208,7 @@ def test_a_subscription_of_several_conjunctions_is_found_once() -> None:
 @pytest.mark.parametrize(("sizes", "longest"), [([], 0), ([1], 1), ([3], 3), ([4, 1, 2], 4), ([1, 2, 5], 5)])
 def test_the_posting_with_most_entries(sizes: list[int], longest: int) -> None:
     ops = [LAST if i == size - 1 else 0 for size in sizes for i in range(size)]
-    assert longest_rest(frozen(np.array(ops, np.uint8))) == longest
+    assert longest_rest(freeze_view(np.array(ops, np.uint8))) == longest
 
 
 def test_long_lists_of_values() -> None:

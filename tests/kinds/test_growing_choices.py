@@ -82,7 +82,7 @@ def test_what_comes_later_counts_too(kind: str) -> None:
 def test_a_segment_is_begun_anew_whenever_it_has_grown_by_half() -> None:
     index = cm.index("opindex", construction="dynamic")
     matcher = cm.Matcher.build({}, {"a": "int64"}, index=index)
-    with patch.object(GrowingSegment, "begun", wraps=GrowingSegment.begun) as begun:
+    with patch.object(GrowingSegment, "begin", wraps=GrowingSegment.begin) as begun:
         for i in range(60):
             matcher.insert({i: f"a = {i}"})
     assert 1 < begun.call_count <= 7

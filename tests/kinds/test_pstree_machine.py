@@ -18,10 +18,17 @@ from sizes import SMALL
 from colmatch.kernels._jit import kernel
 from colmatch.kernels.kinds.pstree import arrays as ps
 from colmatch.kernels.kinds.pstree.arrays import NONE, PREDS, USES, PSTree
-from colmatch.kernels.kinds.pstree.change import count_spaces, cuts_above, cuts_below, end_attribute, run_of, uncut_at
+from colmatch.kernels.kinds.pstree.change import (
+    count_spaces,
+    end_attribute,
+    needs_cut_above,
+    needs_cut_below,
+    run_of,
+    uncut_at,
+)
 from colmatch.kernels.kinds.pstree.tables import MOST_DIGITS, free_space
 from colmatch.kernels.layout import LABEL_TOP
-from colmatch.kinds.pstrees import empty_tables, with_rows
+from colmatch.kinds.pstrees import add_rows, empty_tables
 
 SEEDS = st.integers(0, 2**32)
 PHASES = [phase for phase in Phase if phase is not Phase.shrink]
@@ -37,11 +44,11 @@ def leave_ranges(tree: Any, attr: Any, lo: Any, hi: Any) -> None:
         a = np.int64(attr[i])
         s, last = run_of(tree, a, lo[i], hi[i])
         count_spaces(tree.space, s, last, PREDS, -1)
-        if cuts_below(tree, lo[i]):
+        if needs_cut_below(tree, lo[i]):
             s = uncut_at(tree, a, lo[i])
             if s != NONE:
                 free_space(tree, s)
-        if cuts_above(tree, a, hi[i]):
+        if needs_cut_above(tree, a, hi[i]):
             s = uncut_at(tree, a, hi[i] + np.uint64(1))
             if s != NONE:
                 free_space(tree, s)
@@ -68,7 +75,7 @@ def entered(tree: PSTree, ranges: list[tuple[int, int, int]]) -> PSTree:
     while done < len(ranges):
         done = ps_tree.enter_ranges(tree, *some, done)
         if done < len(ranges):
-            tree = with_rows(tree, 2 * MOST_DIGITS, 2, 3)
+            tree = add_rows(tree, 2 * MOST_DIGITS, 2, 3)
     return tree
 
 

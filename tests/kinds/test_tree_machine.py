@@ -93,12 +93,12 @@ class Changes(RuleBasedStateMachine):
         for id in some:
             own = self.pool.own[id]
             if own:
-                self.tree = trees.inserted(self.tree, self.preds, self.codes, own[0], own[-1] + 1)
+                self.tree = trees.insert_conjunctions(self.tree, self.preds, self.codes, own[0], own[-1] + 1)
         self.there |= set(some)
 
     def take_out(self, some: list[int]) -> None:
         gone = np.array([c for id in some for c in self.pool.own[id]], np.int64)
-        self.tree = trees.removed(self.tree, self.preds, self.codes, gone)
+        self.tree = trees.remove_conjunctions(self.tree, self.preds, self.codes, gone)
         self.there -= set(some)
 
     @rule(seed=SEEDS, part=st.sampled_from([0.02, 0.2, 1]))
@@ -111,7 +111,7 @@ class Changes(RuleBasedStateMachine):
     @rule()
     @precondition(lambda self: not self.there)
     def insert_all_at_once(self) -> None:
-        self.tree = trees.inserted(self.tree, self.preds, self.codes, 0, len(self.preds.owner))
+        self.tree = trees.insert_conjunctions(self.tree, self.preds, self.codes, 0, len(self.preds.owner))
         self.there = set(range(SUBSCRIPTIONS))
 
     @rule(seed=SEEDS, part=st.sampled_from([0.02, 0.2, 0.8]))

@@ -220,12 +220,12 @@ def test_space_is_cut_where_no_cut_leaves_enough_on_both_sides(split: str) -> No
 def grown(kind: str, texts: list[str], **settings: Any) -> tuple[cm.Matcher, Tree]:
     scan = cm.Matcher.build(dict(enumerate(texts)), SCHEMA, index="scan")
     tree = empty_tree(scan, kind, **settings)
-    return scan, trees.inserted(tree, inside.predicates(scan), inside.codes(scan), 0, len(texts))
+    return scan, trees.insert_conjunctions(tree, inside.predicates(scan), inside.codes(scan), 0, len(texts))
 
 
 def shrunk(scan: cm.Matcher, tree: Tree, gone: list[int]) -> tuple[Tree, Walker]:
     preds, codes = inside.predicates(scan), inside.codes(scan)
-    tree = trees.removed(tree, preds, codes, np.array(gone, np.int64))
+    tree = trees.remove_conjunctions(tree, preds, codes, np.array(gone, np.int64))
     walker = Walker(tree, preds, codes)
     walker.check({c for c in range(len(preds.owner)) if tree.at[c] != NONE})
     return tree, walker

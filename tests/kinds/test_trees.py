@@ -43,26 +43,26 @@ def test_conjunctions_come_and_go(kind: str, seed: int) -> None:
     scan, events = cm.Matcher.build(workload.predicate_table(), workload.schema(), index="scan"), workload.events(30)
     preds, codes, wanted = inside.predicates(scan), inside.codes(scan), pairs(scan.match(events))
     settings = rng.choice(SETTINGS[kind]) | {"capacity": rng.choice([1, 3, 8])}
-    tree = trees.inserted(empty_tree(scan, kind, **settings), preds, codes, 0, count)
+    tree = trees.insert_conjunctions(empty_tree(scan, kind, **settings), preds, codes, 0, count)
     Walker(tree, preds, codes).check(set(range(count)))
     there = set(range(count))
     for _ in range(6 if SMALL else 25):
         some = rng.sample(sorted(there), rng.randint(0, len(there)) // rng.choice([1, 5, 30]))
-        tree = trees.removed(tree, preds, codes, np.array(some, np.int64))
+        tree = trees.remove_conjunctions(tree, preds, codes, np.array(some, np.int64))
         there -= set(some)
         Walker(tree, preds, codes).check(there)
         for c in rng.sample(sorted(set(range(count)) - there), (count - len(there)) // rng.choice([1, 5, 30])):
-            tree = trees.inserted(tree, preds, codes, c, c + 1)
+            tree = trees.insert_conjunctions(tree, preds, codes, c, c + 1)
             there.add(c)
         Walker(tree, preds, codes).check(there)
         found = pairs(inside.with_index(scan, kind, tree).match(events))
         assert found == [pair for pair in wanted if pair[1] in there]
     sizes = [len(array) for array in tree]
     for _ in range(2):
-        tree = trees.removed(tree, preds, codes, np.array(sorted(there), np.int64))
+        tree = trees.remove_conjunctions(tree, preds, codes, np.array(sorted(there), np.int64))
         Walker(tree, preds, codes).check(set())
         assert tree.node[bt.ROOT, bt.PARTS] == 0
-        tree = trees.inserted(tree, preds, codes, 0, count)
+        tree = trees.insert_conjunctions(tree, preds, codes, 0, count)
         there = set(range(count))
         Walker(tree, preds, codes).check(there)
     assert len(tree.node) <= 2 * sizes[0] and len(tree.entry) <= 3 * sizes[5]

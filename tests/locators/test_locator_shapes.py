@@ -15,7 +15,7 @@ from locators.registry import LOCATORS
 from test_locators import CHANGES, INTERVALS, changed
 from tree_shapes import check_interval_tree, check_segment_tree, shape
 
-from colmatch.arrays.frozen import frozen
+from colmatch.arrays.frozen import freeze_view
 from colmatch.kernels.layout import KEY_MAX, KEY_MIN
 
 
@@ -60,7 +60,7 @@ def most_nodes(locator):
 
 @given(st.lists(st.integers(KEY_MIN, KEY_MAX), max_size=40, unique=True))
 def test_boundaries_in_the_layout_of_eytzinger(bounds):
-    bound = frozen(np.array(sorted(bounds), np.int64))
+    bound = freeze_view(np.array(sorted(bounds), np.int64))
     tree = arranged(bound)
     size = len(tree)
     assert size > len(bound) and size & (size - 1) == 0 and tree.ctypes.data % 64 == 0

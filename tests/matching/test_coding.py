@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from colmatch.arrays.frozen import freeze, frozen
+from colmatch.arrays.frozen import freeze, freeze_view
 from colmatch.arrays.hints import hints_of
 from colmatch.kernels import layout
 from colmatch.kernels.hints import TILE
@@ -30,13 +30,13 @@ BOUNDARIES = {
 @pytest.mark.parametrize("share", [1.0, 0.3])
 def test_the_code_of_a_key_is_how_many_boundaries_are_at_or_below_it(rows: int, share: float) -> None:
     bounds = [np.unique(some) for some in BOUNDARIES.values()]
-    first = frozen(np.cumsum([0, *map(len, bounds)]))
+    first = freeze_view(np.cumsum([0, *map(len, bounds)]))
     codes = freeze(layout.Codes(first, np.concatenate(bounds), np.zeros(len(bounds), np.uint8)))
     events = [np.flatnonzero(RNG.random(rows) < share).astype(np.int32) for _ in bounds]
     keys = [_near(bound, len(there)) for bound, there in zip(bounds, events, strict=True)]
     col = np.cumsum([0, *map(len, events)])
     batch = freeze(layout.Batch(np.array([rows]), col, np.concatenate(events), np.concatenate(keys)))
-    used, next = frozen(np.ones(len(bounds), np.uint8)), np.empty(len(bounds), np.int64)
+    used, next = freeze_view(np.ones(len(bounds), np.uint8)), np.empty(len(bounds), np.int64)
     begin, attr, place = np.empty(rows + 1, np.int64), np.empty(col[-1], np.uint32), np.empty(col[-1], np.int32)
     transpose(batch, used, next, begin, attr, place)
     code, found = np.zeros(col[-1], np.uint32), np.empty(TILE, np.uint32)

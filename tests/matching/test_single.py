@@ -630,7 +630,7 @@ def test_what_arrow_takes_as_it_is_becomes_what_a_check_of_each_value_makes_of_i
         is_plain = event_row._plain(arrow)
         assert is_plain is not None
         for value in values:
-            made = event_row._made(value, arrow) if is_plain(value) else None
+            made = event_row._make_array(value, arrow) if is_plain(value) else None
             if made is not None:
                 taken += 1
                 assert made.equals(event_row._array(value, arrow, "c", None)) or value != value, (value, arrow)

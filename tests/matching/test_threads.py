@@ -47,7 +47,7 @@ def test_batches_are_matched_in_threads() -> None:
         yield offset
 
     batches = pa.table({"age": range(6)}).to_batches(max_chunksize=1)
-    assert list(threads.in_order(unseen(batches), 2, task)) == [0, 1, 2, 3, 4, 5]
+    assert list(threads.run_in_order(unseen(batches), 2, task)) == [0, 1, 2, 3, 4, 5]
     assert len(names) == 2 and all(name.startswith("colmatch") for name in names)
 
 
@@ -58,8 +58,8 @@ def test_a_single_large_batch_is_shared_out(monkeypatch: pytest.MonkeyPatch) -> 
         sizes.append(batch.num_rows)
         yield offset
 
-    assert list(threads.in_order(unseen(EVENTS.to_batches()), 2, task)) == [0, 2500]
-    assert list(threads.in_order(unseen(EVENTS.slice(0, 2000).to_batches()), 2, task)) == [0]
+    assert list(threads.run_in_order(unseen(EVENTS.to_batches()), 2, task)) == [0, 2500]
+    assert list(threads.run_in_order(unseen(EVENTS.slice(0, 2000).to_batches()), 2, task)) == [0]
     assert sorted(sizes) == [2000, 2500, 2500]
 
 

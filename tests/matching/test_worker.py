@@ -55,7 +55,7 @@ def test_any_order_spares_the_sort(called: list[Any]) -> None:
 def test_rows_are_placed_once_for_segments_with_the_same_attributes(called: list[Any]) -> None:
     """Only codes are theirs alone; the next batch has other rows."""
     matcher = cm.Matcher.build({1: "a >= 1"}, {"a": "int64", "b": "int64"}, index="bitslice")
-    with patch.object(policy, "GROWING_MOST", 0), patch.object(policy, "due", return_value=None):
+    with patch.object(policy, "GROWING_MOST", 0), patch.object(policy, "choose_segments", return_value=None):
         matcher.insert({2: "a >= 2"})
         matcher.insert({3: "a >= 3"})
         matcher.insert({4: "b IS NULL AND a >= 1"})

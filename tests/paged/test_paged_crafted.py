@@ -27,7 +27,7 @@ from colmatch.paged.check import check
 from colmatch.paged.header import header_bytes
 from colmatch.paged.log import PAGES, base_of, first_part
 from colmatch.store.file import read_arrays, write_arrays
-from colmatch.store.log import HEADER, locked
+from colmatch.store.log import HEADER, open_locked
 
 EACH = 3000 if THOROUGH else 60
 LENGTH, SECTIONS, SIZE, SLOT = 0, 1, 3, 10  # words of a record: size of the first section, one of its slots
@@ -107,7 +107,7 @@ def test_a_log_with_pages_that_the_file_cannot_have(tmp_path: Path, total: int, 
     for page, own in zip(pages, words):
         own[0] = crafted_pages.checksum(own.tobytes(), page)
     first, checksum = first_part(generation, total, np.array(pages), words[:, :1].tobytes())
-    with closing(locked(PAGES, str(tmp_path / "b"))) as log:
+    with closing(open_locked(PAGES, str(tmp_path / "b"))) as log:
         log.base, log.start = base_of(generation, update_number)
         log.append(HEADER, update_number + 1, [first, words.tobytes()], checksum)
     with pytest.raises(cm.StoreError, match="has pages that the file cannot have"):

@@ -15,7 +15,7 @@ import colmatch as cm
 from colmatch.paged.build import part_of, to_keys
 from colmatch.paged.check import check
 from colmatch.paged.paged_set import PagedSet
-from colmatch.paged.records import Keyed, pack, unpacked
+from colmatch.paged.records import KeyedSubscriptions, pack, unpack
 from colmatch.predicates.columns import COLUMNS
 from colmatch.subscriptions.ids import Ids
 
@@ -37,7 +37,7 @@ ADDED: dict[str, dict[str, Any]] = {
 EACH = pytest.mark.parametrize("what", ADDED)
 
 
-def some(what: str) -> Keyed:
+def some(what: str) -> KeyedSubscriptions:
     """Twenty subscriptions, and one that has something else."""
     index = cm.index("scan", dnf_budget=1 if what == "a program" else 64)
     matcher = cm.Matcher.build({i: f"x = {i} AND s < 'm{i}'" for i in range(20)}, SCHEMA, index=index)
@@ -61,7 +61,7 @@ def test_a_record_says_the_same_with_others_and_alone(what: str) -> None:
 def test_what_is_read_is_what_was_written(what: str) -> None:
     """A column that nobody has a value for stays away."""
     known = some(what)
-    read = unpacked(*pack(known))
+    read = unpack(*pack(known))
     for name in set(COLUMNS) - {"pred", "run_lo", "run_hi"}:
         np.testing.assert_array_equal(getattr(read.predicates, name), getattr(known.predicates, name), name)
     np.testing.assert_array_equal(read.predicates.pred[:, 0], known.predicates.pred[:, 0])

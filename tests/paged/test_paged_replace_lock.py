@@ -14,7 +14,7 @@ from writer import text
 
 import colmatch as cm
 from colmatch.paged import replace_lock
-from colmatch.paged.log import locked_log
+from colmatch.paged.log import open_log
 from colmatch.store import log as logs
 from colmatch.store.replacing import is_there
 
@@ -144,7 +144,7 @@ def test_a_log_that_is_removed_while_it_is_locked(tmp_path: Path, monkeypatch: p
         return real(handle)
 
     monkeypatch.setattr(logs, "lock", lock)
-    log = locked_log(path)
+    log = open_log(path)
     assert removed and is_there(f"{path}.log", log.handle)
     log.close()
 

@@ -416,7 +416,7 @@ def test_a_batch_of_some_ids_sees_one_state(tmp_path: Path, monkeypatch: pytest.
             return result
 
         with monkeypatch.context() as context:
-            context.setattr(PagedWorkers, "_found", found)
+            context.setattr(PagedWorkers, "_find", found)
             assert pairs(reader.match(EVENTS, **asked)) == expected
 
 

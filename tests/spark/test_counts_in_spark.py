@@ -10,7 +10,7 @@ import pytest
 import colmatch as cm
 from colmatch.spark import match, totals
 from colmatch.spark import worker as spark_worker
-from colmatch.spark.worker import IndexFile, Task
+from colmatch.spark.worker import IndexFile, PartitionTask
 from colmatch.store.file import content_hash
 
 TEXTS = {"a": "age >= 3", "b": "age >= 4", "c": "age = 100", "d": "age < 1"}
@@ -55,7 +55,7 @@ def test_a_task_counts_before_anything_is_shuffled(tmp_path: Any, monkeypatch: p
     texts = {i: f"age >= {i}" for i in range(50)}
     cm.Matcher.build(texts, {"age": "bigint"}, options=cm.Options(batch_rows=4)).save(path)
     index = IndexFile(content_hash(path), str(path), str(path), artifact=False)
-    task = Task(index, 0, ((0, "age"),), "totals", ("subscription", "rows"))
+    task = PartitionTask(index, 0, ((0, "age"),), "totals", ("subscription", "rows"))
     rows = pa.table({"c0": list(range(100))}).to_batches(max_chunksize=7)
     found = pa.Table.from_batches(list(task(iter(rows))))
     assert len(found) == 50

@@ -15,7 +15,7 @@ import pytest
 
 import colmatch as cm
 from colmatch.spark import build_shards, match_stream, update_shards
-from colmatch.spark.records import Records, current_file
+from colmatch.spark.records import StreamRecords, current_file
 from colmatch.store.file import content_hash
 
 ROWS = 4  # of a batch
@@ -107,7 +107,7 @@ def test_one_driver_at_a_time(spark: Any, tmp_path: Path) -> None:
     saved(tmp_path / "alerts", 0)
     writer = to_files(spark, tmp_path)
     with (
-        Records(tmp_path / "checkpoint/colmatch", None).turn(),
+        StreamRecords(tmp_path / "checkpoint/colmatch", None).turn(),
         pytest.raises(Exception, match="another driver runs this stream now"),
     ):
         run(writer)

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import colmatch as cm
-from colmatch.spark.manifest import VERSIONS_KEPT, Manifest, Shard, present, publish, sweep
+from colmatch.spark.manifest import VERSIONS_KEPT, Manifest, Shard, publish, read_present, sweep
 from colmatch.spark.sharded import ShardedMatcher
 from colmatch.spark.storage import Folder
 
@@ -75,7 +75,7 @@ def test_files_of_the_versions_that_are_kept_stay(tmp_path: Path) -> None:
         (tmp_path / name).touch()
         earlier = () if before is None else (*before.earlier, before.name)[-(VERSIONS_KEPT - 1) :]
         publish(folder, a_manifest(version, name, earlier=earlier))
-        now = present(folder)
+        now = read_present(folder)
         sweep(folder, now, before)
         before = now
         there = {path.name for path in tmp_path.glob("shard-*")}
@@ -89,5 +89,5 @@ def test_a_manifest_of_another_version_of_colmatch_says_so(tmp_path: Path) -> No
     folder.write(name, data)
     folder.write("shards.json", json.dumps({"manifest": name}).encode())
     with pytest.raises(cm.StoreError, match=r"is of another version of colmatch: build the shards again$") as told:
-        present(folder)
+        read_present(folder)
     assert "damaged" not in str(told.value)

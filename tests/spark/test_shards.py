@@ -22,7 +22,7 @@ from colmatch.spark import (
     totals,
     update_shards,
 )
-from colmatch.spark.manifest import present
+from colmatch.spark.manifest import read_present
 from colmatch.spark.storage import Folder
 
 TEXTS = [
@@ -140,10 +140,10 @@ def test_lists_are_made_of_as_many_rows_as_memory_takes(
     monkeypatch.setattr(sharded.ShardedMatcher, "match_lists", noted)
     table = events.toArrow()
     index = worker.IndexFile(
-        present(Folder(tmp_path)).hash, "x", present(Folder(tmp_path)).name, False, folder=str(tmp_path)
+        read_present(Folder(tmp_path)).hash, "x", read_present(Folder(tmp_path)).name, False, folder=str(tmp_path)
     )
     used = tuple((i, name) for i, name in enumerate(table.column_names))
-    task = worker.Task(index, 1, used, "list", ("id", "subscriptions"))
+    task = worker.PartitionTask(index, 1, used, "list", ("id", "subscriptions"))
     found = pa.Table.from_batches(list(task(iter(table.to_batches()))))
     one = build(frame(spark, SUBSCRIPTIONS), events)
     assert [sorted(ids) for ids in found["subscriptions"].to_pylist()] == [
@@ -161,7 +161,7 @@ def test_numbers_of_a_job(spark: Any, events: Any, tmp_path: Path, plan: Any) ->
     seen = Observation()
     matches = match(events, tmp_path, plan=plan, observe=seen).count()
     told = seen.get
-    assert (told["matches"], told["index_version"]) == (matches, present(Folder(tmp_path)).hash[:12])
+    assert (told["matches"], told["index_version"]) == (matches, read_present(Folder(tmp_path)).hash[:12])
     assert told["rows"] == 400 if plan == "in_turn" else told["rows"] > 400
 
 
@@ -170,7 +170,7 @@ def test_rows_go_where_their_pivots_are(spark: Any, tmp_path: Path) -> None:
     texts = {i: f"m['k{i % 10}'] = 1 AND m['k{i % 10}'] < {i + 2}" for i in range(200)}
     made = build_shards(frame(spark, texts), events, tmp_path, 5, "pivot")
     assert made.everywhere == (False,) * 5 and max(made.sizes) <= 60
-    manifest = present(Folder(tmp_path))
+    manifest = read_present(Folder(tmp_path))
     router = cm.Matcher.open(tmp_path / str(manifest.router))
     sent = router.match(events.toArrow())
     assert len(sent) < 2 * events.count()
@@ -186,11 +186,11 @@ def test_a_frequent_pivot_is_in_several_shards(spark: Any, tmp_path: Path) -> No
 
 def test_an_update_writes_what_changes(spark: Any, events: Any, tmp_path: Path) -> None:
     build_shards(frame(spark, SUBSCRIPTIONS), events, tmp_path, 8)
-    before = present(Folder(tmp_path))
+    before = read_present(Folder(tmp_path))
     homes = spark.sql("SELECT pmod(xxhash64(3L), 8) AS home").first().home
     after = update_shards(frame(spark, {3: "a = 1"}), events, tmp_path)
     assert after.written == (homes,)
-    now = present(Folder(tmp_path))
+    now = read_present(Folder(tmp_path))
     assert [old == new for old, new in zip(before.shards, now.shards)] == [i != homes for i in range(8)]
     assert update_shards(frame(spark, {12345: None}), events, tmp_path).written == ()
 
@@ -374,7 +374,7 @@ def test_an_error_says_which_event(spark: Any, tmp_path: Path) -> None:
 @pytest.mark.parametrize("damage", ["pointer", "manifest", "shard", "gone"])
 def test_damage_is_told(spark: Any, events: Any, tmp_path: Path, damage: str) -> None:
     build_shards(frame(spark, SUBSCRIPTIONS), events, tmp_path, 2)
-    manifest = present(Folder(tmp_path))
+    manifest = read_present(Folder(tmp_path))
     shard = tmp_path / str(manifest.shards[0].file)  # type: ignore[union-attr]
     if damage == "pointer":
         (tmp_path / "shards.json").write_text("{")
@@ -394,7 +394,7 @@ def test_two_updates_at_once(spark: Any, events: Any, tmp_path: Path, monkeypatc
     from colmatch.spark import shards
 
     build_shards(frame(spark, SUBSCRIPTIONS), events, tmp_path, 2)
-    asked, once = shards._asked, []
+    asked, once = shards._run_task, []
 
     def meanwhile(*given: Any) -> Any:
         found = asked(*given)
@@ -403,7 +403,7 @@ def test_two_updates_at_once(spark: Any, events: Any, tmp_path: Path, monkeypatc
             update_shards(frame(spark, {1: "a = 2"}), events, tmp_path)
         return found
 
-    monkeypatch.setattr(shards, "_asked", meanwhile)
+    monkeypatch.setattr(shards, "_run_task", meanwhile)
     with pytest.raises(cm.StoreError, match="changed by another call meanwhile"):
         update_shards(frame(spark, {1: "a = 3"}), events, tmp_path)
     assert describe_shards(tmp_path).version == 2

@@ -176,13 +176,13 @@ def test_batches_are_made_ahead_in_a_thread_that_ends(files: Path) -> None:
     def threads() -> list[str]:
         return [one.name for one in threading.enumerate() if one.name.startswith("colmatch-source")]
 
-    assert list(source._made_ahead(numbers(5, False))) == list(range(5))
+    assert list(source._make_ahead(numbers(5, False))) == list(range(5))
     found: list[int] = []
     with pytest.raises(EventError, match="the end"):
-        found.extend(source._made_ahead(numbers(3, True)))
+        found.extend(source._make_ahead(numbers(3, True)))
     assert found == [0, 1, 2]
     made.clear()
-    few = source._made_ahead(numbers(100, False))
+    few = source._make_ahead(numbers(100, False))
     assert next(few) == 0
     few.close()
     assert len(made) <= 1 + source.AHEAD and not threads()

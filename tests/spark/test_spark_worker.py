@@ -15,7 +15,7 @@ from colmatch.matching import pieces
 from colmatch.spark import shipping
 from colmatch.spark import worker as spark_worker
 from colmatch.spark.frames import match
-from colmatch.spark.worker import IndexFile, Task, open_index
+from colmatch.spark.worker import IndexFile, PartitionTask, open_index
 from colmatch.store.file import content_hash
 
 AGE = {"age": "int64"}
@@ -87,8 +87,8 @@ def test_few_versions_are_held(tmp_path):
     links = []
     for id in range(shipping.VERSIONS_KEPT + 2):
         Matcher.build({id: "age = 103"}, AGE).save(path)
-        links.append(shipping._pinned(path)[0])
-        assert shipping._pinned(path)[0] == links[-1]
+        links.append(shipping._link_version(path)[0])
+        assert shipping._link_version(path)[0] == links[-1]
     assert [link.exists() for link in links] == [False] * 2 + [True] * shipping.VERSIONS_KEPT
 
 
@@ -117,7 +117,7 @@ def test_a_replaced_or_missing_shared_index_is_an_error(events, tmp_path):
 def test_the_task_is_small(tmp_path):
     index = saved_index(Matcher.build({i: f"age = {i}" for i in range(20_000)}, AGE), tmp_path / "alerts")
     assert (tmp_path / "alerts").stat().st_size > 400_000
-    task = Task(index, 1, ((0, "age"),), "pairs", ("id", "subscription"))
+    task = PartitionTask(index, 1, ((0, "age"),), "pairs", ("id", "subscription"))
     assert len(CloudPickleSerializer().dumps(task)) < 1_000
 
 
@@ -175,7 +175,7 @@ def test_workers_share_the_mapped_file(spark, tmp_path):
 
 def small_task(tmp_path, texts, names=("id", "subscription"), mode="pairs", **options):
     index = saved_index(Matcher.build(texts, AGE, options=Options(**options)), tmp_path / "alerts")
-    return Task(index, 1, ((1, "age"),), mode, names)
+    return PartitionTask(index, 1, ((1, "age"),), mode, names)
 
 
 def partition(rows, size, text="x"):

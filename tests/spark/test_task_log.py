@@ -17,7 +17,7 @@ import pytest
 import colmatch as cm
 from colmatch.spark import match, match_topk, tally, totals
 from colmatch.spark import worker as spark_worker
-from colmatch.spark.worker import IndexFile, Task
+from colmatch.spark.worker import IndexFile, PartitionTask
 from colmatch.store.file import content_hash
 from colmatch.tables.columns import Best
 
@@ -42,8 +42,8 @@ def made(tmp_path: Path) -> Iterator[Any]:
     index = IndexFile(content_hash(path), str(path), str(path), artifact=False)
     spark_worker._opened.clear()
 
-    def task(mode: Any, names: tuple[str, ...], **more: Any) -> Task:
-        return Task(index, 0 if mode == "totals" else 1, ((0, "age"),), mode, names, log=True, **more)
+    def task(mode: Any, names: tuple[str, ...], **more: Any) -> PartitionTask:
+        return PartitionTask(index, 0 if mode == "totals" else 1, ((0, "age"),), mode, names, log=True, **more)
 
     yield task
     spark_worker._opened.clear()

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import colmatch as cm
-from colmatch.spark.worker import IndexFile, Mode, Task
+from colmatch.spark.worker import IndexFile, Mode, PartitionTask
 from colmatch.store.file import content_hash
 from colmatch.tables.columns import Best
 
@@ -23,12 +23,12 @@ def test_a_wrong_event_is_counted_within_its_partition(tmp_path: Path, mode: Mod
     index = IndexFile(content_hash(path), str(path), str(path), artifact=False)
     rows = pa.table({"low": [1] * 5 + [9], "high": [2] * 6})
     used, ranges = ((0, "low"), (1, "high")), {"price": ("low", "high")}
-    task = Task(index, 0, used, mode, ("subscription",), ranges=ranges)
+    task = PartitionTask(index, 0, used, mode, ("subscription",), ranges=ranges)
     with pytest.raises(cm.EventError, match="column 'low', event 5: it is above column 'high'"):
         list(task(iter(rows.to_batches(max_chunksize=3))))
     if mode == "pairs":
         weighed = pa.table({"price": [5] * 6, "w": [1.0] * 5 + [-1.0]})
         best = Best(1, "dot", {"price": "w"})
-        task = Task(index, 0, ((0, "price"), (1, "w")), mode, ("subscription", "score"), best)
+        task = PartitionTask(index, 0, ((0, "price"), (1, "w")), mode, ("subscription", "score"), best)
         with pytest.raises(cm.EventError, match="column 'w', event 5: the weight is -1.0"):
             list(task(iter(weighed.to_batches(max_chunksize=3))))

@@ -214,7 +214,7 @@ def test_a_file_of_another_user_is_not_taken(tmp_path: Path, made: Made) -> None
 def test_the_group_of_the_owner_alone_is_no_other(tmp_path: Path, made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the file is another user's, its group may be that user's own, or this one's."""
     own = [(OTHER + 1, OTHER + 2), (os.geteuid(), OTHER + 3)]
-    monkeypatch.setattr(_folders, "_own_group", lambda user, group: (user, group) in own)
+    monkeypatch.setattr(_folders, "_is_own_group", lambda user, group: (user, group) in own)
     for group, is_shared in ((OTHER + 2, False), (OTHER + 3, False), (OTHER + 4, True)):
         folder = tmp_path / str(group)
         folder.mkdir()

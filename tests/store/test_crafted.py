@@ -24,7 +24,7 @@ import colmatch as cm
 from colmatch.kinds.registry import KINDS
 from colmatch.store.file import pack, read_arrays, write_arrays
 from colmatch.store.journal import JOURNAL
-from colmatch.store.log import HEADER, locked
+from colmatch.store.log import HEADER, open_locked
 from colmatch.store.saved import literals_of
 from colmatch.updates import records
 
@@ -242,7 +242,7 @@ def test_a_journal_with_right_checksums(tmp_path: Path) -> None:
 
 def with_record(path: Path, other: bytes | None = None) -> bytes:
     """What the only record of a journal has; something else may take its place."""
-    with closing(locked(JOURNAL, str(path))) as log:
+    with closing(open_locked(JOURNAL, str(path))) as log:
         assert log.is_begun()
         [record] = log.records()
         if other is not None:

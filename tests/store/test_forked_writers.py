@@ -61,7 +61,7 @@ def test_a_child_has_no_lock_of_a_file(tmp_path: Path) -> None:
     path.touch()
     handle = os.open(path, os.O_RDWR)
     assert locks.lock(handle)
-    copy = locks.copied(handle)
+    copy = locks.duplicate(handle)
     with child_that_waits():
         assert not is_free(path)
         locks.close(handle)

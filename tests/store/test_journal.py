@@ -119,8 +119,8 @@ def test_another_version_and_what_is_no_journal(path: Path, monkeypatch: pytest.
         opened(path).close()
     with pytest.raises(cm.StoreError, match="has format version 9, this colmatch reads version 1"):
         opened(path)
-    older = logs._sealed(logs._HEADER.pack(b"colmatch journal", 2, bytes(16), 0))  # of a format before, with
-    older += logs._sealed(logs._HEAD.pack(0, 1, 0)) * 2  # an update
+    older = logs._add_checksum(logs._HEADER.pack(b"colmatch journal", 2, bytes(16), 0))  # of a format before, with
+    older += logs._add_checksum(logs._HEAD.pack(0, 1, 0)) * 2  # an update
     for other in (b"something else", b"as long as some records, and finished, " * 9, older):
         log_of(path).write_bytes(other)
         for call in (

@@ -213,7 +213,7 @@ def test_a_journal_of_another_save(path: Path) -> None:
 def test_a_journal_that_says_another_number_of_updates(path: Path) -> None:
     with opened(path) as matcher:
         matcher.insert({9: "a = 9"})
-    with closing(logs.locked(journal.JOURNAL, str(path))) as log:
+    with closing(logs.open_locked(journal.JOURNAL, str(path))) as log:
         assert log.is_begun()
         log.start += 1
         log.append(logs.HEADER, 2, [b"odd"], zlib.crc32(b"odd"))

@@ -14,8 +14,8 @@ import pytest
 import colmatch as cm
 from colmatch.arrays.frozen import freeze
 from colmatch.kernels.layout import ACCEPT, FLAG_MULTI, FLAG_RUN, Codes, Predicates
-from colmatch.kinds.sound import UnsoundError, codes_are_sound, predicates_are_sound
-from colmatch.store.sound import check_tags, check_version, checked_segment
+from colmatch.kinds.sound import UnsoundError, check_codes, check_predicates
+from colmatch.store.sound import check_segment, check_tags, check_version
 from colmatch.subscriptions.tags import Tags
 from colmatch.updates import labels
 from colmatch.updates.records import attribute_entry, attribute_of
@@ -34,7 +34,7 @@ def parts() -> tuple[Predicates, Codes]:
     matcher = cm.Matcher.build(rows, {"a": "int64", "b": "int64"}, index=index)
     segment = inside.segment(matcher)
     assert len(segment.predicates.run_lo) == 5 and (segment.predicates.jump_first >= 0).sum() == 1
-    predicates_are_sound(segment.predicates, segment.codes, 3)
+    check_predicates(segment.predicates, segment.codes, 3)
     return segment.predicates, segment.codes
 
 
@@ -93,23 +93,23 @@ def test_predicates(parts: tuple[Predicates, Codes], how: str) -> None:
     assert ACCEPT in preds.jump
     change, said = PREDICATES[how]
     with pytest.raises(UnsoundError, match=f"^{said} are out of their bounds"):
-        predicates_are_sound(change(preds), codes, 3)
+        check_predicates(change(preds), codes, 3)
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 def test_weights_are_numbers(parts: tuple[Predicates, Codes], value: float) -> None:
     preds, codes = parts
     with pytest.raises(UnsoundError, match="a weight is no number"):
-        predicates_are_sound(put("weight", 0, value)(preds), codes, 3)
+        check_predicates(put("weight", 0, value)(preds), codes, 3)
 
 
 @pytest.mark.parametrize("value", [7, None])
 def test_labels_have_a_closing_one(parts: tuple[Predicates, Codes], value: int | None) -> None:
     codes = labels.with_labels(*parts)[1]
-    codes_are_sound(codes)
+    check_codes(codes)
     other = codes._replace(label=codes.label[:-1]) if value is None else put("label", -1, value)(codes)
     with pytest.raises(UnsoundError, match="label"):
-        codes_are_sound(other)
+        check_codes(other)
 
 
 def test_numbers_of_tags_ascend() -> None:
@@ -150,9 +150,9 @@ def test_counts_are_those_of_the_bits(what: str) -> None:
 def test_a_segment_has_no_more_attributes_than_there_are() -> None:
     matcher = cm.Matcher.build(TEXTS, {"a": "int64", "b": "int64"}, index="scan")
     version, few = inside.version(matcher), cm.Matcher.build({1: "a = 1"}, {"a": "int64"})
-    checked_segment(version.segments[0], version.attributes)
+    check_segment(version.segments[0], version.attributes)
     with pytest.raises(UnsoundError, match="more attributes than there are"):
-        checked_segment(version.segments[0], inside.version(few).attributes)
+        check_segment(version.segments[0], inside.version(few).attributes)
 
 
 @pytest.mark.parametrize("zone", [{}, [], False, 0])

@@ -19,13 +19,13 @@ from colmatch.subscriptions import ids as module
 from colmatch.subscriptions.ids import (
     Ids,
     can_be_id,
-    checked_unique,
+    check_unique,
+    convert_ids,
     ids_of_arrays,
     ids_of_column,
     ids_of_values,
     ids_to_arrays,
-    listed,
-    wanted_ids,
+    list_ids,
 )
 
 INT64 = st.integers(-(2**63), 2**63 - 1)
@@ -74,19 +74,19 @@ def test_columns_of_every_type_of_ids() -> None:
 
 def test_unique_ids_are_given_back() -> None:
     ids = pa.array(["b", "a"])
-    assert checked_unique(ids) is ids
+    assert check_unique(ids) is ids
 
 
 def test_lists_of_ids() -> None:
     for some in (pa.array([1, 2]), [1, 2], iter([1, 2]), {1: "a", 2: "b"}, pa.chunked_array([[1], [2]])):
-        assert wanted_ids(listed(some), pa.int64()).array.equals(pa.array([1, 2]))
-    assert wanted_ids(listed(np.array(["é", "b"])), pa.string()).array.equals(pa.array(["é", "b"]))
+        assert convert_ids(list_ids(some), pa.int64()).array.equals(pa.array([1, 2]))
+    assert convert_ids(list_ids(np.array(["é", "b"])), pa.string()).array.equals(pa.array(["é", "b"]))
     for odd in ("ab", b"ab", 3, None):
         with pytest.raises(SubscriptionError, match="is not a list of ids"):
-            listed(odd)
+            list_ids(odd)
     for odd in (["a"], [1.0], [True], [None], [2**63]):
         with pytest.raises(SubscriptionError, match="there is no subscription"):
-            wanted_ids(odd, pa.int64())
+            convert_ids(odd, pa.int64())
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from colmatch.given.options import Options
 from colmatch.given.schema import Attributes, Schema
 from colmatch.kinds.settings import Budget
 from colmatch.lowering.forms import NO_WEIGHT
-from colmatch.sql.compile import Compiler
+from colmatch.sql.compile import FormCompiler
 
 SCHEMA = pa.schema(
     {
@@ -318,7 +318,7 @@ def test_what_has_no_weight() -> None:
 
 
 def test_expressions_that_differ_in_weights_share_a_form() -> None:
-    compiler = Compiler(Schema(SCHEMA), Attributes(), Options(), Budget(64, 64))
+    compiler = FormCompiler(Schema(SCHEMA), Attributes(), Options(), Budget(64, 64))
     age, vip = cm.col("age"), cm.col("vip")
     (one, literals), (other, _) = (compiler.form((age == i).weight(i) & vip) for i in (1, 2))
     assert one is other and literals == [1, 1.0]

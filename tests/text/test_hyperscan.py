@@ -24,8 +24,8 @@ from colmatch.events.patterns import patterns_of
 from colmatch.given.schema import Type
 from colmatch.text import hyperscan_sets
 from colmatch.text.hyperscan_sets import HyperscanSet
-from colmatch.text.hyperscan_syntax import Translated, for_hyperscan, plain
-from colmatch.text.literal_index import Pairs, lowered, texts_of
+from colmatch.text.hyperscan_syntax import HyperscanPattern, for_hyperscan, plain
+from colmatch.text.literal_index import Pairs, lower_texts, texts_of
 from colmatch.text.pattern_index import Pattern, PatternIndex
 from colmatch.text.reduce import reduce_pattern
 
@@ -52,8 +52,8 @@ def together(values: pa.Array, chosen: list[Pattern], type: Type = STRING) -> se
     return set(pairs)
 
 
-def translated(*expressions: str) -> list[Translated]:
-    return [Translated(expression.encode(), True) for expression in expressions]
+def translated(*expressions: str) -> list[HyperscanPattern]:
+    return [HyperscanPattern(expression.encode(), True) for expression in expressions]
 
 
 @pytest.mark.parametrize(
@@ -160,11 +160,11 @@ def test_refused_expressions(monkeypatch: pytest.MonkeyPatch, size: int) -> None
     known = [("rlike", regex) for regex in chosen]
     assert together(array, known) == alone(array, known)
     made = HyperscanSet([found for regex in chosen if (found := for_hyperscan(regex, True))])
-    assert made.wait() and made.taken is not None
-    assert made.taken.tolist() == [True, False, True, False, True, False, True]
+    assert made.wait() and made.count_rows is not None
+    assert made.count_rows.tolist() == [True, False, True, False, True, False, True]
     again = HyperscanSet(made.expressions)  # from the file
-    assert again._thread is None and again.taken is not None
-    assert again.taken.tolist() == made.taken.tolist()
+    assert again._thread is None and again.count_rows is not None
+    assert again.count_rows.tolist() == made.count_rows.tolist()
     for each in (made, again):
         value, expression = each.scan([b"ab", b"", b"cbb"])
         assert set(zip(value.tolist(), expression.tolist())) == {(0, 0), (0, 2), (0, 6), (2, 2), (2, 4)}
@@ -178,8 +178,8 @@ def test_all_are_refused() -> None:
 
 def test_until_it_is_compiled_re2_does_it(monkeypatch: pytest.MonkeyPatch, run_by_re2: list[int]) -> None:
     may_compile = threading.Event()
-    compiled = hyperscan_sets._compiled
-    monkeypatch.setattr(hyperscan_sets, "_compiled", lambda chosen: may_compile.wait() and compiled(chosen))
+    compiled = hyperscan_sets._compile
+    monkeypatch.setattr(hyperscan_sets, "_compile", lambda chosen: may_compile.wait() and compiled(chosen))
     known = [("rlike", regex) for regex in SEVERAL]
     array = pa.array(["aab", "bxc", "abc", "d"], pa.large_string())
     index = PatternIndex(known, range(4), STRING)
@@ -195,7 +195,7 @@ def test_a_failure_is_logged_once(monkeypatch: pytest.MonkeyPatch, caplog: pytes
     def fail(*_: Any) -> Any:
         raise MemoryError("no room")
 
-    monkeypatch.setattr(hyperscan_sets, "_compiled", fail)
+    monkeypatch.setattr(hyperscan_sets, "_compile", fail)
     array = pa.array(["aab", "bxc", "abc", "d"], pa.large_string())
     known = [("rlike", regex) for regex in SEVERAL]
     index = PatternIndex(known, range(4), STRING)
@@ -261,7 +261,7 @@ def test_files_of_other_sets(monkeypatch: pytest.MonkeyPatch, folder: Path) -> N
         made = HyperscanSet(translated(f"a{i}", "b"))
         assert made._thread and made.wait()
     assert len(list(folder.iterdir())) == 2
-    other = HyperscanSet([Translated(b"a3", False), Translated(b"b", True)])
+    other = HyperscanSet([HyperscanPattern(b"a3", False), HyperscanPattern(b"b", True)])
     assert other._thread and other.wait()
 
 
@@ -296,8 +296,8 @@ def test_inserts_use_what_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
         return sorted(pair["subscription"] for pair in matcher.match(events).to_pylist())
 
     sizes: list[int] = []
-    compiled = hyperscan_sets._compiled
-    monkeypatch.setattr(hyperscan_sets, "_compiled", lambda chosen: sizes.append(len(chosen)) or compiled(chosen))
+    compiled = hyperscan_sets._compile
+    monkeypatch.setattr(hyperscan_sets, "_compile", lambda chosen: sizes.append(len(chosen)) or compiled(chosen))
     assert matched() == list(range(40))
     for i in range(40, 52):
         matcher.insert({i: f"s RLIKE 'x{i}[ab]$'"})
@@ -315,8 +315,8 @@ def test_a_near_set_is_used_until_the_next_is_compiled(monkeypatch: pytest.Monke
     array = pa.array([f"x{i}b" for i in range(30)], pa.large_string())
     assert together(array, known[:20]) == alone(array, known[:20])
     may_compile = threading.Event()
-    compiled = hyperscan_sets._compiled
-    monkeypatch.setattr(hyperscan_sets, "_compiled", lambda chosen: may_compile.wait() and compiled(chosen))
+    compiled = hyperscan_sets._compile
+    monkeypatch.setattr(hyperscan_sets, "_compile", lambda chosen: may_compile.wait() and compiled(chosen))
     index = PatternIndex(known, range(30), STRING)
     for expected in ([1] * 10, []):  # ten of them have a literal that one string has
         run_by_re2.clear()
@@ -333,7 +333,7 @@ def test_strings_in_the_middle_of_others(monkeypatch: pytest.MonkeyPatch) -> Non
     index.regex.wait()
     pairs = Pairs()
     texts = texts_of(array, 100)
-    index.find(texts._replace(begin=1, end=6), lowered(texts).part(1, 6), pairs)
+    index.find(texts._replace(begin=1, end=6), lower_texts(texts).part(1, 6), pairs)
     expected = {(value + 100, pattern) for value, pattern in alone(array, known) if 1 <= value < 6}
     assert set(zip(*map(np.ndarray.tolist, pairs.arrays()))) == expected
 
@@ -362,10 +362,10 @@ def test_threads_scan_at_once() -> None:
 def test_a_child_of_a_process_that_compiles(monkeypatch: pytest.MonkeyPatch) -> None:
     """The thread is not in the child, which starts one of its own."""
     may_compile = threading.Event()
-    compiled, parent = hyperscan_sets._compiled, os.getpid()
+    compiled, parent = hyperscan_sets._compile, os.getpid()
     monkeypatch.setattr(
         hyperscan_sets,
-        "_compiled",
+        "_compile",
         lambda chosen: (os.getpid() != parent or may_compile.wait()) and compiled(chosen),
     )
     made = HyperscanSet(translated(*SEVERAL))

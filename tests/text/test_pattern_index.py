@@ -24,7 +24,7 @@ from colmatch.kernels.text import automaton, search, verify
 from colmatch.kernels.text import rows as expand
 from colmatch.text import literal_index
 from colmatch.text.filters import Filter, filters_of
-from colmatch.text.like import Place
+from colmatch.text.like import LiteralPosition
 from colmatch.text.pattern_index import Pattern, PatternIndex
 from colmatch.text.reduce import reduce_pattern
 
@@ -135,9 +135,9 @@ def test_a_few_literals_of_which_the_first_is_longer_than_the_string() -> None:
 @pytest.mark.parametrize("bytes_used", [254, 255, 256])
 def test_all_bytes_are_used(bytes_used: int) -> None:
     values = [bytes(range(256)), bytes(range(255, -1, -1)), b"\xff\xff", b"\0"]
-    chosen = [Filter(Place.INSIDE, (bytes([i, i + 1]),)) for i in range(0, bytes_used - 1, 2)]
+    chosen = [Filter(LiteralPosition.INSIDE, (bytes([i, i + 1]),)) for i in range(0, bytes_used - 1, 2)]
     if bytes_used == 255:
-        chosen.append(Filter(Place.INSIDE, (bytes([254]),)))
+        chosen.append(Filter(LiteralPosition.INSIDE, (bytes([254]),)))
     texts, pairs = literal_index.texts_of(strings(values, pa.large_binary())), literal_index.Pairs()
     literal_index.LiteralIndex(chosen, range(len(chosen)), False).find(texts, pairs)
     value, pattern = pairs.arrays()
@@ -216,22 +216,22 @@ def test_many(monkeypatch: pytest.MonkeyPatch, cells: int) -> None:
 def test_filters() -> None:
     """What an index looks for."""
 
-    def look(pattern: str) -> tuple[Place, bytes, bytes, int]:
+    def look(pattern: str) -> tuple[LiteralPosition, bytes, bytes, int]:
         (filter,) = filters_of([("like", pattern)])
         return filter.place, *filter.literals, filter.also, len(filter.pieces)
 
-    assert look("abc") == (Place.WHOLE, b"abc", b"", 0)
-    assert look("abc%") == (Place.HEAD, b"abc", b"", 0)
-    assert look("%abc") == (Place.TAIL, b"abc", b"", 0)
-    assert look("%abc%") == (Place.INSIDE, b"abc", b"", 0)
-    assert look(r"%a\%\_\\%") == (Place.INSIDE, b"a%_\\", b"", 0)
-    assert look("%ab%abcd%c") == (Place.INSIDE, b"abcd", b"ab", 3)
-    assert look("ab_cde_f") == (Place.INSIDE, b"cde", b"ab", 1)
-    assert look("abc%cde") == (Place.HEAD, b"abc", b"cde", 2)
-    assert look("a_%_bcd") == (Place.TAIL, b"bcd", b"a", 2)
-    assert look("_%_") == (Place.HEAD, b"", b"", 2)
-    assert look("%") == (Place.HEAD, b"", b"", 0)
-    assert look("") == (Place.WHOLE, b"", b"", 0)
+    assert look("abc") == (LiteralPosition.WHOLE, b"abc", b"", 0)
+    assert look("abc%") == (LiteralPosition.HEAD, b"abc", b"", 0)
+    assert look("%abc") == (LiteralPosition.TAIL, b"abc", b"", 0)
+    assert look("%abc%") == (LiteralPosition.INSIDE, b"abc", b"", 0)
+    assert look(r"%a\%\_\\%") == (LiteralPosition.INSIDE, b"a%_\\", b"", 0)
+    assert look("%ab%abcd%c") == (LiteralPosition.INSIDE, b"abcd", b"ab", 3)
+    assert look("ab_cde_f") == (LiteralPosition.INSIDE, b"cde", b"ab", 1)
+    assert look("abc%cde") == (LiteralPosition.HEAD, b"abc", b"cde", 2)
+    assert look("a_%_bcd") == (LiteralPosition.TAIL, b"bcd", b"a", 2)
+    assert look("_%_") == (LiteralPosition.HEAD, b"", b"", 2)
+    assert look("%") == (LiteralPosition.HEAD, b"", b"", 0)
+    assert look("") == (LiteralPosition.WHOLE, b"", b"", 0)
     assert [f.literals for f in filters_of([("like", f"%https://www.%{name}%") for name in ("nice", "lyon")])] == [
         (b"nice",),
         (b"lyon",),
@@ -301,7 +301,7 @@ def test_one_signature_each() -> None:
         automaton.fill_links,
         search.find,
         verify.verify,
-        expand.by_value,
+        expand.order_by_value,
         expand.expand,
     ):
         assert len(kernel.signatures) == 1, kernel

@@ -242,7 +242,7 @@ def test_a_string_is_looked_at_once_however_often_it_is_there(monkeypatch: pytes
     seen: list[int] = []
     find = PatternIndex.find
 
-    def noted(self: PatternIndex, texts: literal_index.Texts, *others: Any) -> None:
+    def noted(self: PatternIndex, texts: literal_index.TextSlice, *others: Any) -> None:
         seen.append(texts.end - texts.begin)
         find(self, texts, *others)
 

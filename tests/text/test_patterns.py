@@ -11,7 +11,7 @@ from reading import BINARY, STRING, entries, few, label, literals, value
 
 from colmatch.events.reader import Reader
 from colmatch.given.schema import Attribute, Attributes, Role
-from colmatch.text.like import Place, read_like, with_backslash, write_like
+from colmatch.text.like import LiteralPosition, read_like, with_backslash, write_like
 from colmatch.text.reduce import COUNTED_MOST, reduce_pattern
 
 
@@ -142,4 +142,4 @@ def test_like_is_read_in_one_place(chosen: list[tuple[str, bool]], text: str) ->
     assert (re.fullmatch(regex, text.encode(), re.S) is not None) == like(text, pattern)
     assert read_like(with_backslash(written(chosen, "!"), "!")) == found
     assert (again := read_like(write_like(text))).literal == text.encode()
-    assert again.place is Place.WHOLE
+    assert again.place is LiteralPosition.WHOLE

@@ -32,7 +32,7 @@ from forking import HANGS, in_child
 from stress import SCHEMA, SHARE, SMALL, Updating, a_text, events, going_on, wrong
 
 import colmatch as cm
-from colmatch.arrays.frozen import frozen
+from colmatch.arrays.frozen import freeze_view
 from colmatch.kernels import _forks, _jit
 from colmatch.kernels.scores import group_conjunctions
 from colmatch.matching import threads as workers_threads
@@ -92,7 +92,7 @@ class Parent:
         least = updating.done
         found = updating.matcher.match(table)
         event, id = (found[name].to_numpy() for name in found.column_names)
-        most = ALWAYS if kind == "pages" and _forks.is_child() else updating.begun  # the parent changes on
+        most = ALWAYS if kind == "pages" and _forks.is_child() else updating.begin  # the parent changes on
         what = wrong(event[id >= 0], id[id >= 0], len(table), [(least, most)])
         return None if what is None else f"{kind}: {what}"
 
@@ -127,7 +127,7 @@ class Parent:
     def load(self) -> None:
         again = _jit.kernel(getattr(group_conjunctions, "py_func", group_conjunctions))
         first, members = np.zeros(4, np.int64), np.zeros(4, np.int64)
-        again(frozen(np.array([0, 0, 1, 2], np.uint32)), first, members)
+        again(freeze_view(np.array([0, 0, 1, 2], np.uint32)), first, members)
         assert first.tolist() == [0, 2, 3, 4]
 
     def imports(self) -> None:

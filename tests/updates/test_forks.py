@@ -23,7 +23,7 @@ import colmatch as cm
 from colmatch.events import patterns, range_reader
 from colmatch.events.reader import Reader
 from colmatch.kernels import _forks
-from colmatch.matching.threads import in_order
+from colmatch.matching.threads import run_in_order
 from colmatch.sql import stack
 from colmatch.updates import segments
 
@@ -342,7 +342,7 @@ def test_a_child_drops_a_stream_that_its_parent_began() -> None:
         yield offset
 
     batches = ((pa.record_batch({"a": [i]}), 0) for i in range(40))
-    stream = in_order(batches, 2, task)
+    stream = run_in_order(batches, 2, task)
     assert next(stream) == 0
     frame = stream.gi_frame.f_locals  # type: ignore[attr-defined]
     futures = [future for *_, future in frame["pending"]]
@@ -409,5 +409,5 @@ def test_all_are_renewed_in_a_child_even_if_some_fail() -> None:
 
     some = [Renewed() if i % 2 else Fails() for i in range(20)]
     for one in some:
-        _forks.renewed(one)
+        _forks.renew_in_child(one)
     assert in_child(lambda: [one.done for one in some[1::2] if isinstance(one, Renewed)]) == repr([True] * 10)

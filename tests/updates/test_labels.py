@@ -164,7 +164,7 @@ WORDS = [
 def test_literals_come_between_others(seed: int, crowd: bool) -> None:
     rng = Random(seed)
     words = [sorted(rng.sample(WORDS, rng.choice([0, 1, 4]))) for _ in range(2)]
-    codes, known = literals.labelled(both_sides(words), literals_of(words))
+    codes, known = literals.label_first(both_sides(words), literals_of(words))
     if crowd:  # what could be there after many inserts
         spaced = [[5 + 2 * i for i in range(len(some))] for some in words]
         codes, known = codes_of([sides(some) for some in spaced]), literals_of(words, spaced)
@@ -173,13 +173,13 @@ def test_literals_come_between_others(seed: int, crowd: bool) -> None:
         words += [[]] * rng.choice([0, 0, 1])
         new = [sorted(rng.sample(WORDS, rng.choice([0, 1, 3, 6]))) for _ in words]
         before = keys_of(words, literals.whole(known))
-        grown, keyed, move = literals.joined(known, both_sides(new), literals_of(new), len(words))
+        grown, keyed, move = literals.join_literals(known, both_sides(new), literals_of(new), len(words))
         words = [sorted({*some, *others}) for some, others in zip(words, new)]
         after = keys_of(words, literals.whole(grown))
         if move is None:
             assert before.items() <= after.items()
         else:
-            moved = literals.moved(codes, move)
+            moved = literals.move_keys(codes, move)
             assert (moved is codes) == ([*moved.bound] == [*codes.bound])
             codes = moved
         # a segment that has all words but the new ones, and the codes of those
@@ -190,7 +190,7 @@ def test_literals_come_between_others(seed: int, crowd: bool) -> None:
             key for a, some in enumerate(new) for word in some for key in sides([after[a, word]])
         ]
         known, codes = grown, codes_of([sides([after[a, w] for w in some]) for a, some in enumerate(words)])
-    same, keyed, move = literals.joined(known, both_sides(words), literals_of(words), len(words))
+    same, keyed, move = literals.join_literals(known, both_sides(words), literals_of(words), len(words))
     assert same is known and move is None and keyed.bound.tolist() == codes.bound.tolist()
 
 

@@ -34,8 +34,8 @@ def check(matcher: cm.Matcher, expressions: dict[int, str]) -> None:
 @every_kind
 def test_segments_follow_the_labels(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     moves: list[Any] = []
-    move = literals.moved
-    monkeypatch.setattr(literals, "moved", lambda *given: moves.append(given) or move(*given))
+    move = literals.move_keys
+    monkeypatch.setattr(literals, "move_keys", lambda *given: moves.append(given) or move(*given))
     matcher, expressions = cm.Matcher.build(BEFORE, {"s": "string"}, index=kind), dict(BEFORE)
     for k in range(100):
         expressions[1000 + k] = f"s >= '{word(k)}'" if k % 2 else f"s = '{word(k)}'"

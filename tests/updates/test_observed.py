@@ -14,7 +14,7 @@ import pytest
 
 import colmatch as cm
 from colmatch.events import observed as window
-from colmatch.events.observed import EVERY, LEAST_EVENTS, Observed
+from colmatch.events.observed import EVERY, LEAST_EVENTS, EventWindow
 from colmatch.events.sample import PART
 
 SCHEMA = pa.schema([("a", pa.int64()), ("x", pa.int64())])
@@ -120,14 +120,14 @@ def test_events_that_cannot_be_copied_are_matched(monkeypatch: pytest.MonkeyPatc
         raise pa.ArrowNotImplementedError
 
     matcher = built(4096, Random(7))
-    monkeypatch.setattr(Observed, "_copied", refused)
+    monkeypatch.setattr(EventWindow, "_copy_events", refused)
     assert matcher.count(pa.table({"a": [0], "x": [0]})).tolist() == [101]
     assert matcher.stats()["observed"] == 0
 
 
 def test_a_window_of_a_few_events_forgets_too() -> None:
     """One of fewer than are taken together keeps those that were taken last."""
-    observed = Observed(["a"])
+    observed = EventWindow(["a"])
     for i in range(20):
         observed.note(pa.record_batch({"a": [i] * EVERY * PART}), 10)
     assert len(observed) == PART
@@ -135,7 +135,7 @@ def test_a_window_of_a_few_events_forgets_too() -> None:
 
 
 def test_events_without_any_column_of_an_expression_are_none() -> None:
-    observed = Observed(["a"])
+    observed = EventWindow(["a"])
     for _ in range(20):
         observed.note(pa.record_batch({"b": range(EVERY * PART)}), 4096)
     assert len(observed) == 0
@@ -143,7 +143,7 @@ def test_events_without_any_column_of_an_expression_are_none() -> None:
 
 @pytest.mark.usefixtures("often")
 def test_a_few_events_do_not_hold_the_batch_that_they_came_in() -> None:
-    observed, before = Observed(["a"]), pa.total_allocated_bytes()
+    observed, before = EventWindow(["a"]), pa.total_allocated_bytes()
     batch = pa.record_batch({"a": pa.array(range(100_000))})
     observed.note(batch.slice(5, 5), 4096)
     del batch
@@ -153,7 +153,7 @@ def test_a_few_events_do_not_hold_the_batch_that_they_came_in() -> None:
 @pytest.mark.usefixtures("often")
 def test_what_cannot_be_kept_takes_no_samples_place(monkeypatch: pytest.MonkeyPatch) -> None:
     """As where a single event is too large: an empty stream would be a sample of nothing."""
-    observed = Observed(["a"])
+    observed = EventWindow(["a"])
     for _ in range(8):
         observed.note(pa.record_batch({"a": range(PART)}), 4096)
     assert observed.sample(4096) is not None
@@ -199,12 +199,12 @@ def test_events_that_are_ranges_are_not_observed() -> None:
 
 def taken(batches: int, size: int) -> list[list[int]]:
     """Returns which rows of so many batches are taken, for each that is looked at."""
-    found, observed = [], Observed(["a"])
+    found, observed = [], EventWindow(["a"])
     batch = pa.record_batch({"a": range(size)})
     for _ in range(batches):
-        observed._kept = (), ()
+        observed._keep_leaf = (), ()
         observed.note(batch, 4096)
-        found.append([row for parts in observed._kept for part in parts for row in part.events["a"].to_pylist()])
+        found.append([row for parts in observed._keep_leaf for part in parts for row in part.events["a"].to_pylist()])
     return [rows for rows in found if rows]
 
 
@@ -231,7 +231,7 @@ def test_of_larger_batches_64_are_taken() -> None:
 
 def test_nothing_is_taken_that_nobody_asked_for() -> None:
     """Other columns, and the rest of a sliced batch, are not kept in memory."""
-    observed, table = Observed(["a"]), pa.table({"A": range(100_000), "other": range(100_000)})
+    observed, table = EventWindow(["a"]), pa.table({"A": range(100_000), "other": range(100_000)})
     for _ in range(EVERY * 10):
         observed.note(table.to_batches()[0].slice(0, 0), 4096)
         observed.note(table.to_batches()[0], 0)
@@ -249,7 +249,7 @@ def test_what_a_caller_draws_is_the_same() -> None:
     rows = []
     for _ in range(2):
         seed(1)
-        observed, batch = Observed(["a"]), pa.record_batch({"a": range(200)})
+        observed, batch = EventWindow(["a"]), pa.record_batch({"a": range(200)})
         for _ in range(500):
             observed.note(batch, 4096)
         rows.append((len(observed), random()))
@@ -258,13 +258,13 @@ def test_what_a_caller_draws_is_the_same() -> None:
     assert random() == rows[0][1]
 
 
-def sampled(observed: Observed, most: int = 4096) -> pa.Table:
+def sampled(observed: EventWindow, most: int = 4096) -> pa.Table:
     """Returns the events of a sample, none where there is no sample."""
     kept = observed.sample(most)
     return pa.table({}) if kept is None else pa.ipc.open_stream(pa.py_buffer(kept)).read_all()
 
 
-def noted(observed: Observed, table: pa.Table, size: int = PART, most: int = 4096) -> None:
+def noted(observed: EventWindow, table: pa.Table, size: int = PART, most: int = 4096) -> None:
     """Matches events in batches of a size."""
     for start in range(0, table.num_rows, size):
         observed.note(table.slice(start, size).combine_chunks().to_batches()[0], most)
@@ -272,7 +272,7 @@ def noted(observed: Observed, table: pa.Table, size: int = PART, most: int = 409
 
 @pytest.mark.usefixtures("often")
 def test_columns_that_came_later_are_null_before() -> None:
-    observed = Observed(["a", "b"])
+    observed = EventWindow(["a", "b"])
     one, both = pa.table({"a": range(640)}), pa.table({"a": range(640), "b": range(640)})
     for table in (one, both):
         noted(observed, table)
@@ -288,7 +288,7 @@ OTHERS = pa.table({"a": [i / 2 for i in range(1280)], "b": [True] * 1280})
 @pytest.mark.parametrize("size", [1, PART])
 def test_of_events_of_several_types_those_count_that_most_are_like(size: int) -> None:
     """One batch of another type does not take the place of all others; many do."""
-    observed = Observed(["a", "b"])
+    observed = EventWindow(["a", "b"])
     noted(observed, WHOLE.slice(0, 1280 - size), size)
     noted(observed, TEXTS.slice(0, size))
     assert sampled(observed)["a"].to_pylist() == [*range(1280 - size)]
@@ -302,7 +302,7 @@ def test_of_events_of_several_types_those_count_that_most_are_like(size: int) ->
 
 @pytest.mark.usefixtures("often")
 def test_too_few_events_of_one_type_are_no_sample() -> None:
-    observed = Observed(["a", "b"])
+    observed = EventWindow(["a", "b"])
     for table in (WHOLE, TEXTS, OTHERS):
         noted(observed, table.slice(0, LEAST_EVENTS - PART))
     assert len(observed) > 2 * LEAST_EVENTS and observed.sample(4096) is None
@@ -315,7 +315,7 @@ def test_too_few_events_of_one_type_are_no_sample() -> None:
 def test_a_window_has_so_many_bytes(monkeypatch: pytest.MonkeyPatch, size: int, bytes: int) -> None:
     """The oldest of large events give way before there are as many as were asked for."""
     monkeypatch.setattr(window, "MOST_BYTES", most := 1 << 20)
-    observed, held, largest = Observed(["a"]), pa.total_allocated_bytes(), 0
+    observed, held, largest = EventWindow(["a"]), pa.total_allocated_bytes(), 0
     for start in range(0, 2000, size):
         made = pa.record_batch({"a": [f"{start + i:05}" * (bytes // 5) for i in range(size)]})
         observed.note(made, 4096)
@@ -335,7 +335,7 @@ def test_a_window_has_so_many_bytes(monkeypatch: pytest.MonkeyPatch, size: int, 
 def test_a_sample_has_so_many_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Columns that few events have are NULL in all others, and take room there."""
     names = [f"x{i}" for i in range(50)]
-    observed, wide = Observed(["a", *names]), pa.table({name: range(2 * PART) for name in ["a", *names]})
+    observed, wide = EventWindow(["a", *names]), pa.table({name: range(2 * PART) for name in ["a", *names]})
     monkeypatch.setattr(window, "MOST_BYTES", most := 8 * len(names) * 640)
     noted(observed, WHOLE)
     assert sampled(observed).num_rows == 1280
@@ -365,7 +365,7 @@ HOLDING = {
 @pytest.mark.parametrize("size", [PART // 2, 1000])
 def test_a_few_values_do_not_hold_all_words_of_their_column(type: pa.DataType, size: int) -> None:
     """Nor is there a type that only small batches can have."""
-    observed, held = Observed(["a", "b"]), pa.total_allocated_bytes()
+    observed, held = EventWindow(["a", "b"]), pa.total_allocated_bytes()
     for _ in range(2 * LEAST_EVENTS // min(size, PART)):
         made = pa.record_batch({"other": range(1000), "b": range(1000), "a": pa.array(HOLDING[type], type)})
         observed.note(made.slice(0, size), 4096)
@@ -377,7 +377,7 @@ def test_a_few_values_do_not_hold_all_words_of_their_column(type: pa.DataType, s
 
 def test_what_the_rows_of_a_data_frame_are_is_not_held() -> None:
     """It differs from batch to batch, and would count as another type of events."""
-    observed = Observed(["a"])
+    observed = EventWindow(["a"])
     for i in range(EVERY * 5):
         observed.note(pa.record_batch({"a": [i] * PART}).replace_schema_metadata({"pandas": str(i)}), 4096)
     assert sampled(observed).num_rows > LEAST_EVENTS and sampled(observed).schema.metadata is None

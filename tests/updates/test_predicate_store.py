@@ -9,7 +9,7 @@ import numpy as np
 
 import colmatch as cm
 from colmatch.kernels.layout import Codes, Predicates
-from colmatch.predicates.columns import Placed, concat, gather
+from colmatch.predicates.columns import PlacedConjunctions, concat, gather
 from colmatch.predicates.store import PredicateStore
 from colmatch.updates import labels
 
@@ -22,7 +22,7 @@ def lowered(*texts: str) -> tuple[Predicates, Codes]:
 
 def labelled(part: tuple[Predicates, Codes], base: int = 0) -> Predicates:
     preds, codes = part
-    return labels.relabelled(preds._replace(owner=preds.owner + np.uint32(base)), codes, codes.label)
+    return labels.relabel_predicates(preds._replace(owner=preds.owner + np.uint32(base)), codes, codes.label)
 
 
 def extended(store: PredicateStore, known: Predicates, part: tuple[Predicates, Codes], base: int) -> Predicates:
@@ -83,7 +83,7 @@ def test_what_one_part_has_and_another_lacks_is_filled_up() -> None:
         for part in parts:
             own = np.arange(len(part.owner))[::-1]
             place = numbers[begin : begin + len(own)]
-            placed.append(Placed(part, own, place))
+            placed.append(PlacedConjunctions(part, own, place))
             wanted |= {int(to): rows(part, int(conjunction)) for conjunction, to in zip(own, place, strict=True)}
             begin += len(own)
         made = gather(placed)
@@ -91,7 +91,10 @@ def test_what_one_part_has_and_another_lacks_is_filled_up() -> None:
         assert made.jump_first.min() == -1 and len(made.tree_first) == begin + 1
         assert len(made.jump) == len(programs.jump) + len(others.jump)
     nothing = np.empty(0, np.int64)
-    for made in (concat([plain, plain]), gather([Placed(part, nothing, nothing) for part in (programs, weights)])):
+    for made in (
+        concat([plain, plain]),
+        gather([PlacedConjunctions(part, nothing, nothing) for part in (programs, weights)]),
+    ):
         assert not any(len(getattr(made, name)) for name in ("weight", "priority", "jump_first", "tree_first", "tree"))
 
 

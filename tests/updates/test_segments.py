@@ -19,13 +19,13 @@ from sizes import SMALL
 from strategies import a_schema, an_expression, some_rows, terms
 
 import colmatch as cm
-from colmatch.events.gather import seen_batches
+from colmatch.events.gather import gather_with_state
 from colmatch.kernels.layout import ATTR_MASK, FLAG_RUN, Codes, Predicates
 from colmatch.kinds.registry import KINDS, find
 from colmatch.matching import worker
 from colmatch.updates import policy
 from colmatch.updates.combined import combine
-from colmatch.updates.deleted import Deleted
+from colmatch.updates.deleted import DeletedNumbers
 from colmatch.updates.literals import whole
 from colmatch.updates.versions import Version
 
@@ -50,7 +50,7 @@ def in_segments(rng: Random, kind: str, schema: pa.Schema, expressions: dict[int
     options = cm.Options(missing_columns="null")
     index = cm.index(kind, dnf_budget=budget)
     matcher = cm.Matcher.build(texts[: cuts[0]], schema, index=index, options=options)
-    with patch.object(policy, "due", return_value=None):
+    with patch.object(policy, "choose_segments", return_value=None):
         for begin, end in zip(cuts, [*cuts[1:], len(texts)], strict=True):
             with patch.object(policy, "GROWING_MOST", rng.choice([0, 3, 1024])):
                 matcher.insert(texts[begin:end])
@@ -190,7 +190,7 @@ def test_which_segments_are_due(alive: list[int], deleted: list[int], growing: b
         alive=tuple(alive),
         stale=tuple(0 if growing and i == len(deleted) - 1 else gone for i, gone in enumerate(deleted)),
     )
-    assert policy.due(version) == due
+    assert policy.choose_segments(version) == due
 
 
 @patch.object(policy, "GROWING_MOST", 1024)
@@ -263,7 +263,7 @@ def test_what_a_kind_refuses_is_merged_in_the_manner_of_the_growing_segment() ->
 @pytest.mark.parametrize("seed", range(20))
 def test_which_numbers_are_deleted(seed: int) -> None:
     rng = Random(seed)
-    gone, deleted = set(), Deleted()
+    gone, deleted = set(), DeletedNumbers()
     for _ in range(6):
         more = rng.sample(range(rng.choice([1, 63, 64, 65, 300])), 1)
         more += [i for i in range(rng.choice([0, 20, 200])) if rng.random() < 0.3]
@@ -282,7 +282,7 @@ def test_which_numbers_are_deleted(seed: int) -> None:
 
 
 def test_bits_of_deleted_ones_are_copied_for_batches_only() -> None:
-    deleted = Deleted().with_more(np.arange(1000))
+    deleted = DeletedNumbers().with_more(np.arange(1000))
     for i in range(1000, 1020):
         later = deleted.with_more(np.array([i]))
         assert later._now[0] is deleted._now[0] and later.has(i) and not deleted.has(i)
@@ -308,7 +308,7 @@ def test_rows_of_one_batch_of_a_stream_see_the_same(rows: int) -> None:
             x += size
 
     def read(events: Any, see: Any) -> list[tuple[dict[str, list[int]], int]]:
-        return [(batch.to_pydict(), then) for batch, then in seen_batches(events, rows, see, lambda _: None)]
+        return [(batch.to_pydict(), then) for batch, then in gather_with_state(events, rows, see, lambda _: None)]
 
     stream = read(pa.RecordBatchReader.from_batches(schema, source()), lambda: seen["now"])
     assert all(set(batch["then"]) == {then} and len(batch["x"]) <= rows for batch, then in stream)

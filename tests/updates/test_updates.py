@@ -242,13 +242,13 @@ def test_labels_last_for_times_that_ascend_below_a_far_end(kind: str, monkeypatc
 @needs("pyspark")
 @every_kind
 def test_what_spark_was_sent_is_saved_again_after_an_update(kind: str) -> None:
-    from colmatch.spark.shipping import _saved
+    from colmatch.spark.shipping import _save_version
 
     matcher = cm.Matcher.build({1: "a = 1"}, SCHEMA, index=kind)
-    first, hash = _saved(matcher)
-    assert _saved(matcher) == (first, hash)
+    first, hash = _save_version(matcher)
+    assert _save_version(matcher) == (first, hash)
     matcher.insert({2: "a = 2"})
-    second, other = _saved(matcher)
+    second, other = _save_version(matcher)
     assert (
         hash != other
         and cm.Matcher.open(first).ids.to_pylist() == [1]

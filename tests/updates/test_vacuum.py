@@ -23,8 +23,8 @@ from colmatch.events.patterns import patterns_of
 from colmatch.kernels.labels.literals import mark_literals
 from colmatch.kernels.layout import Literals
 from colmatch.updates import merger, policy
-from colmatch.updates.literals import taken
-from colmatch.updates.vacuum import GatheredLiterals, gathered_literals, vacuumed
+from colmatch.updates.literals import select_literals
+from colmatch.updates.vacuum import GatheredLiterals, drop_unused, gather_literals
 from colmatch.updates.versions import Version
 
 SCHEMA = {
@@ -147,13 +147,13 @@ def test_updates_while_it_is_swept(when: str, monkeypatch: pytest.MonkeyPatch) -
         if when == "before":
             matcher.insert(new)
             version = inside.version(matcher)
-        found = gathered_literals(version)
+        found = gather_literals(version)
         assert found is not None and len(found.literals) < len(version.literals)
         if when == "behind":
             matcher.insert(new)
         return found
 
-    with patch.object(merger, "gathered_literals", gathered):
+    with patch.object(merger, "gather_literals", gathered):
         matcher.compact()
     left = {19: text(19), 100: text(2), 101: text(3), 102: "x = 1", 103: text(50), 104: text(104)}
     fresh = cm.Matcher.build(left, SCHEMA, index="scan")
@@ -176,11 +176,11 @@ def test_a_literal_that_comes_back_while_others_are_gathered_stays(back: str, mo
     before = len(inside.version(matcher).literals)
 
     def gathered(version: Version) -> GatheredLiterals | None:
-        found = gathered_literals(version)
+        found = gather_literals(version)
         matcher.insert({100: f"s = '{back}1'"})
         return found
 
-    with patch.object(merger, "gathered_literals", gathered):
+    with patch.object(merger, "gather_literals", gathered):
         matcher.compact()
     literals = inside.version(matcher).literals
     if back == "none":
@@ -201,7 +201,7 @@ def test_literals_are_of_as_many_attributes_as_there_are() -> None:
     version = inside.version(matcher)
     assert len(version.attributes) == 1
     assert len(version.literals.old.literals.first) == len(version.literals.recent.literals.first) == 2
-    assert vacuumed(version, None) is version
+    assert drop_unused(version, None) is version
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -217,7 +217,7 @@ def test_literals_marked_and_taken(seed: int) -> None:
     assert used.tolist() == [r in some for group, some in zip(words, wanted, strict=True) for r in range(len(group))]
     left = [[group[r] for r in some] for group, some in zip(words, wanted, strict=True)]
     place = np.flatnonzero(used)
-    some = taken(known, np.searchsorted(place, known.first), place)
+    some = select_literals(known, np.searchsorted(place, known.first), place)
     expected = _literals(left)._replace(label=known.label[used > 0])
     assert [array.tolist() for array in some] == [array.tolist() for array in expected]
 

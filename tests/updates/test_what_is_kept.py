@@ -16,9 +16,9 @@ import colmatch as cm
 from colmatch.given.schema import BOOL, Attribute, Attributes, Role
 from colmatch.subscriptions import ids
 from colmatch.updates import literals, merger, policy
-from colmatch.updates.literals import joined
+from colmatch.updates.literals import join_literals
 from colmatch.updates.merger import Merger
-from colmatch.updates.vacuum import GatheredLiterals, gathered_literals
+from colmatch.updates.vacuum import GatheredLiterals, gather_literals
 from colmatch.updates.versions import Version
 
 SCHEMA = {"a": "int64", "s": "string", "u": "string", "t": pa.list_(pa.string())}
@@ -113,21 +113,21 @@ def test_literals_that_got_other_labels_while_others_were_gathered(monkeypatch: 
     spaced: list[bool] = []
 
     def noticed(*given: Any) -> Any:
-        found = joined(*given)
+        found = join_literals(*given)
         spaced.append(found[2] is not None)
         return found
 
     def gathered(version: Version) -> GatheredLiterals | None:
-        found = gathered_literals(version)
+        found = gather_literals(version)
         assert found is not None
-        with patch("colmatch.updates.literals.joined", noticed):
+        with patch("colmatch.updates.literals.join_literals", noticed):
             for k in range(900):
                 if not any(spaced):
                     texts[1000 + k] = f"s = '{word(k)}'"
                     matcher.insert({1000 + k: texts[1000 + k]})
         return found
 
-    with patch.object(merger, "gathered_literals", gathered):
+    with patch.object(merger, "gather_literals", gathered):
         matcher.compact()
     assert any(spaced)
     events = pa.table({"s": [*map(word, range(len(spaced) + 1)), "a", "b1", "b25", "b3", "az", ""]})
@@ -186,7 +186,7 @@ def test_what_is_deleted_while_it_is_merged_stays_deleted(
 ) -> None:
     """The merge began with the subscriptions that were there; its switch leaves out those gone."""
     monkeypatch.setattr(policy, "GROWING_MOST", 0)
-    with patch.object(policy, "due", return_value=None):
+    with patch.object(policy, "choose_segments", return_value=None):
         matcher = cm.Matcher.build(dict.fromkeys(range(5), "a >= 0"), SCHEMA, index=kind)
         for i in range(5, 20, 5):
             matcher.insert(dict.fromkeys(range(i, i + 5), "a >= 0"))

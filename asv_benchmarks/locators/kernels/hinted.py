@@ -3,7 +3,7 @@
 import numpy as np
 
 from colmatch.kernels._jit import kernel
-from colmatch.kernels.hints import TILE, between, cell_of, codes_together, distance, hinted_code
+from colmatch.kernels.hints import TILE, bound_code, cell_of, distance, find_code, find_codes
 from locators.kernels.counting import LINES, NODES, read_key
 
 TOGETHER = int(TILE)
@@ -20,12 +20,12 @@ def locate(bound, hints, points, found, space):
     m = np.uint64(len(points))
     if shift == 0:
         for i in range(m):
-            space[i] = hinted_code(bound, 0, lowest, highest, 0, shift, below, points[i]) - 1
+            space[i] = find_code(bound, 0, lowest, highest, 0, shift, below, points[i]) - 1
         return
     for begin in range(np.uint64(0), m, TILE):
         start = np.uint64(begin)
         keys = min(m - start, TILE)
-        codes_together(bound, 0, len(bound), lowest, highest, 0, shift, below, points, start, keys, found)
+        find_codes(bound, 0, len(bound), lowest, highest, 0, shift, below, points, start, keys, found)
         for i in range(keys):
             space[start + np.uint64(i)] = found[i] - 1
 
@@ -40,7 +40,7 @@ def touch(bound, hints, points, counters):
     for tile in range(0, len(points), TOGETHER):
         stop, most = min(tile + TOGETHER, len(points)), np.int64(0)
         for i in range(tile, stop):
-            low, high = between(lowest, highest, 0, shift, below, points[i])
+            low, high = bound_code(lowest, highest, 0, shift, below, points[i])
             most |= high - low
         for i in range(tile, stop):
             key = min(max(points[i], lowest), highest)
@@ -49,7 +49,7 @@ def touch(bound, hints, points, counters):
             counters[LINES] += 1
             if cell_of(distance(lowest, key), shift) & np.uint64(15) == np.uint64(15):
                 counters[LINES] += 1
-            base, line, step = between(lowest, highest, 0, shift, below, key)[0], np.int64(-1), np.int64(1)
+            base, line, step = bound_code(lowest, highest, 0, shift, below, key)[0], np.int64(-1), np.int64(1)
             while step <= most:
                 step += step
             while step > 1:

@@ -5,7 +5,14 @@ import numpy as np
 from colmatch.kernels._jit import kernel
 from colmatch.kernels.hints import SIGN
 from colmatch.kernels.kinds.pstree.arrays import FOUND, PREDS, USES
-from colmatch.kernels.kinds.pstree.change import begin_attribute, count_spaces, cut_at, cuts_above, cuts_below, run_of
+from colmatch.kernels.kinds.pstree.change import (
+    begin_attribute,
+    count_spaces,
+    cut_at,
+    needs_cut_above,
+    needs_cut_below,
+    run_of,
+)
 from colmatch.kernels.kinds.pstree.search import find_space, find_together, next_shift
 from colmatch.kernels.kinds.pstree.tables import MOST_DIGITS, lacks_rows
 from colmatch.kernels.predicates import Event
@@ -25,9 +32,9 @@ def enter_ranges(tree, attr, lo, hi, begin):
             return i
         a = np.int64(attr[i])
         begin_attribute(tree, a)
-        if cuts_below(tree, lo[i]):
+        if needs_cut_below(tree, lo[i]):
             cut_at(tree, a, lo[i])
-        if cuts_above(tree, a, hi[i]):
+        if needs_cut_above(tree, a, hi[i]):
             cut_at(tree, a, hi[i] + np.uint64(1))
         s, last = run_of(tree, a, lo[i], hi[i])
         count_spaces(tree.space, s, last, PREDS, 1)

@@ -10,10 +10,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from colmatch.errors import EventError, shown
+from colmatch.errors import EventError, show_value
 from colmatch.events.computed.dates import DAY_SECONDS, instant, local
-from colmatch.events.computed.failed import nulled, refuse, true_rows
-from colmatch.events.computed.functions import of_distinct
+from colmatch.events.computed.failed import refuse, set_nulls, true_rows
+from colmatch.events.computed.functions import map_distinct
 from colmatch.given.incoming import refusing
 
 _TRUE = frozenset({"t", "true", "y", "yes", "1"})
@@ -84,7 +84,7 @@ def _whole(values: Any, to: pa.DataType, ansi: bool) -> Any:
         if not ansi or values.type.bit_width <= to.bit_width:
             return values.cast(to, safe=False)
         least, most = (pa.scalar(end, values.type) for end in _ends(to))
-        return _inside(values, least, most, to)
+        return _cast_within(values, least, most, to)
     # Clip floats to 32 or 64 bits
     first = to if to.bit_width >= 32 else pa.int32()
     least, most = -(2.0 ** (first.bit_width - 1)), 2.0 ** (first.bit_width - 1)
@@ -107,11 +107,11 @@ def _ends(type: pa.DataType) -> tuple[int, int]:
     return -(1 << type.bit_width - 1), (1 << type.bit_width - 1) - 1
 
 
-def _inside(values: Any, least: Any, most: Any, to: pa.DataType) -> Any:
+def _cast_within(values: Any, least: Any, most: Any, to: pa.DataType) -> Any:
     """Casts values between ``least`` and ``most``, and refuses others."""
     inside = pc.and_(pc.greater_equal(values, least), pc.less_equal(values, most))
     beyond = true_rows(pc.invert(inside))
-    return refuse(beyond, nulled(values, beyond).cast(to), f"a value does not fit {to}")
+    return refuse(beyond, set_nulls(values, beyond).cast(to), f"a value does not fit {to}")
 
 
 def _of_decimal(values: Any, to: pa.DataType, ansi: bool) -> Any:
@@ -122,15 +122,15 @@ def _of_decimal(values: Any, to: pa.DataType, ansi: bool) -> Any:
     whole = pc.round(with_another_digit(values), 0, "towards_zero").cast(pa.decimal128(38, 0))
     if ansi:
         least, most = (pa.scalar(Decimal(end), whole.type) for end in _ends(to))
-        return _inside(whole, least, most, to)
+        return _cast_within(whole, least, most, to)
     with refusing(EventError, f"a value does not fit {to}"):
-        return _whole(_wrapped(whole).cast(pa.int64()), to, False)
+        return _whole(_wrap_decimals(whole).cast(pa.int64()), to, False)
 
 
-def _wrapped(whole: Any) -> Any:
+def _wrap_decimals(whole: Any) -> Any:
     """Returns whole decimals that wrap beyond 64 bits."""
     if isinstance(whole, pa.Scalar):
-        return _wrapped(pa.array([whole.as_py()], whole.type))[0]
+        return _wrap_decimals(pa.array([whole.as_py()], whole.type))[0]
     least, most = (pa.scalar(Decimal(end), pa.decimal128(38, 0)) for end in (-(2**63), 2**63 - 1))
     inside = pc.and_(pc.greater_equal(whole, least), pc.less_equal(whole, most))
     large = np.flatnonzero(pc.invert(pc.fill_null(inside, True)).to_numpy(zero_copy_only=False))
@@ -166,17 +166,17 @@ def _to_decimal(values: Any, to: pa.DataType, ansi: bool) -> Any:
     whole = to.precision - to.scale
     if whole < values.type.precision - values.type.scale:
         large = true_rows(pc.greater_equal(pc.abs(values), pa.scalar(10**whole, values.type)))
-        fitting = nulled(values, large).cast(to)
+        fitting = set_nulls(values, large).cast(to)
         return refuse(large, fitting, f"a value does not fit {to}") if ansi else fitting
     return values.cast(to)
 
 
 def _of_text(values: Any, to: pa.DataType, ansi: bool) -> Any:
-    parsed = of_distinct(values, lambda text: _read(text.strip(_SPACES), to, ansi), to)
+    parsed = map_distinct(values, lambda text: _read(text.strip(_SPACES), to, ansi), to)
     if not ansi:
         return parsed
     wrong = pc.and_(pc.is_valid(values), pc.is_null(parsed))
-    return refuse(wrong, parsed, lambda row: f"{shown(values[row].as_py())} does not fit {to}")
+    return refuse(wrong, parsed, lambda row: f"{show_value(values[row].as_py())} does not fit {to}")
 
 
 def _read(text: str, to: pa.DataType, ansi: bool) -> Any:

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from colmatch.errors import EventError
-from colmatch.events.computed.late import LATE, instants_of, shown_at
+from colmatch.events.computed.late import LATE, compute_local, instants_of
 from colmatch.kernels.layout import I64
 
 DAY_SECONDS = 86_400
@@ -71,13 +71,17 @@ def local(values: Any, zone: str) -> Any:
     """
     if zone in ("UTC", "+00:00"):
         return values.cast(pa.timestamp("us"))
-    return _by_age(values, lambda some: pc.local_timestamp(some.cast(pa.timestamp("us", zone))), shown_at, zone, None)
+    return _convert_by_age(
+        values, lambda some: pc.local_timestamp(some.cast(pa.timestamp("us", zone))), compute_local, zone, None
+    )
 
 
-def _by_age(values: Any, early: Callable[[Any], Any], late: Callable[..., I64], zone: str, to: str | None) -> Any:
+def _convert_by_age(
+    values: Any, early: Callable[[Any], Any], late: Callable[..., I64], zone: str, to: str | None
+) -> Any:
     """Converts timestamps with ``early``, or from 2038 on in zones of regions with ``late``."""
     if isinstance(values, pa.Scalar):
-        return _by_age(pa.array([values.as_py()], values.type), early, late, zone, to)[0]
+        return _convert_by_age(pa.array([values.as_py()], values.type), early, late, zone, to)[0]
     number = pc.fill_null(values.cast(pa.timestamp("us", values.type.tz)).cast(pa.int64()), 0).to_numpy()
     is_late = (number >= LATE) if zone[0] not in "+-" else np.zeros(len(number), bool)
     clipped = np.clip(number, -LAST, LAST)
@@ -103,8 +107,8 @@ def instant(values: Any, zone: str) -> Any:
         def shifted(some: Any) -> Any:
             return pc.subtract(some.cast(pa.int64()), moved).cast(pa.timestamp("us", "UTC"))
 
-        return _by_age(values, shifted, instants_of, zone, "UTC")
-    return _by_age(values, lambda some: _early_instant(some, zone), instants_of, zone, "UTC")
+        return _convert_by_age(values, shifted, instants_of, zone, "UTC")
+    return _convert_by_age(values, lambda some: _early_instant(some, zone), instants_of, zone, "UTC")
 
 
 def _early_instant(values: Any, zone: str) -> Any:

@@ -18,11 +18,11 @@ from colmatch.errors import EventError
 from colmatch.events.changes import can_change
 from colmatch.events.computed.casts import cast
 from colmatch.events.computed.elements import contains_key, element, entry, size
-from colmatch.events.computed.failed import Failed, RowsError, failed_of, nulled
+from colmatch.events.computed.failed import FailedRows, RowsError, find_failed, set_nulls
 from colmatch.events.computed.functions import FUNCTIONS, literal
 from colmatch.events.computed.nodes import INTEGERS, LEAVES, ValueNode, arrow_type, node_of, path_of
 from colmatch.events.computed.rules import RULES, RULES_TYPED
-from colmatch.events.exact import UnfitError, decoded, exact
+from colmatch.events.exact import UnfitError, cast_exactly, decode_array
 from colmatch.events.paths import column_at
 from colmatch.given.incoming import refusing
 from colmatch.given.schema import Attribute, Role, value_type
@@ -59,7 +59,7 @@ class DerivedColumns:
                 self._names[attribute.path[0]] = None
                 results.append(self._number(node_of(str(attribute.key)), steps, attribute.path[0]))
         self._results = results
-        self._steps = _with_last(steps, set(results))
+        self._steps = _mark_last(steps, set(results))
 
     def _number(self, node: ValueNode, steps: list[Step | None], name: str) -> int:
         """Returns the number of the step that computes a node, which is added if it is new."""
@@ -73,7 +73,7 @@ class DerivedColumns:
             step = Step(_function(node), node.function, arguments, (), name)
         number = self._nodes[node] = len(steps)
         if step is not None and all(i in self._literals for i in step.arguments):
-            self._literals[number] = _called(step.run, [self._literals[i] for i in step.arguments])
+            self._literals[number] = _call(step.run, [self._literals[i] for i in step.arguments])
             step = None
         steps.append(step)
         if path_of(node):
@@ -85,7 +85,7 @@ class DerivedColumns:
     def __bool__(self) -> bool:
         return bool(self._names)
 
-    def added_to(self, batch: pa.RecordBatch) -> tuple[pa.RecordBatch, dict[str, Failed]]:
+    def add_to(self, batch: pa.RecordBatch) -> tuple[pa.RecordBatch, dict[str, FailedRows]]:
         """Returns a batch with the columns of the values behind its own, and the failed rows.
 
         With ANSI, a value may fail in some rows and is NULL there. The second result has these rows
@@ -94,7 +94,7 @@ class DerivedColumns:
         Raises EventError: a column is missing or of another type, or Arrow refuses a value.
         """
         values: list[Any] = [None] * len(self._steps)
-        failed: dict[int, Failed] = {}
+        failed: dict[int, FailedRows] = {}
         for number, node in self._columns:
             try:
                 values[number] = _column(batch, node, self._lenient)
@@ -106,15 +106,15 @@ class DerivedColumns:
         self._run(values, failed, rows)
         results = [values[number] for number in self._results]
         arrays = [pa.repeat(value, rows) if isinstance(value, pa.Scalar) else value for value in results]
-        failures: dict[str, Failed] = {}
+        failures: dict[str, FailedRows] = {}
         if failed:
             for i, (name, number) in enumerate(zip(self._names, self._results, strict=True)):
                 if number in failed:
                     failures[name] = failed[number]
-                    arrays[i] = nulled(arrays[i], failed[number].rows)
+                    arrays[i] = set_nulls(arrays[i], failed[number].rows)
         return pa.RecordBatch.from_arrays([*batch.columns, *arrays], [*batch.schema.names, *self._names]), failures
 
-    def _run(self, values: list[Any], failed: dict[int, Failed], rows: int) -> None:
+    def _run(self, values: list[Any], failed: dict[int, FailedRows], rows: int) -> None:
         """Runs all steps.
 
         values : columns and literals by the number of the step; results are added
@@ -132,7 +132,7 @@ class DerivedColumns:
             except EventError as error:
                 raise EventError(f"{step.name} cannot be computed: {error}") from error
             if own or failed:
-                failure = failed_of(step.function, rows, arguments, [failed.get(i) for i in step.arguments], own)
+                failure = find_failed(step.function, rows, arguments, [failed.get(i) for i in step.arguments], own)
                 if failure is not None:
                     failed[number] = failure
             for i in step.last:
@@ -169,7 +169,7 @@ def constant(node: ValueNode) -> pa.Scalar:
     """
     if node.function == "literal":
         return _literal(node)
-    return _called(_function(node), [constant(part) for part in node.arguments if isinstance(part, ValueNode)])
+    return _call(_function(node), [constant(part) for part in node.arguments if isinstance(part, ValueNode)])
 
 
 def _literal(node: ValueNode) -> pa.Scalar:
@@ -177,7 +177,7 @@ def _literal(node: ValueNode) -> pa.Scalar:
         return literal(node.type, node.arguments[0])
 
 
-def _called(function: Callable[..., Any], values: list[Any]) -> Any:
+def _call(function: Callable[..., Any], values: list[Any]) -> Any:
     with refusing(EventError, "what the expressions compute of literals cannot be computed"):
         return function(*values)
 
@@ -195,7 +195,7 @@ def _function(node: ValueNode) -> Callable[..., Any]:
     return function
 
 
-def _with_last(steps: list[Step | None], kept: set[int]) -> list[Step | None]:
+def _mark_last(steps: list[Step | None], kept: set[int]) -> list[Step | None]:
     """Returns the steps, each with the arguments that no later step takes."""
     seen = set(kept)
     backward: list[Step | None] = []
@@ -248,13 +248,13 @@ def _plain(column: Any, name: str, arrow: pa.DataType) -> Any:
     if column.type == arrow:
         return column
     with refusing(EventError, f"column {name!r} cannot be computed with"):
-        source, column = column.type, decoded(column)
+        source, column = column.type, decode_array(column)
         have, needed = value_type(column.type), value_type(arrow)
         assert needed is not None
         if not pa.types.is_null(column.type) and (have is None or not can_change(have, needed)):
             raise EventError(f"column {name!r} is {source}, the expressions compute with {needed}: cast it")
         try:
-            return exact(column, arrow)
+            return cast_exactly(column, arrow)
         except UnfitError as error:
             text = f"{error.value} is {source}, the expressions compute with {needed}, which has no such value: cast it"
             raise EventError(text, column=f"column {name!r}", event=error.index) from None

@@ -24,7 +24,7 @@ from colmatch.errors import EventError
 Rows = NDArray[np.bool_]
 
 
-class Failed(NamedTuple):
+class FailedRows(NamedTuple):
     """The rows of a batch without a value, and the error message of each."""
 
     rows: Rows
@@ -43,7 +43,7 @@ class RowsError(EventError):
     def __init__(self, rows: Rows, values: Any, message_of: Callable[[int], str]) -> None:
         super().__init__(message_of(int(rows.argmax())))
         self.values = values
-        self.failed = Failed(rows, message_of)
+        self.failed = FailedRows(rows, message_of)
 
 
 def refuse(rows: Any, values: Any, message: str | Callable[[int], str]) -> Any:
@@ -67,7 +67,7 @@ def true_rows(values: Any) -> Rows:
     return np.asarray(values, np.bool_)
 
 
-def nulled(values: Any, rows: Rows) -> Any:
+def set_nulls(values: Any, rows: Rows) -> Any:
     """Returns values with NULL in some rows."""
     if not rows.any():
         return values
@@ -76,44 +76,50 @@ def nulled(values: Any, rows: Rows) -> Any:
     return pc.if_else(pa.array(rows), pa.scalar(None, values.type), values)
 
 
-def failed_of(
-    function: str, rows: int, values: Sequence[Any], parts: Sequence[Failed | None], own: Failed | None
-) -> Failed | None:
+def find_failed(
+    function: str, rows: int, values: Sequence[Any], parts: Sequence[FailedRows | None], own: FailedRows | None
+) -> FailedRows | None:
     """Returns the rows where a function fails; None if there are none.
 
     values, parts : values and failed rows of the arguments
     own : rows where only the function itself fails
     """
-    failures = [part for part in (own, *_needed(function, rows, values, parts)) if part is not None and part.rows.any()]
+    failures = [
+        part for part in (own, *_select_failed(function, rows, values, parts)) if part is not None and part.rows.any()
+    ]
     if len(failures) < 2:
         return failures[0] if failures else None
-    return Failed(
+    return FailedRows(
         np.logical_or.reduce([part.rows for part in failures]),
         lambda row: next(part.message_of(row) for part in failures if part.rows[row]),
     )
 
 
-def _needed(function: str, rows: int, values: Sequence[Any], parts: Sequence[Failed | None]) -> Sequence[Failed | None]:
+def _select_failed(
+    function: str, rows: int, values: Sequence[Any], parts: Sequence[FailedRows | None]
+) -> Sequence[FailedRows | None]:
     """Returns, for each argument, the rows where it fails and the function depends on it."""
     if function in ("case", "coalesce"):
-        return _in_order(function == "case", rows, values, parts)
+        return _select_in_order(function == "case", rows, values, parts)
     decides = _DECIDES.get(function, _is_null)
     left = np.ones(rows, np.bool_)
     for value, part in zip(values, parts, strict=True):
         decided = decides(value)
         left = left & ~(decided if part is None else decided & ~part.rows)
-    return [None if part is None else Failed(left & part.rows, part.message_of) for part in parts]
+    return [None if part is None else FailedRows(left & part.rows, part.message_of) for part in parts]
 
 
-def _in_order(
-    is_case: bool, rows: int, values: Sequence[Any], parts: Sequence[Failed | None]
-) -> Sequence[Failed | None]:
+def _select_in_order(
+    is_case: bool, rows: int, values: Sequence[Any], parts: Sequence[FailedRows | None]
+) -> Sequence[FailedRows | None]:
     """Returns the same as ``_needed``, for arguments that are evaluated from the left."""
     left = chosen = np.ones(rows, np.bool_)  # undecided rows; rows that the last argument decided
-    failures: list[Failed | None] = []
+    failures: list[FailedRows | None] = []
     for place, (value, part) in enumerate(zip(values, parts, strict=True)):
         is_result = is_case and place % 2 == 1
-        failures.append(None if part is None else Failed((chosen if is_result else left) & part.rows, part.message_of))
+        failures.append(
+            None if part is None else FailedRows((chosen if is_result else left) & part.rows, part.message_of)
+        )
         if not is_result and place < len(values) - 1:
             left = left if part is None else left & ~part.rows
             chosen = left & (true_rows(value) if is_case else ~_is_null(value))

@@ -17,13 +17,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from colmatch.events.computed.dates import PARTS, date_trunc, part_of
-from colmatch.events.computed.failed import nulled, refuse, true_rows
+from colmatch.events.computed.failed import refuse, set_nulls, true_rows
 from colmatch.events.computed.nodes import arrow_type
 
 Value = Any  # a pyarrow.Array, or a pyarrow.Scalar where it is the same in all rows
 
 
-def of_distinct(values: Value, change: Callable[[str], Any], type: pa.DataType) -> Value:
+def map_distinct(values: Value, change: Callable[[str], Any], type: pa.DataType) -> Value:
     """Applies a function to strings, calling it once for each distinct string."""
     if isinstance(values, pa.Scalar):
         text = values.as_py()
@@ -54,7 +54,7 @@ def _same(one: Value, other: Value) -> Value:
     return pc.or_(same, pc.and_(pc.is_null(one), pc.is_null(other)))
 
 
-def dividing(
+def make_division(
     function: Callable[[Value, Value], Value],
     checked: bool = False,
     overflows: Callable[[Value, Value], Value] | None = None,
@@ -76,7 +76,7 @@ def dividing(
         by_zero = true_rows(pc.and_(zero, pc.is_valid(one)))
         large = by_zero & False if overflows is None else true_rows(overflows(one, other))
         message_of = lambda row: "division by zero" if by_zero[row] else "the result is too large"  # noqa: E731
-        return refuse(by_zero | large, nulled(quotient, large), message_of)
+        return refuse(by_zero | large, set_nulls(quotient, large), message_of)
 
     return run
 
@@ -114,7 +114,7 @@ def _case(simple: str, change: Callable[[str], str]) -> Callable[[Value], Value]
 
     def changed(values: Value) -> Value:
         if isinstance(values, pa.Scalar) or pc.all(pc.string_is_ascii(values)).as_py() is False:
-            return of_distinct(values, change, pa.string())
+            return map_distinct(values, change, pa.string())
         # pyarrow 26 writes wrong bytes for an array of offset 0 if its texts begin later in their
         # buffer, as in arrays of arrow-rs. The texts of a copy begin at byte 0.
         return ascii_only(pa.concat_arrays([values, values.slice(0, 0)]))
@@ -143,10 +143,10 @@ def _address(values: Value) -> Value:
             return None
         return f"{address.version}{int(address):0{address.max_prefixlen // 4}x}"
 
-    return of_distinct(values, change, pa.string())
+    return map_distinct(values, change, pa.string())
 
 
-def _checked(name: str) -> Callable[..., Value]:
+def _make_checked(name: str) -> Callable[..., Value]:
     """Returns arithmetic that makes an overflow an error."""
     checked, plain, overflows = getattr(pc, f"{name}_checked"), getattr(pc, name), _OVERFLOWS[name]
 
@@ -159,7 +159,7 @@ def _checked(name: str) -> Callable[..., Value]:
             numbers = [pc.fill_null(array_of(value), 0).to_numpy(zero_copy_only=False) for value in (*values, wrapped)]
             with np.errstate(over="ignore", divide="ignore"):
                 rows = overflows(*numbers) & defined
-            return refuse(rows, nulled(wrapped, rows), "the result is too large")
+            return refuse(rows, set_nulls(wrapped, rows), "the result is too large")
 
     return run
 
@@ -186,10 +186,10 @@ FUNCTIONS: dict[str, Callable[..., Value]] = {
     "add": pc.add,
     "subtract": pc.subtract,
     "multiply": pc.multiply,
-    "divide": dividing(pc.divide),
-    "divide_checked": dividing(pc.divide, True),
-    "modulo": dividing(_modulo),
-    "modulo_checked": dividing(_modulo, True),
+    "divide": make_division(pc.divide),
+    "divide_checked": make_division(pc.divide, True),
+    "modulo": make_division(_modulo),
+    "modulo_checked": make_division(_modulo, True),
     "negate": pc.negate,
     "abs": pc.abs,
     "equal": _equal,
@@ -208,7 +208,7 @@ FUNCTIONS: dict[str, Callable[..., Value]] = {
     "address": _address,
     "within": lambda values, low, high: pc.and_(pc.greater_equal(values, low), pc.less_equal(values, high)),
     "date_trunc": date_trunc,
-    **{f"{name}_checked": _checked(name) for name in _OVERFLOWS},
+    **{f"{name}_checked": _make_checked(name) for name in _OVERFLOWS},
     **{name: part_of(name) for name in PARTS},
 }
 

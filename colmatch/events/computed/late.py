@@ -50,24 +50,24 @@ def offsets_of(name: str) -> Offsets:
     return Offsets(np.array(change, np.int64), offset[np.append(0, weeks + 1)])
 
 
-def shown_at(instant: NDArray[np.int64], zone: str) -> I64:
+def compute_local(instant: NDArray[np.int64], zone: str) -> I64:
     """Returns the local times of instants from 2038 on, both in microseconds."""
     offsets = offsets_of(zone)
-    place = np.searchsorted(offsets.change, _folded(instant), side="right")
+    place = np.searchsorted(offsets.change, _fold_times(instant), side="right")
     return instant + offsets.offset[place] * MICROSECONDS
 
 
 def instants_of(clock: NDArray[np.int64], zone: str) -> I64:
     """Returns the instants of local times from 2038 on, like ``dates.instant``."""
     change, offset = offsets_of(zone)
-    second = _folded(clock)
+    second = _fold_times(clock)
     place = np.searchsorted(change + offset[:-1], second, side="right")
     begin = np.concatenate([[_FROM - _STEP], change])[place]
     in_gap = second - offset[place] < begin
     return clock - offset[place - in_gap] * MICROSECONDS
 
 
-def _folded(times: NDArray[np.int64]) -> I64:
+def _fold_times(times: NDArray[np.int64]) -> I64:
     """Returns seconds in the years of the table that have the same offsets as these times."""
     seconds = times // MICROSECONDS
     return np.where(seconds < _TO, seconds, _FOLD + (seconds - _FOLD) % _CYCLE)

@@ -36,17 +36,17 @@ def sized_column(attributes: Iterable[Attribute]) -> str | None:
     for attribute in attributes:
         if attribute.role is Role.SIZE:
             return ".".join(attribute.path)
-        sized = _sized(node_of(str(attribute.key))) if attribute.role is Role.COMPUTED else None
+        sized = _find_sized(node_of(str(attribute.key))) if attribute.role is Role.COMPUTED else None
         if sized is not None:
             return sized
     return None
 
 
-def _sized(node: ValueNode) -> str | None:
+def _find_sized(node: ValueNode) -> str | None:
     """Returns a list or map with its size in a value, None without any."""
     if node.function == "size":
         return ".".join(path_of(node))
-    return next((name for name in map(_sized, _parts(node)) if name is not None), None)
+    return next((name for name in map(_find_sized, _parts(node)) if name is not None), None)
 
 
 def depends_on_mode(node: ValueNode) -> bool:

@@ -14,12 +14,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from colmatch.events.computed.casts import cast, with_another_digit
-from colmatch.events.computed.functions import Value, dividing, of_distinct
+from colmatch.events.computed.functions import Value, make_division, map_distinct
 
 _EXACT = 2.0**50  # below it, the distance of a double to the next half is known well enough
 
 
-def _folded(function: Callable[[Value, Value], Value]) -> Callable[..., Value]:
+def _fold(function: Callable[[Value, Value], Value]) -> Callable[..., Value]:
     return lambda *values: reduce(function, values)
 
 
@@ -107,7 +107,7 @@ def _is_quotient_too_large(one: Value, other: Value) -> Value:
 
 
 def _instr(values: Value, part: str) -> Value:
-    return of_distinct(values, lambda text: text.find(part) + 1, pa.int32())
+    return map_distinct(values, lambda text: text.find(part) + 1, pa.int32())
 
 
 def _replace(values: Value, old: str, new: str) -> Value:
@@ -124,8 +124,8 @@ def _datediff(later: Value, sooner: Value) -> Value:
 
 RULES: dict[str, Callable[..., Value]] = {
     "null": lambda type: pa.scalar(None, type),
-    "and": _folded(pc.and_kleene),
-    "or": _folded(pc.or_kleene),
+    "and": _fold(pc.and_kleene),
+    "or": _fold(pc.or_kleene),
     "isnull": pc.is_null,
     "case": _case,
     "floor": _whole(pc.floor),
@@ -140,8 +140,8 @@ RULES: dict[str, Callable[..., Value]] = {
     "&": pc.bit_wise_and,
     "|": pc.bit_wise_or,
     "^": pc.bit_wise_xor,
-    "div": dividing(_div),
-    "div_checked": dividing(_div, True, _is_quotient_too_large),
+    "div": make_division(_div),
+    "div_checked": make_division(_div, True, _is_quotient_too_large),
     "like": pc.match_like,
     "rlike": pc.match_substring_regex,
     "startswith": pc.starts_with,

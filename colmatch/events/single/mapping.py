@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from colmatch.arrays.frozen import frozen
-from colmatch.errors import EventError, near, shown
+from colmatch.arrays.frozen import freeze_view
+from colmatch.errors import EventError, show_value, suggest_names
 from colmatch.events.needs import words
 from colmatch.events.vocabulary import Vocabulary
 from colmatch.given.schema import Attribute, Attributes, Family, Role, Schema
@@ -59,7 +59,7 @@ class EventReader:
             form[value.attr] = {float: DOUBLE, str: TEXT}.get(value.type, KEY)
         count = len(self._values)
         self.values = EventValues(
-            frozen(form),
+            freeze_view(form),
             np.array([value.attr for value in self._values], np.uint32),
             np.empty(count, np.int64),
             np.zeros(count + 1, np.int64),
@@ -223,7 +223,7 @@ def _instead(event: object) -> str:
     return ": vars(event) is a mapping of its attributes" if hasattr(event, "__dict__") else ""
 
 
-def renamed(event: Event, names: Sequence[str], where: str, ignored: bool | None) -> Event:
+def rename_fields(event: Event, names: Sequence[str], where: str, ignored: bool | None) -> Event:
     """Returns an event, or a struct in it, with the names of the schema.
 
     Case counts only if names differ in nothing else, as in batches.
@@ -239,13 +239,13 @@ def renamed(event: Event, names: Sequence[str], where: str, ignored: bool | None
     for key, value in event.items():
         name = key
         if not isinstance(name, str):
-            raise EventError(f"the event has a key {shown(name)}: keys are names of columns")
+            raise EventError(f"the event has a key {show_value(name)}: keys are names of columns")
         if name not in names:
             same = [other for other in names if other.lower() == name.lower()]
             if len(same) != 1:
                 if ignored:
                     continue
-                message = f"the event has a key {shown(name)}, which {where} has not: {near(name[:200], names, where)}"
+                message = f"the event has a key {show_value(name)}, which {where} has not: {suggest_names(name[:200], names, where)}"
                 raise EventError(message if ignored is None else f"{message} (unknown='ignore' leaves it out)")
             (name,) = same
         if name in values:

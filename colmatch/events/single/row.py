@@ -16,9 +16,9 @@ from typing import Any, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from colmatch.errors import EventError, shown
-from colmatch.events.exact import UnfitError, exact
-from colmatch.events.single.mapping import Event, as_mapping, is_object, renamed
+from colmatch.errors import EventError, show_value
+from colmatch.events.exact import UnfitError, cast_exactly
+from colmatch.events.single.mapping import Event, as_mapping, is_object, rename_fields
 from colmatch.given.incoming import is_list, nulls_of, refusing
 from colmatch.given.schema import Schema
 
@@ -44,7 +44,7 @@ class RowMaker:
         for name in names:
             value = event.get(name)
             type, is_plain = self._known.get(name) or self._column(name, value)
-            array = None if is_plain is None or not is_plain(value) else _made(value, type)
+            array = None if is_plain is None or not is_plain(value) else _make_array(value, type)
             arrays.append(_fit(value, type, name, ignored) if array is None else array)
         if not arrays:  # a batch without columns has no rows
             return pa.RecordBatch.from_arrays([pa.nulls(1)], ["event"])
@@ -54,7 +54,7 @@ class RowMaker:
         """Returns the type of a column, and a test for values that Arrow takes unchanged."""
         if name not in self._schema.arrow.names:
             return _weights_type(value), None
-        type = _decoded(self._schema.arrow.field(name).type)
+        type = _decode_type(self._schema.arrow.field(name).type)
         return self._known.setdefault(name, (type, _plain(type)))
 
 
@@ -91,7 +91,7 @@ def _is_plain_struct(value: Any, tests: Mapping[str, Any]) -> bool:
     )
 
 
-def _made(value: Any, type: pa.DataType) -> pa.Array | None:
+def _make_array(value: Any, type: pa.DataType) -> pa.Array | None:
     """Returns an array of a plain value; None if Arrow refuses it, then ``_array`` says why."""
     try:
         return pa.array([value], type)
@@ -107,14 +107,14 @@ def _fit(value: Any, type: pa.DataType, name: str, ignored: bool | None) -> pa.A
     try:
         return _array(value, type, name, ignored)
     except EventError as error:
-        wide = _widened(type)
+        wide = _widen_type(type)
         if wide != type:
             with suppress(EventError):
                 return _array(value, wide, name, ignored)
         raise error
 
 
-def _widened(type: pa.DataType) -> pa.DataType:
+def _widen_type(type: pa.DataType) -> pa.DataType:
     """Returns a type with the widest numbers that compare like the numbers of a type."""
     types = pa.types
     if types.is_integer(type):
@@ -124,12 +124,12 @@ def _widened(type: pa.DataType) -> pa.DataType:
     if types.is_decimal(type) and type.precision <= 38:
         return pa.decimal128(18 if type.precision <= 18 else 38, type.scale)
     if types.is_struct(type):
-        return pa.struct([field.with_type(_widened(field.type)) for field in type])
+        return pa.struct([field.with_type(_widen_type(field.type)) for field in type])
     if types.is_map(type):
-        return pa.map_(type.key_type, _widened(type.item_type))
+        return pa.map_(type.key_type, _widen_type(type.item_type))
     if types.is_large_list(type):
-        return pa.large_list(_widened(type.value_type))
-    return pa.list_(_widened(type.value_type)) if types.is_list(type) else type
+        return pa.large_list(_widen_type(type.value_type))
+    return pa.list_(_widen_type(type.value_type)) if types.is_list(type) else type
 
 
 def _array(value: Any, type: pa.DataType, name: str, ignored: bool | None) -> pa.Array:
@@ -142,8 +142,8 @@ def _array(value: Any, type: pa.DataType, name: str, ignored: bool | None) -> pa
             value = value.as_py()
     if _is_null(value):
         return nulls_of(1, type)
-    message = f"column {name!r} is {type!s:.200}, and {shown(value)} is not"
-    if (expected := _wanted(value, type)) is not None:
+    message = f"column {name!r} is {type!s:.200}, and {show_value(value)} is not"
+    if (expected := _find_expected(value, type)) is not None:
         raise EventError(f"{message}: {expected} is needed")
     with refusing(EventError, message):
         if pa.types.is_struct(type) and type.num_fields:
@@ -158,7 +158,7 @@ def _array(value: Any, type: pa.DataType, name: str, ignored: bool | None) -> pa
             return _number(value, type, message)
         if isinstance(value, np.datetime64):
             return _moment(value, type, message)
-        fitted = _fitted(value, type, name, ignored)
+        fitted = _fit_value(value, type, name, ignored)
         array = pa.array([fitted], type)
         if not _is_same(fitted, array):
             raise EventError(f"{message}: it would lose a part")
@@ -174,7 +174,7 @@ def _is_nat(value: Any) -> bool:
     return isinstance(value, np.datetime64) and bool(np.isnat(value))
 
 
-def _wanted(value: Any, type: pa.DataType) -> str | None:
+def _find_expected(value: Any, type: pa.DataType) -> str | None:
     """Returns the kind of value that a type needs, for an error; None if this value may fit.
 
     Arrow takes some more: numbers for times, Booleans for floats, bytes for texts.
@@ -225,7 +225,7 @@ def _moment(value: np.datetime64, type: pa.DataType, said: str) -> pa.Array:
 
 def _exact(values: pa.Array, type: pa.DataType, said: str) -> pa.Array:
     try:
-        return exact(values, type)
+        return cast_exactly(values, type)
     except UnfitError:
         raise EventError(f"{said}: it would lose a part") from None
 
@@ -233,8 +233,8 @@ def _exact(values: pa.Array, type: pa.DataType, said: str) -> pa.Array:
 def _fields(value: Any, type: pa.DataType, name: str, ignored: bool | None) -> Event:
     """Returns the fields of a struct, by their names in the schema."""
     if not isinstance(value, Mapping) and not is_object(value):
-        raise EventError(f"column {name!r} is {type!s:.200}, and {shown(value)} is not: a mapping is needed")
-    return renamed(as_mapping(value), [field.name for field in type], f"column {name!r}", ignored)
+        raise EventError(f"column {name!r} is {type!s:.200}, and {show_value(value)} is not: a mapping is needed")
+    return rename_fields(as_mapping(value), [field.name for field in type], f"column {name!r}", ignored)
 
 
 def _weights_type(value: Any) -> pa.DataType:
@@ -242,7 +242,7 @@ def _weights_type(value: Any) -> pa.DataType:
     return pa.map_(pa.string(), pa.float64()) if isinstance(value, Mapping) else pa.float64()
 
 
-def _fitted(value: Any, type: pa.DataType, name: str, ignored: bool | None) -> Any:
+def _fit_value(value: Any, type: pa.DataType, name: str, ignored: bool | None) -> Any:
     """Returns a value in the form that Arrow needs for a type.
 
     Arrow itself drops unknown fields, and takes a time without a zone for one in UTC.
@@ -252,14 +252,14 @@ def _fitted(value: Any, type: pa.DataType, name: str, ignored: bool | None) -> A
     if pa.types.is_struct(type):
         types = {field.name: field.type for field in type}
         members = _fields(value, type, name, ignored)
-        return {key: _fitted(item, types[key], f"{name}.{key}", ignored) for key, item in members.items()}
+        return {key: _fit_value(item, types[key], f"{name}.{key}", ignored) for key, item in members.items()}
     if pa.types.is_map(type):
         return _entries(value, type, name, ignored)
     if is_list(type) or pa.types.is_list_view(type) or pa.types.is_large_list_view(type):
         if isinstance(value, (str, bytes)):
-            raise EventError(f"column {name!r} is {type!s:.200}, and {shown(value)} is not: a list is needed")
+            raise EventError(f"column {name!r} is {type!s:.200}, and {show_value(value)} is not: a list is needed")
         if type.value_type.num_fields:
-            return [_fitted(item, type.value_type, name, ignored) for item in value]
+            return [_fit_value(item, type.value_type, name, ignored) for item in value]
         if isinstance(value, (list, tuple, set, frozenset)):
             for item in {item.__class__: item for item in value}.values():
                 _check(item, type.value_type, name)
@@ -271,7 +271,7 @@ def _fitted(value: Any, type: pa.DataType, name: str, ignored: bool | None) -> A
         if (zone is None) != (type.tz is None):
             has, wants = ("no time zone", "has one") if zone is None else ("a time zone", "has none")
             instead = "at.replace(tzinfo=datetime.timezone.utc)" if zone is None else "at.replace(tzinfo=None)"
-            message = f"column {name!r} is {type}, which {wants}, and {shown(value)} has {has}"
+            message = f"column {name!r} is {type}, which {wants}, and {show_value(value)} has {has}"
             raise EventError(f"{message}: write {instead} or the like")
         return value if isinstance(value, datetime) else datetime.combine(value, time())
     _check(value, type, name)
@@ -280,8 +280,14 @@ def _fitted(value: Any, type: pa.DataType, name: str, ignored: bool | None) -> A
 
 def _check(value: Any, type: pa.DataType, name: str) -> None:
     """Checks a value within a list or a map."""
-    if not isinstance(value, pa.Scalar) and not _is_null(value) and (expected := _wanted(value, type)) is not None:
-        raise EventError(f"column {name!r} has {type!s:.200} in it, and {shown(value)} is not: {expected} is needed")
+    if (
+        not isinstance(value, pa.Scalar)
+        and not _is_null(value)
+        and (expected := _find_expected(value, type)) is not None
+    ):
+        raise EventError(
+            f"column {name!r} has {type!s:.200} in it, and {show_value(value)} is not: {expected} is needed"
+        )
 
 
 def _entries(value: Any, type: pa.DataType, name: str, ignored: bool | None) -> list[tuple[Any, Any]]:
@@ -289,31 +295,31 @@ def _entries(value: Any, type: pa.DataType, name: str, ignored: bool | None) -> 
     entries = value.items() if isinstance(value, Mapping) else value if isinstance(value, Iterable) else [value]
     pairs = [(one["key"], one["value"]) if isinstance(one, Mapping) else one for one in entries]
     if not all(isinstance(pair, (tuple, list)) and len(pair) == 2 for pair in pairs):
-        message = f"column {name!r} is {type!s:.200}, and {shown(value)} is not"
+        message = f"column {name!r} is {type!s:.200}, and {show_value(value)} is not"
         raise EventError(f"{message}: a mapping is needed, or pairs of a key and a value")
     return [
-        (_fitted(key, type.key_type, name, ignored), _fitted(item, type.item_type, name, ignored))
+        (_fit_value(key, type.key_type, name, ignored), _fit_value(item, type.item_type, name, ignored))
         for key, item in pairs
     ]
 
 
-def _decoded(type: pa.DataType) -> pa.DataType:
+def _decode_type(type: pa.DataType) -> pa.DataType:
     """Returns the type without dictionaries and runs.
 
     Arrow cannot make arrays with these of Python values, and crashes on some.
     """
     types = pa.types
     if types.is_dictionary(type) or types.is_run_end_encoded(type):
-        return _decoded(type.value_type)
+        return _decode_type(type.value_type)
     if types.is_map(type):
-        return pa.map_(_decoded(type.key_type), _decoded(type.item_type))
+        return pa.map_(_decode_type(type.key_type), _decode_type(type.item_type))
     if types.is_struct(type):
-        return pa.struct([pa.field(field.name, _decoded(field.type)) for field in type])
+        return pa.struct([pa.field(field.name, _decode_type(field.type)) for field in type])
     if types.is_fixed_size_list(type):
-        return pa.list_(_decoded(type.value_type), type.list_size)
+        return pa.list_(_decode_type(type.value_type), type.list_size)
     for is_one, make in _LISTS:
         if is_one(type):
-            return make(_decoded(type.value_type))
+            return make(_decode_type(type.value_type))
     return type
 
 

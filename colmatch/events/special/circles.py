@@ -11,7 +11,7 @@ import numpy as np
 
 from colmatch.arrays.frozen import contiguous, freeze
 from colmatch.arrays.ranges import ranges_of
-from colmatch.events.special.pairs import found_pairs
+from colmatch.events.special.pairs import find_pairs
 from colmatch.kernels.layout import F64, I64
 from colmatch.kernels.special import EARTH, FAR, LEVELS, RADIANS, Circles, find_circles
 
@@ -62,4 +62,4 @@ def circles_of(latitude: F64, longitude: F64, radius: F64) -> Circles:
 def places_in(circles: Circles, latitude: F64, longitude: F64) -> tuple[I64, I64]:
     """Returns the circles around places: rows, which ascend, and numbers of circles."""
     places = contiguous(latitude), contiguous(longitude)
-    return found_pairs(len(latitude), lambda start, *room: find_circles(circles, *places, start, *room))
+    return find_pairs(len(latitude), lambda start, *room: find_circles(circles, *places, start, *room))

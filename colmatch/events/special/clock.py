@@ -9,8 +9,8 @@ from typing import NamedTuple, Protocol, TypeVar
 
 import pyarrow as pa
 
-from colmatch.errors import OptionError, shown
-from colmatch.events.gather import meant
+from colmatch.errors import OptionError, show_value
+from colmatch.events.gather import match_names
 from colmatch.events.special.lists import clocks_of
 from colmatch.given.arguments import number
 from colmatch.given.incoming import refusing
@@ -21,14 +21,14 @@ NOW = "now"  # this column has the time, too, if it is in the schema and can hol
 EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 
 
-class Version(Protocol):
+class TimedVersion(Protocol):
     """The version of a matcher that a batch is matched with."""
 
     @property
     def attributes(self) -> Attributes: ...
 
 
-Seen = TypeVar("Seen", bound=Version)
+Seen = TypeVar("Seen", bound=TimedVersion)
 
 
 class Clock(NamedTuple):
@@ -50,23 +50,23 @@ class Clock(NamedTuple):
         names = self.names(attributes)
         return [column for column in columns if column not in names]
 
-    def shown_to(self, batches: Iterable[tuple[pa.RecordBatch, Seen]]) -> Iterator[tuple[pa.RecordBatch, Seen]]:
+    def show_to(self, batches: Iterable[tuple[pa.RecordBatch, Seen]]) -> Iterator[tuple[pa.RecordBatch, Seen]]:
         """Yields batches with columns for the time, each with its version."""
         names: list[str] = []
-        before: Version | None = None
+        before: TimedVersion | None = None
         for batch, version in batches:
             if version is not before:
                 before, names = version, self.names(version.attributes)
-            yield self.added_to(batch, names), version
+            yield self.add_to(batch, names), version
 
-    def added_to(self, batch: pa.RecordBatch, names: Sequence[str]) -> pa.RecordBatch:
+    def add_to(self, batch: pa.RecordBatch, names: Sequence[str]) -> pa.RecordBatch:
         """Returns a batch with the time in columns of these names.
 
         Raises OptionError: a column of the schema cannot hold the time.
         """
         if not names:
             return batch
-        gone = meant(batch.schema.names, names)
+        gone = match_names(batch.schema.names, names)
         kept = [i for i, name in enumerate(batch.schema.names) if name not in gone]
         columns = [pa.repeat(self._value(self.schema.arrow.field(name).type, name), batch.num_rows) for name in names]
         return pa.RecordBatch.from_arrays(
@@ -109,4 +109,4 @@ def clock_of(now: object, schema: Schema, zone: str) -> Clock | None:
         -(1 << 63) <= seconds < 1 << 63 if isinstance(seconds, int) else math.isfinite(seconds)
     ):
         return Clock(seconds, schema)
-    raise OptionError(f"now={shown(now)}: a datetime is needed, or seconds since 1970 as a number")
+    raise OptionError(f"now={show_value(now)}: a datetime is needed, or seconds since 1970 as a number")

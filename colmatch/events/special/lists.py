@@ -31,14 +31,14 @@ from colmatch.arrays.ranges import members, ranges_of
 from colmatch.errors import EventError
 from colmatch.events.paths import column_at
 from colmatch.events.special.circles import circles_of, places_in
-from colmatch.events.special.pairs import found_pairs
+from colmatch.events.special.pairs import find_pairs
 from colmatch.events.vocabulary import Vocabulary, WordList
 from colmatch.given.incoming import doubles_of, plain, refusing
 from colmatch.given.schema import Attributes, Role
 from colmatch.given.special import BEFORE, CAP, CAP_FIELDS, CIRCLE, FORMS, SEGMENT_FIELDS, SPECIAL, WITHIN, Call
 from colmatch.kernels.layout import F64, I64, Literals
 from colmatch.kernels.special import BEFORE as IS_BEFORE
-from colmatch.kernels.special import REACHED, Circles, Held, Wanted, find_held
+from colmatch.kernels.special import REACHED, Circles, KeyArguments, RowStructs, find_held
 from colmatch.kernels.special import WITHIN as IS_WITHIN
 
 MICROSECONDS = 1e6  # in a second
@@ -73,23 +73,23 @@ class CallColumns:
     def __bool__(self) -> bool:
         return bool(self._calls)
 
-    def added_to(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+    def add_to(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Returns a batch with the columns of the functions behind its own.
 
         Raises EventError: a column of a function is missing, or of another type.
         """
-        rows = _Rows(batch, self._lenient)
+        rows = _BatchColumns(batch, self._lenient)
         arrays = [*batch.columns, *(self._column(rows, id, call) for id, _, call in self._calls)]
         return pa.RecordBatch.from_arrays(arrays, [*batch.schema.names, *(name for _, name, _ in self._calls)])
 
-    def _column(self, rows: _Rows, id: int, call: Call) -> pa.Array:
+    def _column(self, rows: _BatchColumns, id: int, call: Call) -> pa.Array:
         """Returns, for each row, a list of the literals that hold for it."""
         # Find the literals that hold for each row
         row_parts: list[I64] = []
         texts: list[pa.Array] = []
         read = _READERS[call.function](rows, call)
         for part in self._parts:
-            arguments = _asked_of(part, id, call.function)
+            arguments = _find_arguments(part, id, call.function)
             pairs = [read.true_of(arguments)]
             if arguments.unknown >= 0:
                 unknown = np.flatnonzero(~read.known)
@@ -116,7 +116,7 @@ def _strings(literals: Literals) -> pa.Array:
 # --------------------------------------------------------------------------
 
 
-class _Asked(NamedTuple):
+class _ArgumentLists(NamedTuple):
     """The lists of arguments of one function, from one part of the literals.
 
     ``index`` finds them: it is circles, or ``_Keyed``.
@@ -127,15 +127,15 @@ class _Asked(NamedTuple):
     index: Any
 
 
-class _Keyed(NamedTuple):
+class _KeyedArguments(NamedTuple):
     """Lists of arguments, by the key of the struct that a row's list must have."""
 
-    wanted: Wanted
+    wanted: KeyArguments
     types: pa.Array  # of caps, distinct: a key has the numbers of a type and a name space, and an id
     spaces: pa.Array
 
 
-def _asked_of(part: WordList, id: int, function: str) -> _Asked:
+def _find_arguments(part: WordList, id: int, function: str) -> _ArgumentLists:
     """Returns the lists of arguments of a function, made once for all readers of the literals."""
     arguments = part.kept.get((id, function))
     if arguments is None:
@@ -143,7 +143,7 @@ def _asked_of(part: WordList, id: int, function: str) -> _Asked:
     return arguments
 
 
-def _read_asked(literals: Literals, id: int, function: str) -> _Asked:
+def _read_asked(literals: Literals, id: int, function: str) -> _ArgumentLists:
     begin, end = int(literals.first[id]), int(literals.first[id + 1])
     offset = literals.offset[begin : end + 1]
     length, size = np.diff(offset), FORMS[function].size
@@ -156,7 +156,7 @@ def _read_asked(literals: Literals, id: int, function: str) -> _Asked:
         circle = packed.view("<f8").astype(np.float64)
         finite = np.isfinite(circle).all(axis=1)
         latitude, longitude, radius = (contiguous(column) for column in circle[finite].T)
-        return _Asked(begin + fits[finite], unknown, circles_of(latitude, longitude, radius))
+        return _ArgumentLists(begin + fits[finite], unknown, circles_of(latitude, longitude, radius))
     numbers = packed.view("<i8").astype(np.int64)
     key, most, seconds = numbers[:, 0], numbers[:, 1] & HALF, numbers[:, -1].astype(np.float64)
     types, spaces = _NO_TEXTS, _NO_TEXTS
@@ -172,8 +172,8 @@ def _read_asked(literals: Literals, id: int, function: str) -> _Asked:
     # Sort by key
     order = np.argsort(key, kind="stable")
     distinct, first = np.unique(key[order], return_index=True)
-    by_key = freeze(Wanted(distinct, np.append(first, len(key)), most[order], seconds[order]))
-    return _Asked(begin + fits[order], unknown, _Keyed(by_key, types, spaces))
+    by_key = freeze(KeyArguments(distinct, np.append(first, len(key)), most[order], seconds[order]))
+    return _ArgumentLists(begin + fits[order], unknown, _KeyedArguments(by_key, types, spaces))
 
 
 def _cut(tails: pa.Array) -> tuple[pa.Array, pa.Array]:
@@ -194,14 +194,14 @@ def _space_of(type: pa.Array, space: pa.Array, types: pa.Array, spaces: pa.Array
 # --------------------------------------------------------------------------
 
 
-class _Places:
+class _RowCircles:
     """The places of rows, which are looked up among circles."""
 
-    def __init__(self, rows: _Rows, call: Call) -> None:
+    def __init__(self, rows: _BatchColumns, call: Call) -> None:
         self._latitude, self._longitude = (rows.numbers(path) for path in call.columns)
         self.known = ~(np.isnan(self._latitude) | np.isnan(self._longitude))
 
-    def true_of(self, asked: _Asked) -> Pairs:
+    def true_of(self, asked: _ArgumentLists) -> Pairs:
         circles: Circles = asked.index
         if not len(circles.latitude):
             return _NO_PAIRS
@@ -212,22 +212,22 @@ class _Places:
 class _Segments:
     """The segments of rows and their times, which are looked up by id."""
 
-    def __init__(self, rows: _Rows, call: Call) -> None:
+    def __init__(self, rows: _BatchColumns, call: Call) -> None:
         now = rows.numbers(call.columns[1])
         row, (id, timestamp) = rows.structs(call.columns[0], SEGMENT_FIELDS)
         key, then = id.to_numpy(), timestamp.to_numpy() / MICROSECONDS
-        self._held = freeze(Held(row, key, key, then, now))
+        self._held = freeze(RowStructs(row, key, key, then, now))
         self._test = IS_BEFORE if call.function == BEFORE else IS_WITHIN
-        self.known = rows.defined(call.columns[0]) & ~np.isnan(now)
+        self.known = rows.find_defined(call.columns[0]) & ~np.isnan(now)
 
-    def true_of(self, asked: _Asked) -> Pairs:
-        return _found(asked, self._held, self._test)
+    def true_of(self, asked: _ArgumentLists) -> Pairs:
+        return _match_held(asked, self._held, self._test)
 
 
 class _Caps:
     """The caps of rows, which are looked up by id, type and name space."""
 
-    def __init__(self, rows: _Rows, call: Call) -> None:
+    def __init__(self, rows: _BatchColumns, call: Call) -> None:
         now = rows.numbers(call.columns[1])
         row, (type, id, space, value, timestamp) = rows.structs(call.columns[0], CAP_FIELDS)
         name = ".".join(call.columns[0])
@@ -236,28 +236,28 @@ class _Caps:
                 texts.validate(full=True)
         self._type, self._space = type.cast(pa.large_binary()), space.cast(pa.large_binary())
         id, value = id.to_numpy() & HALF, value.to_numpy() & HALF
-        self._held = Held(row, id, contiguous(value), contiguous(timestamp.to_numpy() / MICROSECONDS), now)
+        self._held = RowStructs(row, id, contiguous(value), contiguous(timestamp.to_numpy() / MICROSECONDS), now)
         empty = np.bincount(row, minlength=rows.count) == 0
-        self.known = rows.defined(call.columns[0]) & (empty | ~np.isnan(now))
+        self.known = rows.find_defined(call.columns[0]) & (empty | ~np.isnan(now))
 
-    def true_of(self, asked: _Asked) -> Pairs:
-        caps: _Keyed = asked.index
+    def true_of(self, asked: _ArgumentLists) -> Pairs:
+        caps: _KeyedArguments = asked.index
         space = _space_of(self._type, self._space, caps.types, caps.spaces)
         key = np.where(space < 0, -1, (space << 32) + self._held.key)
-        return _found(asked, freeze(self._held._replace(key=key)), REACHED)
+        return _match_held(asked, freeze(self._held._replace(key=key)), REACHED)
 
 
-def _found(asked: _Asked, held: Held, test: int) -> Pairs:
-    by_key: Wanted = asked.index.wanted
+def _match_held(asked: _ArgumentLists, held: RowStructs, test: int) -> Pairs:
+    by_key: KeyArguments = asked.index.wanted
     seen = np.full(len(by_key.key), -1)
-    row, which = found_pairs(len(held.row), lambda start, *room: find_held(by_key, held, test, start, seen, *room))
+    row, which = find_pairs(len(held.row), lambda start, *room: find_held(by_key, held, test, start, seen, *room))
     return row, asked.literal[which]
 
 
-_READERS: Mapping[str, Any] = {CIRCLE: _Places, WITHIN: _Segments, BEFORE: _Segments, CAP: _Caps}
+_READERS: Mapping[str, Any] = {CIRCLE: _RowCircles, WITHIN: _Segments, BEFORE: _Segments, CAP: _Caps}
 
 
-class _Rows:
+class _BatchColumns:
     """The columns of a batch that functions read, each read once."""
 
     def __init__(self, batch: pa.RecordBatch, lenient: bool) -> None:
@@ -284,7 +284,7 @@ class _Rows:
             doubles = self._numbers[path] = contiguous(numbers.to_numpy(zero_copy_only=False) / scale)
         return doubles
 
-    def defined(self, path: tuple[str, ...]) -> NDArray[np.bool_]:
+    def find_defined(self, path: tuple[str, ...]) -> NDArray[np.bool_]:
         """Returns whether each row of a column is not NULL."""
         return np.asarray(self._column(path).is_valid().to_numpy(zero_copy_only=False), np.bool_)
 

@@ -11,7 +11,7 @@ from colmatch.kernels.layout import I64
 FIRST = 1 << 14  # pairs that fit at first
 
 
-def found_pairs(end: int, find: Callable[[int, I64, I64, I64], int]) -> tuple[I64, I64]:
+def find_pairs(end: int, find: Callable[[int, I64, I64, I64], int]) -> tuple[I64, I64]:
     """Calls a kernel until it reaches the end, with twice the room each time. Returns the pairs.
 
     find : takes a start, the arrays of rows and of items, and ``state`` with the number of pairs.

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 import pyarrow as pa
 
-from colmatch.arrays.frozen import frozen
+from colmatch.arrays.frozen import freeze_view
 from colmatch.kernels._jit import entry
 from colmatch.kernels.layout import DOT, MAX, SUM, EventWeights, Top
 from colmatch.kernels.scores import ScoreScratch, offer_known, offer_pairs
@@ -20,12 +20,12 @@ from colmatch.kernels.topk import AGAIN, BASE, SCORING, sort_best
 from colmatch.kinds.base import Strata
 from colmatch.matching.event_weights import NO_WEIGHTS
 from colmatch.matching.pieces import Piece
-from colmatch.matching.strata import found_in_strata
+from colmatch.matching.strata import match_strata
 from colmatch.matching.topk.arguments import TopK
 from colmatch.matching.worker import NO_DELETED, BatchJob, SegmentJob, Worker
 from colmatch.updates.versions import Version
 
-NO_SCORES = frozen(np.empty(0))
+NO_SCORES = freeze_view(np.empty(0))
 AGAIN_MOST = 256  # best matches; among more, it takes long to look for a subscription
 PLACES = 1 << 22  # most places of heaps, and most weights of events, at a time: 50 MB
 
@@ -119,7 +119,7 @@ def _offer_found(
     changed = len(weights.first) > 0 and scoring in (DOT, MAX) and len(segment.predicates.weight) > 0
     fixed_scores = NO_SCORES if changed else segment.known_scores(scoring)
     own = segment.predicates, segment.codes.multi, *segment.conjunctions, fixed_scores, job.events
-    for place, sub, start in found_in_strata(worker, job, part, strata, weights, top):
+    for place, sub, start in match_strata(worker, job, part, strata, weights, top):
         if len(fixed_scores) and not entry(offer_known)(fixed_scores, place, sub, start, top):
             continue
         entry(offer_pairs)(*own, *worker.upper_ends(segment), place, sub, start, weights, scores, top)

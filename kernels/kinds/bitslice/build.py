@@ -237,7 +237,7 @@ def cut_bins(
 
 
 @device
-def _bounds(word, low, high, code_first, bin_of, starts, rank):
+def _find_bounds(word, low, high, code_first, bin_of, starts, rank):
     """Returns the rank and bounds of one interval, and whether they are exact."""
     a = word & ATTR_MASK
     if word & FLAG_MULTI:
@@ -322,37 +322,37 @@ def write_masks(
             if rank[a] == bs.NO_RANK:
                 flags |= bs.VERIFY
                 if program:
-                    n = _entry(
+                    n = _write_entry(
                         rest, rest_op, n, bs.NO_RANK, bs.ALWAYS, bs.VAGUE | (bs.OUTSIDE if word & FLAG_NONE else 0)
                     )
                 continue
             # Write a predicate with one interval: the first three go to ``head``
             if not run or word & FLAG_MULTI:
-                at, bounds, exact = _bounds(word, low, high, code_first, bin_of, starts, rank)
+                at, bounds, exact = _find_bounds(word, low, high, code_first, bin_of, starts, rank)
                 if not exact:
                     flags |= bs.VERIFY
                 if program:
                     op = (0 if exact else bs.VAGUE) | (bs.OUTSIDE if word & FLAG_NONE else 0)
-                    n = _entry(rest, rest_op, n, at, bounds, op)
+                    n = _write_entry(rest, rest_op, n, at, bounds, op)
                 elif word & FLAG_NONE:
                     if exact:
-                        n = _entry(rest, rest_op, n, at, bounds, bs.OUTSIDE)
+                        n = _write_entry(rest, rest_op, n, at, bounds, bs.OUTSIDE)
                 elif heads < 3:
                     head[8 * i + 2 * heads] = at
                     head[8 * i + 2 * heads + 1] = bounds
                     heads += 1
                 else:
-                    n = _entry(rest, rest_op, n, at, bounds, 0)
+                    n = _write_entry(rest, rest_op, n, at, bounds, 0)
                 continue
             # Write a predicate with several intervals, one entry each
             begin = n
             all_exact = True
             for j in range(low, high):
-                at, bounds, exact = _bounds(
+                at, bounds, exact = _find_bounds(
                     word, np.int64(preds.run_lo[j]), np.int64(preds.run_hi[j]), code_first, bin_of, starts, rank
                 )
                 all_exact = all_exact and exact
-                n = _entry(rest, rest_op, n, at, bounds, bs.MORE)
+                n = _write_entry(rest, rest_op, n, at, bounds, bs.MORE)
             op = bs.OUTSIDE if word & FLAG_NONE else 0
             if not all_exact:
                 flags |= bs.VERIFY
@@ -375,7 +375,7 @@ def write_masks(
 
 
 @device
-def _entry(rest, rest_op, n, rank, bounds, op):
+def _write_entry(rest, rest_op, n, rank, bounds, op):
     rest[2 * n] = rank
     rest[2 * n + 1] = bounds
     rest_op[n] = op

@@ -151,7 +151,7 @@ def refine(head, rest, rest_op, who, jump_first, jump, target, tile, stride, sur
         elif e > 0:
             more = True
             while more and left != 0:
-                holds, e = within_any(tile, stride, rest, rest_op, e, at)
+                holds, e = match_intervals(tile, stride, rest, rest_op, e, at)
                 op = rest_op[e]
                 if op & OUTSIDE:
                     holds = ~holds
@@ -173,7 +173,7 @@ def rest_of(head, i):
 
 
 @device
-def within_any(tile, stride, rest, rest_op, e, at):
+def match_intervals(tile, stride, rest, rest_op, e, at):
     """Returns the rows within any interval of a predicate, and its last entry in ``rest``.
 
     e : its first entry
@@ -203,7 +203,7 @@ def run_program(rest, rest_op, e, tile, stride, at, jump, at_jump, left, target)
         # Take the rows of this predicate and test them
         rows = target[p]
         target[p] = np.uint64(0)
-        holds, e = within_any(tile, stride, rest, rest_op, e, at)
+        holds, e = match_intervals(tile, stride, rest, rest_op, e, at)
         op = rest_op[e]
         e += np.uint64(1)
         fails = ~holds

@@ -6,7 +6,7 @@ Range postings become active. Postings of equal codes and of single rows become 
 import numpy as np
 
 from colmatch.kernels._jit import device
-from colmatch.kernels.hints import hinted_code
+from colmatch.kernels.hints import find_code
 from colmatch.kernels.kinds.bitslice.arrays import ALL, WORD
 from colmatch.kernels.ranges import begin_ranges, rewind_ranges
 from colmatch.kernels.search import first_at_least, first_at_least_from
@@ -52,8 +52,8 @@ def segments_of_column(lo, i, lowest, highest, cell_first, shift, below, code, b
         q_end = q + 1
         while q_end < stop and code[q_end] == value:
             q_end += 1
-        from_i = i + hinted_code(lo, i, lowest, highest, cell_first, shift, below, value - 1) - 1
-        to_i = i + hinted_code(lo, i, lowest, highest, cell_first, shift, below, value) - 1
+        from_i = i + find_code(lo, i, lowest, highest, cell_first, shift, below, value - 1) - 1
+        to_i = i + find_code(lo, i, lowest, highest, cell_first, shift, below, value) - 1
         # Write a segment for 64 rows each
         if to_i > from_i:
             for w in range(q, q_end, WORD):
@@ -90,8 +90,8 @@ def segments_of_rows(group_begin, group_end, group_first, reach, hints, by_colum
             value = np.int64(code[e])
             for g in range(first_group, last_group):
                 i, low, high, cells, shift = group_first[g], lowest[g], highest[g], cell_first[g], cell_shift[g]
-                i_end = i + hinted_code(lo, i, low, high, cells, shift, below, value) - 1
-                i += hinted_code(lo, i, low, high, cells, shift, below, value - np.int64(reach[g]) - 1) - 1
+                i_end = i + find_code(lo, i, low, high, cells, shift, below, value) - 1
+                i += find_code(lo, i, low, high, cells, shift, below, value - np.int64(reach[g]) - 1) - 1
                 found[n, 0], found[n, 1], found[n, 2], found[n, 3] = row[e], i, i_end, value if reach[g] else 0
                 n += i_end > i
             e += 1

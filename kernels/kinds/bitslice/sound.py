@@ -76,7 +76,7 @@ def fault_of_bitslice(index: BitsliceIndex, preds: Predicates, size: int) -> int
         if own >= entries:
             return ENTRIES
         if own > 0:
-            steps, behind = _steps(rest_op, own)
+            steps, behind = _count_steps(rest_op, own)
             walked += behind - own
             if walked > entries:
                 return ENTRIES
@@ -86,7 +86,7 @@ def fault_of_bitslice(index: BitsliceIndex, preds: Predicates, size: int) -> int
 
 
 @device
-def _steps(rest_op, e):
+def _count_steps(rest_op, e):
     """Returns how many predicates a posting has from entry ``e`` on, and the end of its entries."""
     steps = np.int64(1)
     while not rest_op[e] & LAST:

@@ -68,7 +68,7 @@ class KIndex(NamedTuple):
     part_rest: F64
 
 
-class Domains(NamedTuple):
+class DomainLists(NamedTuple):
     """The lists into which the values of each of A attributes are cut."""
 
     top: I64  # (A) highest code

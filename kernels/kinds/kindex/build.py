@@ -6,7 +6,7 @@ They count the entries of each list, write the entries, and cut each list where 
 import numpy as np
 
 from colmatch.kernels._jit import device, kernel
-from colmatch.kernels.kinds.kindex.arrays import FANOUT_BITS, NO_CLAUSE, ONCE, Domains, Numbering
+from colmatch.kernels.kinds.kindex.arrays import FANOUT_BITS, NO_CLAUSE, ONCE, DomainLists, Numbering
 from colmatch.kernels.kinds.kindex.bounds import entry_score
 from colmatch.kernels.layout import (
     ATTR_MASK,
@@ -25,7 +25,7 @@ from colmatch.kernels.layout import (
 
 
 @device
-def aligned(low, high, last):
+def align_range(low, high, last):
     """Cuts ``low..high``, of places 0 to ``last``, into whole pieces of the next level.
 
     Returns left and right: the places ``low..left`` and ``right..high`` remain on this level. The
@@ -55,12 +55,12 @@ def lists_of_interval(low, high, top, tree, raw, first):
         return high - low + 1
     # Count the places that remain on each level, going up
     count, end = np.int64(0), top - 1
-    left, right = aligned(low, high, end)
+    left, right = align_range(low, high, end)
     while left + 1 < right:
         count += left - low + 1 + high - right + 1
         low, high = (left + 1) >> FANOUT_BITS, (right - 1) >> FANOUT_BITS
         end >>= FANOUT_BITS
-        left, right = aligned(low, high, end)
+        left, right = align_range(low, high, end)
     return count + high - low + 1
 
 
@@ -150,7 +150,7 @@ def measure(
 def post(
     preds: Predicates,
     numbering: Written[Numbering],
-    domains: Written[Domains],
+    domains: Written[DomainLists],
     filling: bool,
     last: Written[U32],
     at: Written[I64],
@@ -217,7 +217,7 @@ def post(
                     if whole or not tree[a]:
                         left, right = high, high + 1
                     else:
-                        left, right = aligned(low, high, end)
+                        left, right = align_range(low, high, end)
                     x = low
                     while x <= high:
                         if x == left + 1:

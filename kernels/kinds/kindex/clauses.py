@@ -92,7 +92,7 @@ def hull_of(preds, p):
 
 
 @device
-def negatives(preds, clause, p, end):
+def count_negatives(preds, clause, p, end):
     """Counts the negated predicates of the clause that begins at ``p``.
 
     Returns the end of its predicates, and the number of posted negated ones, on attributes with one
@@ -129,7 +129,7 @@ def count_size(preds, clause, begin, end, counted):
         if clause[p] == NO_CLAUSE:
             p += 1
             continue
-        stop, none, several = negatives(preds, clause, p, end)
+        stop, none, several = count_negatives(preds, clause, p, end)
         sure = sure and several < 2
         # See whether each predicate of a positive clause overlaps fewer than two counted ones
         fits = none + several == 0 and stop - begin <= COUNTED
@@ -235,5 +235,5 @@ def write_starts(
                 p += 1
                 continue
             j = clause[p]
-            p, none, several = negatives(preds, clause, p, preds.first[c + 1])
+            p, none, several = count_negatives(preds, clause, p, preds.first[c + 1])
             clause_true[at + j] = none + none + several if several < 2 else FREE

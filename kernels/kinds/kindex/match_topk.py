@@ -50,7 +50,7 @@ from colmatch.kernels.topk import AGAIN, BASE, SCORING, least_score, offer
 
 
 @device
-def most_given(attr, begin, end, part_rest, given_first, given, row, weight_of):
+def bound_event_weight(attr, begin, end, part_rest, given_first, given, row, weight_of):
     """Returns the largest weight that an event may give to a predicate of its matches.
 
     Attributes that the event lacks count if predicates can be true without them.
@@ -154,7 +154,9 @@ def row_factor(index, rows, row, scoring, static, weights, weight_of):
     if static or scoring == SUM:
         return ROUNDED
     begin, end = rows.first[row], rows.first[row + 1]
-    return ROUNDED * most_given(rows.attr, begin, end, index.part_rest, weights.first, weights.value, row, weight_of)
+    return ROUNDED * bound_event_weight(
+        rows.attr, begin, end, index.part_rest, weights.first, weights.value, row, weight_of
+    )
 
 
 @inlined

@@ -137,7 +137,7 @@ def find_run(run, low, high, hash):
 
 
 @device
-def below(word, begin, size, value):
+def count_below(word, begin, size, value):
     """Returns how many of the ``size`` ascending words from ``begin`` are below ``value``."""
     low, high = begin, begin + size
     while low < high:

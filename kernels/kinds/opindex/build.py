@@ -21,8 +21,8 @@ from colmatch.kernels.kinds.opindex.entries import (
     UPPER,
     Expansion,
     expand,
+    is_in_partition,
     slot_word,
-    stands_in,
 )
 from colmatch.kernels.layout import I64, U8, U16, U32, U64, Predicates, Table, Written
 
@@ -57,7 +57,7 @@ def count_entries(
         for k in range(result[PIVOTS]):
             slots[pivot[k]] += 1
             for j in range(result[ENTRIES]):
-                total += stands_in(entry, j, pivot[k], result[NEEDED])
+                total += is_in_partition(entry, j, pivot[k], result[NEEDED])
     return total, always, several
 
 
@@ -101,7 +101,7 @@ def write_entries(
             conj[own] = c
             needed[own] = result[NEEDED]
             for j in range(result[ENTRIES]):
-                if stands_in(entry, j, a, result[NEEDED]):
+                if is_in_partition(entry, j, a, result[NEEDED]):
                     op = np.int64(entry[j, OP])
                     key[n] = (a * oi.OPERATORS + op) << bits | place[np.int64(entry[j, ATTR])]
                     operand[n] = entry[j, LOWER]

@@ -83,7 +83,7 @@ def write(pred, run_lo, run_hi, top, known, p, mode, number, entry, n):
 
 
 @device
-def subtree(tree, at):
+def find_subtree(tree, at):
     """Returns the first token of the subtree with the last token ``at``.
 
     The number of subtrees still to be read goes down to 0.
@@ -177,7 +177,7 @@ def choose_clause(pred, tree, begin, end, first, frequency):
     best, fewest, rarest, clauses, simple = -1, 0, 0, 0, True
     at = end
     while at >= begin:  # from the last clause to the first
-        start = subtree(tree, at)
+        start = find_subtree(tree, at)
         leaves, fault = clause_of(pred, tree, start, at, first)
         if fault == 2:
             simple = False
@@ -212,7 +212,7 @@ def expand_program(preds, c, frequency, top, known, expansion):
     simple = simple and clauses <= oi.MOST_CLAUSES
     # Write the attributes of the best clause as pivots, each once
     pivots = 0
-    for i in range(subtree(tree, best), best + 1):
+    for i in range(find_subtree(tree, best), best + 1):
         if tree[i] >= 0:
             a = pred[first + np.int64(tree[i]), 0] & ATTR_MASK
             there = False
@@ -227,7 +227,7 @@ def expand_program(preds, c, frequency, top, known, expansion):
     n, number = 0, 0
     at = end if simple else best
     while at >= begin:
-        start = subtree(tree, at)
+        start = find_subtree(tree, at)
         leaves, fault = clause_of(pred, tree, start, at, first)
         mode = oi.NEVER if fault == 1 else oi.CLAUSE
         for i in range(start, start + leaves):
@@ -253,7 +253,7 @@ def expand(preds, c, frequency, top, known, expansion):
 
 
 @device
-def stands_in(entry, j, pivot, needed):
+def is_in_partition(entry, j, pivot, needed):
     """Returns whether the partition of a pivot has an entry.
 
     If matches are verified, it has only the predicates on the pivot.

@@ -16,7 +16,7 @@ import numpy as np
 
 from colmatch.kernels._jit import device, inlined, kernel
 from colmatch.kernels.kinds.opindex import arrays as oi
-from colmatch.kernels.kinds.opindex.arrays import OpIndex, OpIndexScratch, below, find_run, hash_of, signature_bit
+from colmatch.kernels.kinds.opindex.arrays import OpIndex, OpIndexScratch, count_below, find_run, hash_of, signature_bit
 from colmatch.kernels.layout import CANDIDATES, CONJUNCTIONS, I64, NODES, PREDICATES, Predicates, Rows, Sink, Written
 from colmatch.kernels.predicates import Event, clear, conditions_of, conjunction_holds, spread
 from colmatch.kernels.sink import FILL, emit, is_decided, roll_back
@@ -167,11 +167,11 @@ def read_run(index, r, op, value, fresh_from, slot_first, finished, scratch):
     k, k_end = np.uint64(0), size
     if shape == oi.BETWEEN:
         reach = (one << (one + one) * np.uint64(run[r, oi.WIDTH] & np.uint32(oi.ALL_WIDTHS - 1))) - one
-        k = below(word, begin, size, value - min(value, reach))
+        k = count_below(word, begin, size, value - min(value, reach))
     elif shape <= oi.AT_MOST:
-        k = below(word, begin, size, value)
+        k = count_below(word, begin, size, value)
     if shape != oi.AT_MOST:
-        k_end = k + below(word, begin + k, size - k, value + one)
+        k_end = k + count_below(word, begin + k, size - k, value + one)
     read, slot_at = k_end - k, begin + room
     while k < k_end:
         # Gather the slots of some of them, and test the upper ends of ranges

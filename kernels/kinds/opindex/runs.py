@@ -4,15 +4,15 @@ import numpy as np
 
 from colmatch.kernels._jit import device
 from colmatch.kernels.kinds.opindex import arrays as oi
-from colmatch.kernels.kinds.opindex.arrays import below, class_of, find_run, signature_bit
-from colmatch.kernels.room import with_room
+from colmatch.kernels.kinds.opindex.arrays import class_of, count_below, find_run, signature_bit
+from colmatch.kernels.room import add_room
 
 LOW = 2**32 - 1
 ONE_RUN = 1 << 32
 
 
 @device
-def columns(op):
+def count_columns(op):
     """Returns the number of words of an entry."""
     return 3 if op & 3 == oi.BETWEEN else 2
 
@@ -85,7 +85,7 @@ def enter(index, number, s, hash, width, op, lower, upper, mark):
         n = end - begin
         has_run = (r > begin and run[r - 1, oi.HASH] == hash) or (r < end and run[r, oi.HASH] == hash)
         if n == segment_room[s]:
-            room = with_room(n)
+            room = add_room(n)
             start = state[oi.RUNS]
             if start + room > len(run):
                 return room
@@ -107,19 +107,19 @@ def enter(index, number, s, hash, width, op, lower, upper, mark):
     start, size, room = np.int64(run[r, oi.WORD]), np.int64(run[r, oi.SIZE]), np.int64(run[r, oi.ROOM])
     # Move a full run to the end of the array
     if size == room:
-        more = with_room(size)
+        more = add_room(size)
         to = state[oi.WORDS]
-        if to + columns(op) * more > len(word):
-            return columns(op) * more
-        for j in range(columns(op)):
+        if to + count_columns(op) * more > len(word):
+            return count_columns(op) * more
+        for j in range(count_columns(op)):
             for i in range(size):
                 word[to + j * more + i] = word[start + j * room + i]
         start, room = to, more
         run[r, oi.WORD], run[r, oi.ROOM] = to, more
-        state[oi.WORDS] += columns(op) * more
+        state[oi.WORDS] += count_columns(op) * more
     # Insert the entry by its operand
-    k = np.int64(below(word, np.uint64(start), np.uint64(size), np.uint64(lower + 1)))
-    for j in range(columns(op)):
+    k = np.int64(count_below(word, np.uint64(start), np.uint64(size), np.uint64(lower + 1)))
+    for j in range(count_columns(op)):
         for i in range(start + j * room + size, start + j * room + k, -1):
             word[i] = word[i - 1]
     word[start + k] = lower
@@ -148,13 +148,13 @@ def take_out(index, s, hash, width, op, lower, slots, c):
         return np.int64(-1)
     # Find the conjunction's entry among the entries with the operand, and close the gap
     start, size, room = np.int64(run[r, oi.WORD]), np.int64(run[r, oi.SIZE]), np.int64(run[r, oi.ROOM])
-    k = np.int64(below(word, np.uint64(start), np.uint64(size), np.uint64(lower)))
+    k = np.int64(count_below(word, np.uint64(start), np.uint64(size), np.uint64(lower)))
     while k < size and word[start + k] == lower:
         slot = np.int64(word[start + room + k])
         if op >= oi.CLAUSE:
             slot >>= oi.CLAUSE_BITS
         if index.conj[slots + slot] == c:
-            for j in range(columns(op)):
+            for j in range(count_columns(op)):
                 for i in range(start + j * room + k, start + j * room + size - 1):
                     word[i] = word[i + 1]
             run[r, oi.SIZE] = size - 1

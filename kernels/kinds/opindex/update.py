@@ -23,12 +23,12 @@ from colmatch.kernels.kinds.opindex.entries import (
     UPPER,
     Expansion,
     expand,
+    is_in_partition,
     slot_word,
-    stands_in,
 )
-from colmatch.kernels.kinds.opindex.runs import ONE_RUN, columns, divide, enter, is_divided, runs_of, take_out
+from colmatch.kernels.kinds.opindex.runs import ONE_RUN, count_columns, divide, enter, is_divided, runs_of, take_out
 from colmatch.kernels.layout import I64, Predicates, Written
-from colmatch.kernels.room import with_room
+from colmatch.kernels.room import add_room
 
 NEXT, AT_PIVOT, AT_ENTRY, SLOT, WANTED = range(5)  # places of ``progress``
 
@@ -81,7 +81,7 @@ def insert(
             # Enter the predicates
             while progress[AT_ENTRY] < result[ENTRIES]:
                 j = progress[AT_ENTRY]
-                if stands_in(entry, j, a, result[NEEDED]):
+                if is_in_partition(entry, j, a, result[NEEDED]):
                     op = np.int64(entry[j, OP])
                     mark = slot_word(op, progress[SLOT], np.int64(entry[j, NUMBER]))
                     progress[WANTED] = put(
@@ -114,7 +114,7 @@ def take_slot(partition, conj, needed, state, a):
     size = np.int64(partition[a, 1])
     # Move a full partition to the end of the arrays
     if size == partition[a, 2]:
-        room = with_room(size)
+        room = add_room(size)
         start, old = state[oi.SLOTS], np.int64(partition[a, 0])
         if start + room > len(conj):
             return room
@@ -228,7 +228,7 @@ def delete(index: Written[OpIndex], preds: Predicates, conjunctions: I64, expans
             slot = np.int64(-1)
             # Remove the entries from the partition
             for j in range(result[ENTRIES]):
-                if stands_in(entry, j, a, result[NEEDED]):
+                if is_in_partition(entry, j, a, result[NEEDED]):
                     op, lower = np.int64(entry[j, OP]), np.int64(entry[j, LOWER])
                     if index.lists[a, op] == oi.NONE:
                         continue
@@ -265,7 +265,7 @@ def measure(index: Written[OpIndex], sizes: Written[I64]) -> None:
         sizes[i] = state[i]
     sizes[oi.SEGMENTS], sizes[oi.RUNS], sizes[oi.WORDS], sizes[oi.SLOTS] = 0, 0, 0, 0
     for a in range(len(lists)):
-        sizes[oi.SLOTS] += _pack(np.int64(partition[a, 1]))
+        sizes[oi.SLOTS] += _plan_room(np.int64(partition[a, 1]))
         for op in range(oi.OPERATORS):
             if lists[a, op] == oi.NONE:
                 continue
@@ -277,11 +277,11 @@ def measure(index: Written[OpIndex], sizes: Written[I64]) -> None:
                 low, high = runs_of(segment, s)
                 sizes[oi.RUNS] += high - low + ((high - low) >> 2)
                 for r in range(low, high):
-                    sizes[oi.WORDS] += columns(op) * _pack(np.int64(run[r, oi.SIZE]))
+                    sizes[oi.WORDS] += count_columns(op) * _plan_room(np.int64(run[r, oi.SIZE]))
 
 
 @device
-def _pack(size):
+def _plan_room(size):
     """Returns the room of a list that is copied: an eighth more, since most get nothing soon."""
     return size + (size >> 3)
 
@@ -303,8 +303,8 @@ def copy(index: Written[OpIndex], fresh: Written[OpIndex]) -> None:
         for i in range(size):
             fresh.conj[slots + i] = conj[old + i]
             fresh.needed[slots + i] = needed[old + i]
-        fresh.partition[a, 0], fresh.partition[a, 2] = slots, _pack(size)
-        slots += _pack(size)
+        fresh.partition[a, 0], fresh.partition[a, 2] = slots, _plan_room(size)
+        slots += _plan_room(size)
         for op in range(oi.OPERATORS):
             if lists[a, op] == oi.NONE:
                 continue
@@ -325,15 +325,15 @@ def copy(index: Written[OpIndex], fresh: Written[OpIndex]) -> None:
                     if entries == 0:
                         continue
                     # Copy a run with its entries
-                    more = _pack(entries)
-                    for j in range(columns(op)):
+                    more = _plan_room(entries)
+                    for j in range(count_columns(op)):
                         for i in range(entries):
                             new_word[words + j * more + i] = word[start + j * room + i]
                     to = runs + kept
                     new_run[to, oi.HASH], new_run[to, oi.WIDTH] = run[r, oi.HASH], run[r, oi.WIDTH]
                     new_run[to, oi.WORD], new_run[to, oi.SIZE], new_run[to, oi.ROOM] = words, entries, more
                     attributes += kept == 0 or new_run[to - 1, oi.HASH] != run[r, oi.HASH]
-                    words += columns(op) * more
+                    words += count_columns(op) * more
                     kept += 1
                 new_segment[segments, 0] = segment[s, 0]
                 new_segment[segments, 1] = runs + kept * ONE_RUN

@@ -92,7 +92,7 @@ def bisect_keys(mem, keys, low, high, key, behind):
 
 
 @device
-def around(mem, block, room, which, key):
+def find_key_range(mem, block, room, which, key):
     """Returns the start of a list, the start and end of a key in it, and the end of the list."""
     begin = begin_in_block(mem, block, which)
     end = begin + count_of(mem, block, which)
@@ -113,8 +113,8 @@ def visit_block(mem, base, place, stage, key, left, spans, done, finished):
     block, room = base + place, pb.ROOMS[np.int64(mem[base + pb.SIZE_CLASS])]
     slots, counted = block + pb.BLOCK_HEAD, np.int64(0)
     # Choose the side of the value with fewer ends of ranges
-    low_begin, _, begun, low_end = around(mem, block, room, pb.LOW_END, key)
-    high_begin, ended, _, high_end = around(mem, block, room, pb.HIGH_END, key)
+    low_begin, _, begun, low_end = find_key_range(mem, block, room, pb.LOW_END, key)
+    high_begin, ended, _, high_end = find_key_range(mem, block, room, pb.HIGH_END, key)
     is_low = begun - low_begin + ended - high_begin <= low_end - begun + high_end - ended
     # Count the missed ranges
     if stage == pb.BLOCK_MISSES:
@@ -126,7 +126,7 @@ def visit_block(mem, base, place, stage, key, left, spans, done, finished):
     for which in range(pb.LISTS):
         if count_of(mem, block, which) == 0:
             continue
-        begin, low, up, end = around(mem, block, room, np.int64(which), key)
+        begin, low, up, end = find_key_range(mem, block, room, np.int64(which), key)
         other, other_end = end, end
         if which == pb.UNEQUAL:
             low, up, other = begin, low, up
@@ -166,7 +166,7 @@ def move_entries(mem, block, room, begin, end, by):
 @device
 def enter_in_block(mem, block, room, which, key, slot):
     """Enters a slot behind the other slots of its key in a list. The block must have room."""
-    _, _, behind, _ = around(mem, block, room, which, key)
+    _, _, behind, _ = find_key_range(mem, block, room, which, key)
     move_entries(mem, block, room, behind, total_of(mem, block), 1)
     put_entry(mem, block, room, behind, key, slot)
     add_count(mem, block, which, 1)
@@ -175,7 +175,7 @@ def enter_in_block(mem, block, room, which, key, slot):
 @device
 def remove_from_block(mem, block, room, which, key, slot):
     """Removes a slot of a key from a list. Returns whether it was there."""
-    _, low, behind, _ = around(mem, block, room, which, key)
+    _, low, behind, _ = find_key_range(mem, block, room, which, key)
     for i in range(low, behind):
         if mem[block + pb.BLOCK_HEAD + i] == slot:
             move_entries(mem, block, room, i + 1, total_of(mem, block), -1)

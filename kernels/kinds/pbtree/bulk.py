@@ -10,7 +10,7 @@ from colmatch.kernels.layout import I64, U32, Table, Written
 
 
 @device
-def new_page(mem, n, kind):
+def begin_page(mem, n, kind):
     """Begins page ``n``, counted from the first of ``mem``. Returns the place of its first word."""
     base = n * pb.WORDS
     for i in range(pb.WORDS):
@@ -28,7 +28,7 @@ def fill_block(mem, n, base_page, tree, list_first, key, slot, entry):
     page = np.int64(entry[pb.SPARE, size_class])
     if page == 0:
         page = base_page + n
-        mem[new_page(mem, n, pb.BLOCKS) + pb.SIZE_CLASS] = size_class
+        mem[begin_page(mem, n, pb.BLOCKS) + pb.SIZE_CLASS] = size_class
         n += 1
     # Take its next block
     base = (page - base_page) * pb.WORDS
@@ -66,7 +66,7 @@ def fill_list(mem, n, base_page, key, slot, begin, end, fill, out_key, out_node)
             room = fill - sids - pb.ITEM * items - pb.ITEM
             # a SidSet that fits into one node is not divided
             if not open_page or room < 1 or (room < size - at and items > 0 and whole + pb.ITEM <= fill):
-                fresh = new_page(mem, n, pb.LIST)
+                fresh = begin_page(mem, n, pb.LIST)
                 if open_page:
                     mem[base + pb.NEXT] = base_page + n
                     mem[fresh + pb.PREV] = before
@@ -117,7 +117,7 @@ def fill_leaves(mem, n, base_page, count, at, heads, list_key, list_node, fill, 
             return n, leaves
         # Begin a leaf if this one is full
         if items >= fill:
-            fresh = new_page(mem, n, pb.LEAF)
+            fresh = begin_page(mem, n, pb.LEAF)
             if leaves > 0:
                 mem[base + pb.NEXT] = base_page + n
                 mem[fresh + pb.PREV] = before
@@ -150,7 +150,7 @@ def fill_inner(mem, n, base_page, count, fill, level_key, level_page):
         if count - at - children == 1:  # no page gets a single child
             children -= 1
         # Write the page
-        base = new_page(mem, n, pb.INNER)
+        base = begin_page(mem, n, pb.INNER)
         mem[base + pb.ITEMS] = children - 1
         lowest = level_key[at]
         for i in range(children):
@@ -229,7 +229,7 @@ def fill_table(mem: Written[U32], base_page: int, entry: Table[U32], each: int) 
     pages = (len(entry) + each - 1) // each
     # Write the pages of entries
     for at in range(pages):
-        base = new_page(mem, n, pb.TABLE)
+        base = begin_page(mem, n, pb.TABLE)
         n += 1
         for i in range(min(each, len(entry) - at * each)):
             for w in range(words):
@@ -238,13 +238,13 @@ def fill_table(mem: Written[U32], base_page: int, entry: Table[U32], each: int) 
     # Write the middle pages
     middles = (pages + pb.CHILDREN - 1) // pb.CHILDREN
     for at in range(middles):
-        base = new_page(mem, n, pb.TABLE)
+        base = begin_page(mem, n, pb.TABLE)
         n += 1
         mem[base + pb.ITEMS] = 1
         for i in range(min(pb.CHILDREN, pages - at * pb.CHILDREN)):
             mem[base + pb.HEAD + i] = base_page + at * pb.CHILDREN + i
     # Write the top page
-    base = new_page(mem, n, pb.TABLE)
+    base = begin_page(mem, n, pb.TABLE)
     mem[base + pb.ITEMS] = 2
     for at in range(middles):
         mem[base + pb.HEAD + at] = base_page + pages + at

@@ -23,7 +23,7 @@ NO_SHADOW, NO_FRESH, NO_FREED = 1, 2, 3  # values of ``state[NO_ROOM]``
 EDITED, EDITED_NOW = 1, 2  # values of ``Pages.dirty`` for a changed frame
 
 
-class Pages(NamedTuple):
+class PageCache(NamedTuple):
     """A cache, as operations see it."""
 
     mem: U32  # (frames * WORDS)
@@ -41,16 +41,16 @@ class Pages(NamedTuple):
 
 
 @device
-def failed(pages):
+def has_failed(pages):
     """Says whether the operation cannot go on."""
     return pages.state[MISSED] != 0 or pages.state[NO_ROOM] != 0 or pages.state[WRONG] != 0
 
 
 @device
-def at(pages, page):
+def locate_page(pages, page):
     """Returns the place of a page in memory, or 0 if it is missing or invalid."""
     if page <= 0 or page >= len(pages.frame):
-        if not failed(pages):  # after a miss, numbers of pages mean nothing
+        if not has_failed(pages):  # after a miss, numbers of pages mean nothing
             pages.state[WRONG] = 1
         return np.int64(0)
     where = np.int64(pages.frame[page])
@@ -67,7 +67,7 @@ def edit(pages, page):
     """Returns the place of a page that is about to change. It is copied to a shadow once in each
     operation.
     """
-    base = at(pages, page)
+    base = locate_page(pages, page)
     where = base // WORDS
     if where == 0 or pages.dirty[where] == EDITED_NOW:
         return base
@@ -98,7 +98,7 @@ def take_page(pages, kind):
     page = pages.freed[again] if is_again else pages.fresh[n]
     # Clear it
     base = edit(pages, page)
-    if failed(pages):
+    if has_failed(pages):
         return np.int64(0)
     for i in range(WORDS):
         pages.mem[base + i] = 0
@@ -116,7 +116,7 @@ def free_page(pages, page):
     base = edit(pages, page)
     if pages.state[FREED] == len(pages.freed):
         pages.state[NO_ROOM] = NO_FREED
-    if failed(pages):
+    if has_failed(pages):
         return
     for i in range(WORDS):
         pages.mem[base + i] = 0
@@ -154,7 +154,7 @@ def end_operation(pages, fresh, freed, reused):
 
     fresh, freed, reused : their values in ``state`` before the operation
     """
-    good = not failed(pages)
+    good = not has_failed(pages)
     for n in range(pages.state[SHADOWS]):
         where = pages.shadow_of[n, 0]
         if good:
@@ -175,8 +175,8 @@ def end_operation(pages, fresh, freed, reused):
 def reach_table_page(pages, top, i):
     """Returns page ``i`` of the entries of a table, and makes it if there is none."""
     # Find its middle page, or make it
-    base = at(pages, top)
-    if failed(pages):
+    base = locate_page(pages, top)
+    if has_failed(pages):
         return np.int64(0)
     place = HEAD + i // (WORDS - HEAD)
     if i // (WORDS - HEAD) >= WORDS - HEAD:
@@ -185,19 +185,19 @@ def reach_table_page(pages, top, i):
     if pages.mem[base + place] == 0:
         fresh = take_page(pages, TABLE)
         base = edit(pages, top)
-        if failed(pages):
+        if has_failed(pages):
             return np.int64(0)
         pages.mem[base + place] = fresh
     # Find the page, or make it
     middle = np.int64(pages.mem[base + place])
-    base = at(pages, middle)
-    if failed(pages):
+    base = locate_page(pages, middle)
+    if has_failed(pages):
         return np.int64(0)
     place = HEAD + i % (WORDS - HEAD)
     if pages.mem[base + place] == 0:
         fresh = take_page(pages, TABLE)
         base = edit(pages, middle)
-        if failed(pages):
+        if has_failed(pages):
             return np.int64(0)
         pages.mem[base + place] = fresh
     return np.int64(pages.mem[base + place])

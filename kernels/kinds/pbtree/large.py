@@ -8,7 +8,7 @@ import numpy as np
 from colmatch.kernels._jit import device
 from colmatch.kernels.kinds.pbtree import arrays as pb
 from colmatch.kernels.kinds.pbtree.blocks import add_count, put_entry
-from colmatch.kernels.kinds.pbtree.editing import WRONG, at, edit, failed, free_page, take_page
+from colmatch.kernels.kinds.pbtree.editing import WRONG, edit, free_page, has_failed, locate_page, take_page
 from colmatch.kernels.kinds.pbtree.leaves import descend, enter_item, item_from, remove_item
 from colmatch.kernels.kinds.pbtree.lists import find_slot, merge_lists, remove_key, split_list, take_slot
 from colmatch.kernels.kinds.pbtree.pages import begin_of, item_at, items_below, key_at, put_key, words_used
@@ -23,14 +23,14 @@ def insert_large(pages, e, which, key, slot, path):
     mem = pages.mem
     # Find or make the item of the key
     depth = descend(pages, np.int64(mem[e + pb.TREE_ROOT]), key, path)
-    if failed(pages):
+    if has_failed(pages):
         return
     leaf, place = enter_item(pages, e, key, path, depth)
-    if failed(pages):
+    if has_failed(pages):
         return
     # Find the node of the list, or make its first one
     root = np.int64(mem[e + pb.TREE_ROOT])
-    node = np.int64(mem[at(pages, leaf) + pb.LEAF_POINTERS + pb.LISTS * place + which]) & pb.PAGE_MASK
+    node = np.int64(mem[locate_page(pages, leaf) + pb.LEAF_POINTERS + pb.LISTS * place + which]) & pb.PAGE_MASK
     if node == 0:
         node = np.int64(mem[e + pb.HEADS + which])
     if node == 0:
@@ -38,14 +38,14 @@ def insert_large(pages, e, which, key, slot, path):
         mem[e + pb.HEADS + which] = node
     # Split the node if it has no room for the slot
     base = edit(pages, node)
-    if failed(pages):
+    if has_failed(pages):
         return
     j = items_below(mem, base, key)
     there = j < np.int64(mem[base + pb.ITEMS]) and key_at(mem, item_at(base, j)) == key
     if words_used(mem, base) + 1 + (0 if there else pb.ITEM) > pb.LIST_ROOM:
         node = split_list(pages, root, which, node, key, path)
         base = edit(pages, node)
-        if failed(pages):
+        if has_failed(pages):
             return
         j = items_below(mem, base, key)
         there = j < np.int64(mem[base + pb.ITEMS]) and key_at(mem, item_at(base, j)) == key
@@ -54,7 +54,7 @@ def insert_large(pages, e, which, key, slot, path):
     mem[e + pb.TREE_SIZE] += 1
     # Mark the key as one of the list
     base = edit(pages, leaf)
-    if failed(pages):
+    if has_failed(pages):
         return
     pointer = base + pb.LEAF_POINTERS + pb.LISTS * place + which
     mem[pointer] = np.int64(mem[pointer]) | pb.IN_LIST
@@ -93,8 +93,8 @@ def delete_large(pages, e, which, key, slot, path):
     # Find the item of the key
     depth = descend(pages, root, key, path)
     leaf = path[depth, 0]
-    base = at(pages, leaf)
-    if failed(pages):
+    base = locate_page(pages, leaf)
+    if has_failed(pages):
         return
     place = item_from(mem, base, key)
     if place == mem[base + pb.ITEMS] or key_at(mem, base + pb.HEAD + 2 * place) != key:
@@ -105,10 +105,10 @@ def delete_large(pages, e, which, key, slot, path):
     if last == 0:
         last = np.int64(mem[e + pb.HEADS + which])
     node, j, i = find_slot(pages, last, key, slot)
-    if i < 0 and not failed(pages):
+    if i < 0 and not has_failed(pages):
         pages.state[WRONG] = 1
     n = edit(pages, node)
-    if failed(pages):
+    if has_failed(pages):
         return
     take_slot(mem, n, j, i)
     mem[e + pb.TREE_SIZE] -= 1
@@ -116,17 +116,17 @@ def delete_large(pages, e, which, key, slot, path):
     still = begin_of(mem, n, j) < np.int64(mem[item_at(n, j) + 2])
     if not still:
         still = remove_key(pages, e, root, which, node, j, key, leaf, place, path) or node != last
-    if failed(pages):
+    if has_failed(pages):
         return
     # Merge the node if it has become small
     if mem[n + pb.ITEMS] > 0 and words_used(mem, n) < pb.LIST_ROOM // 4:
         merge_lists(pages, root, which, node, path)
     # Unmark the key, and remove its item if no list has the key
-    if still or failed(pages):
+    if still or has_failed(pages):
         return
     depth = descend(pages, root, key, path)
     base = edit(pages, leaf)
-    if failed(pages):
+    if has_failed(pages):
         return
     pointer = base + pb.LEAF_POINTERS + pb.LISTS * place
     mem[pointer + which] = np.int64(mem[pointer + which]) & pb.PAGE_MASK
@@ -148,8 +148,8 @@ def drain(pages, e, block, room, path):
         node = np.int64(mem[e + pb.HEADS + which])
         mem[e + pb.HEADS + which] = 0
         while node != 0:
-            base = at(pages, node)
-            if failed(pages):
+            base = locate_page(pages, node)
+            if has_failed(pages):
                 return
             add_count(mem, block, which, np.int64(mem[base + pb.SIDS]))
             for j in range(np.int64(mem[base + pb.ITEMS])):
@@ -164,8 +164,8 @@ def drain(pages, e, block, room, path):
     depth = np.int64(0)
     path[0, 0], path[0, 1] = mem[e + pb.TREE_ROOT], 0
     while depth >= 0:  # a page is freed after its children
-        base = at(pages, path[depth, 0])
-        if failed(pages):
+        base = locate_page(pages, path[depth, 0])
+        if has_failed(pages):
             return
         if mem[base + pb.KIND] == pb.INNER and path[depth, 1] <= np.int64(mem[base + pb.ITEMS]):
             child = np.int64(mem[base + pb.HEAD + path[depth, 1]])

@@ -4,7 +4,16 @@ import numpy as np
 
 from colmatch.kernels._jit import device
 from colmatch.kernels.kinds.pbtree import arrays as pb
-from colmatch.kernels.kinds.pbtree.editing import WRONG, at, edit, failed, free_page, link_behind, take_page, unlink
+from colmatch.kernels.kinds.pbtree.editing import (
+    WRONG,
+    edit,
+    free_page,
+    has_failed,
+    link_behind,
+    locate_page,
+    take_page,
+    unlink,
+)
 from colmatch.kernels.kinds.pbtree.pages import child_of, key_at, last_item, put_key
 
 DEPTH_MOST = 12  # most levels of a tree: each level below the root has at least two pages, or is merged away
@@ -19,10 +28,10 @@ def descend(pages, root, key, path):
     Returns the number of inner pages above the leaf.
     """
     depth, page = np.int64(0), root
-    while not failed(pages):
+    while not has_failed(pages):
         path[depth, 0] = page
-        base = at(pages, page)
-        if failed(pages) or pages.mem[base + pb.KIND] == pb.LEAF:
+        base = locate_page(pages, page)
+        if has_failed(pages) or pages.mem[base + pb.KIND] == pb.LEAF:
             break
         if pages.mem[base + pb.KIND] != pb.INNER or depth + 1 == DEPTH_MOST:
             pages.state[WRONG] = 1
@@ -70,7 +79,7 @@ def enter_item(pages, e, key, path, depth):
     """
     # Return the item if it exists
     mem, leaf, carried = pages.mem, path[depth, 0], pages.carried
-    base = at(pages, leaf)
+    base = locate_page(pages, leaf)
     place = last_item(mem, base, key)
     if place >= 0 and key_at(mem, base + pb.HEAD + 2 * place) == key:
         return leaf, place
@@ -78,9 +87,9 @@ def enter_item(pages, e, key, path, depth):
     base = edit(pages, leaf)
     before, last = base, place
     if place < 0 and mem[base + pb.PREV] != 0:
-        before = at(pages, np.int64(mem[base + pb.PREV]))
+        before = locate_page(pages, np.int64(mem[base + pb.PREV]))
         last = np.int64(mem[before + pb.ITEMS]) - 1
-    if failed(pages):
+    if has_failed(pages):
         return leaf, place
     place += 1
     pointers = before + pb.LEAF_POINTERS + pb.LISTS * last
@@ -89,7 +98,7 @@ def enter_item(pages, e, key, path, depth):
     # Split a full leaf, and choose the half
     if mem[base + pb.ITEMS] == pb.LEAF_MOST:
         right = split_leaf(pages, e, path, depth)
-        if failed(pages):
+        if has_failed(pages):
             return leaf, place
         half = np.int64(mem[base + pb.ITEMS])
         if place > half:
@@ -109,11 +118,11 @@ def split_leaf(pages, e, path, depth):
     """Splits a leaf in halves. Returns the new leaf, on the right."""
     mem, leaf = pages.mem, path[depth, 0]
     base, right = edit(pages, leaf), take_page(pages, pb.LEAF)
-    if failed(pages):
+    if has_failed(pages):
         return right
     other = edit(pages, right)
     link_behind(pages, leaf, right)
-    if failed(pages):
+    if has_failed(pages):
         return right
     half = np.int64(mem[base + pb.ITEMS]) // 2
     mem[other + pb.ITEMS] = np.int64(mem[base + pb.ITEMS]) - half
@@ -129,11 +138,11 @@ def enter_child(pages, e, path, depth, key, page):
     ``key``.
     """
     mem = pages.mem
-    while not failed(pages):
+    while not has_failed(pages):
         # Make a new root above the old one
         if depth == 0:
             root = take_page(pages, pb.INNER)
-            if failed(pages):
+            if has_failed(pages):
                 return
             base = edit(pages, root)
             mem[base + pb.HEAD], mem[base + pb.HEAD + 1], mem[base + pb.ITEMS] = path[0, 0], page, 1
@@ -143,14 +152,14 @@ def enter_child(pages, e, path, depth, key, page):
         # Enter the page in the page above if it has room
         depth -= 1
         base, place = edit(pages, path[depth, 0]), path[depth, 1]
-        if failed(pages):
+        if has_failed(pages):
             return
         if mem[base + pb.ITEMS] < pb.INNER_MOST:
             open_child(mem, base, place, key, page)
             return
         # Split the page above, and enter its right half one level higher
         right = take_page(pages, pb.INNER)
-        if failed(pages):
+        if has_failed(pages):
             return
         other, half = edit(pages, right), pb.INNER_MOST // 2
         up = key_at(mem, base + pb.INNER_KEYS + 2 * half)
@@ -191,7 +200,7 @@ def remove_item(pages, e, path, depth, place):
     """Removes an item from a leaf, and merges the leaf if it has few items left."""
     mem, leaf = pages.mem, path[depth, 0]
     base = edit(pages, leaf)
-    if failed(pages):
+    if has_failed(pages):
         return
     items = np.int64(mem[base + pb.ITEMS]) - 1
     move_items(mem, base, place + 1, base, place, items - place)
@@ -204,7 +213,7 @@ def remove_item(pages, e, path, depth, place):
 
 
 @device
-def neighbours(pages, path, depth, most):
+def find_neighbours(pages, path, depth, most):
     """Finds a neighbour of the page at ``depth`` of a path below the same page, if both have at
     most ``most`` items together.
 
@@ -214,14 +223,14 @@ def neighbours(pages, path, depth, most):
     place is -1 if there is no such neighbour.
     """
     mem = pages.mem
-    parent, none = at(pages, path[depth - 1, 0]), np.int64(0)
+    parent, none = locate_page(pages, path[depth - 1, 0]), np.int64(0)
     for place in range(path[depth - 1, 1], path[depth - 1, 1] - 2, -1):
-        if place < 0 or place >= np.int64(mem[parent + pb.ITEMS]) or failed(pages):
+        if place < 0 or place >= np.int64(mem[parent + pb.ITEMS]) or has_failed(pages):
             continue
         left, right = np.int64(mem[parent + pb.HEAD + place]), np.int64(mem[parent + pb.HEAD + place + 1])
-        one, two = at(pages, left), at(pages, right)
+        one, two = locate_page(pages, left), locate_page(pages, right)
         left_items, right_items = np.int64(mem[one + pb.ITEMS]), np.int64(mem[two + pb.ITEMS])
-        if left_items + right_items <= most and not failed(pages):
+        if left_items + right_items <= most and not has_failed(pages):
             return np.int64(place), left, right, left_items, right_items
     return np.int64(-1), none, none, none, none
 
@@ -230,11 +239,11 @@ def neighbours(pages, path, depth, most):
 def merge_leaves(pages, e, path, depth):
     """Merges a leaf with a neighbour below the same page, if there is one that fits."""
     mem = pages.mem
-    place, left, right, left_items, right_items = neighbours(pages, path, depth, pb.LEAF_MOST * 3 // 4)
+    place, left, right, left_items, right_items = find_neighbours(pages, path, depth, pb.LEAF_MOST * 3 // 4)
     if place < 0:
         return
-    one, two = edit(pages, left), at(pages, right)
-    if failed(pages):
+    one, two = edit(pages, left), locate_page(pages, right)
+    if has_failed(pages):
         return
     move_items(mem, two, np.int64(0), one, left_items, right_items)
     mem[one + pb.ITEMS] = left_items + right_items
@@ -250,12 +259,12 @@ def remove_child(pages, e, path, depth):
     There is always a page above: a tree with few entries left becomes a block before.
     """
     mem = pages.mem
-    while not failed(pages):
+    while not has_failed(pages):
         # Free the page
         free_page(pages, path[depth, 0])
         depth -= 1
         base, place = edit(pages, path[depth, 0]), path[depth, 1]
-        if failed(pages):
+        if has_failed(pages):
             return
         # Remove the page above too if it has no other child
         items = np.int64(mem[base + pb.ITEMS])
@@ -278,8 +287,8 @@ def remove_child(pages, e, path, depth):
             path[0, 0] = np.int64(mem[base + pb.HEAD])
             mem[e + pb.TREE_ROOT] = path[0, 0]
             free_page(pages, root)
-            base = at(pages, path[0, 0])
-            if failed(pages):
+            base = locate_page(pages, path[0, 0])
+            if has_failed(pages):
                 return
         return
 
@@ -291,11 +300,11 @@ def merge_inner(pages, path, depth):
     Returns whether the page at ``depth`` of the path is now to be removed.
     """
     mem = pages.mem
-    place, left, right, left_items, right_items = neighbours(pages, path, depth, pb.INNER_MOST * 3 // 4 - 1)
+    place, left, right, left_items, right_items = find_neighbours(pages, path, depth, pb.INNER_MOST * 3 // 4 - 1)
     if place < 0:
         return False
-    one, two, parent = edit(pages, left), at(pages, right), at(pages, path[depth - 1, 0])
-    if failed(pages):
+    one, two, parent = edit(pages, left), locate_page(pages, right), locate_page(pages, path[depth - 1, 0])
+    if has_failed(pages):
         return False
     put_key(mem, one + pb.INNER_KEYS + 2 * left_items, key_at(mem, parent + pb.INNER_KEYS + 2 * place))
     move_children(mem, two, np.int64(0), one, left_items + 1, right_items)

@@ -14,7 +14,15 @@ import numpy as np
 
 from colmatch.kernels._jit import device
 from colmatch.kernels.kinds.pbtree import arrays as pb
-from colmatch.kernels.kinds.pbtree.editing import at, edit, failed, free_page, link_behind, take_page, unlink
+from colmatch.kernels.kinds.pbtree.editing import (
+    edit,
+    free_page,
+    has_failed,
+    link_behind,
+    locate_page,
+    take_page,
+    unlink,
+)
 from colmatch.kernels.kinds.pbtree.leaves import descend, item_from
 from colmatch.kernels.kinds.pbtree.pages import (
     begin_of,
@@ -32,7 +40,7 @@ def pointer_to(pages, node):
     """Returns the pointer of leaves to a node of a list: 0 for the first node, or for none."""
     if node == 0:
         return node
-    base = at(pages, node)
+    base = locate_page(pages, node)
     return np.int64(0) if pages.mem[base + pb.PREV] == 0 else node
 
 
@@ -46,9 +54,9 @@ def set_pointers(pages, leaf, place, which, old, new, below, bounded):
     The visited leaves are the Number_update of the PB+tree paper (section 4.5).
     """
     mem = pages.mem
-    while leaf != 0 and not failed(pages):
-        base = at(pages, leaf)
-        if failed(pages):
+    while leaf != 0 and not has_failed(pages):
+        base = locate_page(pages, leaf)
+        if has_failed(pages):
             return
         items = np.int64(mem[base + pb.ITEMS])
         while place < items:
@@ -60,7 +68,7 @@ def set_pointers(pages, leaf, place, which, old, new, below, bounded):
                 return
             # Replace the pointer
             edit(pages, leaf)
-            if failed(pages):
+            if has_failed(pages):
                 return
             mem[pointer] = np.int64(mem[pointer]) & pb.IN_LIST | new
             place += 1
@@ -73,8 +81,8 @@ def set_pointers_from(pages, root, key, which, old, new, below, bounded, path):
     ``key``.
     """
     depth = descend(pages, root, key, path)
-    base = at(pages, path[depth, 0])
-    if failed(pages):
+    base = locate_page(pages, path[depth, 0])
+    if has_failed(pages):
         return
     leaf, place = path[depth, 0], item_from(pages.mem, base, key)
     set_pointers(pages, leaf, place, which, old, new, below, bounded)
@@ -89,7 +97,7 @@ def split_list(pages, root, which, node, key, path):
     mem = pages.mem
     right = take_page(pages, pb.LIST)
     base, other = edit(pages, node), edit(pages, right)
-    if failed(pages):
+    if has_failed(pages):
         return node
     # Find the item in the middle of the node
     items, size = np.int64(mem[base + pb.ITEMS]), np.int64(mem[base + pb.SIDS])
@@ -125,7 +133,7 @@ def split_list(pages, root, which, node, key, path):
     # Link the new node, and point the items to it
     link_behind(pages, node, right)
     old = pointer_to(pages, node)
-    if failed(pages):
+    if has_failed(pages):
         return node
     first = first_key(mem, other)
     set_pointers_from(pages, root, first, which, old, right, np.int64(0), False, path)
@@ -140,8 +148,8 @@ def find_slot(pages, node, key, slot):
     """
     mem = pages.mem
     while node != 0:
-        base = at(pages, node)
-        if failed(pages):
+        base = locate_page(pages, node)
+        if has_failed(pages):
             break
         j = items_below(mem, base, key)
         if j == mem[base + pb.ITEMS] or key_at(mem, item_at(base, j)) != key:
@@ -184,8 +192,8 @@ def remove_key(pages, e, root, which, node, j, key, leaf, place, path):
     before, behind = np.int64(mem[base + pb.PREV]), np.int64(mem[base + pb.NEXT])
     to, more = pointer_to(pages, before), False
     if j == 0 and before != 0 and mem[base + pb.CONTINUES] != 0:
-        other = at(pages, before)
-        if failed(pages):
+        other = locate_page(pages, before)
+        if has_failed(pages):
             return False
         more = last_key(mem, other) == key
     # Correct the pointers to a node with items left
@@ -202,8 +210,8 @@ def remove_key(pages, e, root, which, node, j, key, leaf, place, path):
     else:
         mem[e + pb.HEADS + which] = behind
         if behind != 0:
-            other = at(pages, behind)
-            if failed(pages):
+            other = locate_page(pages, behind)
+            if has_failed(pages):
                 return False
             set_pointers_from(pages, root, first_key(mem, other), which, behind, np.int64(0), np.int64(0), False, path)
     free_page(pages, node)
@@ -213,14 +221,14 @@ def remove_key(pages, e, root, which, node, j, key, leaf, place, path):
 @device
 def merge_lists(pages, root, which, node, path):
     """Merges a node with the next node, or else with the node before, if both fit into one."""
-    mem, base = pages.mem, at(pages, node)
+    mem, base = pages.mem, locate_page(pages, node)
     for is_last in range(2):
         left = np.int64(mem[base + pb.PREV]) if is_last else node
         right = node if is_last else np.int64(mem[base + pb.NEXT])
-        if left == 0 or right == 0 or failed(pages):
+        if left == 0 or right == 0 or has_failed(pages):
             continue
-        one, two = at(pages, left), at(pages, right)
-        if words_used(mem, one) + words_used(mem, two) <= pb.LIST_ROOM * 3 // 4 and not failed(pages):
+        one, two = locate_page(pages, left), locate_page(pages, right)
+        if words_used(mem, one) + words_used(mem, two) <= pb.LIST_ROOM * 3 // 4 and not has_failed(pages):
             join(pages, root, which, left, right, path)
             return
 
@@ -230,7 +238,7 @@ def join(pages, root, which, left, right, path):
     """Moves the contents of a node into the neighbour on its left, and frees the node."""
     mem, one, two = pages.mem, edit(pages, left), edit(pages, right)
     unlink(pages, right)
-    if failed(pages):
+    if has_failed(pages):
         return
     # Append the slots and the items, with a divided SidSet in one item
     items, size = np.int64(mem[one + pb.ITEMS]), np.int64(mem[one + pb.SIDS])

@@ -41,7 +41,7 @@ from colmatch.kernels.sink import FILL, emit, is_decided, stops
 
 
 @device
-def met_slots(mem, base, stage, key):
+def find_met_slots(mem, base, stage, key):
     """Returns the slots of a node that a stage counts for an event's key: start and end, twice."""
     # Find the SidSet of the key
     size = np.int64(mem[base + pb.SIDS])
@@ -210,7 +210,7 @@ def advance(mem, frame, used, task, n, left, spans, done, wanted, finished, coun
                     stage, page = (pb.BLOCK_HITS, page) if stage == pb.BLOCK_MISSES else (stage, np.int64(0))
                 else:
                     # Count in a node of a list
-                    a, b, c, d = met_slots(mem, base, stage, key)
+                    a, b, c, d = find_met_slots(mem, base, stage, key)
                     first = base + pb.HEAD
                     note_span(spans, first + a, first + b)
                     note_span(spans, first + c, first + d)

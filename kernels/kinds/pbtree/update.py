@@ -21,11 +21,11 @@ from colmatch.kernels.kinds.pbtree.editing import (
     FRESH,
     REUSED,
     WRONG,
-    Pages,
-    at,
+    PageCache,
     edit,
     end_operation,
-    failed,
+    has_failed,
+    locate_page,
     take_page,
 )
 from colmatch.kernels.kinds.pbtree.large import delete_large, drain, insert_large
@@ -39,8 +39,8 @@ def move(pages, top, tree, size_class, page, place):
     """Moves a small tree to a block of another size. Returns its page, and its place there."""
     mem = pages.mem
     to_page, to_place = take_block(pages, top, tree, size_class)
-    base, to = at(pages, page), at(pages, to_page)
-    if failed(pages):
+    base, to = locate_page(pages, page), locate_page(pages, to_page)
+    if has_failed(pages):
         return to_page, to_place
     room = pb.ROOMS[np.int64(mem[base + pb.SIZE_CLASS])]
     copy_block(mem, base + place, room, to + to_place, pb.ROOMS[size_class])
@@ -57,8 +57,8 @@ def plant(pages, top, tree, page, place, path):
     edit(pages, table)
     # Make the first leaf
     root = take_page(pages, pb.LEAF)
-    base = at(pages, page)
-    if failed(pages):
+    base = locate_page(pages, page)
+    if has_failed(pages):
         return
     mem[e + pb.TREE_ROOT], mem[e + pb.TREE_SIZE] = root, 0
     # Insert the entries of the block, then free it
@@ -67,7 +67,7 @@ def plant(pages, top, tree, page, place, path):
         for _ in range(count_of(mem, block, which)):
             key = key_at(mem, block + pb.BLOCK_HEAD + room + 2 * i)
             insert_large(pages, e, which, key, mem[block + pb.BLOCK_HEAD + i], path)
-            if failed(pages):
+            if has_failed(pages):
                 return
             i += 1
     give_block(pages, top, page, place)
@@ -78,26 +78,26 @@ def insert(pages, top, tree, which, key, slot, path):
     """Enters a slot into the SidSet of a key in a list."""
     mem = pages.mem
     table, e = entry_of(pages, top, tree)
-    if failed(pages):
+    if has_failed(pages):
         return
     # Begin the tree in the smallest block
     if mem[e + pb.TREE_ROOT] == 0:
         page, place = take_block(pages, top, tree, np.int64(0))
         lead_to(pages, top, tree, page, place)
-    if failed(pages):
+    if has_failed(pages):
         return
     # Enter the slot in its block, or in a larger one
     if mem[e + pb.TREE_SIZE] & pb.IN_BLOCK:
         page, place = np.int64(mem[e + pb.TREE_ROOT]), np.int64(mem[e + pb.TREE_SIZE]) ^ pb.IN_BLOCK
         base = edit(pages, page)
-        if failed(pages):
+        if has_failed(pages):
             return
         size_class, total = np.int64(mem[base + pb.SIZE_CLASS]), total_of(mem, base + place)
         if total < pb.ROOMS[-1]:
             if total == pb.ROOMS[size_class]:
                 page, place = move(pages, top, tree, size_class + 1, page, place)
             base = edit(pages, page)
-            if not failed(pages):
+            if not has_failed(pages):
                 room = pb.ROOMS[np.int64(mem[base + pb.SIZE_CLASS])]
                 enter_in_block(mem, base + place, room, which, key, slot)
             return
@@ -105,7 +105,7 @@ def insert(pages, top, tree, which, key, slot, path):
         plant(pages, top, tree, page, place, path)
     # Enter the slot in the pages of the tree
     edit(pages, table)
-    if not failed(pages):
+    if not has_failed(pages):
         insert_large(pages, e, which, key, slot, path)
 
 
@@ -114,7 +114,7 @@ def delete(pages, top, tree, which, key, slot, path):
     """Removes a slot from the SidSet of a key in a list."""
     mem = pages.mem
     table, e = entry_of(pages, top, tree)
-    if failed(pages):
+    if has_failed(pages):
         return
     # Remove the slot
     if mem[e + pb.TREE_SIZE] & pb.IN_BLOCK:
@@ -122,13 +122,13 @@ def delete(pages, top, tree, which, key, slot, path):
         return
     edit(pages, table)
     delete_large(pages, e, which, key, slot, path)
-    if failed(pages) or mem[e + pb.TREE_SIZE] > pb.SHRUNK:
+    if has_failed(pages) or mem[e + pb.TREE_SIZE] > pb.SHRUNK:
         return
     # Move the tree to a block if it has few entries left
     size_class = class_for(np.int64(mem[e + pb.TREE_SIZE]))
     page, place = take_block(pages, top, tree, size_class)
-    base = at(pages, page)
-    if failed(pages):
+    base = locate_page(pages, page)
+    if has_failed(pages):
         return
     drain(pages, e, base + place, pb.ROOMS[size_class], path)
     lead_to(pages, top, tree, page, place)
@@ -144,7 +144,7 @@ def delete_small(pages, top, tree, which, key, slot):
     table, e = entry_of(pages, top, tree)
     page, place = np.int64(mem[e + pb.TREE_ROOT]), np.int64(mem[e + pb.TREE_SIZE]) ^ pb.IN_BLOCK
     base = edit(pages, page)
-    if failed(pages):
+    if has_failed(pages):
         return
     size_class = np.int64(mem[base + pb.SIZE_CLASS])
     if not remove_from_block(mem, base + place, pb.ROOMS[size_class], which, key, slot):
@@ -154,7 +154,7 @@ def delete_small(pages, top, tree, which, key, slot):
     total = total_of(mem, base + place)
     if total == 0:
         edit(pages, table)
-        if failed(pages):
+        if has_failed(pages):
             return
         mem[e + pb.TREE_ROOT], mem[e + pb.TREE_SIZE] = 0, 0
         give_block(pages, top, page, place)
@@ -164,7 +164,7 @@ def delete_small(pages, top, tree, which, key, slot):
 
 @kernel
 def apply(
-    pages: Written[Pages],
+    pages: Written[PageCache],
     top: int,
     inserts: Written[U8],
     tree: Written[I64],

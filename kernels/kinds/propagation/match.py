@@ -97,7 +97,7 @@ def clear_bits(bits, touched, words):
 
 
 @device
-def remaining_hold(pool, begin, size, columns, i, end, bits, survivor):
+def test_columns(pool, begin, size, columns, i, end, bits, survivor):
     """Writes the conjunctions ``i:end`` of a slab that have all remaining predicates true.
 
     Returns their number, and the number of bits tested.
@@ -199,7 +199,7 @@ def check_slabs(index, preds, event, row, words, scratch, sink, counters):
             stop = min(i + np.uint64(pr.BLOCK), size)
             left = stop - i
             if plain:
-                left, more = remaining_hold(pool, conj, size, columns, i, stop, bits, survivor)
+                left, more = test_columns(pool, conj, size, columns, i, stop, bits, survivor)
                 tested += more
             for k in range(left):
                 c = np.int64(pool[conj + (np.uint64(survivor[k]) if plain else i + k)])

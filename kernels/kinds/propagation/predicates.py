@@ -63,7 +63,7 @@ def find(key, slot, run_lo, run_hi, word, low, high):
 
 
 @device
-def expected(run_lo, run_hi, word, low, high, estimates):
+def estimate_events(run_lo, run_hi, word, low, high, estimates):
     """Returns the expected number of events that satisfy a predicate.
 
     Without a sample, an equality shares the attribute's events evenly with all elementary
@@ -114,7 +114,7 @@ def rank(run_lo, run_hi, word, low, high, estimates):
     Without a sample, equalities are better than all other predicates. With a sample, they are
     better than predicates that hold as often.
     """
-    share = expected(run_lo, run_hi, word, low, high, estimates)
+    share = estimate_events(run_lo, run_hi, word, low, high, estimates)
     if not is_equality(word, low, high, estimates):
         return share
     return share - 0.5 if len(estimates.window_first) > 0 else -1.0 / share

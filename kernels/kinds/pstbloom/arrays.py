@@ -66,7 +66,7 @@ class PSTBloom(NamedTuple):
     window_key: Fixed[I64]  # (W)
 
 
-class Work(NamedTuple):
+class UpdateScratch(NamedTuple):
     """Working memory of changes."""
 
     left: I64  # (9)

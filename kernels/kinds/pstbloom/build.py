@@ -3,7 +3,15 @@
 import numpy as np
 
 from colmatch.kernels._jit import device, kernel
-from colmatch.kernels.kinds.pstbloom.arrays import CELL_SIGNED, EVERYBODY, SIGNED, STRIDE, WORDS, PSTBloom, Work
+from colmatch.kernels.kinds.pstbloom.arrays import (
+    CELL_SIGNED,
+    EVERYBODY,
+    SIGNED,
+    STRIDE,
+    WORDS,
+    PSTBloom,
+    UpdateScratch,
+)
 from colmatch.kernels.kinds.pstbloom.sign import sign_cells, sign_rows
 from colmatch.kernels.kinds.pstree.arrays import ALWAYS, CELLS, COUNT, FANOUT, LIST, NONE, PREDS, RESERVED, SPACES
 from colmatch.kernels.kinds.pstree.build import choose_each, count_run, rows_of
@@ -14,7 +22,7 @@ from colmatch.kernels.layout import ATTR_MASK, I64, U32, Codes, Predicates, Tabl
 
 @kernel
 def choose_all(
-    tree: Written[PSTBloom], preds: Predicates, codes: Codes, work: Written[Work], key: Written[I64]
+    tree: Written[PSTBloom], preds: Predicates, codes: Codes, work: Written[UpdateScratch], key: Written[I64]
 ) -> None:
     """Chooses the access predicates, and writes keys to order conjunctions by."""
     choose_each(tree, preds, codes, work, key)

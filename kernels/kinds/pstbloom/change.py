@@ -12,17 +12,17 @@ import numpy as np
 from colmatch.kernels._jit import device, kernel
 from colmatch.kernels.geometry import required_end
 from colmatch.kernels.kinds.pstbloom import arrays as psb
-from colmatch.kernels.kinds.pstbloom.arrays import PSTBloom, Work
+from colmatch.kernels.kinds.pstbloom.arrays import PSTBloom, UpdateScratch
 from colmatch.kernels.kinds.pstbloom.sign import clear_cell, clear_space, sign_cells, sign_spaces
 from colmatch.kernels.kinds.pstree import arrays as ps
 from colmatch.kernels.kinds.pstree.change import (
     begin_attribute,
     count_spaces,
     cut_at,
-    cuts_above,
-    cuts_below,
     end_attribute,
     leave_cells,
+    needs_cut_above,
+    needs_cut_below,
     run_of,
     uncut_at,
 )
@@ -122,11 +122,11 @@ def _enter_spaces(tree, preds, work, c, p):
         if lo <= hi:
             # Cut at both ends of the interval
             if left[psb.STEP] == CUT_BELOW:
-                if cuts_below(tree, lo) and not _cut(tree, work, a, np.uint64(lo)):
+                if needs_cut_below(tree, lo) and not _cut(tree, work, a, np.uint64(lo)):
                     return False
                 left[psb.STEP] = CUT_ABOVE
             if left[psb.STEP] == CUT_ABOVE:
-                if cuts_above(tree, a, hi) and not _cut(tree, work, a, np.uint64(hi + 1)):
+                if needs_cut_above(tree, a, hi) and not _cut(tree, work, a, np.uint64(hi + 1)):
                     return False
                 left[psb.STEP] = WALK
             # Enter the conjunction at the spaces in between
@@ -168,7 +168,7 @@ def _enter_cells(tree, preds, work, c, p):
 
 
 @kernel
-def enter(tree: Written[PSTBloom], preds: Predicates, codes: Codes, work: Written[Work], end: int) -> bool:
+def enter(tree: Written[PSTBloom], preds: Predicates, codes: Codes, work: Written[UpdateScratch], end: int) -> bool:
     """Enters conjunctions up to ``end``, from ``work.left`` on. Returns whether there was room."""
     left = work.left  # psthash/change.py goes on in the same way
     while left[psb.GOES_NEXT] < end:
@@ -247,9 +247,9 @@ def _leave_spaces(tree, preds, c, p):
                 break
             s = np.int64(tree.space[s, ps.NEXT])
         # Remove the ends of the interval
-        if cuts_below(tree, lo):
+        if needs_cut_below(tree, lo):
             _uncut(tree, a, np.uint64(lo))
-        if cuts_above(tree, a, hi):
+        if needs_cut_above(tree, a, hi):
             _uncut(tree, a, np.uint64(hi + 1))
     # Lower the count of predicates, and free the last space
     tree.tree[a, ps.USES] -= 1

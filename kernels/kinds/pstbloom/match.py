@@ -60,7 +60,7 @@ def _visit_spaces(index, event, walk, place, visit):
 
 
 @device
-def _that_have(entry, begin, end, place, signature, mask, conj, one, two, n):
+def _note_entries(entry, begin, end, place, signature, mask, conj, one, two, n):
     """Notes the entries ``begin:end`` with their next two attributes present, and prefetches
     signatures.
 
@@ -97,7 +97,7 @@ def _is_signed(probe, begin, end, place, signature, mask, c):
 
 
 @device
-def _that_can(conj, one, two, n, place, signature, mask, first, probe):
+def _filter_signed(conj, one, two, n, place, signature, mask, first, probe):
     """Keeps the conjunctions, out of n, that signatures let through. Returns their number."""
     # Test the two words noted for each conjunction
     kept = np.uint64(0)
@@ -164,10 +164,10 @@ def match(
                     looked_at += np.int64(last - at)
                     v += 1
                 until = min(at + np.uint64(BLOCK) - noted, last)
-                noted = _that_have(entry, at, until, place, signature, mask, conj, one, two, noted)
+                noted = _note_entries(entry, at, until, place, signature, mask, conj, one, two, noted)
                 at = until
             # Test their signatures, and verify the rest
-            noted = _that_can(conj, one, two, noted, place, signature, mask, first, probe)
+            noted = _filter_signed(conj, one, two, noted, place, signature, mask, first, probe)
             fits = verify(preds, row, event, conj, np.int64(noted), sink, counters)
         # Clear the tables of the row
         clear(event)

@@ -67,7 +67,7 @@ class PSTHash(NamedTuple):
     window_key: Fixed[I64]  # (W)
 
 
-class Work(NamedTuple):
+class UpdateScratch(NamedTuple):
     """Working memory of changes."""
 
     left: I64  # (14)

@@ -12,7 +12,7 @@ from colmatch.kernels.kinds.psthash.arrays import (
     BUCKETS,
     DIMENSIONS_MOST,
     PSTHash,
-    Work,
+    UpdateScratch,
 )
 from colmatch.kernels.kinds.psthash.buckets import collect, lacks_buckets, make_bucket, place_of
 from colmatch.kernels.kinds.pstree.arrays import ALWAYS, CELLS, COUNT, FANOUT, LIST, NONE, PREDS, SPACES
@@ -29,7 +29,9 @@ ALONE, DONE = -1, -2
 
 
 @kernel
-def choose_all(tree: Written[PSTHash], preds: Predicates, codes: Codes, work: Written[Work], key: Written[I64]) -> None:
+def choose_all(
+    tree: Written[PSTHash], preds: Predicates, codes: Codes, work: Written[UpdateScratch], key: Written[I64]
+) -> None:
     """Chooses the access predicates, and writes keys to order conjunctions by."""
     choose_each(tree, preds, codes, work, key)
 
@@ -120,7 +122,7 @@ def _make_listed(tree, bucket, key, n):
 def count_buckets(
     tree: Written[PSTHash],
     preds: Predicates,
-    work: Written[Work],
+    work: Written[UpdateScratch],
     first: Written[I64],
     bucket: Written[U32],
     key: Written[Table[I64]],

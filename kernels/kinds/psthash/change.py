@@ -11,17 +11,17 @@ import numpy as np
 
 from colmatch.kernels._jit import device, kernel
 from colmatch.kernels.kinds.psthash import arrays as psh
-from colmatch.kernels.kinds.psthash.arrays import PSTHash, Work
+from colmatch.kernels.kinds.psthash.arrays import PSTHash, UpdateScratch
 from colmatch.kernels.kinds.psthash.buckets import collect, find_nth, free_empty, lacks_buckets, make_nth
 from colmatch.kernels.kinds.pstree import arrays as ps
 from colmatch.kernels.kinds.pstree.change import (
     begin_attribute,
     count_spaces,
     cut_at,
-    cuts_above,
-    cuts_below,
     end_attribute,
     leave_cells,
+    needs_cut_above,
+    needs_cut_below,
     run_of,
     uncut_at,
 )
@@ -128,13 +128,13 @@ def _enter_spaces(tree, preds, work, c, p):
         if lo <= hi:
             # Cut at both ends of the interval, and finish each split
             if left[psh.STEP] == CUT_BELOW:
-                if cuts_below(tree, lo) and not _cut(tree, preds, work, a, np.uint64(lo)):
+                if needs_cut_below(tree, lo) and not _cut(tree, preds, work, a, np.uint64(lo)):
                     return False
                 left[psh.STEP] = CUT_ABOVE
             if not _finish_split(tree, preds, work, a):
                 return False
             if left[psh.STEP] == CUT_ABOVE:
-                if cuts_above(tree, a, hi) and not _cut(tree, preds, work, a, np.uint64(hi + 1)):
+                if needs_cut_above(tree, a, hi) and not _cut(tree, preds, work, a, np.uint64(hi + 1)):
                     return False
                 left[psh.STEP] = WALK
             if not _finish_split(tree, preds, work, a):
@@ -177,7 +177,7 @@ def _enter_cells(tree, preds, work, p):
 
 
 @kernel
-def enter(tree: Written[PSTHash], preds: Predicates, codes: Codes, work: Written[Work], end: int) -> bool:
+def enter(tree: Written[PSTHash], preds: Predicates, codes: Codes, work: Written[UpdateScratch], end: int) -> bool:
     """Enters conjunctions up to ``end``, from ``work.left`` on. Returns whether there was room."""
     left = work.left  # pstbloom/change.py goes on in the same way
     while left[psh.GOES_NEXT] < end:
@@ -255,9 +255,9 @@ def _leave_spaces(tree, preds, work, c, p):
             s = np.int64(tree.space[s, ps.NEXT])
             pull(tree.state, tree.entry, tree.space, s, c)
         # Remove the ends of the interval
-        if cuts_below(tree, lo):
+        if needs_cut_below(tree, lo):
             _uncut(tree, preds, work, a, np.uint64(lo))
-        if cuts_above(tree, a, hi):
+        if needs_cut_above(tree, a, hi):
             _uncut(tree, preds, work, a, np.uint64(hi + 1))
     # Lower the count of predicates, and free the last space
     tree.tree[a, ps.USES] -= 1
@@ -272,7 +272,7 @@ def _leave_cells(tree, preds, p):
 
 
 @kernel
-def remove(tree: Written[PSTHash], preds: Predicates, work: Written[Work], conjunctions: I64) -> None:
+def remove(tree: Written[PSTHash], preds: Predicates, work: Written[UpdateScratch], conjunctions: I64) -> None:
     """Removes conjunctions. Missing ones are passed over."""
     for c in conjunctions:
         if not tree.at[c]:

@@ -22,7 +22,7 @@ from colmatch.kernels.sink import FILL, stops
 
 
 @device
-def partners(table, row):
+def read_partners(table, row):
     """Returns bits of the attributes that follow a space or bucket."""
     return np.uint64(table[row, psh.PARTNERS_LOW]) | np.uint64(table[row, psh.PARTNERS_HIGH]) << np.uint64(32)
 
@@ -46,7 +46,7 @@ def _list_spaces(index, event, walk, space_attr, own):
 
 
 @inlined
-def _ask(slot, key, place, n, prefix, last, i):
+def _note_bucket(slot, key, place, n, prefix, last, i):
     """Notes a bucket to look for, and prefetches its place in the hash table.
 
     i : place of its last space among the spaces of the row
@@ -58,7 +58,7 @@ def _ask(slot, key, place, n, prefix, last, i):
 
 
 @device
-def _ask_for_all(space, bucket, slot, stack, height, attr, own, count, key, place):
+def _note_possible(space, bucket, slot, stack, height, attr, own, count, key, place):
     """Notes the possible buckets of the prefixes on the stack, up to ``BLOCK`` of them.
 
     Returns the number of noted buckets, and the number of prefixes left; the last one may be begun.
@@ -71,16 +71,16 @@ def _ask_for_all(space, bucket, slot, stack, height, attr, own, count, key, plac
         # Read the top prefix and the attributes that follow it
         prefix, after = np.int64(stack[height - 1, 0]), np.int64(stack[height - 1, 1])
         i = np.int64(stack[height - 1, 2])
-        pairs = partners(bucket, prefix ^ psh.BUCKET) if prefix & psh.BUCKET else partners(space, prefix)
+        pairs = read_partners(bucket, prefix ^ psh.BUCKET) if prefix & psh.BUCKET else read_partners(space, prefix)
         # Note the bucket of a single space
         if i == after:
             i += 1
             if prefix & psh.BUCKET == 0:
-                requests = _ask(slot, key, place, requests, prefix, np.int64(NONE), after)
+                requests = _note_bucket(slot, key, place, requests, prefix, np.int64(NONE), after)
         # Note the buckets with one space more
         while i < count and requests < BLOCK:
             if attr[i] != attr[after] and pairs & attribute_bit(attr[i]) != 0:
-                requests = _ask(slot, key, place, requests, prefix, np.int64(own[i]), i)
+                requests = _note_bucket(slot, key, place, requests, prefix, np.int64(own[i]), i)
             i += 1
         # Go on behind the last space tried, or with the next prefix
         stack[height - 1, 2] = i
@@ -90,7 +90,7 @@ def _ask_for_all(space, bucket, slot, stack, height, attr, own, count, key, plac
 
 
 @device
-def _answer(bucket, slot, entry, key, place, n):
+def _find_buckets(bucket, slot, entry, key, place, n):
     """Finds the noted buckets, and writes them to ``place``. Returns their number."""
     kept = 0
     # Leave out keys with an empty slot, and prefetch the other buckets
@@ -118,7 +118,7 @@ def _answer(bucket, slot, entry, key, place, n):
 
 
 @inlined
-def _that_can(entry, begin, end, table, conj, n, first):
+def _note_entries(entry, begin, end, table, conj, n, first):
     """Notes the entries ``begin:end`` with their next attributes present. Returns the number noted.
 
     n : number of entries noted before
@@ -163,7 +163,7 @@ def match(
         noted, fits, looked_at = np.int64(0), True, np.int64(space[ALWAYS, COUNT])
         at, last = np.int64(space[ALWAYS, LIST]), np.int64(space[ALWAYS, LIST]) + looked_at
         while at < last and fits:
-            noted = _that_can(entry, at, min(at + BLOCK, last), table, conj, noted, first)
+            noted = _note_entries(entry, at, min(at + BLOCK, last), table, conj, noted, first)
             fits = verify(preds, row, event, conj, noted, sink, counters)
             at, noted = at + BLOCK, np.int64(0)
         # Push the single spaces
@@ -173,9 +173,9 @@ def match(
         while height > 0 and fits:
             # Find the buckets with the top prefixes
             length = stack[height - 1, 3] + 1
-            requests, height = _ask_for_all(space, bucket, slot, stack, height, space_attr, own, count, key, place)
+            requests, height = _note_possible(space, bucket, slot, stack, height, space_attr, own, count, key, place)
             counters[NODES] += requests
-            buckets = _answer(bucket, slot, entry, key, place, requests)
+            buckets = _find_buckets(bucket, slot, entry, key, place, requests)
             for k in range(buckets):
                 # Note the entries of a bucket, and verify each full block
                 b = place[k]
@@ -184,7 +184,7 @@ def match(
                 looked_at += size
                 while at < last and fits:
                     stop_at = min(at + BLOCK - noted, last)
-                    noted = _that_can(entry, at, stop_at, table, conj, noted, first)
+                    noted = _note_entries(entry, at, stop_at, table, conj, noted, first)
                     at = stop_at
                     if noted == BLOCK:
                         fits = verify(preds, row, event, conj, noted, sink, counters)

@@ -39,13 +39,13 @@ def end_attribute(tree, a):
 
 
 @device
-def cuts_below(tree, lo):
+def needs_cut_below(tree, lo):
     """Returns whether a predicate that begins at ``lo`` needs a cut there."""
     return np.uint64(lo) > np.uint64(tree.state[ps.LOWEST])
 
 
 @device
-def cuts_above(tree, a, hi):
+def needs_cut_above(tree, a, hi):
     """Returns whether a predicate that ends at ``hi`` needs a cut at the next key."""
     return np.uint64(hi) < tree.highest[a]
 

@@ -43,7 +43,7 @@ def is_placed(probe, first, c):
 
 
 @inlined
-def _codes_within(pred, run_lo, run_hi, code_first, label, p):
+def _count_codes(pred, run_lo, run_hi, code_first, label, p):
     """Returns the number of codes of a predicate: it has at most as many spaces."""
     a, n = np.int64(pred[p, 0]) & ATTR_MASK, np.int64(0)
     begin, end = intervals_of(pred, p)
@@ -55,12 +55,12 @@ def _codes_within(pred, run_lo, run_hi, code_first, label, p):
 
 
 @inlined
-def _at_spaces(most, tree, pred, run_lo, run_hi, code_first, label, p):
+def _choose_test(most, tree, pred, run_lo, run_hi, code_first, label, p):
     """Returns the test of a predicate: by cells if it has many codes, and its cells have few
     others.
     """
     a = np.int64(pred[p, 0]) & ATTR_MASK
-    n = _codes_within(pred, run_lo, run_hi, code_first, label, p)
+    n = _count_codes(pred, run_lo, run_hi, code_first, label, p)
     if n <= most:
         return a | BY_SPACE
     cells = np.int64(popcount(np.uint64(cells_within(tree, pred, run_lo, run_hi, p))))
@@ -69,7 +69,7 @@ def _at_spaces(most, tree, pred, run_lo, run_hi, code_first, label, p):
 
 
 @device
-def _operator(pred, run_lo, run_hi, code_first, bound, label, p):
+def _guess_operator(pred, run_lo, run_hi, code_first, bound, label, p):
     """Returns the operator that a predicate may come from, going by its intervals."""
     a = np.int64(pred[p, 0]) & ATTR_MASK
     begin, end = intervals_of(pred, p)
@@ -85,7 +85,7 @@ def _operator(pred, run_lo, run_hi, code_first, bound, label, p):
 
 
 @inlined
-def _score(pred, run_lo, run_hi, code_first, bound, label, window, known, key, by_operator, p):
+def _estimate_events(pred, run_lo, run_hi, code_first, bound, label, window, known, key, by_operator, p):
     """Estimates the number of events that meet a predicate, in some unit.
 
     window, known, key : ``window``, ``window_first`` and ``window_key`` of the index
@@ -103,7 +103,7 @@ def _score(pred, run_lo, run_hi, code_first, bound, label, window, known, key, b
     part = min(part, 1.0) / 2
     if len(known) > 0:
         return events + part
-    return _operator(pred, run_lo, run_hi, code_first, bound, label, p) + part if by_operator else part
+    return _guess_operator(pred, run_lo, run_hi, code_first, bound, label, p) + part if by_operator else part
 
 
 @inlined
@@ -128,7 +128,7 @@ def choose(tree, preds, codes, score, c, next):
         probe[p] = 0
     for p in range(first, last):
         by_operator = plan[BY_OPERATOR] != 0
-        score[p - first] = _score(
+        score[p - first] = _estimate_events(
             pred, run_lo, run_hi, code_first, bound, label, window, window_first, key, by_operator, p
         )
     product = np.int64(1)
@@ -147,11 +147,11 @@ def choose(tree, preds, codes, score, c, next):
         if best < 0:
             break
         # Take it, unless the spaces become too many
-        chosen = _at_spaces(plan[LEAVES], trees, pred, run_lo, run_hi, code_first, label, best) | ACCESS
+        chosen = _choose_test(plan[LEAVES], trees, pred, run_lo, run_hi, code_first, label, best) | ACCESS
         if chosen & BY_CELL:
             product *= np.int64(popcount(np.uint64(cells_within(trees, pred, run_lo, run_hi, best))))
         else:
-            product *= _codes_within(pred, run_lo, run_hi, code_first, label, best)
+            product *= _count_codes(pred, run_lo, run_hi, code_first, label, best)
         if taken > 0 and product > plan[PRODUCT]:
             break
         probe[best] = chosen
@@ -164,7 +164,7 @@ def choose(tree, preds, codes, score, c, next):
         probe[p] = word & ATTR_MASK | PRESENT
         few = tree.common[word & ATTR_MASK] < plan[SIGNATURES]
         if plan[SIGNATURES] and not few and not word & FLAG_MULTI:
-            probe[p] = _at_spaces(plan[LEAVES], trees, pred, run_lo, run_hi, code_first, label, p)
+            probe[p] = _choose_test(plan[LEAVES], trees, pred, run_lo, run_hi, code_first, label, p)
         if one < 0 or score[p - first] < score[one - first]:
             one, two = np.int64(p), one
         elif two < 0 or score[p - first] < score[two - first]:

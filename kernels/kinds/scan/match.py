@@ -118,7 +118,7 @@ def _width(pred, run_lo, run_hi, p):
 
 
 @device
-def survivors(head, second, begin, end, table, survivor):
+def find_survivors(head, second, begin, end, table, survivor):
     """Writes the conjunctions ``begin:end`` with both predicates true, and returns their number.
 
     Numbers are unsigned throughout: a signed index is tested for wrap-around each time.
@@ -180,7 +180,7 @@ def match(
                 if is_decided(sink, row):
                     continue
                 event = spread(rows, row, multi, table)
-                left = survivors(head, second, begin, end, table, survivor)
+                left = find_survivors(head, second, begin, end, table, survivor)
                 counters[CONJUNCTIONS] += end - begin
                 counters[CANDIDATES] += left
                 # Verify the survivors, except for subscriptions that have matched

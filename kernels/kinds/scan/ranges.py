@@ -11,7 +11,7 @@ from colmatch.kernels.sink import FILL, emit, is_decided, stops
 
 
 @device
-def _that_meet(head, second, begin, end, low, high, survivor):
+def _find_meeting(head, second, begin, end, low, high, survivor):
     """Writes the conjunctions ``begin:end`` with both predicates met by the row. Returns their
     number.
 
@@ -68,7 +68,7 @@ def match_ranges(
                 if is_decided(sink, row):
                     continue
                 event = spread_ends(low, high, row, multi, meeting)
-                left = _that_meet(head, second, begin, end, meeting.low, meeting.high, survivor)
+                left = _find_meeting(head, second, begin, end, meeting.low, meeting.high, survivor)
                 # Verify the survivors, except for subscriptions that have matched
                 steps, fits = np.int64(0), True
                 for i in range(left):

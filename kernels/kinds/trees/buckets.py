@@ -63,7 +63,7 @@ def order_by(key, order, n, count):
 
 
 @device
-def three_buckets(tree, codes, work, n):
+def cut_in_three(tree, codes, work, n):
     """Writes the destinations of a leaf's entries into ``work.side``. Returns whether there is a
     cut.
     """
@@ -82,7 +82,7 @@ def three_buckets(tree, codes, work, n):
         if cut > 0:
             _cut(work, count, cut)
             return True
-    elif _from_both_ends(work, count, least):
+    elif _cut_from_both_ends(work, count, least):
         return True
     # Otherwise cut in the middle of all ranges
     highest = np.int64(0)
@@ -159,7 +159,7 @@ def _best_cut(codes, a, work, count, least):
 
 
 @device
-def _from_both_ends(work, count, least):
+def _cut_from_both_ends(work, count, least):
     """Takes the next range from the left and the next from the right, in turns.
 
     A range that would meet the other bucket stays. Returns whether each side has at least ``least``

@@ -137,7 +137,7 @@ def bound_of_code(code):
 
 
 @device
-def _cap_in(cap, begin, end, a):
+def _find_cap(cap, begin, end, a):
     """Returns the cap of an attribute among the caps of a leaf, 0 where the leaf lacks it."""
     while begin < end:
         middle = (begin + end) >> 1
@@ -167,7 +167,7 @@ def lowest_bound(least, factor, count, attr, weight, most, cap, begin, end):
         return np.uint32(0)
     filled = 0.0
     for i in range(count):
-        own = most[i] if begin == end else _cap_in(cap, begin, end, attr[i])
+        own = most[i] if begin == end else _find_cap(cap, begin, end, attr[i])
         if least <= own * weight[i]:
             factor = weight[i]
             break
@@ -179,7 +179,7 @@ def lowest_bound(least, factor, count, attr, weight, most, cap, begin, end):
 
 
 @device
-def floor_in(scratch, lane, least, cap, begin, end):
+def find_floor(scratch, lane, least, cap, begin, end):
     """Returns the number of the lowest bound that is high enough for a row.
 
     The arguments are those of ``lowest_bound``.
@@ -189,7 +189,7 @@ def floor_in(scratch, lane, least, cap, begin, end):
 
 
 @device
-def floor_in_leaf(index, n, scratch, lane, least):
+def find_leaf_floor(index, n, scratch, lane, least):
     """Returns the number of the lowest bound that is high enough for a row in the leaf of a bucket.
 
     The leaf's own caps are searched as long as that pays, if bounds apply to the row's scores and
@@ -203,7 +203,7 @@ def floor_in_leaf(index, n, scratch, lane, least):
     begin, last = np.int64(index.node[n, LEAF]), np.int64(index.node[n, LEAF]) + np.int64(index.node[n, COUNT]) - 1
     if bound[begin] < floor:
         return floor
-    own = floor_in(scratch, lane, least, index.cap, np.int64(index.cap_first[n]), np.int64(index.cap_first[n + 1]))
+    own = find_floor(scratch, lane, least, index.cap, np.int64(index.cap_first[n]), np.int64(index.cap_first[n + 1]))
     spared = np.int64(0)
     while last >= begin and bound[last] < own:
         spared += bound[last] >= floor
@@ -213,7 +213,7 @@ def floor_in_leaf(index, n, scratch, lane, least):
 
 
 @device
-def _cap_of_conjunction(preds, c, negated, own, largest, highest, touched, count):
+def _raise_caps(preds, c, negated, own, largest, highest, touched, count):
     """Raises the caps of a leaf to the most that the attributes of one of its conjunctions add.
 
     negated : place of the cap of negations
@@ -269,7 +269,7 @@ def find_caps(
         count = np.int64(0)
         # Raise the leaf's caps by each conjunction
         for c in range(np.int64(node[leaf, LEAF]), np.int64(node[leaf, LEAF]) + np.int64(node[leaf, COUNT])):
-            count = _cap_of_conjunction(preds, c, negated, own, largest, highest, touched, count)
+            count = _raise_caps(preds, c, negated, own, largest, highest, touched, count)
         # Write them by attribute, and clear them
         if count > 0:
             order_by(touched, order, count, tally)

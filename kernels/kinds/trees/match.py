@@ -11,7 +11,7 @@ from colmatch.kernels.bits import ask_for
 from colmatch.kernels.kinds.trees import arrays as bt
 from colmatch.kernels.kinds.trees.arrays import Tree, TreeScratch
 from colmatch.kernels.kinds.trees.tiles import match_tile
-from colmatch.kernels.kinds.trees.values import attributes_there, enter_halves, enter_parts, leads_on
+from colmatch.kernels.kinds.trees.values import collect_attributes, enter_halves, enter_parts, leads_on
 from colmatch.kernels.layout import CANDIDATES, CONJUNCTIONS, I64, NODES, PREDICATES, Predicates, Rows, Sink, Written
 from colmatch.kernels.predicates import clear, conditions_of, conjunction_holds, spread
 from colmatch.kernels.sink import FILL, emit, roll_back, stops
@@ -50,7 +50,7 @@ def match(
             continue
         # Spread the event, and begin with the root and the bucket of unplaced conjunctions
         event = spread(rows, row, multi, table)
-        absent = ~attributes_there(event)
+        absent = ~collect_attributes(event)
         stack[0], stack[1] = bt.ALWAYS, bt.ROOT
         height = 2
         full = False

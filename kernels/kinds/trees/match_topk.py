@@ -14,10 +14,10 @@ import numpy as np
 from colmatch.kernels._jit import device, kernel
 from colmatch.kernels.kinds.trees import arrays as bt
 from colmatch.kernels.kinds.trees.arrays import Tree, TreeScratch
-from colmatch.kernels.kinds.trees.caps import ASKS, floor_in, floor_in_leaf, goes_by_largest, weigh_attributes
+from colmatch.kernels.kinds.trees.caps import ASKS, find_floor, find_leaf_floor, goes_by_largest, weigh_attributes
 from colmatch.kernels.kinds.trees.heap import pop, push
-from colmatch.kernels.kinds.trees.topk_tiles import best_of_tile
-from colmatch.kernels.kinds.trees.values import attributes_there, enter_halves, enter_parts, leads_on
+from colmatch.kernels.kinds.trees.topk_tiles import offer_tile
+from colmatch.kernels.kinds.trees.values import collect_attributes, enter_halves, enter_parts, leads_on
 from colmatch.kernels.layout import (
     CANDIDATES,
     CONJUNCTIONS,
@@ -60,7 +60,7 @@ def offer_leaf(index, preds, event, row, n, absent, scratch, scores, top, counte
     looked_at = candidates = steps = scored = np.int64(0)
     # Find the lowest bound that can be among the best
     least = least_score(top.score, top.fill, row)
-    floor = floor_in_leaf(index, n, scratch, 0, least)
+    floor = find_leaf_floor(index, n, scratch, 0, least)
     # Leave the leaf at the first bound that is too low
     for i in range(leaf, leaf + np.int64(index.node[n, bt.COUNT])):
         if len(bound) > 0 and bound[i] < floor:
@@ -88,8 +88,8 @@ def offer_leaf(index, preds, event, row, n, absent, scratch, scores, top, counte
         offer(top.score, top.number, top.fill, row, score, np.uint32(sub), again, top.id, top.offset, top.data)
         if least_score(top.score, top.fill, row) > least:
             least = least_score(top.score, top.fill, row)
-            scratch.floor[0] = floor_in(scratch, 0, least, index.cap, 0, 0)
-            floor = floor_in_leaf(index, n, scratch, 0, least)
+            scratch.floor[0] = find_floor(scratch, 0, least, index.cap, 0, 0)
+            floor = find_leaf_floor(index, n, scratch, 0, least)
     # Add up the counters
     counters[CONJUNCTIONS] += looked_at
     counters[CANDIDATES] += candidates
@@ -98,14 +98,14 @@ def offer_leaf(index, preds, event, row, n, absent, scratch, scores, top, counte
 
 
 @device
-def best_of_row(index, preds, event, row, scratch, scores, top, counters):
+def offer_row(index, preds, event, row, scratch, scores, top, counters):
     """Offers the matches of a row to its best. The first lane has the row's heaviest attributes."""
     node, part = index.node, index.part
     bound_below = index.most_below if goes_by_largest(index, top.state[SCORING]) else index.bound_below
     heap, parts, stack = scratch.heap, scratch.parts, scratch.stack
-    bounded, absent = len(bound_below) > 0, ~attributes_there(event)
+    bounded, absent = len(bound_below) > 0, ~collect_attributes(event)
     # Begin with the root and the bucket of unplaced conjunctions
-    scratch.floor[0] = floor_in(scratch, 0, least_score(top.score, top.fill, row), index.cap, 0, 0)
+    scratch.floor[0] = find_floor(scratch, 0, least_score(top.score, top.fill, row), index.cap, 0, 0)
     stack[0], stack[1] = bt.ALWAYS, bt.ROOT
     depth, height, visited = np.int64(2), np.int64(0), np.int64(0)
     while depth > 0:
@@ -151,13 +151,13 @@ def match_topk(
     while row < stop:
         if stop - row >= TILE_LEAST and len(scratch.tile) > 0:
             end = min(row + TILE_ROWS, stop)
-            best_of_tile(index, preds, rows, row, end, scratch, weights, scores, top, counters)
+            offer_tile(index, preds, rows, row, end, scratch, weights, scores, top, counters)
             row = end
             continue
         event = spread(rows, row, index.multi, scratch.table)
         weigh_row(weights.first, weights.attr, weights.value, row, scores.weight_of)
         weigh_attributes(index, rows, row, weights, top.state[SCORING], scores.weight_of, scratch, 0)
-        best_of_row(index, preds, event, row, scratch, scores, top, counters)
+        offer_row(index, preds, event, row, scratch, scores, top, counters)
         unweigh_row(weights.first, weights.attr, row, scores.weight_of)
         clear(event)
         row += 1

@@ -11,7 +11,7 @@ from colmatch.kernels.kinds.trees import arrays as bt
 from colmatch.kernels.kinds.trees.boxes import add_all, copy_bounds
 from colmatch.kernels.kinds.trees.tables import find_part, new_node
 from colmatch.kernels.layout import ATTR_MASK, FLAG_MULTI, FLAG_NONE
-from colmatch.kernels.window import looked_at
+from colmatch.kernels.window import estimate_looks
 
 
 @device
@@ -35,7 +35,7 @@ def can_be_placed(preds, c):
 
 
 @device
-def narrowest(tree, preds, codes, c, n):
+def find_narrowest(tree, preds, codes, c, n):
     """Returns a conjunction's predicate that holds for the smallest part of its domain, and that
     part.
 
@@ -54,7 +54,7 @@ def narrowest(tree, preds, codes, c, n):
         lo, hi = range_of(preds, p)
         part = share(codes, word & ATTR_MASK, lo, hi)
         if by_window:  # not always: passing the arguments takes as long as the rest of the loop
-            part = looked_at(tree, codes, word & ATTR_MASK, lo, hi, part)
+            part = estimate_looks(tree, codes, word & ATTR_MASK, lo, hi, part)
         if part < least:
             best, least = np.int64(p), part
     return best, least
@@ -71,7 +71,7 @@ def best_part(tree, preds, codes, c, n):
         return np.int64(-1), np.int64(-1)
     # Without popularity, only the part of the narrowest predicate counts
     if tree.plan[bt.RANKING] != bt.POPULARITY:
-        p, _ = narrowest(tree, preds, codes, c, n)
+        p, _ = find_narrowest(tree, preds, codes, c, n)
         if p < 0:
             return np.int64(-1), p
         return find_part(tree.slot, tree.part, n, np.int64(preds.pred[p, 0]) & ATTR_MASK), p
@@ -88,7 +88,7 @@ def best_part(tree, preds, codes, c, n):
 
 
 @device
-def enclosing(tree, codes, n, lo, hi):
+def find_enclosing(tree, codes, n, lo, hi):
     """Returns the smallest bucket below ``n`` that may take a range, or a new bucket for it."""
     a = np.int64(tree.node[n, bt.ATTR])
     while True:
@@ -111,7 +111,7 @@ def enclosing(tree, codes, n, lo, hi):
         if low <= high:
             now = width(codes, a, low, high)
             if width(codes, a, min(low, lo), max(high, hi)) > tree.plan[bt.BETA] * now and now > 0.0:
-                return injected(tree, n)
+                return inject_bucket(tree, n)
         # With one half, go there unless the range would widen it too much
         if left == bt.NONE:
             return n
@@ -121,7 +121,7 @@ def enclosing(tree, codes, n, lo, hi):
             if low > high or then <= tree.plan[bt.BETA] * now:
                 n = left
                 continue
-            return n if lo <= high and low <= hi else other_half(tree, n, hi < low)
+            return n if lo <= high and low <= hi else add_half(tree, n, hi < low)
         # With two halves, stay if the range meets both of them
         in_left = tree.node[n, bt.LEFT_LO] <= hi and lo <= tree.node[n, bt.LEFT_HI]
         in_right = tree.node[n, bt.RIGHT_LO] <= hi and lo <= tree.node[n, bt.RIGHT_HI]
@@ -148,7 +148,7 @@ def enclosing(tree, codes, n, lo, hi):
 
 
 @device
-def injected(tree, n):
+def inject_bucket(tree, n):
     """Puts a bucket above another bucket, which becomes its left half, for a much wider range.
 
     Without it, events would visit the bucket below for values that only the wide range has.
@@ -176,7 +176,7 @@ def injected(tree, n):
 
 
 @device
-def other_half(tree, n, before):
+def add_half(tree, n, before):
     """Gives a bucket above another bucket its second half, for values far from the first half.
 
     before : whether the new half has lower values; then the first half becomes the right one
@@ -202,7 +202,7 @@ def place(tree, preds, codes, c, n):
         if part < 0:
             return n
         lo, hi = range_of(preds, p)
-        n = enclosing(tree, codes, np.int64(tree.part[part, bt.TOP]), lo, hi)
+        n = find_enclosing(tree, codes, np.int64(tree.part[part, bt.TOP]), lo, hi)
 
 
 @device

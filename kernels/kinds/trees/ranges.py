@@ -10,7 +10,7 @@ import numpy as np
 from colmatch.kernels._jit import device, kernel
 from colmatch.kernels.kinds.trees import arrays as bt
 from colmatch.kernels.kinds.trees.arrays import Tree, TreeScratch
-from colmatch.kernels.kinds.trees.values import attributes_there, enter_parts, leads_on, meets
+from colmatch.kernels.kinds.trees.values import collect_attributes, enter_parts, leads_on, meets
 from colmatch.kernels.layout import CANDIDATES, CONJUNCTIONS, I64, NODES, PREDICATES, Predicates, Rows, Sink, Written
 from colmatch.kernels.meets import Meeting, clear_ends, conjunction_meets, spread_ends
 from colmatch.kernels.predicates import conditions_of
@@ -95,7 +95,7 @@ def match_ranges(
         # Spread the event
         fill = sink.state[FILL]
         event = spread_ends(low, high, row, index.multi, meeting)
-        absent = ~attributes_there(event)
+        absent = ~collect_attributes(event)
         # Go down from the root and the bucket of unplaced conjunctions
         stack[0], stack[1] = bt.ALWAYS, bt.ROOT
         height, visited, fits = 2, np.int64(0), True

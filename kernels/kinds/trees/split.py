@@ -9,8 +9,8 @@ from colmatch.kernels._jit import device
 from colmatch.kernels.geometry import middle_of, predicate_on, required_end
 from colmatch.kernels.kinds.trees import arrays as bt
 from colmatch.kernels.kinds.trees.boxes import copy_bounds, take_leaf_into_box, tighten
-from colmatch.kernels.kinds.trees.buckets import STAYS, TO_LEFT, TO_RIGHT, three_buckets
-from colmatch.kernels.kinds.trees.place import is_used, narrowest
+from colmatch.kernels.kinds.trees.buckets import STAYS, TO_LEFT, TO_RIGHT, cut_in_three
+from colmatch.kernels.kinds.trees.place import find_narrowest, is_used
 from colmatch.kernels.kinds.trees.tables import find_part, keep, make_room, new_node, new_part, put
 from colmatch.kernels.layout import ATTR_MASK, CODE_MAX, FLAG_NONE
 
@@ -57,7 +57,7 @@ def halve(tree, preds, codes, work, n):
         for i in range(count):
             lo, hi = tree.reach[leaf + i, 0], tree.reach[leaf + i, 1]
             work.side[i] = TO_LEFT if hi < cut else TO_RIGHT if lo >= cut else STAYS
-    elif not three_buckets(tree, codes, work, n):
+    elif not cut_in_three(tree, codes, work, n):
         return False
     # Give up if all entries stay
     to_left = to_right = np.int64(0)
@@ -133,7 +133,7 @@ def _share_out(tree, preds, work, n, left, to_left, right, to_right):
 
 
 @device
-def votes(tree, preds, codes, work, n):
+def count_votes(tree, preds, codes, work, n):
     """Has each conjunction of a leaf vote for attributes. Returns the number of attributes with
     votes.
 
@@ -147,7 +147,7 @@ def votes(tree, preds, codes, work, n):
         # By selectivity, vote for the attribute of the narrowest predicate
         c = np.int64(tree.entry[leaf + i])
         if tree.plan[bt.RANKING] != bt.POPULARITY:
-            p, part = narrowest(tree, preds, codes, c, n)
+            p, part = find_narrowest(tree, preds, codes, c, n)
             work.lo[i] = bt.NONE
             if p >= 0:
                 work.lo[i] = preds.pred[p, 0] & ATTR_MASK
@@ -181,7 +181,7 @@ def divide(tree, preds, codes, work, n):
     if tree.above[n, bt.LEVEL] == bt.MOST_LEVELS:
         return False
     # Count the votes
-    touched = votes(tree, preds, codes, work, n)
+    touched = count_votes(tree, preds, codes, work, n)
     left = np.int64(tree.node[n, bt.COUNT])
     parts = np.int64(0)
     # Choose attributes by votes, until few enough conjunctions are left

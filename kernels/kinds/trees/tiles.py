@@ -18,7 +18,7 @@ from colmatch.kernels.tiles import TILE_ROWS, clear_tile, fill_tile, lanes_that_
 
 
 @device
-def that_meet(left, multi, there, tile, a, lo, hi):
+def filter_by_range(left, multi, there, tile, a, lo, hi):
     """Returns those of the rows ``left`` that have a value of an attribute within a range."""
     # Keep the rows that have the attribute
     left &= there[a]
@@ -61,7 +61,7 @@ def leave_rows(tile, there):
 
 
 @device
-def absent_from_all(absent, rows):
+def find_absent(absent, rows):
     """Returns the bits of the attributes that all of the rows lack."""
     bits = ~np.uint64(0)
     while rows != 0:
@@ -71,7 +71,7 @@ def absent_from_all(absent, rows):
 
 
 @device
-def that_have(left, need, absent):
+def filter_by_need(left, need, absent):
     """Returns those of the rows ``left`` that have all the attributes in ``need``."""
     rows = left
     while rows != 0:
@@ -100,9 +100,9 @@ def note_halves(index, n, rows, there, tile, stack, waiting, height):
     node, multi, a = index.node, index.multi, np.uint32(index.node[n, bt.ATTR])
     for half, low in bt.HALVES:
         if node[n, half] != bt.NONE:
-            lanes = that_meet(rows, multi, there, tile, a, node[n, low], node[n, low + 1])
+            lanes = filter_by_range(rows, multi, there, tile, a, node[n, low], node[n, low + 1])
             height = note(node, stack, waiting, height, node[n, half], lanes)
-    return that_meet(rows, multi, there, tile, a, node[n, bt.OWN_LO], node[n, bt.OWN_HI]), height
+    return filter_by_range(rows, multi, there, tile, a, node[n, bt.OWN_LO], node[n, bt.OWN_HI]), height
 
 
 @device
@@ -141,7 +141,7 @@ def match_tile(index, preds, rows, start, stop, scratch, sink, counters):
             lanes = own & there[part[p, bt.PART_ATTR]]
             if lanes != 0:
                 by, lo, hi = part[p, bt.PART_ATTR], part[p, bt.PART_LO], part[p, bt.PART_HI]
-                lanes = that_meet(lanes, multi, there, tile, by, lo, hi)
+                lanes = filter_by_range(lanes, multi, there, tile, by, lo, hi)
                 height = note(node, stack, waiting, height, part[p, bt.TOP], lanes)
             p = np.int64(part[p, bt.NEXT])
         # Find the entries that the rows may match, and the attributes that all rows lack
@@ -149,7 +149,7 @@ def match_tile(index, preds, rows, start, stop, scratch, sink, counters):
         if leaf == end:
             continue
         looked_at += (end - leaf) * popcount(own)
-        nowhere = absent_from_all(absent, own)
+        nowhere = find_absent(absent, own)
         one = placed and not multi[a]
         for i in range(leaf, end):
             # Test the entry's attributes and its range
@@ -157,7 +157,7 @@ def match_tile(index, preds, rows, start, stop, scratch, sink, counters):
                 continue
             left = own & whole & (lanes_within(tile, a, reach[i, 0], reach[i, 1]) if one else own)
             if short:
-                left = that_have(left, need[i], absent)
+                left = filter_by_need(left, need[i], absent)
             if left == 0:
                 continue
             # Verify the conjunction for the remaining rows

@@ -10,15 +10,15 @@ import numpy as np
 from colmatch.kernels._jit import device
 from colmatch.kernels.bits import ctz, popcount, without_lowest, words_within
 from colmatch.kernels.kinds.trees import arrays as bt
-from colmatch.kernels.kinds.trees.caps import floor_in, floor_in_leaf, goes_by_largest, weigh_attributes
+from colmatch.kernels.kinds.trees.caps import find_floor, find_leaf_floor, goes_by_largest, weigh_attributes
 from colmatch.kernels.kinds.trees.heap import pop, push
 from colmatch.kernels.kinds.trees.tiles import (
-    absent_from_all,
     enter_rows,
+    filter_by_need,
+    filter_by_range,
+    find_absent,
     leave_rows,
     note_halves,
-    that_have,
-    that_meet,
 )
 from colmatch.kernels.layout import CANDIDATES, CONJUNCTIONS, MATCHES, NODES, PREDICATES, PRIORITY
 from colmatch.kernels.predicates import clear, conditions_of, spread
@@ -31,7 +31,7 @@ FEW_ROWS = np.uint64(4)
 
 
 @device
-def that_may_gain(left, bound, floor):
+def filter_by_bound(left, bound, floor):
     """Returns those of the rows ``left`` that may have a subscription with this bound among their
     best.
     """
@@ -75,14 +75,14 @@ def leaf_floors(index, start, n, own, scratch, top):
         left = without_lowest(left)
         floor[lane] = scratch.floor[lane]
         if few:
-            floor[lane] = floor_in_leaf(
+            floor[lane] = find_leaf_floor(
                 index, n, scratch, lane, least_score(top.score, top.fill, start + np.int64(lane))
             )
-    return that_may_gain(own, bound[index.node[n, bt.LEAF]], floor) if len(bound) > 0 else own
+    return filter_by_bound(own, bound[index.node[n, bt.LEAF]], floor) if len(bound) > 0 else own
 
 
 @device
-def best_of_leaf(index, preds, rows, start, tile, n, own, scratch, weights, scores, top, counters):
+def offer_tile_leaf(index, preds, rows, start, tile, n, own, scratch, weights, scores, top, counters):
     """Offers the matches in the leaf of a bucket to the best of the rows ``own`` of the tile."""
     multi, bound, reach, need, entry = index.multi, index.bound, index.reach, index.need, index.entry
     owner, table, absent, deleted_bits = preds.owner, scratch.table, scratch.absent, top.deleted_bits
@@ -94,7 +94,7 @@ def best_of_leaf(index, preds, rows, start, tile, n, own, scratch, weights, scor
     # Find the floors of the rows, and the attributes that all rows lack
     own = leaf_floors(index, start, n, own, scratch, top)
     floor = scratch.leaf_floor
-    nowhere, lowest = absent_from_all(absent, own), lowest_floor(own, floor)
+    nowhere, lowest = find_absent(absent, own), lowest_floor(own, floor)
     for i in range(leaf, leaf + np.uint64(index.node[n, bt.COUNT])):
         # Leave the leaf at the first bound that is too low for all rows
         if bounded and bound[i] < lowest:
@@ -105,9 +105,9 @@ def best_of_leaf(index, preds, rows, start, tile, n, own, scratch, weights, scor
             continue
         left = own & lanes_within(tile, a, reach[i, 0], reach[i, 1]) if one else own
         if short:
-            left = that_have(left, need[i], absent)
+            left = filter_by_need(left, need[i], absent)
         if bounded and left != 0:
-            left = that_may_gain(left, bound[i], floor)
+            left = filter_by_bound(left, bound[i], floor)
         if left == 0:
             continue
         # Verify the conjunction for the remaining rows
@@ -129,11 +129,11 @@ def best_of_leaf(index, preds, rows, start, tile, n, own, scratch, weights, scor
             offer(top.score, top.number, top.fill, row, score, np.uint32(sub), again, top.id, top.offset, top.data)
             least = least_score(top.score, top.fill, row)
             if least > before:
-                scratch.floor[lane] = floor_in(scratch, lane, least, index.cap, 0, 0)
+                scratch.floor[lane] = find_floor(scratch, lane, least, index.cap, 0, 0)
                 floor[lane] = max(floor[lane], scratch.floor[lane])
         # Drop the rows that cannot gain any more
         if bounded:
-            own = that_may_gain(own, bound[i], floor)
+            own = filter_by_bound(own, bound[i], floor)
             lowest = lowest_floor(own, floor)
     # Add up the counters
     counters[CONJUNCTIONS] += np.int64(looked_at)
@@ -143,7 +143,7 @@ def best_of_leaf(index, preds, rows, start, tile, n, own, scratch, weights, scor
 
 
 @device
-def best_of_tile(index, preds, rows, start, stop, scratch, weights, scores, top, counters):
+def offer_tile(index, preds, rows, start, stop, scratch, weights, scores, top, counters):
     """Offers the matches of rows ``start:stop``, at most ``TILE_ROWS``, to the best of each row."""
     node, part, multi = index.node, index.part, index.multi
     bound_below = index.most_below if goes_by_largest(index, top.state[SCORING]) else index.bound_below
@@ -157,7 +157,7 @@ def best_of_tile(index, preds, rows, start, stop, scratch, weights, scores, top,
         weight_of = scratch.weighed[row - start]
         weigh_row(weights.first, weights.attr, weights.value, row, weight_of)
         weigh_attributes(index, rows, row, weights, top.state[SCORING], weight_of, scratch, row - start)
-        floor[row - start] = floor_in(scratch, row - start, least_score(top.score, top.fill, row), index.cap, 0, 0)
+        floor[row - start] = find_floor(scratch, row - start, least_score(top.score, top.fill, row), index.cap, 0, 0)
     # Begin with the root and the bucket of unplaced conjunctions, for all rows
     stack[0], stack[1] = bt.ALWAYS, bt.ROOT
     everyone = ~np.uint64(0) >> np.uint64(TILE_ROWS - (stop - start))
@@ -169,7 +169,7 @@ def best_of_tile(index, preds, rows, start, stop, scratch, weights, scores, top,
         visited += 1
         # Drop the rows that cannot gain, and push the halves
         if bounded:
-            own = that_may_gain(own, bound_below[n], floor)
+            own = filter_by_bound(own, bound_below[n], floor)
         if own != 0 and n > bt.ALWAYS:
             own, depth = note_halves(index, n, own, there, tile, stack, waiting, depth)
         if own != 0:
@@ -178,7 +178,7 @@ def best_of_tile(index, preds, rows, start, stop, scratch, weights, scores, top,
             while p != bt.NONE:
                 visited += 1
                 by, lo, hi = part[p, bt.PART_ATTR], part[p, bt.PART_LO], part[p, bt.PART_HI]
-                lanes = that_meet(own, multi, there, tile, by, lo, hi)
+                lanes = filter_by_range(own, multi, there, tile, by, lo, hi)
                 if lanes != 0:
                     part_rows[p] = lanes
                     high = bound_below[part[p, bt.TOP]] if bounded else np.uint32(0)
@@ -186,9 +186,9 @@ def best_of_tile(index, preds, rows, start, stop, scratch, weights, scores, top,
                 p = np.int64(part[p, bt.NEXT])
             # Offer the leaf's matches
             if node[n, bt.COUNT] > 0:
-                best_of_leaf(index, preds, rows, start, tile, n, own, scratch, weights, scores, top, counters)
+                offer_tile_leaf(index, preds, rows, start, tile, n, own, scratch, weights, scores, top, counters)
         # Go on with the part that has the highest bound
-        if depth == 0 and height > 0 and that_may_gain(everyone, heap[0], floor) != 0:
+        if depth == 0 and height > 0 and filter_by_bound(everyone, heap[0], floor) != 0:
             p = np.int64(parts[0])
             stack[0], waiting[0], depth = part[p, bt.TOP], part_rows[p], np.int64(1)
             height = pop(heap, parts, height)

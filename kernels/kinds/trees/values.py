@@ -25,7 +25,7 @@ def has_value(multi, event, a, lo, hi):
 
 
 @device
-def attributes_there(event):
+def collect_attributes(event):
     """Returns the bits of an event's attributes."""
     bits = np.uint64(0)
     for e in range(event.begin, event.end):
