@@ -19,7 +19,7 @@ def count_below(codes, a, code):
 
 @device
 def boundaries_below(first, label, a, code):
-    """Counts like ``below`` on the arrays of codes, for inner loops."""
+    """Counts like ``count_below`` on the arrays of codes, for inner loops."""
     begin, end = first[a], first[a + 1]
     if len(label) == 0:
         return min(np.int64(code) - 1, end - begin)

@@ -7,7 +7,7 @@ An attribute with several entries has 1 + the place of the first among the row's
 Functions take small NamedTuples of arrays. Passing one costs nothing where LLVM inlines the
 function, and about 1.5 ns an array where it does not. So whole indexes, and ``layout.Predicates``
 with its eleven arrays, go only to functions that are called once for a block of rows. Functions
-that are called for each conjunction take ``Conditions`` and an ``Event``. With ``Predicates``
+that are called for each conjunction take ``PredicateColumns`` and an ``Event``. With ``Predicates``
 instead, 64 events took ``betree`` (100,000 ``dense``) twice the time.
 """
 

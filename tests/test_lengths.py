@@ -10,7 +10,7 @@ MOST_LINES = 77  # of code: a comment a step does not count, so nobody leaves it
 # Functions that take any named argument, and whose fields these are.
 OPEN = {
     "colmatch/kinds/plan.py:index": "settings of the kind that is named, which checks them",
-    "colmatch/kinds/pstrees.py:trimmed": "arrays of an index, as of ``NamedTuple._replace``",
+    "colmatch/kinds/pstrees.py:trim_tables": "arrays of an index, as of ``NamedTuple._replace``",
     "colmatch/spark/session.py:local_session": "settings of Spark",
     "colmatch/updates/versions.py:changed": "fields of ``Version``, as of ``dataclasses.replace``",
 }

@@ -57,7 +57,7 @@ def reading(
 
     Parameters
     ----------
-    paths : names of files, as for ``places.found``
+    paths : names of files, as for ``places.find_files``
     format : one of ``places.FORMATS``; None to take it from the extension
     schema : types for formats that do not carry them (csv, jsonl). Other columns are inferred from
         the first block, but times among them stay text. None to infer all types, also of times

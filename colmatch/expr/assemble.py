@@ -6,7 +6,7 @@ other programs one by one, so a budget has a number for each case.
 
 Some kinds find a conjunction by a predicate that it needs. A program needs no single predicate, so
 such a kind would look at it for each event. For these kinds, an AND of ORs is multiplied out by its
-shortest OR alone (``divided``). Each predicate of that OR begins a separate program, which needs
+shortest OR alone (``divide``). Each predicate of that OR begins a separate program, which needs
 the predicate. Scores stay the same: an AND adds up its parts, and an OR has the best of them.
 
 The parts of an OR at the top are counted one by one, and take 16 budgets together at most. Between
@@ -17,7 +17,7 @@ by a needed predicate verifies such a program for each event. Inserts, deletes, 
 matches need no extra code, since any OR gives a subscription several conjunctions. ``explain`` puts
 the programs of an expression together again.
 
-The price of ``divided`` is memory: an OR of two doubles the predicates of a program. Several
+The price of ``divide`` is memory: an OR of two doubles the predicates of a program. Several
 entries in the posting lists for one program would avoid this. But each kind would then need them in
 its build, its inserts and its deletes.
 """

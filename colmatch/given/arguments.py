@@ -122,7 +122,7 @@ def check_whole(what: str, value: Any, low: int, high: int, most: str = "") -> i
 def check_flag(what: str, value: Any) -> bool:
     """Returns a flag, which must be True or False.
 
-    what : as for ``checked_whole``
+    what : as for ``check_whole``
     """
     flag = python_value(value)
     if type(flag) is not bool:
@@ -133,7 +133,7 @@ def check_flag(what: str, value: Any) -> bool:
 def check_choice(what: str, value: Any, allowed: Collection[Choice]) -> Choice:
     """Returns a text, which must be one of ``allowed``.
 
-    what : as for ``checked_whole``
+    what : as for ``check_whole``
     """
     choice = text(value)
     if choice is None or choice not in allowed:

@@ -20,7 +20,7 @@ F64 = NDArray[np.float64]
 # Weights of leaves before the subscription's weights are entered.
 OF_ATTRIBUTE, OF_COLUMN = np.nan, np.inf
 WEIGHT_MOST = 1e100  # most of a weight and of a priority: sums of products stay finite
-FURTHER_PART = -np.inf  # see ``kernels.lowering.conjunctions.Leaves``
+FURTHER_PART = -np.inf  # see ``kernels.lowering.conjunctions.LeafTable``
 
 
 class Name(NamedTuple):

@@ -30,7 +30,7 @@ def read_keep(keep: object) -> list[str]:
 
 
 def convert_column(column: pa.Array, type: pa.DataType) -> pa.Array:
-    """Converts a column to its type of ``kept_fields``, from which Arrow can take rows."""
+    """Converts a column to its type of ``find_kept_fields``, from which Arrow can take rows."""
     if pa.types.is_run_end_encoded(column.type):
         column = decode_runs(column)
     return column if column.type == type else column.cast(type)

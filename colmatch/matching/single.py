@@ -37,7 +37,7 @@ _NONE = freeze_view(np.empty(0, np.uint32))
 
 
 class _Row(NamedTuple):
-    """The attributes of a batch that ``Matching`` reads, for one row."""
+    """The attributes of a batch that ``WorkEstimate`` reads, for one row."""
 
     num_rows: int = 1
     nbytes: int = 0

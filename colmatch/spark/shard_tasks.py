@@ -185,7 +185,7 @@ class UpdateTask:
 class RouteTask:
     """A task that repeats each row for all shards that need it, with the shard's key last.
 
-    used, ranges, now : as for ``Task``
+    used, ranges, now : as for ``PartitionTask``
     keys : key of each shard, as in ``partitions.py``
     """
 

@@ -231,7 +231,7 @@ class ColumnTask:
     ----------
     index : the file of the index
     mode : list, count or exists
-    among, now : as for ``Task``
+    among, now : as for ``PartitionTask``
     """
 
     index: IndexFile
@@ -259,7 +259,7 @@ class TableTask:
     used : columns that the expressions use, as the matcher names them
     required : used columns that the table must have
     schema : schema of the result
-    among, now : as for ``Task``
+    among, now : as for ``PartitionTask``
     """
 
     index: IndexFile

@@ -66,7 +66,7 @@ class FormCompiler:
         return self.normaliser.typing.zoned
 
     def form(self, expression: str | Expr) -> tuple[Form, list[Any]]:
-        """Makes the form of an expression, and its literals by slot, as ``_unpacked`` does.
+        """Makes the form of an expression, and its literals by slot, as ``_compile`` does.
 
         Arguments of a special function are one literal, in the first of their slots.
         """

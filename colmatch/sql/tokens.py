@@ -120,7 +120,9 @@ class _TokenReader(LiteralReader):
     def __init__(self, text: str, tokens: list[Token], max_depth: int, quotes: Quotes) -> None:
         super().__init__(text, tokens, max_depth, quotes)
         self._skipped: dict[int, int] = {}  # the AS of a cast -> the parenthesis behind its type
-        self._close: dict[int, tuple[int, int]] | None = None  # the result of ``_closed``, from the first cast on
+        self._close: dict[int, tuple[int, int]] | None = (
+            None  # the result of ``_find_closings``, from the first cast on
+        )
 
     def run(self) -> NumberedText:
         reading, raw, end = self.reading, self.raw, self.end

@@ -45,7 +45,7 @@ def update_rejected(
 def update_all_rejected(
     known: Mapping[int | str, Rejected], ids: Ids, update: NDArray[np.int64], new: Mapping[int, Sequence[Rejected]]
 ) -> Mapping[int | str, Rejected]:
-    """Returns the rejected subscriptions after several updates, as by ``following`` for each.
+    """Returns the rejected subscriptions after several updates, as by ``update_rejected`` for each.
 
     ids, update : each touched id with the number of its update, in any order
     new : rejected subscriptions of each update that has some

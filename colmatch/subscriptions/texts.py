@@ -57,7 +57,7 @@ def _kinds() -> NDArray[np.uint8]:
 
 KINDS = _kinds()
 _BACKSLASH = ord("\\")
-FILLED = (  # arrays of ``Made`` that are filled together
+FILLED = (  # arrays of ``LoweredTexts`` that are filled together
     ("leaf", "leaf_text"), ("test", "test_leaf", "test_base", "test_slot"), ("owner", "size"), ("ref",),
     ("program", "tokens"), ("jump",), ("tree",),
 )  # fmt: skip

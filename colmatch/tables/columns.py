@@ -108,7 +108,7 @@ class MatchColumn:
 
         Raises
         ------
-        EventError : as from ``found_in``
+        EventError : as from ``match_structs``
         OptionError : the ids have another type now; the matcher was empty before
         """
         if self.mode != "topk":

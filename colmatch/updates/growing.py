@@ -99,7 +99,7 @@ class GrowingSegment(Segment):
         predicates, codes : dense and read-only; subscriptions count from 0
         more : number of new subscriptions
         left : returns whether each number of the segment is of a subscription
-        seen : as for ``begun``
+        seen : as for ``begin``
         """
         size = self.size + more
         kind, settings = self.index.kind, self.index.settings

@@ -111,7 +111,7 @@ def join_literals(
 
 
 def _space_again(known: Literals, codes: Codes, new: Literals) -> tuple[Vocabulary, Codes, Move | None]:
-    """Inserts as ``joined`` does, with new labels for attributes that have no room."""
+    """Inserts as ``join_literals`` does, with new labels for attributes that have no room."""
     attributes = len(known.first) - 1
     place, there = locate_literals(known, new)
     label, crowded = np.empty(len(place), np.int64), np.empty(attributes, np.uint8)

@@ -132,7 +132,7 @@ def close_gaps(
 def _number(bound, begin, least, cells, shift, below, key):
     """Returns the number of an attribute's boundaries at or below ``key``, which is one of them.
 
-    ``hints.hinted_code`` explains the search. All but ``bound``, ``shift`` and the two keys are
+    ``hints.find_code`` explains the search. All but ``bound``, ``shift`` and the two keys are
     unsigned.
     """
     cell = cells + cell_of(distance(least, key), shift)

@@ -151,7 +151,7 @@ def merge_conjunctions(
     ----------
     first (C + 1), leaf (P) int64 : conjunction -> leaf ids; reordered in place
     program (C) uint8 : 1 to leave the conjunction's leaves unmerged
-    leaves : ``Leaves``
+    leaves : ``LeafTable``
     multi (A) uint8 : attributes with several entries, which have predicates that cannot be merged
     spare (2, 3 * longest) int64 : room for three runs of the longest conjunction
     keep (C) uint8 : written, 0 for a conjunction that can never be true. It then has no predicates

@@ -112,7 +112,7 @@ def _select_failed(
 def _select_in_order(
     is_case: bool, rows: int, values: Sequence[Any], parts: Sequence[FailedRows | None]
 ) -> Sequence[FailedRows | None]:
-    """Returns the same as ``_needed``, for arguments that are evaluated from the left."""
+    """Returns the same as ``_select_failed``, for arguments that are evaluated from the left."""
     left = chosen = np.ones(rows, np.bool_)  # undecided rows; rows that the last argument decided
     failures: list[FailedRows | None] = []
     for place, (value, part) in enumerate(zip(values, parts, strict=True)):

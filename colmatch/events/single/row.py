@@ -36,7 +36,7 @@ class RowMaker:
     def row_of(self, event: Event, names: Sequence[str], ignored: bool | None) -> pa.RecordBatch:
         """Returns an event as a record batch of one row, with the columns ``names``.
 
-        ignored : whether unknown fields of structs are left out or errors, as for ``renamed``
+        ignored : whether unknown fields of structs are left out or errors, as for ``rename_fields``
 
         Raises EventError: a value is not of its column's type.
         """

@@ -119,7 +119,7 @@ def _strings(literals: Literals) -> pa.Array:
 class _ArgumentLists(NamedTuple):
     """The lists of arguments of one function, from one part of the literals.
 
-    ``index`` finds them: it is circles, or ``_Keyed``.
+    ``index`` finds them: it is circles, or ``_KeyedArguments``.
     """
 
     literal: I64  # the number of each list of arguments among the literals
