@@ -52,7 +52,7 @@ def main() -> None:
     found = {}
     for name in given.experiments:
         began = time.perf_counter()
-        rows = turns.make_metrics(name, how) if name in turns.ABOUT else measured(EXPERIMENTS[name], how)
+        rows = turns.measured(name, how) if name in turns.ABOUT else measured(EXPERIMENTS[name], how)
         took = time.perf_counter() - began
         if not rows:
             print(f"{name}: none of the kinds takes part, nothing is written")

@@ -7,8 +7,8 @@ change no machine code, so they are left out, except two. ``_jit.py`` has the se
 compiler, and ``_code.py`` selects the parts of a kernel that are kept. An ``__init__.py`` has no
 code (``tests/test_house.py``) and is left out, too.
 
-Machine code also depends on the types of arguments (``_code.describe_type``), and on versions, settings
-and the processor (``_disk.py``).
+Machine code also depends on the types of arguments (``_code.describe_type``), and on versions,
+settings and the processor (``_disk.py``).
 """
 
 import functools

@@ -5,15 +5,15 @@ the child. But their locks stay held, and the data that they were changing is ha
 that needs such a lock would wait for ever. There are two ways out.
 
 *Renewal.* A ``lock`` that another thread held is free in the child. An object registered by
-``renew_in_child`` is called in the child, and repairs anything that another thread may have left half
-done. A ``cached_property`` needs no lock at all.
+``renew_in_child`` is called in the child, and repairs anything that another thread may have left
+half done. A ``cached_property`` needs no lock at all.
 
 *Waiting.* numba, LLVM and half imported modules cannot be renewed. So the thread that forks waits
 until no other thread
 
 - imports a module of ``IMPORTED``,
 - compiles or loads a kernel, or is inside LLVM (``_jit.py`` passes these locks to ``wait_for``),
-- is between two steps that belong together (``begin_steps``), which takes some microseconds.
+- is between two steps that belong together (``hold_off_forks``), which takes some microseconds.
 
 An import may still begin between the last check and the fork. The child forgets it, and imports the
 module itself.
@@ -23,7 +23,7 @@ Other threads release numba's lock after each kernel, and do not take it again w
 (``give_way``).
 
 Order of locks: the thread that forks takes numba's before LLVM's, like a thread that compiles. It
-holds none of them while it waits for an import, which needs numba's lock, or for ``begin_steps`` steps.
+holds none of them while it waits for an import, which needs numba's lock, or for such steps.
 Its caller may hold a lock that the compiling thread waits for, such as a log handler's. For that
 case the wait ends after ``WAIT_MOST``. The child can then run the kernels that are compiled, and
 any other is an error (``is_torn``). A thread that forks while it holds one of numba's or LLVM's
@@ -124,7 +124,7 @@ class Steps:
         return None
 
 
-def begin_steps() -> Steps:
+def hold_off_forks() -> Steps:
     """Begins steps between which no process is forked: ``with whole():``."""
     steps, me = Steps(), threading.get_ident()
     _inside[steps] = me

@@ -6,8 +6,8 @@ yet, and another process compiles the kernel (``_background.py``). As soon as it
 next call loads it. Interpreted kernels have the same source, and give the same results.
 
 The work of a call must be known before, since a kernel that has begun to write cannot be abandoned.
-``WorkEstimate`` describes the batch: its rows, bytes and subscriptions. All other kernels take time in
-proportion to their arrays.
+``WorkEstimate`` describes the batch: its rows, bytes and subscriptions. All other kernels take time
+in proportion to their arrays.
 
 A kernel calls others by the names of its module, which refer to numba's dispatchers. Its *twin* is
 the same code with other globals, where each of these names refers to a twin. An intrinsic has no

@@ -309,6 +309,6 @@ def _find_columns(schema: pa.Schema, columns: list[str]) -> list[int] | None:
     return kept
 
 
-# The last results of ``_find_columns``, which takes longer than reading a small batch. Replaced as a whole,
-# for threads.
+# The last results of ``_find_columns``, which takes longer than reading a small batch. Replaced as
+# a whole, for threads.
 _seen: tuple[tuple[pa.Schema, list[str], list[int] | None], ...] = ()

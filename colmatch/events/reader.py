@@ -84,7 +84,7 @@ class Reader:
         rows = batch.num_rows
         memory = self._memory
         # Not ``__arrow_c_array__``, which exports the schema as well: 12 of 30 us for 100 columns.
-        with _forks.begin_steps():  # a forked child would find the lock of the batch held
+        with _forks.hold_off_forks():  # a forked child would find the lock of the batch held
             batch._export_to_c(self._address)
         try:
             if self._patterns is not None and pattern_binding is not None:

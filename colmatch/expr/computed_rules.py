@@ -1,7 +1,7 @@
 """Types of functions that choose, round, search texts or count days.
 
-``simplify_call`` expresses some functions by others. ``Typing`` of ``computed_types.py`` has the rules of
-arithmetic and of common types, which ``TypeRules`` uses.
+``simplify_call`` expresses some functions by others. ``Typing`` of ``computed_types.py`` has the
+rules of arithmetic and of common types, which ``TypeRules`` uses.
 """
 
 from __future__ import annotations

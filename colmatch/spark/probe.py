@@ -1,8 +1,8 @@
 """A check that Spark's workers can run colmatch, before the first job, with errors of one line.
 
 ``check_workers`` runs one task of one row, once for each session. Its error names the workers'
-Python and the problem. Workers may differ, and executors may start later. So ``guard_task`` wraps each
-task in a function that checks again, and reports the same in one line.
+Python and the problem. Workers may differ, and executors may start later. So ``guard_task`` wraps
+each task in a function that checks again, and reports the same in one line.
 
 Spark sends functions of a module by name, and a worker without colmatch cannot resolve the name.
 Spark sends a nested function whole. So the nested functions here import all modules that they use,

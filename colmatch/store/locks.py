@@ -56,7 +56,7 @@ def lock(handle: int) -> bool | None:
     """
     if fcntl is None:
         return None
-    with _forks.begin_steps():
+    with _forks.hold_off_forks():
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -70,14 +70,14 @@ def lock(handle: int) -> bool | None:
 def unlock(handle: int) -> None:
     """Releases the lock of a file."""
     if fcntl is not None:
-        with _forks.begin_steps():
+        with _forks.hold_off_forks():
             fcntl.flock(handle, fcntl.LOCK_UN)
             _held.files.pop(handle, None)
 
 
 def duplicate(handle: int) -> int:
     """Returns another handle of a file. Both share its lock, until the last one is closed."""
-    with _forks.begin_steps():
+    with _forks.hold_off_forks():
         copy = os.dup(handle)
         if handle in _held.files:
             _held.files[copy] = _held.files[handle]
@@ -88,7 +88,7 @@ def close(handle: int) -> None:
     """Closes a file, and releases its lock. A handle of -1 is no file."""
     if handle < 0:
         return
-    with _forks.begin_steps():
+    with _forks.hold_off_forks():
         _held.files.pop(handle, None)
         os.close(handle)
 

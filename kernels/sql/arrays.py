@@ -69,7 +69,7 @@ EVERY, EITHER = 0, 1  # kinds of groups
 
 
 class LoweredTexts(NamedTuple):
-    """Leaves, tests and conjunctions of texts, the rows of ``TokenTable``; there is room for more."""
+    """Leaves, tests and conjunctions of texts, the rows of ``TokenTable``. It has spare room."""
 
     leaf: I32  # (leaves) leaf of ``Meanings`` that gives attribute and sense
     leaf_text: I64  # (leaves) text

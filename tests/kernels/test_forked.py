@@ -61,7 +61,7 @@ def test_a_fork_waits_for_the_thread_that_compiles(number: int) -> None:
 
 @compiles
 def test_a_fork_does_not_wait_for_itself() -> None:
-    with numbas()[0], numbas()[1], _forks.begin_steps():
+    with numbas()[0], numbas()[1], _forks.hold_off_forks():
         assert in_child(lambda: (_forks.is_torn(), numbas()[0]._is_owned())) == "(False, True)"
         assert numbas()[0]._is_owned()
     assert not numbas()[0]._is_owned()
@@ -86,7 +86,7 @@ def test_a_child_sees_both_of_two_steps_or_none() -> None:
     steps: list[int] = []
 
     def change(stand: Callable[[], None]) -> None:
-        with _forks.begin_steps():
+        with _forks.hold_off_forks():
             steps.append(1)
             stand()
             steps.append(2)
@@ -105,7 +105,7 @@ def test_a_child_that_was_forked_in_the_middle_of_compiling_compiles_nothing(mon
     def all_of_it() -> Any:
         with pytest.raises(RuntimeError, match="while another thread of its parent compiled a kernel"):
             double(np.array([21]))
-        with _forks.begin_steps():
+        with _forks.hold_off_forks():
             pass
         monkeypatch.setattr(_forks, "WAIT_MOST", 1e6)
         return int(known(np.array([4]))), in_child(lambda: (int(known(np.array([3]))), _forks.is_torn()))
