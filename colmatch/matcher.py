@@ -19,6 +19,7 @@ from colmatch.given.arguments import check_choice, check_flag
 from colmatch.given.incoming import Event, Events
 from colmatch.given.language import Language, LanguageName, Missing
 from colmatch.given.options import Options
+from colmatch.given.session import ANSI, LEGACY_SIZES, ZONE
 from colmatch.kernels.sink import ANY, COUNTS
 from colmatch.kinds.registry import KINDS, IndexName, is_in_pages
 from colmatch.kinds.settings import Settings
@@ -229,7 +230,7 @@ class Matcher:
         """Returns this matcher with options changed on opening; closes it on an error."""
         try:
             if options is not None:
-                opened = self.options.opened_with(options, self.local_literal)
+                opened = self.options.opened_with(options, self._set.now.local_literal)
                 self._set.options = check_options(self._set.requested, opened)
         except BaseException:
             self.close()
@@ -467,23 +468,18 @@ class Matcher:
         return list(self._set.now.rejected.values())
 
     @property
-    def local_literal(self) -> str | None:
-        """A timestamp literal that was read in ``Options.timezone``, or None.
+    def spark_settings(self) -> dict[str, str]:
+        """Settings of Spark that change the meaning of the expressions, and a part of one for each.
 
-        It may also be a value computed in that zone, such as ``hour(at)``. It stays known when its
-        subscription is deleted.
+        - ``spark.sql.session.timeZone``: a timestamp literal that was read in the zone of the
+          options, or a value computed in that zone, such as ``hour(at)``. It stays when its
+          subscription is deleted
+        - ``spark.sql.ansi.enabled``: a computed value with a result that depends on it
+        - ``spark.sql.legacy.sizeOfNull``: a column that is passed to ``size``
         """
-        return self._set.now.local_literal
-
-    @property
-    def moded_value(self) -> str | None:
-        """A computed value with a result that depends on ``Options.ansi``, or None."""
-        return moded_value(self._set.now.attributes)
-
-    @property
-    def sized_column(self) -> str | None:
-        """A list or map column that an expression passes to ``size``, or None."""
-        return sized_column(self._set.now.attributes)
+        now = self._set.now
+        parts = {ZONE: now.local_literal, ANSI: moded_value(now.attributes), LEGACY_SIZES: sized_column(now.attributes)}
+        return {setting: part for setting, part in parts.items() if part is not None}
 
     @property
     def version(self) -> int:

@@ -216,7 +216,7 @@ def test_what_has_no_boundary_comes_and_goes(kind: str, tmp_path: Path) -> None:
     for seed in range(4 if SMALL else 30):
         rng, there = Random(seed), dict[int, str]()
         matcher = cm.Matcher.build({}, events.schema, index=own_inserts(kind))
-        with patch.multiple(policy, GROWING_MOST=rng.choice([3, 100]), due=lambda version: None):
+        with patch.multiple(policy, GROWING_MOST=rng.choice([3, 100]), choose_segments=lambda version: None):
             for id in range(10):
                 if there and rng.random() < 0.3:
                     gone = rng.choice(sorted(there))
@@ -238,7 +238,7 @@ def test_a_full_segment_is_saved_before_its_merge(kind: str, tmp_path: Path) -> 
     """Its labels were given anew: it began with the attributes that it uses, and then got all."""
     events = pa.table({f"a{i}": [i % 3] for i in range(6)})
     matcher = cm.Matcher.build({i: f"a{i} = 1" for i in range(6)}, events.schema, index=own_inserts(kind))
-    with patch.multiple(policy, GROWING_MOST=3, due=lambda version: None):
+    with patch.multiple(policy, GROWING_MOST=3, choose_segments=lambda version: None):
         for id, text in enumerate(["a0 = 0", "a1 < 0", "a1 > 0", "a0 IS NULL", "a2 = 2"], 10):
             with patch.object(labels, "join", side_effect=labels.NoRoomError) if id == 11 else nullcontext():
                 matcher.insert({id: text})

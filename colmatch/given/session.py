@@ -13,6 +13,9 @@ from zoneinfo import ZoneInfo
 from colmatch.errors import show_value
 from colmatch.kernels._forks import cached_property
 
+# Settings of Spark that change the meaning of some expressions.
+ZONE, ANSI, LEGACY_SIZES = "spark.sql.session.timeZone", "spark.sql.ansi.enabled", "spark.sql.legacy.sizeOfNull"
+
 _OFFSET = re.compile(r"(?:UTC|GMT|UT)?([+-])(\d{1,2})(?::?(\d{2}))?", re.ASCII)
 
 

@@ -19,11 +19,11 @@ from colmatch.events.sample import MOST_EVENTS
 from colmatch.given.language import Missing
 from colmatch.given.options import Options, check_options
 from colmatch.given.schema import Schema
-from colmatch.given.session import same_zone
+from colmatch.given.session import ANSI, ZONE, same_zone
 from colmatch.kinds.registry import IndexName
 from colmatch.kinds.settings import Settings
 from colmatch.matcher import Matcher
-from colmatch.spark.settings import ANSI, double_quotes_of, is_on, zone_of
+from colmatch.spark.settings import double_quotes_of, is_on, zone_of
 from colmatch.subscriptions.intake import Errors
 
 
@@ -94,7 +94,7 @@ def options_for(df: DataFrame, given: Options | None) -> Options:
     options = default if given is None else check_options(given)
     zone, ansi, quotes = zone_of(spark), is_on(spark, ANSI), double_quotes_of(spark)
     for name, mine, session, setting in (
-        ("timezone", options.timezone, zone, "spark.sql.session.timeZone"),
+        ("timezone", options.timezone, zone, ZONE),
         ("ansi", options.ansi, ansi, ANSI),
     ):
         same = same_zone(options.timezone, zone) if name == "timezone" else mine == session

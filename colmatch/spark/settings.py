@@ -11,10 +11,9 @@ from pyspark.sql.types import StructType
 from colmatch.errors import OptionError
 from colmatch.given.declared import arrow_type_of
 from colmatch.given.options import DoubleQuotes
-from colmatch.given.session import same_zone
+from colmatch.given.session import ANSI, LEGACY_SIZES, ZONE, same_zone
 from colmatch.matcher import Matcher
 
-ANSI = "spark.sql.ansi.enabled"
 QUOTED_NAMES = "spark.sql.ansi.doubleQuotedIdentifiers"
 _READ_OTHERWISE = {
     "spark.sql.parser.escapedStringLiterals": r"a backslash stands for itself, as in '\d'",
@@ -38,7 +37,7 @@ def double_quotes_of(spark: SparkSession) -> DoubleQuotes:
 
 
 def zone_of(spark: SparkSession) -> str:
-    return spark.conf.get("spark.sql.session.timeZone") or ""
+    return spark.conf.get(ZONE) or ""
 
 
 def arrow_schema(schema: StructType, zone: str) -> pa.Schema:
@@ -61,7 +60,7 @@ class SessionSettings(NamedTuple):
     @staticmethod
     def of(spark: SparkSession) -> SessionSettings:
         ansi = is_on(spark, ANSI)
-        legacy_sizes = not ansi and is_on(spark, "spark.sql.legacy.sizeOfNull")
+        legacy_sizes = not ansi and is_on(spark, LEGACY_SIZES)
         otherwise = next((setting for setting in _READ_OTHERWISE if _is_turned_on(spark, setting)), "")
         return SessionSettings(zone_of(spark), ansi, legacy_sizes, double_quotes_of(spark), otherwise)
 
@@ -79,7 +78,7 @@ def check_settings(session: SessionSettings, matcher: Matcher) -> None:
 
 def _check_zone(session: SessionSettings, matcher: Matcher) -> None:
     """Checks that the session has the zone of the matcher, if a literal was read in that zone."""
-    read, literal = matcher.options.timezone, matcher.local_literal
+    read, literal = matcher.options.timezone, matcher.spark_settings.get(ZONE)
     if literal is not None and not same_zone(read, session.zone):
         raise OptionError(
             f"parts of timestamps or timestamp literals, {literal!r} for one, were read in the zone {read!r}, and the zone of this session "
@@ -91,7 +90,7 @@ def _check_zone(session: SessionSettings, matcher: Matcher) -> None:
 
 def _check_mode(session: SessionSettings, matcher: Matcher) -> None:
     """Checks that the session has the matcher's ANSI mode, if a value depends on it."""
-    value, ansi = matcher.moded_value, matcher.options.ansi
+    value, ansi = matcher.spark_settings.get(ANSI), matcher.options.ansi
     if value is not None and session.ansi != ansi:
         raise OptionError(
             f"{value!r}, for one, was built with Options(ansi={ansi}), and this session has "
@@ -117,7 +116,7 @@ def _check_quotes(session: SessionSettings, matcher: Matcher) -> None:
 
 def _check_sizes(session: SessionSettings, matcher: Matcher) -> None:
     """Checks that the size of NULL is NULL in the session, if an expression uses a size."""
-    column = matcher.sized_column
+    column = matcher.spark_settings.get(LEGACY_SIZES)
     if column is not None and session.legacy_sizes:
         raise OptionError(
             f"size({column}) of NULL is NULL, and -1 in this session: set spark.sql.legacy.sizeOfNull to false, or "

@@ -44,7 +44,7 @@ from colmatch.expr.ast import Constant
 from colmatch.given.language import Language, Missing
 from colmatch.given.options import Options
 from colmatch.given.schema import Attribute, Attributes, Schema
-from colmatch.given.session import same_zone
+from colmatch.given.session import ZONE, same_zone
 from colmatch.kinds.plan import read_settings
 from colmatch.kinds.registry import IndexName, is_in_pages
 from colmatch.kinds.settings import Settings
@@ -393,7 +393,7 @@ def _publish_shards(
     all_shards: list[Shard | None] = list(manifest.shards)
     pivots, place = list(manifest.pivots), {route: i for i, route in enumerate(manifest.pivots)}
     attributes = [] if model is None else used_attributes(model)
-    literal = None if model is None else model.local_literal
+    literal = None if model is None else model.spark_settings.get(ZONE)
     for answer in answers:
         old = all_shards[answer["number"]]
         routes = _numbers(answer["needs"], old, pivots, place)

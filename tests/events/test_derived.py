@@ -10,6 +10,7 @@ import pytest
 
 import colmatch as cm
 from colmatch.events.computed import derived
+from colmatch.given.session import ZONE
 
 SCHEMA = pa.schema(
     {
@@ -164,8 +165,8 @@ def test_decimals_of_more_digits_than_keys_have(events: pa.Table) -> None:
 
 
 def test_values_of_the_zone_are_known_to_depend_on_it() -> None:
-    assert cm.Matcher.build({0: "hour(at) = 1"}, SCHEMA).local_literal == "hour(at)"
-    assert cm.Matcher.build({0: "a + b = 1"}, SCHEMA).local_literal is None
+    assert cm.Matcher.build({0: "hour(at) = 1"}, SCHEMA).spark_settings.get(ZONE) == "hour(at)"
+    assert cm.Matcher.build({0: "a + b = 1"}, SCHEMA).spark_settings.get(ZONE) is None
 
 
 def test_what_is_computed_of_literals_alone_is_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:

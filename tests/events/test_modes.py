@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 import colmatch as cm
+from colmatch.given.session import ANSI
 
 SCHEMA = pa.schema(
     {
@@ -43,21 +44,21 @@ DOES_NOT = [
 )
 def test_what_depends_on_the_mode(text: str, depends: bool, ansi: bool) -> None:
     of = cm.Matcher.build({1: "i IS NULL", 2: text}, SCHEMA, options=cm.Options(ansi=ansi))
-    assert (of.moded_value is not None) == depends
-    assert pickle.loads(pickle.dumps(of)).moded_value == of.moded_value
+    assert (of.spark_settings.get(ANSI) is not None) == depends
+    assert pickle.loads(pickle.dumps(of)).spark_settings.get(ANSI) == of.spark_settings.get(ANSI)
 
 
 def test_literals_that_cannot_be_computed_depend_on_it() -> None:
     of = cm.Matcher.build({1: "i < 2147483647 + 1", 2: "i = CAST('x' AS INT)"}, SCHEMA)
-    assert of.moded_value is not None
+    assert of.spark_settings.get(ANSI) is not None
     of.delete([1])
     of.compact()
-    assert of.moded_value is not None
+    assert of.spark_settings.get(ANSI) is not None
 
 
 def test_betree_computes_nothing() -> None:
     of = cm.Matcher.build({1: "age > 20"}, cm.betree.Domains("age|integer|false"), language="betree")
-    assert of.moded_value is None
+    assert of.spark_settings.get(ANSI) is None
 
 
 def test_a_decimal_that_does_not_fit() -> None:

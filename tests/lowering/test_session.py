@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import colmatch as cm
-from colmatch.given.session import same_zone, time_zone
+from colmatch.given.session import ZONE, same_zone, time_zone
 
 SCHEMA = {"seen": pa.timestamp("us", "UTC"), "local": pa.timestamp("us"), "day": "date32[day]", "text": "string"}
 
@@ -99,10 +99,10 @@ NOT_LOCAL: list[Any] = [
 
 def test_which_expressions_depend_on_the_zone(tmp_path: Path) -> None:
     for expression in LOCAL:
-        literal = cm.Matcher.build([(1, expression)], SCHEMA).local_literal
+        literal = cm.Matcher.build([(1, expression)], SCHEMA).spark_settings.get(ZONE)
         assert literal is not None and "2024-01-01" in literal, expression
     for expression in NOT_LOCAL:
-        assert cm.Matcher.build([(1, expression)], SCHEMA).local_literal is None, expression
+        assert cm.Matcher.build([(1, expression)], SCHEMA).spark_settings.get(ZONE) is None, expression
 
 
 def test_predicate_tables_depend_on_the_zone_like_texts() -> None:
@@ -114,28 +114,28 @@ def test_predicate_tables_depend_on_the_zone_like_texts() -> None:
     ]:
         operands = pa.array([[dt.datetime(2024, 1, 1)]], pa.list_(pa.timestamp("us", zone)))
         table = pa.table({"id": [1], "attribute": [column], "op": [">="], "operands": operands})
-        assert (cm.Matcher.build(cm.PredicateTable(table), SCHEMA).local_literal is not None) is local
+        assert (cm.Matcher.build(cm.PredicateTable(table), SCHEMA).spark_settings.get(ZONE) is not None) is local
 
 
 def test_it_is_kept(tmp_path: Path) -> None:
     matcher = cm.Matcher.build({1: NOT_LOCAL[0]}, SCHEMA, index="scan")
     for made in (pickle.loads(pickle.dumps(matcher)), matcher):
-        assert made.local_literal is None
+        assert made.spark_settings.get(ZONE) is None
         made.insert({2: LOCAL[0]})
-        assert made.local_literal == "2024-01-01 00:00:00"
+        assert made.spark_settings.get(ZONE) == "2024-01-01 00:00:00"
         made.save(tmp_path / "i")
-        assert cm.Matcher.open(tmp_path / "i").local_literal == "2024-01-01 00:00:00"
+        assert cm.Matcher.open(tmp_path / "i").spark_settings.get(ZONE) == "2024-01-01 00:00:00"
         made.insert({3: LOCAL[1]})
         made.delete([2])
-        assert made.local_literal == "2024-01-01 00:00:00"
+        assert made.spark_settings.get(ZONE) == "2024-01-01 00:00:00"
 
 
 def test_the_literal_stays_known_without_its_subscription() -> None:
     """It is documented so: another would have to be looked for among all that are left."""
     matcher = cm.Matcher.build({1: "day = '2024-01-01'"}, SCHEMA)
     matcher.insert({2: "seen > '2024-05-01 00:00:00'"})
-    assert matcher.local_literal == "2024-05-01 00:00:00"
+    assert matcher.spark_settings.get(ZONE) == "2024-05-01 00:00:00"
     matcher.delete([2])
     matcher.compact()
-    assert matcher.local_literal == "2024-05-01 00:00:00"
-    assert "stays known" in str(cm.Matcher.local_literal.__doc__)
+    assert matcher.spark_settings.get(ZONE) == "2024-05-01 00:00:00"
+    assert "It stays when" in str(cm.Matcher.spark_settings.__doc__)

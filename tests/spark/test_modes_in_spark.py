@@ -4,6 +4,7 @@ import pyarrow as pa
 import pytest
 
 import colmatch as cm
+from colmatch.given.session import ANSI
 from colmatch.spark.frames import match, match_topk
 
 SCHEMA = pa.schema({"i": pa.int32(), "s": pa.string(), "d": pa.float64()})
@@ -48,13 +49,13 @@ def test_a_matcher_of_the_other_mode_is_refused(spark, conf, events, text, tmp_p
 def test_where_the_mode_does_not_matter(spark, events, ansi):
     """It does not matter either once no subscription uses the value that depends on it."""
     of = built("d > 1", "lower(s) = 'abc'", "d * 2 > i", "i % 2 = 1", ansi=ansi)
-    assert of.moded_value is None
+    assert of.spark_settings.get(ANSI) is None
     assert sorted(row.subscription for row in match(events, of).collect()) == [0, 1, 3]
     of.insert({9: "i + 1 < 0"})
-    assert of.moded_value == "1 + i"
+    assert of.spark_settings.get(ANSI) == "1 + i"
     of.delete([9])
     of.compact()
-    assert of.moded_value is None
+    assert of.spark_settings.get(ANSI) is None
     match(events, of)
 
 

@@ -5,6 +5,7 @@ import pytest
 
 from colmatch.errors import OptionError
 from colmatch.given.options import Options
+from colmatch.given.session import ZONE
 from colmatch.matcher import Matcher
 from colmatch.spark.frames import match
 
@@ -26,7 +27,7 @@ def hours(spark):
 
 def test_session_zone_does_not_move_instants(spark, conf):
     matcher = Matcher.build({1: ZONED, 2: "local >= TIMESTAMP_NTZ '2024-01-01 00:00:00'"}, SCHEMA)
-    assert matcher.local_literal is None
+    assert matcher.spark_settings.get(ZONE) is None
     conf("spark.sql.session.timeZone", "America/New_York")
     events = hours(spark)
     assert found(match(events.select("id", "seen", "local"), matcher, keep="id")) == [(3, 1), (4, 1), (5, 1)]
@@ -35,7 +36,7 @@ def test_session_zone_does_not_move_instants(spark, conf):
 @pytest.mark.parametrize("text", [*LOCAL, NTZ])
 def test_literals_of_another_session_zone_are_refused(spark, conf, text):
     matcher = Matcher.build({1: ZONED, 2: text}, SCHEMA)
-    assert matcher.local_literal is not None
+    assert matcher.spark_settings.get(ZONE) is not None
     conf("spark.sql.session.timeZone", "Europe/Berlin")
     with pytest.raises(
         OptionError,

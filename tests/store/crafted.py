@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 import colmatch as cm
+from colmatch.given.session import ZONE
 from colmatch.store.file import read_arrays, write_arrays
 
 SCHEMA = pa.schema([("a", pa.int64()), ("b", pa.int64()), ("c", pa.string()), ("l", pa.list_(pa.int64()))])
@@ -148,7 +149,7 @@ def craft(source: Path, target: Path, seed: int) -> str:
 def use(path: str) -> None:
     """Calls all methods of a matcher, updates included."""
     with cm.Matcher.open(path) as matcher:
-        str(matcher.stats()), matcher.rejected, matcher.local_literal, matcher.columns, matcher.tags
+        str(matcher.stats()), matcher.rejected, matcher.spark_settings.get(ZONE), matcher.columns, matcher.tags
         list(matcher.match_lists(EVENTS).to_pylist())
         matcher.match(EVENTS, tags=["one"])
         for score in ("dot", "priority"):

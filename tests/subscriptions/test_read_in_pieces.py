@@ -9,6 +9,7 @@ import pytest
 from clauses import EVENTS, SCHEMA, TAKEN
 
 import colmatch as cm
+from colmatch.given.session import ZONE
 from colmatch.lowering.lower import Lowering
 from colmatch.subscriptions import intake
 
@@ -34,7 +35,7 @@ def test_matches_are_the_same(texts: list[str], pieces: int, monkeypatch: pytest
     monkeypatch.setattr(intake, "FORMS_KEPT", 3)
     found = cm.Matcher.build(table, SCHEMA, "scan")
     assert found.match(EVENTS).equals(want.match(EVENTS))
-    assert (found.local_literal is None) == (want.local_literal is None)
+    assert (found.spark_settings.get(ZONE) is None) == (want.spark_settings.get(ZONE) is None)
     assert (len(flushed) > 2) == ("name" not in texts[0])  # strings need to be in one piece
 
 

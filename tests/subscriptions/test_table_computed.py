@@ -10,6 +10,7 @@ import pytest
 from contract import pairs
 
 import colmatch as cm
+from colmatch.given.session import ZONE
 
 SCHEMA = pa.schema(
     {"s": pa.string(), "p": pa.float64(), "q": pa.int64(), "ts": pa.timestamp("us", "UTC"), "user-agent": pa.string()}
@@ -58,7 +59,7 @@ def test_what_sql_says(zone: str) -> None:
     of = cm.Matcher.build(cm.PredicateTable(*tables(ROWS)), SCHEMA, options=options)
     same = cm.Matcher.build({row[0]: row[4] for row in ROWS}, SCHEMA, options=options)
     assert pairs(of.match(EVENTS)) == pairs(same.match(EVENTS))
-    assert of.local_literal == same.local_literal == "hour(ts)"
+    assert of.spark_settings.get(ZONE) == same.spark_settings.get(ZONE) == "hour(ts)"
     assert {str(of.explain(EVENTS.slice(1, 1), row[0])) for row in ROWS} == {
         str(same.explain(EVENTS.slice(1, 1), row[0])) for row in ROWS
     }

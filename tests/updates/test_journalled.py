@@ -20,6 +20,7 @@ from test_contract_updates import an_update, check, some_policy
 
 import colmatch as cm
 from colmatch.given.schema import Attributes
+from colmatch.given.session import ZONE
 from colmatch.updates import memory_set, policy, records
 
 EVENTS = pa.table({"a": [1, 5, 9, 30, None], "s": ["x", "yy", None, "zz", "x1"]})
@@ -123,10 +124,10 @@ def test_what_was_rejected_is_an_update(tmp_path: Path) -> None:
 def test_a_time_zone_that_an_update_depends_on_is_kept(tmp_path: Path) -> None:
     path = tmp_path / "index"
     matcher = journalled(path, {1: "a = 1"}, {"a": "int64", "t": pa.timestamp("us", "UTC")})
-    assert matcher.local_literal is None
+    assert matcher.spark_settings.get(ZONE) is None
     matcher.insert({2: "t > TIMESTAMP '2024-01-01 00:00:00'"})
-    literal = matcher.local_literal
-    assert literal is not None and again(matcher, path).local_literal == literal
+    literal = matcher.spark_settings.get(ZONE)
+    assert literal is not None and again(matcher, path).spark_settings.get(ZONE) == literal
 
 
 @pytest.mark.parametrize("compact", [True, False])
