@@ -488,9 +488,33 @@ class Matcher:
 
     # Matching
 
-    def columns_with(self, ranges: RangeNames | None = None, now: Any = None) -> list[str]:
-        """Returns the top-level columns that events need with these ranges or this time."""
-        return self._workers.columns(self._workers.request(ranges, {"now": now}))
+    def columns_with(
+        self,
+        ranges: RangeNames | None = None,
+        now: Any = None,
+        k: int | None = None,
+        score: Score = "dot",
+        event_weights: Any = None,
+    ) -> list[str]:
+        """Returns the top-level columns that events need for a call with these arguments.
+
+        Arguments are as for ``match``, and with ``k`` as for ``match_topk``.
+
+        Raises OptionError: the call would raise it, or there are event weights without ``k``.
+
+        Examples
+        --------
+        >>> matcher.columns
+        ['price', 'dest']
+        >>> matcher.columns_with(k=1, event_weights={"price": "hurry"})
+        ['price', 'dest', 'hurry']
+        """
+        columns = self._workers.columns(self._workers.request(ranges, {"now": now}))
+        if k is None:
+            if event_weights is not None:
+                raise OptionError("event_weights= is for the best matches: give k, too")
+            return columns
+        return list(dict.fromkeys([*columns, *self._topk(k, score, event_weights).columns]))
 
     def subset(self, ids: Any = None, tags: Any = None) -> Subset:
         """Makes a subset of the subscriptions, to be passed as ``ids=``.
@@ -919,10 +943,6 @@ class Matcher:
         topk = None if k is None else self._topk(k, "dot" if score is None else score, event_weights)
         purpose = ANY if exists else COUNTS
         return Figures(self._workers.counters(events, topk, self._workers.request(ranges, among), purpose))
-
-    def columns_of_weights(self, k: int, score: Score = "dot", event_weights: Any = None) -> list[str]:
-        """Returns the columns of the events that ``match_topk`` needs for event weights."""
-        return self._topk(k, score, event_weights).columns
 
     def _topk(self, k: int, score: Score = "dot", event_weights: Any = None) -> TopK:
         return check_topk(k, score, event_weights, self._set.schema)

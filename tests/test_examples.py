@@ -12,8 +12,8 @@ import colmatch as cm
 
 # Each way to find matches, and each way to change and to save a matcher.
 SHOWN = {
-    "count", "counters", "delete", "exists", "explain", "hits", "insert", "match", "match_batches", "match_lists", "match_one",
-    "match_topk", "reasons", "replace", "save", "subset",
+    "columns_with", "count", "counters", "delete", "exists", "explain", "hits", "insert", "match", "match_batches", "match_lists",
+    "match_one", "match_topk", "reasons", "replace", "save", "subset",
 }  # fmt: skip
 
 

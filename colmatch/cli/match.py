@@ -123,12 +123,13 @@ def match(
 
     from colmatch.cli import arguments, writing
     from colmatch.cli.files import rebatch
+    from colmatch.matching.topk.arguments import check_topk
     from colmatch.show.progress import bar
 
     matcher = arguments.open_matcher(index_path, missing_columns)
     _check_top(top, shape, score, weights)
     best = None if top is None else (top, score or "dot", arguments.read_event_weights(weights))
-    needed = [] if best is None else matcher.columns_of_weights(*best)
+    needed = [] if best is None else check_topk(*best, matcher.schema).columns
     shape = shape or ("pairs" if top is None else "best")
     written = writing.out_format(output, out_format, "jsonl" if shape == "lists" else "csv")
     if written == "csv" and shape == "lists":

@@ -39,7 +39,7 @@ except ImportError as error:
 from colmatch.matcher import Matcher
 from colmatch.matching.kept import read_keep
 from colmatch.matching.range_worker import RangeNames
-from colmatch.matching.topk.arguments import Score
+from colmatch.matching.topk.arguments import Score, check_topk
 from colmatch.spark import tally
 from colmatch.spark.plans import Plan, apply_plan, check_plan
 from colmatch.spark.probe import check_workers, guard_task
@@ -253,7 +253,7 @@ def _match_events(
         if not lenient or name in columns:
             use(name, "an expression" if ranges is None else "an expression or a range")
     if best is not None:
-        for name in opened.columns_of_weights(best.k, best.score, best.event_weights):
+        for name in check_topk(best.k, best.score, best.event_weights, opened.schema).columns:
             if name not in [other for _, other in used]:
                 use(name, "event_weights")
     # Columns get new names, since mapInArrow does not quote a name with a dot in it.

@@ -240,8 +240,8 @@ def query_of(options: Mapping[str, str], folder: str = "", settings: SessionSett
                 f"keep has {field.name!r} of the type {field.type}, which Spark has not: leave it out, or cast it in the files"
             ) from None
     columns, used = [field.name for field in fields], []
-    needed = matcher.columns if best is None else [*matcher.columns, *matcher.columns_of_weights(best.k, best.score)]
-    for name in dict.fromkeys(needed):
+    needed = matcher.columns if best is None else matcher.columns_with(k=best.k, score=best.score)
+    for name in needed:
         matches = match_names(dataset.schema.names, [name])
         if len(matches) != 1:
             if not matches and matcher.options.missing_columns == "null":

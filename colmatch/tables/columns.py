@@ -135,9 +135,8 @@ class MatchColumn:
 
         Raises EventError: a column is absent.
         """
-        names = self.matcher.columns_with(self.ranges, self.among.get("now"))
-        if self.best is not None:
-            names = [*names, *self.matcher.columns_of_weights(self.best.k, self.best.score, self.best.event_weights)]
+        best = () if self.best is None else (self.best.k, self.best.score, self.best.event_weights)
+        names = self.matcher.columns_with(self.ranges, self.among.get("now"), *best)
         if self.matcher.options.missing_columns == "error":
             require(schema, [(name,) for name in names])
         return match_names(schema.names, names) or schema.names[:1]
@@ -193,10 +192,8 @@ def match_column(
             'scores and weights are for mode="topk": leave them out'
         )
     among = Among(ids=None if ids is None and tags is None else matcher.subset(ids, tags), now=now)
-    matcher.columns_with(ranges, now)  # checks both
+    matcher.columns_with(ranges, now, k, score, event_weights)  # checks all
     best = None if k is None else Best(k, score, event_weights)
-    if best is not None:
-        matcher.columns_of_weights(best.k, best.score, best.event_weights)
     id = matcher.match_lists(pa.table({})).type.value_type
     types: dict[str, pa.DataType] = {
         "list": pa.list_(id), "count": pa.int64(), "exists": pa.bool_(),

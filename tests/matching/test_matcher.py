@@ -212,3 +212,17 @@ def test_a_batch_of_too_many_values_is_refused(monkeypatch: pytest.MonkeyPatch) 
         matcher.count(events)
     matcher.options = cm.Options(batch_rows=5)
     assert matcher.count(events).tolist() == [1] * 10
+
+
+def test_columns_that_a_call_needs() -> None:
+    matcher = cm.Matcher.build({1: "a = 1 AND b < 2"}, {"a": "int64", "b": "int64", "c": "int64"})
+    assert matcher.columns_with() == matcher.columns == ["a", "b"]
+    assert matcher.columns_with({"b": ("low", "high")}) == ["a", "low", "high"]
+    assert matcher.columns_with(k=3) == matcher.columns_with(k=3, event_weights={"a": 0.5}) == ["a", "b"]
+    assert matcher.columns_with(k=3, event_weights="weights") == ["a", "b", "weights"]
+    assert matcher.columns_with(k=3, event_weights={"a": "urgency", "b": "a"}) == ["a", "b", "urgency"]
+    assert matcher.columns_with(k=3, score="sum", event_weights="weights") == ["a", "b"]
+    with pytest.raises(cm.OptionError, match="event_weights= is for the best matches: give k, too"):
+        matcher.columns_with(event_weights="weights")
+    with pytest.raises(cm.OptionError, match="k=0"):
+        matcher.columns_with(k=0)
