@@ -12,10 +12,10 @@ from colmatch.kernels import _closure
 SOURCES = sorted(_closure.STATUSES)
 MODULES = [name for name in SOURCES if not name.startswith("_") and not name.endswith("__init__.py")]
 # Modules with an underscore make no machine code, so an edit there makes nothing stale. ``_jit``
-# counts for every kernel, and ``has_twin`` is of Python alone.
+# counts for every kernel, and ``register_twin`` is of Python alone.
 TAKEN = {
     "colmatch.kernels._jit": {"brief", "device", "inlined", "kernel"},
-    "colmatch.kernels._interpret": {"has_twin"},
+    "colmatch.kernels._interpret": {"register_twin"},
 }
 
 
