@@ -25,7 +25,7 @@ import sys
 sys.path[:] = {path!r}
 from colmatch.kernels import _background, _warm
 _background.end_with_parent()
-_warm.compile_missing(_warm.tasks({without!r}), {bundled!r})
+_warm.compile_missing(_warm.list_tasks({without!r}), {bundled!r})
 """
 
 

@@ -185,7 +185,7 @@ SHARE = """
     from colmatch.kernels import _disk, _folders, _warm
 
     _folders.make(_disk.cache_dir())
-    some = [task for task in _warm.tasks() if task.kernel._cache.name.startswith(("ranges.", "sink.", "hints."))]
+    some = [task for task in _warm.list_tasks() if task.kernel._cache.name.startswith(("ranges.", "sink.", "hints."))]
     _warm.compile_missing(some, False)
     compiled = [task.kernel._cache.name for task in some if task.types in task.kernel.stats.cache_misses]
     print(json.dumps({"asked": len(some), "compiled": compiled, "left": sum(not task.is_there(False) for task in some)}))
@@ -221,10 +221,12 @@ def only(monkeypatch: pytest.MonkeyPatch, *wanted: str) -> None:
 
     tasks, start = (
         _warm.list_tasks,
-        f"_warm.compile_missing([t for t in _warm.tasks() if t.kernel._cache.name in {wanted}]",
+        f"_warm.compile_missing([t for t in _warm.list_tasks() if t.kernel._cache.name in {wanted}]",
     )
     monkeypatch.setattr(_warm, "list_tasks", few)
-    monkeypatch.setattr(_warm, "_START", _warm._START.replace("_warm.compile_missing(_warm.tasks({without!r})", start))
+    monkeypatch.setattr(
+        _warm, "_START", _warm._START.replace("_warm.compile_missing(_warm.list_tasks({without!r})", start)
+    )
 
 
 @jit
@@ -299,7 +301,7 @@ ALL_BUT_LOCKED = """
     import json
     from colmatch.kernels import _disk, _warm
 
-    some = [task for task in _warm.tasks() if task.kernel._cache.name in ("ranges.list_members", "sink.number_events")]
+    some = [task for task in _warm.list_tasks() if task.kernel._cache.name in ("ranges.list_members", "sink.number_events")]
     _warm.compile_missing(some, False)
 """
 

@@ -34,7 +34,7 @@ def place_structs(plan, struct, state, valid, array, rows):
     """Writes the address and first slot of every struct, and the mask of its NULLs, parents
     included.
 
-    ``read.Work.struct`` describes them.
+    ``read.ReadBuffers.struct`` describes them.
     """
     # Write the batch itself
     struct[0] = array
