@@ -136,11 +136,11 @@ INTERRUPTED = """
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 @pytest.mark.parametrize("warm", [False, True])
 @pytest.mark.parametrize(
-    ("place", "when"), [("stream_list", 1), ("stream_list", 60), ("refresh", 1), ("linked", 1), ("save_overload", 1)]
+    ("place", "when"), [("stream_list", 1), ("stream_list", 60), ("refresh", 1), ("link_code", 1), ("save_overload", 1)]
 )
 def test_an_interrupt_leaves_numba_usable(copy, warm, place, when):
     """Wherever it comes; the call is interrupted, and the next one works."""
-    if (place == "linked") != warm:
+    if (place == "link_code") != warm:
         pytest.skip("not on that way")
     if warm:
         copy.run("get")
