@@ -185,7 +185,7 @@ def _prepare_fork() -> None:
     try:
         while True:
             # Take the locks of numba and LLVM
-            _mine.count_rows = taken = []
+            _mine.taken = taken = []
             for each in _waited[::-1]:
                 if each.acquire(timeout=max(end - time.monotonic(), LEAST_SECONDS)):
                     taken.append(each)
@@ -226,7 +226,7 @@ def _finish_fork() -> None:
 
 
 def _release_taken() -> None:
-    taken, _mine.count_rows = getattr(_mine, "count_rows", []), []
+    taken, _mine.taken = getattr(_mine, "taken", []), []
     for each in reversed(taken):
         each.release()
 

@@ -67,12 +67,12 @@ class Sections:
     """Prints the name of each part of the tests when it begins, among the dots."""
 
     def __init__(self, reporter: Any) -> None:
-        self.reporter, self.begin = reporter, set[str]()
+        self.reporter, self.begun = reporter, set[str]()
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
         section = marks.section(nodeid)
-        if section not in self.begin:
-            self.begin.add(section)
+        if section not in self.begun:
+            self.begun.add(section)
             self.reporter.write(f"\n{section} ")
 
 

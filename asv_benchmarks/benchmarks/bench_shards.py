@@ -114,10 +114,10 @@ class Memory(threading.Thread):
     def __init__(self) -> None:
         super().__init__(daemon=True)
         self.most = 0
-        self._is_ended = threading.Event()
+        self._ended = threading.Event()
 
     def run(self) -> None:
-        while not self._is_ended.wait(0.2):
+        while not self._ended.wait(0.2):
             self.most = max(self.most, sum(map(_proportional_bytes, _family(os.getpid()))))
 
     def __enter__(self) -> Memory:
@@ -125,7 +125,7 @@ class Memory(threading.Thread):
         return self
 
     def __exit__(self, *error: object) -> None:
-        self._is_ended.set()
+        self._ended.set()
         self.join()
 
 

@@ -108,9 +108,9 @@ def _regexes(matcher: cm.Matcher) -> tuple[HyperscanSet, list[str]]:
     (index,) = _patterns(matcher).indexes
     index.regex.wait()
     (used,) = index.regex._sets
-    assert used.count_rows is not None
+    assert used.taken is not None
     place = index.regex._place
-    return used, [index.regex._regexes[place[one]] for one in compress(used.expressions, used.count_rows) if one.exact]
+    return used, [index.regex._regexes[place[one]] for one in compress(used.expressions, used.taken) if one.exact]
 
 
 def agents(given: Given) -> dict[str, float]:

@@ -100,20 +100,20 @@ class _LateWriter:
 
     def __init__(self, make: Callable[[], BatchWriter]) -> None:
         self._make = make
-        self._match_structs: BatchWriter | None = None
+        self._made: BatchWriter | None = None
 
     def open(self) -> BatchWriter:
         """Returns the writer, and makes it at the first call."""
-        if self._match_structs is None:
-            self._match_structs = self._make()
-        return self._match_structs
+        if self._made is None:
+            self._made = self._make()
+        return self._made
 
     def write_batch(self, batch: pa.RecordBatch) -> object:
         return self.open().write_batch(batch)
 
     def close(self) -> None:
-        if self._match_structs is not None:
-            self._match_structs.close()
+        if self._made is not None:
+            self._made.close()
 
 
 def _writer(sink: BinaryIO, schema: pa.Schema, kind: str) -> BatchWriter:

@@ -87,13 +87,11 @@ class EventWindow:
         # the same calls take the same events.
         self._random = Random(1)
         self._read = _Read(pa.schema([]), [], [])  # of the last events; replaced as a whole, for threads
-        self._keep_leaf: tuple[tuple[_SampledBatch, ...], tuple[_SampledBatch, ...]] = (
-            (),
-            (),
-        )  # parts of PART events and more; others
+        # parts of PART events and more; others
+        self._kept: tuple[tuple[_SampledBatch, ...], tuple[_SampledBatch, ...]] = ((), ())
 
     def __len__(self) -> int:
-        return sum(part.events.num_rows for parts in self._keep_leaf for part in parts)
+        return sum(part.events.num_rows for parts in self._kept for part in parts)
 
     def note(self, events: pa.RecordBatch, most: int) -> None:
         """Takes some of the matched events, or none, into the window of ``most`` events."""
@@ -107,7 +105,7 @@ class EventWindow:
         taken = self._copy_events(events)
         if taken is None or taken.bytes > MOST_BYTES:
             return
-        whole, few = self._keep_leaf
+        whole, few = self._kept
         few = (*few, taken)
         if sum(part.events.num_rows for part in few) >= PART:
             together = join_parts([part.events for part in few]).combine_chunks().to_batches()
@@ -116,7 +114,7 @@ class EventWindow:
         while held > MOST_BYTES:
             (oldest, *_), (whole, few) = whole or few, (whole[1:], few if whole else few[1:])
             held -= oldest.bytes
-        self._keep_leaf = whole, few
+        self._kept = whole, few
 
     def _copy_events(self, events: pa.RecordBatch) -> _SampledBatch | None:
         """Returns a copy of up to ``PART`` events that holds nothing else; None without columns."""
@@ -147,7 +145,7 @@ class EventWindow:
 
         The result is None if there are too few.
         """
-        whole, few = self._keep_leaf
+        whole, few = self._kept
         if not most or not len(self):
             return None
         events = join_parts([part.events for part in (*whole, *few)])

@@ -105,7 +105,7 @@ class Lowering:
         self.zoned: str | None = None
         self.weights = weights
         self._literals: layout.Literals | None = None
-        self._keep_leaf: JumpPrograms | None = None
+        self._kept: JumpPrograms | None = None
         self._whole: LoweredExpressions | None = None
         self._leaves = self._conjunctions = 0
         self._is_started = False  # a single insert needs no groups
@@ -281,7 +281,7 @@ class Lowering:
             begin, start = start[:-1][order], ranges_of(size[order])
             refs, owner, program = rows_of(refs, begin, start), owner[order], program[order]
         if joined is not None and program.any():
-            self._keep_leaf = joined.take(np.searchsorted(joined.conjunction, order[program.astype(bool)]))
+            self._kept = joined.take(np.searchsorted(joined.conjunction, order[program.astype(bool)]))
         # Merge the leaves of each conjunction.
         leaves = LeafTable(leaf_attr, self._leaf_none.array(np.uint8), weight, run_first, run_lo, run_hi)
         self._merged.add(owner, program, start, refs, leaves, self._multi())
@@ -305,7 +305,7 @@ class Lowering:
             find_repeats(first, pred, weight, code_lo, code_hi, owner, program | (1 - keep), 64, repeated)
         predicates = EMPTY._replace(
             first=first, pred=pred, run_lo=code_lo, run_hi=code_hi, owner=owner, weight=weight,
-            **_programs(self._keep_leaf, program),
+            **_programs(self._kept, program),
         )  # fmt: skip
         left = keep > repeated  # neither dropped nor repeated
         if not left.all():

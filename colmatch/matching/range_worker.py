@@ -82,7 +82,7 @@ class RangeWorker(Worker):
         self._high_code = np.empty(0, np.uint32)  # codes of the upper ends, as in ``_rows``
         self._meeting: weakref.WeakKeyDictionary[Segment, Meeting] = weakref.WeakKeyDictionary()
         self._several: weakref.WeakKeyDictionary[Segment, bool] = weakref.WeakKeyDictionary()
-        self._check_event: weakref.WeakKeyDictionary[Segment, Ranges] = weakref.WeakKeyDictionary()
+        self._checked: weakref.WeakKeyDictionary[Segment, Ranges] = weakref.WeakKeyDictionary()
 
     def _entries(self, version: Version, lenient: bool, rows: pa.RecordBatch) -> layout.Batch:
         reader, read_for = self._range_reader, (version.attributes, version.literals, lenient, self.ranges)
@@ -91,7 +91,7 @@ class RangeWorker(Worker):
             self._range_reader = reader = RangeReader(*read_for)
             self._ranges_read = read_for
         for segment, base, alive in zip(version.segments, version.bases, version.alive, strict=True):
-            if alive and self._check_event.get(segment) != self.ranges:
+            if alive and self._checked.get(segment) != self.ranges:
                 self._check(version, segment, base, reader.is_range)
         entries, self._high_key = reader.read(rows)
         self._failed = reader.failed
@@ -138,7 +138,7 @@ class RangeWorker(Worker):
                 "give fewer attributes as ranges, build with a larger dnf_budget, or write it as an OR of ANDs"
             )
         if not version.narrowed:  # in a narrowed version, not all subscriptions were checked
-            self._check_event[segment] = self.ranges
+            self._checked[segment] = self.ranges
 
     def _deleted_bits(self, version: Version, stale: int) -> layout.U64:
         return version.deleted.bits  # predicates keep subscriptions that an index has removed

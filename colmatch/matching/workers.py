@@ -283,9 +283,8 @@ class Workers:
             own = own if clock is None else clock.without(own, version.attributes)
             return [*own, *(field.name for field in keep)] if keep else own
 
-        narrowed: tuple[Version, Version] | None = (
-            None  # a version and its subset: one object each, while the version stays
-        )
+        # a version and its subset: one object each, while the version stays
+        narrowed: tuple[Version, Version] | None = None
 
         def now() -> Version:
             nonlocal narrowed

@@ -72,7 +72,7 @@ class Cache:
         self.page: I64 = np.full(frames, -1, np.int64)
         self.used: U8 = np.zeros(frames, np.uint8)
         self.dirty: U8 = np.zeros(frames, np.uint8)
-        self._keep_leaf: U8 = np.zeros(frames, np.uint8)
+        self._kept: U8 = np.zeros(frames, np.uint8)
         self._bytes = self.mem.view(np.uint8).data
         self._hand = 1
         self._top = 1  # frames from here on have never held a page
@@ -177,12 +177,12 @@ class Cache:
         An update marks the frames that it changes as used, so they stay like all that it uses.
         """
         frames, victims = len(self.page) - 1, []
-        self._keep_leaf[keep] = 1
+        self._kept[keep] = 1
         turns = frames if self.holds else 2 * frames
         while count > 0 and turns > 0:
             # Choose unused frames in a window from the hand on
             window = (self._hand - 1 + np.arange(min(2 * count + 64, frames))) % frames + 1
-            can = (self.page[window] >= 0) & (self._keep_leaf[window] == 0)
+            can = (self.page[window] >= 0) & (self._kept[window] == 0)
             places = np.flatnonzero(can & (self.used[window] == 0))[:count]
             if len(places) == count:
                 window = window[: places[-1] + 1]
@@ -196,7 +196,7 @@ class Cache:
             turns -= len(window)
             count -= len(old)
             victims.append(old)
-        self._keep_leaf[keep] = 0
+        self._kept[keep] = 0
         return victims
 
     def _add_frames(self, wanted: int, most: int | None = None) -> NDArray[np.int64]:

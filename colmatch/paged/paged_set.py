@@ -85,7 +85,7 @@ class PagedSet(PagedReader):
                     self._known = self.file.state
 
     def _check_open(self) -> None:
-        if self._close:
+        if self._closed:
             raise OptionError("the matcher is closed and takes no updates any more: open or build another one")
 
     def insert(
@@ -262,7 +262,7 @@ class PagedSet(PagedReader):
                 with suppress(OSError):  # all is in the log
                     self.file.checkpoint()
                 self.file.close_writing()
-            self._close = True
+            self._closed = True
 
 
 class _Nothing(Exception):

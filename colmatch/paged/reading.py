@@ -67,7 +67,7 @@ class PagedReader:
         self.store = PageStore(self.file)
         self._known: tuple[int, int] | None = None
         self._metadata: Metadata | None = None
-        self._close = False
+        self._closed = False
         self._source: SubscriptionReader | None = None
         self._whole: tuple[tuple[int, int], Version] | None = None
         self.reading(lambda: None)

@@ -79,7 +79,7 @@ class ShardedMatcher:
     def __init__(self, folder: Folder, manifest: Manifest, opened: Callable[[str], Matcher]) -> None:
         self.folder = folder
         self.manifest = manifest
-        self._open_version = opened
+        self._opened = opened
         self.model = opened(manifest.model)
         self._router = None if manifest.router is None else opened(manifest.router)
         self.options = self.model.options
@@ -224,7 +224,7 @@ class ShardedMatcher:
             shard = self.manifest.shards[number]
             if shard is not None:
                 needed = events if rows is None else events.take(rows)
-                yield ShardEvents(number, self._open_version(shard.file), needed, rows)
+                yield ShardEvents(number, self._opened(shard.file), needed, rows)
 
 
 def _sum_hits(hits: pa.Table) -> pa.Table:

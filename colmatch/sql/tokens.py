@@ -120,9 +120,8 @@ class _TokenReader(LiteralReader):
     def __init__(self, text: str, tokens: list[Token], max_depth: int, quotes: Quotes) -> None:
         super().__init__(text, tokens, max_depth, quotes)
         self._skipped: dict[int, int] = {}  # the AS of a cast -> the parenthesis behind its type
-        self._close: dict[int, tuple[int, int]] | None = (
-            None  # the result of ``_find_closings``, from the first cast on
-        )
+        # the result of ``_find_closings``, from the first cast on
+        self._closed: dict[int, tuple[int, int]] | None = None
 
     def run(self) -> NumberedText:
         reading, raw, end = self.reading, self.raw, self.end
@@ -366,9 +365,9 @@ class _TokenReader(LiteralReader):
             if kind is Kind.DOUBLE or (kind is not None and raw[value].token_type is T.STRING):
                 self.literal(value, negative, kind)
                 return j + 3
-        if self._close is None:
-            self._close = _find_closings(raw)
-        j, word = self._close.get(i + 1, (0, 0))
+        if self._closed is None:
+            self._closed = _find_closings(raw)
+        j, word = self._closed.get(i + 1, (0, 0))
         if not i + 2 < word < j - 1:
             message = f"{name.upper()} takes a value and a type, as in {name.upper()}(age AS BIGINT)"
             raise Refusal(message, raw[i].start)

@@ -116,7 +116,7 @@ class HyperscanSet:
 
     def __init__(self, expressions: Sequence[HyperscanPattern]) -> None:
         self.expressions = tuple(expressions)
-        self.count_rows: NDArray[np.bool_] | None = None
+        self.taken: NDArray[np.bool_] | None = None
         self._databases: list[tuple[int, Any, list[Any]]] = []  # first expression, database, idle memory of scans
         self._failed = False
         self._thread: Thread | None = None
@@ -131,7 +131,7 @@ class HyperscanSet:
     def start(self) -> None:
         """Compiles the expressions in the background, unless that is done or being done."""
         with self._starting:
-            if self.count_rows is None and not self._failed and self._thread is None:
+            if self.taken is None and not self._failed and self._thread is None:
                 thread = Thread(target=self._compile_all, name="colmatch-regex", daemon=True)
                 thread.start()
                 self._thread = thread
@@ -142,7 +142,7 @@ class HyperscanSet:
         thread = self._thread
         if thread is not None:
             thread.join()
-        return self.count_rows is not None
+        return self.taken is not None
 
     def scan(self, strings: Sequence[bytes]) -> Matches:
         """Returns the numbers of strings and of expressions that match, pair by pair.
@@ -187,7 +187,7 @@ class HyperscanSet:
         mask = np.zeros(len(self.expressions), np.bool_)
         mask[taken] = True
         self._databases = [(first, database, []) for first, database in databases.items()]
-        self.count_rows = mask  # the last step: threads look at it
+        self.taken = mask  # the last step: threads look at it
 
     def _file(self) -> Path | None:
         place = folder()

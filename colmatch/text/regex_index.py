@@ -105,11 +105,11 @@ class RegexIndex:
         for each in self._sets:
             if self._shares is not None and self._shares.set is each:
                 return self._shares
-            if each.count_rows is None:
+            if each.taken is None:
                 each.start()  # again, in a child process
                 continue
             regex = np.array([self._place.get(expression, -1) for expression in each.expressions], np.int64)
-            regex[~each.count_rows] = -1
+            regex[~each.taken] = -1
             rest = np.setdiff1d(np.arange(len(self._regexes)), regex).tolist()
             others = Re2Index([self._regexes[i] for i in rest], self._numbers[rest], None)
             self._shares = _EngineShares(each, regex, others)

@@ -53,7 +53,7 @@ def names() -> list[str]:
 
 def run(of: Modules, experiment: Any, subscriptions: int = 200, kinds: tuple[str, ...] = CHEAP) -> list[dict[str, Any]]:
     how = of.measuring.How(subscriptions, 1, time.process_time, kinds)
-    rows: list[dict[str, Any]] = of.measuring.make_metrics(experiment, how)
+    rows: list[dict[str, Any]] = of.measuring.measured(experiment, how)
     return rows
 
 
@@ -215,7 +215,7 @@ def test_inserts_and_deletes_leave_what_was_there(of: Modules, monkeypatch: pyte
     monkeypatch.setattr(of.turns, "COMING", 20)
     monkeypatch.setattr(of.turns, "SIZES", (1, 10))
     how = of.measuring.How(200, 1, time.process_time, CHEAP)
-    rows = of.turns.make_metrics(of.turns.TURNS, how)
+    rows = of.turns.measured(of.turns.TURNS, how)
     assert [(row["turn"], row["kind"]) for row in rows] == [(n, kind) for n in (1, 10) for kind in CHEAP]
     for row in rows:
         assert row["inserted"] == row["deleted"] == 20
@@ -225,7 +225,7 @@ def test_inserts_and_deletes_leave_what_was_there(of: Modules, monkeypatch: pyte
 
 def test_own_deletes_are_of_the_trees_and_of_ps_trees(of: Modules) -> None:
     how = of.measuring.How(200, 1, time.process_time, ("scan", "opindex", "betree", "bestar", "pstbloom", "psthash"))
-    rows = of.turns.make_metrics(of.turns.OWN, how)
+    rows = of.turns.measured(of.turns.OWN, how)
     assert [row["kind"] for row in rows] == ["betree", "bestar", "pstbloom", "psthash"]
     assert all(row["deleted"] == 40 and row["entries_before"] - row["entries_after"] >= 40 for row in rows)
 

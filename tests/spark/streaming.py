@@ -58,7 +58,7 @@ class Killed:
     def __init__(self, folder: Path, seed: int) -> None:
         self.folder, self.rng = folder, Random(seed)
         self.versions: dict[str, cm.Matcher] = {}
-        self.files = self.drivers = self.workers = self.ended = self.begin = 0
+        self.files = self.drivers = self.workers = self.ended = self.begun = 0
         (folder / "in").mkdir()
         self.save()
         self.add()
@@ -101,7 +101,7 @@ class Killed:
         ended = driver.poll() is not None
         assert not ended or self.workers > before_workers, "the stream ended by itself: " + self.end_of_log()
         kill_all(driver)
-        self.begin += begun
+        self.begun += begun
         self.drivers += not ended
         self.ended += ended
 
@@ -190,11 +190,11 @@ def killed(kills: int, seed: int, folder: Path) -> str:
             f"kill {number + 1}: batch {stream.batches()}, {stream.files} files, {len(stream.versions)} versions",
             flush=True,
         )
-    assert stream.begin, "no driver began a batch before it was killed"
+    assert stream.begun, "no driver began a batch before it was killed"
     stream.finish()
     batches = stream.check()
     return (
-        f"{stream.drivers + stream.ended} streams killed, {stream.begin} of them within batches, {stream.ended} of them by "
+        f"{stream.drivers + stream.ended} streams killed, {stream.begun} of them within batches, {stream.ended} of them by "
         f"their workers alone, of which {stream.workers} were killed; {batches} batches, {stream.files * ROWS} events, "
         f"{len(stream.versions)} versions: nothing lost, nothing twice"
     )

@@ -160,11 +160,11 @@ def test_refused_expressions(monkeypatch: pytest.MonkeyPatch, size: int) -> None
     known = [("rlike", regex) for regex in chosen]
     assert together(array, known) == alone(array, known)
     made = HyperscanSet([found for regex in chosen if (found := for_hyperscan(regex, True))])
-    assert made.wait() and made.count_rows is not None
-    assert made.count_rows.tolist() == [True, False, True, False, True, False, True]
+    assert made.wait() and made.taken is not None
+    assert made.taken.tolist() == [True, False, True, False, True, False, True]
     again = HyperscanSet(made.expressions)  # from the file
-    assert again._thread is None and again.count_rows is not None
-    assert again.count_rows.tolist() == made.count_rows.tolist()
+    assert again._thread is None and again.taken is not None
+    assert again.taken.tolist() == made.taken.tolist()
     for each in (made, again):
         value, expression = each.scan([b"ab", b"", b"cbb"])
         assert set(zip(value.tolist(), expression.tolist())) == {(0, 0), (0, 2), (0, 6), (2, 2), (2, 4)}

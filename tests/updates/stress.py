@@ -69,7 +69,7 @@ class Updating:
         self.matcher = matcher
         self.rng = Random(f"{seed} {number}")
         self.there: dict[int, str] = {}
-        self.begin = self.done = 0
+        self.begun = self.done = 0
         self.updates = self.subscriptions = 0
         self._counter = COUNTERS + number * OF_ONE
         self._pairs = number * PAIRS
@@ -99,14 +99,14 @@ class Updating:
             self._refused(some[0])
 
     def _count(self) -> None:
-        old = self._counter + self.begin
-        self.begin += 1
+        old = self._counter + self.begun
+        self.begun += 1
         texts = {old: "x < -1", old + 1: "x IS NULL OR x IS NOT NULL"}
         if not any(id < COUNTERS for id in self.there):
             texts |= self._texts([self._pairs])
         self._replace(texts)
         self._old.append(old)
-        self.done = self.begin
+        self.done = self.begun
 
     def _texts(self, pairs: Any) -> dict[int, str]:
         texts = {}
@@ -239,7 +239,7 @@ def stress(
             else:
                 found = matcher.match(table if way == "match" else reader)
                 event, id = (found[name].to_numpy() for name in found.column_names)
-            most = [each.begin for each in updating]
+            most = [each.begun for each in updating]
             for part, start in zip(parts, range(0, rows, STREAM), strict=False):
                 among = (event >= start) & (event < start + len(part))
                 what = wrong(event[among] - start, id[among], len(part), list(zip(least, most, strict=True)))

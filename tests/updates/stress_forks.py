@@ -92,7 +92,7 @@ class Parent:
         least = updating.done
         found = updating.matcher.match(table)
         event, id = (found[name].to_numpy() for name in found.column_names)
-        most = ALWAYS if kind == "pages" and _forks.is_child() else updating.begin  # the parent changes on
+        most = ALWAYS if kind == "pages" and _forks.is_child() else updating.begun  # the parent changes on
         what = wrong(event[id >= 0], id[id >= 0], len(table), [(least, most)])
         return None if what is None else f"{kind}: {what}"
 
