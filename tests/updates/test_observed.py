@@ -202,9 +202,9 @@ def taken(batches: int, size: int) -> list[list[int]]:
     found, observed = [], EventWindow(["a"])
     batch = pa.record_batch({"a": range(size)})
     for _ in range(batches):
-        observed._keep_leaf = (), ()
+        observed._kept = (), ()
         observed.note(batch, 4096)
-        found.append([row for parts in observed._keep_leaf for part in parts for row in part.events["a"].to_pylist()])
+        found.append([row for parts in observed._kept for part in parts for row in part.events["a"].to_pylist()])
     return [rows for rows in found if rows]
 
 
