@@ -79,7 +79,7 @@ class SqlitePages(PageFile):
         self.refresh()
 
     def commit(self) -> None:
-        frames = self.cache.changed()
+        frames = self.cache.dirty_frames()
         frames = frames[np.argsort(self.cache.page[frames])]
         pages, update_number = self.cache.page[frames], self.update_number + 1
         rows = list(zip(self.cache.seal_pages(frames, pages, update_number), pages.tolist(), strict=True))

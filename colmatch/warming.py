@@ -22,7 +22,7 @@ SURE_AFTER = 0.05  # share of all work that is done before the remaining time is
 
 
 class Warmed(NamedTuple):
-    """The result of ``warm``.
+    """The kernels that ``warm`` compiled or found, and their folder.
 
     Attributes
     ----------
@@ -172,7 +172,7 @@ def _compile(missing: list[_warm.CompileTask], folder: Path, without: list[str],
                 clock.look(list(left.values()))
                 before, ready = ready, kernels - len({task.kernel for task in left.values()})
                 display.update(ready - before)
-                display.set_description(clock.said())
+                display.set_description(clock.describe_rest())
                 display.refresh()
                 _check(processes)
         for process in processes:
@@ -208,7 +208,7 @@ class _TimeLeft:
         if self._all - rest > SURE_AFTER * self._all:
             self._end = now + (now - self._began) * rest / (self._all - rest)
 
-    def said(self) -> str:
+    def describe_rest(self) -> str:
         """Returns the remaining time in words, or an empty text while it is unknown."""
         return "" if self._end is None else f"{max(self._end - time.monotonic(), 1):.0f} s left"
 
@@ -217,6 +217,6 @@ def _check(processes: list[_warm.Process]) -> None:
     """Raises KernelError if a process has failed."""
     for process in processes:
         if process.poll():
-            lines = process.said().strip().splitlines()
+            lines = process.read_errors().strip().splitlines()
             why = lines[-1] if lines else f"a process that compiles ended with code {process.returncode}"
             raise KernelError(f"kernels could not be compiled: {why}")

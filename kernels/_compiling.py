@@ -7,7 +7,7 @@ compiles or loads a kernel. It has another thread do it and waits, and Ctrl-C en
 once. The other thread finishes its kernel, which is kept for the next call, and starts no other.
 
 Threads of a pool would compile unnoticed by the thread that waits for them, which could not stop
-them. There ``compiled_only`` makes the first call of a kernel an error, and the caller does that
+them. There ``forbid_compiling`` makes the first call of a kernel an error, and the caller does that
 work itself.
 
 Ctrl-C ends the wait of the main thread within 0.2 s.

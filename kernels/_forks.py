@@ -125,7 +125,7 @@ class Steps:
 
 
 def hold_off_forks() -> Steps:
-    """Begins steps between which no process is forked: ``with whole():``."""
+    """Begins steps between which no process is forked: ``with hold_off_forks():``."""
     steps, me = Steps(), threading.get_ident()
     _inside[steps] = me
     while not _about_to_fork <= {me}:  # checked only after this thread is in ``_inside``

@@ -120,7 +120,7 @@ class Process(subprocess.Popen[bytes]):
             start_new_session=True,  # Ctrl-C is for the process that waits for it
         )
 
-    def said(self) -> str:
+    def read_errors(self) -> str:
         """Returns the text that the process has written to standard error."""
         self._errors.seek(0)
         return self._errors.read()

@@ -148,9 +148,9 @@ def settle(matcher: cm.Matcher) -> None:
 def merge_some(matcher: cm.Matcher, rng: Random) -> None:
     """Merges some neighbours among the frozen segments, whether that is due or not."""
     now = version(matcher)
-    if not now.frozen:
+    if not now.frozen_count:
         return
-    merge(matcher, now, *sorted(rng.sample(range(now.frozen + 1), 2)))
+    merge(matcher, now, *sorted(rng.sample(range(now.frozen_count + 1), 2)))
 
 
 def merge(matcher: cm.Matcher, now: Version, start: int, stop: int) -> bool:

@@ -418,14 +418,14 @@ def test_the_time_that_is_left_follows_the_work(monkeypatch: pytest.MonkeyPatch)
     tasks = [_warm.CompileTask(None, (), cost) for cost in (400, 300, *[100] * 3)]
     clock = warming._TimeLeft(tasks, 2)
     clock.look(tasks)
-    assert clock.said() == ""
+    assert clock.describe_rest() == ""
     now[0] += 30
     clock.look(tasks[1:])  # 400 and half of 300 and 100 are done in 30 s, 400 are left
-    assert clock.said() == "20 s left"
+    assert clock.describe_rest() == "20 s left"
     now[0] += 15
     clock.look(tasks[1:])
-    assert clock.said() == "5 s left"  # while none becomes ready, it counts down
+    assert clock.describe_rest() == "5 s left"  # while none becomes ready, it counts down
     now[0] += 15
-    assert clock.said() == "1 s left"
+    assert clock.describe_rest() == "1 s left"
     clock.look(tasks[2:])  # slower than it seemed
-    assert clock.said() == "15 s left"
+    assert clock.describe_rest() == "15 s left"

@@ -52,7 +52,7 @@ def put_rows(
 
 
 def rows_of(rows: Array, start: NDArray[np.int64], first: NDArray[np.int64]) -> Array:
-    """Returns n ranges of rows, one behind the other.
+    """Returns n ranges of rows, joined.
 
     start, first : as for ``members``
     """

@@ -161,7 +161,7 @@ class _FiringTally:
             which = max(range(min(len(alert), 1000)), key=lambda i: len(self._texts[alert[i]]) % 120)
             self.telling = int(event[which]), int(alert[which])
 
-    def found(self) -> _I64:
+    def sorted_firings(self) -> _I64:
         """Returns the firings of the chosen alerts as event * n_alerts + alert, ascending."""
         return np.sort(np.concatenate([np.zeros(0, np.int64), *self._found]))
 
@@ -193,7 +193,7 @@ def _compare_loop(
     clock.more(
         f"{n * len(filters) / seconds / 1e6:,.0f} million evaluations/s; {scaled:,.0f} s for all alerts, if scaled"
     )
-    got = tally.found()
+    got = tally.sorted_firings()
     if not np.array_equal(got, expected):
         odd = np.setxor1d(got, expected)
         flight, alert = divmod(int(odd[0]), n_alerts)

@@ -27,9 +27,9 @@ class WithConstants(NamedTuple):
 
 
 class BetreeCompiler:
-    """A compiler of expressions to forms, like ``Compiler`` for SQL. One thread uses it at a time.
+    """A compiler of expressions to forms, like ``FormCompiler`` for SQL. One thread at a time.
 
-    Parameters are as for ``Compiler``; the schema's columns are the domains.
+    Parameters are as for ``FormCompiler``; the schema's columns are the domains.
     """
 
     zoned: str | None = None  # nothing in the language depends on a time zone
@@ -51,7 +51,7 @@ class BetreeCompiler:
         )
 
     def form(self, expression: Any) -> tuple[Form, list[Any]]:
-        """Returns the form of an expression, and its literals by slot, like ``Compiler.form``.
+        """Returns the form of an expression, and its literals by slot, like ``FormCompiler.form``.
 
         Raises ExpressionError: without id; with line and column if the expression is a text.
         """

@@ -20,7 +20,7 @@ import pyarrow as pa
 from colmatch.betree.domains import Domains
 from colmatch.betree.events import event_batches, nullable
 from colmatch.cli.files import Input, read_table, reading
-from colmatch.cli.places import File, find_files, naming, open_file
+from colmatch.cli.places import File, find_files, name_file_in_errors, open_file
 from colmatch.cli.shell import say
 from colmatch.errors import ColmatchError, OptionError, SubscriptionError, show_value
 from colmatch.events.required import RequiredColumns
@@ -144,7 +144,7 @@ def schema_from(text: str) -> pa.Schema:
         return schema_of(text)
     if os.path.splitext(text)[1].lower() in (".csv", ".tsv", ".jsonl", ".ndjson"):
         raise ColmatchError(f"{text}: rows of a text say no types; --like {text} finds them")
-    with naming(text), open(text, encoding="utf-8") as file:
+    with name_file_in_errors(text), open(text, encoding="utf-8") as file:
         return parse_schema(file.read())
 
 
@@ -154,7 +154,7 @@ def read_schema(like: str | None, text: str | None, domains: str | None) -> pa.S
     A column of the text takes precedence over a column of the file of rows.
     """
     if domains is not None:
-        with naming(domains), open(domains, encoding="utf-8") as file:
+        with name_file_in_errors(domains), open(domains, encoding="utf-8") as file:
             return Domains(file.read())
     columns = {} if like is None else {field.name: field for field in schema_of(like)}
     if text is not None:
@@ -210,7 +210,7 @@ def read_json_rules(paths: Sequence[str], errors: str) -> ConvertedRules:
     files = find_files(paths, "jsonl")
     if len(files) > 1:
         raise SubscriptionError(f"rules come in one file, and {len(files)} are named")
-    with naming(files[0].shown), open_file(files[0]) as file:
+    with name_file_in_errors(files[0].shown), open_file(files[0]) as file:
         return from_json(file, errors=errors)
 
 
@@ -348,7 +348,7 @@ def reading_events(
 
 def _betree_batches(files: Sequence[File], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     for file in files:
-        with naming(file.shown), open_file(file) as source:
+        with name_file_in_errors(file.shown), open_file(file) as source:
             yield from event_batches(source, schema)
 
 

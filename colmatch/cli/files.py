@@ -15,7 +15,7 @@ import pyarrow as pa
 from colmatch.cli import json_lines
 from colmatch.cli.csv_rows import rows_of
 from colmatch.cli.json_lines import PathWatch
-from colmatch.cli.places import TEXTS, File, find_files, naming, open_file
+from colmatch.cli.places import TEXTS, File, find_files, name_file_in_errors, open_file
 from colmatch.errors import ColmatchError, suggest_names
 from colmatch.events.gather import match_names
 from colmatch.given.incoming import sentence
@@ -106,7 +106,7 @@ def _check_unseen(
     batches: Iterator[pa.RecordBatch], last: File, watch: PathWatch, advice: Mapping[tuple[str, ...], str]
 ) -> Iterator[pa.RecordBatch]:
     yield from batches
-    with naming(last.shown):
+    with name_file_in_errors(last.shown):
         watch.check(advice)
 
 
@@ -135,7 +135,7 @@ def _join_files(files: Sequence[File], heads: Sequence[Input], wanted: _ReadRequ
         for file in files:
             with ExitStack() as stack:
                 rows = _open_with_keys(file, stack, again)
-                with naming(file.shown):
+                with name_file_in_errors(file.shown):
                     yield from (_fit_batch(batch, schema, {}) for batch in rows.batches)
 
     return Input(schema, batches(), None if None in totals else sum(totals), names)  # type: ignore[arg-type]
@@ -153,7 +153,7 @@ def _unify_case(schema: pa.Schema, known: dict[str, str]) -> pa.Schema:
 
 def _open_with_keys(file: File, stack: ExitStack, wanted: _ReadRequest) -> Input:
     """Opens a file, and adds the columns of its folders to the rows."""
-    with naming(file.shown):
+    with name_file_in_errors(file.shown):
         rows = _open(file, stack, wanted)
     names = [*dict.fromkeys([*rows.names, *file.keys])]
     schema, keys = rows.schema, file.keys
@@ -163,7 +163,7 @@ def _open_with_keys(file: File, stack: ExitStack, wanted: _ReadRequest) -> Input
     schema = pa.schema([*(f for f in schema if f.name not in keys), *((name, key.type) for name, key in keys.items())])
 
     def batches() -> Iterator[pa.RecordBatch]:
-        with naming(file.shown):
+        with name_file_in_errors(file.shown):
             for batch in rows.batches:
                 yield _fit_batch(batch, schema, keys)
 
@@ -264,7 +264,7 @@ def read_table(
 
 
 def _table(file: File, types: pa.Schema, texts: Sequence[str]) -> pa.Table:
-    with naming(file.shown), ExitStack() as stack:
+    with name_file_in_errors(file.shown), ExitStack() as stack:
         if file.kind == "jsonl":
             table = json_lines.read_all(stack.enter_context(open_file(file)), types)
         elif file.kind in TEXTS:

@@ -120,7 +120,7 @@ def find_files(paths: str | Sequence[str], format: str | None = None, types: pa.
     """
     files: list[File] = []
     for path in [paths] if isinstance(paths, str) else paths:
-        with naming(name_path(path)):
+        with name_file_in_errors(name_path(path)):
             if path == "-":
                 files.append(File(path, name_path(path), format_of(path, format), None))
                 continue
@@ -155,7 +155,7 @@ def _add_keys(files: list[File], types: pa.Schema | None) -> list[File]:
     hive, key_types = pa_dataset.HivePartitioning(pa.schema(fields)), dict(fields)
     results = []
     for file in files:
-        with naming(file.shown):
+        with name_file_in_errors(file.shown):
             keys = pa_dataset.get_partition_keys(hive.parse(file.path))
             results.append(
                 file._replace(keys={name: pa.scalar(value, key_types[name]) for name, value in keys.items()})
@@ -192,7 +192,7 @@ def name_path(path: str) -> str:
 
 
 @contextmanager
-def naming(shown: str) -> Iterator[None]:
+def name_file_in_errors(shown: str) -> Iterator[None]:
     """Puts the file's name before the errors about its content."""
     try:
         yield

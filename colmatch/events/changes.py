@@ -99,9 +99,9 @@ class Changes:
         return bool(self._all.parts)
 
     def note(self, steps: Sequence[int], name: str, wanted: Type | None) -> None:
-        """Notes a change.
+        """Adds a column, or a part of one, that batches must convert first.
 
-        steps : numbers of the column and of the changed part, see ``_Change.parts``
+        steps : numbers of the column and of the changed part, see ``_ColumnChange.parts``
         wanted : the new type; None if only runs are decoded
         """
         here = self._all

@@ -53,8 +53,8 @@ def batches(events: object, rows: int, columns: list[str] | None = None) -> Iter
         a table, data frame, record batch, reader or struct array. Or a dataset of pyarrow or a
         scanner, or a LazyFrame of polars
     rows : at least 1
-    columns : names of the needed columns, exact or else but for case; None for all. Others are left
-        out where that saves more than it costs
+    columns : names of the needed columns, compared exactly, or else without regard to case; None
+        for all. Others are left out where that saves more than it costs
 
     Raises EventError: ``events`` is something else. Errors of the source come through unchanged.
     """

@@ -1,4 +1,4 @@
-"""The needs of a matcher in every batch, whatever its schema is.
+"""The values that a matcher reads from batches of any schema.
 
 They are the attributes by the way they are read, and literals and map keys in the form that kernels
 search. ``colmatch/events/binding.py`` does all that depends on the schema of a batch.
@@ -83,8 +83,8 @@ class Needs:
 
     Parameters
     ----------
-    members : attribute of each id. Attributes with a pattern are read from ``Work.pattern_first``,
-        in the order of their ids
+    members : attribute of each id. Attributes with a pattern are read from
+        ``ReadBuffers.pattern_first``, in the order of their ids
     literals : have the labels of strings; None numbers distinct strings instead, group g for
         attribute g
     """

@@ -113,7 +113,7 @@ def recount_values(
             return count_keys(events, attributes, literals)
         return count_values(events, attributes, codes, literals)
     except (EventError, pa.ArrowException) as error:
-        _log.warning("the sample of events that the matcher was built with is left out of account: %s", error)
+        _log.warning("the sample of events that the matcher was built with is ignored: %s", error)
         return None
 
 

@@ -49,7 +49,7 @@ class WrongArgument(Exception):
 
 
 def check_arguments(function: str, count: int) -> None:
-    """Checks the number of arguments.
+    """Refuses a call with more or fewer arguments than the function takes.
 
     Raises WrongArgument: the function takes another number.
     """

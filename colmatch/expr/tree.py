@@ -38,7 +38,7 @@ Modes = tuple[Formula, Formula, Formula, Formula]
 
 
 def conjoin(parts: list[Formula]) -> Formula:
-    """Makes the AND of parts."""
+    """Joins parts by AND, without constants and repeated leaves."""
     return _group(All, parts, False)
 
 

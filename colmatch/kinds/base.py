@@ -38,9 +38,10 @@ class IndexKind:
         memory-mapped
     build : predicates, codes, sample, settings -> arrays, and the predicates, with conjunctions
         that it may have reordered
-    arrange, arranged : the two steps of ``build`` in a kind that reorders. First: predicates in any
-        order, codes, sample, settings -> an order of them, and the arrangement. Second: predicates
-        in this order, codes, arrangement -> arrays. In between, the predicates can be made again
+    arrange, build_arranged : the two steps of ``build`` in a kind that reorders. First: predicates
+        in any order, codes, sample, settings -> an order of them, and the arrangement. Second:
+        predicates in this order, codes, arrangement -> arrays. In between, the predicates can be
+        made again
     scratch : arrays, codes, rows, entries -> working memory of one thread, for batches of up to so
         many rows and entries
     match : the kernel: ``match(index, predicates, rows, start, stop, scratch, sink, counters) ->
@@ -90,7 +91,7 @@ class IndexKind:
     insert: Callable[[Any, Predicates, Codes, int, int], Any] | None = None
     delete: Callable[[Any, Predicates, Codes, I64], Any] | None = None
     arrange: Callable[[Predicates, Codes, Sample | None, Any], tuple[NDArray[Any], Any]] | None = None
-    arranged: Callable[[Predicates, Codes, Any], Any] | None = None
+    build_arranged: Callable[[Predicates, Codes, Any], Any] | None = None
     match_topk: Callable[..., None] | None = None
     scratch_topk: Callable[[Any, Codes, int, int], Any] | None = None
     match_ranges: Callable[..., int] | None = None
@@ -121,7 +122,7 @@ def make_writable(index: Index) -> Index:
 
 
 def uses_of(preds: Predicates, attributes: int) -> I64:
-    """Counts the predicates on each of so many attributes: (A)."""
+    """Counts the predicates on each of the first ``attributes`` attributes: (A)."""
     uses = np.zeros(attributes, np.int64)
     count_uses(contiguous(preds.pred), uses)
     return uses

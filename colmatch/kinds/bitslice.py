@@ -94,7 +94,7 @@ def build(
 ) -> tuple[BitsliceIndex, Predicates]:
     order, arrangement = arrange(preds, codes, sample, settings)
     preds = freeze(take(preds, order))
-    return arranged(preds, codes, arrangement), preds
+    return build_arranged(preds, codes, arrangement), preds
 
 
 def arrange(
@@ -138,7 +138,7 @@ def arrange(
     return order, Arrangement(offset[order], strata, group, np.append(begins, total), lo, hi, conj)
 
 
-def arranged(preds: Predicates, codes: Codes, arrangement: Arrangement) -> BitsliceIndex:
+def build_arranged(preds: Predicates, codes: Codes, arrangement: Arrangement) -> BitsliceIndex:
     """Makes the index of predicates with conjunctions in the order of the arrangement."""
     # Find the groups of each attribute in each stratum.
     offset, strata, group, group_first, lo, hi, conj = arrangement
@@ -314,5 +314,5 @@ def strata(index: BitsliceIndex) -> Strata:
 
 KIND = IndexKind(
     BitsliceSettings, BitsliceIndex, build, scratch, match, lambda index: bool(index.repeats[0]),
-    arrange=arrange, arranged=arranged, strata=strata, sound=sound,
+    arrange=arrange, build_arranged=build_arranged, strata=strata, sound=sound,
 )  # fmt: skip

@@ -72,7 +72,7 @@ class Side(Enum):
 ROUNDED = frozenset({Family.INT, Family.UINT64, Family.DECIMAL, Family.WIDE_DECIMAL})  # meet a DOUBLE as doubles
 
 
-def meeting(number: float, scale: int) -> tuple[int, int]:
+def numbers_of_double(number: float, scale: int) -> tuple[int, int]:
     """Returns the least and the most of the numbers that become a finite double when they are cast.
 
     Both are unscaled, with ``scale`` digits behind the point.
@@ -187,7 +187,7 @@ def _side(type: Type, negative: bool, side: Side) -> Convert:
         double = -_float(value) if negative else _float(value)
         if not math.isfinite(double):
             return _number(double, False, scale, offset)
-        return _clip_floor(meeting(double, scale)[side.value] - offset, True)
+        return _clip_floor(numbers_of_double(double, scale)[side.value] - offset, True)
 
     return convert
 

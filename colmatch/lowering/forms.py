@@ -23,7 +23,7 @@ from colmatch.kernels.lowering import operators
 
 
 class Op(IntEnum):
-    """Operators on one attribute. Their negations are ``Test.outside`` and ``Leaf.none``."""
+    """Operators on one attribute. Their negations are ``KeyTest.outside`` and ``Leaf.none``."""
 
     EQ = operators.EQ
     LT = operators.LT

@@ -70,7 +70,7 @@ class LoweredExpressions(NamedTuple):
     literals: layout.Literals
     rejected: dict[int, Reject]  # by subscription; these have no conjunctions
 
-    def frozen(self) -> LoweredExpressions:
+    def freeze(self) -> LoweredExpressions:
         """Returns the same with contiguous and read-only arrays."""
         return LoweredExpressions(freeze(self.predicates), freeze(self.codes), freeze(self.literals), self.rejected)
 
@@ -237,7 +237,7 @@ class Lowering:
         if sub not in self.rejected or slot < self.rejected[sub].slot:
             self.rejected[sub] = Reject(message, slot)
 
-    def let_go(self) -> None:
+    def flush_if_possible(self) -> None:
         """Flushes earlier additions, if none of them must be in one piece with later ones."""
         if self._is_started and not self._programs and self.groups.are_numbers:
             self.flush()
@@ -311,7 +311,7 @@ class Lowering:
         if not left.all():
             predicates = take(predicates, np.flatnonzero(left))
         predicates = add_given(predicates, {"priority": self.priority})
-        return LoweredExpressions(predicates, codes, self._literals, self.rejected).frozen()
+        return LoweredExpressions(predicates, codes, self._literals, self.rejected).freeze()
 
 
 def _programs_of(form: Form, m: int, first: int) -> JumpPrograms:

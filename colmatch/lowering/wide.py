@@ -21,7 +21,7 @@ from math import isfinite
 from typing import Any
 
 from colmatch.given.schema import Family, Type
-from colmatch.lowering.floors import Side, meeting, number_of
+from colmatch.lowering.floors import Side, number_of, numbers_of_double
 from colmatch.lowering.forms import Kind
 from colmatch.lowering.keys import NEVER_ROUNDS
 
@@ -63,7 +63,7 @@ def wide_bytes(number: Decimal, scale: int) -> bytes:
 
 
 def _side_bytes(double: float, scale: int, side: Side) -> bytes:
-    number = Decimal(meeting(double, scale)[side.value]) if isfinite(double) else Decimal(double)
+    number = Decimal(numbers_of_double(double, scale)[side.value]) if isfinite(double) else Decimal(double)
     return wide_bytes(number.scaleb(-scale, NEVER_ROUNDS), scale)
 
 

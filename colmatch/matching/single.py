@@ -78,7 +78,7 @@ class EventWorker(Worker):
         """
         memo = self._known
         if memo is None or memo[0]() is not version:
-            memo = weakref.ref(version, self._let_go), self._plan(version)
+            memo = weakref.ref(version, self._drop_plan), self._plan(version)
             self._known = memo
         reader, parts, repeats, work = memo[1]
         count = reader.read(event) if reader.is_direct else None
@@ -100,7 +100,7 @@ class EventWorker(Worker):
         numbers = self._sink.sub[: state[sink.FILL]]
         return np.unique(numbers) if repeats else np.sort(numbers)
 
-    def _let_go(self, version: weakref.ref[Version]) -> None:
+    def _drop_plan(self, version: weakref.ref[Version]) -> None:
         """Drops the plan for a version, and its segments, when the version is no longer in use."""
         memo = self._known
         if memo is not None and memo[0] is version:

@@ -53,8 +53,8 @@ def match_strata(
         repeats = worker.repeats(segment)
         bits = job.bits if repeats else 0
         alone = BatchJob(job.entries, rows, events, [step_part], np.zeros(rows, np.int64), PAIRS, repeats, bits)
-        for start, stop in worker.found(alone):
-            place, sub = worker.ordered(alone, start, stop)
+        for start, stop in worker.match_blocks(alone):
+            place, sub = worker.take_pairs(alone, start, stop)
             if rows < job.rows:
                 sizes = np.zeros(job.rows, np.int64)
                 sizes[number[start:stop]] = np.diff(place)

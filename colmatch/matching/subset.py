@@ -53,7 +53,7 @@ class Subset:
         self._known: tuple[weakref.ref[Version], SubsetVersion] | None = None
 
     @property
-    def said(self) -> tuple[Ids | None, tuple[frozenset[str], ...]]:
+    def criteria(self) -> tuple[Ids | None, tuple[frozenset[str], ...]]:
         """The ids and the sets of tags of the subset."""
         return self._ids, self._tags
 
@@ -72,7 +72,7 @@ class Subset:
             # The reference is weak, so that a replaced version can be freed
             memo = weakref.ref(version), narrow_version(version, self._numbers(version))
             self._known = memo
-        return version.changed(**memo[1]._asdict())
+        return version.with_changes(**memo[1]._asdict())
 
     def _numbers(self, version: Version) -> NDArray[np.int64]:
         """Returns the numbers of the subscriptions in the subset, ascending, once each."""

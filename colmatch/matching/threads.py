@@ -61,11 +61,11 @@ def run_in_order(
         batches = chain((first, second), batches)
     pending: deque[tuple[pa.RecordBatch, Seen, int, Future[list[Result]]]] = deque()
 
-    def there(batch: pa.RecordBatch, seen: Seen, offset: int) -> list[Result]:
+    def run_in_pool(batch: pa.RecordBatch, seen: Seen, offset: int) -> list[Result]:
         with forbid_compiling():
             return list(task(batch, seen, offset))
 
-    def oldest() -> list[Result]:
+    def next_result() -> list[Result]:
         *arguments, future = pending.popleft()
         try:
             if os.getpid() == owner:
@@ -79,15 +79,15 @@ def run_in_order(
         for batch, seen in batches:
             if os.getpid() != owner:
                 while pending:
-                    yield from oldest()
+                    yield from next_result()
                 yield from task(batch, seen, offset)
             else:
-                pending.append((batch, seen, offset, pool.submit(there, batch, seen, offset)))
+                pending.append((batch, seen, offset, pool.submit(run_in_pool, batch, seen, offset)))
             offset += batch.num_rows
             if len(pending) > threads:
-                yield from oldest()
+                yield from next_result()
         while pending:
-            yield from oldest()
+            yield from next_result()
     finally:
         if os.getpid() == owner:  # in a child, threads that do not exist may hold its locks
             for *_, future in pending:

@@ -126,7 +126,7 @@ def bounds(version: Version, attributes: NDArray[np.int64]) -> tuple[Version, Ve
         "stale": tuple([1 for _ in there]),  # the new indexes still have deleted subscriptions
     }
     lower, upper = zip(*[pair for place in there if (pair := pairs[place]) is not None], strict=True)
-    return version.changed(segments=lower, **parts), version.changed(segments=upper, **parts)
+    return version.with_changes(segments=lower, **parts), version.with_changes(segments=upper, **parts)
 
 
 def _of_segment(segment: Segment, attributes: NDArray[np.int64]) -> Bounds | None:

@@ -120,11 +120,11 @@ class Worker:
         numbers : pieces have the numbers of subscriptions instead of ids
         """
         job = self.read(version, lenient, rows, wanted, offset)
-        for start, stop in self.found(job):
+        for start, stop in self.match_blocks(job):
             yield self._drain(version, job, start, stop, offset, numbers)
         self.forget_codes()
 
-    def found(self, job: BatchJob) -> Iterator[tuple[int, int]]:
+    def match_blocks(self, job: BatchJob) -> Iterator[tuple[int, int]]:
         """Matches all rows of a job, in blocks with as many rows as the sink has room for.
 
         Yields the first row of each block and the row after its end, while the sink has its pairs.
@@ -143,7 +143,7 @@ class Worker:
             yield start, stop
             start = stop
 
-    def ordered(
+    def take_pairs(
         self, job: BatchJob, start: int, stop: int, ids: NDArray[np.int64] = NO_IDS
     ) -> tuple[NDArray[np.int64], NDArray[Any]]:
         """Returns the pairs of the rows ``start:stop`` from the sink, ordered, each once.
@@ -242,16 +242,16 @@ class Worker:
     def _counts(self, version: Version, entries: layout.Batch, rows: int) -> NDArray[np.int64]:
         """Returns the number of subscriptions that match each row: (rows)."""
         job, counts = self._job(version, entries, rows, sink.COUNTS, False), np.zeros(rows, np.int64)
-        for start, stop in self.found(job):
+        for start, stop in self.match_blocks(job):
             is_counted = job.wanted == sink.COUNTS
-            counts[start:stop] = job.hits[start:stop] if is_counted else np.diff(self.ordered(job, start, stop)[0])
+            counts[start:stop] = job.hits[start:stop] if is_counted else np.diff(self.take_pairs(job, start, stop)[0])
         self.forget_codes()
         return counts
 
     def _numbers(self, version: Version, entries: layout.Batch) -> NDArray[np.uint32]:
         """Returns the numbers of the subscriptions that match the only row."""
         job = self._job(version, entries, 1, sink.PAIRS, False)
-        numbers = [self.ordered(job, *span)[1].copy() for span in self.found(job)]
+        numbers = [self.take_pairs(job, *span)[1].copy() for span in self.match_blocks(job)]
         self.forget_codes()
         return numbers[0]
 
@@ -330,7 +330,7 @@ class Worker:
                     limit = stop
                 elif stop < limit:  # start again with fewer rows
                     span = stop - start if stop > start else self._estimate_rows(limit - start)
-                    self._forget(job, start, limit)
+                    self._undo_hits(job, start, limit)
                     break
             else:
                 return limit, span
@@ -401,7 +401,7 @@ class Worker:
             self._sink = _enlarge_sink(self._sink, LARGE_CAPACITY, 0)
         return max(min(rows * LARGE_CAPACITY // (2 * needed), rows - 1), 1)
 
-    def _forget(self, job: BatchJob, start: int, limit: int) -> None:
+    def _undo_hits(self, job: BatchJob, start: int, limit: int) -> None:
         self.counters[layout.MATCHES] -= job.hits[start:limit].sum()
         job.hits[start:limit] = 0
 
@@ -409,7 +409,7 @@ class Worker:
         ids = None if numbers else version.ids.numbers
         names = version.ids.array if ids is None else None
         if job.wanted == sink.PAIRS:
-            place, pairs = self.ordered(job, start, stop, NO_IDS if ids is None else ids)
+            place, pairs = self.take_pairs(job, start, stop, NO_IDS if ids is None else ids)
             return Piece(start + offset, place, pairs, names, self.memory)
         place = np.zeros(stop - start + 1, np.int64)
         np.cumsum(job.hits[start:stop], out=place[1:])

@@ -44,7 +44,7 @@ class Cache:
 
     Attributes
     ----------
-    mem, frame, used, dirty : as in the kernels' ``Pages``
+    mem, frame, used, dirty : as in the kernels' ``PageCache``
     page (frames) : the page of each frame, -1 for none
     holds : an update is in progress, and the pages that it has read stay, too
     reads, hits : pages read from the file; requests for pages in memory, except by kernels that
@@ -64,7 +64,7 @@ class Cache:
         self._begin(self._room())
 
     def _room(self) -> int:
-        """Returns the initial number of frames: no more than the pages of the file may fill."""
+        """Returns the initial number of frames: no more than all pages of the file fill."""
         return min(self.frames, max(2 * len(self.frame), ROOM_LEAST)) + 1
 
     def _begin(self, frames: int) -> None:
@@ -78,7 +78,7 @@ class Cache:
         self._top = 1  # frames from here on have never held a page
         self._free: list[int] = []  # other frames without a page
 
-    def budget(self, size: int) -> None:
+    def set_budget(self, size: int) -> None:
         """Sets the budget in bytes. A different budget forgets all pages."""
         frames = max(size // PAGE, LEAST_FRAMES)
         if frames != self.frames:
@@ -117,7 +117,7 @@ class Cache:
         self.frame[pages] = -1
         self._free += frames.tolist()
 
-    def changed(self) -> NDArray[np.int64]:
+    def dirty_frames(self) -> NDArray[np.int64]:
         """Returns the frames that the update has changed."""
         return np.flatnonzero(self.dirty[: self._top].view(bool))
 
@@ -141,7 +141,7 @@ class Cache:
         return views
 
     def words(self, frame: int) -> U32:
-        """Returns the words of a frame."""
+        """Returns a view of the 1,024 words of the page in a frame."""
         return self.mem[frame * WORDS : (frame + 1) * WORDS]
 
     def take_frames(self, count: int, keep: NDArray[np.int64]) -> NDArray[np.int64]:

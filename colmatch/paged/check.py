@@ -227,7 +227,7 @@ class _Checker(Walk):
                 self.wrong(ROOT_PAGE, "leads to a slot of another subscription")
         # Check free slots and needed counts
         self._free_slots(~used)
-        if (paged.store.needed() != needed).any():
+        if (paged.store.needed_counts() != needed).any():
             self.wrong(ROOT_PAGE, "leads to a slot with another count than its subscription has")
         # Compare the entries of the records with the entries found in trees
         both = []
@@ -348,7 +348,7 @@ def count_pages(path: str) -> FileFigures:
 def _run_check(path: str, walk: Callable[[_Checker], FileFigures]) -> FileFigures:
     paged = PagedSet(path)
     try:
-        return paged.reading(lambda: walk(_Checker(paged)))
+        return paged.run_on_state(lambda: walk(_Checker(paged)))
     except (StoreError, OSError):
         raise
     except Exception as error:  # a crafted file may lead to errors that no check foresees

@@ -114,7 +114,7 @@ class PageFile:
         before = self.state
         for _ in range(TRIES):
             generation, update_number, pages = read_header(self.handle, self.path)
-            own = generation_of(self.log) if self.log.handle >= 0 and self.log.is_begun() else -1
+            own = generation_of(self.log) if self.log.handle >= 0 and self.log.read_header() else -1
             if own != generation + 1:  # the next one: the header may have been written since
                 break
         else:
@@ -146,7 +146,7 @@ class PageFile:
             try:
                 record = self.log.record(self.log_end, self.update_number, size)
             except Damage:
-                if self.log.size == size and self.log.is_begun() and self.log.base == base:
+                if self.log.size == size and self.log.read_header() and self.log.base == base:
                     raise
                 break  # a writer is busy with it
             if record is None:
@@ -326,7 +326,7 @@ class PageFile:
         Raises StoreError: the log cannot be written, and the file is as before the update. Or the
         update is in the log, but may not be on the disk, and the message says so.
         """
-        frames = self.cache.changed()
+        frames = self.cache.dirty_frames()
         pages = self.cache.page[frames]
         order = np.argsort(pages)
         frames, pages = frames[order], pages[order]
@@ -358,7 +358,7 @@ class PageFile:
 
     def roll_back(self, pages: int) -> None:
         """Discards all changes since the last commit, when there were ``pages`` pages."""
-        dirty = self.cache.changed()
+        dirty = self.cache.dirty_frames()
         self.cache.forget(self.cache.page[dirty])
         self.cache.dirty[:] = 0
         self.cache.end_update()

@@ -47,7 +47,7 @@ def read(store: Chains, known: Metadata | None) -> Metadata:
     others, literals = store.state_of(OTHERS), store.state_of(OLD_LITERALS)
     old = known.old if known is not None and known.literals == literals else None
     if known is None or known.others != others:
-        return Metadata(saved.description(store.read_named(OTHERS)), others, literals, old)
+        return Metadata(saved.read_description(store.read_named(OTHERS)), others, literals, old)
     return known if known.literals == literals else known._replace(literals=literals, old=None, version=None)
 
 
@@ -60,7 +60,7 @@ def read_literals(store: Chains, known: Metadata) -> Metadata:
         old = WordList(freeze(saved.literals_of(store.read_named(OLD_LITERALS))))
     version = known.parts.version
     literals = Vocabulary(old, version.literals.old).of(len(version.attributes))
-    return known._replace(version=version.changed(literals=literals), old=old)
+    return known._replace(version=version.with_changes(literals=literals), old=old)
 
 
 def write(store: Chains, known: Metadata, parts: Parts) -> Metadata:
@@ -79,7 +79,7 @@ def write(store: Chains, known: Metadata, parts: Parts) -> Metadata:
 
 def _with_recent(parts: Parts) -> Parts:
     recent = Vocabulary.among(parts.version.literals.recent.literals)
-    return replace(parts, version=parts.version.changed(literals=recent))
+    return replace(parts, version=parts.version.with_changes(literals=recent))
 
 
 def _old_literals(version: Version) -> bytes:

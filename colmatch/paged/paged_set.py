@@ -62,7 +62,7 @@ class PagedSet(PagedReader):
             if not was_writer:
                 self._known = None
                 self.store.forget_needed()
-            self.reading(lambda: self.version)
+            self.run_on_state(lambda: self.version)
             before, pages, update_number = self._metadata, self.file.pages, self.file.update_number
             self.file.cache.begin_update()
             try:
@@ -122,7 +122,7 @@ class PagedSet(PagedReader):
             version = self.version
             rejected = update_rejected(version.rejected, targets, ())
             if rejected is not version.rejected:
-                self._describe(version.changed(rejected=rejected))
+                self._describe(version.with_changes(rejected=rejected))
 
     def _source_of(self) -> SubscriptionReader:
         if self._source is None or self._source.options != self.options:
@@ -138,7 +138,7 @@ class PagedSet(PagedReader):
             part = places[begin : begin + PIECE]
             subscriptions = self.store.to_keys(part)
             self.store.change(build.all_entries(subscriptions), False)
-            self.store.give_slots(subscriptions.slots.tolist())
+            self.store.free_slots(subscriptions.slots.tolist())
             for place in part.tolist():
                 self.store.remove_record(place >> 16, place & 0xFFFF)
         self.store.set_root(root_page.SUBSCRIPTIONS, self.store.root(root_page.SUBSCRIPTIONS) - len(places))
@@ -176,7 +176,7 @@ class PagedSet(PagedReader):
         if rejected is not version.rejected:
             changes["rejected"] = rejected
         if changes:
-            self._describe(self.version.changed(**changes))
+            self._describe(self.version.with_changes(**changes))
 
     def _check_tags(self, tags: Tags) -> None:
         """Refuses a tag if another one in the file has the same key."""
@@ -220,7 +220,7 @@ class PagedSet(PagedReader):
             self._known = None
             whole = self.whole()
             segment = combine(whole.segments, whole.bases, whole.live(), dense=True)
-            parts = self.parts_with(self.version.changed(sample=kept))
+            parts = self.parts_with(self.version.with_changes(sample=kept))
             subscriptions = build.to_keys(segment.by_subscription(), segment.codes, whole.ids, whole.tags)
             updates = self.store.updates + (sample is not None)
             pages = build.build_pages(subscriptions, len(whole.attributes), metadata.chains_of(parts), updates)
@@ -230,7 +230,7 @@ class PagedSet(PagedReader):
             self.file.begin_writing()
             self._known = None
             self._whole = None
-            self.reading(lambda: None)
+            self.run_on_state(lambda: None)
 
     def save(self, path: str) -> None:
         """Writes a copy of the file, or makes a checkpoint if the path is its own."""
@@ -243,7 +243,7 @@ class PagedSet(PagedReader):
                 except OSError as error:
                     raise write_error(path, error) from error
                 return
-            self.reading(lambda: self._copy(path))
+            self.run_on_state(lambda: self._copy(path))
 
     def _copy(self, path: str) -> None:
         try:
@@ -284,7 +284,7 @@ def build_file(given: BuildInput, sample: Any) -> PagedSet:
     subscriptions = build.to_keys(segment.predicates, segment.codes, version.ids, version.tags)
     nothing = combine((), (), np.empty(0, bool))
     empty, _ = build_segment(few.requested, nothing, nothing.codes, None, 0, 0)
-    described = version.changed(
+    described = version.with_changes(
         segments=(empty,), bases=(0,), alive=(0,), ids=version.ids.slice(0, 0), tags=NO_TAGS, reason="asked for"
     )
     base = replace(parts, requested=requested, version=described)

@@ -48,7 +48,7 @@ class PagedVersion(Version):
     @property
     def literals(self) -> Any:
         paged = self.__dict__["paged"]
-        return paged.reading(lambda: paged.version.literals)
+        return paged.run_on_state(lambda: paged.version.literals)
 
     @property
     def tags(self) -> Any:

@@ -1,4 +1,4 @@
-"""A matcher that lives in a file of pages, as far as it is read.
+"""The reading half of a matcher in a file of pages. Updates are in ``paged_set.py``.
 
 The descriptions of the subscriptions stay in memory once they were read (``metadata.py``).
 """
@@ -70,14 +70,14 @@ class PagedReader:
         self._closed = False
         self._source: SubscriptionReader | None = None
         self._whole: tuple[tuple[int, int], Version] | None = None
-        self.reading(lambda: None)
+        self.run_on_state(lambda: None)
         if requested is None:
             kept = self.base.requested
             assert isinstance(kept, PbtreeSettings)
             size = kept.cache_bytes if cache_bytes is None else cache_bytes
             self.requested = PbtreeSettings(kept.dnf_budget, path, size, fsync or kept.fsync)
             self.file.fsync = self.requested.fsync
-            self.file.cache.budget(size)
+            self.file.cache.set_budget(size)
         self.options = options or self.base.options
         _forks.renew_in_child(self)
 
@@ -93,7 +93,7 @@ class PagedReader:
 
     # Reading
 
-    def reading(self, work: Callable[[], T]) -> T:
+    def run_on_state(self, work: Callable[[], T]) -> T:
         """Runs ``work`` on the pages of one state, again from the beginning if they change.
 
         Raises StoreError: the file is damaged, or cannot be read.
@@ -145,7 +145,7 @@ class PagedReader:
     @property
     def now(self) -> PagedVersion:
         """Returns the current version."""
-        return self.reading(lambda: PagedVersion.of(self, self.base.version, self.store))
+        return self.run_on_state(lambda: PagedVersion.of(self, self.base.version, self.store))
 
     @property
     def id_type(self) -> pa.DataType:
@@ -194,7 +194,7 @@ class PagedReader:
         requested = FEWEST.settings.under(self.requested.dnf_budget)
         segment, _ = build_segment(requested, predicates, codes, None, count, count)
         ids = subscriptions.ids if count or not self.store.root(root_page.TEXT_IDS) else Ids(pa.array([], pa.string()))
-        return version.changed(
+        return version.with_changes(
             segments=(segment,),
             bases=(0,),
             alive=(count,),
@@ -214,7 +214,7 @@ class PagedReader:
                 self._whole = self.file.state, self.version_of(self.all_places())
             return self._whole[1]
 
-        return self.reading(read_all)
+        return self.run_on_state(read_all)
 
     def parts_with(self, version: Version) -> Parts:
         """Returns the parts of this matcher, with another version."""
@@ -238,7 +238,7 @@ class PagedReader:
                 raise SubscriptionError(f"there is no subscription {show_value(id)}")
             return self.parts_with(self.version_of(places))
 
-        return self.reading(find)
+        return self.run_on_state(find)
 
     def stats(self) -> dict[str, Any]:
         """Returns the figures of ``Matcher.stats``."""
@@ -276,4 +276,4 @@ class PagedReader:
                 "log_bytes": self.file.log_end,
             }  # fmt: skip
 
-        return self.reading(figures)
+        return self.run_on_state(figures)

@@ -41,7 +41,7 @@ def _recover(main: int, log: Log[LoggedPages]) -> dict[str, Any] | None:
     state = read_header(main, log.target)
     own = base_of(state.generation, state.update_number)
     with suppress(Damage):
-        if log.is_begun() and log.base != own[0]:
+        if log.read_header() and log.base != own[0]:
             # The log follows a lost header, or all of it is in the file
             return _rewrite_header(main, log) if generation_of(log) == state.generation + 1 else None
     return cut(log, own, update_number_of(os.pread(main, PAGE, FIRST_PAGE * PAGE)))

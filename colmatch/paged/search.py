@@ -47,7 +47,7 @@ class Searcher:
         self._read_for: tuple[Any, ...] = ()
         self.failed: Mapping[str, FailedRows] = {}
 
-    def entries(self, attributes: Any, literals: Any, lenient: bool, rows: pa.RecordBatch) -> Batch:
+    def read_entries(self, attributes: Any, literals: Any, lenient: bool, rows: pa.RecordBatch) -> Batch:
         """Reads a batch. ``failed`` then has the rows without a value for computed attributes."""
         arguments = attributes, literals, lenient
         if self._reader is None or any(a is not b for a, b in zip(self._read_for, arguments, strict=True)):
@@ -56,7 +56,7 @@ class Searcher:
         self.failed = self._reader.failed
         return batch
 
-    def found(self, batch: Batch, rows: int, multi: NDArray[np.uint8]) -> PageMatches:
+    def find_matches(self, batch: Batch, rows: int, multi: NDArray[np.uint8]) -> PageMatches:
         """Finds the subscriptions that match rows of a batch."""
         # Order the entries of the batch by row
         col, entry_row = batch.col, batch.row[: batch.col[-1]]
@@ -68,7 +68,7 @@ class Searcher:
         # Find pairs by counting, and verify where counting is not enough
         pairs = self._search(by_row, rows)
         row, slot = pairs[:, 0], pairs[:, 1]
-        needed = self.store.needed()
+        needed = self.store.needed_counts()
         entry = self.store.slots(slot)
         doubtful = needed[slot] & VERIFY > 0
         if doubtful.any():
@@ -88,7 +88,7 @@ class Searcher:
     def _search(self, rows: tuple[I64, I64, I64], count: int) -> I64:
         """Returns the pairs of row and slot with a complete count."""
         # Prepare the working memory
-        needed, top = contiguous(self.store.needed()), self.store.root(root_page.TREES_TOP)
+        needed, top = contiguous(self.store.needed_counts()), self.store.root(root_page.TREES_TOP)
         scratch = self._room(len(needed), int(np.diff(rows[0]).max(initial=0)))
         state = np.array([0, count, -1, 0, 0, 0, 0], np.int64)
         cache, parts = self.store.file.cache, []
@@ -99,7 +99,7 @@ class Searcher:
                 (cache.mem, cache.frame, cache.used), top, needed, rows, state, scratch, self._out, self.counters
             )
             if state[5]:
-                self.store.loaded(scratch.wanted[: state[5]])
+                self.store.load_pages(scratch.wanted[: state[5]])
             elif state[0] < count:
                 parts.append(self._out[: state[4]].copy())
                 if state[3] > len(self._out):

@@ -140,7 +140,7 @@ class PageStore(Chains):
         if counts is None or self.root(SLOT_COUNT) > len(counts):
             self._known_needed = None
 
-    def needed(self) -> U8:
+    def needed_counts(self) -> U8:
         """Returns the needed count of each slot, a byte each. The counts stay in memory."""
         cached, count = self._known_needed, self.root(SLOT_COUNT)
         if cached is None or cached[0] != self.file.state:
@@ -174,8 +174,8 @@ class PageStore(Chains):
         self.set_root(SLOT_COUNT, high + rest)
         return np.array([*taken, *range(high, high + rest)], np.uint32)
 
-    def give_slots(self, slots: list[int]) -> None:
-        """Frees slots."""
+    def free_slots(self, slots: list[int]) -> None:
+        """Puts slots on the file's free list, and clears their counts."""
         for slot in slots:
             entry = np.array([[self.root(FREE_SLOT), 0, 0, 0]], np.uint32)
             self.set_slots([slot], entry)
@@ -348,7 +348,7 @@ class PageStore(Chains):
         elif state[NO_ROOM] == NO_SHADOW:  # NO_FREED: there is room again by now
             self._take_shadows(2 * len(self._shadow_of))
 
-    def loaded(self, pages: NDArray[np.int64]) -> None:
+    def load_pages(self, pages: NDArray[np.int64]) -> None:
         """Loads pages for a kernel, as many as there is room for."""
         if len(pages) and int(pages.max()) >= self.file.pages:
             raise make_damage_error(self.file.path, int(pages.max()))

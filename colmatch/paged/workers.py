@@ -79,7 +79,7 @@ class PagedWorkers(Workers):
     def hits(self, events: Any, request: MatchRequest) -> pa.Table:
         if request.ranges:
             return self._whole.hits(events, request)
-        type = self._paged.reading(lambda: self._paged.id_type)
+        type = self._paged.run_on_state(lambda: self._paged.id_type)
         empty = pa.RecordBatch.from_arrays([pa.array([], type), pa.array([], pa.int64())], ["values", "counts"])
         task = MatchTask(self, request, PAIRS, lambda piece: pc.value_counts(piece.ids(type)))
         counts = pa.Table.from_batches([empty, *map(pa.RecordBatch.from_struct_array, self.run(events, task))])
@@ -94,7 +94,7 @@ class PagedWorkers(Workers):
         # all columns, since the needed ones are known only when the pages are read
         for batch, _ in gather_with_state(events, self._paged.options.batch_rows, lambda: None, lambda seen: None):
             yield from task.form_results(
-                self._paged.reading(partial(self._piece, batch, offset, task.request)), batch, offset
+                self._paged.run_on_state(partial(self._piece, batch, offset, task.request)), batch, offset
             )
             offset += batch.num_rows
 
@@ -116,18 +116,18 @@ class PagedWorkers(Workers):
 
     def _find(self, batch: pa.RecordBatch, offset: int, version: Version) -> PageMatches:
         try:
-            entries = self._searcher.entries(version.attributes, version.literals, self.is_lenient, batch)
+            entries = self._searcher.read_entries(version.attributes, version.literals, self.is_lenient, batch)
         except EventError as error:
             error.count_from(offset)
             raise
         multi = contiguous(np.array(version.attributes.multi, np.uint8))
-        return self._searcher.found(entries, batch.num_rows, multi)
+        return self._searcher.find_matches(entries, batch.num_rows, multi)
 
     def _filter(self, found: PageMatches, among: Subset) -> PageMatches:
         """Keeps the matches of some ids and tags."""
         places = places_of(found.entry)
         kept = np.ones(len(places), bool)
-        ids, tags = among.said
+        ids, tags = among.criteria
         if ids is not None:
             same = ids.type == self._paged.id_type
             kept &= np.isin(places, self._paged.places(ids) if same else np.empty(0, np.int64))

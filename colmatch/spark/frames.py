@@ -318,11 +318,11 @@ def check_arguments(matcher: object, mode: object, shared: object) -> MatchMode:
 def _check_kept(kept: list[str], columns: ColumnNames, results: list[str]) -> None:
     """Checks that no column is kept twice or named as a column of the result."""
     for name in kept:
-        if columns.folded(name) in results:
+        if columns.fold_name(name) in results:
             raise OptionError(
                 f"keep has {name!r}, which is a name of the result: rename the column, df.withColumnRenamed({name!r}, …)"
             )
-    for name, times in Counter(map(columns.folded, kept)).items():
+    for name, times in Counter(map(columns.fold_name, kept)).items():
         if times > 1:
             raise OptionError(f"keep has {name!r} {times} times")
 
@@ -338,18 +338,18 @@ class ColumnNames:
         self.sensitive = is_on(df.sparkSession, "spark.sql.caseSensitive")
         self.names: dict[str, list[str]] = {}
         for name in df.columns:
-            self.names.setdefault(self.folded(name), []).append(name)
+            self.names.setdefault(self.fold_name(name), []).append(name)
 
     def __contains__(self, name: str) -> bool:
-        return self.folded(name) in self.names
+        return self.fold_name(name) in self.names
 
-    def folded(self, name: str) -> str:
+    def fold_name(self, name: str) -> str:
         """Returns the form of a name for comparisons."""
         return name if self.sensitive else name.lower()
 
     def find(self, name: str, wanted_by: str) -> str:
         """Returns the name as the DataFrame spells it."""
-        matches = self.names.get(self.folded(name), [])
+        matches = self.names.get(self.fold_name(name), [])
         if len(matches) == 1:
             return matches[0]
         if matches:

@@ -26,7 +26,7 @@ IN_TURN_MOST = 16 << 30  # bytes of all shards that a machine is assumed to keep
 
 
 def check_plan(plan: object, given: object, mode: Mode, best: bool) -> Plan:
-    """Checks a plan and returns it.
+    """Returns the plan if it suits the index and the mode.
 
     given : a ``Folder`` if there are shards
 

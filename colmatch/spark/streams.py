@@ -344,7 +344,7 @@ def _check_matching(df: DataFrame, given: MatchArguments, to_files: bool) -> dic
     kept = read_keep(given.get("keep", ()))
     for name in kept:
         columns.find(name, "keep")
-        if columns.folded(name) == VERSION or (to_files and columns.folded(name) == BATCH):
+        if columns.fold_name(name) == VERSION or (to_files and columns.fold_name(name) == BATCH):
             raise OptionError(
                 f"keep has {name!r}, which is a name of the result: rename the column, df.withColumnRenamed({name!r}, …)"
             )

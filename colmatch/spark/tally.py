@@ -51,7 +51,7 @@ class Tally:
             self.rows += batch.num_rows
             yield batch
 
-    def found(
+    def count_matches(
         self, results: Iterator[pa.RecordBatch], matches: Callable[[pa.RecordBatch], int]
     ) -> Iterator[pa.RecordBatch]:
         """Yields results, and counts their matches and the time to make them."""

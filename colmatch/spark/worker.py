@@ -121,7 +121,7 @@ class PartitionTask:
         try:
             matcher = open_index(self.index)
             reader = pa.RecordBatchReader.from_batches(first.schema, chain([first], taken))
-            for batch in tally.found(self._results(matcher, reader), matches_of(self.mode)):
+            for batch in tally.count_matches(self._results(matcher, reader), matches_of(self.mode)):
                 yield batch.append_column(OBSERVED, no_numbers(len(batch))) if self.observed else batch
             if self.observed:
                 yield self._last_row(matcher, first, tally.row())

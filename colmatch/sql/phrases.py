@@ -58,7 +58,7 @@ class ShapeConstant(NamedTuple):
 
 
 class Meaning(NamedTuple):
-    """The meaning of a phrase."""
+    """The formulas of a phrase in each mode, and the sources of its literals."""
 
     depth: int
     formulas: Modes

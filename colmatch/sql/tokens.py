@@ -80,7 +80,7 @@ _DEEPER = (OPEN, NOT)
 
 
 def read_text(text: str, max_depth: int, quotes: Quotes) -> NumberedText:
-    """Reads a text as far as its tokens go.
+    """Cuts a text into tokens, without parsing it.
 
     Raises Refusal: the tokens show that the text is not in the language.
     """
@@ -321,7 +321,7 @@ class _TokenReader(LiteralReader):
             if j < self.end and raw[j].token_type is T.R_PAREN:
                 self.literal(i + 2, False, kind)
                 return j + 1
-        if plain and name.upper() in _STARTS and (name != "exists" or self._asks(i + 2)):
+        if plain and name.upper() in _STARTS and (name != "exists" or self._begins_query(i + 2)):
             raise Refusal(_STARTS[name.upper()], token.start)
         if plain and (name in VALUES or name in SPECIAL):
             self.reading.computed |= name in VALUES
@@ -336,12 +336,12 @@ class _TokenReader(LiteralReader):
         self.reading.tokens.append(token)
         return i + 1
 
-    def _twice(self, i: int) -> bool:
+    def _is_doubled(self, i: int) -> bool:
         """Returns whether a sign is written twice, as in ``a // b``."""
         raw = self.raw
         return i + 1 < self.end and raw[i].token_type is raw[i + 1].token_type and raw[i].end + 1 == raw[i + 1].start
 
-    def _asks(self, i: int) -> bool:
+    def _begins_query(self, i: int) -> bool:
         """Returns whether a query begins with token i."""
         return i < self.end and self.raw[i].text.upper() in ("SELECT", "WITH", "FROM", "(")
 
@@ -404,11 +404,11 @@ class _TokenReader(LiteralReader):
                 return i + 1
         if kind is T.DOT:
             return self.point(i)
-        if kind in _OPERATORS and before in ENDS and not self._twice(i):
+        if kind in _OPERATORS and before in ENDS and not self._is_doubled(i):
             return self.operator(i)
         if self._is_name(i):
             return self._name(i)
-        text = self.text[token.start : token.end + 1] * (2 if self._twice(i) else 1)
+        text = self.text[token.start : token.end + 1] * (2 if self._is_doubled(i) else 1)
         if kind is T.ARROW and i + 1 < self.end and raw[i + 1].token_type in (T.STRING, T.NUMBER):
             raise Refusal(f"'->' is not expected here: {advise_word('->>')}", token.start)
         if kind is T.SEMICOLON:

@@ -218,7 +218,7 @@ def fits(log: Log[bytes], hash: str, folded: str | None, updates: int) -> bool:
 
     Raises StoreError: the journal has updates of another save, or is damaged.
     """
-    begun, base = log.is_begun(), log.base.hex()
+    begun, base = log.read_header(), log.base.hex()
     goes_on = begun and base in (hash, folded) and (base != hash or log.start == updates)
     if begun and not goes_on and next(log.records(), None) is not None:
         raise StoreError(
@@ -245,7 +245,7 @@ def lock_journal(target: str) -> Iterator[None]:
         yield
         return
     with closing(open_locked(JOURNAL, target)) as log:
-        if log.is_begun() and next(log.records(), None) is not None:
+        if log.read_header() and next(log.records(), None) is not None:
             raise StoreError(
                 f"{log.path} has updates, which would be lost: open {target} with journal=True and save that, or move "
                 "the journal away"

@@ -92,7 +92,7 @@ class Damage(StoreError):
 
 
 class Log(Generic[T]):
-    """An open log.
+    """An open log, to be read, or written by the holder of its lock.
 
     Attributes
     ----------
@@ -123,7 +123,7 @@ class Log(Generic[T]):
 
     # Reading
 
-    def is_begun(self) -> bool:
+    def read_header(self) -> bool:
         """Reads the header. Returns False if there is none, as after a kill of the first writer.
 
         Raises StoreError: the header is damaged, or of another kind or format version.

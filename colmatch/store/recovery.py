@@ -44,7 +44,7 @@ def cut(log: Log[Any], own: tuple[bytes, int] | None = None, newest: int = 0) ->
     """
     kept, end, size, error = 0, HEADER, log.size, ""
     try:
-        if not log.is_begun():
+        if not log.read_header():
             return None
     except Damage as damage:
         end, error = 0, damage.what

@@ -109,7 +109,7 @@ def _decode_parts(header: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]
     attributes = Attributes(list(map(attribute_of, header["attributes"])))
     segments = [_segment(i, entry, arrays) for i, entry in enumerate(header["segments"])]
     if header["growing"]:
-        segments[-1] = GrowingSegment.opened(segments[-1])
+        segments[-1] = GrowingSegment.from_saved(segments[-1])
     literals = _read_named("literals", layout.Literals, arrays)
     if not trusted:
         sound.check_literals(literals, len(attributes))
@@ -164,7 +164,7 @@ def _check_version(version: Version, schema: Schema) -> Version:
         segments.append(
             type(segment)(segment.codes, segment.predicates, segment.index._replace(arrays=arrays), segment.size)
         )
-    return version.changed(segments=tuple(segments), stale=tuple(stale))
+    return version.with_changes(segments=tuple(segments), stale=tuple(stale))
 
 
 def _segment(i: int, entry: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]]) -> Segment:
@@ -338,7 +338,7 @@ def from_bytes(data: bytes) -> Parts:
     return _decode("the pickled matcher", *unpack(data), True)  # a pickle can run anything, so no check would help
 
 
-def description(data: bytes) -> Parts:
+def read_description(data: bytes) -> Parts:
     """Returns the parts that describe a file of pages, checked, as it may be from elsewhere.
 
     Raises StoreError: as for ``from_bytes``, or the parts are not those of a file of pages.

@@ -136,7 +136,7 @@ class SubscriptionReader:
             left[list(bad)] = False
             ids, tags = ids.filter(left), tags.filter(left)
             owner = (np.cumsum(left) - 1)[lowered.predicates.owner].astype(np.uint32)
-            lowered = lowered._replace(predicates=lowered.predicates._replace(owner=owner)).frozen()
+            lowered = lowered._replace(predicates=lowered.predicates._replace(owner=owner)).freeze()
         return NewSubscriptions(lowered, self.attributes, ids, rejected, lowering.local_literal, tags)
 
     def _read(
@@ -160,7 +160,7 @@ class SubscriptionReader:
                 if errors and stop:  # the next reader may find an error before this one
                     numbers = [number for number in numbers if number < min(errors)]
             lowering.zoned = lowering.zoned or self._single_reader(lowering.weights is not None).compiler.zoned
-            lowering.let_go()
+            lowering.flush_if_possible()
         return failed
 
     def _readers(self, count: int, lowering: Lowering, whole: bool) -> tuple[list[ExpressionReader], int]:

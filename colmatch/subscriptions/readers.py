@@ -46,7 +46,7 @@ class SingleReader:
         self.forms: set[int] = set()
 
     def read(self, expressions: Sequence[Any], numbers: Sequence[int], lowering: Lowering, stop: bool) -> Unread:
-        """Reads as ``Reader.read`` does, and leaves no expressions."""
+        """Reads as ``ExpressionReader.read`` does, and leaves no expressions."""
         forms: dict[int, tuple[Form, list[int], list[Any]]] = {}
         errors: dict[int, ExpressionError] = {}
         texts = expressions[numbers[0] : numbers[-1] + 1] if isinstance(numbers, range) else None
@@ -77,7 +77,7 @@ class FewReader:
         self._few = few
 
     def read(self, expressions: Sequence[Any], numbers: Sequence[int], lowering: Lowering, stop: bool) -> Unread:
-        """Reads as ``Reader.read`` does. Leaves no expressions, or all without errors."""
+        """Reads as ``ExpressionReader.read`` does. Leaves no expressions, or all without errors."""
         if lowering.rejected:
             return numbers, {}
         forms: list[tuple[Form, list[Any]]] = []

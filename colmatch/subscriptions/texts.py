@@ -114,7 +114,7 @@ class TextReader:
     def read(self, expressions: Sequence[Any], numbers: Sequence[int], lowering: Lowering, stop: bool) -> Unread:
         """Passes texts to the lowering, except texts that kernels are not sure of.
 
-        It works as ``Reader.read`` does; the numbers are a range.
+        It works as ``ExpressionReader.read`` does; the numbers are a range.
         """
         # Leave odd texts to the next reader
         first = numbers[0]
@@ -271,7 +271,7 @@ def _empty(kind: type[Arrays]) -> Arrays:
 
 
 def _with_room(arrays: Arrays, names: Sequence[tuple[str, ...]], used: Iterable[int], more: Iterable[int]) -> Arrays:
-    """Returns arrays with room.
+    """Returns the arrays, with more rows where a group needs them.
 
     names : groups of arrays that are filled together
     used, more : how many rows of each group are filled, and how many more it needs

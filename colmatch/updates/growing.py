@@ -82,7 +82,7 @@ class GrowingSegment(Segment):
         return segment
 
     @staticmethod
-    def opened(segment: Segment) -> GrowingSegment:
+    def from_saved(segment: Segment) -> GrowingSegment:
         """Returns the growing segment that was saved as ``segment``."""
         return GrowingSegment(segment.codes, segment.predicates, segment.index, segment.size)
 

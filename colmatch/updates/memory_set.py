@@ -66,7 +66,7 @@ class UpdateLog(Protocol):
         """Ends the journal, which then takes no more records."""
 
     def stats(self, updates: int) -> dict[str, Any] | None:
-        """Returns the journal's entry of ``Matcher.stats`` after so many updates."""
+        """Returns the journal's entry of ``Matcher.stats`` after this number of updates."""
 
 
 class MemorySet:
@@ -167,10 +167,10 @@ class MemorySet:
                 )
             rejected = update_rejected(before.rejected, new.ids, new.rejected)
             if rejected is not before.rejected:
-                after = after.changed(rejected=rejected, updates=self.now.updates + 1)
+                after = after.with_changes(rejected=rejected, updates=self.now.updates + 1)
             self._publish(after, lambda: records.of_insert(new))
         self.merger.start_if_due()
-        self._pace.ended(began)
+        self._pace.pause_after(began)
 
     def delete(self, ids: Any) -> None:
         """Deletes as ``Matcher.delete`` does."""
@@ -188,10 +188,10 @@ class MemorySet:
                 after = self._without(before, old if len(old) == 1 else np.unique(old))
                 rejected = update_rejected(before.rejected, targets, ())
                 if rejected is not before.rejected:
-                    after = after.changed(rejected=rejected)
+                    after = after.with_changes(rejected=rejected)
                 self._publish(after, lambda: records.of_delete(targets))
         self.merger.start_if_due()
-        self._pace.ended(began)
+        self._pace.pause_after(began)
 
     def compact(self, sample: Any) -> None:
         """Merges all segments into one, as ``Matcher.compact`` does."""
@@ -203,9 +203,9 @@ class MemorySet:
             kept = keep_events(sample, self.options.batch_rows, columns, now.attributes, now.literals, lenient)
         self.merger.compact(kept)
 
-    def move_window(self, after: Version, sample: U8) -> None:
+    def publish_sample(self, after: Version, sample: U8) -> None:
         """Publishes a version that was built with another sample. The caller has the turn."""
-        after = after.changed(sample=sample, updates=self.now.updates + 1)
+        after = after.with_changes(sample=sample, updates=self.now.updates + 1)
         self._publish(after, lambda: records.of_sample(sample))
 
     def close(self) -> None:
@@ -226,7 +226,7 @@ class MemorySet:
                 before = self.now if type is None else self._of_type(self.now, type)
                 change = records.read(together, Attributes(list(before.attributes)))
                 if change.sample is not None:
-                    before = before.changed(sample=change.sample)
+                    before = before.with_changes(sample=change.sample)
                 old, _ = before.numbers_of(change.touched)
                 after = self._without(before, np.unique(old[old >= 0]))
                 if len(change.new.ids):
@@ -236,7 +236,7 @@ class MemorySet:
                         few = FEWEST.settings.under(self.requested.dnf_budget)
                         after = self._with_new(after, change.new, few)
                 rejected = update_all_rejected(before.rejected, change.ids, change.update, change.rejected)
-                self.now = after.changed(updates=number, rejected=rejected)
+                self.now = after.with_changes(updates=number, rejected=rejected)
             self.merger.start_if_due()
 
     # Steps of updates
@@ -273,7 +273,7 @@ class MemorySet:
             check_type(old_ids.type, type)
         nothing = combine((), (), np.empty(0, bool))
         segment, reason = build_segment(self.requested, nothing, nothing.codes, None, 0, 0)
-        return before.changed(
+        return before.with_changes(
             segments=(segment,), bases=(0,), growing=False, deleted=DeletedNumbers(), alive=(0,), stale=(0,), gone=0,
             ids=old_ids.slice(0, 0), tags=NO_TAGS, reason=reason,
         )  # fmt: skip
@@ -290,12 +290,12 @@ class MemorySet:
                 continue
             segment = segments[i]
             alive[i] -= stop - begin
-            if isinstance(segment, GrowingSegment) and i >= before.frozen:
+            if isinstance(segment, GrowingSegment) and i >= before.frozen_count:
                 segments[i] = segment.without(numbers[begin:stop] - before.bases[i])
             else:
                 stale[i] += stop - begin
             begin = stop
-        return before.changed(
+        return before.with_changes(
             segments=tuple(segments),
             alive=tuple(alive),
             stale=tuple(stale),
@@ -338,7 +338,7 @@ class MemorySet:
                 lowered.predicates, codes, count, lambda: ~before.deleted.among(base, size), by_key
             )
             alive = (*before.alive[:-1], before.alive[-1] + count)
-            return before.changed(segments=tuple(segments), alive=alive, **changes)
+            return before.with_changes(segments=tuple(segments), alive=alive, **changes)
         begun = GrowingSegment.begin(lowered.predicates, codes, self.requested, count, by_key)
         return _append_segment(before, [*segments, begun], True, changes)
 
@@ -360,7 +360,7 @@ def _batches(journalled: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, pa.
 
 def _append_segment(version: Version, segments: list[Segment], growing: bool, changes: dict[str, Any]) -> Version:
     """Returns a version with one more segment, the last of ``segments``, and other changes."""
-    return version.changed(
+    return version.with_changes(
         **changes,
         segments=tuple(segments),
         bases=(*version.bases, len(version.ids)),

@@ -69,7 +69,7 @@ class VersionHolder(Protocol):
     options: Options
     observed: EventWindow
 
-    def move_window(self, after: Version, sample: U8) -> None: ...
+    def publish_sample(self, after: Version, sample: U8) -> None: ...
 
 
 class Merger:
@@ -102,7 +102,11 @@ class Merger:
         """
         live = self._live()
         assert live is not None
-        while not self.is_stopped and live.now.frozen > policy.SEGMENTS_MOST and self._candidates(live.now) is not None:
+        while (
+            not self.is_stopped
+            and live.now.frozen_count > policy.SEGMENTS_MOST
+            and self._candidates(live.now) is not None
+        ):
             with self._one.take():
                 self._merge_due(live)
         if not self.is_stopped and self._candidates(live.now) is not None and not self.is_running:
@@ -123,12 +127,12 @@ class Merger:
         with self._one.take():
             while not done:  # again if literals got other labels during the merge
                 with live.turn.take():
-                    live.now = now = live.now.changed(growing=False)
+                    live.now = now = live.now.with_changes(growing=False)
                 done = len(now.segments) == 1 and not now.gone and not len(now.segments[0].codes.label)
                 try:
                     if sample is not None or not done or self._take_observed(live) is not None:
                         done = self._publish(
-                            live, self._merge(live, now, 0, now.frozen, live.requested, sample), sample
+                            live, self._merge(live, now, 0, now.frozen_count, live.requested, sample), sample
                         )
                 except StoppedError:
                     raise OptionError("the matcher was closed while it was compacted: nothing has changed") from None
@@ -144,7 +148,7 @@ class Merger:
 
     def _candidates(self, now: Version) -> tuple[int, int] | None:
         span = policy.choose_segments(now)
-        return None if span is None or now.segments[: now.frozen] == self._failed else span
+        return None if span is None or now.segments[: now.frozen_count] == self._failed else span
 
     def _run(self, live: VersionHolder) -> None:
         """Merges until no merge is due. If there are several threads, one merges."""
@@ -176,7 +180,7 @@ class Merger:
         except StoppedError:
             pass
         except BaseException as error:
-            self.error, self._failed = str(error) or type(error).__name__, now.segments[: now.frozen]
+            self.error, self._failed = str(error) or type(error).__name__, now.segments[: now.frozen_count]
             _log.warning("segments %d to %d could not be merged: %r", span[0], span[1] - 1, error)
 
     def _merge(
@@ -195,7 +199,7 @@ class Merger:
         end = now.bases[stop] if stop < len(now.bases) else len(now.ids)
         left = ~now.deleted.among(base, end - base)
         count, ids, tags = int(np.count_nonzero(left)), None, NO_TAGS
-        whole = start == 0 and stop == now.frozen
+        whole = start == 0 and stop == now.frozen_count
         all = combine(segments, now.bases[start:stop], left, dense=whole)
         self._check()
         # Index the combined segment
@@ -233,7 +237,7 @@ class Merger:
             size = len(result.left)
             gone = result.left & now.deleted.among(result.base, size)
             stale = int(np.count_nonzero(gone))
-            after = now.changed(
+            after = now.with_changes(
                 segments=(*now.segments[:start], result.segment, *now.segments[stop:]),
                 bases=(*now.bases[: start + 1], *now.bases[stop:]),
                 alive=(*now.alive[:start], sum(now.alive[start:stop]), *now.alive[stop:]),
@@ -242,13 +246,13 @@ class Merger:
                 merges=now.merges + 1,
             )
             if result.seen is not None:
-                after = after.changed(sample=result.seen)
+                after = after.with_changes(sample=result.seen)
             if result.ids is not None:
                 after = _renumber(after, result, gone, size)
             if sample is None:
                 live.now = after
             else:
-                live.move_window(after, sample)
+                live.publish_sample(after, sample)
         return True
 
     def _vacuum(self, live: VersionHolder) -> None:
@@ -265,7 +269,7 @@ def _renumber(version: Version, result: MergeResult, gone: NDArray[np.bool_], si
     tail = len(version.ids) - size
     later = np.flatnonzero(version.deleted.among(size, tail)) + result.segment.size
     deleted_bits = np.concatenate([np.flatnonzero(gone[result.left]), later])
-    return version.changed(
+    return version.with_changes(
         ids=ids.extended(version.ids.slice(size, len(version.ids))) if tail else ids,
         tags=result.tags.extended(version.tags.from_number(size), result.segment.size),
         bases=(0, *(base - shift for base in version.bases[1:])),

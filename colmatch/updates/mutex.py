@@ -1,4 +1,4 @@
-"""A lock by turns, which is free again when its holder is gone for whatever reason.
+"""A first-come lock, which is free again even if an exception interrupts its holder.
 
 A signal or a lack of memory may raise an exception at any line. This may be between the end of a
 ``with`` block and the call that would release a lock. No thread could take that lock again.
@@ -90,7 +90,7 @@ class Throttle:
     def __init__(self) -> None:
         self._since = self._last = 0.0
 
-    def ended(self, began: float) -> None:
+    def pause_after(self, began: float) -> None:
         """Pauses if this update and those right before it took long enough together.
 
         began : when this update began

@@ -29,7 +29,7 @@ def choose_segments(version: Version) -> tuple[int, int] | None:
     when more than a quarter of their numbers is deleted. Deletes in the growing segment do not
     count: no merge could remove their numbers. The result is None if no merge is due.
     """
-    frozen = version.frozen
+    frozen = version.frozen_count
     if not frozen:
         return None
     # Merge all segments if too many numbers are deleted

@@ -91,7 +91,7 @@ def of_insert(new: NewSubscriptions) -> bytes:
 
 
 def of_delete(ids: Ids) -> bytes:
-    """Returns the record of a delete."""
+    """Returns the bytes that the journal keeps for deleting ``ids``."""
     parts = sections_of_ids("gone", "gone", ids, np.array([0, len(ids)]))
     return _pack({name: rows for name, (rows, _) in parts.items()})
 
@@ -202,7 +202,7 @@ def read(journalled: Sequence[bytes], attributes: Attributes) -> RecordedChange:
         predicates = predicates._replace(owner=np.cumsum(keep, dtype=np.uint32)[predicates.owner] - np.uint32(1))
         ids, tags = ids.filter(keep), tags.filter(keep)
     local = next((text.decode() for text in records.texts("local_literal")), None)
-    lowered = LoweredExpressions(predicates, codes, literals, {}).frozen()
+    lowered = LoweredExpressions(predicates, codes, literals, {}).freeze()
     samples = [contiguous(np.frombuffer(text, np.uint8)[1:]) for text in records.texts("sample")]
     sample = check_sample(samples[-1]) if samples else None
     return RecordedChange(

@@ -137,12 +137,12 @@ def build_segment(
     chosen = plan.choose(requested, Statistics.of(subscriptions, preds, codes))
     kind = KINDS[chosen.settings.kind]
     # Build the index, with one copy of the predicates at a time
-    if source is not None and kind.arrange is not None and kind.arranged is not None:
+    if source is not None and kind.arrange is not None and kind.build_arranged is not None:
         order, arrangement = kind.arrange(preds, codes, seen, chosen.settings)
         del preds
         preds = freeze(source.predicates(order))
         del order
-        arrays = kind.arranged(preds, codes, arrangement)
+        arrays = kind.build_arranged(preds, codes, arrangement)
     else:
         if source is not None and np.any(preds.owner[1:] < preds.owner[:-1]):
             del preds

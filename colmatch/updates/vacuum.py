@@ -109,7 +109,7 @@ def drop_unused(version: Version, tidy: GatheredLiterals | None) -> Version:
     # Take the gathered literals, and the literals that came since
     if tidy is not None and literals.old.literals.label is tidy.of.literals.old.literals.label:
         before = {id(segment) for segment in tidy.of.segments}
-        then = version.changed(literals=tidy.of.literals.of(len(attributes)))
+        then = version.with_changes(literals=tidy.of.literals.of(len(attributes)))
         newer = Use.of([segment for segment in version.segments if id(segment) not in before], then)
         if not (np.any(newer.old > tidy.use.old) or np.any(newer.recent > tidy.use.recent)):
             literals = Vocabulary(
@@ -126,17 +126,17 @@ def drop_unused(version: Version, tidy: GatheredLiterals | None) -> Version:
     literals = literals.of(len(attributes))
     if attributes is version.attributes and literals is version.literals:
         return version
-    return version.changed(attributes=attributes, literals=literals)
+    return version.with_changes(attributes=attributes, literals=literals)
 
 
 def _select_used(literals: Literals, used: NDArray[Any]) -> Literals:
-    """Returns the used literals."""
+    """Returns the literals with a flag in ``used``."""
     place = np.flatnonzero(used)
     return select_literals(literals, np.searchsorted(place, literals.first), place)
 
 
 def _without(literals: Literals, others: Literals) -> Literals:
-    """Returns literals without others. The others are of no more attributes."""
+    """Returns literals without others. The others have no more attributes."""
     others = WordList(others).of(len(literals.first) - 1).literals
     _, there = locate_literals(others, literals)
     return _select_used(literals, there == 0)

@@ -104,7 +104,7 @@ class Version:
         return self.result_schema.append(pa.field("score", pa.float64()))
 
     @property
-    def frozen(self) -> int:
+    def frozen_count(self) -> int:
         """Returns the number of segments that take no inserts: the first ones."""
         return len(self.segments) - self.growing
 
@@ -161,7 +161,7 @@ class Version:
             "tags": tags,
         }
 
-    def changed(self, **changes: Any) -> Version:
+    def with_changes(self, **changes: Any) -> Version:
         """Returns a version that differs in some fields."""
         other = object.__new__(Version)  # ``dataclasses.replace`` would cost each update 15 us
         values = other.__dict__

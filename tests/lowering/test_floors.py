@@ -18,7 +18,7 @@ import colmatch as cm
 from colmatch.given.schema import Family, Type
 from colmatch.given.session import Session
 from colmatch.kernels.layout import KEY_MAX, KEY_MIN
-from colmatch.lowering.floors import LiteralErrors, Side, intervals, literal_floors, meeting
+from colmatch.lowering.floors import LiteralErrors, Side, intervals, literal_floors, numbers_of_double
 from colmatch.lowering.forms import Kind, Op
 
 INT = Type(Family.INT)
@@ -133,7 +133,7 @@ doubles = st.one_of(
 @example(sys.float_info.max, 0)
 @example(-sys.float_info.max, 2)
 def test_numbers_that_meet_a_double_are_those_that_python_rounds_to_it(double: float, scale: int) -> None:
-    least, most = meeting(double, scale)
+    least, most = numbers_of_double(double, scale)
 
     def cast(unscaled: int) -> float:
         try:

@@ -136,7 +136,7 @@ def test_who_meets_a_newer_page_begins_again(tmp_path: Path) -> None:
             one.save(path)  # copies the pages to the file, where they are newer
         return set(paged.store.to_keys(paged.all_places()).ids.array.to_pylist())
 
-    assert paged.reading(work) == set(range(500))
+    assert paged.run_on_state(work) == set(range(500))
     assert len(states) == 2 and states[0] < states[1]
 
 
@@ -157,7 +157,7 @@ def test_who_meets_a_torn_page_begins_again(tmp_path: Path) -> None:
             path.write_bytes(data)
         return set(paged.store.to_keys(paged.all_places()).ids.array.to_pylist())
 
-    assert paged.reading(work) == set(range(500))
+    assert paged.run_on_state(work) == set(range(500))
     assert len(states) == 2 and states[0] < states[1]
 
 

@@ -403,7 +403,7 @@ def test_a_batch_of_some_ids_sees_one_state(tmp_path: Path, monkeypatch: pytest.
     writer = cm.Matcher.build(
         there, SCHEMA, index=cm.index("pbtree", path=path, cache_bytes=1 << 15), tags=dict.fromkeys(there, "t")
     )
-    reader, real = cm.Matcher.open(path), PagedWorkers._found
+    reader, real = cm.Matcher.open(path), PagedWorkers._find
     expected = pairs(reader.match(EVENTS))
     for asked in ({"ids": list(there)}, {"tags": ["t"]}):
         left = [1, 2]

@@ -243,7 +243,7 @@ def test_a_journal_with_right_checksums(tmp_path: Path) -> None:
 def with_record(path: Path, other: bytes | None = None) -> bytes:
     """What the only record of a journal has; something else may take its place."""
     with closing(open_locked(JOURNAL, str(path))) as log:
-        assert log.is_begun()
+        assert log.read_header()
         [record] = log.records()
         if other is not None:
             log.append(HEADER, record.number, [other], zlib.crc32(other))

@@ -214,7 +214,7 @@ def test_a_journal_that_says_another_number_of_updates(path: Path) -> None:
     with opened(path) as matcher:
         matcher.insert({9: "a = 9"})
     with closing(logs.open_locked(journal.JOURNAL, str(path))) as log:
-        assert log.is_begun()
+        assert log.read_header()
         log.start += 1
         log.append(logs.HEADER, 2, [b"odd"], zlib.crc32(b"odd"))
     with pytest.raises(cm.StoreError, match="belongs to another save than"):

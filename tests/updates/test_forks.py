@@ -219,7 +219,7 @@ def test_a_child_that_is_forked_in_the_middle_of_reading_pages_reads_on(tmp_path
         assert len(live.all_places()) == 4
         return in_child(lambda: len(live.all_places())), in_child(begin_again)
 
-    assert live.reading(work) == ("4", repr((THERE, False)))
+    assert live.run_on_state(work) == ("4", repr((THERE, False)))
 
 
 def test_a_child_makes_what_another_thread_was_making(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -147,7 +147,7 @@ def test_updates_without_a_gap_pause_now_and_then(monkeypatch: pytest.MonkeyPatc
             clock[0] += gap
             began = clock[0]
             clock[0] += 0.0002
-            pace.ended(began)
+            pace.pause_after(began)
         assert pauses == expected
 
 
@@ -155,7 +155,7 @@ def test_updates_without_a_gap_pause_now_and_then(monkeypatch: pytest.MonkeyPatc
 def test_each_update_may_pause_when_it_has_ended(update: str, monkeypatch: pytest.MonkeyPatch) -> None:
     ended: list[tuple[float, int]] = []
     matcher = cm.Matcher.build({1: "a = 1"}, {"a": "int64"})
-    monkeypatch.setattr(mutex.Throttle, "ended", lambda pace, began: ended.append((began, matcher.version)))
+    monkeypatch.setattr(mutex.Throttle, "pause_after", lambda pace, began: ended.append((began, matcher.version)))
     before = time.perf_counter()
     getattr(matcher, update)([1] if update == "delete" else {2: "a = 2"})
     ((began, version),) = ended

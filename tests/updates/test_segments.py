@@ -215,7 +215,7 @@ def test_segments_become_few() -> None:
             matcher.insert({id + i: f"a = {i}" for i in range(size)})
             id += size
         version = inside.settled(matcher)
-    sizes = version.alive[: version.frozen]
+    sizes = version.alive[: version.frozen_count]
     assert version.merges > 5 and sum(version.alive) == id == len(matcher)
     assert all(older > policy.TIER * sum(sizes[i + 1 :]) for i, older in enumerate(sizes[:-1]))
 

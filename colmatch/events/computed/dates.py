@@ -97,8 +97,8 @@ def _convert_by_age(
 def instant(values: Any, zone: str) -> Any:
     """Returns the instants of local times in a zone.
 
-    The first of two instants counts. A time that clocks skip gives an instant as far behind the gap
-    as the time is within it.
+    The first of two instants counts. A time that clocks skip moves forward by the length of
+    the gap.
     """
     if zone[0] in "+-":
         minutes = (int(zone[1:3]) * 60 + int(zone[4:])) * (-1 if zone[0] == "-" else 1)
