@@ -493,14 +493,15 @@ class Matcher:
         ranges: RangeNames | None = None,
         now: Any = None,
         k: int | None = None,
-        score: Score = "dot",
+        score: Score | None = None,
         event_weights: Any = None,
     ) -> list[str]:
         """Returns the top-level columns that events need for a call with these arguments.
 
         Arguments are as for ``match``, and with ``k`` as for ``match_topk``.
 
-        Raises OptionError: the call would raise it, or there are event weights without ``k``.
+        Raises OptionError: the call would raise it, or there is a score, or event weights, without
+        ``k``.
 
         Examples
         --------
@@ -510,11 +511,8 @@ class Matcher:
         ['price', 'dest', 'hurry']
         """
         columns = self._workers.columns(self._workers.request(ranges, {"now": now}))
-        if k is None:
-            if event_weights is not None:
-                raise OptionError("event_weights= is for the best matches: give k, too")
-            return columns
-        return list(dict.fromkeys([*columns, *self._topk(k, score, event_weights).columns]))
+        topk = self._topk_if(k, score, event_weights)
+        return columns if topk is None else list(dict.fromkeys([*columns, *topk.columns]))
 
     def subset(self, ids: Any = None, tags: Any = None) -> Subset:
         """Makes a subset of the subscriptions, to be passed as ``ids=``.
@@ -937,15 +935,21 @@ class Matcher:
         exists = check_flag("exists={}", exists)
         if k is not None and exists:
             raise OptionError("give k, to find the best matches, or exists, to find out whether there are any")
-        for name, value in (("score", score), ("event_weights", event_weights)):
-            if k is None and value is not None:
-                raise OptionError(f"{name}= is for the best matches: give k, too")
-        topk = None if k is None else self._topk(k, "dot" if score is None else score, event_weights)
+        topk = self._topk_if(k, score, event_weights)
         purpose = ANY if exists else COUNTS
         return Figures(self._workers.counters(events, topk, self._workers.request(ranges, among), purpose))
 
     def _topk(self, k: int, score: Score = "dot", event_weights: Any = None) -> TopK:
         return check_topk(k, score, event_weights, self._set.schema)
+
+    def _topk_if(self, k: int | None, score: Score | None, event_weights: Any) -> TopK | None:
+        """Returns the arguments for the best matches; None without ``k``."""
+        if k is not None:
+            return self._topk(k, "dot" if score is None else score, event_weights)
+        for name, value in (("score", score), ("event_weights", event_weights)):
+            if value is not None:
+                raise OptionError(f"{name}= is for the best matches: give k, too")
+        return None
 
 
 def _in_pages(subscriptions: SubscriptionSet) -> Any:  # a PagedSet

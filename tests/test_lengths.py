@@ -12,7 +12,7 @@ OPEN = {
     "colmatch/kinds/plan.py:index": "settings of the kind that is named, which checks them",
     "colmatch/kinds/pstrees.py:trim_tables": "arrays of an index, as of ``NamedTuple._replace``",
     "colmatch/spark/session.py:local_session": "settings of Spark",
-    "colmatch/updates/versions.py:changed": "fields of ``Version``, as of ``dataclasses.replace``",
+    "colmatch/updates/versions.py:with_changes": "fields of ``Version``, as of ``dataclasses.replace``",
 }
 
 

@@ -18,6 +18,7 @@ from colmatch.errors import SchemaError, show_value, suggest_names
 from colmatch.given.arguments import double, members, number, python_value, text
 from colmatch.given.incoming import is_text
 from colmatch.given.schema import Family, value_type
+from colmatch.given.special import CAP_FIELDS, SEGMENT_FIELDS
 
 BOOLEAN, INTEGER, FLOAT, STRING, ENUM = "boolean", "integer", "float", "string", "integer enum"
 INTEGERS, STRINGS, SEGMENTS, FREQUENCY = "integer list", "string list", "segments", "frequency"
@@ -35,12 +36,8 @@ ARROW: dict[str, pa.DataType] = {
     ENUM: pa.int64(),
     INTEGERS: _list(pa.int64()),
     STRINGS: _list(pa.string()),
-    SEGMENTS: _list(pa.struct({"id": pa.int64(), "timestamp": pa.int64()})),
-    FREQUENCY: _list(
-        pa.struct(
-            {"type": pa.string(), "id": pa.int64(), "ns": pa.string(), "value": pa.int64(), "timestamp": pa.int64()}
-        )
-    ),
+    SEGMENTS: _list(pa.struct(SEGMENT_FIELDS)),
+    FREQUENCY: _list(pa.struct(CAP_FIELDS)),
 }
 _TYPE, _BOUNDS = b"betree.type", (b"betree.min", b"betree.max")
 _NAME = re.compile("[a-zA-Z_][a-zA-Z0-9_-]*")
@@ -71,8 +68,9 @@ class Domains:
     domains : lines ``name|type|allow_undefined|min|max``, as one text or many. Or a mapping from
         name to ``"type|allow_undefined|min|max"``, to a tuple of these or to a mapping. Or mappings
         that include the name. ``min`` and ``max`` are optional. Events may have values beyond them,
-        but an expression that needs such a value is an error. Names count in lower case. Empty
-        lines and text after a ``#`` are ignored
+        but an expression that needs such a value is an error. ``max_values`` of a mapping is
+        accepted and has no effect. Names count in lower case. Empty lines and text after a ``#``
+        are ignored
 
     Attributes
     ----------

@@ -97,18 +97,14 @@ def bench(
     colmatch bench alerts.csv flights.parquet
     colmatch bench subs.parquet events.parquet --index all --sizes 1000,10000,100000 --plot time.svg
     """
-    from dataclasses import fields
-
     from colmatch.bench.figures import choose_kinds, count, default_sizes, measure, table
     from colmatch.bench.plot import check, draw
     from colmatch.cli.arguments import read_indexes, read_options, read_subscriptions, schema_from
-    from colmatch.given.options import Options
 
     if picture is not None:
         check(picture)
     indexes = read_indexes(choose_kinds([name.strip() for name in names.split(",")]), settings)
-    single = ["threads=1"] if "threads" in {field.name for field in fields(Options)} else []
-    tuned = read_options([*single, *options])
+    tuned = read_options(["threads=1", *options])
     sample = _first_rows(events, None if schema_text is None else schema_from(schema_text), rows or max(batches))
     expressions = read_subscriptions([subs], None, None)
     if sizes is None:
@@ -139,13 +135,14 @@ def _first_rows(path: str, schema: pa.Schema | None, rows: int) -> pa.Table:
     """
     import pyarrow as pa
 
-    from colmatch.cli.files import read_table, reading, rebatch
+    from colmatch.cli.files import read_table, reading
     from colmatch.cli.places import TEXTS, find_files
+    from colmatch.events.gather import Source, batches
 
     if schema is None and all(file.kind in TEXTS for file in find_files(path)):
         return read_table(path).slice(0, rows).combine_chunks()
     with reading(path, schema=schema) as opened:
-        first = next(iter(rebatch(opened.batches, rows)), None)
+        first = next(batches(Source(lambda _: opened.schema, opened.batches, False), rows), None)
         return opened.schema.empty_table() if first is None else pa.Table.from_batches([first])
 
 

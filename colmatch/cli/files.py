@@ -278,20 +278,3 @@ def _table(file: File, types: pa.Schema, texts: Sequence[str]) -> pa.Table:
                 table = table.drop_columns([name])
             table = table.append_column(name, pa.repeat(key, table.num_rows))
         return table
-
-
-def rebatch(batches: Iterable[pa.RecordBatch], rows: int = ROWS) -> Iterator[pa.RecordBatch]:
-    """Cuts and gathers batches into batches of ``rows`` rows; the last one may be smaller."""
-    held: list[pa.RecordBatch] = []
-    n = 0
-    for batch in batches:
-        while n + batch.num_rows >= rows:
-            held.append(batch.slice(0, rows - n))
-            batch = batch.slice(rows - n)
-            yield held[0] if len(held) == 1 else pa.concat_batches(held)
-            held, n = [], 0
-        if batch.num_rows:
-            held.append(batch)
-            n += batch.num_rows
-    if held:
-        yield held[0] if len(held) == 1 else pa.concat_batches(held)

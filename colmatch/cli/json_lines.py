@@ -23,7 +23,7 @@ import pyarrow.json as pa_json
 
 from colmatch.errors import ColmatchError
 from colmatch.events.json_rows import check_lines
-from colmatch.given.incoming import sentence
+from colmatch.given.incoming import is_any_list, sentence
 
 ROWS = 8192  # lines that are written at a time
 BLOCK = 1 << 23  # bytes that are read at a time: pyarrow shares them among threads
@@ -49,8 +49,7 @@ def carrier(type: pa.DataType) -> pa.DataType | None:
         return pa.string()
     if types.is_map(type):
         return None
-    lists = (types.is_list, types.is_large_list, types.is_list_view, types.is_large_list_view, types.is_fixed_size_list)
-    if any(is_list(type) for is_list in lists):
+    if is_any_list(type):
         element = carrier(type.value_type)
         return None if element is None else pa.list_(element)
     if types.is_struct(type):

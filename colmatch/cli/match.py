@@ -122,7 +122,7 @@ def match(
     import pyarrow as pa
 
     from colmatch.cli import arguments, writing
-    from colmatch.cli.files import rebatch
+    from colmatch.events.gather import Source, batches
     from colmatch.matching.topk.arguments import check_topk
     from colmatch.show.progress import bar
 
@@ -159,7 +159,8 @@ def match(
             bar(rows.total, "events", sys.stderr.isatty()) as shown,
         ):
             start = 0
-            for batch in rebatch(rows.batches, matcher.options.batch_rows):
+            source = Source(lambda _: rows.schema, rows.batches, False)
+            for batch in batches(source, matcher.options.batch_rows):
                 try:
                     for result in _results(matcher, batch, start, *common):
                         writer.write_batch(result)

@@ -36,6 +36,9 @@ def col(*path: str) -> ColumnHandle:
     return ColumnHandle(Subject(tuple(names[0].split(".") if len(names) == 1 else names)))
 
 
+_WHOLE = Subject(())[1:]  # of a column itself: no key, no size, nothing computed
+
+
 class ColumnHandle(Computing, Expr):
     """A column of the events, made by ``col``. Its comparisons are conditions.
 
@@ -60,8 +63,10 @@ class ColumnHandle(Computing, Expr):
 
     def __getitem__(self, key: str | int) -> ColumnHandle:
         plain = whole_number(key) if text(key) is None else text(key)
-        if plain is None or self._subject.key is not None:
-            raise ExpressionError("[...] takes the key of a map's entry, a string or a whole number, once")
+        if plain is None or self._subject[1:] != _WHOLE:
+            raise ExpressionError(
+                "[...] takes the key of a map's entry, a string or a whole number, once and of a whole column"
+            )
         return ColumnHandle(self._subject._replace(key=plain))
 
     __iter__ = None  # else ``x in col("a")`` would read col("a")[0], col("a")[1] … for ever
@@ -70,8 +75,8 @@ class ColumnHandle(Computing, Expr):
 
     def size(self) -> ColumnHandle:
         """Returns the number of elements of a list, or of entries of a map."""
-        if self._subject.size:
-            raise ExpressionError("size() of a size: call it once, on a list or map column")
+        if self._subject[1:] != _WHOLE:
+            raise ExpressionError(f"size() needs a whole list or map column, and {self} is none")
         return ColumnHandle(self._subject._replace(size=True))
 
     def _test(self, verb: Verb, *values: Any) -> Expr:

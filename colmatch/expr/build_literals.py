@@ -13,7 +13,7 @@ import pyarrow as pa
 from colmatch.errors import ExpressionError, show_value
 from colmatch.expr.ast import NAN, Expr
 from colmatch.given.arguments import python_value, whole_number
-from colmatch.given.incoming import refusing
+from colmatch.given.incoming import is_text, refusing
 from colmatch.lowering.forms import Kind, Operand
 
 _KINDS = "biufSUOM"  # kinds of NumPy's scalars that are literals: all but complex numbers, durations and records
@@ -66,11 +66,8 @@ def literal(value: Any) -> Operand | None:
 
 
 def _clean(text: str) -> str:
-    if not text.isascii():
-        try:
-            text.encode()
-        except UnicodeEncodeError:
-            raise ExpressionError(f"{show_value(text)} has half a surrogate pair, which is no character") from None
+    if not is_text(text):
+        raise ExpressionError(f"{show_value(text)} has half a surrogate pair, which is no character")
     return text
 
 

@@ -118,7 +118,6 @@ class TypeRules:
         return ValueNode(name, "boolean", tuple(nodes))
 
     def _case(self, name: str, nodes: list[ValueNode]) -> ValueNode:
-        check_count(name, nodes)
         pairs, other = divmod(len(nodes), 2)
         results = [*nodes[1::2], *(nodes[-1:] if other else [ValueNode("null", "void", ())])]
         branches = self._common("CASE", results)
@@ -128,7 +127,6 @@ class TypeRules:
 
     def _rounded(self, name: str, nodes: list[ValueNode]) -> ValueNode:
         """Types ``floor`` and ``ceil``."""
-        check_count(name, nodes)
         type = _number(name, nodes[0])
         if is_decimal(type):
             precision, scale = digits(type)
@@ -138,7 +136,6 @@ class TypeRules:
         return ValueNode(name, "bigint", (self._cast(nodes[0], "double"),))
 
     def _round(self, name: str, nodes: list[ValueNode]) -> ValueNode:
-        check_count(name, nodes)
         type, places = _number(name, nodes[0]), 0
         if len(nodes) == 2:
             count = nodes[1]
@@ -156,12 +153,10 @@ class TypeRules:
         return ValueNode("round_double", type, (nodes[0], places))
 
     def _double(self, name: str, nodes: list[ValueNode]) -> ValueNode:
-        check_count(name, nodes)
         _number(name, nodes[0])
         return ValueNode(name, "boolean" if name == "isnan" else "double", (self._cast(nodes[0], "double"),))
 
     def _extreme(self, name: str, nodes: list[ValueNode]) -> ValueNode:
-        check_count(name, nodes)
         both = self._common(name, nodes)
         if both[0].type in ("boolean", "binary"):
             raise Refusal(f"{name} of {both[0].type} is not computed: write it with AND and OR")
@@ -180,7 +175,6 @@ class TypeRules:
 
     def _search(self, name: str, nodes: list[ValueNode]) -> ValueNode:
         """Types functions of a string and literal strings."""
-        check_count(name, nodes)
         if len(nodes) < 2 or nodes[0].type != "string" or any(not _is_text(node) for node in nodes[1:]):
             raise Refusal(f"{name} takes a string and a literal, as in {_EXAMPLES.get(name, f'{name}(name, text)')}")
         texts = [node.arguments[0] for node in nodes[1:]]
@@ -192,7 +186,6 @@ class TypeRules:
 
     def _days(self, name: str, nodes: list[ValueNode]) -> ValueNode:
         """Types ``date_add`` and ``datediff``."""
-        check_count(name, nodes)
         if nodes[0].type not in ("date", "timestamp", "timestamp_ntz"):
             raise Refusal(f"{name} takes dates, not {nodes[0].type}, as in {_EXAMPLES[name]}")
         first = self._cast(nodes[0], "date")

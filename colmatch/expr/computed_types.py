@@ -113,10 +113,7 @@ class Typing(TypeRules):
         return ComputedValue(name, tuple(parts))
 
     def _path(self, path: tuple[str, ...]) -> tuple[str, ...]:
-        try:
-            column = self._schema.column(path)
-        except SchemaError as error:
-            raise Refusal(str(error)) from None
+        column = self._find_column(path)
         if column.shape is not Shape.SCALAR:
             raise Refusal(
                 f"column {column.name!r} is {column.arrow}, which nothing can be computed of{_suggest_values(column)}"

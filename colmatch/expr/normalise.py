@@ -32,7 +32,7 @@ from colmatch.expr.modes import (
 )
 from colmatch.expr.special import call_attribute, call_modes
 from colmatch.expr.tree import COUNTLESS, All, Formula, Modes, conjoin, disjoin
-from colmatch.given.incoming import is_list
+from colmatch.given.incoming import is_any_list
 from colmatch.given.options import Options
 from colmatch.given.schema import (
     BOOL,
@@ -214,7 +214,7 @@ class Normaliser:
     def _compute_element(self, p: Predicate) -> Predicate:
         """Turns a predicate on an element of a list into one on a computed value."""
         path, key = p.subject[:2]
-        if not isinstance(key, int):
+        if not isinstance(key, int) or p.subject.size:
             return p
         try:
             is_list = self.schema.column(path).shape is Shape.LIST
@@ -261,7 +261,7 @@ class Normaliser:
         if p.subject.size:
             if column.shape is Shape.UNUSABLE and p.verb is Verb.NULL:
                 return make_absence(self._attribute(column, Role.SIZE, INT))
-            if column.shape not in (Shape.LIST, Shape.MAP) or key is not None:
+            if column.shape not in (Shape.LIST, Shape.MAP):
                 raise Refusal(f"size needs a list or map column; {column.name!r} is {column.arrow}", predicate=p)
             return self._scalar(p, self._attribute(column, Role.SIZE, INT), INT, f"size({column.name})")
         if column.shape is Shape.LIST:
@@ -307,10 +307,12 @@ class Normaliser:
         if column.shape is Shape.STRUCT:
             field = column.arrow.field(0).name if column.arrow.num_fields else "field"
             raise Refusal(f"column {name!r} is a struct: name a field, as in {name}.{field}", predicate=p)
-        asks_presence = p.subject.size and p.verb is Verb.NULL and is_list(column.arrow)
+        asks_presence = p.subject.size and p.verb is Verb.NULL and is_any_list(column.arrow)
         if column.shape is Shape.UNUSABLE and not asks_presence:
             raise Refusal(why_unusable(name, column.arrow), predicate=p)
         if key is not None:
+            if p.subject.size:
+                raise Refusal(f"size needs a list or map column; {name}[{key!r}] is one value of a column", predicate=p)
             if column.shape is Shape.LIST:
                 raise Refusal(f"column {name!r} is a list: [...] takes a place, as in {name}[0]", predicate=p)
             if column.shape is not Shape.MAP:

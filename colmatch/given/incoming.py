@@ -308,7 +308,13 @@ def exact_doubles_of(column: pa.Array, raises: type[ColmatchError], what: str) -
     return doubles
 
 
+def is_any_list(type: pa.DataType) -> bool:
+    """Returns whether a type is one of lists, views of lists included."""
+    return is_list(type) or bool(pa.types.is_list_view(type) or pa.types.is_large_list_view(type))
+
+
 def is_list(type: pa.DataType) -> bool:
+    """Returns whether a type is one of lists, but no view."""
     return bool(pa.types.is_list(type) or pa.types.is_large_list(type) or pa.types.is_fixed_size_list(type))
 
 

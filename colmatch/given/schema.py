@@ -21,7 +21,7 @@ import pyarrow as pa
 from colmatch.errors import SchemaError, show_value, suggest_names
 from colmatch.given.arguments import check_flag
 from colmatch.given.declared import schema_of
-from colmatch.given.incoming import NESTED_MOST, refusing
+from colmatch.given.incoming import NESTED_MOST, is_any_list, refusing
 from colmatch.kernels._forks import cached_property
 
 _CASE = b"colmatch.case_sensitive"  # key of an Arrow schema's metadata, so that it is saved with the schema
@@ -429,8 +429,7 @@ def _column(path: tuple[str, ...], arrow: pa.DataType) -> Column:
     types = pa.types
     if types.is_struct(arrow):
         return Column(path, Shape.STRUCT, arrow)
-    lists = (types.is_list, types.is_large_list, types.is_fixed_size_list, types.is_list_view, types.is_large_list_view)
-    if any(is_list(arrow) for is_list in lists):
+    if is_any_list(arrow):
         element = value_type(arrow.value_type)
         return Column(path, Shape.LIST if element else Shape.UNUSABLE, arrow, element)
     if types.is_map(arrow):

@@ -59,7 +59,6 @@ class IndexKind:
         predicates, rows, start, stop, scratch, weights, scores, top, counters)``, with
         ``EventWeights``, ``ScoreScratch`` and ``Top``. Without it, all matches of ``match`` are
         scored and offered
-    scratch_topk : as ``scratch``, for ``match_topk``, if that needs another
     strata : arrays -> their strata, for callers that want only the best matches. The kernel and its
         working memory take the arrays of some strata as they take all
 
@@ -93,7 +92,6 @@ class IndexKind:
     arrange: Callable[[Predicates, Codes, Sample | None, Any], tuple[NDArray[Any], Any]] | None = None
     build_arranged: Callable[[Predicates, Codes, Any], Any] | None = None
     match_topk: Callable[..., None] | None = None
-    scratch_topk: Callable[[Any, Codes, int, int], Any] | None = None
     match_ranges: Callable[..., int] | None = None
     strata: Callable[[Any], Strata] | None = None
     grows_by_sample: Callable[[Any], bool] = lambda settings: False

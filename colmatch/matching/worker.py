@@ -105,8 +105,6 @@ class Worker:
         self._key = np.empty(0, np.uint32)  # keys of the pairs to order
         none = np.empty(0, np.uint32)
         self._digit = none, none, np.empty(1 << DIGIT_MOST, np.uint32)
-        self._best_scratch: weakref.WeakKeyDictionary[Segment, tuple[Any, tuple[int, int]]]
-        self._best_scratch = weakref.WeakKeyDictionary()  # for kinds with separate memory for ``match_topk``
         self.memory = RecycledArrays()
         self.rates: weakref.WeakKeyDictionary[Segment, float] = weakref.WeakKeyDictionary()
 
@@ -266,7 +264,7 @@ class Worker:
         each = zip(version.segments, version.bases, version.alive, version.stale, strict=True)
         for place, (segment, base, alive, stale) in enumerate(each):
             if alive:
-                deleted, scratch = self._deleted_bits(version, stale), self.scratch_of(segment, best)
+                deleted, scratch = self._deleted_bits(version, stale), self.scratch_of(segment)
                 parts.append(SegmentJob(place, segment, base, deleted, scratch, segment.index.arrays))
         repeats = any(self.repeats(part.segment) for part in parts)
         self.forget_codes()
@@ -303,16 +301,12 @@ class Worker:
         self._rows = layout.Rows(np.empty(count + 1, np.int64), np.empty(size, np.uint32), np.empty(size, np.uint32))
         self._place = np.empty(size, np.int32)
 
-    def scratch_of(self, segment: Segment, best: bool = False) -> Any:
-        """Returns the working memory of the kernel that finds all matches, or the best."""
-        kind = segment.index.kind
-        make, memories = kind.scratch, self._scratch
-        if best and kind.match_topk is not None and kind.scratch_topk is not None:
-            make, memories = kind.scratch_topk, self._best_scratch
-        scratch, capacity = memories.get(segment, (None, None))
+    def scratch_of(self, segment: Segment) -> Any:
+        """Returns the working memory of a segment's kernels."""
+        scratch, capacity = self._scratch.get(segment, (None, None))
         if capacity != self._capacity:
-            scratch = make(segment.index.arrays, segment.codes, *self._capacity)
-            memories[segment] = scratch, self._capacity
+            scratch = segment.index.kind.scratch(segment.index.arrays, segment.codes, *self._capacity)
+            self._scratch[segment] = scratch, self._capacity
         return scratch
 
     def _match(self, job: BatchJob, start: int, span: int) -> tuple[int, int]:

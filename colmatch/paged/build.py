@@ -9,6 +9,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from colmatch.arrays.frozen import contiguous
+from colmatch.arrays.ranges import put_rows
 from colmatch.errors import SubscriptionError, show_value
 from colmatch.events.reader import texts_of
 from colmatch.kernels.ids import hash_texts
@@ -176,11 +177,7 @@ class _PageWriter:
             # Copy the words of all these records
             flat = mem.ravel()
             at = number * pb.WORDS + word[begin:end][here]
-            each = np.zeros(len(here) + 1, np.int64)
-            np.cumsum(length[here], out=each[1:])
-            flat[np.repeat(at - each[:-1], length[here]) + np.arange(each[-1])] = words[
-                np.repeat(first[:-1][here] - each[:-1], length[here]) + np.arange(each[-1])
-            ]
+            put_rows(words, first[:-1][here], length[here], at, flat)
             self.add(flat)
             # Write longer records as chains
             for i in np.flatnonzero(page[begin:end] == 0).tolist():

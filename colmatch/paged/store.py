@@ -205,7 +205,7 @@ class PageStore(Chains):
     def write_over(self, page: int, word: int, words: U32) -> None:
         """Writes a record over one of the same length.
 
-        Raises StoreError: the old record has another length, and is no chain.
+        Raises StoreError: the old record has another length.
         """
         if word:
             into = self.file.edit(page)
@@ -213,6 +213,8 @@ class PageStore(Chains):
                 raise StoreError(f"{self.file.path}: a record has another length than before; nothing was changed")
             into[word : word + len(words)] = words
             return
+        if len(self.read_chain(page)) != len(words):
+            raise StoreError(f"{self.file.path}: a record has another length than before; nothing was changed")
         while page:
             into = self.file.edit(page)
             size, page = int(into[pb.SIDS]), int(into[pb.NEXT])

@@ -150,7 +150,7 @@ class _ConditionStack:
     def _combine(self, word: str, count: int, place: str) -> None:
         parts = self._done[len(self._done) - count :]
         del self._done[len(self._done) - count :]
-        number = sum(size for _, size in parts)
+        number = sum(size for _, size in parts) or 1
         if number > MOST_CONDITIONS:
             raise Unusable(place, f"with the named conditions there are more than {MOST_CONDITIONS:,} conditions")
         if word == "not":

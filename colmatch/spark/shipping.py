@@ -16,13 +16,10 @@ A matcher in a file of pages is copied into an ordinary file, in its state at th
 
 from __future__ import annotations
 
-import atexit
 import os
 import pickle
 import shutil
-import tempfile
 import weakref
-from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -36,7 +33,7 @@ from colmatch.kinds.registry import is_in_pages
 from colmatch.matcher import Matcher
 from colmatch.paged.header import is_pages
 from colmatch.spark.manifest import Manifest, read_present
-from colmatch.spark.storage import Folder, is_address
+from colmatch.spark.storage import Folder, folder_of_process, is_address
 from colmatch.spark.worker import IndexFile, pack_matcher
 from colmatch.store.file import content_hash
 from colmatch.store.saved import file_name
@@ -105,7 +102,7 @@ def ship_index(
             raise OptionError("shared=False: shards are not sent to workers, which open the folder: leave shared out")
         return IndexFile(hash, given.address, f"manifest-{hash}.json", artifact=False, folder=given.address)
     if shared:  # other machines cannot see the folder of this process
-        return IndexFile(hash, str(given), str(given if file.parent == _folder() else file), artifact=False)
+        return IndexFile(hash, str(given), str(given if file.parent == folder_of_process() else file), artifact=False)
     spark = df.sparkSession
     if (
         shared is None
@@ -119,7 +116,7 @@ def ship_index(
     names = _sent.setdefault(spark, set())
     if name not in names:
         if file.name != name:
-            file = Path(shutil.copyfile(file, _folder() / name))
+            file = Path(shutil.copyfile(file, folder_of_process() / name))
         try:
             spark.addArtifact(str(file), file=True)
         except UnsupportedOperationException as error:
@@ -147,12 +144,12 @@ def _save_version(matcher: Matcher) -> tuple[Path, str]:
     saved = _saves.get(matcher)
     version = matcher.version  # read before saving: an update in between makes this save look old, not new
     if saved is None or saved[0] != version:
-        new = _folder() / f"new-{os.urandom(8).hex()}"
+        new = folder_of_process() / f"new-{os.urandom(8).hex()}"
         # Workers map files into memory, so they cannot use a file of pages.
         mapped = pickle.loads(pickle.dumps(matcher)) if is_in_pages(matcher.index) else matcher
         mapped.save(new)
         hash = content_hash(new)
-        saved = _saves[matcher] = version, new.replace(_folder() / f"colmatch-{hash}"), hash
+        saved = _saves[matcher] = version, new.replace(folder_of_process() / f"colmatch-{hash}"), hash
     return saved[1:]
 
 
@@ -163,7 +160,7 @@ def _link_version(path: Path) -> tuple[Path, str]:
     the temporary folder is on another file system, or if links are not allowed.
     """
     try:
-        link, hash = link_index(path, _folder())
+        link, hash = link_index(path, folder_of_process())
     except OSError:
         return path, content_hash(path)
     links = _links[path] = [*(old for old in _links.get(path, []) if old != link), link]
@@ -186,17 +183,3 @@ def link_index(path: Path, folder: Path) -> tuple[Path, str]:
         return new.replace(folder / f"colmatch-{hash}"), hash
     finally:
         new.unlink(missing_ok=True)  # ``replace`` leaves it if both are links to the same file
-
-
-@cache
-def _folder() -> Path:
-    """Makes a folder for files that live as long as this process, since jobs read them."""
-    folder = Path(tempfile.mkdtemp(prefix="colmatch-"))
-    owner = os.getpid()
-
-    def remove() -> None:
-        if os.getpid() == owner:  # not a forked child
-            shutil.rmtree(folder, ignore_errors=True)
-
-    atexit.register(remove)
-    return folder

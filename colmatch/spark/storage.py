@@ -6,6 +6,7 @@ a worker first copies the matchers of an address to its own disk, once for each 
 
 from __future__ import annotations
 
+import atexit
 import os
 import re
 import shutil
@@ -149,4 +150,18 @@ def _copies() -> str:
 
     if TaskContext.get() is not None:
         return SparkFiles.getRootDirectory()
-    return tempfile.mkdtemp(prefix="colmatch-")
+    return str(folder_of_process())
+
+
+@cache
+def folder_of_process() -> Path:
+    """Makes a folder for files that live as long as this process, since jobs read them."""
+    folder = Path(tempfile.mkdtemp(prefix="colmatch-"))
+    owner = os.getpid()
+
+    def remove() -> None:
+        if os.getpid() == owner:  # not a forked child
+            shutil.rmtree(folder, ignore_errors=True)
+
+    atexit.register(remove)
+    return folder

@@ -202,7 +202,7 @@ class Parser:
             return reading.subjects[int(name)]
         if kind is exp.ArraySize:
             inner = self._subject(strip_parentheses(node.args["this"]), reading)
-            if inner is None or inner.size or node.args.get("expression") is not None:
+            if inner is None or inner.size or inner.computed is not None or node.args.get("expression") is not None:
                 raise Refusal("size(...) takes the name of one list or map column", begin_of(node, reading))
             return inner._replace(size=True)
         return self._computed(node, reading) if is_computed(node) else None

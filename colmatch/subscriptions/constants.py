@@ -20,7 +20,8 @@ def with_constants(ids: Ids, expressions: Sequence[Any], constants: object, lang
 
     Raises
     ------
-    OptionError : the language has no constants, or ``constants`` is no mapping
+    OptionError : the language has no constants, ``constants`` is no mapping, or expressions have
+        some of their own
     SubscriptionError : an id has no subscription, or its constants are not ``{name: int}``
     """
     if constants is None:
@@ -32,6 +33,10 @@ def with_constants(ids: Ids, expressions: Sequence[Any], constants: object, lang
     left = {python_value(id): numbers for id, numbers in constants.items()}
     bound: list[Any] = []
     for i, expression in enumerate(expressions):
+        if isinstance(expression, WithConstants):
+            raise OptionError(
+                "constants= is given, and the subscriptions have constants of their own: one of both is needed"
+            )
         numbers = left.pop(ids[i], None)
         bound.append(expression if numbers is None else WithConstants(expression, _check_constants(ids[i], numbers)))
     if left:

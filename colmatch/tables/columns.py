@@ -192,7 +192,7 @@ def match_column(
             'scores and weights are for mode="topk": leave them out'
         )
     among = Among(ids=None if ids is None and tags is None else matcher.subset(ids, tags), now=now)
-    matcher.columns_with(ranges, now, k, score, event_weights)  # checks all
+    matcher.columns_with(ranges, now, k, None if k is None else score, event_weights)  # checks all
     best = None if k is None else Best(k, score, event_weights)
     id = matcher.match_lists(pa.table({})).type.value_type
     types: dict[str, pa.DataType] = {

@@ -17,7 +17,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from colmatch.cli.files import read_table, reading, rebatch
+from colmatch.cli.files import read_table, reading
 from colmatch.cli.places import format_of
 from colmatch.cli.writing import writing
 from colmatch.errors import ColmatchError, SchemaError
@@ -257,17 +257,6 @@ def test_read_table_infers_from_all_rows(tmp_path: Path) -> None:
     path = tmp_path / "t.jsonl"
     path.write_text('{"id": 1, "expression": "a"}\n')
     assert read_table(str(path), types={"expression": pa.string()}).to_pylist() == [{"id": 1, "expression": "a"}]
-
-
-@pytest.mark.parametrize("sizes", [[], [0], [3], [4], [1, 1, 1, 1], [9, 0, 2, 4]])
-def test_rebatch(sizes: list[int]) -> None:
-    given = [pa.record_batch({"i": pa.array([size] * size, pa.int64())}) for size in sizes]
-    got = list(rebatch(given, 4))
-    assert [n for batch in got for n in batch["i"].to_pylist()] == [
-        n for batch in given for n in batch["i"].to_pylist()
-    ]
-    assert all(batch.num_rows == 4 for batch in got[:-1])
-    assert all(0 < batch.num_rows <= 4 for batch in got)
 
 
 def test_a_schema_as_text() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -33,6 +34,15 @@ def test_elements_of_lists(layout: pa.DataType) -> None:
     events = pa.table({"tags": lists})
     assert matcher.match_lists(events).to_pylist() == WANTED
     assert matcher.match_lists(events.slice(1)).to_pylist() == WANTED[1:]
+
+
+@pytest.mark.parametrize("make", [pa.list_, pa.large_list, pa.list_view, pa.large_list_view])
+def test_presence_of_lists_that_expressions_cannot_use(make: Callable[[pa.DataType], pa.DataType]) -> None:
+    """Their elements are structs, but whether there is a list can be asked."""
+    layout = make(pa.struct({"x": pa.int64()}))
+    matcher = cm.Matcher.build({1: "size(odd) IS NULL", 2: "size(odd) IS NOT NULL"}, {"odd": layout})
+    events = pa.table({"odd": pa.array([[{"x": 1}], None, []], layout)})
+    assert matcher.match_lists(events).to_pylist() == [[2], [1], [2]]
 
 
 TEXTS = ["Lis", " lis ", None, "A%b", "", "12", "Straße", "10.0.0.1"]

@@ -194,7 +194,7 @@ def test_a_kind_may_find_them_itself() -> None:
         best.number[: stop - start, 0] = best.state[topk.BASE]
         best.score[: stop - start, 0], best.fill[: stop - start] = 0.5, 1
 
-    changes = {"match_topk": match_topk, "scratch_topk": lambda index, codes, rows, entries: "own"}
+    changes = {"match_topk": match_topk, "scratch": lambda index, codes, rows, entries: "own"}
     kind = KIND.__class__(**{name: getattr(KIND, name) for name in KIND.__slots__} | changes)
     for segment in inside.version(one).segments:
         segment.index = segment.index._replace(kind=kind)

@@ -228,5 +228,7 @@ def test_columns_that_a_call_needs() -> None:
         assert sorted(matcher.columns_with(**arguments)) == columns.split()
     with pytest.raises(cm.OptionError, match="event_weights= is for the best matches: give k, too"):
         matcher.columns_with(event_weights="weights")
+    with pytest.raises(cm.OptionError, match="score= is for the best matches: give k, too"):
+        matcher.columns_with(score="sum")
     with pytest.raises(cm.OptionError, match="k=0"):
         matcher.columns_with(k=0)

@@ -75,6 +75,25 @@ def test_a_chain_of_pages_that_lie_apart(tmp_path: Path) -> None:
         assert (store.read_chain(second, pages) == other).all()
 
 
+@pytest.mark.parametrize("size", [9, 3 * CHILDREN])
+def test_a_record_is_written_over_one_of_its_length(tmp_path: Path, size: int) -> None:
+    """In a page, and in a chain of pages."""
+    file = inside.page_file(built(tmp_path / "pages"))
+    file.begin_writing()
+    file.cache.begin_update()
+    store = PageStore(file)
+    old, new = np.arange(size, dtype=np.uint32), np.full(size, 7, np.uint32)
+    old[0] = new[0] = size
+    place = store.write_record(old)
+    store.write_over(*place, new)
+    for other in (size - 1, size + 1):
+        with pytest.raises(cm.StoreError, match="another length than before; nothing was changed"):
+            store.write_over(*place, np.zeros(other, np.uint32))
+    file.commit()
+    words, first = store.records(*(np.array([number]) for number in place))
+    assert words[first[0] : first[0] + size].tolist() == new.tolist()
+
+
 def test_events_that_lack_what_they_must_have(tmp_path: Path) -> None:
     schema = pa.schema([pa.field("a", pa.int64(), nullable=False), pa.field("b", pa.int64())])
     texts = {1: "a > 3 OR b > 3", 2: "b > 3"}

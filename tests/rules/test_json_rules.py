@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import colmatch as cm
+from colmatch.rules import conditions as rule_conditions
 
 SCHEMA = pa.schema(
     {
@@ -223,3 +224,10 @@ def test_a_named_condition_is_converted_once() -> None:
     assert len(texts([{"conditions": {"condition": "c10"}}], few)) == 1
     with pytest.raises(cm.ExpressionError, match="condition 'c20': with the named conditions there are more than"):
         cm.rules.from_json([], named)
+
+
+def test_groups_without_facts_count_as_conditions(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rule_conditions, "MOST_CONDITIONS", 3)
+    assert len(texts([{"conditions": {"any": [{"all": []}] * 3}}])) == 1
+    with pytest.raises(cm.ExpressionError, match="there are more than 3 conditions"):
+        texts([{"conditions": {"any": [{"all": []}] * 4}}])

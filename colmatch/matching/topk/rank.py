@@ -85,7 +85,7 @@ def _best_piece(
         if kind.match_topk is None or at_once:
             strata = segment.whole if at_once else segment.strata
             top.state[AGAIN] = segment.repeats and len(strata.best) > 1
-            _offer_found(worker, job, part._replace(scratch=worker.scratch_of(segment)), strata, weights, scores, top)
+            _offer_found(worker, job, part, strata, weights, scores, top)
             continue
         top.state[AGAIN] = segment.repeats
         worker.code(job, part)
