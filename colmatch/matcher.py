@@ -205,7 +205,7 @@ class Matcher:
         ------
         OptionError : ``options`` change an option that the index was built with. Or
             ``cache_bytes`` is not a valid size, or the file is not a file of pages. Or ``journal``
-            is set for a file of pages
+            is set for a file of pages, or ``fsync`` without ``journal`` for another file
         StoreError : the file is damaged, foreign, or of another format version. Or ``path`` cannot
             be the name of a file. Or the journal is in use, of another save, or damaged (the
             message has the place)
@@ -224,6 +224,8 @@ class Matcher:
             raise OptionError(
                 f"cache_bytes={show_value(cache_bytes)}: {name} is no file of pages, so there is no cache"
             )
+        if fsync and not journal:
+            raise OptionError("fsync=True goes with journal=True: without a journal, updates are in memory alone")
         return cls(saved.load(name, mmap, verify, journal, fsync, trusted))._with(options)
 
     def _with(self, options: Options | Mapping[str, Any] | None) -> Matcher:

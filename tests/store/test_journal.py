@@ -216,6 +216,11 @@ def test_what_cannot_be_cut_off_is_so_before_the_next(path: Path, monkeypatch: p
     assert closed_state(path) == wanted
 
 
+def test_the_disk_is_waited_for_with_a_journal_alone(path: Path) -> None:
+    with pytest.raises(cm.OptionError, match="fsync=True goes with journal=True"):
+        cm.Matcher.open(path, fsync=True)
+
+
 def test_what_is_not_on_the_disk_is_not_done(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     matcher = opened(path, fsync=True)
     synced = []
