@@ -741,8 +741,8 @@ class Matcher:
         Returns
         -------
         list : ids, in the order of ``Matcher.ids``. The fast path reads columns of strings,
-            numbers, Booleans and dates without Arrow. It needs expressions without patterns,
-            computed values and special functions, and no ``ids``, ``tags`` or ``now``. Everything
+            numbers, Booleans and dates without Arrow. It needs expressions without computed values
+            and special functions, and no ``ids``, ``tags`` or ``now``. Everything
             else is matched as a batch of one row, with the same result
 
         Raises

@@ -15,7 +15,6 @@ by one three times as long. ``betree`` (200,000 ``dense``) took 0.7 s instead of
 
 import functools
 import importlib
-import logging
 import os
 import time
 from collections.abc import Callable, Iterator
@@ -41,7 +40,7 @@ POLICY: dict[str, Any] = {"_nrt": False, "nogil": True, "error_model": "python",
 # interprets small inputs while another process compiles. "warm" interprets none: it is for tests
 # and measurements. "native" does not take the package's machine code, either: it compiles each
 # kernel for this very processor. "ready" compiles and interprets none.
-AUTO, WARM, NATIVE, READY = MODES = ("auto", "warm", "native", "ready")
+MODES = ("auto", "warm", "native", "ready")
 MODE = os.environ.get("COLMATCH_KERNELS") or "auto"
 if MODE not in MODES:
     raise OptionError(f"COLMATCH_KERNELS is {MODE!r}: it must be one of {', '.join(MODES)}")
@@ -57,7 +56,6 @@ ALONE = 1.0  # seconds that this process interprets where no other process can c
 PATIENCE = 10.0  # seconds that it interprets where another one should have compiled
 BUSY = object()  # another thread compiles or loads a kernel
 
-_log = logging.getLogger("colmatch")
 _kernels: list[Any] = []
 _looked: dict[str, float] = {}  # name of a kernel -> time of the last search for it
 _entries: dict[Any, Callable[..., Any]] = {}  # compiled kernel -> result of ``entry``
@@ -169,7 +167,7 @@ def is_ready(kernel: Any, arguments: tuple[Any, ...]) -> bool:
         return not config.DISABLE_JIT  # it cannot be known, and another process cannot help
     if not isinstance(kernel._cache, _disk.DiskCache):
         return False
-    if MODE in ("native", WARM) or kernel.overloads:
+    if MODE in ("native", "warm") or kernel.overloads:
         return True
     if _forks.is_torn():
         return False
@@ -305,7 +303,7 @@ def in_mode(mode: str) -> Iterator[None]:
 
 def forbid_interpreting() -> Any:
     """Returns a context where kernels without machine code are compiled, for measurements."""
-    return in_mode(WARM if MODE == "auto" else MODE)
+    return in_mode("warm" if MODE == "auto" else MODE)
 
 
 _forks.wait_for(*_code.LOCKS)

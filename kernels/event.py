@@ -1,8 +1,8 @@
-"""One event: its values -> codes of a segment.
+"""One event: its values -> the text patterns that match, and the codes of a segment.
 
-A batch goes through four kernels: reading, labels of strings, transposing and codes. This one
-kernel does all of it for a single event, where calling the four takes longer than their work. It
-takes a microsecond, so it keeps the interpreter's lock.
+A batch goes through nine kernels: five for text patterns, then reading, labels of strings,
+transposing and codes. Here two kernels do all of it for a single event, since calling the nine
+takes longer than their work. They take some microseconds, so they keep the interpreter's lock.
 """
 
 from typing import NamedTuple
@@ -14,10 +14,14 @@ from colmatch.kernels._jit import brief, device
 from colmatch.kernels.arrow.memory import load_prefix
 from colmatch.kernels.arrow.values import float_key
 from colmatch.kernels.arrow.words import Words, key_of, label
+from colmatch.kernels.bits import ctz, without_lowest
 from colmatch.kernels.hints import Hints, find_code
-from colmatch.kernels.layout import U8, Codes, Rows, Written
+from colmatch.kernels.layout import I64, U8, U32, U64, Codes, Rows, Written
+from colmatch.kernels.text.search import FILL, Filters, TextHits, find
+from colmatch.kernels.text.verify import LikePrograms, verify
 
 KEY, DOUBLE, TEXT = 0, 1, 2  # forms of an attribute's value in ``EventValues.value``
+TRUE = 1  # the key of a pattern that matches
 
 
 class EventValues(NamedTuple):
@@ -26,7 +30,7 @@ class EventValues(NamedTuple):
     form: layout.Fixed[layout.U8]  # (A) KEY, DOUBLE or TEXT
     attr: layout.U32  # (A) attribute of each value
     value: layout.I64  # (A) key; bits of a double; number of a text
-    end: layout.I64  # (A + 1) text t is ``data[end[t]:end[t + 1]]``
+    end: layout.Fixed[layout.I64]  # (T + 1) text t is ``data[end[t]:end[t + 1]]``
     place: layout.I64  # (1) address of data
 
 
@@ -94,3 +98,66 @@ def text_key(literals, a, address, length):
         other = label(prefix, address, length, recent, recent_end, place[4], place[5], place[6], none)
         key = max(key, key_of(other, recent, place[7]))
     return key
+
+
+@brief
+def find_in_event(
+    values: Written[EventValues],
+    count: int,
+    data: U8,
+    base: I64,
+    texts: int,
+    filters: Filters,
+    programs: LikePrograms,
+    attr_of: U32,
+    hits: Written[TextHits],
+    seen: Written[U64],
+    merged: Written[EventValues],
+) -> int:
+    """Adds the patterns that match an event's texts to its values.
+
+    Returns the number of values in ``merged``.
+
+    Parameters
+    ----------
+    values, count : the event's values, in the order of their attributes
+    data : uint8, the bytes of the texts, which ``values.end`` cuts
+    base : (texts) int64, base of each text; -1 if it has no patterns
+    attr_of : (P) uint32, number of a pattern in the results -> its attribute
+    hits : has the patterns that regular expressions have found, and room for all that literals find
+    seen : (attributes / 64) uint64, scratch, zeros before and after
+    merged : the values and the patterns, in the order of their attributes
+    """
+    # Search each text for the patterns of its base
+    state, none = hits.state, texts - texts  # a variable, since find would be compiled again for a constant
+    for t in range(texts):
+        if base[t] >= 0:
+            fill = state[FILL]
+            find(values.end, data, t, t + 1, none, base[t], filters, hits)
+            state[FILL] = verify(values.end, data, none, programs, fill, state[FILL], hits.value, hits.pattern)
+    # Mark the attributes of the patterns
+    for j in range(state[FILL]):
+        a = np.uint64(attr_of[hits.pattern[j]])
+        seen[a >> np.uint64(6)] |= np.uint64(1) << (a & np.uint64(63))
+    # Merge them with the values
+    i = n = 0
+    for w in range(len(seen)):
+        word = seen[w]
+        seen[w] = 0
+        while word != 0:
+            a = np.uint64(w) * np.uint64(64) + ctz(word)
+            word = without_lowest(word)
+            while i < count and values.attr[i] < a:
+                merged.attr[n] = values.attr[i]
+                merged.value[n] = values.value[i]
+                i += 1
+                n += 1
+            merged.attr[n] = a
+            merged.value[n] = TRUE
+            n += 1
+    while i < count:
+        merged.attr[n] = values.attr[i]
+        merged.value[n] = values.value[i]
+        i += 1
+        n += 1
+    return n

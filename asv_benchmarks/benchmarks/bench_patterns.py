@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from benchmarks.measure import medians, one_thread, seconds
 from colmatch.given.schema import Family, Type
-from colmatch.text.pattern_index import Pattern, PatternIndex
+from colmatch.text.pattern_index import BasePatterns, Pattern, PatternIndex
 
 COUNT = 10_000
 ALONE = 100  # patterns that are run one by one, for the ratio
@@ -84,8 +84,8 @@ class Patterns:
         taken = {}
         for name in DRAWS:
             strings, patterns = draw(name)
-            build = seconds(lambda: PatternIndex(patterns, range(len(patterns)), type))  # noqa: B023
-            index = PatternIndex(patterns, range(len(patterns)), type)
+            build = seconds(lambda: PatternIndex([BasePatterns(patterns, range(len(patterns)), type)]))  # noqa: B023
+            index = PatternIndex([BasePatterns(patterns, range(len(patterns)), type)])
             truths = [partial(ARROW[op], pattern=operand) for op, operand in patterns[:ALONE]]
             pairs = len(index.matches(strings)[0])
             times = medians(

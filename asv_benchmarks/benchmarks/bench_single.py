@@ -6,9 +6,13 @@ Two threads are measured beside one in the same run.
 
     python -m benchmarks.bench_single
     python -m benchmarks.bench_single --shapes
+    python -m benchmarks.bench_single --patterns
 
 With ``--shapes`` the subscriptions differ in what they read: plain columns alone, a text pattern in
 one of them, or a cap in each, of events with no cap and with 100. Each call is timed by itself.
+
+With ``--patterns``, subscriptions are ``s LIKE '%word%'``, each with a word of its own, and the
+detection rules of ``workload``, which look for 20 texts each in columns that most events lack.
 """
 
 from __future__ import annotations
@@ -22,6 +26,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+from workload import TextWorkload
 
 import colmatch as cm
 from benchmarks.measure import machine, medians, one_thread
@@ -78,8 +83,33 @@ def prepared(subscriptions: int, columns: int, shape: str = PLAIN, count: int = 
                 {"type": "offer", "id": id, "ns": "shown", "value": id % 5, "timestamp": (NOW - id) * 10**6}
                 for id in ids
             ]
-    whole = pa.Table.from_pylist(events, schema).combine_chunks().to_batches()[0]
-    return Prepared(matcher, events, [whole.slice(i, 1) for i in range(count)])
+    return _with_rows(matcher, events)
+
+
+def patterns(subscriptions: int, count: int = EVENTS) -> Prepared:
+    """One text pattern each; an event is a sentence of words, of which some are looked for."""
+    rng = np.random.default_rng(2)
+    letters = np.array(list("abcdefghijklmnopqrstuvwxyz"))
+    words = ["".join(word) for word in letters[rng.integers(0, 26, (2 * subscriptions, 7))]]
+    texts = [(i, f"s LIKE '%{word}%'") for i, word in enumerate(words[:subscriptions])]
+    matcher = cm.Matcher.build(texts, {"s": "string"}, options=cm.Options(threads=1))
+    chosen = rng.integers(0, len(words), (count, 10)).tolist()
+    events = [{"s": " ".join(words[place] for place in row)} for row in chosen]
+    return _with_rows(matcher, events)
+
+
+def detections(count: int = EVENTS) -> Prepared:
+    """The detection rules of ``workload``, and events without their NULLs."""
+    workload = TextWorkload("detections")
+    options = cm.Options(threads=1, missing_columns="null")
+    matcher = cm.Matcher.build(workload.texts(), workload.schema(), options=options)
+    rows = workload.events(count).to_pylist()
+    return _with_rows(matcher, [{name: value for name, value in row.items() if value is not None} for row in rows])
+
+
+def _with_rows(matcher: cm.Matcher, events: list[dict[str, Any]]) -> Prepared:
+    whole = pa.Table.from_pylist(events, matcher.schema.arrow).combine_chunks().to_batches()[0]
+    return Prepared(matcher, events, [whole.slice(i, 1) for i in range(len(events))])
 
 
 def measured(given: Prepared, repeat: int = REPEAT) -> dict[str, float]:
@@ -158,14 +188,26 @@ class QuickSingleEvents:
     def track_us_an_event(self) -> float:
         return measured(prepared(1000, 9), 1)[ONE]
 
+    def track_us_an_event_of_patterns(self) -> float:
+        return measured(patterns(1000), 1)[ONE]
+
+    track_us_an_event_of_patterns.unit = "us"  # type: ignore[attr-defined]
     track_us_an_event.unit = "us"  # type: ignore[attr-defined]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
     parser.add_argument("--shapes", action="store_true", help="what subscriptions read, in place of sizes and threads")
+    parser.add_argument("--patterns", action="store_true", help="subscriptions of text patterns")
     given = parser.parse_args()
     print(machine())
+    if given.patterns:
+        one_thread()
+        kinds = {f"{count:,} of LIKE": lambda count=count: patterns(count, 200) for count in (1000, 10_000, 100_000)}
+        for name, make in (kinds | {"detections": lambda: detections(200)}).items():
+            found = typical(make())
+            print(f"{name:24s}" + "".join(f"{way} {taken:.1f} us   " for way, taken in found.items()), flush=True)
+        return
     if given.shapes:
         one_thread()
         for shape in SHAPES:

@@ -105,12 +105,12 @@ class Alone:
 
 def _regexes(matcher: cm.Matcher) -> tuple[HyperscanSet, list[str]]:
     """The set that Hyperscan runs, and the expressions in it that need nobody else."""
-    (index,) = _patterns(matcher).indexes
-    index.regex.wait()
-    (used,) = index.regex._sets
+    (regexes,) = _patterns(matcher).index.regexes
+    regexes.wait()
+    (used,) = regexes._sets
     assert used.taken is not None
-    place = index.regex._place
-    return used, [index.regex._regexes[place[one]] for one in compress(used.expressions, used.taken) if one.exact]
+    place = regexes._place
+    return used, [regexes._regexes[place[one]] for one in compress(used.expressions, used.taken) if one.exact]
 
 
 def agents(given: Given) -> dict[str, float]:

@@ -16,7 +16,7 @@ from colmatch.kernels import _forks
 from colmatch.kernels.layout import I32, I64
 from colmatch.kernels.text.rows import expand, order_by_value
 from colmatch.text.literal_index import LowerCaseTexts, Pairs, TextSlice, lower_texts
-from colmatch.text.pattern_index import Pattern, PatternIndex
+from colmatch.text.pattern_index import BasePatterns, Pattern, PatternIndex
 
 
 class Patterns:
@@ -24,27 +24,31 @@ class Patterns:
 
     Attributes
     ----------
+    attributes : (P) uint32, attribute of each pattern, ascending
     total : number of patterns, which are numbered in the order of the attributes
+    bases : attributes without their patterns
     needs : the bases; group g of distinct strings belongs to base g
-    indexes : index of the patterns of each base
+    index : index of all patterns
     """
 
     def __init__(self, attributes: Attributes) -> None:
         bases: dict[Attribute, tuple[list[Pattern], list[int]]] = {}
-        self.total = 0
-        for attribute in attributes:
+        ids: list[int] = []
+        for id, attribute in enumerate(attributes):
             if attribute.pattern is not None:
                 patterns, numbers = bases.setdefault(replace(attribute, pattern=None), ([], []))
                 patterns.append(attribute.pattern)
-                numbers.append(self.total)
-                self.total += 1
-        self.needs = Needs(list(bases), None)
-        self.indexes = [PatternIndex(*members, base.type, base.name) for base, members in bases.items()]
+                numbers.append(len(ids))
+                ids.append(id)
+        self.attributes, self.total = freeze_view(np.array(ids, np.uint32)), len(ids)
+        self.bases = list(bases)
+        self.needs = Needs(self.bases, None)
+        self.index = PatternIndex([BasePatterns(*members, base.type, base.name) for base, members in bases.items()])
 
     def wait(self) -> None:
         """Waits until the patterns are compiled in the background."""
-        for index in self.indexes:
-            index.regex.wait()
+        for regexes in self.index.regexes:
+            regexes.wait()
 
 
 _building = _forks.lock()
@@ -74,7 +78,7 @@ class PatternRows:
     def __init__(self, attributes: Attributes) -> None:
         self._patterns = patterns_of(attributes)
         self.needs = self._patterns.needs
-        self._memory = WorkingMemory(self.needs, len(self._patterns.indexes))
+        self._memory = WorkingMemory(self.needs, self.needs.total)
         self._pairs = Pairs()
         self._first = np.zeros(self._patterns.total + 1, np.int64)
         self._row = np.zeros(64, np.int32)
@@ -95,12 +99,14 @@ class PatternRows:
         texts = TextSlice(offset, freeze_view(distinct.data[: offset[-1]]), 0, count)
         # Find the patterns in the strings of each base
         lower: LowerCaseTexts | None = None
+        index = self._patterns.index
         for group in np.flatnonzero(groups[:, 1] > groups[:, 0]).tolist():
-            index, (begin, end) = self._patterns.indexes[group], groups[group].tolist()
-            if index.needs_lower and lower is None:
+            begin, end = groups[group].tolist()
+            needs_lower = index.needs_lower(group)
+            if needs_lower and lower is None:
                 lower = lower_texts(texts)
-            part = lower.part(begin, end) if lower is not None and index.needs_lower else None
-            index.find(texts._replace(begin=begin, end=end), part, pairs)
+            part = lower.part(begin, end) if lower is not None and needs_lower else None
+            index.find(texts._replace(begin=begin, end=end), part, pairs, group)
         value, pattern = pairs.arrays()
         # List the patterns of each string
         value_first = np.zeros(count + 2, np.int64)

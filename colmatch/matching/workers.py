@@ -216,7 +216,8 @@ class Workers:
     def columns(self, request: MatchRequest) -> list[str]:
         """Returns the columns that events need for a request, as ``Matcher.columns_with`` does."""
         attributes = self._set.now.attributes
-        own = [*columns_of(attributes, request.ranges), *self.required(request.ranges).columns]
+        needed = columns_of(attributes, request.ranges) if request.ranges else attributes.columns
+        own = [*needed, *self.required(request.ranges).columns]
         return list(dict.fromkeys(own if request.now is None else request.now.without(own, attributes)))
 
     def required(self, ranges: Ranges) -> RequiredColumns:

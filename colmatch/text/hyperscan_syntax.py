@@ -61,6 +61,11 @@ def plain(texts: TextSlice) -> NDArray[np.bool_]:
     return only_ascii(texts, but=_VERTICAL_TAB)
 
 
+def is_plain(string: bytes) -> bool:
+    """Returns whether Hyperscan may read a string, as ``plain`` does."""
+    return string.isascii() and _VERTICAL_TAB not in string
+
+
 class HyperscanPattern(NamedTuple):
     """An expression for Hyperscan."""
 

@@ -8,7 +8,8 @@ since 10,000 patterns are ready in half a second.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+from itertools import groupby
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -27,6 +28,8 @@ from colmatch.text.like import LiteralPosition
 DENSE_CELLS = 1 << 20  # of the table of states near the root (4 bytes each): they fit into a processor's second cache
 FEW = 8  # most literals to search in long strings one by one, before the automaton
 CANDIDATES = 1 << 16  # least room for pairs before they are verified
+
+_Literal = tuple[int, bytes]  # base and text
 
 
 class TextSlice(NamedTuple):
@@ -144,59 +147,84 @@ class LiteralIndex:
     ----------
     filters : of each pattern
     numbers : number of each pattern in the results
-    characters : whether ``_`` is a character of UTF-8; else it is a byte
+    characters : whether ``_`` is a character of UTF-8 in a pattern; else it is a byte
+    base : base of each pattern. The patterns of a base are searched in its strings alone
+    bases : number of bases
+
+    Attributes
+    ----------
+    filters, programs : arguments of the kernels
+    literals : number of literals anywhere in a string
     """
 
-    def __init__(self, filters: Sequence[Filter], numbers: Sequence[int], characters: bool = True) -> None:
+    def __init__(
+        self,
+        filters: Sequence[Filter],
+        numbers: Sequence[int],
+        characters: bool | Sequence[bool] = True,
+        base: Sequence[int] | None = None,
+        bases: int = 1,
+    ) -> None:
+        base = [0] * len(filters) if base is None else base
         # Sort the literals of each place.
-        by_place: list[list[tuple[bytes, int]]] = [[] for _ in LiteralPosition]
-        for p, filter in enumerate(filters):
-            by_place[filter.place] += [(literal, p) for literal in filter.literals]
+        by_place: list[list[tuple[_Literal, int]]] = [[] for _ in LiteralPosition]
+        for p, (filter, b) in enumerate(zip(filters, base, strict=True)):
+            by_place[filter.place] += [((b, literal), p) for literal in filter.literals]
         whole, head, tail, inside = by_place
+        tail = [((b, literal[::-1]), p) for (b, literal), p in tail]
+        also = [(b, filter.also) for filter, b in zip(filters, base, strict=True)]
         heads = sorted({literal for literal, _ in (*whole, *head)})
-        tails = sorted({literal[::-1] for literal, _ in tail})
-        insides = sorted({literal for literal, _ in inside} | {filter.also for filter in filters if filter.also})
+        tails = sorted({literal for literal, _ in tail})
+        insides = sorted({literal for literal, _ in inside} | {literal for literal in also if literal[1]})
         # Build the tries and the automaton, with the patterns of each literal.
         place = {literal: i for i, literal in enumerate(insides)}
-        inside_trie = _trie(insides)
-        self._filters = search.Filters(
-            _trie(heads),
+        inside_trie, few = _trie(insides, bases), _few(insides, bases)
+        longest = np.zeros(bases, np.int64)
+        for b, text in insides:
+            longest[b] = max(longest[b], len(text))
+        bases_posted = [b for posted in (whole, head, tail, inside) for (b, _), _ in posted]
+        room = np.bincount(np.array(bases_posted, np.int64), minlength=bases)
+        self.filters = search.Filters(
+            _trie(heads, bases),
             _post_patterns(head, heads),
             _post_patterns(whole, heads),
-            _trie(tails),
-            _post_patterns(((literal[::-1], p) for literal, p in tail), tails),
+            _trie(tails, bases),
+            _post_patterns(tail, tails),
             inside_trie,
-            _links(inside_trie, max(map(len, insides), default=0)),
+            _links(inside_trie, bases),
             _post_patterns(inside, insides),
-            freeze_view(np.array(_few(insides), np.int64).reshape(-1, 4)),
-            freeze_view(np.array([place[filter.also] if filter.also else -1 for filter in filters], np.int32)),
+            freeze_view(np.array([row for rows in few for row in rows], np.int64).reshape(-1, 4)),
+            freeze_view(ranges_of(list(map(len, few)))),
+            freeze_view(longest),
+            freeze_view(room),
+            freeze_view(np.array([place[literal] if literal[1] else -1 for literal in also], np.int32)),
         )
-        self._programs = _programs(filters, numbers, characters)
-        self._room = sum(len(posted) for posted in by_place)
-        self._literals = len(insides)
+        self.programs = _programs(filters, numbers, characters)
+        self.literals = len(insides)
 
     def __bool__(self) -> bool:
-        return self._room > 0
+        return bool(self.filters.room.any())
 
-    @property
-    def nbytes(self) -> int:
-        """Memory of the arrays."""
-        return _nbytes(self._filters) + _nbytes(self._programs)
+    def has(self, base: int) -> bool:
+        """Returns whether a base has patterns."""
+        return bool(self.filters.room[base])
 
-    def find(self, texts: TextSlice, pairs: Pairs, most: int | None = None) -> int:
-        """Adds the pairs that are true, each once, until there are ``most`` or more.
+    def find(self, texts: TextSlice, pairs: Pairs, most: int | None = None, base: int = 0) -> int:
+        """Adds the pairs of strings and patterns of a base, each once, until there are ``most``.
 
-        Returns the first string that was not searched.
+        There may be some more. Returns the first string that was not searched.
 
         With filters of several literals a pair may be there more than once.
         """
-        begin = texts.begin
+        begin, room = texts.begin, max(int(self.filters.room[base]), CANDIDATES)
         while begin < texts.end and (most is None or len(pairs) < most):
-            hits, fill = pairs.room(max(self._room, CANDIDATES), self._literals), len(pairs)
-            begin = entry(search.find)(texts.offset, texts.data, begin, texts.end, texts.shift, self._filters, hits)
+            hits, fill = pairs.room(room, self.literals), len(pairs)
+            begin = entry(search.find)(
+                texts.offset, texts.data, begin, texts.end, texts.shift, base, self.filters, hits
+            )
             if len(pairs) > fill:
                 hits.state[search.FILL] = entry(verify.verify)(
-                    texts.offset, texts.data, texts.shift, self._programs, fill, len(pairs), hits.value, hits.pattern
+                    texts.offset, texts.data, texts.shift, self.programs, fill, len(pairs), hits.value, hits.pattern
                 )
         return begin
 
@@ -207,66 +235,71 @@ def _flat(texts: Sequence[bytes]) -> tuple[I64, U8]:
     return freeze_view(offset), data
 
 
-def _trie(texts: Sequence[bytes]) -> automaton.Trie:
-    """Makes a trie of sorted, distinct literals."""
+def _trie(literals: Sequence[_Literal], bases: int) -> automaton.Trie:
+    """Makes the tries of sorted, distinct literals."""
     # Count the nodes of each depth: bytes that a literal does not share with the one before.
-    offset, data = _flat(texts)
-    length = np.diff(offset)
-    shared = np.zeros(len(texts), np.int32)
-    automaton.share(offset, data, shared)
+    offset, data = _flat([text for _, text in literals])
+    base, length = freeze_view(np.array([b for b, _ in literals], np.int32)), np.diff(offset)
+    shared = np.zeros(len(literals), np.int32)
+    automaton.share(offset, data, base, shared)
     depths = int(length.max(initial=0))
     nodes = np.cumsum(np.bincount(shared + 1, minlength=depths + 2) - np.bincount(length + 1, minlength=depths + 2))
-    nodes[0] = 1
+    nodes[0] = bases
     next = ranges_of(nodes[: depths + 1])
     size = int(next[-1])
     if size >= 2**30:
-        raise OverflowError(f"the text patterns of one attribute have {size:,} different prefixes, more than 2**30")
+        raise OverflowError(f"the text patterns have {size:,} different prefixes, more than 2**30")
     # Fill the nodes by depth.
     trie = automaton.Trie(np.empty(size + 1, np.int32), np.zeros(size, np.uint8), np.empty(size, np.int32))
-    automaton.fill_trie(offset, data, shared, next, np.zeros(depths + 1, np.int64), trie)
+    automaton.fill_trie(offset, data, base, shared, next, np.zeros(depths + 1, np.int64), trie)
     return freeze(trie)
 
 
-def _links(trie: automaton.Trie, longest: int) -> automaton.Links:
+def _links(trie: automaton.Trie, bases: int) -> automaton.Links:
     size = len(trie.byte)
-    used = np.unique(trie.byte[1:])
+    used = np.unique(trie.byte[bases:])
     lowest = 1 if len(used) < 256 else 0  # class 0 is of bytes that are not used, if there are any
     kind = np.zeros(256, np.uint8)
     kind[used] = np.arange(lowest, lowest + len(used))
     classes = lowest + len(used)
-    rows = min(size, max(DENSE_CELLS // classes, 1))
+    rows = min(size, max(DENSE_CELLS // classes, bases))
     dense = np.empty(rows * classes, np.int32)
-    sizes = np.array([classes, longest], np.int64)
     links = automaton.Links(
-        np.empty(size, np.int32), np.empty(size, np.int32), freeze_view(kind), freeze_view(sizes), dense
+        np.empty(size, np.int32),
+        np.empty(size, np.int32),
+        freeze_view(kind),
+        freeze_view(np.array([classes], np.int64)),
+        dense,
     )
-    automaton.fill_links(trie, classes, links)
+    automaton.fill_links(trie, bases, classes, links)
     return freeze(links)
 
 
-def _few(literals: Sequence[bytes]) -> list[tuple[int, int, int, int]]:
-    """Returns the literals to search in a string before the automaton walks through it."""
-    if len(literals) > FEW or b"" in literals:
-        return []
-    return [(len(literal), literal[0], literal[len(literal) // 2], literal[-1]) for literal in literals]
+def _few(literals: Sequence[_Literal], bases: int) -> list[list[tuple[int, int, int, int]]]:
+    """Returns, by base, literals to search in a string before the automaton walks through it."""
+    few: list[list[tuple[int, int, int, int]]] = [[] for _ in range(bases)]
+    for b, rows in groupby(literals, key=lambda literal: literal[0]):
+        texts = [text for _, text in rows]
+        if len(texts) <= FEW and b"" not in texts:
+            few[b] = [(len(text), text[0], text[len(text) // 2], text[-1]) for text in texts]
+    return few
 
 
-def _post_patterns(entries: Iterable[tuple[bytes, int]], texts: Sequence[bytes]) -> search.Posted:
-    place = {text: i for i, text in enumerate(texts)}
-    pairs = np.array([(place[text], p) for text, p in entries], np.int64).reshape(-1, 2)
-    first = ranges_of(np.bincount(pairs[:, 0], minlength=len(texts)))
+def _post_patterns(entries: Iterable[tuple[_Literal, int]], literals: Sequence[_Literal]) -> search.Posted:
+    place = {literal: i for i, literal in enumerate(literals)}
+    pairs = np.array([(place[literal], p) for literal, p in entries], np.int64).reshape(-1, 2)
+    first = ranges_of(np.bincount(pairs[:, 0], minlength=len(literals)))
     return freeze(search.Posted(first, pairs[np.argsort(pairs[:, 0], kind="stable"), 1].astype(np.int32)))
 
 
-def _programs(filters: Sequence[Filter], numbers: Sequence[int], characters: bool) -> verify.LikePrograms:
+def _programs(
+    filters: Sequence[Filter], numbers: Sequence[int], characters: bool | Sequence[bool]
+) -> verify.LikePrograms:
+    each = [characters] * len(filters) if isinstance(characters, bool) else characters
     first = ranges_of([len(filter.pieces) for filter in filters])
     modes = [
-        filter.open_start * verify.OPEN_START | filter.open_end * verify.OPEN_END | characters * verify.CHARACTERS
-        for filter in filters
+        filter.open_start * verify.OPEN_START | filter.open_end * verify.OPEN_END | is_text * verify.CHARACTERS
+        for filter, is_text in zip(filters, each, strict=True)
     ]
     piece, text = _flat([piece for filter in filters for piece in filter.pieces])
     return freeze(verify.LikePrograms(np.array(numbers, np.int32), first, np.array(modes, np.uint8), piece, text))
-
-
-def _nbytes(arrays: Any) -> int:
-    return sum(_nbytes(array) if isinstance(array, tuple) else array.nbytes for array in arrays)

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from colmatch.text import hyperscan_sets
 from colmatch.text.filters import Filter
 from colmatch.text.hyperscan_sets import HyperscanSet
-from colmatch.text.hyperscan_syntax import HyperscanPattern, for_hyperscan, plain
+from colmatch.text.hyperscan_syntax import HyperscanPattern, for_hyperscan, is_plain, plain
 from colmatch.text.like import LiteralPosition
 from colmatch.text.literal_index import LiteralIndex, Pairs, TextSlice, find_among, lower_texts, texts_of
 from colmatch.text.regex_literals import requirement
@@ -47,6 +47,7 @@ class RegexIndex:
 
     def __init__(self, regexes: Sequence[str], numbers: Sequence[int], characters: bool, name: str) -> None:
         self._regexes = regexes
+        self._strings = pa.large_string() if characters else pa.large_binary()
         self._numbers = np.array(numbers, np.int32)
         is_alone = len(regexes) < FEWEST or not hyperscan_sets.is_available()
         self._re2 = Re2Index(regexes, numbers, name if is_alone else None)
@@ -101,6 +102,19 @@ class RegexIndex:
         find_among(is_plain, strings, first, shares.rest.find_strings, pairs)
         find_among(~is_plain, strings, first, self._re2.find_strings, pairs)
 
+    def find_in_one(self, string: bytes) -> list[int]:
+        """Returns the numbers of the expressions that match one string, in no order."""
+        shares = self._shares_now()
+        if shares is not None and not shares.rest and is_plain(string):
+            regex = shares.regex[shares.set.scan([string])[1]]
+            regex = regex[regex >= 0]
+            if self._is_exact[regex].all():
+                return list(map(int, self._numbers[regex]))
+        strings = pa.array([string], pa.large_binary()).cast(self._strings)
+        pairs, texts = Pairs(), texts_of(strings)
+        self.find(texts, lower_texts(texts).texts, strings, pairs)
+        return list(map(int, pairs.arrays()[1]))
+
     def _shares_now(self) -> _EngineShares | None:
         for each in self._sets:
             if self._shares is not None and self._shares.set is each:
@@ -152,6 +166,9 @@ class Re2Index:
                 '%s, so each is run on every string: pip install "colmatch[regex]" runs them together',
                 what,
             )
+
+    def __bool__(self) -> bool:
+        return bool(self._regexes)
 
     def find_strings(self, strings: pa.Array, pairs: Pairs) -> None:
         """Adds the pairs that are true, each once."""

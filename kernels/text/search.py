@@ -1,9 +1,10 @@
 """A search for the literals of many text patterns in strings.
 
-Every pattern needs a literal in a string: at its start, at its end, anywhere or as all of it. Three
-walks find them: down a trie from the string's start, down another from its end, and through an
-automaton. For most patterns that decides. The others are candidates, for
-``kernels/text/verify.py`` or for a regular expression.
+Every pattern needs a literal in a string: at its start, at its end, anywhere or as all of it. The
+patterns of a base are searched in its strings alone (``automaton.py``). Three walks find literals:
+down a trie from the string's start, down another from its end, and through an automaton. For most
+patterns that decides. The others are candidates, for ``kernels/text/verify.py`` or for a regular
+expression.
 
 ``ahocorasick_rs`` took twice as long where nothing matches. With 560,000 matches it took fourteen
 times as long, since each match is a Python object.
@@ -15,7 +16,7 @@ import numpy as np
 
 from colmatch.kernels._jit import device, inlined, kernel
 from colmatch.kernels.layout import I32, I64, U8, Table, Written
-from colmatch.kernels.text.automaton import CLASSES, LONGEST, Links, Trie, descend, state_of, step
+from colmatch.kernels.text.automaton import Links, Trie, descend, state_of, step
 
 FILL, MARK = 0, 1
 SIZE, FIRST, MIDDLE, LAST = 0, 1, 2, 3
@@ -32,7 +33,7 @@ class Posted(NamedTuple):
 
 
 class Filters(NamedTuple):
-    """P patterns by their literals, numbered among themselves."""
+    """P patterns of G bases by their literals, numbered among themselves."""
 
     heads: Trie  # literals that begin the string
     prefix: Posted  # patterns that need no more than that
@@ -42,8 +43,11 @@ class Filters(NamedTuple):
     inside: Trie  # literals anywhere
     links: Links
     within: Posted
-    # (M, 4) for each literal inside its SIZE, FIRST, MIDDLE and LAST byte; M is 0 if there are many
+    # (M, 4) for literals inside their SIZE, FIRST, MIDDLE and LAST byte
     few: Table[I64]
+    few_first: I64  # (G + 1) base -> its range in ``few``; it has none there if it has many literals
+    longest: I64  # (G) bytes of the longest literal inside
+    room: I64  # (G) most pairs of a string and a pattern before they are verified
     also: I32  # (P) a literal that must be somewhere as well, or -1
 
 
@@ -66,9 +70,15 @@ def put(posted, i, pattern, fill):
 
 
 @inlined
-def find_heads(filters, data, start, stop, pattern, fill):
+def has_literals(trie, base):
+    """Returns whether a base has any literal in a trie."""
+    return trie.literal[base] >= 0 or trie.child[base] < trie.child[base + 1]
+
+
+@inlined
+def find_heads(filters, base, data, start, stop, pattern, fill):
     """Notes the patterns with a literal that begins a string, or is all of it."""
-    heads, node, at = filters.heads, 0, start
+    heads, node, at = filters.heads, base, start
     while node >= 0:
         i = heads.literal[node]
         if i >= 0:
@@ -83,9 +93,9 @@ def find_heads(filters, data, start, stop, pattern, fill):
 
 
 @inlined
-def find_tails(filters, data, start, stop, pattern, fill):
+def find_tails(filters, base, data, start, stop, pattern, fill):
     """Notes the patterns with a literal that ends a string."""
-    tails, node, at = filters.tails, 0, stop
+    tails, node, at = filters.tails, base, stop
     while node >= 0:
         i = tails.literal[node]
         if i >= 0:
@@ -134,7 +144,7 @@ def note(state, literal, fail, hit, posted, stamp, mark, pattern, fill):
 
 
 @inlined
-def find_inside(filters, data, start, stop, stamp, mark, pattern, fill):
+def find_inside(filters, base, data, start, stop, stamp, mark, pattern, fill):
     """Notes the patterns with a literal anywhere in a string.
 
     A long string is read at four places in turns, since a processor waits for each state. This
@@ -143,9 +153,9 @@ def find_inside(filters, data, start, stop, stamp, mark, pattern, fill):
     """
     trie, links, posted = filters.inside, filters.links, filters.within
     fail, hit, literal = links.fail, links.hit, trie.literal
-    classes, reach = np.uint64(links.sizes[CLASSES]), np.uint64(links.sizes[LONGEST])
+    classes, reach = np.uint64(links.classes[0]), np.uint64(filters.longest[base])
     rows = np.uint64(len(links.dense)) // classes
-    root = np.uint64(state_of(0, hit))
+    root = np.uint64(state_of(base, hit))
     # Note patterns with an empty literal
     if root & ONE:
         fill = note(root, literal, fail, hit, posted, stamp, mark, pattern, fill)
@@ -204,33 +214,33 @@ def may_have(text, few):
 
 
 @kernel
-def find(offset: I64, data: U8, begin: int, end: int, shift: int, filters: Filters, found: Written[TextHits]) -> int:
-    """Writes pairs for the strings ``begin:end``, until there is no room.
+def find(
+    offset: I64, data: U8, begin: int, end: int, shift: int, base: int, filters: Filters, found: Written[TextHits]
+) -> int:
+    """Writes pairs for the strings ``begin:end`` of a base, until there is no room.
 
-    Returns the first string that is not done. Each string needs room for as many pairs as there are
-    entries in all ``Posted``.
+    Returns the first string that is not done. Each string needs room for ``filters.room`` pairs.
 
     offset, data : int64, uint8, the strings
     shift : added to the numbers of strings
     """
-    heads = len(filters.prefix.pattern) + len(filters.whole.pattern)
-    tails, within = len(filters.suffix.pattern), len(filters.within.pattern)
-    has_inside = len(filters.within.first) > 1
-    few = filters.few
+    has_heads, has_tails = has_literals(filters.heads, base), has_literals(filters.tails, base)
+    has_inside, room = has_literals(filters.inside, base), filters.room[base]
+    few = filters.few[filters.few_first[base] : filters.few_first[base + 1]]
     also, value, pattern, state, stamp = filters.also, found.value, found.pattern, found.state, found.stamp
     fill, mark = state[FILL], state[MARK]
     v = begin
-    while v < end and fill + heads + tails + within <= len(value):
+    while v < end and fill + room <= len(value):
         mark += 1
         start, stop, top = offset[v], offset[v + 1], fill
         # Note the patterns of all literals in the string
-        if heads > 0:
-            fill = find_heads(filters, data, start, stop, pattern, fill)
-        if tails > 0:
-            fill = find_tails(filters, data, start, stop, pattern, fill)
+        if has_heads:
+            fill = find_heads(filters, base, data, start, stop, pattern, fill)
+        if has_tails:
+            fill = find_tails(filters, base, data, start, stop, pattern, fill)
         is_long = stop - start >= LONG
         if has_inside and (not is_long or len(few) == 0 or may_have(data[start:stop], few)):
-            fill = find_inside(filters, data, start, stop, stamp, mark, pattern, fill)
+            fill = find_inside(filters, base, data, start, stop, stamp, mark, pattern, fill)
         # Keep patterns with their second literal in the string
         kept = top
         for j in range(top, fill):

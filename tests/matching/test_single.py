@@ -5,9 +5,11 @@ from __future__ import annotations
 import datetime as dt
 import gc
 import math
+import sys
 import threading
 import weakref
 from collections import namedtuple
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
@@ -53,12 +55,16 @@ PREDICATES = [
     "x <= 1.5", "x IS NOT NULL", "NOT x < 0", "s = 'ab'", "s > 'a'", "s LIKE 'long%'", "s IN ('', 'é')", "s IS NULL",
     "word = 'b'", "word <> 'zz'", "b", "NOT b", "d >= DATE '1970-01-01'", "d = DATE '2013-05-06'",
 ]  # fmt: skip
+PATTERNS = [
+    "s LIKE '%a%'", "s NOT LIKE '%b'", "s LIKE '%long%t_o%'", "s ILIKE '%É%'", "s ILIKE '%WORDS'", "contains(word, 'b')",
+    "endswith(word, 'z')", "word NOT ILIKE '%AB%'", "s RLIKE '^a?b'", "NOT word RLIKE 'words?|z{3}'", "s RLIKE 'é$'",
+]  # fmt: skip
 
 
-def some_rules(rng: Random, count: int, first: int = 0) -> dict[int, str]:
+def some_rules(rng: Random, count: int, first: int = 0, patterns: Sequence[str] = ()) -> dict[int, str]:
     rules = {}
     for i in range(first, first + count):
-        some = rng.sample(PREDICATES, rng.randint(1, 3))
+        some = rng.sample([*PREDICATES, *patterns], rng.randint(1, 3))
         rules[i] = f" {rng.choice(['AND', 'OR'])} ".join(some)
     return rules
 
@@ -104,13 +110,14 @@ def direct(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
 
 
 @every_kind
-def test_single_events_match_as_batches_do(kind: str, direct: list[bool]) -> None:
+@pytest.mark.parametrize("patterns", [[], PATTERNS], ids=["plain", "patterns"])
+def test_single_events_match_as_batches_do(kind: str, patterns: list[str], direct: list[bool]) -> None:
     rng = Random(1)
-    matcher = cm.Matcher.build(some_rules(rng, 150), SCHEMA, index=kind)
+    matcher = cm.Matcher.build(some_rules(rng, 150, 0, patterns), SCHEMA, index=kind)
     events = some_events(rng, 12 if SMALL else 60)
     agree(matcher, events)
     assert direct and all(direct)
-    matcher.insert(some_rules(rng, 40, 1000))
+    matcher.insert(some_rules(rng, 40, 1000, patterns))
     matcher.delete(list(range(0, 150, 3)))
     matcher.replace({1: "i = 5 OR s = 'new'", 1001: "x = 0"})
     agree(matcher, [*events, {"s": "new"}, {"s": "neu"}, {}])
@@ -119,6 +126,43 @@ def test_single_events_match_as_batches_do(kind: str, direct: list[bool]) -> Non
     assert all(direct)
     matcher.delete(matcher.ids)
     agree(matcher, events[:3])
+
+
+def test_patterns_are_searched_in_their_own_column(direct: list[bool]) -> None:
+    """All columns share one automaton, where each has a root of its own."""
+    rules = {f"{name} {i}": f"{name} LIKE '{text}'" for name in "abc" for i, text in enumerate(TEXT_PATTERNS[name])}
+    rules |= {"n": "n > 3 OR b ILIKE '%Ü%'", "plain": "d = 'xy'"}
+    matcher = cm.Matcher.build(rules, dict.fromkeys("abcd", "string") | {"n": "int64"})
+    words = ["", "x", "xy", "yx", "xyx", "y", "ü", "Ü", "long " * 40 + "xy"]
+    rng = Random(3)
+    events: list[dict[str, Any]] = [
+        {name: rng.choice([*words, None]) for name in "abcd"} | {"n": rng.choice([1, 5])} for _ in range(60)
+    ]
+    agree(matcher, [*events, {}, {"b": "xy"}])
+    assert all(direct)
+
+
+TEXT_PATTERNS = {"a": ["%x%", "%xy", "%y%x%"], "b": ["%xy%", "%x", "%_y%"], "c": ["%yx%", "%", "%y", "%long%xy%"]}
+
+
+def test_no_step_of_python_is_taken_for_a_pattern_that_does_not_match(direct: list[bool]) -> None:
+    """A profile counts calls of functions: as many among 2,000 patterns as among 20."""
+
+    def steps(patterns: int) -> int:
+        rules = {i: f"s LIKE '%word{i:05}%'" if i % 2 else f"t ILIKE '%word{i:05}'" for i in range(patterns)}
+        matcher = cm.Matcher.build(rules, {"s": "string", "t": "string"})
+        event = {"s": "a word00001 b", "t": "Word00002"}
+        assert matcher.match_one(event) == [1, 2]
+        calls = []
+        sys.setprofile(lambda frame, event, argument: calls.append(event))
+        try:
+            matcher.match_one(event)
+        finally:
+            sys.setprofile(None)
+        return len(calls)
+
+    assert steps(2_000 if not SMALL else 200) == steps(20)
+    assert all(direct)
 
 
 @every_kind
@@ -184,7 +228,8 @@ RICH = pa.schema(
         ("array_contains(tags, 'a')", {"tags": ["b", "a"]}, {"tags": []}),
         ("attrs['k'] > 3", {"attrs": {"k": 4}}, {"attrs": [("k", 3)]}),
         ("user.age = 3 AND user.home.city = 'X'", {"user": {"age": 3, "home": {"city": "X"}}}, {"user": {"age": 3}}),
-        ("s LIKE '%b%'", {"s": "abc"}, {"s": "ac"}),
+        ("lower(s) LIKE '%b%'", {"s": "aBc"}, {"s": "ac"}),
+        ("user.home.city LIKE '%b%'", {"user": {"age": 1, "home": {"city": "abc"}}}, {"user": {"age": 3}}),
         ("n * 2 = 6", {"n": 3}, {"n": 4}),
         ("n = 3", {"n": np.int64(3)}, {"n": np.int32(4)}),
         ("n = 3", {"n": 3.0}, {"n": 4.0}),

@@ -26,7 +26,7 @@ from colmatch.text import hyperscan_sets
 from colmatch.text.hyperscan_sets import HyperscanSet
 from colmatch.text.hyperscan_syntax import HyperscanPattern, for_hyperscan, plain
 from colmatch.text.literal_index import Pairs, lower_texts, texts_of
-from colmatch.text.pattern_index import Pattern, PatternIndex
+from colmatch.text.pattern_index import BasePatterns, Pattern, PatternIndex
 from colmatch.text.reduce import reduce_pattern
 
 hs = pytest.importorskip("hyperscan")
@@ -44,8 +44,8 @@ def folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 
 
 def together(values: pa.Array, chosen: list[Pattern], type: Type = STRING) -> set[tuple[int, int]]:
-    index = PatternIndex(chosen, range(len(chosen)), type)
-    index.regex.wait()
+    index = PatternIndex([BasePatterns(chosen, range(len(chosen)), type)])
+    index.regexes[0].wait()
     value, pattern = index.matches(values)
     pairs = list(zip(value.tolist(), pattern.tolist()))
     assert len(set(pairs)) == len(pairs), "a pair is there twice"
@@ -182,11 +182,11 @@ def test_until_it_is_compiled_re2_does_it(monkeypatch: pytest.MonkeyPatch, run_b
     monkeypatch.setattr(hyperscan_sets, "_compile", lambda chosen: may_compile.wait() and compiled(chosen))
     known = [("rlike", regex) for regex in SEVERAL]
     array = pa.array(["aab", "bxc", "abc", "d"], pa.large_string())
-    index = PatternIndex(known, range(4), STRING)
+    index = PatternIndex([BasePatterns(known, range(4), STRING)])
     first = [set(zip(*map(np.ndarray.tolist, index.matches(array))))]
     assert len(run_by_re2) == 4
     may_compile.set()
-    index.regex.wait()
+    index.regexes[0].wait()
     assert [set(zip(*map(np.ndarray.tolist, index.matches(array))))] == first == [alone(array, known)]
     assert len(run_by_re2) == 4
 
@@ -198,9 +198,9 @@ def test_a_failure_is_logged_once(monkeypatch: pytest.MonkeyPatch, caplog: pytes
     monkeypatch.setattr(hyperscan_sets, "_compile", fail)
     array = pa.array(["aab", "bxc", "abc", "d"], pa.large_string())
     known = [("rlike", regex) for regex in SEVERAL]
-    index = PatternIndex(known, range(4), STRING)
+    index = PatternIndex([BasePatterns(known, range(4), STRING)])
     for _ in range(3):
-        index.regex.wait()
+        index.regexes[0].wait()
         assert set(zip(*map(np.ndarray.tolist, index.matches(array)))) == alone(array, known)
     (record,) = [record for record in caplog.records if "Hyperscan" in record.getMessage()]
     assert "no room" in record.getMessage() and "RE2" in record.getMessage()
@@ -317,20 +317,20 @@ def test_a_near_set_is_used_until_the_next_is_compiled(monkeypatch: pytest.Monke
     may_compile = threading.Event()
     compiled = hyperscan_sets._compile
     monkeypatch.setattr(hyperscan_sets, "_compile", lambda chosen: may_compile.wait() and compiled(chosen))
-    index = PatternIndex(known, range(30), STRING)
+    index = PatternIndex([BasePatterns(known, range(30), STRING)])
     for expected in ([1] * 10, []):  # ten of them have a literal that one string has
         run_by_re2.clear()
         assert set(zip(*map(np.ndarray.tolist, index.matches(array)))) == alone(array, known)
         assert run_by_re2 == expected
         may_compile.set()
-        index.regex.wait()
+        index.regexes[0].wait()
 
 
 def test_strings_in_the_middle_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
     known = [("rlike", regex) for regex in [*SEVERAL, r"\pLb", "(?-s:b)c"]]
     array = pa.array(["aab", "bxc", "é", "abc", "d", "\x0bc", "aab"], pa.large_string())
-    index = PatternIndex(known, range(6), STRING)
-    index.regex.wait()
+    index = PatternIndex([BasePatterns(known, range(6), STRING)])
+    index.regexes[0].wait()
     pairs = Pairs()
     texts = texts_of(array, 100)
     index.find(texts._replace(begin=1, end=6), lower_texts(texts).part(1, 6), pairs)
@@ -340,8 +340,8 @@ def test_strings_in_the_middle_of_others(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_threads_scan_at_once() -> None:
     known = [("rlike", regex) for regex in SEVERAL]
-    index = PatternIndex(known, range(4), STRING)
-    index.regex.wait()
+    index = PatternIndex([BasePatterns(known, range(4), STRING)])
+    index.regexes[0].wait()
     array = pa.array(["aab", "bxc", "abc", "d", "é"] * 400, pa.large_string())
     expected = alone(array, known)
     found: list[set[tuple[int, int]]] = []
@@ -388,12 +388,12 @@ def test_a_wrong_setting_is_no_fault_of_a_file(monkeypatch: pytest.MonkeyPatch, 
 def test_the_setting(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLMATCH_REGEX", "re2")
     known = [("rlike", regex) for regex in SEVERAL]
-    assert not PatternIndex(known, range(4), STRING).regex._sets
+    assert not PatternIndex([BasePatterns(known, range(4), STRING)]).regexes[0]._sets
     monkeypatch.setenv("COLMATCH_REGEX", "pcre")
     with pytest.raises(cm.OptionError, match="COLMATCH_REGEX=pcre: .*re2"):
-        PatternIndex(known, range(4), STRING)
+        PatternIndex([BasePatterns(known, range(4), STRING)])
     monkeypatch.delenv("COLMATCH_REGEX")
-    used = PatternIndex(known, range(4), STRING).regex
+    used = PatternIndex([BasePatterns(known, range(4), STRING)]).regexes[0]
     assert used._sets
     used.wait()
-    assert not PatternIndex(known[:3], range(3), STRING).regex._sets
+    assert not PatternIndex([BasePatterns(known[:3], range(3), STRING)]).regexes[0]._sets

@@ -25,7 +25,7 @@ from colmatch.kernels.text import rows as expand
 from colmatch.text import literal_index
 from colmatch.text.filters import Filter, filters_of
 from colmatch.text.like import LiteralPosition
-from colmatch.text.pattern_index import Pattern, PatternIndex
+from colmatch.text.pattern_index import BasePatterns, Pattern, PatternIndex
 from colmatch.text.reduce import reduce_pattern
 
 LETTERS = "abAé\0%_€"
@@ -64,7 +64,7 @@ def alone(values: pa.Array, chosen: Sequence[Pattern]) -> set[tuple[int, int]]:
 
 
 def together(values: pa.Array, chosen: Sequence[Pattern], type: Type = STRING) -> set[tuple[int, int]]:
-    value, pattern = PatternIndex(chosen, range(len(chosen)), type).matches(values)
+    value, pattern = PatternIndex([BasePatterns(chosen, range(len(chosen)), type)]).matches(values)
     pairs = list(zip(value.tolist(), pattern.tolist()))
     assert len(set(pairs)) == len(pairs), "a pair is there twice"
     return set(pairs)
@@ -239,7 +239,7 @@ def test_filters() -> None:
 
 
 def test_as_any_string_type() -> None:
-    index = PatternIndex([("contains", "b"), ("ilike", "B%")], [7, 3], STRING)
+    index = PatternIndex([BasePatterns([("contains", "b"), ("ilike", "B%")], [7, 3], STRING)])
     for array in (
         pa.array(["abc", "x", "b"]),
         pa.array(["zz", "abc", "x", "b"], pa.string_view()).slice(1),
@@ -276,7 +276,7 @@ def test_candidates_have_both_literals() -> None:
     index = literal_index.LiteralIndex(filters_of([("like", "%ab%cde%")]), [0])
     pairs = literal_index.Pairs()
     texts = literal_index.texts_of(array)
-    search.find(texts.offset, texts.data, 0, 5, 0, index._filters, pairs.room(10, 2))
+    search.find(texts.offset, texts.data, 0, 5, 0, 0, index.filters, pairs.room(10, 2))
     assert pairs.arrays()[0].tolist() == [0, 1]
     pairs.clear()
     assert index.find(texts, pairs) == 5
@@ -294,7 +294,7 @@ def test_one_signature_each() -> None:
     for one in (matcher, pickle.loads(pickle.dumps(matcher))):
         for values in (["ab", "cab"], ["x"] * 10, [None], [], ["", "ab" * 50]):
             one.match(pa.record_batch({"s": pa.array(values, pa.string())}))
-    PatternIndex([], [], STRING).matches(pa.array(["a"]))
+    PatternIndex([BasePatterns([], [], STRING)]).matches(pa.array(["a"]))
     for kernel in (
         automaton.share,
         automaton.fill_trie,

@@ -20,7 +20,7 @@ from colmatch.kernels.text import automaton, search, verify
 from colmatch.kernels.text.search import Filters
 from colmatch.text import literal_index, regex_index
 from colmatch.text.filters import filters_of
-from colmatch.text.pattern_index import Pattern, PatternIndex
+from colmatch.text.pattern_index import BasePatterns, Pattern, PatternIndex
 
 
 class Counted:
@@ -52,7 +52,7 @@ class Work:
         for name in ("descend", "state_of"):
             monkeypatch.setattr(automaton, name, python(getattr(automaton, name)))
         walks = ("find_heads", "find_tails", "find_inside", "find")
-        for name in ("descend", "state_of", "step", "put", "note", "next_state", "may_have", *walks):
+        for name in ("descend", "state_of", "step", "put", "note", "next_state", "may_have", "has_literals", *walks):
             monkeypatch.setattr(search, name, python(getattr(search, name)))
 
         def counted(
@@ -68,8 +68,8 @@ class Work:
         and the arrays of the index, counted.
         """
         index = literal_index.LiteralIndex(filters_of(patterns), range(len(patterns)))
-        filters = index._filters
-        index._filters = filters._replace(
+        filters = index.filters
+        index.filters = filters._replace(
             **{name: part._replace(**{field: Counted(array) for field, array in part._asdict().items()})
                for name, part in filters._asdict().items() if isinstance(part, tuple)}
         )  # fmt: skip
@@ -80,7 +80,7 @@ class Work:
         index.find(texts._replace(data=data), pairs)  # type: ignore[arg-type]
         value, pattern = pairs.arrays()
         assert set(zip(value.tolist(), pattern.tolist())) == alone(array, patterns)
-        return data.reads, index._filters
+        return data.reads, index.filters
 
 
 @pytest.fixture
@@ -162,7 +162,7 @@ def test_patterns_that_a_literal_decides_are_not_verified(work: Work) -> None:
     values = [*VALUES, *WORDS[:60]]
     _, filters = work.run(values, patterns)
     index = literal_index.LiteralIndex(filters_of(patterns), range(len(patterns)))
-    assert int(index._programs.first[-1]) == 0
+    assert int(index.programs.first[-1]) == 0
     assert (
         filters.within.pattern.reads + filters.suffix.pattern.reads
         == work.verified
@@ -207,13 +207,13 @@ def test_regular_expressions_are_run_where_their_literal_is(run_by_re2: list[int
     """Not on each of 200 strings: on the ten that have it."""
     array = pa.array([f"row {i} id{i % 20:02d}: face" for i in range(200)], pa.large_string())
     patterns = [("rlike", regex.format(i)) for i in range(30)]
-    value, pattern = PatternIndex(patterns, range(30), STRING).matches(array)
+    value, pattern = PatternIndex([BasePatterns(patterns, range(30), STRING)]).matches(array)
     assert set(zip(value.tolist(), pattern.tolist())) == alone(array, patterns)
     assert run_by_re2 == [10] * 20
 
 
 def test_regular_expressions_without_a_literal_are_run_on_all(run_by_re2: list[int]) -> None:
-    PatternIndex([("rlike", "[ab]c?"), ("rlike", "x")], [0, 1], STRING).matches(
+    PatternIndex([BasePatterns([("rlike", "[ab]c?"), ("rlike", "x")], [0, 1], STRING)]).matches(
         pa.array(["a", "b", "c"], pa.large_string())
     )
     assert run_by_re2 == [3, 3]

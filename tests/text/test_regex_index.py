@@ -12,7 +12,7 @@ from reading import BINARY, STRING, few
 from test_pattern_index import alone, odd, strings, together
 
 from colmatch.text import regex_index
-from colmatch.text.pattern_index import PatternIndex
+from colmatch.text.pattern_index import BasePatterns, PatternIndex
 from colmatch.text.reduce import reduce_pattern
 from colmatch.text.regex_literals import requirement
 
@@ -119,7 +119,7 @@ def test_many_without_a_literal_are_warned_of(caplog: pytest.LogCaptureFixture) 
     array = pa.array(SOME[:40], pa.large_string())
     with caplog.at_level(logging.WARNING, "colmatch"):
         assert together(array, MANY) == alone(array, MANY)
-        few = PatternIndex(MANY[:10], range(10), STRING, "s")
+        few = PatternIndex([BasePatterns(MANY[:10], range(10), STRING, "s")])
         assert few.matches(array)
     (record,) = caplog.records
     assert "108 regular expressions over ''" in record.getMessage() and "colmatch[regex]" in record.getMessage()

@@ -183,7 +183,7 @@ def test_what_is_merged_is_what_a_fresh_build_has(kind: str, seed: int) -> None:
 def test_which_segments_are_due(alive: list[int], deleted: list[int], growing: bool, due: Any) -> None:
     sizes = [some + gone for some, gone in zip(alive, deleted)]
     version: Any = SimpleNamespace(
-        frozen=len(alive) - growing,
+        frozen_count=len(alive) - growing,
         growing=growing,
         ids=range(sum(sizes)),
         bases=tuple(sum(sizes[:i]) for i in range(len(sizes))),

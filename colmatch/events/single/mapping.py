@@ -18,10 +18,13 @@ import pyarrow as pa
 from colmatch.arrays.frozen import freeze_view
 from colmatch.errors import EventError, show_value, suggest_names
 from colmatch.events.needs import words
+from colmatch.events.patterns import Patterns, patterns_of
+from colmatch.events.single.texts import EventPatterns, lower_text
 from colmatch.events.vocabulary import Vocabulary
 from colmatch.given.schema import Attribute, Attributes, Family, Role, Schema
 from colmatch.kernels.arrow.words import Words
 from colmatch.kernels.event import DOUBLE, KEY, TEXT, EventValues
+from colmatch.text.regex_index import RegexIndex
 
 FIRST_BYTES = 1 << 10  # of the texts of an event
 EXACT = 1 << 53  # whole numbers up to here are doubles
@@ -34,10 +37,13 @@ class _Value(NamedTuple):
     """A column with values that need no Arrow."""
 
     name: str
-    attr: int
+    attr: int  # -1 if expressions use it only under text patterns
     type: type
     low: int  # of whole numbers
     high: int
+    base: int = -1  # of a text in the index of literals; -1 if there are no patterns
+    has_lower: bool = False  # whether there are patterns over the text in lower case
+    regexes: RegexIndex | None = None
 
 
 class EventReader:
@@ -49,30 +55,44 @@ class EventReader:
     """
 
     def __init__(self, schema: Schema, attributes: Attributes, literals: Vocabulary) -> None:
-        columns = [_value(schema, i, attribute) for i, attribute in enumerate(attributes) if not attribute.is_free]
+        columns = [
+            _value(schema, i, attribute)
+            for i, attribute in enumerate(attributes)
+            if not attribute.is_free and attribute.pattern is None
+        ]
+        patterns = patterns_of(attributes) if len(columns) < attributes.used else None
+        if patterns is not None:
+            columns = _with_patterns(columns, schema, patterns)
         self.is_direct = None not in columns
-        self._values = [value for value in columns if value is not None]
+        self._columns = [value for value in columns if value is not None]
         self.words: Words
         self.words, self._held = words(literals.of(len(attributes)))
         form = np.full(len(attributes), KEY, np.uint8)
-        for value in self._values:
-            form[value.attr] = {float: DOUBLE, str: TEXT}.get(value.type, KEY)
-        count = len(self._values)
-        self.values = EventValues(
+        attrs = [value.attr for value in self._columns if value.attr >= 0]
+        for value in self._columns:
+            if value.attr >= 0:
+                form[value.attr] = {float: DOUBLE, str: TEXT}.get(value.type, KEY)
+        self._end = np.zeros(2 * len(self._columns) + 1, np.int64)
+        self._values = self.values = EventValues(
             freeze_view(form),
-            np.array([value.attr for value in self._values], np.uint32),
-            np.empty(count, np.int64),
-            np.zeros(count + 1, np.int64),
+            np.array(attrs, np.uint32),
+            np.empty(len(attrs), np.int64),
+            freeze_view(self._end),
             np.empty(1, np.int64),
         )
-        self._buffer: Any = self.values.value
-        self._all = self.values.attr.tobytes()
+        self._patterns = None
+        if patterns is not None and self.is_direct:
+            self._patterns = EventPatterns(patterns, self._values, len(attributes))
+            self.values = self._patterns.merged
+        self._buffer: Any = self._values.value
+        self._all = self._values.attr.tobytes()
         self._is_whole = True  # whether ``values.attr`` has all attributes
         self._make_room(FIRST_BYTES)
 
     def _make_room(self, size: int) -> None:
         self._data = bytearray(size)
-        self.values.place[0] = np.frombuffer(self._data, np.uint8).ctypes.data
+        self._view = freeze_view(np.frombuffer(self._data, np.uint8))
+        self._values.place[0] = self._view.ctypes.data
 
     def read(self, event: Event) -> int | None:
         """Writes the values of an event to ``self.values``, and returns their number.
@@ -85,7 +105,9 @@ class EventReader:
         value: Any
         forms, texts = "", b""
         ends = [0]
-        for name, attr, type_, low, high in self._values:
+        bases: list[int] = []
+        matching: list[int] = []  # regular expressions
+        for name, attr, type_, low, high, base, has_lower, regexes in self._columns:
             value = get(name)
             if value is None:
                 continue
@@ -97,11 +119,22 @@ class EventReader:
                 forms += "d"
             elif type_ is str:
                 try:
-                    texts += value.encode()
+                    text = value.encode()
                 except UnicodeEncodeError:
                     return None
-                value = len(ends) - 1
+                texts += text
+                number = len(ends) - 1
                 ends.append(len(texts))
+                bases.append(base)
+                if has_lower:
+                    texts += lower_text(value, text)
+                    ends.append(len(texts))
+                    bases.append(base + 1)
+                if regexes is not None:
+                    matching += regexes.find_in_one(text)
+                if attr < 0:
+                    continue
+                value = number
                 forms += "q"
             else:
                 if type_ is date:
@@ -111,12 +144,13 @@ class EventReader:
                 forms += "q"
             attrs.append(attr)
             values.append(value)
-        return self._write(attrs, values, forms, texts, ends)
+        count = self._write(attrs, values, forms, texts, ends)
+        return count if self._patterns is None else self._patterns.find(count, self._view, bases, matching)
 
     def _write(self, attrs: list[int], values: list[int | float], forms: str, texts: bytes, ends: list[int]) -> int:
-        count, into = len(attrs), self.values
+        count, into = len(attrs), self._values
         struct.pack_into(forms, self._buffer, 0, *values)
-        if count < len(self._values):
+        if count < len(into.attr):
             into.attr[:count] = attrs
             self._is_whole = False
         elif not self._is_whole:
@@ -126,7 +160,7 @@ class EventReader:
             if len(texts) > len(self._data):
                 self._make_room(2 * len(texts))
             self._data[: len(texts)] = texts
-            into.end[: len(ends)] = ends
+            self._end[: len(ends)] = ends
         return count
 
 
@@ -156,6 +190,26 @@ def _value(schema: Schema, attr: int, attribute: Attribute) -> _Value | None:
         family
     )
     return None if python is None else _Value(name, attr, python, low, high)
+
+
+def _with_patterns(columns: list[_Value | None], schema: Schema, patterns: Patterns) -> list[_Value | None]:
+    """Returns the columns, with those of the patterns and the places of their patterns."""
+    by_name = {column.name: i for i, column in enumerate(columns) if column is not None}
+    columns = list(columns)
+    for b, base in enumerate(patterns.bases):
+        column = _value(schema, -1, base)
+        if column is None or column.type is not str:
+            return [None]
+        index = patterns.index
+        regexes = index.regexes[b] if index.regexes[b] else None
+        place = by_name.get(column.name)
+        if place is None:
+            place = len(columns)
+            columns.append(column)
+        known = columns[place]
+        assert known is not None
+        columns[place] = known._replace(base=2 * b, has_lower=index.has_lower(b), regexes=regexes)
+    return columns
 
 
 # Events as callers give them

@@ -92,7 +92,7 @@ class PbtreeScratch(NamedTuple):
     done: U32  # (C) complete slots
     # (WALKS * entries of a row, TASK) stage; page; the tree, later the half that has the key or the
     # place of its block. Then the key; the first nodes of the lists, two in a number
-    task: Annotated[I64, 6]
+    task: Annotated[I64, 7]
     wanted: I64  # (as many) pages that are not in memory
     used: U8  # (frames) 1 if the page was read
     table: U32  # (A) zero between calls

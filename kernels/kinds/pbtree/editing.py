@@ -16,11 +16,11 @@ from colmatch.kernels._jit import device
 from colmatch.kernels.kinds.pbtree.arrays import FREE, HEAD, KIND, NEXT, PREV, TABLE, WORDS
 from colmatch.kernels.layout import I32, I64, U8, U32
 
-# Places of ``Pages.state``.
+# Places of ``PageCache.state``.
 MISSED, NO_ROOM, WRONG, FRESH, FREED, SHADOWS, REUSED, OFFERED, PLACES = range(9)
 NO_SHADOW, NO_FRESH, NO_FREED = 1, 2, 3  # values of ``state[NO_ROOM]``
 
-EDITED, EDITED_NOW = 1, 2  # values of ``Pages.dirty`` for a changed frame
+EDITED, EDITED_NOW = 1, 2  # values of ``PageCache.dirty`` for a changed frame
 
 
 class PageCache(NamedTuple):

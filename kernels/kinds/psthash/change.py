@@ -100,7 +100,7 @@ def _finish_split(tree, preds, work, a):
 
 
 @device
-def _cut(tree, preds, work, a, key):
+def _cut(tree, work, a, key):
     """Cuts at a key. Returns whether there was room for the cut; copying may wait."""
     if _lacks(tree, work, MOST_DIGITS, 1, 1, 0, 0):
         return False
@@ -128,13 +128,13 @@ def _enter_spaces(tree, preds, work, c, p):
         if lo <= hi:
             # Cut at both ends of the interval, and finish each split
             if left[psh.STEP] == CUT_BELOW:
-                if needs_cut_below(tree, lo) and not _cut(tree, preds, work, a, np.uint64(lo)):
+                if needs_cut_below(tree, lo) and not _cut(tree, work, a, np.uint64(lo)):
                     return False
                 left[psh.STEP] = CUT_ABOVE
             if not _finish_split(tree, preds, work, a):
                 return False
             if left[psh.STEP] == CUT_ABOVE:
-                if needs_cut_above(tree, a, hi) and not _cut(tree, preds, work, a, np.uint64(hi + 1)):
+                if needs_cut_above(tree, a, hi) and not _cut(tree, work, a, np.uint64(hi + 1)):
                     return False
                 left[psh.STEP] = WALK
             if not _finish_split(tree, preds, work, a):

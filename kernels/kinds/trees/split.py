@@ -205,14 +205,14 @@ def divide(tree, preds, codes, work, n):
         work.vote[a] = 0.0
     # Move the conjunctions to the new parts
     if parts:
-        _move_to_parts(tree, preds, codes, work, n, parts)
+        _move_to_parts(tree, preds, work, n, parts)
     for i in range(touched):
         work.chosen[work.touched[i]] = 0
     return parts > 0
 
 
 @device
-def _move_to_parts(tree, preds, codes, work, n, made):
+def _move_to_parts(tree, preds, work, n, made):
     """Makes parts of the first ``made`` attributes of ``work.touched``, and moves conjunctions
     there.
 

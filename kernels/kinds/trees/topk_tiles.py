@@ -82,7 +82,7 @@ def leaf_floors(index, start, n, own, scratch, top):
 
 
 @device
-def offer_tile_leaf(index, preds, rows, start, tile, n, own, scratch, weights, scores, top, counters):
+def offer_tile_leaf(index, preds, rows, start, tile, n, own, scratch, scores, top, counters):
     """Offers the matches in the leaf of a bucket to the best of the rows ``own`` of the tile."""
     multi, bound, reach, need, entry = index.multi, index.bound, index.reach, index.need, index.entry
     owner, table, absent, deleted_bits = preds.owner, scratch.table, scratch.absent, top.deleted_bits
@@ -186,7 +186,7 @@ def offer_tile(index, preds, rows, start, stop, scratch, weights, scores, top, c
                 p = np.int64(part[p, bt.NEXT])
             # Offer the leaf's matches
             if node[n, bt.COUNT] > 0:
-                offer_tile_leaf(index, preds, rows, start, tile, n, own, scratch, weights, scores, top, counters)
+                offer_tile_leaf(index, preds, rows, start, tile, n, own, scratch, scores, top, counters)
         # Go on with the part that has the highest bound
         if depth == 0 and height > 0 and filter_by_bound(everyone, heap[0], floor) != 0:
             p = np.int64(parts[0])
