@@ -16,8 +16,9 @@ RUN = {
     "other_python 3.13", "other_python 3.14",
 }  # fmt: skip
 NIGHTLY = {
-    "copy_tree", "machine_code", "all_tests", "check bounds -- -m \"not cold\"", "check nojit -- -m \"not cold\"", "other_spark 4.0",
-    "other_python 3.13 tests/test_contract.py", "thorough", ".venv/bin/python tests/cli/fuzz.py 3000", "check benchmarks", "site .ci/docs",
+    "copy_tree", "machine_code", "all_tests", "check bounds -- -m \"not cold\"",
+    "check nojit -- -m \"not cold and not slow\"", "other_spark 4.0", "other_python 3.13 tests/test_contract.py", "thorough",
+    ".venv/bin/python tests/cli/fuzz.py 3000", "check benchmarks", "site .ci/docs",
 }  # fmt: skip
 
 pytestmark = pytest.mark.skipif(not (ROOT / ".ci").is_dir(), reason="the scripts are not beside the tests")
