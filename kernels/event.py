@@ -3,6 +3,7 @@
 A batch goes through nine kernels: five for text patterns, then reading, labels of strings,
 transposing and codes. Here two kernels do all of it for a single event, since calling the nine
 takes longer than their work. They take some microseconds, so they keep the interpreter's lock.
+Long texts are not for them (``events/single/texts.py``).
 """
 
 from typing import NamedTuple
@@ -116,7 +117,7 @@ def find_in_event(
 ) -> int:
     """Adds the patterns that match an event's texts to its values.
 
-    Returns the number of values in ``merged``.
+    Returns the number of values in ``merged``; -1 if ``hits`` had too little room.
 
     Parameters
     ----------
@@ -133,7 +134,8 @@ def find_in_event(
     for t in range(texts):
         if base[t] >= 0:
             fill = state[FILL]
-            find(values.end, data, t, t + 1, none, base[t], filters, hits)
+            if find(values.end, data, t, t + 1, none, base[t], filters, hits) == t:
+                return -1
             state[FILL] = verify(values.end, data, none, programs, fill, state[FILL], hits.value, hits.pattern)
     # Mark the attributes of the patterns
     for j in range(state[FILL]):

@@ -1,16 +1,16 @@
 """An index over all text patterns of a matcher.
 
-It finds the patterns that match each distinct string of a batch.
+It finds the patterns that match each distinct string of a batch, or each text of an event.
 
 These are the lists of OpIndex's operator extension (OpIndex paper, section 6.2), each with a
 separate index. But they are not separate for each pivot attribute: truth is found once for a
 distinct string, for all subscriptions and kinds of index.
 
-- ``contains``, ``endswith`` and LIKE: one ``LiteralIndex``, with tries for suffixes and automata
-  for the rest;
+- ``contains``, ``endswith`` and LIKE: one ``LiteralIndex`` for all columns, with tries for prefixes
+  and suffixes, and an automaton for the rest;
 - ILIKE: the same index, over the strings in lower case. A kernel lowers ASCII, Arrow the strings
   that have other characters;
-- RLIKE: a ``RegexIndex`` for each attribute.
+- RLIKE: a ``RegexIndex`` for each base.
 
 Prefix patterns are not here: they are intervals of labels (``colmatch/text/reduce.py``), which one
 binary search finds for all of them.

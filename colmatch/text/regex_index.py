@@ -1,4 +1,4 @@
-"""Many regular expressions over the strings of a batch.
+"""Many regular expressions over the strings of a batch, or over a text of an event.
 
 If Hyperscan is installed (``pip install "colmatch[regex]"``), it runs the expressions that mean the
 same to it, once it has compiled them. It reads only the strings on which they mean the same

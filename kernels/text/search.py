@@ -219,7 +219,8 @@ def find(
 ) -> int:
     """Writes pairs for the strings ``begin:end`` of a base, until there is no room.
 
-    Returns the first string that is not done. Each string needs room for ``filters.room`` pairs.
+    Returns the first string that is not done. Each string needs room for ``filters.room[base]``
+    pairs.
 
     offset, data : int64, uint8, the strings
     shift : added to the numbers of strings

@@ -142,6 +142,18 @@ def test_patterns_are_searched_in_their_own_column(direct: list[bool]) -> None:
     assert all(direct)
 
 
+def test_each_column_has_its_own_limits_in_the_automaton(direct: list[bool]) -> None:
+    """Its longest literal, the few that long texts are looked through for, and its room."""
+    rules = {1: "a LIKE '%x%'", 2: "b LIKE '%0123456789%'", 3: "c LIKE '%yy%'", 4: "d RLIKE 'x'", 5: "d LIKE '%x%'"}
+    matcher = cm.Matcher.build(rules, dict.fromkeys("abcd", "string"))
+    events: list[dict[str, Any]] = [{"b": "." * k + "0123456789" + "." * (200 - k)} for k in range(40, 60)]
+    agree(matcher, [*events, {"c": "." * 100 + "yy"}, {"d": "x"}, {"a": "." * 99 + "x", "d": "x"}])
+    assert matcher.match_one(events[4]) == [2] and matcher.match_one({"d": "x"}) == [4, 5]
+    assert all(direct)
+    agree(matcher, [{"a": "." * 5000 + "x", "d": "x"}])
+    assert not direct[-1], "the interpreter's lock is not held for long"
+
+
 TEXT_PATTERNS = {"a": ["%x%", "%xy", "%y%x%"], "b": ["%xy%", "%x", "%_y%"], "c": ["%yx%", "%", "%y", "%long%xy%"]}
 
 

@@ -285,6 +285,23 @@ def test_a_folder_that_others_can_write_is_not_used(folder: Path) -> None:
     assert made.wait() and not list(folder.iterdir())
 
 
+@pytest.mark.parametrize(
+    "more",
+    [["^.$", "^..$"], ["x\\0?y"], [r"\pL1\pL", r"(a|^b)$c", r"a\b", "(?m)^a$", "(?m)b$"]],
+    ids=["characters", "left to RE2", "not exact"],
+)
+def test_single_events_find_what_batches_find(more: list[str]) -> None:
+    """In texts that Hyperscan may read, and in others; matches that are not exact are checked."""
+    rules = {i: cm.col("s").rlike(regex) for i, regex in enumerate([*SEVERAL, *more])}
+    matcher = cm.Matcher.build(rules, {"s": "string"})
+    texts = ["é", "ab", "xy", "x\0y", "a1a", "a", "a\vb", "b\na", "é1é", "bcd", "", "éa"]
+    wanted = matcher.match_lists(pa.table({"s": texts})).to_pylist()
+    assert [matcher.match_one({"s": text}) for text in texts] == wanted
+    patterns_of(inside.attributes(matcher)).wait()
+    assert matcher.match_lists(pa.table({"s": texts})).to_pylist() == wanted
+    assert [matcher.match_one({"s": text}) for text in texts] == wanted
+
+
 def test_inserts_use_what_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
     """An insert of one expression compiles nothing; a quarter more do."""
     rules = {i: f"s RLIKE 'x{i}[ab]$'" for i in range(40)}

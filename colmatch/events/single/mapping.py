@@ -19,7 +19,7 @@ from colmatch.arrays.frozen import freeze_view
 from colmatch.errors import EventError, show_value, suggest_names
 from colmatch.events.needs import words
 from colmatch.events.patterns import Patterns, patterns_of
-from colmatch.events.single.texts import EventPatterns, lower_text
+from colmatch.events.single.texts import BYTES_MOST, EventPatterns, lower_text
 from colmatch.events.vocabulary import Vocabulary
 from colmatch.given.schema import Attribute, Attributes, Family, Role, Schema
 from colmatch.kernels.arrow.words import Words
@@ -51,7 +51,8 @@ class EventReader:
 
     Attributes
     ----------
-    is_direct : whether each attribute is a scalar column of a type that needs no Arrow
+    is_direct : whether each attribute is a scalar column of a type that needs no Arrow, or a text
+        pattern over one
     """
 
     def __init__(self, schema: Schema, attributes: Attributes, literals: Vocabulary) -> None:
@@ -144,6 +145,8 @@ class EventReader:
                 forms += "q"
             attrs.append(attr)
             values.append(value)
+        if self._patterns is not None and len(texts) > BYTES_MOST:
+            return None
         count = self._write(attrs, values, forms, texts, ends)
         return count if self._patterns is None else self._patterns.find(count, self._view, bases, matching)
 

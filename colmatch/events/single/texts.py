@@ -1,4 +1,8 @@
-"""Text patterns over the texts of single events, found without Arrow."""
+"""Text patterns over the texts of single events, found without a batch of Arrow.
+
+Only regular expressions that Hyperscan does not decide, and ILIKE on texts that are not ASCII, make
+an array of Arrow for one text.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +18,10 @@ from colmatch.kernels._jit import entry
 from colmatch.kernels.event import EventValues, find_in_event
 from colmatch.kernels.layout import U8
 from colmatch.kernels.text.search import FILL, TextHits
+
+# Bytes of all texts of an event. The kernel keeps the interpreter's lock, so longer texts go by way
+# of a batch, whose kernels let other threads run.
+BYTES_MOST = 1 << 12
 
 
 class EventPatterns:
@@ -31,7 +39,7 @@ class EventPatterns:
 
     def __init__(self, patterns: Patterns, values: EventValues, total: int) -> None:
         index = patterns.index.literals
-        room = int(index.filters.room.sum()) + patterns.total
+        room = patterns.total  # each is found once: by a literal, or as a regular expression
         self._hits = TextHits(
             np.empty(room, np.int32),
             np.empty(room, np.int32),
@@ -58,6 +66,7 @@ class EventPatterns:
         total: int = entry(find_in_event)(
             self._values, count, data, self._frozen_base, len(bases), *self._arguments, self._seen, self.merged
         )
+        assert total >= 0, "hits has room for all patterns"
         return total
 
 
