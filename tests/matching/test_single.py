@@ -148,6 +148,7 @@ def test_each_column_has_its_own_limits_in_the_automaton(direct: list[bool]) -> 
     matcher = cm.Matcher.build(rules, dict.fromkeys("abcd", "string"))
     events: list[dict[str, Any]] = [{"b": "." * k + "0123456789" + "." * (200 - k)} for k in range(40, 60)]
     agree(matcher, [*events, {"c": "." * 100 + "yy"}, {"d": "x"}, {"a": "." * 99 + "x", "d": "x"}])
+    agree(matcher, [{"a": "x", "b": "0123456789", "c": "yy", "d": "x"}])  # all that there can be
     assert matcher.match_one(events[4]) == [2] and matcher.match_one({"d": "x"}) == [4, 5]
     assert all(direct)
     agree(matcher, [{"a": "." * 5000 + "x", "d": "x"}])
