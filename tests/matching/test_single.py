@@ -153,6 +153,8 @@ def test_each_column_has_its_own_limits_in_the_automaton(direct: list[bool]) -> 
     assert all(direct)
     agree(matcher, [{"a": "." * 5000 + "x", "d": "x"}])
     assert not direct[-1], "the interpreter's lock is not held for long"
+    plain = cm.Matcher.build({1: "e = 'x'", 2: "a LIKE '%x%'"}, {"a": "string", "e": "string"})
+    assert plain.match_one({"a": "x", "e": "." * 5000}) == [2] and direct[-1], "no pattern looks at the long text"
 
 
 TEXT_PATTERNS = {"a": ["%x%", "%xy", "%y%x%"], "b": ["%xy%", "%x", "%_y%"], "c": ["%yx%", "%", "%y", "%long%xy%"]}

@@ -123,6 +123,8 @@ class EventReader:
                     text = value.encode()
                 except UnicodeEncodeError:
                     return None
+                if base >= 0 and len(text) > BYTES_MOST:
+                    return None
                 texts += text
                 number = len(ends) - 1
                 ends.append(len(texts))
@@ -145,8 +147,6 @@ class EventReader:
                 forms += "q"
             attrs.append(attr)
             values.append(value)
-        if self._patterns is not None and len(texts) > BYTES_MOST:
-            return None
         count = self._write(attrs, values, forms, texts, ends)
         return count if self._patterns is None else self._patterns.find(count, self._view, bases, matching)
 
@@ -176,7 +176,7 @@ _INTEGERS = {  # bits and sign of a type -> its lowest and highest value
 
 def _value(schema: Schema, attr: int, attribute: Attribute) -> _Value | None:
     """Returns a column that is read without Arrow, None if its values need Arrow."""
-    if attribute.role is not Role.VALUE or attribute.pattern is not None or len(attribute.path) > 1:
+    if attribute.role is not Role.VALUE or len(attribute.path) > 1:
         return None
     (name,) = attribute.path
     arrow, low, high = schema.column(attribute.path).arrow, 0, 1

@@ -19,8 +19,8 @@ from colmatch.kernels.event import EventValues, find_in_event
 from colmatch.kernels.layout import U8
 from colmatch.kernels.text.search import FILL, TextHits
 
-# Bytes of all texts of an event. The kernel keeps the interpreter's lock, so longer texts go by way
-# of a batch, whose kernels let other threads run.
+# Bytes of a text under patterns. The kernel keeps the interpreter's lock, so events with longer
+# ones go by way of a batch, whose kernels let other threads run.
 BYTES_MOST = 1 << 12
 
 
