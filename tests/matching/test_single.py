@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from contract import every_kind, own_inserts
+from contract import NO_JIT, every_kind, own_inserts
 from forking import in_child
 from hostile import unitless
 from inside import idle_event_workers, segment
@@ -160,6 +160,7 @@ def test_each_column_has_its_own_limits_in_the_automaton(direct: list[bool]) -> 
 TEXT_PATTERNS = {"a": ["%x%", "%xy", "%y%x%"], "b": ["%xy%", "%x", "%_y%"], "c": ["%yx%", "%", "%y", "%long%xy%"]}
 
 
+@pytest.mark.skipif(NO_JIT, reason="steps of kernels are steps of Python")
 def test_no_step_of_python_is_taken_for_a_pattern_that_does_not_match(direct: list[bool]) -> None:
     """A profile counts calls of functions: as many among 2,000 patterns as among 20."""
 
