@@ -11,6 +11,7 @@ from __future__ import annotations
 import errno
 import os
 import sys
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from weakref import WeakMethod
@@ -31,7 +32,7 @@ from colmatch.store.replacing import is_there
 
 ROOT = FIRST_PAGE  # the page that leads to all others
 LOG_MOST = 1 << 25  # bytes of a log; a longer one causes a checkpoint
-TRIES = 20  # attempts to read a page that another process may be writing
+TRIES = 20  # attempts to read a page, or the header of the log, that another process may be writing
 
 
 class PageFile:
@@ -114,7 +115,7 @@ class PageFile:
         before = self.state
         for _ in range(TRIES):
             generation, update_number, pages = read_header(self.handle, self.path)
-            own = generation_of(self.log) if self.log.handle >= 0 and self.log.read_header() else -1
+            own = generation_of(self.log) if self.log.handle >= 0 and self._read_log_header() else -1
             if own != generation + 1:  # the next one: the header may have been written since
                 break
         else:
@@ -140,13 +141,22 @@ class PageFile:
             with suppress(FileNotFoundError):
                 self.log.handle = open_beside(self.log.path, self.path, PAGES.noun, to_write=False)
 
+    def _read_log_header(self) -> bool:
+        """Reads the header of the log, again where another process may be writing it."""
+        for _ in range(TRIES - 1):
+            try:
+                return self.log.read_header()
+            except Damage:
+                time.sleep(0.001)
+        return self.log.read_header()
+
     def _follow_log(self) -> None:
         size, base = self.log.size, self.log.base
         while self.log_end < size:
             try:
                 record = self.log.record(self.log_end, self.update_number, size)
             except Damage:
-                if self.log.size == size and self.log.read_header() and self.log.base == base:
+                if self.log.size == size and self._read_log_header() and self.log.base == base:
                     raise
                 break  # a writer is busy with it
             if record is None:

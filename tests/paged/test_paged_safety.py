@@ -289,6 +289,20 @@ def test_two_processes_read_while_one_writes(tmp_path: Path) -> None:
         assert reader.wait() == 0
 
 
+def test_a_header_that_is_being_written_is_read_again(tmp_path: Path) -> None:
+    path, log = tmp_path / "pages", tmp_path / "pages.log"
+    writer, reader = built(path), cm.Matcher.open(path)
+    writer.insert({70: text(70)})
+    whole = log.read_bytes()
+    log.write_bytes(whole[:20] + bytes(28) + whole[48:])
+    with patch.object(paged_file.time, "sleep", side_effect=lambda seconds: log.write_bytes(whole)) as waited:
+        as_said(reader, {*range(60), 70})
+    assert waited.call_count == 1
+    log.write_bytes(whole[:20] + bytes(28) + whole[48:])
+    with pytest.raises(cm.StoreError, match="damaged in its first 48 bytes"):
+        reader.match(EVENTS)
+
+
 def test_a_second_writer_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "pages"
     one, two = built(path), cm.Matcher.open(path)
