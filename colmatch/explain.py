@@ -26,7 +26,7 @@ from colmatch.events.special.clock import Clock
 from colmatch.given.schema import Attribute, Attributes, Role
 from colmatch.given.special import SPECIAL, UNKNOWN, Call
 from colmatch.kernels import layout
-from colmatch.lowering.written import LiteralTexts, asks_presence, key_runs, predicate_text
+from colmatch.lowering.written import LiteralTexts, address_of, asks_presence, is_address, key_runs, predicate_text
 from colmatch.show.notebook import cell, fold_body
 from colmatch.updates.literals import whole
 
@@ -375,6 +375,8 @@ def _value(attribute: Attribute, values: dict[str, Any]) -> Any:
     if attribute.role is Role.CALL:
         return {".".join(path): _follow_path(values, path) for path in attribute.paths}
     value = _follow_path(values, attribute.path)
+    if value is not None and is_address(attribute):
+        return str(address_of(value))
     if isinstance(value, list) and attribute.role is Role.ENTRY:
         return next((v for k, v in value if k == attribute.key), None)
     return value

@@ -232,7 +232,7 @@ class Matcher:
         """Returns this matcher with options changed on opening; closes it on an error."""
         try:
             if options is not None:
-                opened = self.options.opened_with(options, self._set.now.local_literal)
+                opened = self.options.opened_with(options, self._set.now.session_parts.zone)
                 self._set.options = check_options(self._set.requested, opened)
         except BaseException:
             self.close()
@@ -480,7 +480,8 @@ class Matcher:
         - ``spark.sql.legacy.sizeOfNull``: a column that is passed to ``size``
         """
         now = self._set.now
-        parts = {ZONE: now.local_literal, ANSI: moded_value(now.attributes), LEGACY_SIZES: sized_column(now.attributes)}
+        zone, ansi = now.session_parts
+        parts = {ZONE: zone, ANSI: ansi or moded_value(now.attributes), LEGACY_SIZES: sized_column(now.attributes)}
         return {setting: part for setting, part in parts.items() if part is not None}
 
     @property

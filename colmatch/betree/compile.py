@@ -15,6 +15,7 @@ from colmatch.expr.size import check_size
 from colmatch.given.arguments import python_value
 from colmatch.given.options import Options
 from colmatch.given.schema import Attributes, Schema
+from colmatch.given.session import SessionParts
 from colmatch.kinds.settings import Budget
 from colmatch.lowering.forms import Form
 
@@ -32,7 +33,7 @@ class BetreeCompiler:
     Parameters are as for ``FormCompiler``; the schema's columns are the domains.
     """
 
-    zoned: str | None = None  # nothing in the language depends on a time zone
+    session_parts = SessionParts()  # nothing in the language depends on a session
 
     def __init__(
         self,

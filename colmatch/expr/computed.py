@@ -14,6 +14,7 @@ WORDS = {"like": "LIKE", "rlike": "RLIKE", "and": "AND", "or": "OR"}  # function
 TRUTHS = {"isnull": "NULL", "istrue": "TRUE", "isfalse": "FALSE"}  # functions that are written with IS
 DEEPEST = 64  # levels of a computed value
 MOST_PARTS = 1000  # operators of a computed value in a text, and arguments of each function
+ADDRESS = "ip_key"  # of an address, a text in the order of addresses: a network is a range of such texts
 PREFIX = "cm_"  # of functions, so that sqlglot does not change them
 CAST = f"{PREFIX}cast_"  # followed by the number of the type
 PARTS = {
@@ -33,6 +34,7 @@ FUNCTIONS = frozenset(
     | {"if", "case", "case_of", "decode", "nvl2", "nullif", "left", "right", "replace", "reverse", "instr", "locate"}
     | {"date_add", "date_sub", "datediff", "element_at", "map_contains_key", "pmod"}
 )
+PATTERN_LIKE = frozenset({"instr", "locate", "left", "substring"})  # some comparisons of these are text patterns
 INT_MOST, BIGINT_MOST = 1 << 31, 1 << 63
 _INTEGERS = {"L": "bigint", "S": "smallint", "Y": "tinyint"}
 _SUFFIXES = {"bigint": "L", "float": "F", "double": "D"}

@@ -21,15 +21,18 @@ import pyarrow as pa
 
 from colmatch.errors import EventError, SchemaError, show_value
 from colmatch.events.computed.derived import check_constants
+from colmatch.events.computed.modes import depends_on_mode
 from colmatch.events.computed.nodes import INTEGERS, LEAVES, ValueNode, arrow_type, digits, is_decimal
 from colmatch.expr.ast import Refusal
-from colmatch.expr.computed import MOST_PARTS, PARTS, SYNONYMS, ComputedValue
+from colmatch.expr.computed import ADDRESS, MOST_PARTS, PARTS, SYNONYMS, ComputedValue
 from colmatch.expr.computed_rules import METHODS, TypeRules, simplify_call
+from colmatch.expr.solvable import steps_of
 from colmatch.given.options import Options
 from colmatch.given.schema import Column, Family, Schema, Shape, Type, value_type
-from colmatch.given.session import Session, time_zone
+from colmatch.given.session import Session, SessionParts, time_zone
 from colmatch.lowering.floors import LiteralErrors, literal_floors
 from colmatch.lowering.forms import Kind
+from colmatch.lowering.solve import Step
 
 _NUMBERS = (*INTEGERS, "float", "double")
 _OF_INTEGER = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 20}
@@ -63,7 +66,7 @@ class Typing(TypeRules):
         self._ansi = options.ansi
         self._zone = _arrow_zone(options.timezone)
         self._session = Session(options.timezone)
-        self.zoned: str | None = None  # a value that depends on the time zone
+        self.session_parts = SessionParts()
         self._known: dict[ComputedValue, tuple[str, ValueNode]] = {}
 
     def of(self, value: ComputedValue) -> tuple[str, ValueNode]:
@@ -81,8 +84,27 @@ class Typing(TypeRules):
                 raise Refusal(f"{normal.sql()} cannot be computed: {error}") from None
             result = self._known[value] = normal.sql(), node
             if _mentions(node, self._zone):
-                self.zoned = self.zoned or result[0]
+                self._note(zone=result[0])
         return result
+
+    def _note(self, **part: str | None) -> None:
+        """Remembers a part of an expression that depends on the session."""
+        self.session_parts = self.session_parts.with_others(SessionParts(**part))
+
+    def solved(self, value: ComputedValue) -> tuple[tuple[str, ...], tuple[Step, ...]] | None:
+        """Returns the path of a value's column and the steps to the value; None if it is not
+        solved.
+
+        A value that fails in some rows in ANSI mode is not solved there.
+        """
+        name, node = self.of(value)
+        found = None if node.function == "column" else steps_of(node)
+        if found is None or not depends_on_mode(node):
+            return found
+        if self._ansi:
+            return None
+        self._note(ansi=name)
+        return found
 
     # The normal form
 
@@ -217,7 +239,7 @@ class Typing(TypeRules):
             floor, place = literal_floors(target, kind, [text], False, self._session)
         except LiteralErrors as errors:
             raise Refusal(errors.reasons[0]) from None
-        self.zoned = self.zoned or self._session.literal
+        self._note(zone=self._session.literal)
         if place[0]:
             raise Refusal(f"{show_value(text)} has nanoseconds, which Spark has not")
         return ValueNode("literal", type, (str(floor[0]),))
@@ -335,6 +357,9 @@ class Typing(TypeRules):
             raise Refusal("substring takes a string and whole numbers, as in substring(name, 1, 3)")
         return ValueNode("substring", "string", (nodes[0], *map(int, place)))
 
+    def _address(self, name: str, nodes: list[ValueNode]) -> ValueNode:
+        return ValueNode("address", "string", tuple(nodes))
+
     def _part(self, name: str, nodes: list[ValueNode]) -> ValueNode:
         _count(name, nodes, 1)
         type = nodes[0].type
@@ -385,7 +410,7 @@ _METHODS = {
     **dict.fromkeys(("+", "-", "*", "/", "%"), "_arithmetic"), **dict.fromkeys(("negate", "abs"), "_unary"),
     **dict.fromkeys(("=", "<>", "<", "<=", "<=>"), "_comparison"), "coalesce": "_coalesce",
     **dict.fromkeys(("lower", "upper", "trim", "ltrim", "rtrim", "length", "concat", "reverse"), "_text"),
-    "substring": "_substring", "date_trunc": "_date_trunc", **METHODS,
+    "substring": "_substring", "date_trunc": "_date_trunc", ADDRESS: "_address", **METHODS,
 }  # fmt: skip
 
 

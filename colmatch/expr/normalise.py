@@ -11,10 +11,10 @@ from functools import lru_cache
 from typing import Any
 
 from colmatch.errors import SchemaError
-from colmatch.events.computed.nodes import arrow_type
+from colmatch.events.computed.nodes import ValueNode, arrow_type
 from colmatch.expr.assemble import Assembly
 from colmatch.expr.ast import CALLS, WORDS, And, Constant, Expr, Not, Or, Predicate, Refusal, Subject, Truth, Verb, walk
-from colmatch.expr.computed import ComputedValue
+from colmatch.expr.computed import ADDRESS, PATTERN_LIKE, SYNONYMS, ComputedValue
 from colmatch.expr.computed_types import Typing
 from colmatch.expr.modes import (
     FALSE,
@@ -44,6 +44,7 @@ from colmatch.given.schema import (
     Role,
     Schema,
     Shape,
+    SolvedValue,
     Type,
     value_type,
     why_unusable,
@@ -77,6 +78,10 @@ _OPS = {
     Verb.BETWEEN: Op.BETWEEN, Verb.IN: Op.IN, Verb.LIKE: Op.LIKE, Verb.ILIKE: Op.ILIKE, Verb.RLIKE: Op.RLIKE,
     Verb.STARTSWITH: Op.STARTSWITH, Verb.ENDSWITH: Op.ENDSWITH, Verb.CONTAINS: Op.CONTAINS,
 }  # fmt: skip
+_COMPARISONS = frozenset({Verb.EQ, Verb.NE, Verb.LT, Verb.LE, Verb.GT, Verb.GE})
+# comparisons of the place of a part in a text that mean that the part is there, or is not
+_FOUND = frozenset({(0, Verb.GT), (0, Verb.NE), (1, Verb.GE)})
+_NOT_FOUND = frozenset({(0, Verb.EQ), (0, Verb.LE), (1, Verb.LT)})
 _LISTS = frozenset({Verb.ARRAY_CONTAINS, Verb.ARRAYS_OVERLAP, Verb.CONTAINS_ALL})
 _KINDS = {
     Kind.INT: "a number", Kind.DECIMAL: "a number", Kind.DOUBLE: "a number", Kind.STRING: "a string", Kind.BOOL: "TRUE or FALSE",
@@ -199,7 +204,7 @@ class Normaliser:
 
     def _with_weight(self, p: Predicate) -> tuple[Formula, ...]:
         """Returns the modes of a predicate with its weight, and then those without."""
-        p = self._compute_element(p)
+        p = self._simplify(self._compute_element(p))
         modes = negate_modes(self._predicate(p), p.negated, self.two_valued)
         if p.weighs is not None:
             return modes_with_weight(modes, p.weighs.slot, range(4), self._any_attribute(p))
@@ -223,6 +228,52 @@ class Normaliser:
         value = ComputedValue("entry", (ComputedValue("column", path), key))
         return replace(p, subject=Subject((), computed=value)) if is_list else p
 
+    def _simplify(self, p: Predicate) -> Predicate:
+        """Turns a test of some computed values into one of a column, or of a value that others
+        share.
+        """
+        value = p.subject.computed
+        if value is None:
+            return p
+        if SYNONYMS.get(value.function, value.function) in PATTERN_LIKE and p.verb in _COMPARISONS:
+            return self._make_pattern(p)
+        if value.function == "cidr_contains" and p.verb in (Verb.BARE, Verb.NULL):
+            return self._make_range(p, value)
+        return p
+
+    def _make_pattern(self, p: Predicate) -> Predicate:
+        """Turns ``instr(s, 'x') > 0`` and ``left(s, 1) = 'x'`` into text patterns."""
+        operand, (function, _, arguments) = p.operands[0], self._type_computed(p)[1]
+        if operand is None or operand.value is None or arguments[0].function != "column":
+            return p
+        subject, literal = Subject(arguments[0].arguments), str(operand.value)
+        if function == "instr" and operand.kind is Kind.INT and arguments[1]:
+            test = int(literal), p.verb
+            if test in _FOUND or test in _NOT_FOUND:
+                part = Operand(Kind.STRING, value=arguments[1])
+                return Predicate(Verb.CONTAINS, subject, (part,), p.weighs, p.negated is not (test in _NOT_FOUND))
+        if (
+            function == "substring"
+            and operand.kind is Kind.STRING
+            and len(arguments) == 3
+            and p.verb in (Verb.EQ, Verb.NE)
+        ):
+            begin, count = arguments[1:]
+            if begin == 1 and count == len(literal):
+                return Predicate(Verb.STARTSWITH, subject, p.operands, p.weighs, p.negated is not (p.verb is Verb.NE))
+            if begin == 1 and count > len(literal):
+                return replace(p, subject=subject)
+        return p
+
+    def _make_range(self, p: Predicate, value: ComputedValue) -> Predicate:
+        """Turns ``cidr_contains`` into a range of addresses, which all networks have in common."""
+        low, high = self._type_computed(p)[1].arguments[1:]
+        of = Subject((), computed=ComputedValue(ADDRESS, value.arguments[1:]))
+        if p.verb is Verb.NULL:
+            return replace(p, subject=of)
+        ends = Operand(Kind.STRING, value=low), Operand(Kind.STRING, value=high)
+        return replace(p, verb=Verb.BETWEEN, subject=of, operands=ends)
+
     def _any_attribute(self, p: Predicate) -> int:
         """Returns an attribute that the predicate is about."""
         if p.verb is Verb.CALL:
@@ -240,15 +291,28 @@ class Normaliser:
 
     def _find_computed(self, p: Predicate) -> tuple[int, Type, str]:
         """Returns the attribute of a computed value, its type and its name."""
+        name, node = self._type_computed(p)
+        assert p.subject.computed is not None
+        type = value_type(arrow_type(node.type))
+        assert type is not None
+        attribute = Attribute((name,), Role.COMPUTED, type, node.key)
+        solved = None if self.by_attribute or type.textual else self.typing.solved(p.subject.computed)
+        if solved is None:
+            return self.attributes.intern(attribute), type, name
+        path, steps = solved
+        column = self.schema.column(path)
+        assert column.type is not None
+        base = self._attribute(column, Role.VALUE, column.type)
+        return self.attributes.intern_solved(SolvedValue(attribute, base, steps)), type, name
+
+    def _type_computed(self, p: Predicate) -> tuple[str, ValueNode]:
+        """Returns the name and the tree of a computed value."""
         assert p.subject.computed is not None
         try:
-            name, node = self.typing.of(p.subject.computed)
+            return self.typing.of(p.subject.computed)
         except Refusal as refusal:
             refusal.predicate = p
             raise
-        type = value_type(arrow_type(node.type))
-        assert type is not None
-        return self.attributes.intern(Attribute((name,), Role.COMPUTED, type, node.key)), type, name
 
     def _predicate(self, p: Predicate) -> Modes:
         if p.verb is Verb.CALL:

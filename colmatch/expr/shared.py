@@ -36,6 +36,14 @@ class SharedNodes:
             operand = self._operands[value] = Operand(Kind.BOOL, value=value)
         return operand
 
+    def constant(self, kind: Kind, value: Any) -> Operand:
+        """Returns the operand of a literal that distinguishes forms, one object for equal ones."""
+        key = (kind, value)
+        operand = self._operands.get(key)
+        if operand is None:
+            operand = self._operands[key] = Operand(kind, value=value)
+        return operand
+
     def predicate(
         self,
         verb: Verb,
@@ -46,7 +54,7 @@ class SharedNodes:
     ) -> Predicate:
         """Returns a predicate, one object for equal ones.
 
-        All operands come from ``operand`` and ``boolean``, which keep them alive.
+        All operands come from this object, which keeps them alive.
         """
         key = (verb, subject, *map(id, operands), id(weighs), negated)
         predicate = self._predicates.get(key)

@@ -14,7 +14,7 @@ import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
@@ -162,8 +162,19 @@ BOOL = Type(Family.BOOL, name="bool")
 INT = Type(Family.INT, name="int64")
 
 
+class SolvedValue(NamedTuple):
+    """A computed value whose tests are solved for its column (``lowering/solve.py``)."""
+
+    attribute: Attribute  # of the value, which no event is asked for
+    column: int  # attribute of the column
+    steps: tuple[Any, ...]  # from the column to the value
+
+
 class Attributes:
     """The attributes of one matcher, by dense id. Some ids may be free, for new attributes.
+
+    A form may also name a value that is solved for its column. Such a value has an id below 0, and
+    no index has it.
 
     The table of ids is made when it is first used. Each version of a matcher in use has an object
     of this class, but only the intake of subscriptions looks up ids.
@@ -171,10 +182,13 @@ class Attributes:
     Attributes
     ----------
     used : number of ids that are not free
+    solved : values with ids below 0, the first with id -1
     """
 
     def __init__(self, members: list[Attribute] | None = None, used: int | None = None) -> None:
         self.members: list[Attribute] = members or []
+        self.solved: list[SolvedValue] = []
+        self._solved_ids: dict[Attribute, int] = {}
         self.used = sum(not attribute.is_free for attribute in self.members) if used is None else used
         self._columns: tuple[int, list[str]] = (0, [])
 
@@ -219,6 +233,18 @@ class Attributes:
         self.used += 1
         return id
 
+    def intern_solved(self, value: SolvedValue) -> int:
+        """Returns the id of a solved value, a new one if it was unknown."""
+        id = self._solved_ids.get(value.attribute)
+        if id is None:
+            id = self._solved_ids[value.attribute] = ~len(self.solved)
+            self.solved.append(value)
+        return id
+
+    def forget_solved(self) -> None:
+        """Forgets all solved values, once no form has them."""
+        self.solved, self._solved_ids = [], {}
+
     def with_some_of(self, others: Attributes, size: int, wanted: list[int]) -> Attributes:
         """Returns ``size`` attributes: these, and some of others that have the same ids.
 
@@ -233,7 +259,7 @@ class Attributes:
         return len(self.members)
 
     def __getitem__(self, id: int) -> Attribute:
-        return self.members[id]
+        return self.members[id] if id >= 0 else self.solved[~id].attribute
 
     def __iter__(self) -> Iterator[Attribute]:
         return iter(self.members)

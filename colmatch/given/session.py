@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from typing import Any
+from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
 from colmatch.errors import show_value
@@ -17,6 +17,29 @@ from colmatch.kernels._forks import cached_property
 ZONE, ANSI, LEGACY_SIZES = "spark.sql.session.timeZone", "spark.sql.ansi.enabled", "spark.sql.legacy.sizeOfNull"
 
 _OFFSET = re.compile(r"(?:UTC|GMT|UT)?([+-])(\d{1,2})(?::?(\d{2}))?", re.ASCII)
+
+
+class SessionParts(NamedTuple):
+    """Parts of the expressions that mean something else in another session; None without one."""
+
+    zone: str | None = None  # a literal that was read in the zone of the options, or a value computed in it
+    ansi: str | None = None  # a value that was solved for its column as it is without ANSI mode
+
+    def with_others(self, others: SessionParts) -> SessionParts:
+        """Returns these parts, with other ones where there is none."""
+        return SessionParts(self.zone or others.zone, self.ansi or others.ansi)
+
+
+def read_session_parts(given: Any) -> SessionParts:
+    """Reads parts that were written as a list.
+
+    Raises ValueError: it is no list of texts and None.
+    """
+    if not isinstance(given, list) or not all(isinstance(part, str | None) for part in given):
+        raise ValueError(f"{show_value(given)} has parts of expressions that are no texts")
+    if len(given) != len(SessionParts._fields):
+        raise ValueError(f"{len(given)} parts of expressions are not {len(SessionParts._fields)}")
+    return SessionParts(*given)
 
 
 class Session:

@@ -2,8 +2,9 @@
 
 ``lower.py`` does the same for any number, by columns, which costs hundreds of microseconds even for
 a few. Here Python reads the literals one by one, and one kernel does the rest, with the same
-functions. Rare cases are left to ``lower.py``: programs, weights, long lists, lists of doubles for
-whole numbers, and unreadable literals. So ``lower.py`` alone finds and reports errors.
+functions. Rare cases are left to ``lower.py``: programs, weights, values that are solved for their
+column, long lists, lists of doubles for whole numbers, and unreadable literals. So ``lower.py``
+alone finds and reports errors.
 """
 
 from __future__ import annotations
@@ -199,7 +200,8 @@ class FewExpressions:
             for test in leaf.tests
         )
         weighted = any(leaf.weight != NO_WEIGHT for leaf in form.leaves)
-        if large or rounded or weighted or any(conjunction.jumps for conjunction in form.conjunctions):
+        solved = any(leaf.attr < 0 for leaf in form.leaves)
+        if large or rounded or weighted or solved or any(conjunction.jumps for conjunction in form.conjunctions):
             plan = _FormPlan(form, False, np.empty(0, np.int64), (), False, 0)
         else:
             plan = self._plain_plan(form)

@@ -17,7 +17,7 @@ from colmatch.arrays.frozen import freeze
 from colmatch.arrays.pieces import Pieces
 from colmatch.arrays.ranges import ranges_of, rows_of
 from colmatch.given.schema import Attributes
-from colmatch.given.session import Session
+from colmatch.given.session import Session, SessionParts
 from colmatch.kernels import layout
 from colmatch.kernels._forks import cached_property
 from colmatch.kernels.lowering.codes import find_repeats
@@ -26,6 +26,7 @@ from colmatch.kernels.lowering.runs import group_intervals, merge_runs
 from colmatch.lowering.conjunctions import Conjunctions
 from colmatch.lowering.forms import BY_ATTRIBUTE, BY_COLUMN, NO_WEIGHT, PART, Form
 from colmatch.lowering.groups import Group, Groups
+from colmatch.lowering.solve import solve
 from colmatch.lowering.weights import FURTHER_PART, OF_ATTRIBUTE, OF_COLUMN, AttributeWeights
 from colmatch.predicates.columns import EMPTY, add_given, take
 
@@ -88,7 +89,7 @@ class Lowering:
     Attributes
     ----------
     rejected : subscriptions that are left out; more may be entered
-    zoned : a computed value that depends on the time zone of the session, None if there is none
+    computed_parts : computed values that depend on the session
     """
 
     def __init__(
@@ -102,7 +103,7 @@ class Lowering:
         self.session = session
         self.priority = priority
         self.rejected: dict[int, Reject] = {}
-        self.zoned: str | None = None
+        self.computed_parts = SessionParts()
         self.weights = weights
         self._literals: layout.Literals | None = None
         self._kept: JumpPrograms | None = None
@@ -115,9 +116,9 @@ class Lowering:
         return Conjunctions()
 
     @property
-    def local_literal(self) -> str | None:
-        """Returns a literal or a computed value that depends on the time zone of the session."""
-        return self.session.literal or self.zoned
+    def session_parts(self) -> SessionParts:
+        """Returns literals and computed values that depend on the session."""
+        return SessionParts(self.session.literal).with_others(self.computed_parts)
 
     def take(self, whole: LoweredExpressions) -> None:
         """Takes all expressions at once, already lowered."""
@@ -257,6 +258,7 @@ class Lowering:
         if self.weights is not None:
             self.weights.enter(weight, self._sub_of_leaf, leaf_attr, self.attributes)
         leaf, lo, hi, self._literals = self.groups.intervals(leaf_attr, self._refuse)
+        leaf, lo, hi = solve(self.attributes, leaf_attr, leaf, lo, hi)
         # At 50 million predicates each of these arrays takes 400 MB, and fresh memory is slow: free
         # them early.
         del self.groups, self._leaf_sub, self._sub_of_leaf

@@ -9,12 +9,14 @@ numbers.
 from __future__ import annotations
 
 import datetime as dt
+import ipaddress
 from decimal import Decimal
 from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
 
+from colmatch.events.computed.nodes import node_of
 from colmatch.given.schema import UNITS, Attribute, Family, Role, Type, time_type
 from colmatch.given.special import PLACE, SPECIAL, UNKNOWN, Call
 from colmatch.kernels import layout
@@ -148,9 +150,12 @@ class _Condition:
         self._multi = attribute.multi
         self._sole = attribute.role in (Role.VALUE, Role.ENTRY, Role.COMPUTED)
         self._texts = texts
+        self._is_address = is_address(attribute)
 
     def write(self, runs: Runs) -> str:
         name = self._name
+        if self._is_address and (text := self._networks(runs)):
+            return text
         if self._multi:  # some elements: neighbouring numbers are one interval
             textual = self._type.textual
             points = [key for lo, hi in runs for key in range(lo, hi + 1) if not textual or key % 2 == 1]
@@ -176,6 +181,21 @@ class _Condition:
         elif len(runs) == 1 and (prefix := self._prefix(*runs[0])):
             return f"{name} LIKE {prefix}"
         return " OR ".join([self._range(lo, hi) for lo, hi in runs])
+
+    def _networks(self, runs: Runs) -> str:
+        """Writes that an address is in some networks, or in none; empty if the runs are none."""
+        is_none = runs[0][0] == KEY_MIN and runs[-1][1] == KEY_MAX
+        if is_none:
+            runs = [(a[1] + 1, b[0] - 1) for a, b in pairwise(runs)]
+        calls: list[str] = []
+        for lo, hi in runs:
+            if lo < 0 or hi >= KEY_MAX or not (lo % 2 and hi % 2):
+                return ""
+            ends = [address_of(self._texts[key].decode()) for key in (lo, hi)]
+            for network in ipaddress.summarize_address_range(*ends):
+                calls.append(f"cidr_contains('{network}', {self._name.partition('(')[2][:-1]})")
+        text = " OR ".join(calls)
+        return text if not is_none else f"NOT {text}" if len(calls) == 1 else f"NOT ({text})"
 
     def _is_point(self, lo: int, hi: int) -> bool:
         """Returns whether an interval is one literal, not the space between two."""
@@ -262,6 +282,17 @@ class _Condition:
         digits = text.replace(".", "").lstrip("-0")
         significant = digits.rstrip("0")
         return 2 * len(significant) - (significant.endswith("5") or significant != digits)
+
+
+def is_address(attribute: Attribute) -> bool:
+    """Returns whether an attribute has the texts of addresses, for ``cidr_contains``."""
+    return attribute.role is Role.COMPUTED and node_of(str(attribute.key)).function == "address"
+
+
+def address_of(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
+    """Returns the address of such a text, which has its version and its number."""
+    number = int(text[1:], 16)
+    return ipaddress.IPv4Address(number) if text[0] == "4" else ipaddress.IPv6Address(number)
 
 
 def literal_text(type: Type, key: int) -> str:

@@ -170,8 +170,9 @@ class PagedSet(PagedReader):
             changes["literals"] = vocabulary
         if len(version.attributes) < count:
             changes["attributes"] = Attributes(list(attributes))
-        if version.local_literal is None and new.local_literal is not None:
-            changes["local_literal"] = new.local_literal
+        parts = version.session_parts.with_others(new.session_parts)
+        if parts != version.session_parts:
+            changes["session_parts"] = parts
         rejected = update_rejected(version.rejected, new.ids, new.rejected)
         if rejected is not version.rejected:
             changes["rejected"] = rejected

@@ -24,7 +24,6 @@ from colmatch.errors import ColmatchError
 from colmatch.given.language import Language, Missing
 from colmatch.given.options import Options
 from colmatch.given.schema import Attribute, Schema
-from colmatch.given.session import ZONE
 from colmatch.kinds.registry import IndexName
 from colmatch.kinds.settings import Settings
 from colmatch.matcher import Matcher
@@ -287,7 +286,7 @@ def save_shard(
         "shard": asdict(Shard(file, len(matcher), size, None)),
         "needs": needs,
         "attributes": list(map(attribute_entry, used_attributes(matcher))),
-        "literal": matcher.spark_settings.get(ZONE),
+        "session_parts": list(parts_of(matcher).version.session_parts),
         "rejected": [list(one) for one in rejected if new is None or one.id in new][:REJECTED_MOST],
     }
 

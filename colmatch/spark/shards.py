@@ -44,7 +44,7 @@ from colmatch.expr.ast import Constant
 from colmatch.given.language import Language, Missing
 from colmatch.given.options import Options
 from colmatch.given.schema import Attribute, Attributes, Schema
-from colmatch.given.session import ZONE, same_zone
+from colmatch.given.session import SessionParts, same_zone
 from colmatch.kinds.plan import read_settings
 from colmatch.kinds.registry import IndexName, is_in_pages
 from colmatch.kinds.settings import Settings
@@ -393,14 +393,14 @@ def _publish_shards(
     all_shards: list[Shard | None] = list(manifest.shards)
     pivots, place = list(manifest.pivots), {route: i for i, route in enumerate(manifest.pivots)}
     attributes = [] if model is None else used_attributes(model)
-    literal = None if model is None else model.spark_settings.get(ZONE)
+    parts = SessionParts() if model is None else parts_of(model).version.session_parts
     for answer in answers:
         old = all_shards[answer["number"]]
         routes = _numbers(answer["needs"], old, pivots, place)
         all_shards[answer["number"]] = replace(Shard(**answer["shard"]), routes=routes)
         attributes += map(attribute_of, answer["attributes"])
-        literal = literal or answer["literal"]
-    shared = _model(recipe, manifest.id_type, list(dict.fromkeys(attributes)), literal)
+        parts = parts.with_others(SessionParts(*answer["session_parts"]))
+    shared = _model(recipe, manifest.id_type, list(dict.fromkeys(attributes)), parts)
     earlier = () if before is None else (*before.earlier, before.name)[-(VERSIONS_KEPT - 1) :]
     manifest = replace(
         manifest,
@@ -437,13 +437,13 @@ def _numbers(
     return tuple(sorted(places))
 
 
-def _model(recipe: Recipe, ids: pa.DataType, attributes: list[Attribute], literal: str | None) -> Matcher:
+def _model(recipe: Recipe, ids: pa.DataType, attributes: list[Attribute], parts: SessionParts) -> Matcher:
     """Makes a matcher without subscriptions that knows the attributes of the shards."""
     language = Language.read_arguments("sql", recipe.missing)
     given = take_in(
         {}, Schema(recipe.schema), recipe.index, recipe.options, "raise", language, attributes=Attributes(attributes)
     )
-    intake = given.intake._replace(ids=Ids(pa.array([], ids)), local_literal=literal)
+    intake = given.intake._replace(ids=Ids(pa.array([], ids)), session_parts=parts)
     return Matcher(MemorySet(build_parts(given._replace(intake=intake), None)))
 
 

@@ -20,6 +20,7 @@ from colmatch.expr.special import WrongArgument
 from colmatch.given.incoming import is_text
 from colmatch.given.options import Options
 from colmatch.given.schema import Attributes, Schema
+from colmatch.given.session import SessionParts
 from colmatch.kinds.settings import Budget
 from colmatch.lowering.forms import Form
 from colmatch.sql.quotes import Quotes
@@ -61,9 +62,9 @@ class FormCompiler:
         self._baked: dict[str, list[int]] = {}  # shape -> slots of literals that distinguish forms
 
     @property
-    def zoned(self) -> str | None:
-        """Returns a computed value that depends on the time zone of the options, or None."""
-        return self.normaliser.typing.zoned
+    def session_parts(self) -> SessionParts:
+        """Returns computed values that depend on the session."""
+        return self.normaliser.typing.session_parts
 
     def form(self, expression: str | Expr) -> tuple[Form, list[Any]]:
         """Makes the form of an expression, and its literals by slot, as ``_compile`` does.

@@ -14,7 +14,7 @@ from sqlglot import exp
 from sqlglot.errors import ErrorLevel, ParseError
 
 from colmatch.expr.ast import SIGNS, And, Constant, Expr, Not, Or, Predicate, Refusal, Subject, Verb, conjoin, truth
-from colmatch.expr.computed import comparison
+from colmatch.expr.computed import PATTERN_LIKE, SYNONYMS, ComputedValue, comparison
 from colmatch.expr.shared import SharedNodes
 from colmatch.given.special import SPECIAL
 from colmatch.lowering.forms import Kind, Operand
@@ -294,8 +294,19 @@ class Parser:
             return self._compare_two(verb, left, right, negated, reading)
         if verb not in (Verb.GT, Verb.GE):
             check_weekday(left, [right], reading)
-        predicate = self.nodes.predicate(verb, self._find_subject(left, reading), (self._single(right, reading),))
+        subject, operand = self._find_subject(left, reading), self._single(right, reading)
+        if operand is not None and subject.computed is not None:
+            operand = self._bake(subject.computed, operand, reading)
+        predicate = self.nodes.predicate(verb, subject, (operand,))
         return Not(predicate) if negated else predicate
+
+    def _bake(self, value: ComputedValue, operand: Operand, reading: NumberedText) -> Operand:
+        """Returns a literal with its value, if the value decides how the comparison is answered."""
+        name = SYNONYMS.get(value.function, value.function)
+        if name not in PATTERN_LIKE or operand.kind not in (Kind.INT, Kind.STRING) or operand.negative:
+            return operand
+        reading.baked[operand.slot] = None
+        return self.nodes.constant(operand.kind, reading.literals[operand.slot])
 
     def _any(self, value: exp.Expr, some: exp.Expr, node: exp.Expr, reading: NumberedText) -> Expr:
         """Converts ``'x' = ANY(tags)``."""

@@ -20,6 +20,7 @@ from colmatch.given import arguments
 from colmatch.given.language import Language
 from colmatch.given.options import Options
 from colmatch.given.schema import Attributes, Schema
+from colmatch.given.session import read_session_parts
 from colmatch.kernels import layout
 from colmatch.kinds.base import Built
 from colmatch.kinds.plan import index
@@ -74,7 +75,7 @@ def _encode(parts: Parts) -> tuple[dict[str, Any], dict[str, np.ndarray[Any, Any
         "schema": base64.b64encode(parts.schema.arrow.serialize().to_pybytes()).decode(),
         "attributes": [attribute_entry(attribute) for attribute in version.attributes],
         "rejected": [list(entry) for entry in version.rejected.values()],
-        "local_literal": version.local_literal,
+        "session_parts": list(version.session_parts),
     }
     return header, arrays
 
@@ -125,7 +126,7 @@ def _decode_parts(header: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]
         gone=header["gone"],
         ids=ids_of_arrays(_ids(arrays, trusted)),
         reason=header["reason"],
-        local_literal=header["local_literal"],
+        session_parts=read_session_parts(header["session_parts"]),
         rejected=by_id(map(parse_rejected, header["rejected"])),
         sample=_check_array("sample", layout.U8, arrays),
         tags=_tags(arrays, trusted),

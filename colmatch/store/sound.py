@@ -107,8 +107,6 @@ def check_version(version: Version, schema: Schema) -> None:
         raise UnsoundError("updates or merges are no numbers")
     if type(version.growing) is not bool or type(version.reason) is not str:
         raise UnsoundError("the header has values of other types than it should")
-    if not isinstance(version.local_literal, str | None):
-        raise UnsoundError("the header has a literal that is no text")
     # An empty batch builds all computed attributes, patterns and calls, as any batch does. It needs
     # no other columns, and Arrow cannot make empty ones of all types.
     used = [field for field in schema.arrow if field.name in version.attributes.columns]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from colmatch.errors import ExpressionError, show_value
 from colmatch.given.options import Options
 from colmatch.given.schema import Attribute, Role, Schema, value_type
+from colmatch.given.session import SessionParts
 from colmatch.kernels._forks import cached_property
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ class ComputedNames:
     def __init__(self, schema: Schema, options: Options) -> None:
         self._schema = schema
         self._options = options
-        self.zoned: str | None = None  # a value that depends on the time zone of the options
+        self.session_parts = SessionParts()  # values that depend on the session
 
     @cached_property
     def _parser(self) -> Parser:
@@ -63,7 +64,7 @@ class ComputedNames:
             if "(" not in name:
                 return None  # more likely a column with an odd name
             raise ExpressionError(f"attribute {show_value(name)}: {refusal}") from None
-        self.zoned = self._typing.zoned
+        self.session_parts = self._typing.session_parts
         type = value_type(arrow_type(node.type))
         assert type is not None
         return Attribute((text,), Role.COMPUTED, type, node.key)

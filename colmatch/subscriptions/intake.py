@@ -13,7 +13,7 @@ from colmatch.given.arguments import check_choice
 from colmatch.given.language import SQL, Language
 from colmatch.given.options import Options
 from colmatch.given.schema import Attributes, Schema
-from colmatch.given.session import Session
+from colmatch.given.session import Session, SessionParts
 from colmatch.kinds.settings import Budget
 from colmatch.lowering.few import FEW_EXPRESSIONS, FewExpressions
 from colmatch.lowering.lower import LoweredExpressions, Lowering
@@ -46,7 +46,7 @@ class NewSubscriptions(NamedTuple):
     attributes: Attributes
     ids: Ids  # of the subscriptions that are left
     rejected: list[Rejected]
-    local_literal: str | None  # a timestamp literal that was read in the zone of the options, None where there is none
+    session_parts: SessionParts
     tags: Tags = NO_TAGS  # of the subscriptions that are left
 
 
@@ -101,12 +101,15 @@ class SubscriptionReader:
                 gc.enable()
 
     def _lower(self, given: PredicateTable | GivenSubscriptions, errors: Errors, progress: bool) -> NewSubscriptions:
+        if len(self.attributes.solved) > FORMS_KEPT:
+            self._forget()
+            self.attributes.forget_solved()
         lowering = Lowering(self.attributes, Session(self.options.timezone))
         bad: _Bad = {}
         if isinstance(given, PredicateTable):
             computed = ComputedNames(self.schema, self.options)
             ids = Ids(add_table(given, self.schema, computed, self.attributes, lowering))
-            lowering.zoned = computed.zoned
+            lowering.computed_parts = computed.session_parts
             tags, lowered = tags_of(given.tags, ids), lowering.finish()
             bad = {sub: (reject.message, None) for sub, reject in lowered.rejected.items()}
         else:
@@ -137,7 +140,7 @@ class SubscriptionReader:
             ids, tags = ids.filter(left), tags.filter(left)
             owner = (np.cumsum(left) - 1)[lowered.predicates.owner].astype(np.uint32)
             lowered = lowered._replace(predicates=lowered.predicates._replace(owner=owner)).freeze()
-        return NewSubscriptions(lowered, self.attributes, ids, rejected, lowering.local_literal, tags)
+        return NewSubscriptions(lowered, self.attributes, ids, rejected, lowering.session_parts, tags)
 
     def _read(
         self, expressions: Sequence[Any], lowering: Lowering, stop: bool, shown: Any
@@ -159,7 +162,8 @@ class SubscriptionReader:
                 failed.update(errors)
                 if errors and stop:  # the next reader may find an error before this one
                     numbers = [number for number in numbers if number < min(errors)]
-            lowering.zoned = lowering.zoned or self._single_reader(lowering.weights is not None).compiler.zoned
+            compiler = self._single_reader(lowering.weights is not None).compiler
+            lowering.computed_parts = lowering.computed_parts.with_others(compiler.session_parts)
             lowering.flush_if_possible()
         return failed
 
@@ -191,13 +195,17 @@ class SubscriptionReader:
         is_first : whether readers may forget forms now, if they have met too many
         """
         if is_first and sum(len(reader.forms) for reader in self._single.values()) > FORMS_KEPT:
-            self._single, self._few, self._texts = {}, None, None
+            self._forget()
         if weighted not in self._single:
             compiler = _compiler_of(self.language)(
                 self.schema, self.attributes, self.options, self.budget, weighted, self.language.two_valued
             )
             self._single[weighted] = SingleReader(compiler)
         return self._single[weighted]
+
+    def _forget(self) -> None:
+        """Forgets all forms."""
+        self._single, self._few, self._texts = {}, None, None
 
 
 _Bad = dict[int, tuple[str, tuple[int, int] | None]]  # message, and line and column, by subscription

@@ -197,7 +197,7 @@ class TextReader:
         token = found.token[: found.first[-1]]
         sizes = ranges_of(2 + np.where(token < 0, 0, self._book.sizes[np.maximum(token, 0)]))
         most = int(np.diff(sizes[found.first]).max(initial=0)) + 4
-        attributes = len(self._attributes)
+        attributes = len(self._attributes) + len(self._attributes.solved)  # ids below 0 count from the end
         nodes = assemble.Nodes(*(np.zeros(most, np.int64) for _ in assemble.Nodes._fields))._replace(
             room=np.full(7, found.first[-1]), owner=np.zeros(attributes, np.int64), place=np.zeros(attributes, np.int64),
             serial=np.zeros(1, np.int64),

@@ -98,7 +98,7 @@ def build_parts(given: BuildInput, sample: Any) -> Parts:
         gone=0,
         ids=intake.ids,
         reason=reason,
-        local_literal=intake.local_literal,
+        session_parts=intake.session_parts,
         rejected={entry.id: entry for entry in intake.rejected},
         sample=kept,
         tags=intake.tags,

@@ -320,7 +320,7 @@ class MemorySet:
         changes: dict[str, Any] = {
             "attributes": named,
             "literals": vocabulary,
-            "local_literal": before.local_literal or new.local_literal,
+            "session_parts": before.session_parts.with_others(new.session_parts),
             "ids": ids,
             "tags": before.tags.extended(new.tags, len(before.ids)),
             "updates": self.now.updates + 1,

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import lru_cache, reduce
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,6 +24,7 @@ from colmatch.arrays.ranges import distinct, members, ranges_of, rows_of, sizes_
 from colmatch.errors import Rejected, StoreError, parse_rejected
 from colmatch.events.sample import check_sample
 from colmatch.given.schema import Attribute, Attributes, Family, Role, Type
+from colmatch.given.session import SessionParts, read_session_parts
 from colmatch.kernels.layout import ATTR_MASK, I64, KEY_MAX, KEY_MIN, U8, Literals
 from colmatch.kinds.sound import check_codes, check_predicates
 from colmatch.lowering.labels import string_labels
@@ -51,7 +52,7 @@ FORM = RecordLayout(
     id_sections("gone", "gone")  # of deleted subscriptions; replaced ones are not recorded
     | dict.fromkeys(("attributes", "rejected"), BYTES)  # a line of JSON for each
     | {"literals": SIZE, "literal_size": SIZE, "literal_data": BYTES}  # literals of each attribute
-    | {"local_literal": BYTES}
+    | {"session_parts": BYTES}  # a line of JSON
     | {"sample": BYTES}  # the events that are counted from now on, behind a byte: there may be none
     | SECTIONS
 )
@@ -85,8 +86,8 @@ def of_insert(new: NewSubscriptions) -> bytes:
     sections["attributes"] = _text(b"\n".join([_attribute_text(members[a]) for a in used.tolist()]))
     if new.rejected:
         sections["rejected"] = _text("\n".join([json.dumps(entry) for entry in new.rejected]).encode())
-    if new.local_literal is not None:
-        sections["local_literal"] = _text(new.local_literal.encode())
+    if any(new.session_parts):
+        sections["session_parts"] = _text(json.dumps(new.session_parts).encode())
     return _pack(sections)
 
 
@@ -201,13 +202,17 @@ def read(journalled: Sequence[bytes], attributes: Attributes) -> RecordedChange:
         predicates = take(predicates, np.flatnonzero(keep[predicates.owner]))
         predicates = predicates._replace(owner=np.cumsum(keep, dtype=np.uint32)[predicates.owner] - np.uint32(1))
         ids, tags = ids.filter(keep), tags.filter(keep)
-    local = next((text.decode() for text in records.texts("local_literal")), None)
+    parts = reduce(
+        SessionParts.with_others,
+        map(read_session_parts, map(json.loads, records.texts("session_parts"))),
+        SessionParts(),
+    )
     lowered = LoweredExpressions(predicates, codes, literals, {}).freeze()
     samples = [contiguous(np.frombuffer(text, np.uint8)[1:]) for text in records.texts("sample")]
     sample = check_sample(samples[-1]) if samples else None
     return RecordedChange(
         touched,
-        NewSubscriptions(lowered, attributes, ids, [], local, tags),
+        NewSubscriptions(lowered, attributes, ids, [], parts, tags),
         each,
         update,
         _read_rejected(records),

@@ -22,6 +22,7 @@ from colmatch.events.vocabulary import Vocabulary
 from colmatch.given.language import SQL, Language
 from colmatch.given.options import Options
 from colmatch.given.schema import Attributes, Schema
+from colmatch.given.session import SessionParts
 from colmatch.kernels._forks import cached_property
 from colmatch.kernels.layout import U8
 from colmatch.kinds.base import Built
@@ -52,8 +53,7 @@ class Version:
     stale : number of deleted ones that each segment's index still finds
     gone : number of deleted numbers
     reason : reason for the kind of the oldest segment
-    local_literal : a timestamp literal that was read in the zone of the options, None where nothing
-        depends on the zone
+    session_parts : parts of the expressions that depend on a session
     rejected : rejected subscriptions, by id
     sample : events that are counted whenever a segment is built (``colmatch/events/sample.py``)
     tags : of the numbers; deleted subscriptions keep their tags until numbers are new
@@ -72,7 +72,7 @@ class Version:
     gone: int
     ids: Ids
     reason: str
-    local_literal: str | None
+    session_parts: SessionParts
     rejected: Mapping[int | str, Rejected]
     sample: U8
     tags: Tags = NO_TAGS

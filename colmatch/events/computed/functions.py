@@ -135,15 +135,16 @@ def _substring(values: Value, place: int, count: int | None = None) -> Value:
 
 def _address(values: Value) -> Value:
     """Returns addresses as texts in the order of the numbers, each version together."""
+    return map_distinct(values, address_text, pa.string())
 
-    def change(text: str) -> str | None:
-        try:
-            address = ipaddress.ip_address(text)
-        except ValueError:
-            return None
-        return f"{address.version}{int(address):0{address.max_prefixlen // 4}x}"
 
-    return map_distinct(values, change, pa.string())
+def address_text(text: str) -> str | None:
+    """Returns an address as a text in the order of addresses; None if the text is no address."""
+    try:
+        address = ipaddress.ip_address(text)
+    except ValueError:
+        return None
+    return f"{address.version}{int(address):0{address.max_prefixlen // 4}x}"
 
 
 def _make_checked(name: str) -> Callable[..., Value]:

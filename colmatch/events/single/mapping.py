@@ -17,8 +17,10 @@ import pyarrow as pa
 
 from colmatch.arrays.frozen import freeze_view
 from colmatch.errors import EventError, show_value, suggest_names
+from colmatch.events.computed.nodes import node_of
 from colmatch.events.needs import words
 from colmatch.events.patterns import Patterns, patterns_of
+from colmatch.events.single.computed import Evaluate, NeedsBatch, evaluator
 from colmatch.events.single.texts import BYTES_MOST, EventPatterns, lower_text
 from colmatch.events.vocabulary import Vocabulary
 from colmatch.given.schema import Attribute, Attributes, Family, Role, Schema
@@ -34,13 +36,14 @@ Event = Mapping[str, Any]
 
 
 class _Value(NamedTuple):
-    """A column with values that need no Arrow."""
+    """A column with values that need no Arrow, or a value that is computed of some."""
 
     name: str
     attr: int  # -1 if expressions use it only under text patterns
     type: type
     low: int  # of whole numbers
     high: int
+    compute: Evaluate | None = None  # of the event, instead of a column
     base: int = -1  # of a text in the index of literals; -1 if there are no patterns
     has_lower: bool = False  # whether there are patterns over the text in lower case
     regexes: RegexIndex | None = None
@@ -100,6 +103,12 @@ class EventReader:
 
         The result is None if a value needs Arrow.
         """
+        try:
+            return self._read(event)
+        except NeedsBatch:
+            return None
+
+    def _read(self, event: Event) -> int | None:
         get = event.get
         attrs: list[int] = []
         values: list[int | float] = []
@@ -108,8 +117,8 @@ class EventReader:
         ends = [0]
         bases: list[int] = []
         matching: list[int] = []  # regular expressions
-        for name, attr, type_, low, high, base, has_lower, regexes in self._columns:
-            value = get(name)
+        for name, attr, type_, low, high, compute, base, has_lower, regexes in self._columns:
+            value = get(name) if compute is None else compute(event)
             if value is None:
                 continue
             if type(value) is not type_:
@@ -167,6 +176,9 @@ class EventReader:
         return count
 
 
+_PYTHON: dict[Family, type] = {
+    Family.INT: int, Family.BOOL: bool, Family.FLOAT: float, Family.STRING: str, Family.DATE: date,
+}  # fmt: skip
 _INTEGERS = {  # bits and sign of a type -> its lowest and highest value
     (bits, signed): (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) if signed else (0, (1 << bits) - 1)
     for bits in (8, 16, 32, 64)
@@ -175,7 +187,11 @@ _INTEGERS = {  # bits and sign of a type -> its lowest and highest value
 
 
 def _value(schema: Schema, attr: int, attribute: Attribute) -> _Value | None:
-    """Returns a column that is read without Arrow, None if its values need Arrow."""
+    """Returns a column or computed value that is read without Arrow, None if it needs Arrow."""
+    if attribute.role is Role.COMPUTED:
+        compute = evaluator(node_of(str(attribute.key)), lambda path: _column_reader(schema, path))
+        python = _PYTHON.get(attribute.type.family)
+        return None if python is None else _Value(attribute.path[0], attr, python, *_INTEGERS[64, True], compute)
     if attribute.role is not Role.VALUE or len(attribute.path) > 1:
         return None
     (name,) = attribute.path
@@ -189,15 +205,42 @@ def _value(schema: Schema, attr: int, attribute: Attribute) -> _Value | None:
         low, high = _INTEGERS[arrow.bit_width, pa.types.is_signed_integer(arrow)]
     elif family is Family.FLOAT and arrow != pa.float64():
         return None  # Python's floats are wider
-    python = {Family.INT: int, Family.BOOL: bool, Family.FLOAT: float, Family.STRING: str, Family.DATE: date}.get(
-        family
-    )
+    python = _PYTHON.get(family)
     return None if python is None else _Value(name, attr, python, low, high)
+
+
+def _column_reader(schema: Schema, path: tuple[str, ...]) -> Evaluate | None:
+    """Returns the function that reads a column to compute with; None if it needs Arrow."""
+    value_type = schema.column(path).type
+    column = None if value_type is None else _value(schema, -1, Attribute(path, Role.VALUE, value_type))
+    if column is None:
+        return None
+    name, python, low, high = column.name, column.type, column.low, column.high
+
+    def read(event: Event) -> Any:
+        value: Any = event.get(name)
+        if value is None:
+            return None
+        kind = type(value)
+        if kind is not python:
+            if python is float and kind is int and -EXACT <= value <= EXACT:
+                return float(value)
+            raise NeedsBatch
+        if python is int and not low <= value <= high:
+            raise NeedsBatch
+        if python is str and not value.isascii():
+            try:
+                value.encode()
+            except UnicodeEncodeError:
+                raise NeedsBatch from None
+        return value
+
+    return read
 
 
 def _with_patterns(columns: list[_Value | None], schema: Schema, patterns: Patterns) -> list[_Value | None]:
     """Returns the columns, with those of the patterns and the places of their patterns."""
-    by_name = {column.name: i for i, column in enumerate(columns) if column is not None}
+    by_name = {(column.name, column.compute is None): i for i, column in enumerate(columns) if column is not None}
     columns = list(columns)
     for b, base in enumerate(patterns.bases):
         column = _value(schema, -1, base)
@@ -205,7 +248,7 @@ def _with_patterns(columns: list[_Value | None], schema: Schema, patterns: Patte
             return [None]
         index = patterns.index
         regexes = index.regexes[b] if index.regexes[b] else None
-        place = by_name.get(column.name)
+        place = by_name.get((column.name, column.compute is None))
         if place is None:
             place = len(columns)
             columns.append(column)
