@@ -32,6 +32,11 @@ def events() -> pa.Table:
     return pa.table(whole | {f"f{i}": pa.array(rng.random(ROWS) * 100) for i in range(COLUMNS)})
 
 
+def _rest(values: pa.ChunkedArray, divisor: int) -> pa.ChunkedArray:
+    """Returns remainders: pyarrow has no function for them."""
+    return pc.subtract(values, pc.multiply(pc.divide(values, divisor), divisor))
+
+
 def values(count: int) -> list[tuple[str, object]]:
     """Expressions, and what computes each with pyarrow."""
     rng = random.Random(7)
@@ -48,7 +53,9 @@ def values(count: int) -> list[tuple[str, object]]:
                 pc.multiply(t[f"f{i}"], t[f"f{j}"]), t[f"f{k % COLUMNS}"]
             )
         elif kind == 2:
-            found[f"abs(a{i} - {k})"] = lambda t, i=i, k=k: pc.abs(pc.subtract(t[f"a{i}"], pa.scalar(k)))
+            found[f"abs(a{i} - a{j}) % {k + 1}"] = lambda t, i=i, j=j, k=k: _rest(
+                pc.abs(pc.subtract(t[f"a{i}"], t[f"a{j}"])), k + 1
+            )
         else:
             found[f"coalesce(f{i}, 0D) + {k}.5D"] = lambda t, i=i, k=k: pc.add(pc.coalesce(t[f"f{i}"], 0.0), k + 0.5)
     return list(found.items())
