@@ -16,6 +16,7 @@ import pyarrow as pa
 from colmatch.betree.events import event_batches
 from colmatch.errors import EventError, SubscriptionError, show_value
 from colmatch.events.binding import require
+from colmatch.events.computed.addresses import address_of
 from colmatch.events.computed.derived import DerivedColumns
 from colmatch.events.gather import batches
 from colmatch.events.reader import Reader
@@ -26,7 +27,7 @@ from colmatch.events.special.clock import Clock
 from colmatch.given.schema import Attribute, Attributes, Role
 from colmatch.given.special import SPECIAL, UNKNOWN, Call
 from colmatch.kernels import layout
-from colmatch.lowering.written import LiteralTexts, address_of, asks_presence, is_address, key_runs, predicate_text
+from colmatch.lowering.written import LiteralTexts, asks_presence, is_address, key_runs, predicate_text
 from colmatch.show.notebook import cell, fold_body
 from colmatch.updates.literals import whole
 

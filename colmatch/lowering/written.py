@@ -16,6 +16,7 @@ from itertools import pairwise
 import numpy as np
 import pyarrow as pa
 
+from colmatch.events.computed.addresses import address_of
 from colmatch.events.computed.nodes import node_of
 from colmatch.given.schema import UNITS, Attribute, Family, Role, Type, time_type
 from colmatch.given.special import PLACE, SPECIAL, UNKNOWN, Call
@@ -287,12 +288,6 @@ class _Condition:
 def is_address(attribute: Attribute) -> bool:
     """Returns whether an attribute has the texts of addresses, for ``cidr_contains``."""
     return attribute.role is Role.COMPUTED and node_of(str(attribute.key)).function == "address"
-
-
-def address_of(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
-    """Returns the address of such a text, which has its version and its number."""
-    number = int(text[1:], 16)
-    return ipaddress.IPv4Address(number) if text[0] == "4" else ipaddress.IPv6Address(number)
 
 
 def literal_text(type: Type, key: int) -> str:

@@ -7,7 +7,6 @@ letters that are not ASCII. These results are corrected here.
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
@@ -16,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from colmatch.events.computed.addresses import address_text, address_texts
 from colmatch.events.computed.dates import PARTS, date_trunc, part_of
 from colmatch.events.computed.failed import refuse, set_nulls, true_rows
 from colmatch.events.computed.nodes import arrow_type
@@ -135,16 +135,7 @@ def _substring(values: Value, place: int, count: int | None = None) -> Value:
 
 def _address(values: Value) -> Value:
     """Returns addresses as texts in the order of the numbers, each version together."""
-    return map_distinct(values, address_text, pa.string())
-
-
-def address_text(text: str) -> str | None:
-    """Returns an address as a text in the order of addresses; None if the text is no address."""
-    try:
-        address = ipaddress.ip_address(text)
-    except ValueError:
-        return None
-    return f"{address.version}{int(address):0{address.max_prefixlen // 4}x}"
+    return map_distinct(values, address_text, pa.string()) if isinstance(values, pa.Scalar) else address_texts(values)
 
 
 def _make_checked(name: str) -> Callable[..., Value]:

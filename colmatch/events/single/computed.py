@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import date, timedelta
 from typing import Any
 
+from colmatch.events.computed.addresses import address_text
 from colmatch.events.computed.derived import constant
-from colmatch.events.computed.functions import address_text
 from colmatch.events.computed.nodes import INTEGERS, ValueNode, path_of
 
 _Event = Mapping[str, Any]
