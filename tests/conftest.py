@@ -144,3 +144,20 @@ def conf(spark: SparkSession) -> Iterator[Callable[[str, str], None]]:
     yield set
     for name, value in before.items():
         spark.conf.set(name, value)
+
+
+@pytest.fixture
+def direct(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """Returns whether each single event was matched without Arrow; more are added."""
+    from colmatch.matching.single import EventWorker
+
+    went: list[bool] = []
+    find = EventWorker.find
+
+    def noted(worker: Any, version: Any, event: Any, wanted: int) -> Any:
+        found = find(worker, version, event, wanted)
+        went.append(found is not None)
+        return found
+
+    monkeypatch.setattr(EventWorker, "find", noted)
+    return went

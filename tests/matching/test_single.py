@@ -29,7 +29,6 @@ from sizes import SMALL
 
 import colmatch as cm
 from colmatch.events.single import row as event_row
-from colmatch.matching.single import EventWorker
 
 SCHEMA = {
     "i": pa.int64(),
@@ -92,21 +91,6 @@ def agree(matcher: cm.Matcher, events: list[dict[str, Any]]) -> None:
     assert [matcher.match_one(event) for event in events] == found
     assert [matcher.count_one(event) for event in events] == list(map(len, found))
     assert [matcher.exists_one(event) for event in events] == list(map(bool, found))
-
-
-@pytest.fixture
-def direct(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
-    """Whether each event went without Arrow."""
-    went: list[bool] = []
-    find = EventWorker.find
-
-    def noted(worker: EventWorker, version: Any, event: Any, wanted: int) -> Any:
-        found = find(worker, version, event, wanted)
-        went.append(found is not None)
-        return found
-
-    monkeypatch.setattr(EventWorker, "find", noted)
-    return went
 
 
 @every_kind
