@@ -16,7 +16,6 @@ import pyarrow as pa
 from colmatch.betree.events import event_batches
 from colmatch.errors import EventError, SubscriptionError, show_value
 from colmatch.events.binding import require
-from colmatch.events.computed.addresses import address_of
 from colmatch.events.computed.derived import DerivedColumns
 from colmatch.events.gather import batches
 from colmatch.events.reader import Reader
@@ -27,8 +26,9 @@ from colmatch.events.special.clock import Clock
 from colmatch.given.schema import Attribute, Attributes, Role
 from colmatch.given.special import SPECIAL, UNKNOWN, Call
 from colmatch.kernels import layout
-from colmatch.lowering.written import LiteralTexts, asks_presence, is_address, key_runs, predicate_text
+from colmatch.lowering.written import LiteralTexts, asks_presence, key_runs, predicate_text
 from colmatch.show.notebook import cell, fold_body
+from colmatch.text.addresses import address_of
 from colmatch.updates.literals import whole
 
 if TYPE_CHECKING:
@@ -376,7 +376,7 @@ def _value(attribute: Attribute, values: dict[str, Any]) -> Any:
     if attribute.role is Role.CALL:
         return {".".join(path): _follow_path(values, path) for path in attribute.paths}
     value = _follow_path(values, attribute.path)
-    if value is not None and is_address(attribute):
+    if value is not None and attribute.is_address:
         return str(address_of(value))
     if isinstance(value, list) and attribute.role is Role.ENTRY:
         return next((v for k, v in value if k == attribute.key), None)

@@ -84,12 +84,8 @@ class Typing(TypeRules):
                 raise Refusal(f"{normal.sql()} cannot be computed: {error}") from None
             result = self._known[value] = normal.sql(), node
             if _mentions(node, self._zone):
-                self._note(zone=result[0])
+                self.session_parts = self.session_parts.with_others(SessionParts(zone=result[0]))
         return result
-
-    def _note(self, **part: str | None) -> None:
-        """Remembers a part of an expression that depends on the session."""
-        self.session_parts = self.session_parts.with_others(SessionParts(**part))
 
     def solved(self, value: ComputedValue) -> tuple[tuple[str, ...], tuple[Step, ...]] | None:
         """Returns the path of a value's column and the steps to the value; None if it is not
@@ -103,7 +99,7 @@ class Typing(TypeRules):
             return found
         if self._ansi:
             return None
-        self._note(ansi=name)
+        self.session_parts = self.session_parts.with_others(SessionParts(ansi=name))
         return found
 
     # The normal form
@@ -239,7 +235,7 @@ class Typing(TypeRules):
             floor, place = literal_floors(target, kind, [text], False, self._session)
         except LiteralErrors as errors:
             raise Refusal(errors.reasons[0]) from None
-        self._note(zone=self._session.literal)
+        self.session_parts = self.session_parts.with_others(SessionParts(zone=self._session.literal))
         if place[0]:
             raise Refusal(f"{show_value(text)} has nanoseconds, which Spark has not")
         return ValueNode("literal", type, (str(floor[0]),))

@@ -72,7 +72,7 @@ def _cast(type: str, before: ValueNode) -> tuple[Step | None, ValueNode] | None:
         if type in INTEGERS:
             return (None, before) if INTEGERS.index(type) >= INTEGERS.index(have) else None
         if type == "double":
-            return Step("double", _BITS[have]), before
+            return Step("double"), before
     if (have, type) == ("float", "double"):
         return None, before
     if not is_decimal(type) or not (have in INTEGERS or is_decimal(have)):

@@ -140,6 +140,11 @@ class Attribute:
             return [(name,) if isinstance(name, str) else tuple(name) for name in json.loads(str(self.key))[1]]
         return [self.path] if self.path else []
 
+    @property
+    def is_address(self) -> bool:
+        """Returns whether its values are the texts of addresses (``text/addresses.py``)."""
+        return self.role is Role.COMPUTED and json.loads(str(self.key))[2][0] == "address"
+
     def freed(self) -> Attribute:
         """Returns the attribute that takes its place when nothing uses it any more.
 

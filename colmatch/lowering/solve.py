@@ -34,6 +34,7 @@ DOUBLES: dict[str, _Function] = {
 }
 _FALLING = ("subtract",)  # the value falls where the column rises
 _SIGNED = ("multiply", "divide")  # it falls if the constant is negative
+_KEY_BITS, _FAR = 64, 1 << 80  # more than any sum or product of numbers of 64 bits and small factors
 _LOWEST, _HIGHEST, _NAN = float_key(-np.inf), float_key(np.inf), float_key(np.nan)
 
 
@@ -43,7 +44,7 @@ class Step(NamedTuple):
     function : "linear", ``scale * x + constant`` of whole numbers; "abs" of whole numbers;
         "distance", the absolute value of a double; "double" of a whole number; or one of
         ``DOUBLES``, with ``constant`` as the other number
-    bits : size of whole numbers, which wrap; 0 for decimals and doubles
+    bits : size of whole numbers, which wrap; 0 for all others
     """
 
     function: str
@@ -126,9 +127,12 @@ def _precede(steps: list[Step], place: I64, low: I64, high: I64) -> _Pieces:
             has_nan = (low <= _NAN) & (high >= _NAN)
             pieces.append((np.full(len(low), _HIGHEST + 1), np.where(has_nan, KEY_MAX, KEY_MIN)))
     kept = [np.flatnonzero(first <= last) for first, last in pieces]
-    return _Pieces(
-        concat(kept), *(concat([piece[k][at] for piece, at in zip(pieces, kept, strict=True)]).astype(np.int64) for k in (0, 1))
-    )  # fmt: skip
+    low, high = (
+        concat([piece[k][at] for piece, at in zip(pieces, kept, strict=True)]).astype(np.int64) for k in (0, 1)
+    )
+    if function not in ("linear", "abs", "double"):
+        low = np.where(low <= _LOWEST, KEY_MIN, low)  # no double is below
+    return _Pieces(concat(kept), low, high)
 
 
 def _ends(bits: int) -> tuple[int, int]:
@@ -139,15 +143,18 @@ def _ends(bits: int) -> tuple[int, int]:
 def _of_linear(bits: int, scale: Any, constant: Any, low: Any, high: Any) -> Iterator[tuple[Any, Any]]:
     """Yields the intervals of a column whose values are linear, in columns of Python's integers."""
     least, most = _ends(bits)
-    low, high = np.maximum(low, least), np.minimum(high, most)
+
+    def before(low: Any, high: Any) -> tuple[Any, Any]:
+        begin, end = np.where(scale > 0, low, high) - constant, np.where(scale > 0, high, low) - constant
+        return -(-begin // scale), end // scale
+
     ends = scale * least + constant, scale * most + constant
     first, last = ((end - least) >> bits if bits else end * 0 for end in (np.minimum(*ends), np.maximum(*ends)))
     for turn in range(min(first, default=0), max(last, default=-1) + 1):  # how often the value has wrapped
         shift = turn << bits
-        begin, end = low + shift - constant, high + shift - constant
-        begin, end = np.where(scale > 0, begin, end), np.where(scale > 0, end, begin)
-        begin, end = np.maximum(-(-begin // scale), least), np.minimum(end // scale, most)
-        yield begin, np.where(low <= high, end, begin - 1)
+        begin, end = before(np.maximum(low, least) + shift, np.minimum(high, most) + shift)
+        yield np.maximum(begin, least), np.minimum(end, most)
+    yield from _beyond(bits, *before(*_without_ends(low, high)))
 
 
 def _of_abs(bits: int, low: Any, high: Any) -> Iterator[tuple[Any, Any]]:
@@ -157,13 +164,34 @@ def _of_abs(bits: int, low: Any, high: Any) -> Iterator[tuple[Any, Any]]:
     yield begin, end
     yield -end, np.minimum(-begin, -1)  # 0 is in the first
     if bits:  # the absolute value of the least number is itself
-        yield np.where((low <= least) & (high >= least), least, 0), np.where(low <= high, least, -1)
+        has_least = (low <= least) & (high >= least)
+        yield np.where(has_least, least, 0), np.where(has_least, least, -1)
+    low, high = _without_ends(low, high)
+    yield from _beyond(bits, low, high)[1:]
+    yield from _beyond(bits, -high, -low)[:1]
+
+
+def _without_ends(low: Any, high: Any) -> tuple[Any, Any]:
+    """Returns intervals that go on beyond the keys where they have no end."""
+    return np.where(low == KEY_MIN, -_FAR, low), np.where(high == KEY_MAX, _FAR, high)
+
+
+def _beyond(bits: int, low: Any, high: Any) -> list[tuple[Any, Any]]:
+    """Returns the parts of intervals below and above all numbers of their type, if keys are wider.
+
+    Only events with columns of a wider type have such numbers. They are computed with as they are.
+    """
+    if bits in (0, _KEY_BITS):
+        return []
+    least, most = _ends(bits)
+    below = np.maximum(low, KEY_MIN), np.minimum(high, least - 1)
+    return [below, (np.maximum(low, most + 1), np.minimum(high, KEY_MAX))]
 
 
 def _bisect(step: Step, constant: NDArray[np.float64], low: I64, high: I64) -> tuple[I64, I64]:
     """Returns the interval of a column whose values, as doubles, are in an interval."""
-    function, bits, falls = step.form
-    least, most = _ends(bits) if function == "double" else (_LOWEST, _HIGHEST)
+    function, _, falls = step.form
+    least, most = (KEY_MIN, KEY_MAX) if function == "double" else (_LOWEST, _HIGHEST)
 
     def rank(keys: I64) -> I64:
         """Returns keys of the value, or their complements: they never fall where ``keys`` rise."""

@@ -16,8 +16,6 @@ from itertools import pairwise
 import numpy as np
 import pyarrow as pa
 
-from colmatch.events.computed.addresses import address_of
-from colmatch.events.computed.nodes import node_of
 from colmatch.given.schema import UNITS, Attribute, Family, Role, Type, time_type
 from colmatch.given.special import PLACE, SPECIAL, UNKNOWN, Call
 from colmatch.kernels import layout
@@ -26,6 +24,7 @@ from colmatch.lowering.forms import arguments_text, quote_text
 from colmatch.lowering.keys import NEVER_ROUNDS, UINT64_OFFSET, key_float
 from colmatch.lowering.times import EPOCH
 from colmatch.lowering.wide import wide_text
+from colmatch.text.addresses import address_of
 from colmatch.text.like import write_like
 from colmatch.text.reduce import successor
 
@@ -151,7 +150,7 @@ class _Condition:
         self._multi = attribute.multi
         self._sole = attribute.role in (Role.VALUE, Role.ENTRY, Role.COMPUTED)
         self._texts = texts
-        self._is_address = is_address(attribute)
+        self._is_address = attribute.is_address
 
     def write(self, runs: Runs) -> str:
         name = self._name
@@ -283,11 +282,6 @@ class _Condition:
         digits = text.replace(".", "").lstrip("-0")
         significant = digits.rstrip("0")
         return 2 * len(significant) - (significant.endswith("5") or significant != digits)
-
-
-def is_address(attribute: Attribute) -> bool:
-    """Returns whether an attribute has the texts of addresses, for ``cidr_contains``."""
-    return attribute.role is Role.COMPUTED and node_of(str(attribute.key)).function == "address"
 
 
 def literal_text(type: Type, key: int) -> str:

@@ -180,7 +180,7 @@ def test_what_is_computed_of_literals_alone_is_computed_once(monkeypatch: pytest
     monkeypatch.setattr(derived, "cast", counted)
     table = pa.table({"n": pa.array(range(100), pa.int64()), "a": pa.array(range(100), pa.int32())})
     options = cm.Options(batch_rows=10, threads=1)
-    matcher = cm.Matcher.build({0: "n + 1 > 99", 1: "n + a > 197"}, table.schema, options=options)
+    matcher = cm.Matcher.build({0: "n * n + 1 > 9801", 1: "n + a > 197"}, table.schema, options=options)
     casts.clear()
     assert found(matcher, table) == {0: [99], 1: [99]}
     assert casts.count(True) == 1 and casts.count(False) == 10  # the literal 1 once; the column in each batch

@@ -213,7 +213,7 @@ def test_nested_values_that_do_not_fit_are_named_by_event() -> None:
 
 
 def test_computed_values_take_the_same() -> None:
-    matcher = cm.Matcher.build({1: "x + 1 = 3", 2: "x * 0.5 = 1.0"}, {"x": "int32"})
+    matcher = cm.Matcher.build({1: "x * x = 4", 2: "x / x + x = 3.0"}, {"x": "int32"})
     for column in ([2, 1], [2.0, 1.0], [Decimal(2), Decimal(1)], pa.array([2, 1], pa.uint64())):
         assert matcher.match_lists(pa.table({"x": column})).to_pylist() == [[1, 2], []]
     for column, said in (([1, 2**31], "event 1: 2147483648 is int64"), ([1, 1.5], "event 1: 1.5 is double")):

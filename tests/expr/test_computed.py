@@ -70,7 +70,7 @@ def test_literals_are_a_part_of_values() -> None:
         assert matcher.match(events)["subscription"].to_pylist() == [
             i for i in texts if n % (i // 5 + 2) == i % 5 and i < 30
         ]
-    assert names("a + 1 = 2", "a + 1L = 2", "a + 1.0 = 2") == ["1 + a", "1L + a", "1.0 + a"]
+    assert names("a % 1 = 2", "a % 1L = 2", "a % 1.0D = 2") == ["a % 1", "a % 1L", "a % 1.0D"]
 
 
 @pytest.mark.parametrize(

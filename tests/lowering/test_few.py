@@ -78,7 +78,7 @@ def test_one_by_one(seed: int, lowered: Lowered) -> None:
     for i, text in enumerate(some + some[:20]):
         few, many = one.take_in({i: text}, "collect"), by_columns(other, {i: text})
         assert few.attributes.members == many.attributes.members
-        assert few.local_literal == many.local_literal
+        assert few.session_parts == many.session_parts
         assert_same(few, many)
     assert lowered.times > 60
 
@@ -92,7 +92,7 @@ def test_a_handful(seed: int, lowered: Lowered) -> None:
         }
         many = by_columns(source(), subscriptions)
         few = source(Attributes(list(many.attributes))).take_in(subscriptions, "collect")
-        assert (few.local_literal is None) == (many.local_literal is None)
+        assert (few.session_parts.zone is None) == (many.session_parts.zone is None)
         assert_same(few, many)
     assert lowered.times > 5
 

@@ -84,7 +84,7 @@ AS_WRITTEN = [
     "name IN ('ab', 'b')",
     "name LIKE 'a%'",
     "name NOT LIKE 'a%'",
-    "a - 1 > 5",
+    "a % 7 > 5",
     "a IS NULL",
     "a IS NOT NULL",
 ]

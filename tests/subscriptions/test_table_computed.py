@@ -36,11 +36,11 @@ ROWS = [
     (2, "lower( s )", "not like", ["l%"], "lower(s) NOT LIKE 'l%'"),
     (3, "upper(`user-agent`)", "in", ["A", "C"], "upper(`user-agent`) IN ('A', 'C')"),
     (4, "p * q", ">", [100.0], "p * q > 100.0"),
-    (5, "p+1", "not between", [2.0, 4.0], "p + 1 NOT BETWEEN 2.0 AND 4.0"),
+    (5, "p+q", "not between", [2.0, 14.0], "p + q NOT BETWEEN 2.0 AND 14.0"),
     (6, "hour(ts)", "=", [9], "hour(ts) = 9"),
     (7, "q % 7", "in", [6, 3], "q % 7 IN (6, 3)"),
     (8, "coalesce(q, 0)", "<", [10], "coalesce(q, 0) < 10"),
-    (9, "abs(q)", "is null", [], "abs(q) IS NULL"),
+    (9, "abs(p-q)", "is null", [], "abs(p - q) IS NULL"),
     (10, "user-agent", "=", ["b"], "`user-agent` = 'b'"),
 ]
 
@@ -67,6 +67,18 @@ def test_what_sql_says(zone: str) -> None:
     grown.insert(cm.PredicateTable(*tables(ROWS[:5])))
     grown.insert(cm.PredicateTable(*tables(ROWS[5:])))
     assert pairs(grown.match(EVENTS)) == pairs(same.match(EVENTS))
+
+
+def test_values_that_sql_solves_for_their_column_match_the_same() -> None:
+    rows = [
+        (1, "p+1", "not between", [2.0, 4.0], "p + 1 NOT BETWEEN 2.0 AND 4.0"),
+        (2, "abs(q)", "is null", [], "abs(q) IS NULL"),
+        (3, "3-q", "<", [-4], "3 - q < -4"),
+        (4, "left(s, 2)", "=", ["ni"], "left(s, 2) = 'ni'"),
+    ]
+    of = cm.Matcher.build(cm.PredicateTable(*tables(rows)), SCHEMA)
+    same = cm.Matcher.build({row[0]: row[4] for row in rows}, SCHEMA)
+    assert pairs(of.match(EVENTS)) == pairs(same.match(EVENTS)) != []
 
 
 def test_ansi_is_that_of_the_options() -> None:

@@ -12,9 +12,9 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import date, timedelta
 from typing import Any
 
-from colmatch.events.computed.addresses import address_text
 from colmatch.events.computed.derived import constant
 from colmatch.events.computed.nodes import INTEGERS, ValueNode, path_of
+from colmatch.text.addresses import address_text
 
 _Event = Mapping[str, Any]
 Evaluate = Callable[[_Event], Any]
