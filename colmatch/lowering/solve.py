@@ -100,8 +100,8 @@ def solve(attributes: Attributes, leaf_attr: I64, leaf: I64, low: I64, high: I64
             before = _precede(steps, place, found.low, found.high)
             place, found = place[before.source], before._replace(source=found.source[before.source])
         parts.append((leaf[found.source], found.low, found.high))
-    columns = np.array([value.column for value in attributes.solved], np.int64)
-    leaf_attr[about] = columns[~leaf_attr[about]]
+    used, number_of = np.unique(~leaf_attr[about], return_inverse=True)
+    leaf_attr[about] = np.array([attributes.solved[i].column for i in used.tolist()], np.int64)[number_of]
     leaf, low, high = (concat(column) for column in zip(*parts, strict=True))
     return leaf, low, high
 
