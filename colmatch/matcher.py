@@ -476,7 +476,8 @@ class Matcher:
         - ``spark.sql.session.timeZone``: a timestamp literal that was read in the zone of the
           options, or a value computed in that zone, such as ``hour(at)``. It stays when its
           subscription is deleted
-        - ``spark.sql.ansi.enabled``: a computed value with a result that depends on it
+        - ``spark.sql.ansi.enabled``: a computed value with a result that depends on it. If it was
+          solved for its column, it stays when its subscription is deleted
         - ``spark.sql.legacy.sizeOfNull``: a column that is passed to ``size``
         """
         now = self._set.now

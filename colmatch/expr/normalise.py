@@ -235,11 +235,16 @@ class Normaliser:
         value = p.subject.computed
         if value is None:
             return p
-        if SYNONYMS.get(value.function, value.function) in PATTERN_LIKE and p.verb in _COMPARISONS:
+        is_pattern = SYNONYMS.get(value.function, value.function) in PATTERN_LIKE and p.verb in _COMPARISONS
+        if is_pattern and not self._has_weight(p):
             return self._make_pattern(p)
         if value.function == "cidr_contains" and p.verb in (Verb.BARE, Verb.NULL):
             return self._make_range(p, value)
         return p
+
+    def _has_weight(self, p: Predicate) -> bool:
+        """Returns whether a predicate may have a weight, which is not that of its column."""
+        return self.by_attribute or p.weighs is not None
 
     def _make_pattern(self, p: Predicate) -> Predicate:
         """Turns ``instr(s, 'x') > 0`` and ``left(s, 1) = 'x'`` into text patterns."""
@@ -296,7 +301,7 @@ class Normaliser:
         type = value_type(arrow_type(node.type))
         assert type is not None
         attribute = Attribute((name,), Role.COMPUTED, type, node.key)
-        solved = None if self.by_attribute or type.textual else self.typing.solved(p.subject.computed)
+        solved = None if self._has_weight(p) or type.textual else self.typing.solved(p.subject.computed)
         if solved is None:
             return self.attributes.intern(attribute), type, name
         path, steps = solved

@@ -34,7 +34,8 @@ def steps_of(node: ValueNode) -> tuple[tuple[str, ...], tuple[Step, ...]] | None
         step, node = found
         if step is not None:
             steps.append(step)
-    if node.type == "string" or (is_decimal(node.type) and digits(node.type)[0] > _LONGEST):
+    wrapping = math.prod(abs(step.scale) for step in steps if step.bits)
+    if node.type == "string" or (is_decimal(node.type) and digits(node.type)[0] > _LONGEST) or wrapping > MOST_SCALE:
         return None
     return node.arguments, tuple(reversed(steps))
 
@@ -117,7 +118,7 @@ def _of_two(name: str, type: str, other: pa.Scalar, before: ValueNode, is_first:
     if not bits:
         return None
     if name == "multiply":
-        return Step("linear", bits, number) if 0 < abs(number) <= MOST_SCALE else None
+        return Step("linear", bits, number) if number else None
     if name == "add":
         return Step("linear", bits, 1, number)
     if name == "subtract":

@@ -23,7 +23,7 @@ from colmatch.given.schema import Attributes
 from colmatch.kernels.layout import I64, KEY_MAX, KEY_MIN
 from colmatch.lowering.keys import float_key, float_keys
 
-MOST_SCALE = 32  # of whole numbers that wrap: a product with c has |c| intervals for one of its own
+MOST_SCALE = 32  # of all steps together on whole numbers that wrap: a product with c has |c| intervals for one
 
 _Function = Callable[[NDArray[Any], NDArray[Any]], NDArray[Any]]
 DOUBLES: dict[str, _Function] = {

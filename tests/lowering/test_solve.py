@@ -243,6 +243,33 @@ def test_what_is_not_solved_is_computed(text: str) -> None:
     assert Role.COMPUTED in [attribute.role for attribute in attributes(cm.Matcher.build({1: text}, SCHEMA))]
 
 
+def test_a_computed_value_has_not_the_weight_of_its_column() -> None:
+    """Predicates with weights are computed, so that scores do not depend on what can be solved."""
+    schema = {"a": "int64", "s": "string", "w": "float64"}
+    rules = {1: (cm.col("a") + 3 > 5).weight(2.0), 2: (cm.col("a") % 7 == 0).weight(2.0), 3: "a + 3 > 5"}
+    matcher = cm.Matcher.build(rules, schema)
+    events = pa.table({"a": [7], "s": ["x"], "w": [10.0]})
+    best = matcher.match_topk(events, 3, event_weights={"a": "w"})
+    assert dict(zip(best["subscription"].to_pylist(), best["score"].to_pylist(), strict=True)) == {
+        1: 2.0,
+        2: 2.0,
+        3: 0.0,
+    }
+    texts = ["a + 3 > 5", "instr(s, 'x') > 0", "left(s, 1) = 'x'", "a % 7 = 0", "s = 'x'"]
+    weights = [[("s", 400.0), ("a", 60.0)]] * len(texts)
+    given = pa.table(
+        {"id": list(range(5)), "expression": texts, "weights": pa.array(weights, pa.map_(pa.string(), pa.float64()))}
+    )
+    best = cm.Matcher.build(given, schema).match_topk(events, 5)
+    assert dict(zip(best["subscription"].to_pylist(), best["score"].to_pylist(), strict=True)) == {
+        0: 0,
+        1: 0,
+        2: 0,
+        3: 0,
+        4: 400,
+    }
+
+
 def test_the_mode_of_a_solved_value_is_known(tmp_path: Path) -> None:
     """A sum that wraps means something else in ANSI mode, in a saved matcher, too."""
     setting = "spark.sql.ansi.enabled"
