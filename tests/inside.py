@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -39,6 +40,17 @@ def parts(matcher: cm.Matcher) -> Parts:
 def version(matcher: cm.Matcher) -> Version:
     """Returns the version that the next batch sees."""
     return matcher._set.now
+
+
+def count_calls(action: Callable[[], object]) -> int:
+    """Returns how often a profile sees a function called, or left, while an action runs."""
+    calls: list[str] = []
+    sys.setprofile(lambda frame, event, argument: calls.append(event))
+    try:
+        action()
+    finally:
+        sys.setprofile(None)
+    return len(calls)
 
 
 def live(matcher: cm.Matcher) -> MemorySet:

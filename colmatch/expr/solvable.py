@@ -18,26 +18,26 @@ from colmatch.lowering.solve import MOST_SCALE, Step
 
 _BITS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
 _DAYS = 32  # bits
-_LONGEST = 18  # digits of a decimal whose key is its unscaled number
 
 
 def steps_of(node: ValueNode) -> tuple[tuple[str, ...], tuple[Step, ...]] | None:
     """Returns the path of a value's only column, and the steps from the column to the value.
+
+    The value's keys must be numbers. Then so are those of all values before it, since decimals only
+    get more digits.
 
     The result is None if the value is not solved.
     """
     steps: list[Step] = []
     while node.function != "column":
         found = None if node.function in LEAVES else _step(node)
-        if found is None or (is_decimal(node.type) and digits(node.type)[0] > _LONGEST):
+        if found is None:
             return None
         step, node = found
         if step is not None:
             steps.append(step)
     wrapping = math.prod(abs(step.scale) for step in steps if step.bits)
-    if node.type == "string" or (is_decimal(node.type) and digits(node.type)[0] > _LONGEST) or wrapping > MOST_SCALE:
-        return None
-    return node.arguments, tuple(reversed(steps))
+    return None if wrapping > MOST_SCALE else (node.arguments, tuple(reversed(steps)))
 
 
 def _step(node: ValueNode) -> tuple[Step | None, ValueNode] | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime as dt
 import gc
 import math
-import sys
 import threading
 import weakref
 from collections import namedtuple
@@ -23,7 +22,7 @@ import pytest
 from contract import NO_JIT, every_kind, own_inserts
 from forking import in_child
 from hostile import unitless
-from inside import idle_event_workers, segment
+from inside import count_calls, idle_event_workers, segment
 from installed import needs
 from sizes import SMALL
 
@@ -153,13 +152,7 @@ def test_no_step_of_python_is_taken_for_a_pattern_that_does_not_match(direct: li
         matcher = cm.Matcher.build(rules, {"s": "string", "t": "string"})
         event = {"s": "a word00001 b", "t": "Word00002"}
         assert matcher.match_one(event) == [1, 2]
-        calls = []
-        sys.setprofile(lambda frame, event, argument: calls.append(event))
-        try:
-            matcher.match_one(event)
-        finally:
-            sys.setprofile(None)
-        return len(calls)
+        return count_calls(lambda: matcher.match_one(event))
 
     assert steps(2_000 if not SMALL else 200) == steps(20)
     assert all(direct)

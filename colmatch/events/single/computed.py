@@ -92,9 +92,7 @@ def _needed(node: ValueNode) -> list[tuple[str, ...]]:
     return [path for part in node.arguments if isinstance(part, ValueNode) for path in _needed(part)]
 
 
-_NOT_STRICT = frozenset(
-    {"and", "or", "isnull", "same", "case", "coalesce", "greatest", "least", "size", "map_contains_key"}
-)
+_NOT_STRICT = frozenset({"and", "or", "isnull", "isnan", "same", "case", "coalesce", "greatest", "least"})
 _BITS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
 
 
@@ -218,6 +216,16 @@ def _isnull(parts: Sequence[Evaluate]) -> Evaluate:
     return lambda event: part(event) is None
 
 
+def _isnan(parts: Sequence[Evaluate]) -> Evaluate:
+    (part,) = parts
+
+    def compute(event: _Event) -> bool:
+        value = part(event)
+        return bool(value != value)  # NULL is none
+
+    return compute
+
+
 def _coalesce(parts: Sequence[Evaluate]) -> Evaluate:
     def compute(event: _Event) -> Any:
         values = [part(event) for part in parts]
@@ -255,7 +263,7 @@ def _equal_doubles(one: float, other: float) -> bool:
 
 # Functions of the parts' functions, since they are not NULL where a part is.
 _LAZY: dict[str, Callable[[Sequence[Evaluate]], Evaluate]] = {
-    "and": _and, "or": _or, "isnull": _isnull, "coalesce": _coalesce, "case": _case, "same": _same,
+    "and": _and, "or": _or, "isnull": _isnull, "isnan": _isnan, "coalesce": _coalesce, "case": _case, "same": _same,
 }  # fmt: skip
 _WHOLE: dict[str, Callable[..., int]] = {
     "add": lambda one, other: one + other, "subtract": lambda one, other: one - other, "multiply": lambda one, other: one * other,
