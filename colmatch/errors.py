@@ -11,6 +11,11 @@ LISTED_MOST = 8  # names that an error lists
 NAME_MOST = 1000  # characters; a longer name is not compared with others
 
 
+def line_and_column(text: str, at: int) -> tuple[int, int]:
+    """Returns the line and the column of a character of a text, from 1."""
+    return text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at)
+
+
 class ColmatchError(Exception):
     """Base of every error that colmatch raises on purpose."""
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from colmatch.betree.domains import domains_of
 from colmatch.betree.parse import parse_betree
-from colmatch.errors import ExpressionError
+from colmatch.errors import ExpressionError, line_and_column
 from colmatch.expr.ast import Expr, Refusal
 from colmatch.expr.normalise import Normaliser
 from colmatch.expr.shared import SharedNodes, TreeForms
@@ -74,8 +74,7 @@ class BetreeCompiler:
             message = " ".join(refusal.message.splitlines())
             if text is None:
                 raise ExpressionError(message) from None
-            before = text[: refusal.at or 0]
-            line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
+            line, column = line_and_column(text, refusal.at or 0)
             raise ExpressionError(message, line=line, column=column) from None
 
     def place(self, expression: Any, slot: int) -> tuple[int, int] | None:

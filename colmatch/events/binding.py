@@ -32,21 +32,20 @@ DAY = 86_400_000  # milliseconds
 class Binding:
     """The plan of the kernels for batches of one schema, and the kernels that have to run."""
 
-    plan: read.ReadPlan
-    columns: read.Columns  # of the plan
+    columns: read.Columns
     items: tuple[str, ...]  # name of each item's column in errors
 
     @cached_property
     def maps(self) -> bool:
         """Returns whether some item reads a map."""
-        return bool((self.plan.item[:, select.KIND] == select.MAP).any())
+        return bool((self.columns.item[:, select.KIND] == select.MAP).any())
 
     @cached_property
     def texts(self) -> bool:
         """Returns whether some item reads strings."""
-        item = self.plan.item
+        item = self.columns.item
         valued = np.isin(item[:, select.KIND], (select.VALUE, select.ELEMENT, select.MAP))
-        return bool((self.plan.leaf[item[valued, select.LEAF], physical.FORM] >= physical.TEXTS).any())
+        return bool((self.columns.leaf[item[valued, select.LEAF], physical.FORM] >= physical.TEXTS).any())
 
 
 class _NameLevel:
@@ -199,16 +198,12 @@ class _Binder:
         for attr, end, first in needs.pattern_runs:
             self._item("", select.PATTERNS, attr, end, first=first)
         self.items.sort(key=lambda item: item[0][select.ATTR])
-        plan = read.ReadPlan(
+        columns = read.Columns(
             struct=_table(self.columns.structs, 2),
             leaf=_table(list(self.leaves), 5),
             item=_table([item for item, _ in self.items], 12),
-            entry_set=needs.entry_set,
-            literals=needs.literals,
-            keys=needs.keys,
         )
-        columns = read.Columns(plan.struct, plan.leaf, plan.item)
-        return Binding(plan, columns, tuple(name for _, name in self.items))
+        return Binding(columns, tuple(name for _, name in self.items))
 
     def _item(
         self, name: str, kind: int, attr: int, end: int, place: tuple[int, int] = (0, 0), layout: tuple[int, int] = (0, 0), leaf: int = 0,

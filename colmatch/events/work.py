@@ -32,6 +32,7 @@ class WorkingMemory:
     """
 
     def __init__(self, needs: Needs, groups: int) -> None:
+        self._needs = needs
         entries = len(needs.entry_set)
         patterns = sum(end - attr for attr, end, _ in needs.pattern_runs)
         self._width = len(needs.plain)
@@ -96,7 +97,7 @@ class WorkingMemory:
         work, texts = self._work, self._texts
         code = select.OK
         if binding.maps:
-            entry(read.read_maps)(binding.columns, binding.plan.keys, work, self._maps, address, rows)
+            entry(read.read_maps)(binding.columns, self._needs.keys, work, self._maps, address, rows)
             code = int(work.state[select.CODE])
         if code == select.OK:
             entry(read.read)(binding.columns, work, address, rows)
@@ -105,7 +106,7 @@ class WorkingMemory:
             distinct = texts.distinct
             distinct.range[:] = 0
             distinct.total[0] = distinct.offset[0] = 0
-            entry(read.read_texts)(binding.columns, binding.plan.literals, binding.plan.entry_set, work, texts)
+            entry(read.read_texts)(binding.columns, self._needs.literals, self._needs.entry_set, work, texts)
             code = int(work.state[select.CODE])
         return code
 

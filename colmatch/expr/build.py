@@ -114,7 +114,7 @@ class ColumnHandle(Computing, Expr):
         """Makes a condition: the value is one of ``values``.
 
         With None among ``values``, a value that is not found gives Unknown, as in SQL. Without
-        ``values``, the condition is false.
+        ``values``, the condition is FALSE, which has no weight, negated or not.
         """
         operands = _members(values)
         return Predicate(Verb.IN, self._subject, operands) if operands else Constant(False)

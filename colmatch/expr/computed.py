@@ -34,7 +34,7 @@ FUNCTIONS = frozenset(
     | {"if", "case", "case_of", "decode", "nvl2", "nullif", "left", "right", "replace", "reverse", "instr", "locate"}
     | {"date_add", "date_sub", "datediff", "element_at", "map_contains_key", "pmod"}
 )
-PATTERN_LIKE = frozenset({"instr", "locate", "left", "substring"})  # some comparisons of these are text patterns
+PATTERN_FUNCTIONS = frozenset({"instr", "locate", "left", "substring"})  # some comparisons of these are text patterns
 INT_MOST, BIGINT_MOST = 1 << 31, 1 << 63
 _INTEGERS = {"L": "bigint", "S": "smallint", "Y": "tinyint"}
 _SUFFIXES = {"bigint": "L", "float": "F", "double": "D"}

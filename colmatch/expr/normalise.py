@@ -14,7 +14,7 @@ from colmatch.errors import SchemaError
 from colmatch.events.computed.nodes import ValueNode, arrow_type
 from colmatch.expr.assemble import Assembly
 from colmatch.expr.ast import CALLS, WORDS, And, Constant, Expr, Not, Or, Predicate, Refusal, Subject, Truth, Verb, walk
-from colmatch.expr.computed import ADDRESS, PATTERN_LIKE, SYNONYMS, ComputedValue
+from colmatch.expr.computed import ADDRESS, PATTERN_FUNCTIONS, SYNONYMS, ComputedValue
 from colmatch.expr.computed_types import Typing
 from colmatch.expr.modes import (
     FALSE,
@@ -235,7 +235,7 @@ class Normaliser:
         value = p.subject.computed
         if value is None:
             return p
-        is_pattern = SYNONYMS.get(value.function, value.function) in PATTERN_LIKE and p.verb in _COMPARISONS
+        is_pattern = SYNONYMS.get(value.function, value.function) in PATTERN_FUNCTIONS and p.verb in _COMPARISONS
         if is_pattern and not self._has_weight(p):
             return self._make_pattern(p)
         if value.function == "cidr_contains" and p.verb in (Verb.BARE, Verb.NULL):

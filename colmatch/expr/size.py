@@ -5,7 +5,7 @@ Each condition becomes an object of Python, so reading a megabyte takes seconds.
 
 from __future__ import annotations
 
-from colmatch.errors import ExpressionError
+from colmatch.errors import ExpressionError, line_and_column
 
 
 def check_size(text: str, most: int) -> None:
@@ -18,9 +18,10 @@ def check_size(text: str, most: int) -> None:
         size = len(text.encode(errors="surrogatepass"))
     if size > most:
         there = text[:most].encode(errors="surrogatepass")[:most].decode(errors="ignore")
+        line, column = line_and_column(there, len(there))
         raise ExpressionError(
             f"the expression has more than {most:,} bytes: split it, put long lists into a PredicateTable, or raise "
             "Options(max_text_bytes=...)",
-            line=there.count("\n") + 1,
-            column=len(there) - there.rfind("\n"),
+            line=line,
+            column=column,
         )

@@ -101,13 +101,13 @@ class Options:
                 raise OptionError(f"the index was built with {name}={getattr(self, name)!r}: build anew for {value!r}")
         return options
 
-    def opened_with(self, options: Options | Mapping[str, Any], local_literal: str | None) -> Options:
+    def opened_with(self, options: Options | Mapping[str, Any], zone_part: str | None) -> Options:
         """Returns these options of a built matcher, changed by the options given on opening.
 
         Parameters
         ----------
         options : an ``Options`` sets its non-default values; a mapping sets its entries
-        local_literal : a literal or value that depends on the time zone, or None
+        zone_part : a literal or value that depends on the time zone, or None
 
         Raises
         ------
@@ -123,9 +123,9 @@ class Options:
                 if value != getattr(default, name)
             }
         opened = replace(self, **changes)
-        if local_literal is not None and opened.timezone != self.timezone:
+        if zone_part is not None and opened.timezone != self.timezone:
             raise OptionError(
-                f"timezone={opened.timezone!r}: {local_literal} was read in {self.timezone!r}; build anew for another zone"
+                f"timezone={opened.timezone!r}: {zone_part} was read in {self.timezone!r}; build anew for another zone"
             )
         replace(self, timezone=opened.timezone).with_settings(opened)
         return opened

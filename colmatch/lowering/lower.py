@@ -83,28 +83,22 @@ class Lowering:
     ----------
     attributes : attributes of the forms; pattern attributes are added to it
     session : for timestamp literals without a zone
-    weights : weights that subscriptions give to attributes
-    priority : of each subscription, or None if none has one; may be set later
 
     Attributes
     ----------
+    weights : weights that subscriptions give to attributes, or None; may be set
+    priority : of each subscription, or None if none has one; may be set
     rejected : subscriptions that are left out; more may be entered
     computed_parts : computed values that depend on the session
     """
 
-    def __init__(
-        self,
-        attributes: Attributes,
-        session: Session,
-        weights: AttributeWeights | None = None,
-        priority: F64 | None = None,
-    ) -> None:
+    def __init__(self, attributes: Attributes, session: Session) -> None:
         self.attributes = attributes
         self.session = session
-        self.priority = priority
+        self.priority: F64 | None = None
         self.rejected: dict[int, Reject] = {}
         self.computed_parts = SessionParts()
-        self.weights = weights
+        self.weights: AttributeWeights | None = None
         self._literals: layout.Literals | None = None
         self._kept: JumpPrograms | None = None
         self._whole: LoweredExpressions | None = None
@@ -304,7 +298,7 @@ class Lowering:
         repeated = np.zeros(len(owner), np.uint8)
         if np.any(owner[1:] == owner[:-1]):  # a kernel that is not called is not compiled
             # a dropped conjunction repeats none
-            find_repeats(first, pred, weight, code_lo, code_hi, owner, program | (1 - keep), 64, repeated)
+            find_repeats(first, pred, weight, code_lo, code_hi, owner, program | (1 - keep), repeated)
         predicates = EMPTY._replace(
             first=first, pred=pred, run_lo=code_lo, run_hi=code_hi, owner=owner, weight=weight,
             **_programs(self._kept, program),

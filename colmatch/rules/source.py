@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple, NoReturn
 
-from colmatch.errors import SubscriptionError, show_value
+from colmatch.errors import SubscriptionError, line_and_column, show_value
 from colmatch.given.arguments import is_listed, python_value
 from colmatch.given.incoming import is_text
 from colmatch.kernels._forks import cached_property
@@ -39,7 +39,7 @@ class RulePositions:
         if self._text is None:
             return None
         start = self._starts[rule.key]
-        return self._text.count("\n", 0, start) + 1, start - self._text.rfind("\n", 0, start)
+        return line_and_column(self._text, start)
 
     @cached_property
     def _starts(self) -> dict[int | str, int]:

@@ -12,7 +12,7 @@ from typing import Any
 
 from sqlglot.tokenizer_core import Token, TokenType
 
-from colmatch.errors import show_value
+from colmatch.errors import line_and_column, show_value
 from colmatch.expr.ast import Refusal, Subject
 from colmatch.expr.computed import MOST_PARTS
 from colmatch.lowering.forms import Kind
@@ -68,8 +68,7 @@ class NumberedText:
 
     def place(self, at: int) -> tuple[int, int]:
         """Returns line and column, from 1."""
-        before = self.text[:at]
-        return before.count("\n") + 1, at - before.rfind("\n")
+        return line_and_column(self.text, at)
 
 
 class LiteralReader:

@@ -14,7 +14,7 @@ from sqlglot import exp
 from sqlglot.errors import ErrorLevel, ParseError
 
 from colmatch.expr.ast import SIGNS, And, Constant, Expr, Not, Or, Predicate, Refusal, Subject, Verb, conjoin, truth
-from colmatch.expr.computed import PATTERN_LIKE, SYNONYMS, ComputedValue, comparison
+from colmatch.expr.computed import PATTERN_FUNCTIONS, SYNONYMS, ComputedValue, comparison
 from colmatch.expr.shared import SharedNodes
 from colmatch.given.special import SPECIAL
 from colmatch.lowering.forms import Kind, Operand
@@ -303,7 +303,7 @@ class Parser:
     def _bake(self, value: ComputedValue, operand: Operand, reading: NumberedText) -> Operand:
         """Returns a literal with its value, if the value decides how the comparison is answered."""
         name = SYNONYMS.get(value.function, value.function)
-        if name not in PATTERN_LIKE or operand.kind not in (Kind.INT, Kind.STRING) or operand.negative:
+        if name not in PATTERN_FUNCTIONS or operand.kind not in (Kind.INT, Kind.STRING) or operand.negative:
             return operand
         reading.baked[operand.slot] = None
         return self.nodes.constant(operand.kind, reading.literals[operand.slot])

@@ -33,29 +33,16 @@ from colmatch.kernels.arrow.words import Distinct, Words
 from colmatch.kernels.layout import I64, Written
 
 
-class ReadPlan(NamedTuple):
-    """The plan for reading batches of one schema.
+class Columns(NamedTuple):
+    """The plan for reading the columns of one schema.
 
     Struct 0 is the batch itself. Parents come before children.
     """
 
-    struct: layout.I64  # (S, 2) parent struct, number of the child there
-    leaf: layout.I64  # (F, 5) see ``structs``
+    struct: layout.Table[I64]  # (S, 2) parent struct, number of the child there
+    leaf: layout.Table[I64]  # (F, 5) see ``structs``
     # (I, 12) maps, then ascending by attribute. FIRST, LAST: entries of a map. FIRST: first entry
     # or pattern of a run
-    item: layout.I64
-    # (K) entry -> set of its values, as ``item[SET]``: set of literals, or -1 - group of distinct
-    # strings
-    entry_set: layout.I64
-    literals: Words
-    keys: MapKeyTable
-
-
-class Columns(NamedTuple):
-    """The part of a ``ReadPlan`` that all kernels read."""
-
-    struct: layout.Table[I64]
-    leaf: layout.Table[I64]
     item: layout.Table[I64]
 
 

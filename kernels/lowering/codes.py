@@ -260,12 +260,11 @@ def find_repeats(
     run_hi: Written[U32],
     owner: Written[U32],
     program: Written[U8],
-    most: int,
     repeated: Written[U8],
 ) -> None:
     """Marks plain conjunctions that are equal to an earlier one of their subscription.
 
-    Their weights must be equal, too. Only the first ``most`` of a subscription are compared with.
+    Their weights must be equal, too. Only the first 64 of a subscription are compared with.
 
     repeated (C) uint8 : written
     """
@@ -276,7 +275,7 @@ def find_repeats(
             start = c
         if program[c]:
             continue
-        for d in range(start, min(c, start + most)):
+        for d in range(start, min(c, start + 64)):
             if not program[d] and not repeated[d] and _same(first, pred, weight, run_lo, run_hi, c, d):
                 repeated[c] = 1
                 break

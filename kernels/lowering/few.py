@@ -96,7 +96,7 @@ def lower_few(
     # Drop contradictions and repeats
     for c in range(conjunctions):
         dropped[c] = 1 - keep[c]  # repeats none
-    find_repeats(first, pred, weight, run_lo, run_hi, owner, dropped, 64, repeated)
+    find_repeats(first, pred, weight, run_lo, run_hi, owner, dropped, repeated)
     conjunctions, predicates = _close_gaps(first, pred, owner, keep, repeated)
     # Close the gaps in the results
     at = _move(longs, n, conjunctions + 1, len(multi) + 1)

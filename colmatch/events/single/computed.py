@@ -117,8 +117,8 @@ def _function(node: ValueNode) -> Callable[..., Any] | None:
         return None if first.type == "float" or first.type not in _COMPARED else _ORDERED[name][first.type == "double"]
     if name == "substring":
         return _substring(*constants)
-    if name in _TEXTS:
-        function = _TEXTS[name]
+    if name in _SIMPLE:
+        function = _SIMPLE[name]
         return (lambda value: function(value, *constants)) if constants else function
     if name in _DATES and first.type == "date":
         return _DATES[name]
@@ -278,7 +278,7 @@ _DOUBLES: dict[str, Callable[..., float]] = {
 _ORDERED: dict[str, tuple[Callable[[Any, Any], bool], Callable[[Any, Any], bool]]] = {
     "equal": (lambda one, other: one == other, _equal_doubles), "less": (lambda one, other: one < other, _less_of_doubles),
 }  # fmt: skip
-_TEXTS: dict[str, Callable[..., Any]] = {
+_SIMPLE: dict[str, Callable[..., Any]] = {
     "not": lambda value: not value, "lower": str.lower, "upper": str.upper, "trim": lambda text: text.strip(" "),
     "ltrim": lambda text: text.lstrip(" "), "rtrim": lambda text: text.rstrip(" "), "length": len,
     "concat": lambda *texts: "".join(texts), "reverse": lambda text: text[::-1], "instr": lambda text, part: text.find(part) + 1,

@@ -89,7 +89,6 @@ def cut_at(tree, a, key):
     # Write the new cut
     tree.cut[n, ps.LESS], tree.cut[n, ps.EQUAL], tree.cut[n, ps.ENDS] = below, s, 1
     tree.key[n] = key
-    tree.state[ps.SPLIT] += 1
     return s
 
 

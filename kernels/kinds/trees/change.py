@@ -214,7 +214,6 @@ def _merge(tree, preds, n):
     # Recompute the ranges
     if not tree.plan[bt.RIGID]:
         tighten(tree, preds, n)
-    tree.state[bt.MERGED] += 1
 
 
 @device
@@ -256,7 +255,6 @@ def _recycle(tree, preds, codes, work, part):
         if not tree.plan[bt.RIGID]:
             widen_path(tree, preds, n, c)
         look_at(tree, work, n)
-    tree.state[bt.RECYCLED] += 1
 
 
 @kernel

@@ -268,7 +268,6 @@ def _move_to_parts(tree, preds, work, n, made):
             copy_bounds(tree, top)
             look_at(tree, work, top)
     # Put the leaf on the list if it is still too full
-    tree.state[bt.DIVIDED] += 1
     look_at(tree, work, n)
 
 
