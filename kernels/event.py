@@ -113,6 +113,7 @@ def find_in_event(
     attr_of: U32,
     hits: Written[TextHits],
     seen: Written[U64],
+    seen_words: Written[U64],
     merged: Written[EventValues],
 ) -> int:
     """Adds the patterns that match an event's texts to its values.
@@ -127,6 +128,7 @@ def find_in_event(
     attr_of : (P) uint32, number of a pattern in the results -> its attribute
     hits : has the patterns that regular expressions have found, and room for all that literals find
     seen : (attributes / 64) uint64, scratch, zeros before and after
+    seen_words : (attributes / 64^2) uint64, the same: the words of ``seen`` that are not zero
     merged : the values and the patterns, in the order of their attributes
     """
     # Search each text for the patterns of its base
@@ -140,23 +142,30 @@ def find_in_event(
     # Mark the attributes of the patterns
     for j in range(state[FILL]):
         a = np.uint64(attr_of[hits.pattern[j]])
-        seen[a >> np.uint64(6)] |= np.uint64(1) << (a & np.uint64(63))
+        w = a >> np.uint64(6)
+        seen[w] |= np.uint64(1) << (a & np.uint64(63))
+        seen_words[w >> np.uint64(6)] |= np.uint64(1) << (w & np.uint64(63))
     # Merge them with the values
     i = n = 0
-    for w in range(len(seen)):
-        word = seen[w]
-        seen[w] = 0
-        while word != 0:
-            a = np.uint64(w) * np.uint64(64) + ctz(word)
-            word = without_lowest(word)
-            while i < count and values.attr[i] < a:
-                merged.attr[n] = values.attr[i]
-                merged.value[n] = values.value[i]
-                i += 1
+    for k in range(len(seen_words)):
+        words = seen_words[k]
+        seen_words[k] = 0
+        while words != 0:
+            w = np.uint64(k) * np.uint64(64) + ctz(words)
+            words = without_lowest(words)
+            word = seen[w]
+            seen[w] = 0
+            while word != 0:
+                a = w * np.uint64(64) + ctz(word)
+                word = without_lowest(word)
+                while i < count and values.attr[i] < a:
+                    merged.attr[n] = values.attr[i]
+                    merged.value[n] = values.value[i]
+                    i += 1
+                    n += 1
+                merged.attr[n] = a
+                merged.value[n] = TRUE
                 n += 1
-            merged.attr[n] = a
-            merged.value[n] = TRUE
-            n += 1
     while i < count:
         merged.attr[n] = values.attr[i]
         merged.value[n] = values.value[i]

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from random import Random
-from types import SimpleNamespace
+from types import FrameType, SimpleNamespace
 from typing import Any
 from unittest.mock import patch
 
@@ -51,6 +51,26 @@ def count_calls(action: Callable[[], object]) -> int:
     finally:
         sys.setprofile(None)
     return len(calls)
+
+
+def count_lines(action: Callable[[], object], folder: str) -> int:
+    """Returns how many lines of the files in a folder run during an action."""
+    count = 0
+
+    def trace(frame: FrameType, event: str, argument: Any) -> Any:
+        nonlocal count
+        if folder not in frame.f_code.co_filename:
+            return None
+        count += event == "line"
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        action()
+    finally:
+        sys.settrace(before)
+    return count
 
 
 def live(matcher: cm.Matcher) -> MemorySet:

@@ -32,7 +32,7 @@ from colmatch.text.hyperscan_syntax import HyperscanPattern
 
 SIZE = 4096  # expressions of one database
 FILES_KEPT = 64
-SETS_KEPT = 16  # of this process
+SETS_KEPT = 64  # of this process
 CHANGE_LEAST = 4  # expressions
 DIGEST = 32  # bytes at the head of a file
 FORMAT = 1  # of files, and of the flags that expressions are compiled with
@@ -162,6 +162,17 @@ class HyperscanSet:
             values.append(np.repeat(np.arange(len(ends)), sizes_of(np.array([0, *ends], np.int64))))
             matches.append(np.array(numbers, np.int64) + first)
         return np.concatenate(values), np.concatenate(matches)
+
+    def scan_one(self, string: bytes) -> list[int]:
+        """Returns the numbers of the expressions that match one string, as ``scan`` does."""
+        matches: list[int] = []
+        for first, database, idle in self._databases:
+            numbers: list[int] = []
+            scratch = idle.pop() if idle else _hyperscan().Scratch(database)
+            database.scan(string, _note, 0, numbers.append, scratch)
+            idle.append(scratch)
+            matches += [first + number for number in numbers]
+        return matches
 
     def _compile_all(self) -> None:
         began = time.perf_counter()

@@ -228,6 +228,12 @@ class LiteralIndex:
                 )
         return begin
 
+    def find_in_one(self, text: bytes) -> list[int]:
+        """Returns the numbers of the patterns that one string may match, each once."""
+        pairs, end = Pairs(), freeze_view(np.array([0, len(text)], np.int64))
+        self.find(TextSlice(end, np.frombuffer(text, np.uint8), 0, 1), pairs)
+        return list(dict.fromkeys(pairs.arrays()[1].tolist()))
+
 
 def _flat(texts: Sequence[bytes]) -> tuple[I64, U8]:
     offset = ranges_of(list(map(len, texts)))

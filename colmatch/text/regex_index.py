@@ -28,7 +28,7 @@ from colmatch.text.regex_literals import requirement
 
 PIECE = 1 << 20  # candidates to gather at a time
 LEAST_BYTES = 2  # bytes of a literal: one byte is in so many strings that gathering them costs more than it saves
-FEWEST = 4  # fewest expressions for Hyperscan: 0.3 us a string where RE2 alone took 0.7
+FEWEST = 4  # fewest expressions for Hyperscan in a batch: 0.3 us a string where RE2 alone took 0.7
 SEVERAL = 64  # expressions without a literal that are worth a warning
 
 _log = logging.getLogger("colmatch")
@@ -49,7 +49,7 @@ class RegexIndex:
         self._regexes = regexes
         self._strings = pa.large_string() if characters else pa.large_binary()
         self._numbers = np.array(numbers, np.int32)
-        is_alone = len(regexes) < FEWEST or not hyperscan_sets.is_available()
+        is_alone = not regexes or not hyperscan_sets.is_available()
         self._re2 = Re2Index(regexes, numbers, name if is_alone else None)
         self._sets: list[HyperscanSet] = []  # the first that is compiled is used
         self._shares: _EngineShares | None = None
@@ -61,7 +61,7 @@ class RegexIndex:
             translated = for_hyperscan(regex, characters)
             if translated is not None and self._place.setdefault(translated, i) == i:
                 self._is_exact[i] = translated.exact
-        if len(self._place) >= FEWEST:
+        if self._place:
             self._sets = hyperscan_sets.sets_for(list(self._place))
 
     def __bool__(self) -> bool:
@@ -78,7 +78,7 @@ class RegexIndex:
         lower : ``texts`` with a to z in place of A to Z
         strings : ``texts`` as an array
         """
-        shares = self._shares_now()
+        shares = self._shares_now() if len(self._place) >= FEWEST else None
         if shares is None:
             self._re2.find(texts, lower, strings, pairs)
             return
@@ -105,15 +105,14 @@ class RegexIndex:
     def find_in_one(self, string: bytes) -> list[int]:
         """Returns the numbers of the expressions that match one string, in no order."""
         shares = self._shares_now()
-        if shares is not None and not shares.rest and is_plain(string):
-            regex = shares.regex[shares.set.scan([string])[1]]
-            regex = regex[regex >= 0]
-            if self._is_exact[regex].all():
-                return list(map(int, self._numbers[regex]))
-        strings = pa.array([string], pa.large_binary()).cast(self._strings)
-        pairs, texts = Pairs(), texts_of(strings)
-        self.find(texts, lower_texts(texts).texts, strings, pairs)
-        return list(map(int, pairs.arrays()[1]))
+        if shares is None or not is_plain(string):
+            return self._re2.find_in_one(string, self._strings)
+        numbers = shares.rest.find_in_one(string, self._strings)
+        regex = shares.regex[shares.set.scan_one(string)]
+        for i in regex[regex >= 0].tolist():
+            if self._is_exact[i] or self._re2.is_true(i, string, self._strings):
+                numbers.append(int(self._numbers[i]))
+        return numbers
 
     def _shares_now(self) -> _EngineShares | None:
         for each in self._sets:
@@ -185,6 +184,23 @@ class Re2Index:
         for i in self._rest:
             value = _places(strings, self._regexes[i])
             pairs.extend((value + first).astype(np.int32), np.full(len(value), self._numbers[i], np.int32))
+
+    def find_in_one(self, string: bytes, type: pa.DataType) -> list[int]:
+        """Returns the numbers of the expressions that match one string, in no order.
+
+        Only an expression whose literal is in the string, or that has none, makes an array of it.
+        """
+        candidates = list(self._rest)
+        if self._exact:
+            candidates += self._exact.find_in_one(string)
+        if self._folded:
+            candidates += self._folded.find_in_one(string.lower())
+        return [int(self._numbers[i]) for i in candidates if self.is_true(i, string, type)]
+
+    def is_true(self, i: int, string: bytes, type: pa.DataType) -> bool:
+        """Returns whether expression ``i`` matches a string, which becomes an array of a type."""
+        array = pa.array([string], pa.large_binary()).cast(type)
+        return bool(pc.match_substring_regex(array, pattern=self._regexes[i])[0].as_py())
 
     def _find(self, index: LiteralIndex, searched: TextSlice, first: int, strings: pa.Array, pairs: Pairs) -> None:
         """Adds the pairs of an index; ``first`` is the number of the first string in results."""

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import sys
-from types import FrameType
-from typing import Any
-
 import numpy as np
 import pyarrow as pa
 import pytest
 from clauses import SCHEMA
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from inside import count_lines
 from numba.core import config
 
 import colmatch as cm
@@ -45,22 +42,7 @@ def lines(text: str) -> int:
         reader._assemble(found)
 
     read()
-    count = 0
-
-    def trace(frame: FrameType, event: str, argument: Any) -> Any:
-        nonlocal count
-        if "kernels" not in frame.f_code.co_filename:
-            return None
-        count += event == "line"
-        return trace
-
-    before = sys.gettrace()
-    sys.settrace(trace)
-    try:
-        read()
-    finally:
-        sys.settrace(before)
-    return count
+    return count_lines(read, "kernels")
 
 
 @settings(max_examples=30, deadline=None)

@@ -11,6 +11,7 @@ from typing import Any
 import inside
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -28,6 +29,7 @@ from colmatch.text.hyperscan_syntax import HyperscanPattern, for_hyperscan, plai
 from colmatch.text.literal_index import Pairs, lower_texts, texts_of
 from colmatch.text.pattern_index import BasePatterns, Pattern, PatternIndex
 from colmatch.text.reduce import reduce_pattern
+from colmatch.text.regex_index import RegexIndex
 
 hs = pytest.importorskip("hyperscan")
 
@@ -413,4 +415,37 @@ def test_the_setting(monkeypatch: pytest.MonkeyPatch) -> None:
     used = PatternIndex([BasePatterns(known, range(4), STRING)]).regexes[0]
     assert used._sets
     used.wait()
-    assert not PatternIndex([BasePatterns(known[:3], range(3), STRING)]).regexes[0]._sets
+
+
+@few
+@given(st.lists(regexes, min_size=1, max_size=8), st.lists(subjects, min_size=1, max_size=4), st.booleans())
+def test_one_string_as_alone(chosen: list[str], values: list[str], of_text: bool) -> None:
+    """Strings of single events, which become arrays only where RE2 decides."""
+    chosen = [regex for regex in chosen if not reduce_pattern("rlike", regex).error]
+    type = pa.large_string() if of_text else pa.large_binary()
+    index = RegexIndex(chosen, range(10, 10 + len(chosen)), of_text, "s")
+    for wait in (False, True):
+        if wait:
+            index.wait()
+        for value in map(str.encode, values):
+            array = strings([value], type)
+            matches = [10 + i for i, regex in enumerate(chosen) if pc.match_substring_regex(array, regex)[0].as_py()]
+            assert sorted(index.find_in_one(value)) == matches
+
+
+def test_one_expression_is_enough_for_one_string_but_not_for_a_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    runs, index = count_re2(monkeypatch), PatternIndex([BasePatterns([("rlike", "^[ab]{2,3}c")], [7], STRING)])
+    index.regexes[0].wait()
+    assert index.regexes[0].find_in_one(b"abc") == [7] and index.regexes[0].find_in_one(b"cba") == []
+    assert not runs
+    assert [part.tolist() for part in index.matches(pa.array(["abc", "cba"], pa.large_string()))] == [[0], [7]]
+    assert runs == [2]
+
+
+def test_without_hyperscan_one_string_is_given_to_re2_only_with_the_literal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLMATCH_REGEX", "re2")
+    runs = count_re2(monkeypatch)
+    index = RegexIndex(["id[0-9]+x", "(?i)KEY=[a-z]+"], [0, 1], True, "s")
+    assert index.find_in_one(b"nothing") == [] and not runs
+    assert index.find_in_one(b"id7x") == [0] and index.find_in_one(b"Key=a") == [1]
+    assert runs == [1, 1]

@@ -69,6 +69,8 @@ class EventReader:
             columns = _with_patterns(columns, schema, patterns)
         self.is_direct = None not in columns
         self._columns = [value for value in columns if value is not None]
+        self._place = {value.name: i for i, value in enumerate(self._columns) if value.compute is None}
+        self._computed = [i for i, value in enumerate(self._columns) if value.compute is not None]
         self.words: Words
         self.words, self._held = words(literals.of(len(attributes)))
         form = np.full(len(attributes), KEY, np.uint8)
@@ -108,6 +110,13 @@ class EventReader:
         except NeedsBatch:
             return None
 
+    def _columns_in(self, event: Event) -> Sequence[_Value]:
+        """Returns the columns that an event may have a value for, in the order of all columns."""
+        if len(event) > len(self._place) // 2:
+            return self._columns
+        place = self._place
+        return [self._columns[i] for i in sorted([place[name] for name in event if name in place] + self._computed)]
+
     def _read(self, event: Event) -> int | None:
         get = event.get
         attrs: list[int] = []
@@ -117,7 +126,7 @@ class EventReader:
         ends = [0]
         bases: list[int] = []
         matching: list[int] = []  # regular expressions
-        for name, attr, type_, low, high, compute, base, has_lower, regexes in self._columns:
+        for name, attr, type_, low, high, compute, base, has_lower, regexes in self._columns_in(event):
             value = get(name) if compute is None else compute(event)
             if value is None:
                 continue

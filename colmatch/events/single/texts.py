@@ -49,7 +49,7 @@ class EventPatterns:
         self._base = np.empty(len(values.end), np.int64)
         self.merged = values._replace(attr=np.empty(total, np.uint32), value=np.empty(total, np.int64))
         self._arguments = index.filters, index.programs, patterns.attributes, self._hits
-        self._seen = np.zeros((total + 63) // 64, np.uint64)
+        self._seen = np.zeros((total + 63) // 64, np.uint64), np.zeros(total // 64**2 + 1, np.uint64)
         self._values, self._frozen_base = values, freeze_view(self._base)
 
     def find(self, count: int, data: U8, bases: Sequence[int], known: Sequence[int]) -> int:
@@ -64,7 +64,7 @@ class EventPatterns:
         self._hits.pattern[: len(known)] = known
         self._hits.state[FILL] = len(known)
         total: int = entry(find_in_event)(
-            self._values, count, data, self._frozen_base, len(bases), *self._arguments, self._seen, self.merged
+            self._values, count, data, self._frozen_base, len(bases), *self._arguments, *self._seen, self.merged
         )
         assert total >= 0, "hits has room for all patterns"
         return total

@@ -127,13 +127,15 @@ class BitsliceScratch(NamedTuple):
     progress: I64  # (4) counts of the call so far: FOUND, NOTED, LOOKED, TILES
     slot: U32  # (E + 7 * N)
     slot_first: U64  # (N + 1)
-    column: I64  # (A + 2) attribute -> its rows; A has every row
+    attr: U32  # (A + 1) attribute of each column; A has every row
+    column: I64  # (A + 2) column -> its rows
+    tally: I64  # (A) zero between calls
     row: U32  # (E + N)
     code: U32  # (E + N)
     spare_row: U32  # (E)
     spare_code: U32  # (E)
     histogram: I64  # (256)
-    sorted: U8  # (A + 1) 1 for columns to be sorted
+    sorted: U8  # (A + 1) 1 for columns that are sorted
     stride: I64  # (1) rows of a tile
     tile: U8  # (ranks * stride + 64) zero between calls
     survivors: Survivors

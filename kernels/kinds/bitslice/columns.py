@@ -1,48 +1,70 @@
-"""Coded rows -> columns: for each attribute the rows that have it, sorted by code."""
+"""Coded rows -> columns: for each attribute that some row has, these rows, sorted by code.
+
+The work depends on the entries of the rows, not on the number of attributes. A single event among
+100,000 text patterns has a few of their attributes.
+"""
 
 import numpy as np
 
 from colmatch.kernels._jit import device
 from colmatch.kernels.kinds.bitslice.arrays import WORD
 from colmatch.kernels.kinds.bitslice.tiles import sets_few
-from colmatch.kernels.ranges import rewind_ranges
 
 DIGIT = 256
+SPARSE = 16  # attributes for each one with rows, from which on columns have the order of the rows' entries
 
 
 @device
-def place_columns(row_first, row_attr, row_code, start, stop, column, row, code):
+def place_columns(row_first, row_attr, row_code, start, stop, attr, column, tally, row, code):
     """Writes the entries of rows ``start:stop`` by attribute, then all rows with code 0.
 
-    Rows ascend within an attribute, and count from ``start``. column (A + 2), row, code (entries +
-    rows) are written.
+    Returns the number of columns, of which the last has all rows. Rows ascend within a column, and
+    count from ``start``.
+
+    attr (A + 1) : attribute of each column, written. Columns are ascending if many attributes have
+        rows
+    column (A + 2), row, code (entries + rows) : column -> its rows and codes, written
+    tally (A) : zeros before and after
     """
-    # Count the entries of each attribute
-    attributes = len(column) - 2
-    for a in range(attributes + 1):
-        column[a] = 0
-    # Signed places would be tested for wrap-around each time.
+    # Count the entries of each attribute. Signed places would be tested for wrap-around each time.
+    attributes, n = len(tally), 0
     for e in range(np.uint64(row_first[start]), np.uint64(row_first[stop])):
-        column[row_attr[e]] += 1
+        a = row_attr[e]
+        if tally[a] == 0:
+            attr[n] = a
+            n += 1
+        tally[a] += 1
+    if SPARSE * n > attributes:
+        n = 0
+        for a in range(attributes):
+            if tally[a] > 0:
+                attr[n] = a
+                n += 1
+    # Turn counts into places
     total = 0
-    for a in range(attributes + 1):
-        size = column[a]
-        column[a] = total
+    for j in range(n):
+        a = attr[j]
+        size = tally[a]
+        column[j] = tally[a] = total
         total += size
     # Write the entries of each attribute
     for r in range(start, stop):
         for e in range(np.uint64(row_first[r]), np.uint64(row_first[r + 1])):
             a = row_attr[e]
-            place = np.uint64(column[a])
-            column[a] = place + np.uint64(1)
+            place = np.uint64(tally[a])
+            tally[a] = place + np.uint64(1)
             row[place] = r - start
             code[place] = row_code[e]
-    rewind_ranges(column, attributes)
+    for j in range(n):
+        tally[attr[j]] = 0
     # Write the column of all rows
+    attr[n] = attributes
+    column[n] = total
     for r in range(stop - start):
-        row[column[attributes] + r] = r
-        code[column[attributes] + r] = 0
-    column[attributes + 1] = column[attributes] + stop - start
+        row[total + r] = r
+        code[total + r] = 0
+    column[n + 1] = total + stop - start
+    return n + 1
 
 
 @device
@@ -108,7 +130,7 @@ def place_codes(code, begin, end, top, place):
 
 
 @device
-def choose_columns(group_begin, group_end, group_first, reach, top, column, ranks, pairs, by_column):
+def choose_columns(group_begin, group_end, group_first, reach, top, attr, columns, column, ranks, pairs, by_column):
     """Marks the columns that are worth sorting, in ``by_column``.
 
     Returns whether a column is marked, and whether a column with rows and postings is not.
@@ -117,10 +139,10 @@ def choose_columns(group_begin, group_end, group_first, reach, top, column, rank
     some postings for each row.
     """
     chosen, left = False, False
-    for a in range(len(column) - 1):
-        by_column[a] = 0
-        n = column[a + 1] - column[a]
-        if n == 0 or group_first[group_begin[a]] == group_first[group_end[a]]:
+    for j in range(columns):
+        by_column[j] = 0
+        a, n = np.int64(attr[j]), column[j + 1] - column[j]
+        if group_first[group_begin[a]] == group_first[group_end[a]]:
             continue
         # Estimate the cost of the column's tiles
         sorted_cost = 300.0 + 6.0 * n + 1.1 * n * pairs
@@ -138,7 +160,7 @@ def choose_columns(group_begin, group_end, group_first, reach, top, column, rank
             else:
                 sorted_cost += postings * (4.0 + 5.0 * (1.0 + 0.6 * share * n / WORD))
         if sorted_cost < row_cost:
-            by_column[a] = 1
+            by_column[j] = 1
             chosen = True
         else:
             left = True

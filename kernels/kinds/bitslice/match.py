@@ -58,11 +58,12 @@ from colmatch.kernels.sink import FILL, NEEDED, PAIRS, WANTED
 
 
 @device
-def sweep_columns(index, preds, rows, start, stop, pairs, scratch, sink, counters):
+def sweep_columns(index, preds, rows, start, stop, columns, pairs, scratch, sink, counters):
     """Matches the columns that ``choose_columns`` has marked.
 
     Tile after tile of their rows is tested against the postings that these rows may meet.
 
+    columns : number of columns
     pairs : entries of a row, on average
     """
     group_begin, group_end = index.attr_group[: len(index.top)], index.attr_group[-len(index.top) :]
@@ -71,7 +72,8 @@ def sweep_columns(index, preds, rows, start, stop, pairs, scratch, sink, counter
     lowest, highest, cell_first, cell_shift = index.lowest, index.highest, index.cell_first, index.cell_shift
     below, head, rest, rest_op, who = index.below, index.head, index.rest, index.rest_op, index.who
     owner, jump_first, jump = preds.owner, preds.jump_first, preds.jump
-    column, row, code, by_column, place = scratch.column, scratch.row, scratch.code, scratch.sorted, scratch.code_place
+    attr, column, row, code = scratch.attr, scratch.column, scratch.row, scratch.code
+    by_column, place = scratch.sorted, scratch.code_place
     slot, slot_first, tile, segment, bits = (
         scratch.slot,
         scratch.slot_first,
@@ -84,10 +86,11 @@ def sweep_columns(index, preds, rows, start, stop, pairs, scratch, sink, counter
     attributes, ranks, size, most = len(index.multi), index.ranks[0], scratch.stride[0], np.uint64(BUFFER)
     stride = np.uint64(size)
     noted_most = len(candidates.row) - WORD * len(survivors.mask)
-    for a in range(attributes + 1):
-        if not by_column[a]:
+    for j in range(columns):
+        if not by_column[j]:
             continue
-        begin, end, top = column[a], column[a + 1], index.top[a]
+        a = np.int64(attr[j])
+        begin, end, top = column[j], column[j + 1], index.top[a]
         # Sort the column, except the one of all rows
         tabled = False
         if a < attributes:
@@ -133,30 +136,32 @@ def sweep_columns(index, preds, rows, start, stop, pairs, scratch, sink, counter
 
 
 @device
-def sweep_rows(index, preds, rows, start, stop, pairs, scratch, sink, counters):
+def sweep_rows(index, preds, rows, start, stop, columns, pairs, scratch, sink, counters):
     """Matches the columns that are not marked: each row against the postings that its codes pick.
 
     The rows are swept several times if there is no room for all of their segments.
     """
     head, hi, rest, rest_op, who = index.head, index.hi, index.rest, index.rest_op, index.who
     owner, jump_first, jump = preds.owner, preds.jump_first, preds.jump
-    column, row, code, by_column, tile = scratch.column, scratch.row, scratch.code, scratch.sorted, scratch.tile
+    attr, column, row, code = scratch.attr, scratch.column, scratch.row, scratch.code
+    by_column, tile = scratch.sorted, scratch.tile
     slot, slot_first, row_segment, segment = scratch.slot, scratch.slot_first, scratch.found, scratch.segment
     segment_first, survivors, candidates = scratch.segment_first, scratch.survivors, scratch.candidates
     progress, target = scratch.progress, scratch.target
-    attributes, ranks, count, most = len(index.multi), index.ranks[0], stop - start, np.uint64(BUFFER)
+    ranks, count, most = index.ranks[0], stop - start, np.uint64(BUFFER)
     stride, few = np.uint64(1), sets_few(ranks, pairs, 1)
     noted_most = len(candidates.row) - WORD * len(survivors.mask)
     group_begin, group_end = index.attr_group[: len(index.top)], index.attr_group[-len(index.top) :]
     group_first, reach = index.group_first, index.reach
     hints = GroupHints(index.lo, index.lowest, index.highest, index.cell_first, index.cell_shift, index.below)
-    all_rows = column[attributes]
-    a, e = np.int64(0), np.int64(0)
-    while a <= attributes:
+    all_rows = column[columns - 1]
+    j, e = np.int64(0), np.int64(0)
+    while j < columns:
         # Find the postings of as many columns as there is room for, and order them by row
-        a, e, segments = segments_of_rows(
-            group_begin, group_end, group_first, reach, hints, by_column, column, row, code, a, e, row_segment
-        )
+        j, e, segments = segments_of_rows(
+            group_begin, group_end, group_first, reach, hints, by_column, attr, columns, column, row, code, j, e,
+            row_segment,
+        )  # fmt: skip
         order_segments(row_segment, segments, count, segment_first, segment)
         last = np.uint64(max(segments - 1, 0))
         for r in range(count):
@@ -193,19 +198,29 @@ def match(
     Returns ``stop``, or ``start`` when the sink is too small.
     """
     row_first, row_attr, row_code = rows.first, rows.attr, rows.code
-    slot, slot_first, column, progress = scratch.slot, scratch.slot_first, scratch.column, scratch.progress
+    slot, slot_first, attr, column, progress = (
+        scratch.slot,
+        scratch.slot_first,
+        scratch.attr,
+        scratch.column,
+        scratch.progress,
+    )
     before, wanted = sink.state[FILL], sink.state[WANTED] == PAIRS
     pairs = (row_first[stop] - row_first[start]) / (stop - start)
     progress[FOUND], progress[NOTED], progress[LOOKED], progress[TILES] = before, 0, 0, 0
     # Prepare the slots of rows and the columns
     bin_entries(row_first, row_attr, row_code, start, stop, index.rank, index.bin_first, index.bin_of, slot, slot_first)
-    place_columns(row_first, row_attr, row_code, start, stop, column, scratch.row, scratch.code)
+    columns = place_columns(
+        row_first, row_attr, row_code, start, stop, attr, column, scratch.tally, scratch.row, scratch.code
+    )
     chosen, left = choose_columns(
         index.attr_group[: len(index.top)],
         index.attr_group[-len(index.top) :],
         index.group_first,
         index.reach,
         index.top,
+        attr,
+        columns,
         column,
         index.ranks[0],
         pairs,
@@ -213,9 +228,9 @@ def match(
     )
     # Match by column and by row, then verify the remaining candidates
     if chosen:
-        sweep_columns(index, preds, rows, start, stop, pairs, scratch, sink, counters)
+        sweep_columns(index, preds, rows, start, stop, columns, pairs, scratch, sink, counters)
     if left:
-        sweep_rows(index, preds, rows, start, stop, pairs, scratch, sink, counters)
+        sweep_rows(index, preds, rows, start, stop, columns, pairs, scratch, sink, counters)
     if progress[NOTED] > 0:
         verify(preds, rows, index.multi, start, stop - start, scratch, sink, progress, counters)
     # Count the matches, and accept them if they fit

@@ -65,11 +65,13 @@ def segments_of_column(lo, i, lowest, highest, cell_first, shift, below, code, b
 
 
 @device
-def segments_of_rows(group_begin, group_end, group_first, reach, hints, by_column, column, row, code, a, e, found):
+def segments_of_rows(
+    group_begin, group_end, group_first, reach, hints, by_column, attr, columns, column, row, code, j, e, found
+):
     """Finds postings that rows may meet, from the columns that are not sorted.
 
-    Begins with entry ``e`` of attribute ``a``. Returns the attribute and entry where room ends, or
-    the number of columns and 0; and the number of segments.
+    Begins with entry ``e`` of column ``j``. Returns the column and entry where room ends, or the
+    number of columns and 0; and the number of segments.
 
     Columns come one by one, since each needs one part of the index, which is contiguous.
 
@@ -78,14 +80,15 @@ def segments_of_rows(group_begin, group_end, group_first, reach, hints, by_colum
     lo, lowest, highest = hints.lo, hints.lowest, hints.highest
     cell_first, cell_shift, below = hints.cell_first, hints.cell_shift, hints.below
     n = 0
-    while a < len(by_column):
-        e = max(e, column[a])
+    while j < columns:
+        e = max(e, column[j])
+        a = np.int64(attr[j])
         first_group, last_group = group_begin[a], group_end[a]
-        if by_column[a] or group_first[first_group] == group_first[last_group]:
-            e = column[a + 1]
-        while e < column[a + 1]:
+        if by_column[j] or group_first[first_group] == group_first[last_group]:
+            e = column[j + 1]
+        while e < column[j + 1]:
             if n + last_group - first_group > len(found):
-                return a, e, n
+                return j, e, n
             # Write the range of postings in each group
             value = np.int64(code[e])
             for g in range(first_group, last_group):
@@ -95,8 +98,8 @@ def segments_of_rows(group_begin, group_end, group_first, reach, hints, by_colum
                 found[n, 0], found[n, 1], found[n, 2], found[n, 3] = row[e], i, i_end, value if reach[g] else 0
                 n += i_end > i
             e += 1
-        a += 1
-    return a, np.int64(0), n
+        j += 1
+    return j, np.int64(0), n
 
 
 @device
