@@ -12,9 +12,10 @@ from inside import attributes
 from sizes import SMALL
 
 import colmatch as cm
+from colmatch.events.computed.addresses import address_texts
 from colmatch.expr.normalise import Normaliser
 from colmatch.given.schema import Role
-from colmatch.text.addresses import address_of, address_text, address_texts
+from colmatch.text.addresses import address_of, address_text
 
 PLACES = [
     "instr(s, 'ab') > 0", "instr(s, 'ab') = 0", "instr(s, 'ab') >= 1", "instr(s, 'ab') < 1", "instr(s, 'ab') <= 0", "instr(s, 'ab') <> 0",

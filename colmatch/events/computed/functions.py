@@ -15,10 +15,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from colmatch.events.computed.addresses import address_texts
 from colmatch.events.computed.dates import PARTS, date_trunc, part_of
 from colmatch.events.computed.failed import refuse, set_nulls, true_rows
 from colmatch.events.computed.nodes import arrow_type
-from colmatch.text.addresses import address_text, address_texts
+from colmatch.text.addresses import address_text
 
 Value = Any  # a pyarrow.Array, or a pyarrow.Scalar where it is the same in all rows
 
