@@ -137,22 +137,22 @@ def explain(parts: Parts, event: Any, id: int | str, clock: Clock | None = None)
         raise SubscriptionError(f"there is no subscription {show_value(id)}")
     single = isinstance(event, Mapping) or is_object(event)
     row = _row(parts, event)
-    if clock is not None:
-        row = clock.add_to(row, clock.names(version.attributes))
     holder = version.holder(number)
     segment = version.segments[holder]
     preds = segment.predicates
     mine = np.flatnonzero(preds.owner == number - version.bases[holder]).tolist()
+    used = {int(preds.pred[p, 0]) & layout.ATTR_MASK for c in mine for p in range(preds.first[c], preds.first[c + 1])}
+    attributes = version.attributes.only(used)
     # Columns of other expressions may be missing; a single event may lack all columns
+    if clock is not None:
+        row = clock.add_to(row, clock.names(attributes))
     if parts.options.missing_columns == "error" and not single:
-        words = (preds.pred[p, 0] for c in mine for p in range(preds.first[c], preds.first[c + 1]))
-        used = (version.attributes[int(word) & layout.ATTR_MASK] for word in words)
-        require(row.schema, chain.from_iterable(attribute.paths for attribute in used))
-    # Read the event
-    entries = Reader(version.attributes, version.literals).read(row)
-    keys = [entries.key[entries.col[a] : entries.col[a + 1]].tolist() for a in range(len(version.attributes))]
+        require(row.schema, chain.from_iterable(attribute.paths for attribute in attributes))
+    # Read the values that the expression needs
+    entries = Reader(attributes, version.literals).read(row)
+    keys = {id: entries.key[entries.col[id] : entries.col[id + 1]].tolist() for id in used}
     values = {name: _read_value(column) for name, column in zip(row.schema.names, row.columns, strict=True)}
-    computed, failed = DerivedColumns(version.attributes, lenient=True).add_to(row)
+    computed, failed = DerivedColumns(attributes, lenient=True).add_to(row)
     computed_values = {
         name: _read_value(column) for name, column in zip(computed.schema.names, computed.columns, strict=True)
     }
@@ -214,7 +214,7 @@ class _SegmentEvent(NamedTuple):
     attributes: Attributes
     literals: layout.Literals
     segment: Segment
-    keys: list[list[int]]
+    keys: dict[int, list[int]]
     values: dict[str, Any]
     failed: dict[str, str]  # computed value that failed -> reason
     two_valued: bool

@@ -6,7 +6,7 @@ search. ``colmatch/events/binding.py`` does all that depends on the schema of a 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -83,19 +83,22 @@ class Needs:
 
     Parameters
     ----------
-    members : attribute of each id. Attributes with a pattern are read from
+    members : attributes with their ids, ascending. Attributes with a pattern are read from
         ``ReadBuffers.pattern_first``, in the order of their ids
+    total : number of ids
     literals : have the labels of strings; None numbers distinct strings instead, group g for
         attribute g
     """
 
-    def __init__(self, members: Sequence[Attribute], literals: Vocabulary | Literals | None) -> None:
-        self.total = len(members)
+    def __init__(
+        self, members: Iterable[tuple[int, Attribute]], total: int, literals: Vocabulary | Literals | None
+    ) -> None:
+        self.total = total
         self.distinct = literals is None
         self.plain: list[tuple[int, Attribute]] = []
         self.maps: dict[Path, MapKeys] = {}
         patterns: list[int] = []
-        for id, attribute in enumerate(members):
+        for id, attribute in members:
             if attribute.pattern is not None:
                 patterns.append(id)
             elif attribute.is_free:

@@ -34,7 +34,7 @@ class Patterns:
     def __init__(self, attributes: Attributes) -> None:
         bases: dict[Attribute, tuple[list[Pattern], list[int]]] = {}
         ids: list[int] = []
-        for id, attribute in enumerate(attributes):
+        for id, attribute in attributes.items():
             if attribute.pattern is not None:
                 patterns, numbers = bases.setdefault(replace(attribute, pattern=None), ([], []))
                 patterns.append(attribute.pattern)
@@ -42,7 +42,7 @@ class Patterns:
                 ids.append(id)
         self.attributes, self.total = freeze_view(np.array(ids, np.uint32)), len(ids)
         self.bases = list(bases)
-        self.needs = Needs(self.bases, None)
+        self.needs = Needs(enumerate(self.bases), len(self.bases), None)
         self.index = PatternIndex([BasePatterns(*members, base.type, base.name) for base, members in bases.items()])
 
     def wait(self) -> None:

@@ -57,7 +57,7 @@ class Reader:
         self._lenient = lenient
         self.columns = attributes.columns
         self.failed: Mapping[str, FailedRows] = {}
-        self._needs = Needs(attributes.members, literals)
+        self._needs = Needs(attributes.items(), len(attributes), literals)
         self._memory = WorkingMemory(self._needs, 0)
         self._patterns = PatternRows(attributes) if self._needs.pattern_runs else None
         self._calls = CallColumns(attributes, literals, lenient)

@@ -217,7 +217,7 @@ class Attributes:
         """The top-level columns that the attributes need, in the order of the attributes."""
         used, columns = self._columns
         if used < self.used:
-            columns = list(dict.fromkeys(path[0] for attribute in self.members for path in attribute.paths))
+            columns = list(dict.fromkeys(path[0] for attribute in self for path in attribute.paths))
             self._columns = self.used, columns
         return columns
 
@@ -268,6 +268,28 @@ class Attributes:
 
     def __iter__(self) -> Iterator[Attribute]:
         return iter(self.members)
+
+    def items(self) -> Iterable[tuple[int, Attribute]]:
+        """Returns the attributes with their ids, ascending. Some may be free."""
+        return enumerate(self.members)
+
+    def only(self, ids: Iterable[int]) -> Attributes:
+        """Returns the attributes for a reader that needs these ids alone."""
+        return _ChosenAttributes(self, sorted(ids))
+
+
+class _ChosenAttributes(Attributes):
+    """Attributes of which all but a few seem free, made without looking at the others."""
+
+    def __init__(self, others: Attributes, ids: list[int]) -> None:
+        super().__init__(others.members, len(ids))
+        self._chosen = ids
+
+    def __iter__(self) -> Iterator[Attribute]:
+        return (self.members[id] for id in self._chosen)
+
+    def items(self) -> Iterable[tuple[int, Attribute]]:
+        return [(id, self.members[id]) for id in self._chosen]
 
 
 class Schema:

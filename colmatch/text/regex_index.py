@@ -49,26 +49,32 @@ class RegexIndex:
         self._regexes = regexes
         self._strings = pa.large_string() if characters else pa.large_binary()
         self._numbers = np.array(numbers, np.int32)
-        is_alone = not regexes or not hyperscan_sets.is_available()
-        self._re2 = Re2Index(regexes, numbers, name if is_alone else None)
+        is_available = hyperscan_sets.is_available()
+        self._re2 = Re2Index(regexes, numbers, None if is_available else name)
         self._sets: list[HyperscanSet] = []  # the first that is compiled is used
         self._shares: _EngineShares | None = None
         self._place: dict[HyperscanPattern, int] = {}
         self._is_exact = np.zeros(len(regexes) + 1, np.bool_)
-        if is_alone:
+        if not is_available:
             return
         for i, regex in enumerate(regexes):
             translated = for_hyperscan(regex, characters)
             if translated is not None and self._place.setdefault(translated, i) == i:
                 self._is_exact[i] = translated.exact
-        if self._place:
-            self._sets = hyperscan_sets.sets_for(list(self._place))
+        if len(self._place) >= FEWEST:
+            self._start_sets()
 
     def __bool__(self) -> bool:
         return bool(self._regexes)
 
+    def _start_sets(self) -> None:
+        """Has the expressions compiled in the background, even a few for single strings."""
+        if self._place and not self._sets:
+            self._sets = hyperscan_sets.sets_for(list(self._place))
+
     def wait(self) -> None:
         """Waits until Hyperscan has compiled its expressions."""
+        self._start_sets()
         for each in self._sets[:1]:
             each.wait()
 
@@ -104,6 +110,7 @@ class RegexIndex:
 
     def find_in_one(self, string: bytes) -> list[int]:
         """Returns the numbers of the expressions that match one string, in no order."""
+        self._start_sets()
         shares = self._shares_now()
         if shares is None or not is_plain(string):
             return self._re2.find_in_one(string, self._strings)

@@ -22,11 +22,12 @@ import pytest
 from contract import NO_JIT, every_kind, own_inserts
 from forking import in_child
 from hostile import unitless
-from inside import count_calls, count_lines, idle_event_workers, segment
+from inside import attributes, count_calls, count_lines, idle_event_workers, segment
 from installed import needs
 from sizes import SMALL
 
 import colmatch as cm
+from colmatch.events.patterns import patterns_of
 from colmatch.events.single import row as event_row
 
 SCHEMA = {
@@ -156,6 +157,46 @@ def test_no_step_of_python_is_taken_for_a_pattern_that_does_not_match(direct: li
 
     assert steps(2_000 if not SMALL else 200) == steps(20)
     assert all(direct)
+
+
+NESTED = "s string, i bigint, l array<string>, m map<string, bigint>, st struct<f: bigint>"
+OWN_CONSTANTS = {  # a condition with a constant of its own in each subscription
+    "LIKE": "s LIKE '%word{0:05}%'",
+    "RLIKE": "s RLIKE 'w.rd{0:05}'",
+    "solved": "i + {0} = {1}",
+    "element": "array_contains(l, 'v{0}')",
+    "map": "m['k{0}'] = {0}",
+    "struct": "st.f = {0}",
+    "tags": "i = {0}",
+}
+
+
+@pytest.mark.skipif(NO_JIT, reason="steps of kernels are steps of Python")
+@pytest.mark.parametrize("form", OWN_CONSTANTS)
+def test_no_call_takes_a_step_for_another_rule(form: str) -> None:
+    """A profile counts calls of functions: as many among 1,000 rules as among 50."""
+    schema = cm.Schema(NESTED)
+    event = {"s": "a word00003", "i": 3, "l": ["v3"], "m": {"k3": 3}, "st": {"f": 3}}
+    row = pa.RecordBatch.from_pylist([event], schema=schema.arrow)
+
+    def steps(rules: int) -> list[int]:
+        tags = {i: [f"tenant {i}"] for i in range(rules)} if form == "tags" else None
+        matcher = cm.Matcher.build(
+            {i: OWN_CONSTANTS[form].format(i, 2 * i) for i in range(rules)}, schema, options={"threads": 1}, tags=tags
+        )
+        if form in ("LIKE", "RLIKE"):
+            patterns_of(attributes(matcher)).wait()
+        calls = (
+            lambda: matcher.match_one(event),
+            lambda: matcher.match(row),
+            lambda: matcher.exists_one(event),
+            lambda: matcher.explain(event, 3),
+        )
+        assert matcher.match_one(event) == matcher.match(row)["subscription"].to_pylist() == [3]
+        assert matcher.explain(event, 3).matched
+        return [count_calls(call) for call in calls]
+
+    assert steps(1_000 if not SMALL else 200) == steps(50)
 
 
 @pytest.mark.skipif(NO_JIT, reason="steps of kernels are steps of Python")

@@ -62,7 +62,7 @@ class CallColumns:
         self._lenient = lenient
         self._calls = [
             (id, attribute.path[0], Call.of(str(attribute.key)))
-            for id, attribute in enumerate(attributes)
+            for id, attribute in attributes.items()
             if attribute.role is Role.CALL
         ]
         if self._calls:
