@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 
 from colmatch.arrays.frozen import freeze_view
 from colmatch.events.gather import match_names
-from colmatch.events.single.mapping import Event, EventReader, as_mapping, rename_fields
+from colmatch.events.single.computed import Event
+from colmatch.events.single.mapping import EventReader, as_mapping, rename_fields
 from colmatch.events.single.row import RowMaker
 from colmatch.given.arguments import check_choice
 from colmatch.given.schema import Schema
@@ -108,10 +109,9 @@ class EventWorker(Worker):
             self._known = None
 
     def _plan(self, version: Version) -> _SinglePlan:
-        attributes = max(len(version.attributes), 1)
-        if self._capacity[1] < attributes:
-            self._make_room(1, attributes)
         reader = EventReader(self._schema, version.attributes, version.literals)
+        if self._capacity[1] < reader.entries_most + 1:
+            self._make_room(1, reader.entries_most + 1)
         parts = []
         each = zip(version.segments, version.bases, version.alive, version.stale, strict=True)
         for segment, base, alive, stale in each:

@@ -16,8 +16,8 @@ from colmatch.events.computed.derived import constant
 from colmatch.events.computed.nodes import INTEGERS, ValueNode, path_of
 from colmatch.text.addresses import address_text
 
-_Event = Mapping[str, Any]
-Evaluate = Callable[[_Event], Any]
+Event = Mapping[str, Any]
+Evaluate = Callable[[Event], Any]
 
 
 class NeedsBatch(Exception):
@@ -36,7 +36,7 @@ def evaluator(node: ValueNode, column: Callable[[tuple[str, ...]], Evaluate | No
         return made
     names = list(dict.fromkeys(path[0] for path in _needed(node)))
 
-    def only_nulls(event: _Event) -> Any:
+    def only_nulls(event: Event) -> Any:
         if any(event.get(name) is None for name in names):
             return None
         raise NeedsBatch
@@ -67,7 +67,7 @@ def _make(node: ValueNode, column: Callable[[tuple[str, ...]], Evaluate | None])
 
 
 def _of_one(function: Callable[[Any], Any], part: Evaluate) -> Evaluate:
-    def compute(event: _Event) -> Any:
+    def compute(event: Event) -> Any:
         value = part(event)
         return None if value is None else function(value)
 
@@ -75,7 +75,7 @@ def _of_one(function: Callable[[Any], Any], part: Evaluate) -> Evaluate:
 
 
 def _of_many(function: Callable[..., Any], parts: Sequence[Evaluate]) -> Evaluate:
-    def compute(event: _Event) -> Any:
+    def compute(event: Event) -> Any:
         values = [part(event) for part in parts]
         return None if None in values else function(*values)
 
@@ -196,7 +196,7 @@ def _substring(place: int, count: int | None = None) -> Callable[[str], str]:
 
 
 def _and(parts: Sequence[Evaluate]) -> Evaluate:
-    def compute(event: _Event) -> bool | None:
+    def compute(event: Event) -> bool | None:
         values = [part(event) for part in parts]
         return False if False in values else None if None in values else True
 
@@ -204,7 +204,7 @@ def _and(parts: Sequence[Evaluate]) -> Evaluate:
 
 
 def _or(parts: Sequence[Evaluate]) -> Evaluate:
-    def compute(event: _Event) -> bool | None:
+    def compute(event: Event) -> bool | None:
         values = [part(event) for part in parts]
         return True if True in values else None if None in values else False
 
@@ -219,7 +219,7 @@ def _isnull(parts: Sequence[Evaluate]) -> Evaluate:
 def _isnan(parts: Sequence[Evaluate]) -> Evaluate:
     (part,) = parts
 
-    def compute(event: _Event) -> bool:
+    def compute(event: Event) -> bool:
         value = part(event)
         return bool(value != value)  # NULL is none
 
@@ -227,7 +227,7 @@ def _isnan(parts: Sequence[Evaluate]) -> Evaluate:
 
 
 def _coalesce(parts: Sequence[Evaluate]) -> Evaluate:
-    def compute(event: _Event) -> Any:
+    def compute(event: Event) -> Any:
         values = [part(event) for part in parts]
         return next((value for value in values if value is not None), None)
 
@@ -235,7 +235,7 @@ def _coalesce(parts: Sequence[Evaluate]) -> Evaluate:
 
 
 def _same(parts: Sequence[Evaluate]) -> Evaluate:
-    def compute(event: _Event) -> bool:
+    def compute(event: Event) -> bool:
         one, other = (part(event) for part in parts)
         return bool(one == other or (one != one and other != other))
 
@@ -243,7 +243,7 @@ def _same(parts: Sequence[Evaluate]) -> Evaluate:
 
 
 def _case(parts: Sequence[Evaluate]) -> Evaluate:
-    def compute(event: _Event) -> Any:
+    def compute(event: Event) -> Any:
         values = [part(event) for part in parts]
         for i in range(0, len(values) - 1, 2):
             if values[i] is True:

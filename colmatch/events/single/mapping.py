@@ -13,14 +13,21 @@ from datetime import date
 from typing import Any, NamedTuple
 
 import numpy as np
-import pyarrow as pa
 
 from colmatch.arrays.frozen import freeze_view
 from colmatch.errors import EventError, show_value, suggest_names
 from colmatch.events.computed.nodes import node_of
 from colmatch.events.needs import words
 from colmatch.events.patterns import Patterns, patterns_of
-from colmatch.events.single.computed import Evaluate, NeedsBatch, evaluator
+from colmatch.events.single.computed import Evaluate, Event, NeedsBatch, evaluator
+from colmatch.events.single.nested import (
+    EXACT,
+    ScalarType,
+    computed_type,
+    find_field,
+    nested_columns,
+    scalar_type,
+)
 from colmatch.events.single.texts import BYTES_MOST, EventPatterns, lower_text
 from colmatch.events.vocabulary import Vocabulary
 from colmatch.given.schema import Attribute, Attributes, Family, Role, Schema
@@ -29,14 +36,15 @@ from colmatch.kernels.event import DOUBLE, KEY, TEXT, EventValues
 from colmatch.text.regex_index import RegexIndex
 
 FIRST_BYTES = 1 << 10  # of the texts of an event
-EXACT = 1 << 53  # whole numbers up to here are doubles
+NESTED_MOST = 256  # entries of lists and maps in an event; one with more becomes a batch
 EPOCH = date(1970, 1, 1).toordinal()
-
-Event = Mapping[str, Any]
 
 
 class _Value(NamedTuple):
-    """A column with values that need no Arrow, or a value that is computed of some."""
+    """A column with values that need no Arrow, or a value that is computed of some.
+
+    A field of a struct is computed, too.
+    """
 
     name: str
     attr: int  # -1 if expressions use it only under text patterns
@@ -54,20 +62,25 @@ class EventReader:
 
     Attributes
     ----------
-    is_direct : whether each attribute is a scalar column of a type that needs no Arrow, or a text
-        pattern over one
+    is_direct : whether each attribute needs no Arrow: a scalar column or field, a part of a list or
+        map of scalars, or a text pattern or computed value over scalars
+    entries_most : largest number of values of one event
     """
 
     def __init__(self, schema: Schema, attributes: Attributes, literals: Vocabulary) -> None:
-        columns = [
-            _value(schema, i, attribute)
-            for i, attribute in enumerate(attributes)
-            if not attribute.is_free and attribute.pattern is None
-        ]
-        patterns = patterns_of(attributes) if len(columns) < attributes.used else None
+        flat: list[tuple[int, Attribute]] = []
+        nested: list[tuple[int, Attribute]] = []
+        for i, attribute in enumerate(attributes):
+            if not attribute.is_free and attribute.pattern is None:
+                (nested if attribute.role in _NESTED else flat).append((i, attribute))
+        columns = [_value(schema, i, attribute) for i, attribute in flat]
+        patterns = patterns_of(attributes) if len(columns) + len(nested) < attributes.used else None
         if patterns is not None:
             columns = _with_patterns(columns, schema, patterns)
-        self.is_direct = None not in columns
+        lists_and_maps = nested_columns(schema, nested)
+        self.is_direct = None not in columns and lists_and_maps is not None
+        self._nested = lists_and_maps or []
+        room = NESTED_MOST if nested else 0
         self._columns = [value for value in columns if value is not None]
         self._place = {value.name: i for i, value in enumerate(self._columns) if value.compute is None}
         self._computed = [i for i, value in enumerate(self._columns) if value.compute is not None]
@@ -77,18 +90,22 @@ class EventReader:
         attrs = [value.attr for value in self._columns if value.attr >= 0]
         for value in self._columns:
             if value.attr >= 0:
-                form[value.attr] = {float: DOUBLE, str: TEXT}.get(value.type, KEY)
-        self._end = np.zeros(2 * len(self._columns) + 1, np.int64)
+                form[value.attr] = _FORMS.get(value.type, KEY)
+        for i, attribute in nested:
+            if attribute.role in (Role.ELEMENT, Role.ENTRY):
+                form[i] = {Family.FLOAT: DOUBLE, Family.STRING: TEXT}.get(attribute.type.family, KEY)
+        self._end = np.zeros(2 * len(self._columns) + room + 1, np.int64)
+        self.entries_most = len(attributes) + room
         self._values = self.values = EventValues(
             freeze_view(form),
-            np.array(attrs, np.uint32),
-            np.empty(len(attrs), np.int64),
+            np.array([*attrs, *[0] * room], np.uint32),
+            np.empty(len(attrs) + room, np.int64),
             freeze_view(self._end),
             np.empty(1, np.int64),
         )
         self._patterns = None
         if patterns is not None and self.is_direct:
-            self._patterns = EventPatterns(patterns, self._values, len(attributes))
+            self._patterns = EventPatterns(patterns, self._values, len(attributes), self.entries_most)
             self.values = self._patterns.merged
         self._buffer: Any = self._values.value
         self._all = self._values.attr.tobytes()
@@ -107,7 +124,7 @@ class EventReader:
         """
         try:
             return self._read(event)
-        except NeedsBatch:
+        except (NeedsBatch, UnicodeEncodeError):
             return None
 
     def _columns_in(self, event: Event) -> Sequence[_Value]:
@@ -137,10 +154,7 @@ class EventReader:
             if type_ is float:
                 forms += "d"
             elif type_ is str:
-                try:
-                    text = value.encode()
-                except UnicodeEncodeError:
-                    return None
+                text = value.encode()
                 if base >= 0 and len(text) > BYTES_MOST:
                     return None
                 texts += text
@@ -165,13 +179,52 @@ class EventReader:
                 forms += "q"
             attrs.append(attr)
             values.append(value)
+        if self._nested:
+            texts, forms = self._read_nested(event, attrs, values, forms, texts, ends)
+            bases += [-1] * (len(ends) - 1 - len(bases))
         count = self._write(attrs, values, forms, texts, ends)
         return count if self._patterns is None else self._patterns.find(count, self._view, bases, matching)
+
+    def _read_nested(
+        self, event: Event, attrs: list[int], values: list[int | float], forms: str, texts: bytes, ends: list[int]
+    ) -> tuple[bytes, str]:
+        """Adds the entries of lists and maps. All values then have the order of their attributes.
+
+        Returns texts and forms. Raises NeedsBatch: there are too many entries, or one needs Arrow.
+        """
+        pieces, size, kinds = [texts], len(texts), [*forms]
+
+        def add(attr: int, kind: type, value: Any) -> None:
+            nonlocal size
+            if attr < 0:
+                return
+            if len(attrs) == most:
+                raise NeedsBatch
+            if kind is str:
+                piece = value.encode()
+                pieces.append(piece)
+                size += len(piece)
+                value = len(ends) - 1
+                ends.append(size)
+            elif kind is date:
+                value = value.toordinal() - EPOCH
+            attrs.append(attr)
+            values.append(value)
+            kinds.append("d" if kind is float else "q")
+
+        most = len(attrs) + NESTED_MOST
+        for column in self._nested:
+            value = event.get(column.name) if column.find is None else column.find(event)
+            if value is not None:
+                column.read(value, add)
+        order = sorted(range(len(attrs)), key=attrs.__getitem__)
+        attrs[:], values[:] = [attrs[i] for i in order], [values[i] for i in order]
+        return b"".join(pieces), "".join([kinds[i] for i in order])
 
     def _write(self, attrs: list[int], values: list[int | float], forms: str, texts: bytes, ends: list[int]) -> int:
         count, into = len(attrs), self._values
         struct.pack_into(forms, self._buffer, 0, *values)
-        if count < len(into.attr):
+        if count < len(into.attr) or self._nested:
             into.attr[:count] = attrs
             self._is_whole = False
         elif not self._is_whole:
@@ -185,37 +238,18 @@ class EventReader:
         return count
 
 
-_PYTHON: dict[Family, type] = {
-    Family.INT: int, Family.BOOL: bool, Family.FLOAT: float, Family.STRING: str, Family.DATE: date,
-}  # fmt: skip
-_INTEGERS = {  # bits and sign of a type -> its lowest and highest value
-    (bits, signed): (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) if signed else (0, (1 << bits) - 1)
-    for bits in (8, 16, 32, 64)
-    for signed in (True, False)
-}
+_FORMS = {float: DOUBLE, str: TEXT}
+_NESTED = (Role.ELEMENT, Role.SIZE, Role.HAS_NULL, Role.ENTRY)
 
 
 def _value(schema: Schema, attr: int, attribute: Attribute) -> _Value | None:
     """Returns a column or computed value that is read without Arrow, None if it needs Arrow."""
     if attribute.role is Role.COMPUTED:
         compute = evaluator(node_of(str(attribute.key)), lambda path: _column_reader(schema, path))
-        python = _PYTHON.get(attribute.type.family)
-        return None if python is None else _Value(attribute.path[0], attr, python, *_INTEGERS[64, True], compute)
-    if attribute.role is not Role.VALUE or len(attribute.path) > 1:
-        return None
-    (name,) = attribute.path
-    arrow, low, high = schema.column(attribute.path).arrow, 0, 1
-    if pa.types.is_dictionary(arrow):
-        arrow = arrow.value_type
-    family = attribute.type.family
-    if family is Family.INT:
-        if not pa.types.is_integer(arrow):
-            return None
-        low, high = _INTEGERS[arrow.bit_width, pa.types.is_signed_integer(arrow)]
-    elif family is Family.FLOAT and arrow != pa.float64():
-        return None  # Python's floats are wider
-    python = _PYTHON.get(family)
-    return None if python is None else _Value(name, attr, python, low, high)
+        of = computed_type(attribute.type)
+        return None if of is None else _Value(attribute.path[0], attr, *of, compute)
+    of = scalar_type(schema.column(attribute.path).arrow, attribute.type) if attribute.role is Role.VALUE else None
+    return None if of is None else _Value(".".join(attribute.path), attr, *of, find_field(schema, attribute.path))
 
 
 def _column_reader(schema: Schema, path: tuple[str, ...]) -> Evaluate | None:
@@ -224,24 +258,15 @@ def _column_reader(schema: Schema, path: tuple[str, ...]) -> Evaluate | None:
     column = None if value_type is None else _value(schema, -1, Attribute(path, Role.VALUE, value_type))
     if column is None:
         return None
-    name, python, low, high = column.name, column.type, column.low, column.high
+    name, find, check = column.name, column.compute, ScalarType(column.type, column.low, column.high).check
 
     def read(event: Event) -> Any:
-        value: Any = event.get(name)
+        value: Any = event.get(name) if find is None else find(event)
         if value is None:
             return None
-        kind = type(value)
-        if kind is not python:
-            if python is float and kind is int and -EXACT <= value <= EXACT:
-                return float(value)
-            raise NeedsBatch
-        if python is int and not low <= value <= high:
-            raise NeedsBatch
-        if python is str and not value.isascii():
-            try:
-                value.encode()
-            except UnicodeEncodeError:
-                raise NeedsBatch from None
+        value = check(value)
+        if type(value) is str and not value.isascii():
+            value.encode()
         return value
 
     return read

@@ -18,7 +18,8 @@ import pyarrow as pa
 
 from colmatch.errors import EventError, show_value
 from colmatch.events.exact import UnfitError, cast_exactly
-from colmatch.events.single.mapping import Event, as_mapping, is_object, rename_fields
+from colmatch.events.single.computed import Event
+from colmatch.events.single.mapping import as_mapping, is_object, rename_fields
 from colmatch.given.incoming import is_list, nulls_of, refusing
 from colmatch.given.schema import Schema
 

@@ -31,13 +31,14 @@ class EventPatterns:
     ----------
     values : the event's values, whose arrays stay the same
     total : number of attributes
+    most : largest number of values and matching patterns
 
     Attributes
     ----------
     merged : the values and the patterns that match
     """
 
-    def __init__(self, patterns: Patterns, values: EventValues, total: int) -> None:
+    def __init__(self, patterns: Patterns, values: EventValues, total: int, most: int) -> None:
         index = patterns.index.literals
         room = patterns.total  # each is found once: by a literal, or as a regular expression
         self._hits = TextHits(
@@ -47,7 +48,7 @@ class EventPatterns:
             np.zeros(index.literals, np.int64),
         )
         self._base = np.empty(len(values.end), np.int64)
-        self.merged = values._replace(attr=np.empty(total, np.uint32), value=np.empty(total, np.int64))
+        self.merged = values._replace(attr=np.empty(most, np.uint32), value=np.empty(most, np.int64))
         self._arguments = index.filters, index.programs, patterns.attributes, self._hits
         self._seen = np.zeros((total + 63) // 64, np.uint64), np.zeros(total // 64**2 + 1, np.uint64)
         self._values, self._frozen_base = values, freeze_view(self._base)
