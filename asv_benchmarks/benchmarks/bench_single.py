@@ -7,12 +7,16 @@ Two threads are measured beside one in the same run.
     python -m benchmarks.bench_single
     python -m benchmarks.bench_single --shapes
     python -m benchmarks.bench_single --patterns
+    python -m benchmarks.bench_single --public FOLDER FOLDER
 
 With ``--shapes`` the subscriptions differ in what they read: plain columns alone, a text pattern in
-one of them, or a cap in each, of events with no cap and with 100. Each call is timed by itself.
+one of them, fields of a struct, lists and maps, or a cap in each, of events with no cap and with
+100. Each call is timed by itself. Flags are 306 rules on plain columns, and then one more with a
+share of users.
 
 With ``--patterns``, subscriptions are ``s LIKE '%word%'``, each with a word of its own, and the
 detection rules of ``workload``, which look for 20 texts each in columns that most events lack.
+``--public`` has public detection rules and filters of URLs, from the folders of ``public.py``.
 """
 
 from __future__ import annotations
@@ -22,6 +26,7 @@ import statistics
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,13 +34,15 @@ import pyarrow as pa
 from workload import TextWorkload
 
 import colmatch as cm
+from benchmarks import public
 from benchmarks.measure import machine, medians, one_thread
 
 EVENTS, REPEAT = 2000, 7
 ONE, ROW, MADE, BOTH = "match_one", "match of one row", "row made, then match", "match_one, two threads"
 SIZES = ((10_000, 10), (10_000, 30), (200_000, 30))  # subscriptions, columns
 PLAIN, PATTERN, CAPS_0, CAPS_100 = "plain columns", "one LIKE", "caps, none in an event", "caps, 100 in an event"
-SHAPES = (PLAIN, PATTERN, CAPS_0, CAPS_100)
+NESTED = "struct, list and map"
+SHAPES = (PLAIN, PATTERN, NESTED, CAPS_0, CAPS_100)
 NOW = 1_700_000_000
 CAPS = pa.list_(
     pa.struct({"type": pa.string(), "id": pa.int64(), "ns": pa.string(), "value": pa.int64(), "timestamp": pa.int64()})
@@ -52,7 +59,13 @@ def prepared(subscriptions: int, columns: int, shape: str = PLAIN, count: int = 
     """A third of the columns are strings; each event has a value for each column."""
     rng = np.random.default_rng(1)
     names = [f"s{i}" if i % 3 == 0 else f"a{i}" for i in range(columns)]
-    fields = {name: pa.string() if name[0] == "s" else pa.int64() for name in names}
+    fields: dict[str, pa.DataType] = {name: pa.string() if name[0] == "s" else pa.int64() for name in names}
+    if shape == NESTED:
+        fields |= {
+            "st": pa.struct({"f": pa.int64()}),
+            "l": pa.list_(pa.string()),
+            "m": pa.map_(pa.string(), pa.int64()),
+        }
     capped = shape in (CAPS_0, CAPS_100)
     schema = pa.schema(fields | ({"caps": CAPS, "now": pa.int64()} if capped else {}))
     drawn = rng.integers(0, 100, (subscriptions, 4)).tolist()
@@ -61,6 +74,8 @@ def prepared(subscriptions: int, columns: int, shape: str = PLAIN, count: int = 
         word, number = names[3 * (i % (columns // 3))], names[3 * (values[3] % (columns // 3)) + 1]
         other = names[3 * (values[2] % (columns // 3)) + 2]
         cap = f" AND within_frequency_cap(caps, now, 'offer', {i % 1000}, 'shown', 3, 3600)" if capped else ""
+        if shape == NESTED:
+            cap = f" AND (st.f = {values[0]} OR array_contains(l, 'w{values[1]}') OR m['w{values[2]}'] = {i % 100})"
         return (
             f"{word} = 'w{values[0]}' AND {number} > {values[1]} AND "
             f"{other} BETWEEN {values[2] // 2} AND {values[2]}{cap}"
@@ -75,6 +90,10 @@ def prepared(subscriptions: int, columns: int, shape: str = PLAIN, count: int = 
         {name: f"w{value}" if name[0] == "s" else value for name, value in zip(names, row, strict=True)}
         for row in values
     ]
+    if shape == NESTED:
+        for event, (f, *parts) in zip(events, values, strict=True):
+            event["st"], event["l"] = {"f": f}, [f"w{part}" for part in parts[:4]]
+            event["m"] = {f"w{part}": f for part in parts[4:8]}
     if capped:
         for event in events:
             ids = rng.choice(1000, 100 if shape == CAPS_100 else 0, replace=False).tolist()
@@ -104,6 +123,33 @@ def detections(count: int = EVENTS) -> Prepared:
     options = cm.Options(threads=1, missing_columns="null")
     matcher = cm.Matcher.build(workload.texts(), workload.schema(), options=options)
     rows = workload.events(count).to_pylist()
+    return _with_rows(matcher, [{name: value for name, value in row.items() if value is not None} for row in rows])
+
+
+def flags(share: bool, count: int = EVENTS) -> Prepared:
+    """Feature flags: rules on three columns, and one more for 5 % of the users."""
+    rng = np.random.default_rng(3)
+    countries, plans = ["DE", "FR", "US", "PT", "ES", "IT"], ["pro", "team", "free"]
+    drawn = rng.integers(0, [6, 2, 80], (306, 3)).tolist()
+    texts = [
+        (i, f"country = '{countries[country]}' AND plan IN ('free', '{plans[plan]}') AND age > {age}")
+        for i, (country, plan, age) in enumerate(drawn)
+    ]
+    schema = {"user_id": "int64", "country": "string", "plan": "string", "age": "int64"}
+    matcher = cm.Matcher.build(texts + [(306, "user_id % 100 < 5")] * share, schema, options=cm.Options(threads=1))
+    values = rng.integers(0, [10**9, 6, 3, 90], (count, 4)).tolist()
+    events: list[dict[str, Any]] = [
+        {"user_id": user, "country": countries[country], "plan": plans[plan], "age": age}
+        for user, country, plan, age in values
+    ]
+    return _with_rows(matcher, events)
+
+
+def of_public(given: public.Given, count: int) -> Prepared:
+    """Public rules, and ``count`` of their events without NULLs, from all parts of the events."""
+    options = cm.Options(threads=1, missing_columns="null")
+    matcher = cm.Matcher.build(given.rules, given.schema, errors="collect", options=options)
+    rows = given.events.take(list(range(0, given.events.num_rows, max(given.events.num_rows // count, 1)))).to_pylist()
     return _with_rows(matcher, [{name: value for name, value in row.items() if value is not None} for row in rows])
 
 
@@ -199,12 +245,21 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
     parser.add_argument("--shapes", action="store_true", help="what subscriptions read, in place of sizes and threads")
     parser.add_argument("--patterns", action="store_true", help="subscriptions of text patterns")
+    parser.add_argument("--public", nargs=2, type=Path, metavar="FOLDER", help="public rules: detections, filters")
     given = parser.parse_args()
     print(machine())
-    if given.patterns:
+    if given.patterns or given.public:
         one_thread()
-        kinds = {f"{count:,} of LIKE": lambda count=count: patterns(count, 200) for count in (1000, 10_000, 100_000)}
-        for name, make in (kinds | {"detections": lambda: detections(200)}).items():
+        kinds: dict[str, Callable[[], Prepared]] = {
+            f"{count:,} of LIKE": lambda count=count: patterns(count, 200)  # type: ignore[misc]
+            for count in (1000, 10_000, 100_000)
+        } | {"detections": lambda: detections(200)}
+        if given.public:
+            kinds = {
+                "public detections": lambda: of_public(public.detections(given.public[0]), 300),
+                "public filters of URLs": lambda: of_public(public.filters(given.public[1]), 300),
+            }
+        for name, make in kinds.items():
             found = typical(make())
             print(f"{name:24s}" + "".join(f"{way} {taken:.1f} us   " for way, taken in found.items()), flush=True)
         return
@@ -215,6 +270,10 @@ def main() -> None:
                 found = typical(prepared(subscriptions, 10, shape, 200))
                 times = "".join(f"{name} {taken:.1f} us   " for name, taken in found.items())
                 print(f"{shape:24s}{subscriptions:8,} subscriptions   {times}", flush=True)
+        for share in (False, True):
+            found = typical(flags(share, 200))
+            times = "".join(f"{name} {taken:.1f} us   " for name, taken in found.items())
+            print(f"{'flags':24s}{306 + share:8,} subscriptions   {times}", flush=True)
         return
     for size in SIZES:
         found = measured(prepared(*size))

@@ -12,23 +12,22 @@ With public data instead, a folder of ``user_agents.json.gz`` and ``sigma_*``:
 
 from __future__ import annotations
 
-import gzip
-import json
 import os
 import shutil
 import sys
 import tempfile
 from itertools import compress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 from unittest.mock import patch
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 from workload import TextWorkload
 
 import colmatch as cm
+from benchmarks import public
 from benchmarks.measure import medians, one_thread, seconds
+from benchmarks.public import Given
 from colmatch.events.patterns import patterns_of
 from colmatch.kernels._jit import forbid_interpreting
 from colmatch.text import hyperscan_sets
@@ -40,36 +39,9 @@ OURS, RE2, ALONE, COMPILE, COMPILE_ALONE = "colmatch", "RE2", "Hyperscan alone",
 MATCH, BUILD = "match", "build"
 
 
-class Given(NamedTuple):
-    rules: pa.Table
-    schema: Any
-    events: pa.Table
-
-
 def drawn(name: str) -> Given:
     workload = TextWorkload(name)
     return Given(workload.texts(), workload.schema(), workload.events(ROWS))
-
-
-def public_agents(folder: Path) -> Given:
-    with gzip.open(folder / "user_agents.json.gz") as file:
-        found = json.load(file)
-    regexes = sorted({(f"(?{flag})" if flag else "") + regex for _, _, regex, flag in found["patterns"]})
-    texts = list(map(_condition, regexes))
-    rules = pa.table({"id": pa.array(range(len(texts))), "expression": texts})
-    return Given(rules, {"agent": "string"}, pa.table({"agent": sorted(set(found["strings"]))}))
-
-
-def _condition(regex: str) -> str:
-    return "agent RLIKE '" + regex.replace("\\", "\\\\").replace("'", "''") + "'"
-
-
-def public_detections(folder: Path) -> Given:
-    with gzip.open(folder / "sigma_rules.json.gz") as file:
-        found = json.load(file)
-    rules = pa.table({"id": list(found), "expression": [condition for condition, _ in found.values()]})
-    schema = json.loads((folder / "sigma_schema.json").read_text())
-    return Given(rules, schema, pq.read_table(folder / "sigma_events.parquet"))
 
 
 def _built(given: Given) -> cm.Matcher:
@@ -118,7 +90,7 @@ def agents(given: Given) -> dict[str, float]:
     os.environ.pop("COLMATCH_REGEX", None)
     _, regexes = _regexes(_built(given))
     alone = Alone(regexes)
-    rules = pa.table({"id": pa.array(range(len(regexes))), "expression": list(map(_condition, regexes))})
+    rules = pa.table({"id": pa.array(range(len(regexes))), "expression": list(map(public.condition, regexes))})
     strings = [string for string in given.events["agent"].to_pylist() if string.isascii()]
     same = Given(rules, given.schema, pa.table({"agent": strings}))
     raw = [string.encode() for string in strings]
@@ -189,9 +161,9 @@ def main(folders: list[str]) -> None:
     one_thread()
     folder = Path(folders[0]) if folders else None
     with forbid_interpreting():
-        for name, value in agents(public_agents(folder) if folder else drawn("user-agents")).items():
+        for name, value in agents(public.agents(folder) if folder else drawn("user-agents")).items():
             print(f"user agents, {name:18s}{value:12.2f}")
-        for name, value in detections(public_detections(folder) if folder else drawn("detections")).items():
+        for name, value in detections(public.detections(folder) if folder else drawn("detections")).items():
             print(f"detections, {name:19s}{value:12.2f}")
 
 
