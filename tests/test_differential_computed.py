@@ -165,6 +165,76 @@ class Writer:
         return f"NOT ({found})" if rng.random() < 0.2 else found
 
 
+class ConstantWriter(Writer):
+    """Writes conditions on one column with constants, most of which are solved for the column."""
+
+    def number(self, depth: int) -> str:
+        rng = self.rng
+        text = rng.choice(self.names["number"])
+        if self.plain:  # DuckDB has an error where a narrow type overflows
+            text = f"CAST({rng.choice(['i8', 'i16'])} AS BIGINT)"
+        for _ in range(rng.randint(0, depth)):
+            constant = self.constant()
+            steps = [
+                f"({text} + {constant})",
+                f"({text} - {constant})",
+                f"({constant} - {text})",
+                f"(-({text}))",
+                f"abs({text})",
+            ]
+            if not self.plain:
+                steps += [f"({text} {sign} {rng.choice(['0.25', '1.5D', '-3', '1e3', '2.5'])})" for sign in "*/"]
+                steps.append(f"CAST({text} AS {rng.choice(['BIGINT', 'DOUBLE', 'INT', *DECIMALS])})")
+            text = rng.choice(steps)
+        return text
+
+    def constant(self) -> str:
+        some = ["0", "1", "-1", "7", "100", "-128", "127", "128", "32767"]
+        wide = [
+            "2147483647",
+            "-2147483648",
+            "9007199254740993",
+            "9223372036854775807",
+            "0.5",
+            "2.5D",
+            "1e300",
+            "CAST('NaN' AS DOUBLE)",
+        ]
+        return self.rng.choice(some if self.plain else some + wide)
+
+    def condition(self) -> str:
+        rng = self.rng
+        kind = rng.choice(["number", "number", "number", "day", "text"])
+        text = rng.choice(["'a'", "'abc'", "'b'", "''", "'x'", "'Ä'", "'%'", "'_b'"])
+        if kind == "number":
+            subject, literal = self.number(3), self.constant
+        elif kind == "day":
+            subject, literal = self.day()
+        else:
+            column, size = rng.choice("st"), rng.choice([0, 1, 2, 3, 9])
+            found = rng.choice([f"instr({column}, {text}) > 0", f"instr({column}, {text}) = 0", f"length({column}) > {size}",
+                                f"left({column}, {size}) = {text}", f"substring({column}, 1, {size}) = {text}"]
+                               + ([] if self.plain else [f"locate({text}, {column}) >= 1", f"position({text} IN {column}) > 0",
+                                                         f"length({column}) + 2 = {size}"]))  # fmt: skip
+            return f"NOT ({found})" if rng.random() < 0.3 else found
+        signs = SIGNS[:6] if self.plain else SIGNS
+        found = rng.choice(
+            [f"{subject} {rng.choice(signs)} {literal()}" for _ in range(4)]
+            + [f"{subject} BETWEEN {literal()} AND {literal()}", f"{subject} IN ({literal()}, {literal()})", f"{subject} IS NULL"]
+            + [f"{subject} NOT IN ({literal()}, {literal()})"]
+        )  # fmt: skip
+        return f"NOT ({found})" if rng.random() < 0.2 else found
+
+    def day(self) -> tuple[str, Callable[[], str]]:
+        rng = self.rng
+        date = lambda: f"DATE '{dt.date(2024, 2, 28) + dt.timedelta(rng.randint(-40, 40))}'"  # noqa: E731
+        if self.plain:
+            return f"(day - {date()})", lambda: str(rng.randint(-40, 40))
+        if rng.random() < 0.5:
+            return f"{rng.choice(['date_add', 'date_sub'])}(day, {rng.randint(-40, 40)})", date
+        return rng.choice([f"datediff(day, {date()})", f"datediff({date()}, day)"]), lambda: str(rng.randint(-40, 40))
+
+
 def conditions(writer: Writer, schema: pa.Schema, count: int, **options: object) -> list[str]:
     """Conditions that colmatch takes: others it refuses with an error of its own."""
     found: list[str] = []
@@ -228,19 +298,24 @@ def spark_truths(
     return truths
 
 
-def test_spark_agrees(zoned: SparkSession) -> None:
+WRITERS = pytest.mark.parametrize("writer", [Writer, ConstantWriter])
+
+
+@WRITERS
+def test_spark_agrees(zoned: SparkSession, writer: type[Writer]) -> None:
     zoned.conf.set("spark.sql.ansi.enabled", "false")
     events = some_events(80)
-    texts = conditions(Writer(Random(4)), SCHEMA, COUNT, timezone=ZONE)
+    texts = conditions(writer(Random(4)), SCHEMA, COUNT, timezone=ZONE)
     wrong = differences(texts, events, spark_truths(zoned, events, texts), timezone=ZONE)
     assert not wrong, f"{len(wrong)} differences:\n" + "\n".join(wrong[:20])
 
 
-def test_spark_agrees_in_ansi_mode(zoned: SparkSession) -> None:
+@WRITERS
+def test_spark_agrees_in_ansi_mode(zoned: SparkSession, writer: type[Writer]) -> None:
     """Where Spark has no error, colmatch has none, and agrees."""
     zoned.conf.set("spark.sql.ansi.enabled", "true")
     events = some_events(40, tame=True)
-    texts = conditions(Writer(Random(5)), SCHEMA, COUNT // 5, timezone=ZONE, ansi=True)
+    texts = conditions(writer(Random(5)), SCHEMA, COUNT // 5, timezone=ZONE, ansi=True)
     wrong, erred = [], 0
     for text in texts:
         try:
@@ -307,12 +382,13 @@ def raises(matcher: cm.Matcher, events: pa.Table) -> bool:
 
 
 @needs("duckdb")
-def test_duckdb_agrees() -> None:
+@WRITERS
+def test_duckdb_agrees(writer: type[Writer]) -> None:
     import duckdb
 
     events = some_events(80).drop_columns(["at"])
     names = {"number": ["i8", "i16", "i32", "i64"], "text": ["s", "t"], "truth": ["b", "c"], "instant": ["day"]}
-    texts = conditions(Writer(Random(6), names, plain=True), events.schema, COUNT)
+    texts = conditions(writer(Random(6), names, plain=True), events.schema, COUNT)
     connection = duckdb.connect(config={"threads": 1})
     connection.register("arrow", events)
     connection.execute("CREATE TABLE events AS SELECT *, row_number() OVER () AS nr FROM arrow")
