@@ -742,10 +742,10 @@ class Matcher:
 
         Returns
         -------
-        list : ids, in the order of ``Matcher.ids``. The fast path reads columns of strings,
-            numbers, Booleans and dates without Arrow. It needs expressions without computed values
-            and special functions, and no ``ids``, ``tags`` or ``now``. Everything
-            else is matched as a batch of one row, with the same result
+        list : ids, in the order of ``Matcher.ids``. The fast path reads strings, numbers, Booleans
+            and dates without Arrow: in columns, structs, lists and maps. It needs expressions
+            without special functions, decimals and times, and no ``ids``, ``tags`` or ``now``.
+            Everything else is matched as a batch of one row, with the same result
 
         Raises
         ------

@@ -324,8 +324,14 @@ def test_spark_agrees_in_ansi_mode(zoned: SparkSession, writer: type[Writer]) ->
             if not any(word in str(error) for word in ("ARITHMETIC", "OVERFLOW", "ZERO", "CAST_INVALID")):
                 raise
             erred += 1
+            matcher = cm.Matcher.build({0: text}, SCHEMA, options=cm.Options(timezone=ZONE, ansi=True))
+            if not matcher.stats()[
+                "conjunctions"
+            ]:  # no value makes it true, as in BETWEEN 2 AND 1, so nothing is computed
+                assert not matcher.match(events)
+                continue
             with pytest.raises(cm.EventError, match="cannot be computed"):
-                cm.Matcher.build({0: text}, SCHEMA, options=cm.Options(timezone=ZONE, ansi=True)).match(events)
+                matcher.match(events)
             continue
         wrong += differences([text], events, truths, timezone=ZONE, ansi=True)
     assert not wrong, f"{len(wrong)} differences:\n" + "\n".join(wrong[:20])

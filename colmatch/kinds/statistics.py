@@ -53,6 +53,8 @@ def window_of(sample: Sample | None, codes: Codes) -> dict[str, Any]:
 
 
 class Statistics(NamedTuple):
+    """Counts of a segment, or their sums over all segments, for the estimated costs of kinds."""
+
     subscriptions: int
     conjunctions: int
     predicates: int

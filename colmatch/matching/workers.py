@@ -275,7 +275,8 @@ class Workers:
         columns : needed columns in addition to the columns of expressions
         version : the version for all batches, instead
         """
-        subscriptions, (ranges, among, clock, keep) = self._set, request
+        subscriptions, clock = self._set, request.now
+        ranges, among, keep = request.ranges, request.among, request.keep
         others = [*columns, *self.required(ranges).columns]
 
         def needed(version: Version) -> list[str]:
