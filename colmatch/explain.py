@@ -145,7 +145,7 @@ def explain(parts: Parts, event: Any, id: int | str, clock: Clock | None = None)
     attributes = version.attributes.only(used)
     # Columns of other expressions may be missing; a single event may lack all columns
     if clock is not None:
-        row = clock.add_to(row, clock.names(attributes))
+        row = clock.add_to(row, clock.names(version.attributes))
     if parts.options.missing_columns == "error" and not single:
         require(row.schema, chain.from_iterable(attribute.paths for attribute in attributes))
     # Read the values that the expression needs
