@@ -143,9 +143,9 @@ def explain(parts: Parts, event: Any, id: int | str, clock: Clock | None = None)
     mine = np.flatnonzero(preds.owner == number - version.bases[holder]).tolist()
     used = {int(preds.pred[p, 0]) & layout.ATTR_MASK for c in mine for p in range(preds.first[c], preds.first[c + 1])}
     attributes = version.attributes.only(used)
-    # Columns of other expressions may be missing; a single event may lack all columns
     if clock is not None:
         row = clock.add_to(row, clock.names(version.attributes))
+    # Columns of other expressions may be missing; a single event may lack all columns
     if parts.options.missing_columns == "error" and not single:
         require(row.schema, chain.from_iterable(attribute.paths for attribute in attributes))
     # Read the values that the expression needs

@@ -26,11 +26,11 @@ TRUE = 1  # the key of a pattern that matches
 
 
 class EventValues(NamedTuple):
-    """The values of one event, with ascending attributes. It belongs to one owner."""
+    """The values of one event, up to E, with ascending attributes. It belongs to one owner."""
 
     form: layout.Fixed[layout.U8]  # (A) KEY, DOUBLE or TEXT
-    attr: layout.U32  # (A) attribute of each value
-    value: layout.I64  # (A) key; bits of a double; number of a text
+    attr: layout.U32  # (E) attribute of each value
+    value: layout.I64  # (E) key; bits of a double; number of a text
     end: layout.Fixed[layout.I64]  # (T + 1) text t is ``data[end[t]:end[t + 1]]``
     place: layout.I64  # (1) address of data
 

@@ -43,7 +43,8 @@ class Patterns:
         self.attributes, self.total = freeze_view(np.array(ids, np.uint32)), len(ids)
         self.bases = list(bases)
         self.needs = Needs(enumerate(self.bases), len(self.bases), None)
-        self.index = PatternIndex([BasePatterns(*members, base.type, base.name) for base, members in bases.items()])
+        searched = [BasePatterns(*members, base.type, base.name) for base, members in bases.items()]
+        self.index = PatternIndex(searched, compiles=not attributes.are_chosen)
 
     def wait(self) -> None:
         """Waits until the patterns are compiled in the background."""

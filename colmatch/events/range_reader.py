@@ -55,7 +55,7 @@ def used_ranges(attributes: Attributes, ranges: Ranges, patterns: bool = False) 
     by_path = {range.path: range for range in ranges}
     return {
         id: by_path[attribute.path]
-        for id, attribute in enumerate(attributes)
+        for id, attribute in attributes.items()
         if attribute.path in by_path and (attribute.pattern is not None) == patterns
     }
 
@@ -200,7 +200,7 @@ def _attributes_of(attributes: Attributes, paths: dict[int, tuple[Path, Path]]) 
                 pairs.clear()
             ranges = {attributes[id].path for id in paths}
             low, high = [], []
-            for id, attribute in enumerate(attributes):
+            for id, attribute in attributes.items():
                 spare = attribute.freed()
                 own = spare if attribute.pattern is not None and attribute.path in ranges else attribute
                 low.append(replace(attribute, path=paths[id][0]) if id in paths else own)

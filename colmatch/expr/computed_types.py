@@ -33,7 +33,7 @@ from colmatch.given.session import Session, SessionParts, time_zone
 from colmatch.lowering.floors import LiteralErrors, literal_floors
 from colmatch.lowering.forms import Kind
 from colmatch.lowering.solve import Step
-from colmatch.text.addresses import text_of
+from colmatch.text.addresses import text_of_address
 
 _NUMBERS = (*INTEGERS, "float", "double")
 _OF_INTEGER = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 20}
@@ -448,7 +448,7 @@ def _in_network(nodes: list[ValueNode]) -> ValueNode:
         network = ipaddress.ip_network(text, strict=False)
     except ValueError:
         raise Refusal(f"{show_value(text)} is not a network, as '10.0.0.0/8' is") from None
-    ends = map(text_of, (network.network_address, network.broadcast_address))
+    ends = map(text_of_address, (network.network_address, network.broadcast_address))
     return ValueNode("within", "boolean", (ValueNode("address", "string", (nodes[1],)), *ends))
 
 

@@ -188,7 +188,10 @@ class Attributes:
     ----------
     used : number of ids that are not free
     solved : values with ids below 0, the first with id -1
+    are_chosen : whether iteration gives only some of them, for one event
     """
+
+    are_chosen = False
 
     def __init__(self, members: list[Attribute] | None = None, used: int | None = None) -> None:
         self.members: list[Attribute] = members or []
@@ -280,6 +283,8 @@ class Attributes:
 
 class _ChosenAttributes(Attributes):
     """Attributes of which all but a few seem free, made without looking at the others."""
+
+    are_chosen = True
 
     def __init__(self, others: Attributes, ids: list[int]) -> None:
         super().__init__(others.members, len(ids))

@@ -11,7 +11,7 @@ from colmatch.errors import StoreError
 from colmatch.paged.cache import PAGE, make_damage_error
 
 MAGIC = b"colmatch pages\n"
-VERSION = 4
+VERSION = 5
 FIRST_PAGE = 2  # number of the first page behind the two headers
 _HEADER = struct.Struct("<15sxIQQQ")  # magic, version, generation, update number, pages
 

@@ -39,7 +39,7 @@ from numpy.typing import NDArray
 from colmatch.errors import StoreError
 from colmatch.store.replacing import replacing
 
-VERSION = 5
+VERSION = 6
 
 Array = NDArray[Any]
 Path = str | os.PathLike[str]

@@ -39,7 +39,7 @@ from colmatch.store.locks import lock
 from colmatch.store.replacing import is_there
 
 T = TypeVar("T")
-VERSION = 2
+VERSION = 3
 MAGIC = b"colmatch log".ljust(16, b"\0")
 PIECE = 2**20  # bytes read at once
 VECTOR_MOST = 1000  # pieces in one system call

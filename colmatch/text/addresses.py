@@ -14,12 +14,12 @@ _DIGITS = "0123456789abcdefghijklmnopqrstuv"
 def address_text(text: str) -> str | None:
     """Returns the text of an address; None if it is none."""
     try:
-        return text_of(ipaddress.ip_address(text))
+        return text_of_address(ipaddress.ip_address(text))
     except ValueError:
         return None
 
 
-def text_of(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> str:
+def text_of_address(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> str:
     """Returns the text of an address."""
     number, highest = int(address), (address.max_prefixlen - 1) // 5 * 5
     return str(address.version) + "".join([_DIGITS[number >> shift & 31] for shift in range(highest, -1, -5)])

@@ -33,7 +33,6 @@ from colmatch.text.hyperscan_syntax import HyperscanPattern
 SIZE = 4096  # expressions of one database
 FILES_KEPT = 64
 SETS_KEPT = 64  # of this process
-CHANGE_LEAST = 4  # expressions
 DIGEST = 32  # bytes at the head of a file
 FORMAT = 1  # of files, and of the flags that expressions are compiled with
 SUFFIX = ".hyperscan"
@@ -92,12 +91,20 @@ def sets_for(expressions: Sequence[HyperscanPattern]) -> list[HyperscanSet]:
         return max(len(distinct), len(known.expressions)) - same
 
     near = sorted((known for known in _recent if change(known) < len(distinct)), key=change)[:1]
-    if near and change(near[0]) < max(CHANGE_LEAST, len(distinct) // 4):
+    if near and change(near[0]) < max(1, len(distinct) // 4):
         return near
     fresh = HyperscanSet(expressions)
     _recent.append(fresh)
     del _recent[:-SETS_KEPT]
     return [fresh, *near]
+
+
+def _scratch(database: Any, idle: list[Any]) -> Any:
+    """Returns working memory that no other thread has."""
+    try:
+        return idle.pop()
+    except IndexError:
+        return _hyperscan().Scratch(database)
 
 
 def _digest(path: Path, data: bytes) -> bytes:
@@ -154,7 +161,7 @@ class HyperscanSet:
             numbers: list[int] = []
             ends: list[int] = []
             add, scan = numbers.append, database.scan
-            scratch = idle.pop() if idle else _hyperscan().Scratch(database)
+            scratch = _scratch(database, idle)
             for string in strings:
                 scan(string, _note, 0, add, scratch)
                 ends.append(len(numbers))
@@ -168,7 +175,7 @@ class HyperscanSet:
         matches: list[int] = []
         for first, database, idle in self._databases:
             numbers: list[int] = []
-            scratch = idle.pop() if idle else _hyperscan().Scratch(database)
+            scratch = _scratch(database, idle)
             database.scan(string, _note, 0, numbers.append, scratch)
             idle.append(scratch)
             matches += [first + number for number in numbers]

@@ -71,6 +71,10 @@ class PatternIndex:
 
     Any number of threads may use it, each with separate ``Pairs``.
 
+    Parameters
+    ----------
+    compiles : whether Hyperscan may compile regular expressions
+
     Attributes
     ----------
     literals : index of the patterns that literals find. Base b has two bases there: ``2 * b`` for
@@ -78,7 +82,7 @@ class PatternIndex:
     regexes : the regular expressions of each base
     """
 
-    def __init__(self, bases: Sequence[BasePatterns]) -> None:
+    def __init__(self, bases: Sequence[BasePatterns], compiles: bool = True) -> None:
         filters: list[Filter] = []
         numbers: list[int] = []
         base: list[int] = []
@@ -100,7 +104,7 @@ class PatternIndex:
                 numbers += member_numbers
                 characters += [is_text] * len(members)
                 base += [2 * b + is_lower] * len(members)
-            self.regexes.append(RegexIndex([operand for _, operand in regexes], regex_numbers, is_text, name))
+            self.regexes.append(RegexIndex([operand for _, operand in regexes], regex_numbers, is_text, name, compiles))
             self._strings.append(pa.large_string() if is_text else pa.large_binary())
         self.literals = LiteralIndex(filters, numbers, characters, base, 2 * len(self._strings))
 

@@ -5,6 +5,9 @@ same to it, once it has compiled them. It reads only the strings on which they m
 (``hyperscan_syntax.py``). In all other cases RE2 decides. An expression with a necessary literal is
 run on the strings that have it, which are found for all such expressions at once. Each of the rest
 is run on every string.
+
+A batch needs ``FEWEST`` expressions for Hyperscan, and they are compiled when the index is made. A
+single string needs one, and the first such string has a few compiled.
 """
 
 from __future__ import annotations
@@ -43,14 +46,17 @@ class RegexIndex:
     numbers : number of each in the results
     characters : strings are UTF-8, else bytes
     name : of the attribute, for the log
+    compiles : whether Hyperscan may compile the expressions
     """
 
-    def __init__(self, regexes: Sequence[str], numbers: Sequence[int], characters: bool, name: str) -> None:
+    def __init__(
+        self, regexes: Sequence[str], numbers: Sequence[int], characters: bool, name: str, compiles: bool = True
+    ) -> None:
         self._regexes = regexes
         self._strings = pa.large_string() if characters else pa.large_binary()
         self._numbers = np.array(numbers, np.int32)
-        is_available = hyperscan_sets.is_available()
-        self._re2 = Re2Index(regexes, numbers, None if is_available else name)
+        is_available = compiles and hyperscan_sets.is_available()
+        self._re2 = Re2Index(regexes, numbers, name if compiles and not is_available else None)
         self._sets: list[HyperscanSet] = []  # the first that is compiled is used
         self._shares: _EngineShares | None = None
         self._place: dict[HyperscanPattern, int] = {}

@@ -100,6 +100,8 @@ def whole(value: Any, bits: int) -> int | None:
     if isinstance(value, float) and (isnan(value) or abs(value) == float("inf")):
         return None
     number = trunc(value)
+    if isinstance(value, float) and bits == 64 and number == 2**63:
+        return 2**63 - 1  # to Spark, too, the greatest bigint is this double
     return number if -(2 ** (bits - 1)) <= number < 2 ** (bits - 1) else None
 
 

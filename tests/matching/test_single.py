@@ -22,13 +22,14 @@ import pytest
 from contract import NO_JIT, every_kind, own_inserts
 from forking import in_child
 from hostile import unitless
-from inside import attributes, count_calls, count_lines, idle_event_workers, segment
+from inside import attributes, count_calls, count_lines, idle_event_workers, segment, version
 from installed import needs
 from sizes import SMALL
 
 import colmatch as cm
 from colmatch.events.patterns import patterns_of
 from colmatch.events.single import row as event_row
+from colmatch.events.single.mapping import EventReader
 
 SCHEMA = {
     "i": pa.int64(),
@@ -386,6 +387,57 @@ def test_lists_maps_and_structs_match_as_in_batches(kind: str, direct: list[bool
     assert all(direct)
 
 
+def test_a_few_of_many_columns_and_values_computed_of_them(direct: list[bool]) -> None:
+    names = [f"c{i}" for i in range(40)]
+    schema = pa.schema([(name, pa.int64()) for name in names] + [("st", pa.struct({"f": pa.int64()}))])
+    rules = {i: f"{name} = {i}" for i, name in enumerate(names)}
+    rules |= {100: "c7 % 5 = 2", 101: "st.f = 3", 102: "c1 + c2 = 3", 103: "coalesce(c39, 1) = 1"}
+    matcher = cm.Matcher.build(rules, schema)
+    agree(matcher, [{"c7": 7}, {"st": {"f": 3}}, {"c2": 2, "c1": 1}, {}, {"c39": 39}, dict.fromkeys(names, 7)])
+    assert matcher.match_one({"c7": 7}) == [7, 100, 103] and all(direct)
+
+
+def test_values_have_the_order_of_their_attributes() -> None:
+    matcher = cm.Matcher.build({1: "m['b'] = 1 OR array_contains(l, 2) OR i = 3 OR size(l) = 2 OR m['a'] = 1"}, {
+        "i": "bigint", "l": "array<bigint>", "m": "map<string, bigint>"
+    })  # fmt: skip
+    now = version(matcher)
+    reader = EventReader(matcher.schema, now.attributes, now.literals)
+    count = reader.read({"m": {"b": 1, "a": 5}, "l": [2, 4], "i": 3})
+    attrs = reader.values.attr[:count].tolist()
+    assert count == 6 and attrs == sorted(attrs) and len(set(attrs)) == 5
+
+
+def test_patterns_of_thousands_of_attributes(direct: list[bool]) -> None:
+    count = 200 if SMALL else 9_000
+    matcher = cm.Matcher.build({i: f"s LIKE '%w{i:04}%'" for i in range(count)}, {"s": "string"})
+    for number in (0, 63, 64, count // 2, count - 1):
+        assert matcher.match_one({"s": f"a w{number:04} b"}) == [number]
+    assert matcher.match_one({"s": f"w{count - 1:04} w0001"}) == [1, count - 1] and all(direct)
+
+
+def test_names_with_dots_are_no_paths(direct: list[bool]) -> None:
+    schema = pa.schema(
+        {"a": pa.struct({"b.c": pa.string()}), "a.b": pa.struct({"c": pa.string()}), "a.b.c": pa.string()}
+    )
+    rules = {
+        0: "`a`.`b.c` LIKE '%x%'",
+        1: "`a.b`.`c` LIKE '%y%'",
+        2: "`a.b.c` LIKE '%z%'",
+        3: "lower(`a.b`.`c`) LIKE '%y%'",
+    }
+    matcher = cm.Matcher.build(rules, schema)
+    agree(matcher, [{"a": {"b.c": x}, "a.b": {"c": y}, "a.b.c": z} for x in "xyz" for y in "xyY" for z in "xyz"])
+    assert matcher.match_one({"a": {"b.c": "x"}, "a.b": {"c": "y"}, "a.b.c": "z"}) == [0, 1, 2, 3] and all(direct)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_a_field_that_a_struct_has_twice_is_an_error() -> None:
+    schema = pa.schema([("st", pa.struct([("f", pa.int64()), ("f", pa.int64())]))])
+    with pytest.raises(cm.EventError, match="'st"):
+        cm.Matcher.build({0: "st.f = 1"}, schema).match_one({"st": {"f": 1}})
+
+
 def test_lists_of_many_elements_become_batches(direct: list[bool]) -> None:
     matcher = cm.Matcher.build({1: "array_contains(words, 'b') AND size(by_word) > 1"}, NESTED_SCHEMA)
     maps = {"by_word": {"a": 1, "b": 2}}
@@ -401,6 +453,8 @@ def test_lists_of_many_elements_become_batches(direct: list[bool]) -> None:
         ({"words": [1]}, "column 'words'"),
         ({"words": ["\ud800"]}, "column 'words'"),
         ({"small": [True]}, "column 'small'"),
+        ({"x": [2**53 + 1]}, "column 'x'"),
+        ({"by_small": {1: "\ud800"}}, "column 'by_small'"),
         ({"by_word": {"ab": "x"}}, "column 'by_word'"),
         ({"by_word": {"other": "x"}}, "column 'by_word'"),
         ({"by_word": {1: 1}}, "column 'by_word'"),

@@ -442,10 +442,46 @@ def test_one_expression_is_enough_for_one_string_but_not_for_a_batch(monkeypatch
     assert runs == [2]
 
 
+def test_the_first_string_has_a_few_expressions_compiled() -> None:
+    index = RegexIndex(["^[ab]{2,3}c"], [7], True, "s")
+    assert not index._sets
+    assert index.find_in_one(b"abc") == [7] and len(index._sets) == 1
+    assert not RegexIndex(SEVERAL, range(4), True, "s", compiles=False)._sets
+
+
+def test_one_string_goes_through_all_databases_of_a_set_that_is_nearly_right(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hyperscan_sets, "SIZE", 2)
+    known = [f"^{letter}+$" for letter in "abcdefgh"]
+    other = RegexIndex(known, range(8), True, "s")
+    other.wait()
+    assert len(other._sets[0]._databases) == 4
+    index = RegexIndex([*known[:6], "^[g]{2}$", "^h+$"], range(10, 18), True, "s")
+    assert index._sets == other._sets, "one of eight has changed"
+    for place, text in enumerate([*(letter * 2 for letter in "abcdefgh"), "gg"]):
+        assert index.find_in_one(text.encode()) == [10 + min(place, 7) if text != "gg" else 16]
+
+
+def test_a_few_expressions_have_a_set_of_their_own() -> None:
+    first = RegexIndex(["^[ab]+$", "a?[0]+x"], [0, 1], True, "s")
+    first.wait()
+    second = RegexIndex(["^[ab]+$", "a?[1]+x"], [0, 1], True, "s")
+    second.wait()
+    assert second._sets[0] is not first._sets[0] and second.find_in_one(b"1x") == [1]
+
+
+def test_an_explanation_compiles_nothing() -> None:
+    rules = {i: " OR ".join(f"s RLIKE 'w[{j}]+{i}x*y{j}'" for j in range(5)) for i in range(4)}
+    matcher = cm.Matcher.build(rules, {"s": "string"})
+    patterns_of(inside.attributes(matcher)).wait()
+    known = list(hyperscan_sets._recent)
+    assert [matcher.explain({"s": "w12xy1"}, i).matched for i in range(4)] == [False, False, True, False]
+    assert hyperscan_sets._recent == known
+
+
 def test_without_hyperscan_one_string_is_given_to_re2_only_with_the_literal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLMATCH_REGEX", "re2")
     runs = count_re2(monkeypatch)
     index = RegexIndex(["id[0-9]+x", "(?i)KEY=[a-z]+"], [0, 1], True, "s")
     assert index.find_in_one(b"nothing") == [] and not runs
-    assert index.find_in_one(b"id7x") == [0] and index.find_in_one(b"Key=a") == [1]
+    assert index.find_in_one(b"id7x") == [0] and index.find_in_one(b"KEY=A") == [1]
     assert runs == [1, 1]

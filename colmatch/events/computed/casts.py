@@ -95,8 +95,8 @@ def _whole(values: Any, to: pa.DataType, ansi: bool) -> Any:
     inside[low], inside[high] = _ends(first)
     # Refuse values beyond the type, or let them wrap
     if ansi:
-        bits = to.bit_width - 1
-        beyond = ~((numbers >= -(2.0**bits)) & (numbers < 2.0**bits))
+        lowest, highest = map(float, _ends(to))  # 2^63 fits 64 bits, since Spark compares doubles, too
+        beyond = ~((numbers >= lowest) & (numbers <= highest))
         whole = pa.array(inside, mask=null | beyond).cast(to, safe=False)
         return refuse(beyond, whole, f"a value does not fit {to}")
     return pa.array(inside, mask=null).cast(to, safe=False)

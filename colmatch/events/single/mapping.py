@@ -1,7 +1,8 @@
 """Single events: mappings from name to value, read without Arrow if the result is the same.
 
-Values of Python's own types in scalar columns go to the kernel directly. Everything else, such as a
-list, a decimal or a NumPy scalar, becomes a record batch of one row, read like any other.
+Values of Python's own types go to the kernel directly, in columns, structs, lists and maps.
+Everything else, such as a decimal or a NumPy scalar, becomes a record batch of one row, read like
+any other.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from colmatch.events.single.nested import (
     ScalarType,
     computed_type,
     find_field,
+    is_unique,
     nested_columns,
     scalar_type,
 )
@@ -70,13 +72,13 @@ class EventReader:
     def __init__(self, schema: Schema, attributes: Attributes, literals: Vocabulary) -> None:
         flat: list[tuple[int, Attribute]] = []
         nested: list[tuple[int, Attribute]] = []
-        for i, attribute in enumerate(attributes):
+        for i, attribute in attributes.items():
             if not attribute.is_free and attribute.pattern is None:
                 (nested if attribute.role in _NESTED else flat).append((i, attribute))
         columns = [_value(schema, i, attribute) for i, attribute in flat]
         patterns = patterns_of(attributes) if len(columns) + len(nested) < attributes.used else None
         if patterns is not None:
-            columns = _with_patterns(columns, schema, patterns)
+            columns = _with_patterns(columns, [attribute for _, attribute in flat], schema, patterns)
         lists_and_maps = nested_columns(schema, nested)
         self.is_direct = None not in columns and lists_and_maps is not None
         self._nested = lists_and_maps or []
@@ -181,7 +183,6 @@ class EventReader:
             values.append(value)
         if self._nested:
             texts, forms = self._read_nested(event, attrs, values, forms, texts, ends)
-            bases += [-1] * (len(ends) - 1 - len(bases))
         count = self._write(attrs, values, forms, texts, ends)
         return count if self._patterns is None else self._patterns.find(count, self._view, bases, matching)
 
@@ -196,12 +197,12 @@ class EventReader:
 
         def add(attr: int, kind: type, value: Any) -> None:
             nonlocal size
+            piece = value.encode() if kind is str else b""  # an error where the text is none
             if attr < 0:
                 return
             if len(attrs) == most:
                 raise NeedsBatch
             if kind is str:
-                piece = value.encode()
                 pieces.append(piece)
                 size += len(piece)
                 value = len(ends) - 1
@@ -248,7 +249,9 @@ def _value(schema: Schema, attr: int, attribute: Attribute) -> _Value | None:
         compute = evaluator(node_of(str(attribute.key)), lambda path: _column_reader(schema, path))
         of = computed_type(attribute.type)
         return None if of is None else _Value(attribute.path[0], attr, *of, compute)
-    of = scalar_type(schema.column(attribute.path).arrow, attribute.type) if attribute.role is Role.VALUE else None
+    if attribute.role is not Role.VALUE or not is_unique(schema, attribute.path):
+        return None
+    of = scalar_type(schema.column(attribute.path).arrow, attribute.type)
     return None if of is None else _Value(".".join(attribute.path), attr, *of, find_field(schema, attribute.path))
 
 
@@ -272,9 +275,14 @@ def _column_reader(schema: Schema, path: tuple[str, ...]) -> Evaluate | None:
     return read
 
 
-def _with_patterns(columns: list[_Value | None], schema: Schema, patterns: Patterns) -> list[_Value | None]:
-    """Returns the columns, with those of the patterns and the places of their patterns."""
-    by_name = {(column.name, column.compute is None): i for i, column in enumerate(columns) if column is not None}
+def _with_patterns(
+    columns: list[_Value | None], attributes: Sequence[Attribute], schema: Schema, patterns: Patterns
+) -> list[_Value | None]:
+    """Returns the columns, with those of the patterns and the places of their patterns.
+
+    attributes : of the columns
+    """
+    places = {(of.path, of.role, of.key): i for i, of in enumerate(attributes)}
     columns = list(columns)
     for b, base in enumerate(patterns.bases):
         column = _value(schema, -1, base)
@@ -282,7 +290,7 @@ def _with_patterns(columns: list[_Value | None], schema: Schema, patterns: Patte
             return [None]
         index = patterns.index
         regexes = index.regexes[b] if index.regexes[b] else None
-        place = by_name.get((column.name, column.compute is None))
+        place = places.get((base.path, base.role, base.key))
         if place is None:
             place = len(columns)
             columns.append(column)

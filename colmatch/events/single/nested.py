@@ -70,6 +70,16 @@ def computed_type(type: Type) -> ScalarType | None:
     return None if python is None else BIGINT._replace(python=python)
 
 
+def is_unique(schema: Schema, path: tuple[str, ...]) -> bool:
+    """Returns whether each struct on a path has one field of the name that follows."""
+    arrow = schema.arrow.field(path[0]).type
+    for name in path[1:]:
+        if len(arrow.get_all_field_indices(name)) != 1:
+            return False
+        arrow = arrow.field(name).type
+    return True
+
+
 def find_field(schema: Schema, path: tuple[str, ...]) -> Callable[[Event], Any] | None:
     """Returns the function that follows a path through structs, None for a column.
 
@@ -166,9 +176,10 @@ def nested_columns(schema: Schema, attributes: Iterable[tuple[int, Attribute]]) 
 
 
 def _nested(schema: Schema, path: tuple[str, ...], members: list[tuple[int, Attribute]]) -> NestedColumn | None:
-    column, find = schema.column(path), find_field(schema, path)
-    if column.type is None:
+    column = schema.column(path)
+    if column.type is None or not is_unique(schema, path):
         return None
+    find = find_field(schema, path)
     roles = dict.fromkeys((Role.ELEMENT, Role.SIZE, Role.HAS_NULL), -1) | {of.role: id for id, of in members}
     arrow, types = column.arrow, pa.types
     if column.shape is Shape.MAP and column.key is not None:

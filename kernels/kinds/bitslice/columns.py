@@ -11,7 +11,7 @@ from colmatch.kernels.kinds.bitslice.arrays import WORD
 from colmatch.kernels.kinds.bitslice.tiles import sets_few
 
 DIGIT = 256
-SPARSE = 16  # attributes for each one with rows, from which on columns have the order of the rows' entries
+SPARSE = 16  # columns have the order of entries if fewer than one attribute in 16 has rows
 
 
 @device
