@@ -58,6 +58,8 @@ def test_no_call_takes_a_step_for_another_rule(form: str) -> None:
             lambda: matcher.match_one(event),
             lambda: matcher.match(row),
             lambda: matcher.exists_one(event),
+            lambda: matcher.count_one(event),
+            lambda: matcher.hits(row),
             lambda: matcher.explain(event, 3),
         )
         assert matcher.match_one(event) == matcher.match(row)["subscription"].to_pylist() == [3]
