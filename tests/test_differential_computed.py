@@ -23,6 +23,7 @@ import pytest
 from installed import needs
 
 import colmatch as cm
+from colmatch.events.computed import templates
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -235,6 +236,50 @@ class ConstantWriter(Writer):
         return rng.choice([f"datediff(day, {date()})", f"datediff({date()}, day)"]), lambda: str(rng.randint(-40, 40))
 
 
+class MemberWriter(ConstantWriter):
+    """Writes conditions on values with constants of their own, which a kernel computes together."""
+
+    def number(self, depth: int) -> str:
+        rng = self.rng
+        names = ["i8", "i16"] if self.plain else ["i8", "i16", "i32", "i64", "f64"]
+        whole = lambda: f"CAST({rng.choice(names)} AS BIGINT)" if self.plain else rng.choice(names)  # noqa: E731
+        divisor = lambda: rng.choice(["2", "7", "-3", "-1", "100", "127"])  # noqa: E731
+        text = whole()
+        for _ in range(rng.randint(1, depth)):
+            steps = [
+                f"({text} % {divisor()})",
+                f"({text} + {whole()})",
+                f"({text} * {divisor()})",
+                f"abs({text})",
+                f"(-({text}))",
+            ]
+            if not self.plain:
+                sign = rng.choice("+-*/%&|^")
+                steps += [
+                    f"({text} {sign} {self.constant()})",
+                    f"({self.constant()} {sign} {text})",
+                    f"({text} % {self.constant()})",
+                ]
+                steps += [
+                    f"({text} DIV {self.constant()})",
+                    f"({self.constant()} DIV {text})",
+                    f"({text} / {divisor()})",
+                ]
+                steps.append(f"CAST({text} AS {rng.choice(['TINYINT', 'INT', 'BIGINT', 'DOUBLE'])})")
+            text = rng.choice(steps)
+        return text
+
+    def condition(self) -> str:
+        signs = SIGNS[:6] if self.plain else SIGNS
+        subject = self.number(3)
+        found = f"{subject} {self.rng.choice(signs)} {self.rng.choice(['0', '1', '-1', '2', '5', '-7', '1000'])}"
+        if self.rng.random() < 0.2:
+            found = self.rng.choice(
+                [f"{subject} IN (0, 1, -2)", f"{subject} IS NULL", f"{subject} NOT BETWEEN 0 AND 3"]
+            )
+        return f"NOT ({found})" if self.rng.random() < 0.2 else found
+
+
 def conditions(writer: Writer, schema: pa.Schema, count: int, **options: object) -> list[str]:
     """Conditions that colmatch takes: others it refuses with an error of its own."""
     found: list[str] = []
@@ -299,7 +344,22 @@ def spark_truths(
 
 
 ERRORS = ("ARITHMETIC", "OVERFLOW", "ZERO", "CAST_INVALID", "OUT_OF_RANGE")
-WRITERS = pytest.mark.parametrize("writer", [Writer, ConstantWriter])
+WRITERS = pytest.mark.parametrize("writer", [Writer, ConstantWriter, MemberWriter])
+
+
+@pytest.fixture(autouse=True)
+def lone_members(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
+    """Lets each value with constants of its own be a member of a template, if it can be."""
+    members: list[int] = []
+    is_asked = "writer" in request.fixturenames and request.getfixturevalue("writer") is MemberWriter
+    if is_asked:
+        monkeypatch.setattr(templates, "LEAST", 1)
+        find = templates.MemberRows.find
+        monkeypatch.setattr(
+            templates.MemberRows, "find", lambda rows, *given: members.append(len(rows.groups)) or find(rows, *given)
+        )
+    yield members
+    assert bool(members) is is_asked
 
 
 @WRITERS

@@ -37,7 +37,7 @@ FLOORS = (
     ("errors", "show", "version"),
 )
 KERNEL_FLOORS = (
-    ("_warm", "event"),
+    ("_warm", "event", "templates"),
     (
         "kinds.scan",
         "kinds.kindex",

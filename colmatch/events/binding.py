@@ -195,8 +195,9 @@ class _Binder:
             self._plain(id, attribute)
         for m, (path, map_keys) in enumerate(needs.maps.items()):
             self._map(m, path, map_keys)
-        for attr, end, first in needs.pattern_runs:
-            self._item("", select.PATTERNS, attr, end, first=first)
+        for kind, runs in ((select.PATTERNS, needs.pattern_runs), (select.MEMBERS, needs.member_runs)):
+            for attr, end, first in runs:
+                self._item("", kind, attr, end, first=first)
         self.items.sort(key=lambda item: item[0][select.ATTR])
         columns = read.Columns(
             struct=_table(self.columns.structs, 2),

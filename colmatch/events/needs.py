@@ -88,20 +88,26 @@ class Needs:
     total : number of ids
     literals : have the labels of strings; None numbers distinct strings instead, group g for
         attribute g
+    of_templates : ids of members of templates, ascending, which are read from
+        ``ReadBuffers.member_first``
     """
 
     def __init__(
-        self, members: Iterable[tuple[int, Attribute]], total: int, literals: Vocabulary | Literals | None
+        self,
+        members: Iterable[tuple[int, Attribute]],
+        total: int,
+        literals: Vocabulary | Literals | None,
+        of_templates: Sequence[int] = (),
     ) -> None:
         self.total = total
         self.distinct = literals is None
         self.plain: list[tuple[int, Attribute]] = []
         self.maps: dict[Path, MapKeys] = {}
-        patterns: list[int] = []
+        patterns, apart = list[int](), set(of_templates)
         for id, attribute in members:
             if attribute.pattern is not None:
                 patterns.append(id)
-            elif attribute.is_free:
+            elif attribute.is_free or id in apart:
                 continue
             elif attribute.role is not Role.ENTRY:
                 self.plain.append((id, attribute))
@@ -116,6 +122,7 @@ class Needs:
                 map_keys.ids.append(id)
                 map_keys.keys.append(attribute.key)
         self.pattern_runs = list(_runs(patterns, 0))
+        self.member_runs = list(_runs(of_templates, 0))
         if not isinstance(literals, Vocabulary):
             literals = Vocabulary.among(NONE if literals is None else literals)
         self.literals, self._held = words(literals.of(self.total))

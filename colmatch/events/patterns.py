@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -11,8 +10,7 @@ from colmatch.arrays.frozen import freeze_view
 from colmatch.events.binding import Binding
 from colmatch.events.needs import Needs
 from colmatch.events.work import WorkingMemory
-from colmatch.given.schema import Attribute, Attributes
-from colmatch.kernels import _forks
+from colmatch.given.schema import Attribute, Attributes, made_once
 from colmatch.kernels.layout import I32, I64
 from colmatch.kernels.text.rows import expand, order_by_value
 from colmatch.text.literal_index import LowerCaseTexts, Pairs, TextSlice, lower_texts
@@ -52,21 +50,8 @@ class Patterns:
             regexes.wait()
 
 
-_building = _forks.lock()
-_built: WeakKeyDictionary[Attributes, tuple[int, Patterns]] = WeakKeyDictionary()
-
-
-def patterns_of(attributes: Attributes) -> Patterns:
-    """Returns the patterns of a matcher's attributes, made once for all that read its events.
-
-    Each thread and each ``explain`` reads events. Only the patterns that Hyperscan compiles are
-    saved: making 10,000 patterns takes a fifth of a second.
-    """
-    with _building:  # threads that start together would otherwise each make them, one after the other
-        entry = _built.get(attributes)
-        if entry is None or entry[0] != attributes.used:
-            entry = _built[attributes] = attributes.used, Patterns(attributes)
-        return entry[1]
+# Making 10,000 patterns takes a fifth of a second: only those that Hyperscan compiles are saved.
+patterns_of = made_once(Patterns)
 
 
 class PatternRows:

@@ -23,6 +23,7 @@ from colmatch.events.binding import Binding, bind
 from colmatch.events.changes import Changes
 from colmatch.events.computed.derived import DerivedColumns
 from colmatch.events.computed.failed import FailedRows
+from colmatch.events.computed.templates import MemberRows, Reach, templates_of
 from colmatch.events.needs import Needs
 from colmatch.events.patterns import PatternRows
 from colmatch.events.special.lists import CallColumns
@@ -57,19 +58,29 @@ class Reader:
         self._lenient = lenient
         self.columns = attributes.columns
         self.failed: Mapping[str, FailedRows] = {}
-        self._needs = Needs(attributes.items(), len(attributes), literals)
+        templates = templates_of(attributes)
+        self._needs = Needs(attributes.items(), len(attributes), literals, templates.attributes)
         self._memory = WorkingMemory(self._needs, 0)
         self._patterns = PatternRows(attributes) if self._needs.pattern_runs else None
         self._calls = CallColumns(attributes, literals, lenient)
-        self._derived = DerivedColumns(attributes, lenient)
+        self._members = MemberRows(templates) if templates.groups else None
+        self._derived = DerivedColumns(templates.others(attributes), lenient, templates.parts)
         self._bindings: list[tuple[pa.Schema, Binding, Binding | None, Changes]] = []
         self._struct = _ExportedBatch()
         self._address = ctypes.addressof(self._struct)
 
-    def read(self, batch: pa.RecordBatch) -> Batch:
+    @property
+    def has_members(self) -> bool:
+        """Returns whether a ``reach`` makes ``read`` faster."""
+        return self._members is not None
+
+    def read(self, batch: pa.RecordBatch, reach: Reach | None = None) -> Batch:
         """Reads the entries of every attribute.
 
         They are read-only views of this Reader's memory: the next call overwrites them.
+
+        reach : the keys that predicates can reach, as of ``Version.reach``. Some entries that none
+            can reach are left out
 
         Raises EventError: a column does not fit the matcher's schema.
         """
@@ -78,6 +89,8 @@ class Reader:
         self.failed = {}
         if self._derived:
             batch, self.failed = self._derived.add_to(batch)
+            if self._members is not None:
+                self._memory.take_members(*self._members.read(self._derived.parts, batch.num_rows, reach))
         binding, pattern_binding, changes = self._bind(batch.schema)
         if changes:
             batch = changes.apply_to(batch)

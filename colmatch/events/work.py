@@ -34,7 +34,9 @@ class WorkingMemory:
     def __init__(self, needs: Needs, groups: int) -> None:
         self._needs = needs
         entries = len(needs.entry_set)
-        patterns = sum(end - attr for attr, end, _ in needs.pattern_runs)
+        patterns, members = (
+            sum(end - attr for attr, end, _ in runs) for runs in (needs.pattern_runs, needs.member_runs)
+        )
         self._width = len(needs.plain)
         self._rows = np.zeros(1, np.int64)
         self._frozen_rows = freeze_view(self._rows)
@@ -51,6 +53,9 @@ class WorkingMemory:
             entry_key=np.zeros(0, np.int64),
             pattern_first=np.zeros(patterns + 1, np.int64),
             pattern_row=np.zeros(0, np.int32),
+            member_first=np.zeros(members + 1, np.int64),
+            member_row=np.zeros(0, np.int32),
+            member_key=np.zeros(0, np.int64),
         )
         scratch = np.zeros(0, np.int64)
         self._maps = read.MapWork(scratch, np.zeros(2 * entries, np.int32), np.zeros(entries // BLOCK, np.uint8))
@@ -128,6 +133,10 @@ class WorkingMemory:
     def take_patterns(self, first: I64, row: I32) -> None:
         """Takes the rows where each pattern is true, as ranges, for the next ``read``."""
         self._work = self._work._replace(pattern_first=first, pattern_row=row)
+
+    def take_members(self, first: I64, row: I32, key: I64) -> None:
+        """Takes rows and keys of each member of a template, as ranges, for the next ``read``."""
+        self._work = self._work._replace(member_first=first, member_row=row, member_key=key)
 
     def _grow(self, code: int, needed: int) -> None:
         work, distinct = self._work, self._texts.distinct

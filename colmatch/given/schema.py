@@ -11,10 +11,11 @@ Only attributes that some expression uses get a dense id, so unused columns cost
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
+from weakref import WeakKeyDictionary
 
 import pyarrow as pa
 
@@ -22,6 +23,7 @@ from colmatch.errors import SchemaError, show_value, suggest_names
 from colmatch.given.arguments import check_flag
 from colmatch.given.declared import schema_of
 from colmatch.given.incoming import NESTED_MOST, is_any_list, refusing
+from colmatch.kernels import _forks
 from colmatch.kernels._forks import cached_property
 
 _CASE = b"colmatch.case_sensitive"  # key of an Arrow schema's metadata, so that it is saved with the schema
@@ -295,6 +297,27 @@ class _ChosenAttributes(Attributes):
 
     def items(self) -> Iterable[tuple[int, Attribute]]:
         return [(id, self.members[id]) for id in self._chosen]
+
+
+Made = TypeVar("Made")
+
+
+def made_once(make: Callable[[Attributes], Made]) -> Callable[[Attributes], Made]:
+    """Returns a function that makes a thing of a matcher's attributes, once for all that need it.
+
+    Each thread and each ``explain`` reads events.
+    """
+    making = _forks.lock()
+    made: WeakKeyDictionary[Attributes, tuple[int, Made]] = WeakKeyDictionary()
+
+    def find(attributes: Attributes) -> Made:
+        with making:  # threads that start together would otherwise each make it, one after the other
+            entry = made.get(attributes)
+            if entry is None or entry[0] != attributes.used:
+                entry = made[attributes] = attributes.used, make(attributes)
+            return entry[1]
+
+    return find
 
 
 class Schema:

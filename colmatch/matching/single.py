@@ -109,7 +109,7 @@ class EventWorker(Worker):
             self._known = None
 
     def _plan(self, version: Version) -> _SinglePlan:
-        reader = EventReader(self._schema, version.attributes, version.literals)
+        reader = EventReader(self._schema, version.attributes, version.literals, lambda: version.reach)
         if self._capacity[1] < reader.entries_most + 1:
             self._make_room(1, reader.entries_most + 1)
         parts = []

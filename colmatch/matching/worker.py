@@ -279,7 +279,7 @@ class Worker:
         if reader is None or any(a is not b for a, b in zip(read_for, self._read_for, strict=True)):
             self._reader = reader = Reader(*read_for)
             self._read_for = read_for
-        entries = reader.read(rows)
+        entries = reader.read(rows, version.reach if reader.has_members else None)
         self._failed = reader.failed
         return entries
 

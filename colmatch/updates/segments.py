@@ -14,7 +14,7 @@ from colmatch.events.vocabulary import Vocabulary
 from colmatch.given.schema import Attributes
 from colmatch.kernels import hints
 from colmatch.kernels._forks import cached_property
-from colmatch.kernels.layout import F64, I64, U8, Codes, Predicates
+from colmatch.kernels.layout import ATTR_MASK, F64, FLAG_RUN, I64, KEY_MAX, KEY_MIN, LABEL_TOP, U8, Codes, Predicates
 from colmatch.kernels.scores import group_conjunctions, score_each
 from colmatch.kinds import plan
 from colmatch.kinds.base import Built, Strata, uses_of
@@ -71,6 +71,30 @@ class Segment:
         """Returns the parts of the index that can be matched alone for the best matches."""
         kind, arrays = self.index.kind, self.index.arrays
         return self.whole if kind.strata is None else kind.strata(arrays)
+
+    @cached_property
+    def reach(self) -> tuple[I64, I64]:
+        """Returns the lowest and the highest key of each attribute in predicates' intervals: (A).
+
+        They may lie further apart. Without predicates, the lowest is above the highest.
+        """
+        first, bound, _, label = self.codes
+        pred, run_lo, run_hi = self.predicates.pred, self.predicates.run_lo, self.predicates.run_hi
+        attr, is_run = pred[:, 0] & ATTR_MASK, pred[:, 0] & FLAG_RUN > 0
+        # Find the lowest and highest code of each attribute
+        low, high = pred[:, 1].copy(), pred[:, 2].copy()
+        low[is_run], high[is_run] = run_lo[pred[is_run, 1]], run_hi[pred[is_run, 2] - 1]
+        least, most = np.full(len(first) - 1, LABEL_TOP, np.uint32), np.zeros(len(first) - 1, np.uint32)
+        np.minimum.at(least, attr, low)
+        np.maximum.at(most, attr, high)
+        # Find keys for them
+        begin, end = first[:-1], first[1:]
+        has = end > begin
+        top = np.where(has, end - begin + 1 if not len(label) else label[end - 1], 1)
+        lowest, highest = np.full(len(least), KEY_MAX), np.full(len(least), KEY_MIN)
+        lowest[has], highest[has] = bound[begin[has]], bound[end[has] - 1] - 1
+        lowest[least <= 1], highest[most >= top] = KEY_MIN, KEY_MAX
+        return freeze_view(lowest), freeze_view(highest)
 
     @property
     def whole(self) -> Strata:

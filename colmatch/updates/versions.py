@@ -24,7 +24,7 @@ from colmatch.given.options import Options
 from colmatch.given.schema import Attributes, Schema
 from colmatch.given.session import SessionParts
 from colmatch.kernels._forks import cached_property
-from colmatch.kernels.layout import U8
+from colmatch.kernels.layout import I64, KEY_MAX, KEY_MIN, U8
 from colmatch.kinds.base import Built
 from colmatch.kinds.settings import Settings
 from colmatch.kinds.statistics import Statistics
@@ -108,6 +108,19 @@ class Version:
         """Returns the number of segments that take no inserts: the first ones."""
         return len(self.segments) - self.growing
 
+    @cached_property
+    def reach(self) -> tuple[I64, I64]:
+        """Returns the lowest and the highest key of each attribute in predicates' intervals: (A).
+
+        A value of an event outside makes no predicate true or false.
+        """
+        lowest, highest = np.full(len(self.attributes), KEY_MAX), np.full(len(self.attributes), KEY_MIN)
+        for segment in self.segments:
+            low, high = segment.reach
+            np.minimum(lowest[: len(low)], low, out=lowest[: len(low)])
+            np.maximum(highest[: len(low)], high, out=highest[: len(low)])
+        return lowest, highest
+
     def live(self) -> NDArray[np.bool_]:
         """Returns whether each number is of a subscription."""
         return ~self.deleted.among(0, len(self.ids))
@@ -166,7 +179,7 @@ class Version:
         other = object.__new__(Version)  # ``dataclasses.replace`` would cost each update 15 us
         values = other.__dict__
         values.update(self.__dict__)
-        for name in ("result_schema", "scored_schema"):  # made on first use
+        for name in ("result_schema", "scored_schema", "reach"):  # made on first use
             values.pop(name, None)
         values.update(changes)
         return other

@@ -287,7 +287,7 @@ def place_entries(item, state, kept, row, label, value, tally, touched, entry_fi
 
 @device
 def copy_entries(item, state, pos, col, first, from_row, from_key, row, key):
-    """Copies the rows and keys of a run of attributes from their ranges of entries, or of patterns.
+    """Copies rows and keys of a run of attributes from ranges of map entries, patterns or members.
 
     The key of a pattern is 1. Returns the number of rows.
     """
@@ -309,7 +309,7 @@ def copy_entries(item, state, pos, col, first, from_row, from_key, row, key):
     begin = np.uint64(start)
     for j in range(np.uint64(n)):
         row[j] = from_row[begin + j]
-    keyed = item[select.KIND] == select.ENTRIES
+    keyed = item[select.KIND] != select.PATTERNS
     for j in range(np.uint64(n)):
         key[j] = from_key[begin + j] if keyed else 1
     return n

@@ -41,8 +41,8 @@ class Columns(NamedTuple):
 
     struct: layout.Table[I64]  # (S, 2) parent struct, number of the child there
     leaf: layout.Table[I64]  # (F, 5) see ``structs``
-    # (I, 12) maps, then ascending by attribute. FIRST, LAST: entries of a map. FIRST: first entry
-    # or pattern of a run
+    # (I, 12) maps, then ascending by attribute. FIRST, LAST: entries of a map. FIRST: first entry,
+    # pattern or member of a run
     item: layout.Table[I64]
 
 
@@ -63,6 +63,9 @@ class ReadBuffers(NamedTuple):
     entry_key: layout.I64
     pattern_first: layout.I64  # (patterns + 1) pattern -> rows where it is true
     pattern_row: layout.I32
+    member_first: layout.I64  # (members + 1) member of a template -> its range in the next two
+    member_row: layout.I32
+    member_key: layout.I64
 
 
 class MapWork(NamedTuple):
@@ -163,6 +166,9 @@ def read(plan: Columns, work: Written[ReadBuffers], array: int, rows: int) -> No
     entry_key = work.entry_key
     pattern_first = work.pattern_first
     pattern_row = work.pattern_row
+    member_first = work.member_first
+    member_row = work.member_row
+    member_key = work.member_key
     # Find the structs
     state[select.CODE] = select.OK
     place_structs(plan.struct, struct, state, work.valid, array, rows)
@@ -182,11 +188,14 @@ def read(plan: Columns, work: Written[ReadBuffers], array: int, rows: int) -> No
         done = item[select.END]
         row = all_row[pos:]
         key = all_key[pos:]
-        # Copy gathered entries of a map, or rows of patterns
-        if kind == select.ENTRIES or kind == select.PATTERNS:
-            first = entry_first if kind == select.ENTRIES else pattern_first
-            from_row = entry_row if kind == select.ENTRIES else pattern_row
-            n = copy_entries(item, state, pos, col, first, from_row, entry_key, row, key)
+        # Copy gathered entries of a map, rows of patterns, or results of templates
+        if kind == select.ENTRIES or kind == select.PATTERNS or kind == select.MEMBERS:
+            first, from_row, from_key = entry_first, entry_row, entry_key
+            if kind == select.PATTERNS:
+                first, from_row = pattern_first, pattern_row
+            elif kind == select.MEMBERS:
+                first, from_row, from_key = member_first, member_row, member_key
+            n = copy_entries(item, state, pos, col, first, from_row, from_key, row, key)
             if state[select.CODE] != select.OK:
                 break
             pos += n

@@ -20,7 +20,7 @@ from colmatch.kernels.bits import ctz
 
 # plan.item
 KIND, ATTR, END, STRUCT, CHILD, LAYOUT, SIZE, LEAF, SET, FIRST, LAST, KEYS = range(12)  # KEYS: leaf of a map's keys
-VALUE, ELEMENT, SIZES, HAS_NULL, ENTRIES, PATTERNS, MAP = range(7)  # KIND
+VALUE, ELEMENT, SIZES, HAS_NULL, ENTRIES, PATTERNS, MEMBERS, MAP = range(8)  # KIND
 
 # state: the outcome
 CODE, WHERE, ROW, NEEDED, ENTRIES_READ, VALID = range(6)  # VALID: address of ``ReadBuffers.valid``

@@ -9,7 +9,7 @@ as plain calls of pyarrow for each value, since values share parts.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -20,7 +20,7 @@ from colmatch.events.computed.casts import cast
 from colmatch.events.computed.elements import contains_key, element, entry, size
 from colmatch.events.computed.failed import FailedRows, RowsError, find_failed, set_nulls
 from colmatch.events.computed.functions import FUNCTIONS, literal
-from colmatch.events.computed.nodes import INTEGERS, LEAVES, ValueNode, arrow_type, node_of, path_of
+from colmatch.events.computed.nodes import LEAVES, ValueNode, arrow_type, node_of, path_of, widens
 from colmatch.events.computed.rules import RULES, RULES_TYPED
 from colmatch.events.exact import UnfitError, cast_exactly, decode_array
 from colmatch.events.paths import column_at
@@ -43,10 +43,18 @@ class DerivedColumns:
 
     Parameters
     ----------
+    attributes : those of computed values are computed
     lenient : a missing column is NULL in every row; otherwise it is an error
+    parts : further values, with the names for their errors. They never fail
+
+    Attributes
+    ----------
+    parts : the arrays of ``parts`` for the last batch
     """
 
-    def __init__(self, attributes: Iterable[Attribute], lenient: bool) -> None:
+    def __init__(
+        self, attributes: Iterable[Attribute], lenient: bool, parts: Sequence[tuple[ValueNode, str]] = ()
+    ) -> None:
         self._lenient = lenient
         self._columns: list[tuple[int, ValueNode]] = []
         self._literals: dict[int, pa.Scalar] = {}
@@ -59,7 +67,9 @@ class DerivedColumns:
                 self._names[attribute.path[0]] = None
                 results.append(self._number(node_of(str(attribute.key)), steps, attribute.path[0]))
         self._results = results
-        self._steps = _mark_last(steps, set(results))
+        self._parts = [self._number(node, steps, name) for node, name in parts]
+        self._steps = _mark_last(steps, {*results, *self._parts})
+        self.parts: list[pa.Array] = []
 
     def _number(self, node: ValueNode, steps: list[Step | None], name: str) -> int:
         """Returns the number of the step that computes a node, which is added if it is new."""
@@ -83,7 +93,7 @@ class DerivedColumns:
         return number
 
     def __bool__(self) -> bool:
-        return bool(self._names)
+        return bool(self._results or self._parts)
 
     def add_to(self, batch: pa.RecordBatch) -> tuple[pa.RecordBatch, dict[str, FailedRows]]:
         """Returns a batch with the columns of the values behind its own, and the failed rows.
@@ -104,6 +114,7 @@ class DerivedColumns:
             values[number] = scalar
         rows = batch.num_rows
         self._run(values, failed, rows)
+        self.parts = [values[number] for number in self._parts]
         results = [values[number] for number in self._results]
         arrays = [pa.repeat(value, rows) if isinstance(value, pa.Scalar) else value for value in results]
         failures: dict[str, FailedRows] = {}
@@ -150,16 +161,9 @@ def check_constants(node: ValueNode) -> bool:
     checked = [check_constants(part) for part in parts]
     if not all(checked):
         return False
-    if not _widens(node, parts):
+    if not (widens(node) and parts[0].function == "literal"):  # a frequent cast
         constant(node)
     return True
-
-
-def _widens(node: ValueNode, parts: list[ValueNode]) -> bool:
-    """Returns whether a literal becomes a larger integer: a frequent cast, which never fails."""
-    if node.function != "cast" or node.type not in INTEGERS or parts[0].type not in INTEGERS:
-        return False
-    return INTEGERS.index(node.type) > INTEGERS.index(parts[0].type) and parts[0].function == "literal"
 
 
 def constant(node: ValueNode) -> pa.Scalar:

@@ -71,6 +71,14 @@ def _node(parts: list[Any]) -> ValueNode:
     return ValueNode(function, type, tuple([_node(a) if isinstance(a, list) else a for a in arguments]))
 
 
+def widens(node: ValueNode) -> bool:
+    """Returns whether a node casts whole numbers to a type for all of them, which never fails."""
+    if node.function != "cast" or node.arguments[0].type not in INTEGERS:
+        return False
+    have = INTEGERS.index(node.arguments[0].type)
+    return node.type == "double" or node.type in INTEGERS[have + 1 :]
+
+
 def arrow_type(type: str) -> pa.DataType:
     """Returns the Arrow type for computing values of a type."""
     arrow = ARROW.get(type)

@@ -8,7 +8,7 @@ any other.
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from datetime import date
 from typing import Any, NamedTuple
@@ -18,9 +18,11 @@ import numpy as np
 from colmatch.arrays.frozen import freeze_view
 from colmatch.errors import EventError, show_value, suggest_names
 from colmatch.events.computed.nodes import node_of
+from colmatch.events.computed.templates import Reach, templates_of
 from colmatch.events.needs import words
 from colmatch.events.patterns import Patterns, patterns_of
 from colmatch.events.single.computed import Evaluate, Event, NeedsBatch, evaluator
+from colmatch.events.single.members import EventMembers, order_values
 from colmatch.events.single.nested import (
     EXACT,
     ScalarType,
@@ -69,20 +71,28 @@ class EventReader:
     entries_most : largest number of values of one event
     """
 
-    def __init__(self, schema: Schema, attributes: Attributes, literals: Vocabulary) -> None:
+    def __init__(
+        self, schema: Schema, attributes: Attributes, literals: Vocabulary, reach: Callable[[], Reach]
+    ) -> None:
         flat: list[tuple[int, Attribute]] = []
         nested: list[tuple[int, Attribute]] = []
+        templates = templates_of(attributes)
+        members = set(templates.attributes)
         for i, attribute in attributes.items():
-            if not attribute.is_free and attribute.pattern is None:
+            if not attribute.is_free and attribute.pattern is None and i not in members:
                 (nested if attribute.role in _NESTED else flat).append((i, attribute))
         columns = [_value(schema, i, attribute) for i, attribute in flat]
-        patterns = patterns_of(attributes) if len(columns) + len(nested) < attributes.used else None
+        others = len(columns) + len(nested) + len(members)
+        patterns = patterns_of(attributes) if others < attributes.used else None
         if patterns is not None:
             columns = _with_patterns(columns, [attribute for _, attribute in flat], schema, patterns)
         lists_and_maps = nested_columns(schema, nested)
         self.is_direct = None not in columns and lists_and_maps is not None
         self._nested = lists_and_maps or []
-        room = NESTED_MOST if nested else 0
+        self._members = (
+            EventMembers(templates, reach(), lambda path: _column_reader(schema, path)) if templates.groups else None
+        )
+        room = (NESTED_MOST if nested else 0) + len(members)
         self._columns = [value for value in columns if value is not None]
         self._place = {value.name: i for i, value in enumerate(self._columns) if value.compute is None}
         self._computed = [i for i, value in enumerate(self._columns) if value.compute is not None]
@@ -97,7 +107,7 @@ class EventReader:
             if attribute.role in (Role.ELEMENT, Role.ENTRY):
                 form[i] = {Family.FLOAT: DOUBLE, Family.STRING: TEXT}.get(attribute.type.family, KEY)
         self._end = np.zeros(2 * len(self._columns) + room + 1, np.int64)
-        self.entries_most = len(attributes) + room
+        self.entries_most = len(attributes) + room  # members count twice
         self._values = self.values = EventValues(
             freeze_view(form),
             np.array([*attrs, *[0] * room], np.uint32),
@@ -111,6 +121,7 @@ class EventReader:
             self.values = self._patterns.merged
         self._buffer: Any = self._values.value
         self._all = self._values.attr.tobytes()
+        self._is_varied = room > 0  # whether events of as many values may have other attributes
         self._is_whole = True  # whether ``values.attr`` has all attributes
         self._make_room(FIRST_BYTES)
 
@@ -183,6 +194,8 @@ class EventReader:
             values.append(value)
         if self._nested:
             texts, forms = self._read_nested(event, attrs, values, forms, texts, ends)
+        if self._members is not None:
+            forms = self._members.add(event, attrs, values, forms)
         count = self._write(attrs, values, forms, texts, ends)
         return count if self._patterns is None else self._patterns.find(count, self._view, bases, matching)
 
@@ -218,14 +231,12 @@ class EventReader:
             value = event.get(column.name) if column.find is None else column.find(event)
             if value is not None:
                 column.read(value, add)
-        order = sorted(range(len(attrs)), key=attrs.__getitem__)
-        attrs[:], values[:] = [attrs[i] for i in order], [values[i] for i in order]
-        return b"".join(pieces), "".join([kinds[i] for i in order])
+        return b"".join(pieces), order_values(attrs, values, kinds)
 
     def _write(self, attrs: list[int], values: list[int | float], forms: str, texts: bytes, ends: list[int]) -> int:
         count, into = len(attrs), self._values
         struct.pack_into(forms, self._buffer, 0, *values)
-        if count < len(into.attr) or self._nested:
+        if count < len(into.attr) or self._is_varied:
             into.attr[:count] = attrs
             self._is_whole = False
         elif not self._is_whole:
