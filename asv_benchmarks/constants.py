@@ -38,7 +38,10 @@ FORMS: dict[str, tuple[str, Callable[[int, int], str]]] = {
     "datediff(d, c) = 7": ("i > k", lambda c, k: f"datediff(d, DATE '{DAY + dt.timedelta(k % 20_000)}') = 7"),
     "contains(s, c)": ("", lambda c, k: f"contains(s, 'w{c:05}')"),
     "instr(s, c) > 0": ("contains(s, c)", lambda c, k: f"instr(s, 'w{c:05}') > 0"),
-    "i % c = 0": ("i > k", lambda c, k: f"i % {c + MOST} = {k}"),
+    "i % c = k": ("i > k", lambda c, k: f"i % {c + MOST} = {k}"),
+    "i & c = c": ("i > k", lambda c, k: f"i & {c * 7919 % MOST} = {c * 7919 % MOST}"),
+    "x % c > k": ("i > k", lambda c, k: f"x % {c + MOST}D > {k}D"),
+    "(i + j) % c = k": ("i > k", lambda c, k: f"(i + j) % {c + 2 * MOST} = {k}"),
 }
 
 
@@ -53,6 +56,7 @@ def _events() -> pa.Table:
     return pa.table(
         {
             "i": rng.integers(0, MOST, ROWS),
+            "j": rng.integers(0, MOST, ROWS),
             "x": rng.random(ROWS) * MOST,
             "d": pa.array(rng.integers(19_000, 40_000, ROWS).astype(np.int32)).cast(pa.date32()),
             "s": [f"a text with w{n:05} in it" for n in rng.integers(0, 200_000, ROWS)],

@@ -300,6 +300,7 @@ class Normaliser:
         assert p.subject.computed is not None
         type = value_type(arrow_type(node.type))
         assert type is not None
+        _check_bare(p, type, name)  # ``(i % 3) & 5 = 1`` is read by way of ``i % 3``, which is to leave no attribute
         attribute = Attribute((name,), Role.COMPUTED, type, node.key)
         solved = None if self._has_weight(p) or type.textual else self.typing.solved(p.subject.computed)
         if solved is None:
@@ -429,10 +430,7 @@ class Normaliser:
         if verb is Verb.NULL:
             return make_absence(attr)
         if verb is Verb.BARE:
-            if type.family is not Family.BOOL:
-                raise Refusal(
-                    f"column {name!r} is {type}, not a condition by itself: write {name} = ... or the like", predicate=p
-                )
+            _check_bare(p, type, name)
             return Leaf(attr, _TRUE), Leaf(attr, _FALSE), Leaf(attr, _TRUE, True), Leaf(attr, _FALSE, True)
         if verb in _LISTS:
             raise Refusal(f"{CALLS[verb]} needs a list column; {name!r} is {type}", predicate=p)
@@ -515,3 +513,14 @@ class Normaliser:
             return self._make_list_modes(column, size, some, none)
         # With a NULL among the literals, only an empty list surely shares nothing.
         return some, Leaf(size, _EMPTY), none, disjoin([some, Leaf(size, _EMPTY, True)])
+
+
+def _check_bare(p: Predicate, type: Type, name: str) -> None:
+    """Checks that a value which is a condition by itself is true or false.
+
+    Raises Refusal: it is something else.
+    """
+    if p.verb is Verb.BARE and type.family is not Family.BOOL:
+        raise Refusal(
+            f"column {name!r} is {type}, not a condition by itself: write {name} = ... or the like", predicate=p
+        )

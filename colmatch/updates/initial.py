@@ -21,6 +21,7 @@ from colmatch.subscriptions.intake import Errors, NewSubscriptions, Subscription
 from colmatch.updates.deleted import DeletedNumbers
 from colmatch.updates.literals import label_first
 from colmatch.updates.segments import build_segment
+from colmatch.updates.vacuum import drop_unused
 from colmatch.updates.versions import Parts, Version
 
 
@@ -75,7 +76,10 @@ def check_options(requested: Settings, options: Options) -> Options:
 
 
 def build_parts(given: BuildInput, sample: Any) -> Parts:
-    """Indexes the lowered subscriptions, and returns the parts of a matcher."""
+    """Indexes the lowered subscriptions, and returns the parts of a matcher.
+
+    Attributes of rejected expressions, and of conditions that were decided, are none of them.
+    """
     requested, options, columns, language, intake = given
     lowered, attributes, count = intake.lowered, intake.attributes, len(intake.ids)
     codes, string_literals = label_first(lowered.codes, lowered.literals)
@@ -103,4 +107,6 @@ def build_parts(given: BuildInput, sample: Any) -> Parts:
         sample=kept,
         tags=intake.tags,
     )
-    return Parts(schema=columns, options=options, requested=requested, version=version, language=language)
+    return Parts(
+        schema=columns, options=options, requested=requested, version=drop_unused(version, None), language=language
+    )

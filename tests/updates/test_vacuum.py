@@ -134,6 +134,28 @@ def test_a_refused_expression_needs_no_column() -> None:
     assert pairs(found) == [(0, 1), (0, 3), (0, 4)]
 
 
+COUNT = 401  # so many texts are read by way of phrases, such as ``i | 7``
+
+
+@every_kind
+@pytest.mark.parametrize(
+    ("rule", "kept"),
+    [
+        ("(a | {0}) ^ 5 = 1", COUNT),
+        ("(a % {0}) & 5 = 1", COUNT),
+        ("a % {0} = 5 AND FALSE OR x > 3", 1),
+        ("a % {0} = 'x{0}'", 0),  # refused
+        ("s LIKE 'x{0}%' AND m['k{0}'] = 1 AND nope = {0}", 0),
+    ],
+)
+def test_a_build_keeps_no_attribute_without_a_predicate(kind: str, rule: str, kept: int) -> None:
+    rules = {i: rule.format(i) for i in range(COUNT)} | {1000: "x = 3"}
+    matcher = cm.Matcher.build(rules, SCHEMA, index=kind, errors="collect")
+    assert len(matcher.rejected) == (0 if kept else COUNT)
+    assert inside.attributes(matcher).used == (kept if kept == 1 else kept + 1)
+    assert matcher.match_one({"x": 3}) == [1000]
+
+
 @pytest.mark.parametrize("when", ["before", "behind"])
 def test_updates_while_it_is_swept(when: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """What comes before literals are gathered, or after, keeps its attributes and literals."""

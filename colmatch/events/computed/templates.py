@@ -44,7 +44,7 @@ _COMMUTATIVE = (
 )  # fmt: skip
 
 
-class _Shape(NamedTuple):
+class _Outline(NamedTuple):
     """A computed value without its constants: equal for all members of a template."""
 
     parts: tuple[ValueNode, ...]
@@ -80,7 +80,7 @@ class Templates:
     """
 
     def __init__(self, attributes: Attributes) -> None:
-        found: dict[_Shape, list[tuple[int, Attribute, list[int | float]]]] = {}
+        found: dict[_Outline, list[tuple[int, Attribute, list[int | float]]]] = {}
         for id, attribute in attributes.items():
             if attribute.role is Role.COMPUTED and attribute.pattern is None:
                 read = _read(node_of(str(attribute.key)))
@@ -106,7 +106,7 @@ templates_of = made_once(Templates)
 
 
 def _group(
-    shape: _Shape, members: Sequence[tuple[int, Attribute, list[int | float]]], number: dict[int, int]
+    shape: _Outline, members: Sequence[tuple[int, Attribute, list[int | float]]], number: dict[int, int]
 ) -> TemplateGroup:
     template = Template(
         freeze_view(np.array(shape.steps, np.int64)),
@@ -123,7 +123,7 @@ def _bits_of(values: Sequence[int | float]) -> I64:
     return np.array(values, np.float64).view(np.int64) if isinstance(values[0], float) else np.array(values, np.int64)
 
 
-def _read(node: ValueNode) -> tuple[_Shape, list[int | float]] | None:
+def _read(node: ValueNode) -> tuple[_Outline, list[int | float]] | None:
     """Returns a value as a template and constants; None if it is not for a template."""
     parts: list[ValueNode] = []
     constants: list[int | float] = []
@@ -159,7 +159,7 @@ def _read(node: ValueNode) -> tuple[_Shape, list[int | float]] | None:
     for operation, operands, bits in steps:
         registers = [begin[kind] + number for kind, number in operands]
         table.append((operation, registers[0], registers[-1], bits))
-    return _Shape(tuple(parts), tuple(table), len(constants), node.type == "double"), constants
+    return _Outline(tuple(parts), tuple(table), len(constants), node.type == "double"), constants
 
 
 def _operation(node: ValueNode) -> int | None:
