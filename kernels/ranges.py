@@ -26,6 +26,26 @@ def rewind_ranges(first, n):
     first[0] = 0
 
 
+@device
+def group_pairs(owner, one, other, first, out_one, out_other):
+    """Writes pairs of values by owner, in the order that they have.
+
+    owner, one, other (m) : of each pair
+    first (n + 1) : written, owner -> its pairs in ``out_one`` and ``out_other``
+    """
+    for o in range(len(first)):
+        first[o] = 0
+    for i in range(len(owner)):
+        first[owner[i] + 1] += 1
+    begin_ranges(first, len(first) - 1)
+    for i in range(len(owner)):  # first[o] advances with each pair of o, and ends at the start of o + 1
+        place = first[owner[i]]
+        out_one[place] = one[i]
+        out_other[place] = other[i]
+        first[owner[i]] = place + 1
+    rewind_ranges(first, len(first) - 1)
+
+
 @kernel
 def list_members(start: I64, first: I64, place: Written[I64]) -> None:
     """Lists the members of n ranges, one range after the other.

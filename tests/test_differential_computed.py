@@ -331,10 +331,7 @@ def numbered(spark: SparkSession, events: pa.Table) -> DataFrame:
     return frame
 
 
-def spark_truths(
-    spark: SparkSession, events: pa.Table, texts: list[str], at_a_time: int = 50
-) -> list[list[bool | None]]:
-    frame = numbered(spark, events)
+def spark_truths(frame: DataFrame, texts: list[str], at_a_time: int = 50) -> list[list[bool | None]]:
     truths: list[list[bool | None]] = []
     for at in range(0, len(texts), at_a_time):
         some = texts[at : at + at_a_time]
@@ -367,7 +364,7 @@ def test_spark_agrees(zoned: SparkSession, writer: type[Writer]) -> None:
     zoned.conf.set("spark.sql.ansi.enabled", "false")
     events = some_events(80)
     texts = conditions(writer(Random(4)), SCHEMA, COUNT, timezone=ZONE)
-    wrong = differences(texts, events, spark_truths(zoned, events, texts), timezone=ZONE)
+    wrong = differences(texts, events, spark_truths(numbered(zoned, events), texts), timezone=ZONE)
     assert not wrong, f"{len(wrong)} differences:\n" + "\n".join(wrong[:20])
 
 
@@ -377,10 +374,10 @@ def test_spark_agrees_in_ansi_mode(zoned: SparkSession, writer: type[Writer]) ->
     zoned.conf.set("spark.sql.ansi.enabled", "true")
     events = some_events(40, tame=True)
     texts = conditions(writer(Random(5)), SCHEMA, COUNT // 5, timezone=ZONE, ansi=True)
-    wrong, erred = [], 0
+    frame, wrong, erred = numbered(zoned, events), list[str](), 0
     for text in texts:
         try:
-            truths = spark_truths(zoned, events, [text])
+            truths = spark_truths(frame, [text])
         except Exception as error:
             if not any(word in str(error) for word in ERRORS):
                 raise

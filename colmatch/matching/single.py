@@ -89,8 +89,8 @@ class EventWorker(Worker):
         if repeats and wanted == sink.COUNTS:
             wanted = sink.PAIRS
         state, hits, values = self._sink.state, self._row_hits, reader.values
-        state[:] = 0, wanted, 0, 0
-        hits[0] = 0
+        state[sink.FILL] = hits[0] = 0
+        state[sink.WANTED] = wanted
         with work:
             for part in parts:
                 state[sink.BASE] = part.base
@@ -99,8 +99,11 @@ class EventWorker(Worker):
                     return None
         if wanted != sink.PAIRS:
             return int(hits[0])
-        numbers = self._sink.sub[: state[sink.FILL]]
-        return np.unique(numbers) if repeats else np.sort(numbers)
+        numbers = self._sink.sub[: state[sink.FILL]].copy()
+        if repeats and len(numbers) > 1:
+            return np.unique(numbers)
+        numbers.sort()
+        return numbers
 
     def _drop_plan(self, version: weakref.ref[Version]) -> None:
         """Drops the plan for a version, and its segments, when the version is no longer in use."""

@@ -444,7 +444,7 @@ def _model(recipe: Recipe, ids: pa.DataType, attributes: list[Attribute], parts:
         {}, Schema(recipe.schema), recipe.index, recipe.options, "raise", language, attributes=Attributes(attributes)
     )
     intake = given.intake._replace(ids=Ids(pa.array([], ids)), session_parts=parts)
-    return Matcher(MemorySet(build_parts(given._replace(intake=intake), None)))
+    return Matcher(MemorySet(build_parts(given._replace(intake=intake), None, keeps_unused=True)))
 
 
 def _router(recipe: Recipe, shards: Sequence[Shard | None], pivots: Sequence[Route]) -> Matcher:

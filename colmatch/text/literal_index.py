@@ -201,9 +201,10 @@ class LiteralIndex:
         )
         self.programs = _programs(filters, numbers, characters)
         self.literals = len(insides)
+        self._has_any = bool(room.any())
 
     def __bool__(self) -> bool:
-        return bool(self.filters.room.any())
+        return self._has_any
 
     def has(self, base: int) -> bool:
         """Returns whether a base has patterns."""

@@ -121,7 +121,10 @@ class RegexIndex:
         if shares is None or not is_plain(string):
             return self._re2.find_in_one(string, self._strings)
         numbers = shares.rest.find_in_one(string, self._strings)
-        regex = shares.regex[shares.set.scan_one(string)]
+        expressions = shares.set.scan_one(string)
+        if not expressions:
+            return numbers
+        regex = shares.regex[expressions]
         for i in regex[regex >= 0].tolist():
             if self._is_exact[i] or self._re2.is_true(i, string, self._strings):
                 numbers.append(int(self._numbers[i]))

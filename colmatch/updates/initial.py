@@ -75,10 +75,11 @@ def check_options(requested: Settings, options: Options) -> Options:
     return options
 
 
-def build_parts(given: BuildInput, sample: Any) -> Parts:
+def build_parts(given: BuildInput, sample: Any, keeps_unused: bool = False) -> Parts:
     """Indexes the lowered subscriptions, and returns the parts of a matcher.
 
-    Attributes of rejected expressions, and of conditions that were decided, are none of them.
+    keeps_unused : whether attributes without predicates stay. Those of rejected expressions, and of
+        conditions that were decided, have none
     """
     requested, options, columns, language, intake = given
     lowered, attributes, count = intake.lowered, intake.attributes, len(intake.ids)
@@ -107,6 +108,6 @@ def build_parts(given: BuildInput, sample: Any) -> Parts:
         sample=kept,
         tags=intake.tags,
     )
-    return Parts(
-        schema=columns, options=options, requested=requested, version=drop_unused(version, None), language=language
-    )
+    if not keeps_unused:
+        version = drop_unused(version, None)
+    return Parts(schema=columns, options=options, requested=requested, version=version, language=language)

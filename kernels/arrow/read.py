@@ -164,11 +164,6 @@ def read(plan: Columns, work: Written[ReadBuffers], array: int, rows: int) -> No
     entry_first = work.entry_first
     entry_row = work.entry_row
     entry_key = work.entry_key
-    pattern_first = work.pattern_first
-    pattern_row = work.pattern_row
-    member_first = work.member_first
-    member_row = work.member_row
-    member_key = work.member_key
     # Find the structs
     state[select.CODE] = select.OK
     place_structs(plan.struct, struct, state, work.valid, array, rows)
@@ -192,9 +187,9 @@ def read(plan: Columns, work: Written[ReadBuffers], array: int, rows: int) -> No
         if kind == select.ENTRIES or kind == select.PATTERNS or kind == select.MEMBERS:
             first, from_row, from_key = entry_first, entry_row, entry_key
             if kind == select.PATTERNS:
-                first, from_row = pattern_first, pattern_row
+                first, from_row = work.pattern_first, work.pattern_row
             elif kind == select.MEMBERS:
-                first, from_row, from_key = member_first, member_row, member_key
+                first, from_row, from_key = work.member_first, work.member_row, work.member_key
             n = copy_entries(item, state, pos, col, first, from_row, from_key, row, key)
             if state[select.CODE] != select.OK:
                 break

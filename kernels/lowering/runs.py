@@ -6,7 +6,7 @@ A *run* is a list of closed key intervals ``lo, hi`` that ascend and neither ove
 
 from colmatch.kernels._jit import device, kernel
 from colmatch.kernels.layout import I64, KEY_MAX, KEY_MIN, U8, Written
-from colmatch.kernels.ranges import begin_ranges, rewind_ranges
+from colmatch.kernels.ranges import group_pairs
 
 
 @kernel
@@ -65,17 +65,7 @@ def group_intervals(
     first (n + 1) : written
     owner, lo, hi, out_lo, out_hi : (m)
     """
-    for o in range(len(first)):
-        first[o] = 0
-    for i in range(len(owner)):
-        first[owner[i] + 1] += 1
-    begin_ranges(first, len(first) - 1)
-    for i in range(len(owner)):  # first[o] advances with each interval of o, and ends at the start of o + 1
-        place = first[owner[i]]
-        out_lo[place] = lo[i]
-        out_hi[place] = hi[i]
-        first[owner[i]] = place + 1
-    rewind_ranges(first, len(first) - 1)
+    group_pairs(owner, lo, hi, first, out_lo, out_hi)
     for o in range(len(first) - 1):
         if first[o + 1] - first[o] > 1:
             sort_intervals(out_lo, out_hi, first[o], first[o + 1])

@@ -53,6 +53,7 @@ def real(one: float, other: float) -> float | None:
 FORMS: dict[str, tuple[str, Callable[..., Any]]] = {
     "i % {c}": ("i", lambda c, i: rest(i, c)),
     "b % {c}": ("b", lambda c, b: rest(b, c)),
+    "b % {c} % 7": ("b", lambda c, b: None if c == 0 else rest(rest(b, c) or 0, 7)),
     "{c} % b": ("b", lambda c, b: rest(c, b)),
     "b DIV {c}": ("b", lambda c, b: quotient(b, c)),
     "{c} DIV i": ("i", lambda c, i: quotient(c, i)),
@@ -203,6 +204,9 @@ def test_what_may_fail_is_computed_by_arrow(ansi: bool) -> None:
     with pytest.raises(cm.EventError, match=r"i % 0 cannot be computed"):
         matcher.match_one({"i": 7})
     assert matcher.match_one({"i": None}) == []
+    matcher = cm.Matcher.build({i: f"b DIV {-i} = 1" for i in range(1, 30)}, SCHEMA, options=cm.Options(ansi=True))
+    with pytest.raises(cm.EventError, match=r"b div -1 cannot be computed: the result is too large \(subscription 1\)"):
+        matcher.match(pa.table({"b": [-(2**63)]}))
 
 
 def test_a_value_beyond_the_column_is_an_error() -> None:

@@ -106,7 +106,7 @@ def test_values_have_the_order_of_their_attributes() -> None:
         "i": "bigint", "l": "array<bigint>", "m": "map<string, bigint>"
     })  # fmt: skip
     now = version(matcher)
-    reader = EventReader(matcher.schema, now.attributes, now.literals)
+    reader = EventReader(matcher.schema, now.attributes, now.literals, lambda: now.reach)
     count = reader.read({"m": {"b": 1, "a": 5}, "l": [2, 4], "i": 3})
     attrs = reader.values.attr[:count].tolist()
     assert count == 6 and attrs == sorted(attrs) and len(set(attrs)) == 5
@@ -145,7 +145,7 @@ def test_a_field_that_a_struct_has_twice_is_an_error() -> None:
 def test_lists_of_many_elements_become_batches(direct: list[bool]) -> None:
     matcher = cm.Matcher.build({1: "array_contains(words, 'b') AND size(by_word) > 1"}, NESTED_SCHEMA)
     maps = {"by_word": {"a": 1, "b": 2}}
-    for size, is_direct in ((254, True), (255, False), (100_000, False)):
+    for size, is_direct in ((255, True), (256, False), (100_000, False)):
         assert matcher.match_one({"words": ["a"] * (size - 1) + ["b"], **maps}) == [1]
         assert direct[-1] is is_direct
 

@@ -10,12 +10,12 @@ The members must not fail. So with ANSI, sums that may overflow are computed by 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numba import config
 
 from colmatch.arrays.frozen import contiguous, freeze_view
 from colmatch.events.computed.derived import constant
@@ -244,8 +244,11 @@ class MemberRows:
         self._work.state[kernels.FILL] = 0
         for group, part, (lowest, highest) in zip(self.groups, parts, self._reach_of(reach), strict=True):
             self._work.state[kernels.ROW] = 0
-            while not _compute(group.template, *part, lowest, highest, self._work):
-                self._grow(len(group.attributes))
+            compute = entry(compute_members)
+            # Where the kernel is interpreted, NumPy would warn of whole numbers that wrap
+            with np.errstate(all="ignore") if compute is compute_members else nullcontext():
+                while not compute(group.template, *part, lowest, highest, self._work):
+                    self._grow(len(group.attributes))
         fill = self._work.state[kernels.FILL]
         return self._work.number[:fill], self._work.row[:fill], self._work.key[:fill]
 
@@ -282,13 +285,6 @@ class MemberRows:
         number, row, key = _room(max(2 * len(work.row), fill + members))
         number[:fill], row[:fill], key[:fill] = work.number[:fill], work.row[:fill], work.key[:fill]
         self._work = work._replace(number=number, row=row, key=key)
-
-
-def _compute(*arguments: Any) -> bool:
-    if not config.DISABLE_JIT:
-        return bool(entry(compute_members)(*arguments))
-    with np.errstate(all="ignore"):  # compiled, whole numbers wrap without a word
-        return compute_members(*arguments)
 
 
 def _room(size: int) -> tuple[I32, I32, I64]:

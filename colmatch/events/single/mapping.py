@@ -33,6 +33,7 @@ from colmatch.events.single.nested import (
     scalar_type,
 )
 from colmatch.events.single.texts import BYTES_MOST, EventPatterns, lower_text
+from colmatch.events.single.whole import whole_events
 from colmatch.events.vocabulary import Vocabulary
 from colmatch.given.schema import Attribute, Attributes, Family, Role, Schema
 from colmatch.kernels.arrow.words import Words
@@ -44,7 +45,7 @@ NESTED_MOST = 256  # entries of lists and maps in an event; one with more become
 EPOCH = date(1970, 1, 1).toordinal()
 
 
-class _Value(NamedTuple):
+class ColumnValue(NamedTuple):
     """A column with values that need no Arrow, or a value that is computed of some.
 
     A field of a struct is computed, too.
@@ -106,7 +107,8 @@ class EventReader:
         for i, attribute in nested:
             if attribute.role in (Role.ELEMENT, Role.ENTRY):
                 form[i] = {Family.FLOAT: DOUBLE, Family.STRING: TEXT}.get(attribute.type.family, KEY)
-        self._end = np.zeros(2 * len(self._columns) + room + 1, np.int64)
+        self._ends: Any
+        self._end = self._ends = np.zeros(2 * len(self._columns) + room + 1, np.int64)
         self.entries_most = len(attributes) + room  # members count twice
         self._values = self.values = EventValues(
             freeze_view(form),
@@ -119,6 +121,8 @@ class EventReader:
         if patterns is not None and self.is_direct:
             self._patterns = EventPatterns(patterns, self._values, len(attributes), self.entries_most)
             self.values = self._patterns.merged
+        is_plain = patterns is None and not room and self.is_direct
+        self._whole = whole_events(self._columns) if is_plain else None
         self._buffer: Any = self._values.value
         self._all = self._values.attr.tobytes()
         self._is_varied = room > 0  # whether events of as many values may have other attributes
@@ -136,11 +140,17 @@ class EventReader:
         The result is None if a value needs Arrow.
         """
         try:
+            if self._whole is not None:
+                texts = self._whole.read(event, self._buffer, self._ends)
+                if texts is not None:
+                    self._take_all()
+                    self._take_texts(texts)
+                    return len(self._columns)
             return self._read(event)
         except (NeedsBatch, UnicodeEncodeError):
             return None
 
-    def _columns_in(self, event: Event) -> Sequence[_Value]:
+    def _columns_in(self, event: Event) -> Sequence[ColumnValue]:
         """Returns the columns that an event may have a value for, in the order of all columns."""
         if len(event) > len(self._place) // 2:
             return self._columns
@@ -233,19 +243,27 @@ class EventReader:
                 column.read(value, add)
         return b"".join(pieces), order_values(attrs, values, kinds)
 
+    def _take_all(self) -> None:
+        """Notes that the event has a value for each attribute."""
+        if not self._is_whole:
+            self._values.attr[:] = np.frombuffer(self._all, np.uint32)
+            self._is_whole = True
+
+    def _take_texts(self, texts: bytes) -> None:
+        if len(texts) > len(self._data):
+            self._make_room(2 * len(texts))
+        self._data[: len(texts)] = texts
+
     def _write(self, attrs: list[int], values: list[int | float], forms: str, texts: bytes, ends: list[int]) -> int:
         count, into = len(attrs), self._values
         struct.pack_into(forms, self._buffer, 0, *values)
         if count < len(into.attr) or self._is_varied:
             into.attr[:count] = attrs
             self._is_whole = False
-        elif not self._is_whole:
-            into.attr[:] = np.frombuffer(self._all, np.uint32)
-            self._is_whole = True
+        else:
+            self._take_all()
         if texts or len(ends) > 1:
-            if len(texts) > len(self._data):
-                self._make_room(2 * len(texts))
-            self._data[: len(texts)] = texts
+            self._take_texts(texts)
             self._end[: len(ends)] = ends
         return count
 
@@ -254,16 +272,16 @@ _FORMS = {float: DOUBLE, str: TEXT}
 _NESTED = (Role.ELEMENT, Role.SIZE, Role.HAS_NULL, Role.ENTRY)
 
 
-def _value(schema: Schema, attr: int, attribute: Attribute) -> _Value | None:
+def _value(schema: Schema, attr: int, attribute: Attribute) -> ColumnValue | None:
     """Returns a column or computed value that is read without Arrow, None if it needs Arrow."""
     if attribute.role is Role.COMPUTED:
         compute = evaluator(node_of(str(attribute.key)), lambda path: _column_reader(schema, path))
         of = computed_type(attribute.type)
-        return None if of is None else _Value(attribute.path[0], attr, *of, compute)
+        return None if of is None else ColumnValue(attribute.path[0], attr, *of, compute)
     if attribute.role is not Role.VALUE or not is_unique(schema, attribute.path):
         return None
     of = scalar_type(schema.column(attribute.path).arrow, attribute.type)
-    return None if of is None else _Value(".".join(attribute.path), attr, *of, find_field(schema, attribute.path))
+    return None if of is None else ColumnValue(".".join(attribute.path), attr, *of, find_field(schema, attribute.path))
 
 
 def _column_reader(schema: Schema, path: tuple[str, ...]) -> Evaluate | None:
@@ -287,8 +305,8 @@ def _column_reader(schema: Schema, path: tuple[str, ...]) -> Evaluate | None:
 
 
 def _with_patterns(
-    columns: list[_Value | None], attributes: Sequence[Attribute], schema: Schema, patterns: Patterns
-) -> list[_Value | None]:
+    columns: list[ColumnValue | None], attributes: Sequence[Attribute], schema: Schema, patterns: Patterns
+) -> list[ColumnValue | None]:
     """Returns the columns, with those of the patterns and the places of their patterns.
 
     attributes : of the columns

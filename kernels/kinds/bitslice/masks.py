@@ -190,18 +190,24 @@ def run_program(rest, rest_op, e, tile, stride, at, jump, at_jump, left, target)
     """Returns the rows of ``left`` that a program may accept.
 
     Each predicate hands on the rows where it holds, and the rows where it fails. Jumps lead forward
-    only, so one pass suffices.
+    only, so one pass suffices. It ends when no row waits. Of a single row, most programs test few
+    predicates.
 
     e : the program's first entry in ``rest``; at_jump : its first row in ``jump``; target (longest
     program) : zero between calls
     """
     accepted = np.uint64(0)
     target[0] = left
-    p = np.int64(0)
-    more = True
-    while more:
-        # Take the rows of this predicate and test them
+    p, furthest = np.int64(0), np.int64(0)
+    while p <= furthest:
+        # Take the rows of this predicate and test them, if there are any
         rows = target[p]
+        if rows == 0:
+            while rest_op[e] & MORE:
+                e += np.uint64(1)
+            e += np.uint64(1)
+            p += 1
+            continue
         target[p] = np.uint64(0)
         holds, e = match_intervals(tile, stride, rest, rest_op, e, at)
         op = rest_op[e]
@@ -215,10 +221,12 @@ def run_program(rest, rest_op, e, tile, stride, at, jump, at_jump, left, target)
         for side in range(2):
             to = jump[at_jump + p, side]
             part = rows & (holds if side == 0 else fails)
+            if part == 0:
+                continue
             if to >= 0:
                 target[to] |= part
+                furthest = max(furthest, np.int64(to))
             elif to == ACCEPT:
                 accepted |= part
         p += 1
-        more = not op & LAST
     return accepted
