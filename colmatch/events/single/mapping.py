@@ -11,7 +11,7 @@ import struct
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from datetime import date
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -33,33 +33,15 @@ from colmatch.events.single.nested import (
     scalar_type,
 )
 from colmatch.events.single.texts import BYTES_MOST, EventPatterns, lower_text
-from colmatch.events.single.whole import whole_events
+from colmatch.events.single.whole import ColumnValue, whole_events
 from colmatch.events.vocabulary import Vocabulary
 from colmatch.given.schema import Attribute, Attributes, Family, Role, Schema
 from colmatch.kernels.arrow.words import Words
 from colmatch.kernels.event import DOUBLE, KEY, TEXT, EventValues
-from colmatch.text.regex_index import RegexIndex
 
 FIRST_BYTES = 1 << 10  # of the texts of an event
 NESTED_MOST = 256  # entries of lists and maps in an event; one with more becomes a batch
 EPOCH = date(1970, 1, 1).toordinal()
-
-
-class ColumnValue(NamedTuple):
-    """A column with values that need no Arrow, or a value that is computed of some.
-
-    A field of a struct is computed, too.
-    """
-
-    name: str
-    attr: int  # -1 if expressions use it only under text patterns
-    type: type
-    low: int  # of whole numbers
-    high: int
-    compute: Evaluate | None = None  # of the event, instead of a column
-    base: int = -1  # of a text in the index of literals; -1 if there are no patterns
-    has_lower: bool = False  # whether there are patterns over the text in lower case
-    regexes: RegexIndex | None = None
 
 
 class EventReader:

@@ -7,18 +7,32 @@ columns (2026-11-28).
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
 from datetime import date
 from itertools import accumulate
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
 from colmatch.events.single.computed import Evaluate, Event
 from colmatch.kernels.layout import KEY_MAX, KEY_MIN
+from colmatch.text.regex_index import RegexIndex
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
-    from colmatch.events.single.mapping import ColumnValue
+class ColumnValue(NamedTuple):
+    """A column with values that need no Arrow, or a value that is computed of some.
+
+    A field of a struct is computed, too.
+    """
+
+    name: str
+    attr: int  # -1 if expressions use it only under text patterns
+    type: type
+    low: int  # of whole numbers
+    high: int
+    compute: Evaluate | None = None  # of the event, instead of a column
+    base: int = -1  # of a text in the index of literals; -1 if there are no patterns
+    has_lower: bool = False  # whether there are patterns over the text in lower case
+    regexes: RegexIndex | None = None
 
 
 class WholeEvents:
