@@ -106,8 +106,8 @@ def compute_members(
                     value[k] = float_key(value[k])
             low, high = lowest[begin:], highest[begin:]
             found = 0
-            for k in range(n):  # counted first, since most blocks have none
-                found += there[k] & (value[k] >= low[k]) & (value[k] <= high[k])
+            for k in range(n):  # looked at first, since most blocks have none
+                found |= there[k] & (value[k] >= low[k]) & (value[k] <= high[k])
             if found == 0:
                 continue
             for k in range(n):

@@ -66,6 +66,7 @@ FORMS: dict[str, tuple[str, Callable[..., Any]]] = {
     "CAST(b % {c} AS TINYINT)": ("b", lambda c, b: None if c == 0 else WRAP["t"](rest(b, c) or 0)),
     "length(s) % {c}": ("s", lambda c, s: rest(len(s), c)),
     "x % {c}e0": ("x", lambda c, x: real(x, c)),
+    "abs(x % {c}e0) + x": ("x", lambda c, x: None if c == 0 else abs(real(x, c) or 0.0) + x),
     "x * t - {c}e0": ("xt", lambda c, x, t: x * t - c),
     "-(CAST(i % {c} AS DOUBLE) / x)": ("ix", lambda c, i, x: None if x == 0 or c == 0 else -(float(rest(i, c) or 0) / x)),
 }  # fmt: skip

@@ -192,6 +192,25 @@ def test_a_nested_expression_is_evaluated_on_masks() -> None:
     assert matcher.counters(events)["candidates"] == 0
 
 
+def test_steps_of_a_program_without_rows_are_passed_over() -> None:
+    """Also those of several intervals, and all steps once no row waits for any."""
+    text = (
+        "d = {0} AND (a = 1 OR b IN (1, 5, 9) OR c = 2) AND (b NOT IN (2, 4, 8) OR e = 3) AND (c = 1 OR b IN (0, 3, 7))"
+    )
+    kind = cm.index("bitslice", dnf_budget=1)
+    matcher = cm.Matcher.build({i: text.format(i) for i in range(3)}, dict.fromkeys("abcde", "int64"), index=kind)
+    assert len(inside.segment(matcher).predicates.jump) > 0
+    values = product([1, 2], [0, 1, 2, 4, 7], [1, 2, 3], [0, 1, 5], [3, 4])
+    events = [dict(zip("abcde", some, strict=True)) for some in values]
+    wanted = [
+        [e["d"]] if e["d"] < 3 and (e["a"] == 1 or e["b"] in (1, 5, 9) or e["c"] == 2)
+        and (e["b"] not in (2, 4, 8) or e["e"] == 3) and (e["c"] == 1 or e["b"] in (0, 3, 7)) else []
+        for e in events
+    ]  # fmt: skip
+    assert [matcher.match_one(event) for event in events] == wanted
+    assert matcher.match_lists(pa.Table.from_pylist(events)).to_pylist() == wanted
+
+
 def test_a_subscription_of_several_conjunctions_is_found_once() -> None:
     texts = {
         1: "a = 1 OR b = 1 OR c > 0",

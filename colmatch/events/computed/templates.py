@@ -187,7 +187,7 @@ def _may_fail(node: ValueNode) -> bool:
     name, arguments = node.function, node.arguments
     if name in LEAVES:
         return name == "element" and arguments[1] == "ansi"
-    if name.endswith("_checked") or ("ansi" in arguments and not widens(node)):
+    if name.endswith("_checked") or (name == "cast" and arguments[1] == "ansi" and not widens(node)):
         return True
     return any(_may_fail(part) for part in arguments if isinstance(part, ValueNode))
 
