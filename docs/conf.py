@@ -38,6 +38,7 @@ extensions = [
     "pages",
     "docstrings",
     "llms",
+    "values",
 ]
 source_suffix = {".rst": "restructuredtext", ".md": "markdown", ".markdown": "markdown"}
 exclude_patterns = ["_*"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from colmatch.expr.functions import SYNONYMS_OF_TABLE, TABLE
 from colmatch.expr.spelling import quote_name
 from colmatch.lowering.forms import Kind, quote_text
 
@@ -25,14 +26,15 @@ SYNONYMS = {
     "ucase": "upper", "lcase": "lower", "char_length": "length", "character_length": "length", "len": "length",
     "substr": "substring", "dayofmonth": "day", "mod": "%", "nvl": "coalesce", "ifnull": "coalesce", "weekofyear": "week",
     "ceiling": "ceil", "iff": "if", "strpos": "instr", "charindex": "locate", "date_diff": "datediff", "dateadd": "date_add",
-    "signum": "sign", "map_contains": "map_contains_key", "dow": "dayofweek",
+    "signum": "sign", "map_contains": "map_contains_key", "dow": "dayofweek", **SYNONYMS_OF_TABLE,
 }  # fmt: skip
 CHOICES = frozenset({"coalesce", "if", "case"})  # they are conditions where their results are
 FUNCTIONS = frozenset(
     {*PARTS, *SYNONYMS, "abs", "lower", "upper", "trim", "ltrim", "rtrim", "length", "coalesce", "concat", "substring"}
     | {"date_trunc", "cidr_contains", "floor", "ceil", "round", "sign", "sqrt", "isnan", "nanvl", "greatest", "least"}
     | {"if", "case", "case_of", "decode", "nvl2", "nullif", "left", "right", "replace", "reverse", "instr", "locate"}
-    | {"date_add", "date_sub", "datediff", "element_at", "map_contains_key", "pmod"}
+    | {"date_add", "date_sub", "datediff", "element_at", "map_contains_key", "pmod", "concat_ws"}
+    | TABLE.keys()
 )
 PATTERN_FUNCTIONS = frozenset({"instr", "locate", "left", "substring"})  # some comparisons of these are text patterns
 INT_MOST, BIGINT_MOST = 1 << 31, 1 << 63

@@ -13,8 +13,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from colmatch.events.computed.nodes import INTEGERS, ValueNode, digits, is_decimal
+from colmatch.events.computed.texts import TEXTS
 from colmatch.expr.ast import Refusal
 from colmatch.expr.computed import MOST_PARTS, ComputedValue
+from colmatch.expr.functions import CONSTANTS, ONLY_DATE, ONLY_TIMESTAMP, TABLE, TEXT, WHOLE, Function
 from colmatch.text.like import read_like
 
 _DIGITS_MOST = 15  # most places that round() takes
@@ -194,6 +196,69 @@ class TypeRules:
         if name == "datediff" or nodes[1].type not in ("tinyint", "smallint", "int"):
             raise Refusal(f"{name} does not take {nodes[1].type} behind a date: write {_EXAMPLES[name]}")
         return ValueNode(name, "date", (first, self._cast(nodes[1], "int")))
+
+    def _of_table(self, name: str, nodes: list[ValueNode]) -> ValueNode:
+        """Types a function of ``functions.py``."""
+        function = TABLE[name]
+        least = len(function.arguments) - function.optional
+        if not least <= len(nodes) <= len(function.arguments):
+            raise Refusal(f"{name} has too few or too many arguments here: it is written {function.call}")
+        if name in _ANSI_ERRORS and self._ansi:
+            raise Refusal(
+                f"{name} is not computed in ANSI mode, where what is no day is an error: {_ANSI_ERRORS[name]}"
+            )
+        values, constants = list[ValueNode](), list[Any]()
+        for kind, node in zip(function.arguments, nodes, strict=False):
+            if kind in CONSTANTS:
+                constants.append(_constant_of(function, kind, node))
+            else:
+                values.append(self._argument(function, kind, node))
+        text = TEXTS.get(name)
+        if text is not None:
+            try:
+                text[0]("", *constants)
+            except ValueError as error:
+                raise Refusal(f"{name} cannot be computed: {error}") from None
+        result = values[0].type if function.result == WHOLE else function.result
+        return ValueNode(name, result, (*values, *constants))
+
+    def _argument(self, function: Function, kind: str, node: ValueNode) -> ValueNode:
+        """Returns an argument of the type that a function needs."""
+        have = node.type
+        fits = {
+            "string": have == "string",
+            "double": have in (*INTEGERS, "float", "double") or is_decimal(have),
+            "int": have in ("tinyint", "smallint", "int"),
+            WHOLE: have in INTEGERS,
+            "date": have in _INSTANTS,
+            "timestamp": have in _INSTANTS,
+            ONLY_DATE: have == "date",
+            ONLY_TIMESTAMP: have == "timestamp",
+        }[kind]
+        kind = kind.rstrip("!")
+        if have == "void":
+            fits, kind = True, "int" if kind == WHOLE else kind
+        if not fits:
+            needed = {"int": "an int", WHOLE: "a whole number", "double": "a number"}.get(kind, f"a {kind}")
+            raise Refusal(f"{function.name} needs {needed}, not {have}, as in {function.call}")
+        if kind == WHOLE:
+            kind = "bigint" if have == "bigint" else "int"
+        return self._cast(node, kind)
+
+
+_INSTANTS = ("date", "timestamp", "timestamp_ntz")
+_ANSI_ERRORS = {"make_date": "leave Options(ansi=...) off", "next_day": "write date_add(day, 1) or the like"}
+
+
+def _constant_of(function: Function, kind: str, node: ValueNode) -> str | int:
+    """Returns the value of a literal. Raises Refusal: it is none, or of the wrong type."""
+    literal = node.arguments[0] if node.function == "negate" and isinstance(node.arguments[0], ValueNode) else node
+    type = "string" if kind == TEXT else "int"
+    if literal.function != "literal" or literal.type != type:
+        what = "a literal string" if kind == TEXT else "a literal whole number"
+        raise Refusal(f"{function.name} takes {what} here, as in {function.call}")
+    value = literal.arguments[0]
+    return value if type == "string" else -int(value) if literal is not node else int(value)
 
 
 def _number(name: str, node: ValueNode) -> str:

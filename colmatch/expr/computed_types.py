@@ -26,6 +26,7 @@ from colmatch.events.computed.nodes import INTEGERS, LEAVES, ValueNode, arrow_ty
 from colmatch.expr.ast import Refusal
 from colmatch.expr.computed import ADDRESS, MOST_PARTS, PARTS, SYNONYMS, ComputedValue
 from colmatch.expr.computed_rules import METHODS, TypeRules, simplify_call
+from colmatch.expr.functions import TABLE
 from colmatch.expr.solvable import steps_of
 from colmatch.given.options import Options
 from colmatch.given.schema import Column, Family, Schema, Shape, Type, value_type
@@ -347,6 +348,13 @@ class Typing(TypeRules):
                 raise Refusal(f"{name} needs strings, not {node.type}: cast it{either}")
         return ValueNode(name, "int" if name == "length" else "string", tuple(nodes))
 
+    def _concat_ws(self, name: str, nodes: list[ValueNode]) -> ValueNode:
+        _count(name, nodes, 2, MOST_PARTS)
+        separator, *parts = nodes
+        if separator.function != "literal" or any(node.type != "string" for node in nodes):
+            raise Refusal("concat_ws takes a literal and strings, as in concat_ws('-', country, city)")
+        return ValueNode(name, "string", (*parts, separator.arguments[0]))
+
     def _substring(self, name: str, nodes: list[ValueNode]) -> ValueNode:
         _count(name, nodes, 2, 3)
         place = [node.arguments[0] for node in nodes[1:] if node.function == "literal" and node.type == "int"]
@@ -399,15 +407,19 @@ def _mentions(node: ValueNode, zone: str) -> bool:
     """Returns whether a part of the value is computed by the clocks of a zone."""
     if node.function in LEAVES:
         return False
-    return any(_mentions(a, zone) if isinstance(a, ValueNode) else a == zone for a in node.arguments)
+    if node.function in _ZONED and zone in node.arguments[1:]:
+        return True
+    return any(_mentions(part, zone) for part in node.arguments if isinstance(part, ValueNode))
 
 
+_ZONED = ("cast", "try_cast", "date_trunc", *PARTS)
 _ARITHMETIC = {"+": "add", "-": "subtract", "*": "multiply", "%": "modulo"}
 _METHODS = {
     **dict.fromkeys(("+", "-", "*", "/", "%"), "_arithmetic"), **dict.fromkeys(("negate", "abs"), "_unary"),
     **dict.fromkeys(("=", "<>", "<", "<=", "<=>"), "_comparison"), "coalesce": "_coalesce",
     **dict.fromkeys(("lower", "upper", "trim", "ltrim", "rtrim", "length", "concat", "reverse"), "_text"),
-    "substring": "_substring", "date_trunc": "_date_trunc", ADDRESS: "_address", **METHODS,
+    "substring": "_substring", "date_trunc": "_date_trunc", ADDRESS: "_address", "concat_ws": "_concat_ws", **METHODS,
+    **dict.fromkeys(TABLE, "_of_table"),
 }  # fmt: skip
 
 

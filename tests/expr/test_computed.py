@@ -105,7 +105,7 @@ def test_literals_are_a_part_of_values() -> None:
         ("flag AND day > a AND a = 2024-01-01", "a comparison takes values of one type, not", 16),
         ("flag AND 2026-01-05 < day", "2026-01-05 is a subtraction: write DATE '2026-01-05'", 10),
         ("day > 2024-13-77", "a comparison takes values of one type, not", 1),
-        ("a >> 3 = 1", "operator '>>' is not supported: shifts", 1),
+        ("a >> 3 = 1", "operator '>>' is not supported: write shiftright", 1),
         ("day > 2026-01-05", "2026-01-05 is a subtraction: write DATE '2026-01-05'", 7),
         ("flag AND day BETWEEN 2026-01-05 AND 2026-02-01", "is a subtraction: write DATE '2026-01-05'", 22),
         ("s = XYZ", "unknown attribute 'XYZ': the schema has", 5),

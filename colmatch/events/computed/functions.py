@@ -18,7 +18,9 @@ import pyarrow.compute as pc
 from colmatch.events.computed.addresses import address_texts
 from colmatch.events.computed.dates import PARTS, date_trunc, part_of
 from colmatch.events.computed.failed import refuse, set_nulls, true_rows
+from colmatch.events.computed.maths import MATHS, vectorised
 from colmatch.events.computed.nodes import arrow_type
+from colmatch.events.computed.texts import TEXTS
 from colmatch.text.addresses import address_text
 
 Value = Any  # a pyarrow.Array, or a pyarrow.Scalar where it is the same in all rows
@@ -80,6 +82,10 @@ def make_division(
         return refuse(by_zero | large, set_nulls(quotient, large), message_of)
 
     return run
+
+
+def _of_texts(function: Callable[..., Any], type: pa.DataType) -> Callable[..., Value]:
+    return lambda values, *constants: map_distinct(values, lambda text: function(text, *constants), type)
 
 
 def array_of(value: Value) -> pa.Array:
@@ -203,6 +209,9 @@ FUNCTIONS: dict[str, Callable[..., Value]] = {
     "date_trunc": date_trunc,
     **{f"{name}_checked": _make_checked(name) for name in _OVERFLOWS},
     **{name: part_of(name) for name in PARTS},
+    **{name: _of_texts(*made) for name, made in TEXTS.items()},
+    **{name: vectorised(*made) for name, made in MATHS.items()},
+    "concat_ws": lambda *values: pc.binary_join_element_wise(*values, null_handling="skip"),
 }
 
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from colmatch.events.computed.derived import constant
 from colmatch.events.computed.nodes import INTEGERS, ValueNode, path_of
+from colmatch.events.computed.texts import TEXTS
 from colmatch.text.addresses import address_text
 
 Event = Mapping[str, Any]
@@ -120,6 +121,9 @@ def _function(node: ValueNode) -> Callable[..., Any] | None:
     if name in _SIMPLE:
         function = _SIMPLE[name]
         return (lambda value: function(value, *constants)) if constants else function
+    if name in TEXTS:
+        of_text = TEXTS[name][0]
+        return lambda text: of_text(text, *constants)
     if name in _DATES and first.type == "date":
         return _DATES[name]
     return None

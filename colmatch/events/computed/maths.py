@@ -1,0 +1,143 @@
+"""Functions of numbers and days by NumPy, with the results of Spark.
+
+Each takes arrays without NULLs, and returns results and where they are NULL.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from colmatch.kernels.layout import Bools
+
+Value = Any  # a pyarrow.Array, or a pyarrow.Scalar where it is the same in all rows
+_WEEKDAYS = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
+_NAMES = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+
+
+def vectorised(function: Callable[..., tuple[Any, Any]], type: pa.DataType | None) -> Callable[..., Value]:
+    """Returns a function on Arrow's values. Its result is NULL where an argument is.
+
+    type : of the result; None for that of the first argument
+    """
+
+    def run(*values: Any) -> Value:
+        arrow = [value for value in values if isinstance(value, (pa.Array, pa.Scalar))]
+        constants = values[len(arrow) :]
+        alone = all(isinstance(value, pa.Scalar) for value in arrow)
+        rows = next((len(value) for value in arrow if isinstance(value, pa.Array)), 1)
+        arrays = [pa.repeat(value, rows) if isinstance(value, pa.Scalar) else value for value in arrow]
+        null = np.zeros(rows, np.bool_)
+        numbers = []
+        for array in arrays:
+            if pa.types.is_date(array.type):
+                array = array.cast(pa.int32())
+            elif pa.types.is_timestamp(array.type):
+                array = array.cast(pa.int64())
+            null |= array.is_null().to_numpy(zero_copy_only=False)
+            numbers.append(pc.fill_null(array, 1).to_numpy(zero_copy_only=False))
+        with np.errstate(all="ignore"):
+            found, missing = function(*numbers, *constants)
+        made = pa.array(found, mask=null | missing, from_pandas=False)
+        to = arrow[0].type if type is None else type
+        made = made if made.type == to else made.cast(_number_type(to), safe=False).cast(to)
+        return made[0] if alone else made
+
+    return run
+
+
+def _number_type(type: pa.DataType) -> pa.DataType:
+    if pa.types.is_date(type):
+        return pa.int32()
+    return pa.int64() if pa.types.is_timestamp(type) else type
+
+
+def _plain(function: Callable[..., Any]) -> Callable[..., tuple[Any, Any]]:
+    return lambda *values: (function(*values), False)
+
+
+def _above(least: float, function: Callable[[Any], Any]) -> Callable[[Any], tuple[Any, Bools]]:
+    """Returns a logarithm, which is NULL up to ``least``."""
+    return lambda values: (function(values), values <= least)
+
+
+def _pow(base: Any, exponent: Any) -> tuple[Any, Any]:
+    """Returns powers. As in Java, 1 to the power of NaN is NaN, and so is 1 or -1 of infinity."""
+    undefined = np.isnan(exponent) | ((np.abs(base) == 1) & np.isinf(exponent))
+    return np.where(undefined, np.nan, np.power(base, exponent)), False
+
+
+def _shift(is_left: bool) -> Callable[[Any, Any], tuple[Any, Any]]:
+    """Returns a shift by the low bits of a number, as Java has it."""
+
+    def shift(values: Any, count: Any) -> tuple[Any, Any]:
+        by = (count & (8 * values.dtype.itemsize - 1)).astype(values.dtype)
+        return (values << by if is_left else values >> by), False
+
+    return shift
+
+
+def _shift_unsigned(values: Any, count: Any) -> tuple[Any, Any]:
+    unsigned = values.view(f"u{values.dtype.itemsize}")
+    by = (count & (8 * values.dtype.itemsize - 1)).astype(unsigned.dtype)
+    return (unsigned >> by).view(values.dtype), False
+
+
+def _bit_count(values: Any) -> tuple[Any, Any]:
+    return np.bitwise_count(values.astype(np.int64).view(np.uint64)).astype(np.int32), False
+
+
+def _add_months(days: Any, months: Any) -> tuple[Any, Any]:
+    """Adds months to days; the last day of a shorter month takes the place of one that it lacks."""
+    month = days.astype("M8[D]").astype("M8[M]")
+    day = days - month.astype("M8[D]").astype(np.int64)
+    return _day_of(month + months.astype("m8[M]"), day), False
+
+
+def _day_of(month: Any, day: Any) -> Any:
+    first, after = (m.astype("M8[D]").astype(np.int64) for m in (month, month + np.timedelta64(1, "M")))
+    return first + np.minimum(day, after - first - 1)
+
+
+def _last_day(days: Any) -> tuple[Any, Any]:
+    return _day_of(days.astype("M8[D]").astype("M8[M]"), np.int64(31)), False
+
+
+def _next_day(days: Any, name: str) -> tuple[Any, Any]:
+    """Returns the first later day with a name; NULL if it is the name of none."""
+    plain = name.strip().lower()
+    named = [i for i, full in enumerate(_NAMES) if plain in (full, full[:3], _WEEKDAYS[i].lower())]
+    if not named:
+        return days, True
+    return days + 1 + (named[0] - (days.astype(np.int64) + 3) - 1) % 7, False
+
+
+def _make_date(year: Any, month: Any, day: Any) -> tuple[Any, Any]:
+    """Returns days; NULL where there is none, or the year is beyond five million."""
+    wrong = (month < 1) | (month > 12) | (day < 1) | (np.abs(year.astype(np.int64)) > 5_000_000)
+    months = (np.where(wrong, 1970, year).astype(np.int64) - 1970) * 12 + np.where(wrong, 1, month) - 1
+    first = months.astype("M8[M]")
+    found = first.astype("M8[D]").astype(np.int64) + np.where(wrong, 1, day) - 1
+    return found, wrong | (found.astype("M8[D]").astype("M8[M]") != first)
+
+
+INT, BIGINT, DOUBLE, DATE = pa.int32(), pa.int64(), pa.float64(), pa.date32()
+INSTANT = pa.timestamp("us", "UTC")
+MATHS: dict[str, tuple[Callable[..., tuple[Any, Any]], pa.DataType | None]] = {
+    **{name: (_plain(getattr(np, name)), DOUBLE)
+       for name in ("exp", "expm1", "cbrt", "sin", "cos", "tan", "sinh", "cosh", "tanh", "degrees", "radians", "hypot", "rint")},
+    "asin": (_plain(np.arcsin), DOUBLE), "acos": (_plain(np.arccos), DOUBLE), "atan": (_plain(np.arctan), DOUBLE),
+    "atan2": (_plain(lambda y, x: np.arctan2(y + 0.0, x + 0.0)), DOUBLE), "pow": (_pow, DOUBLE),
+    "ln": (_above(0.0, np.log), DOUBLE), "log10": (_above(0.0, np.log10), DOUBLE), "log2": (_above(0.0, np.log2), DOUBLE),
+    "log1p": (_above(-1.0, np.log1p), DOUBLE),
+    "shiftleft": (_shift(True), None), "shiftright": (_shift(False), None), "shiftrightunsigned": (_shift_unsigned, None),
+    "bit_count": (_bit_count, INT), "bitwise_not": (_plain(np.invert), None),
+    "add_months": (_add_months, DATE), "last_day": (_last_day, DATE), "next_day": (_next_day, DATE), "make_date": (_make_date, DATE),
+    "unix_date": (_plain(np.asarray), INT), "date_from_unix_date": (_plain(np.asarray), DATE),
+    "unix_micros": (_plain(np.asarray), BIGINT), "unix_millis": (_plain(lambda at: at // 1000), BIGINT),
+    "unix_seconds": (_plain(lambda at: at // 1_000_000), BIGINT),
+}  # fmt: skip

@@ -1,0 +1,37 @@
+"""Pages of the functions in the table of ``colmatch/expr/functions.py``, one for each."""
+
+from pathlib import Path
+from typing import Any
+
+from sphinx.application import Sphinx
+
+from colmatch.expr.functions import COLUMNS, TABLE, Function
+
+
+def page(function: Function) -> str:
+    """Returns a page, with an example that runs."""
+    schema, expression = {name: COLUMNS[name] for name in function.row}, f"{function.call} {function.test}"
+    row = repr(function.row)
+    imports = ["import datetime\n"] if "datetime." in row else []
+    program = [
+        *imports, "import colmatch as cm", "",
+        f"matcher = cm.Matcher.build({{1: {expression!r}}}, {schema!r})", f"print(matcher.match_one({row}))",
+    ]  # fmt: skip
+    synonyms = f"Another name is {', '.join(f'`{name}`' for name in function.synonyms)}.\n" if function.synonyms else ""
+    return "\n".join(
+        [f"# {function.name}", "", f"`{function.signature}`", "", f"{function.about}\n{synonyms}",
+         "The result is NULL where a value is NULL.",
+         "The meaning is that of Spark SQL.", "", "```python", *program, "```", "", "```", "[1]", "```", ""]
+    )  # fmt: skip
+
+
+def write_pages(app: Sphinx) -> None:
+    folder = Path(app.srcdir) / "reference" / "generated" / "functions"
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, function in TABLE.items():
+        (folder / f"{name}.md").write_text(page(function))
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    app.connect("builder-inited", write_pages)
+    return {"parallel_read_safe": True}
