@@ -33,8 +33,8 @@ COLD = (
 # does not install. Single tests say so themselves (installed.py).
 ENGINES = (
     "spark", "tables/test_datafusion_function.py", "tables/test_duckdb_function.py", "tables/test_ibis_function.py",
-    "tables/test_polars_frames.py", "test_differential_duckdb.py", "test_differential_functions.py", "test_differential_spark.py", "test_site.py",
-    "test_types.py",
+    "tables/test_polars_frames.py", "test_differential_duckdb.py", "test_differential_functions.py",
+    "test_differential_spark.py", "test_site.py", "test_types.py",
 )  # fmt: skip
 
 # Files, or tests of a file, that are kept for the night.
