@@ -7,7 +7,7 @@ Two threads are measured beside one in the same run.
     python -m benchmarks.bench_single
     python -m benchmarks.bench_single --shapes
     python -m benchmarks.bench_single --patterns
-    python -m benchmarks.bench_single --public FOLDER FOLDER
+    python -m benchmarks.bench_single --public FOLDER FOLDER FOLDER
 
 With ``--shapes`` the subscriptions differ in what they read: plain columns alone, a text pattern in
 one of them, fields of a struct, lists and maps, or a cap in each, of events with no cap and with
@@ -16,7 +16,8 @@ share of users.
 
 With ``--patterns``, subscriptions are ``s LIKE '%word%'``, each with a word of its own, and the
 detection rules of ``workload``, which look for 20 texts each in columns that most events lack.
-``--public`` has public detection rules and filters of URLs, from the folders of ``public.py``.
+``--public`` has public detection rules, filters of URLs and rules of a firewall, from the folders
+of ``public.py``.
 """
 
 from __future__ import annotations
@@ -245,7 +246,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
     parser.add_argument("--shapes", action="store_true", help="what subscriptions read, in place of sizes and threads")
     parser.add_argument("--patterns", action="store_true", help="subscriptions of text patterns")
-    parser.add_argument("--public", nargs=2, type=Path, metavar="FOLDER", help="public rules: detections, filters")
+    parser.add_argument(
+        "--public", nargs=3, type=Path, metavar="FOLDER", help="public rules: detections, filters, a firewall"
+    )
     given = parser.parse_args()
     print(machine())
     if given.patterns or given.public:
@@ -258,6 +261,7 @@ def main() -> None:
             kinds = {
                 "public detections": lambda: of_public(public.detections(given.public[0]), 300),
                 "public filters of URLs": lambda: of_public(public.filters(given.public[1]), 300),
+                "public rules of a firewall": lambda: of_public(public.firewall(given.public[2]), 2000),
             }
         for name, make in kinds.items():
             found = typical(make())
