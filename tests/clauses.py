@@ -431,7 +431,7 @@ TAKEN = [
     C("md5(name) LIKE '1%'"),
     C("pow(a, 2) = 25"),
     C("power(d, 2) > 6"),
-    C("ln(d) > 0 AND d > 0", "d > 0 AND ln(CASE WHEN d > 0 THEN d ELSE 1 END) > 0"),
+    C("ln(d) > 0 AND d > 0", None),  # DuckDB has an error for 0
     C("add_months(day, 1) > DATE '2020-06-01'", "day + INTERVAL 1 MONTH > DATE '2020-06-01'"),
     C("last_day(day) = DATE '2020-05-31'"),
     C("bit_count(a) = 2", None),
