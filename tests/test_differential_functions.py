@@ -34,7 +34,22 @@ VALUES = {
     "timestamp!": ["at", "CAST(loc AS TIMESTAMP)"],
 }
 TEXTS = ["a", "b", "", " ", "abc", "x", "ÄÖ", "1", "-", "e", "ss", "a,abc,x"]
-REGEXES = ["a", "[a-c]+", "(.)(.)", "^a", "b$", "x|A", "(a)?b", "\\\\\\\\d+", "s{2}", "(z)|(a)"]
+REGEXES = [
+    "a",
+    "[a-c]+",
+    "(.)(.)",
+    "^a",
+    "b$",
+    "x|A",
+    "(a)?b",
+    "\\\\\\\\d+",
+    "s{2}",
+    "(z)|(a)",
+    "a*",
+    "^",
+    "x?",
+    "(?i)A",
+]
 NEW = {
     "regexp_replace": ["", "-", "$0", "[$0]"],
     "next_day": ["Mon", "TU", "sunday", "fri"],
@@ -95,6 +110,12 @@ def test_spark_computes_the_same(spark: SparkSession, conf: Any, zone: str) -> N
     rng, events = Random(zone), some_events(60)
     functions = list(TABLE.values())
     texts = [expression(rng, functions[i % len(functions)]) for i in range(COUNT)]
+    texts += [
+        "concat_ws('-', s, t)",
+        "concat_ws('', s, lower(t), NULL)",
+        "length(concat_ws('é!', t, s, t))",
+        "concat_ws('-', s)",
+    ]
     ours = {text: values for text in dict.fromkeys(texts) if (values := computed(text, events, zone)) is not None}
     assert len(ours) > 0.6 * len(dict.fromkeys(texts))
     frame, wrong = numbered(spark, events), []

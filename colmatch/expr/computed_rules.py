@@ -12,7 +12,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from colmatch.errors import show_value
+from colmatch.events.computed.maths import is_weekday
 from colmatch.events.computed.nodes import INTEGERS, ValueNode, digits, is_decimal
+from colmatch.events.computed.regexes import REGEXES
 from colmatch.events.computed.texts import TEXTS
 from colmatch.expr.ast import Refusal
 from colmatch.expr.computed import MOST_PARTS, ComputedValue
@@ -203,22 +206,23 @@ class TypeRules:
         least = len(function.arguments) - function.optional
         if not least <= len(nodes) <= len(function.arguments):
             raise Refusal(f"{name} has too few or too many arguments here: it is written {function.call}")
-        if name in _ANSI_ERRORS and self._ansi:
-            raise Refusal(
-                f"{name} is not computed in ANSI mode, where what is no day is an error: {_ANSI_ERRORS[name]}"
-            )
+        if name == "make_date" and self._ansi:
+            raise Refusal("make_date is not computed in ANSI mode, where an invalid date is an error")
         values, constants = list[ValueNode](), list[Any]()
         for kind, node in zip(function.arguments, nodes, strict=False):
             if kind in CONSTANTS:
                 constants.append(_constant_of(function, kind, node))
             else:
                 values.append(self._argument(function, kind, node))
-        text = TEXTS.get(name)
-        if text is not None:
-            try:
-                text[0]("", *constants)
-            except ValueError as error:
-                raise Refusal(f"{name} cannot be computed: {error}") from None
+        if name == "next_day" and self._ansi and not is_weekday(constants[0]):
+            raise Refusal(f"{show_value(constants[0])} is no day of the week, which is an error in ANSI mode")
+        try:
+            if name in TEXTS:
+                TEXTS[name][0]("", *constants)
+            elif name in REGEXES:
+                REGEXES[name](pa.array([""]), *constants)
+        except ValueError as error:
+            raise Refusal(f"{name} cannot be computed: {error}") from None
         result = values[0].type if function.result == WHOLE else function.result
         return ValueNode(name, result, (*values, *constants))
 
@@ -247,7 +251,6 @@ class TypeRules:
 
 
 _INSTANTS = ("date", "timestamp", "timestamp_ntz")
-_ANSI_ERRORS = {"make_date": "leave Options(ansi=...) off", "next_day": "write date_add(day, 1) or the like"}
 
 
 def _constant_of(function: Function, kind: str, node: ValueNode) -> str | int:

@@ -350,8 +350,8 @@ class Typing(TypeRules):
 
     def _concat_ws(self, name: str, nodes: list[ValueNode]) -> ValueNode:
         _count(name, nodes, 2, MOST_PARTS)
-        separator, *parts = nodes
-        if separator.function != "literal" or any(node.type != "string" for node in nodes):
+        separator, *parts = [self._cast(node, "string") if node.type == "void" else node for node in nodes]
+        if separator.function != "literal" or any(node.type != "string" for node in (separator, *parts)):
             raise Refusal("concat_ws takes a literal and strings, as in concat_ws('-', country, city)")
         return ValueNode(name, "string", (*parts, separator.arguments[0]))
 

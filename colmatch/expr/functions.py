@@ -13,6 +13,7 @@ STRING, DOUBLE, WHOLE, INT, BIGINT, DATE, TIMESTAMP = "string", "double", "whole
 TEXT, NUMBER = "a text", "a number"  # constants, which are literals: a string and a whole number
 CONSTANTS = (TEXT, NUMBER)
 ONLY_DATE, ONLY_TIMESTAMP = "date!", "timestamp!"  # values of other types are not cast
+_SHOWN = {WHOLE: "int or bigint", TEXT: "literal string", NUMBER: "literal int"}
 
 
 class Function(NamedTuple):
@@ -44,10 +45,10 @@ class Function(NamedTuple):
 
     @property
     def signature(self) -> str:
-        """Returns the types of its arguments, as the reference shows them."""
+        """Returns the types of its arguments, with ? for those that may be left out."""
         least = len(self.arguments) - self.optional
-        shown = [kind.rstrip("!") + (", optional" if i >= least else "") for i, kind in enumerate(self.arguments)]
-        return f"{self.name}({'; '.join(shown)}) -> {self.result}"
+        shown = [_SHOWN.get(kind, kind.rstrip("!")) + "?" * (i >= least) for i, kind in enumerate(self.arguments)]
+        return f"{self.name}({', '.join(shown)}) -> {_SHOWN.get(self.result, self.result)}"
 
 
 # Columns of the rows, with their types
@@ -72,7 +73,6 @@ _ROWS = (
              "A text of exactly so many characters: padded at its beginning, or cut at its end.", 1),
     Function("rpad", (STRING, NUMBER, TEXT), STRING, "rpad(id, 8, '0')", "= 'user-100'", _ID,
              "A text of exactly so many characters: padded or cut at its end.", 1),
-    Function("repeat", (STRING, NUMBER), STRING, "repeat(id, 2)", "= 'user-1user-1'", _ID, "A text several times."),
     Function("initcap", (STRING,), STRING, "initcap(name)", "= 'Ada Lovelace'", _NAME,
              "A capital at the beginning and after each space, and small letters elsewhere."),
     Function("ascii", (STRING,), INT, "ascii(name)", "= 97", _NAME, "The number of the first character, 0 for `''`.", 0,
@@ -84,7 +84,8 @@ _ROWS = (
     Function("sha1", (STRING,), STRING, "sha1(id)", "LIKE '%a%'", _ID, "The SHA-1 hash as 40 hexadecimal digits.", 0, ("sha",)),
     Function("sha2", (STRING, NUMBER), STRING, "sha2(id, 256)", "LIKE '%a%'", _ID,
              "The SHA-2 hash of 224, 256, 384 or 512 bits in hexadecimal digits. 0 is 256, and any other number makes it NULL."),
-    Function("base64", (STRING,), STRING, "base64(id)", "= 'dXNlci0x'", _ID, "The bytes in UTF-8 as Base64.", 0, ("to_base64",)),
+    Function("base64", (STRING,), STRING, "base64(id)", "= 'dXNlci0x'", _ID,
+             "The bytes in UTF-8 as Base64, in lines of 76 characters.", 0, ("to_base64",)),
     Function("hex", (STRING,), STRING, "hex(id)", "= '757365722D31'", _ID, "The bytes in UTF-8 as hexadecimal digits.", 0,
              ("to_hex",)),
     Function("levenshtein", (STRING, TEXT), INT, "levenshtein(name, 'ada lovelaze')", "<= 1", _NAME,
@@ -94,7 +95,7 @@ _ROWS = (
     Function("regexp_extract", (STRING, TEXT, NUMBER), STRING, r"regexp_extract(path, '(\\w+)/(\\w+)', 2)", "= 'guide'", _PATH,
              "A group of the first match, 1 by default; 0 is the whole match. It is `''` without a match.", 1),
     Function("regexp_substr", (STRING, TEXT), STRING, "regexp_substr(path, 'g[a-z]+')", "= 'guide'", _PATH,
-             "The first match, NULL if there is none."),
+             "The first match, NULL if there is none or it is empty."),
     Function("regexp_count", (STRING, TEXT), INT, "regexp_count(path, '/')", "= 2", _PATH, "The number of matches."),
     Function("regexp_replace", (STRING, TEXT, TEXT), STRING, "regexp_replace(path, '[aeiou]', '')", "= 'shp/gd/ndx.htm'", _PATH,
              "All matches replaced. `$1` in the new text is the first group."),
@@ -102,10 +103,10 @@ _ROWS = (
     Function("pow", (DOUBLE, DOUBLE), DOUBLE, "pow(x, 3)", "= 8", _X, "x to the power of y.", 0, ("power",)),
     Function("exp", (DOUBLE,), DOUBLE, "exp(x)", "> 7.38", _X, "e to the power of x."),
     Function("expm1", (DOUBLE,), DOUBLE, "expm1(x)", "> 6.38", _X, "exp(x) - 1, exact near 0."),
-    Function("ln", (DOUBLE,), DOUBLE, "ln(x)", "> 0.69", _X, "The natural logarithm, NULL up to 0."),
-    Function("log10", (DOUBLE,), DOUBLE, "log10(x)", "> 0.3", _X, "The logarithm to the base 10, NULL up to 0."),
-    Function("log2", (DOUBLE,), DOUBLE, "log2(x)", "= 1", _X, "The logarithm to the base 2, NULL up to 0."),
-    Function("log1p", (DOUBLE,), DOUBLE, "log1p(x)", "> 1.09", _X, "ln(1 + x), exact near 0, NULL up to -1."),
+    Function("ln", (DOUBLE,), DOUBLE, "ln(x)", "> 0.69", _X, "The natural logarithm, NULL for 0 and less."),
+    Function("log10", (DOUBLE,), DOUBLE, "log10(x)", "> 0.3", _X, "The logarithm to the base 10, NULL for 0 and less."),
+    Function("log2", (DOUBLE,), DOUBLE, "log2(x)", "= 1", _X, "The logarithm to the base 2, NULL for 0 and less."),
+    Function("log1p", (DOUBLE,), DOUBLE, "log1p(x)", "> 1.09", _X, "ln(1 + x), exact near 0, NULL for -1 and less."),
     Function("cbrt", (DOUBLE,), DOUBLE, "cbrt(x * 4)", "= 2", _X, "The cube root."),
     Function("hypot", (DOUBLE, DOUBLE), DOUBLE, "hypot(x * 1.5, 4)", "= 5", _X, "The root of x * x + y * y."),
     Function("rint", (DOUBLE,), DOUBLE, "rint(x + 0.4)", "= 2", _X, "The nearest whole number, the even one of two."),
@@ -115,7 +116,7 @@ _ROWS = (
         ("acos", "The angle with a cosine, in radians."), ("atan", "The angle with a tangent, in radians."),
         ("sinh", "The hyperbolic sine."), ("cosh", "The hyperbolic cosine."), ("tanh", "The hyperbolic tangent."),
         ("degrees", "Radians as degrees."), ("radians", "Degrees as radians."))],
-    Function("atan2", (DOUBLE, DOUBLE), DOUBLE, "atan2(x, x)", "< 1", _X, "The angle of the point (x, y), given y first, in radians."),
+    Function("atan2", (DOUBLE, DOUBLE), DOUBLE, "atan2(x, x)", "< 1", _X, "The angle of a point, in radians: `atan2(y, x)`."),
     # Bits
     Function("shiftleft", (WHOLE, INT), WHOLE, "shiftleft(flags, 2)", "= 20", {"flags": 5}, "Bits moved to the left."),
     Function("shiftright", (WHOLE, INT), WHOLE, "shiftright(flags, 1)", "= 2", {"flags": 5}, "Bits moved to the right; the sign stays."),
@@ -129,7 +130,7 @@ _ROWS = (
     Function("next_day", (DATE, TEXT), DATE, "next_day(day, 'Mon')", "= DATE '2024-02-05'", _DAY,
              "The first later day of the week with this English name. NULL for other names."),
     Function("make_date", (INT, INT, INT), DATE, "make_date(y, 2, 29)", "= DATE '2024-02-29'", {"y": 2024},
-             "The day of a year, month and day of the month, NULL where there is none."),
+             "The date of a year, month and day. NULL if there is no such date."),
     Function("unix_date", (ONLY_DATE,), INT, "unix_date(day)", "= 19753", _DAY, "Days since 1970-01-01."),
     Function("date_from_unix_date", (INT,), DATE, "date_from_unix_date(y)", "= DATE '1975-07-18'", {"y": 2024},
              "The day that is so many days after 1970-01-01."),

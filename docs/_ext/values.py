@@ -17,7 +17,9 @@ def page(function: Function) -> str:
         *imports, "import colmatch as cm", "",
         f"matcher = cm.Matcher.build({{1: {expression!r}}}, {schema!r})", f"print(matcher.match_one({row}))",
     ]  # fmt: skip
-    synonyms = f"Another name is {', '.join(f'`{name}`' for name in function.synonyms)}.\n" if function.synonyms else ""
+    names = " and ".join([f"`{name}`" for name in function.synonyms])
+    plural = len(function.synonyms) > 1
+    synonyms = f"{'Other names are' if plural else 'Another name is'} {names}.\n" if names else ""
     return "\n".join(
         [f"# {function.name}", "", f"`{function.signature}`", "", f"{function.about}\n{synonyms}",
          "The result is NULL where a value is NULL.",

@@ -210,6 +210,32 @@ def test_what_may_fail_is_computed_by_arrow(ansi: bool) -> None:
         matcher.match(pa.table({"b": [-(2**63)]}))
 
 
+@pytest.mark.parametrize(
+    "form",
+    [
+        "CAST(i % {0} AS STRING) = '1'",
+        "CAST(i % {0} AS BOOLEAN)",
+        "CAST(i % {0} AS DECIMAL(10, 2)) = 1",
+        "CAST(i % {0} AS FLOAT) < -1",
+        "CAST(i % {0} AS FLOAT) * CAST(t AS FLOAT) < -1",
+        "CAST(i AS FLOAT) + {0} > 16777219",
+        "CAST(x * {0} AS INT) = 1",
+        "length(concat_ws('-', s, CAST(t AS STRING))) % {0} = 1",
+        "date_add(DATE '2024-01-01', i % {0}) > DATE '2024-01-02'",
+        "coalesce(i % {0}, 7) = 1",
+    ],
+)
+def test_values_of_other_types_are_the_same_one_by_one(form: str) -> None:
+    rules = {c: form.format(c) for c in range(3, 40)}
+    events = pa.Table.from_pylist([{"i": i, "t": t, "x": 0.1, "s": s} for i in (1, -7, 16777217, None, 40)
+                                   for t, s in ((2, "abcd"), (-6, None), (None, None))], schema=SCHEMA)  # fmt: skip
+    alone = {c: cm.Matcher.build({c: rule}, SCHEMA).exists(events).tolist() for c, rule in rules.items()}
+    matcher = cm.Matcher.build(rules, SCHEMA)
+    wanted = [[c for c, found in alone.items() if found[row]] for row in range(len(events))]
+    assert matcher.match_lists(events).to_pylist() == wanted
+    assert [matcher.match_one(event) for event in events.to_pylist()] == wanted
+
+
 def test_a_value_beyond_the_column_is_an_error() -> None:
     matcher = cm.Matcher.build({i: f"i % {i + 1} = 1" for i in range(30)}, SCHEMA)
     for call in (lambda: matcher.match(pa.table({"i": [5 * 10**9]})), lambda: matcher.match_one({"i": 5 * 10**9})):

@@ -64,11 +64,14 @@ def _arguments(function: Function) -> list[str]:
     [
         ("split_part(path, '/', 0) = 'x'", "parts count from 1, or from -1 at the end"),
         ("split_part(path, name, 1) = 'x'", r"takes a literal string here, as in split_part\(path, '/', 1\)"),
-        ("repeat(path, 3000000) = 'x'", "at most"),
+        ("lpad(path, 5000) = 'x'", "4,096 characters at most"),
         ("regexp_extract(path, '(a', 1) = 'x'", "no regular expression"),
         ("regexp_extract(path, 'a', 1) = 'x'", "has 0 groups in parentheses, and 1 is none of them"),
-        ("regexp_extract(path, '(?<a>x)', 1) = 'x'", "is not taken here"),
+        ("regexp_extract(path, 'a(?=b)', 0) = 'x'", "no regular expression"),
         ("regexp_replace(path, 'a', '$2') = 'x'", "is no group"),
+        ("regexp_count(path, 'a*') = 1", "could match nothing"),
+        ("regexp_replace(path, '\\\\b', '-') = 'a'", "could match nothing"),
+        ("regexp_replace(path, 'a', '$1') = 'a'", "is no group"),
         ("unix_date(at) = 1", "unix_date needs a date, not timestamp"),
         ("shiftleft(x, 1) = 2", "shiftleft needs a whole number, not double"),
     ],
@@ -79,10 +82,25 @@ def test_constants_that_cannot_be_used(text: str, said: str) -> None:
 
 
 def test_what_is_no_day_is_refused_in_ansi_mode() -> None:
-    for text in ("make_date(y, 2, 30) IS NULL", "next_day(day, 'x') IS NULL"):
+    for text, said in (
+        ("make_date(y, 2, 30) IS NULL", "not computed in ANSI mode"),
+        ("next_day(day, 'x') IS NULL", "'x' is no day of the week"),
+    ):
         assert cm.Matcher.build({1: text}, SCHEMA).match_one({"y": 2024, "day": TABLE["last_day"].row["day"]}) == [1]
-        with pytest.raises(cm.ExpressionError, match="not computed in ANSI mode"):
+        with pytest.raises(cm.ExpressionError, match=said):
             cm.Matcher.build({1: text}, SCHEMA, options=cm.Options(ansi=True))
+
+
+def test_concat_ws_leaves_nulls_out() -> None:
+    rules = {
+        1: "concat_ws('-', path, name) = 'a'",
+        2: "concat_ws('-', path, name) IS NULL",
+        3: "concat_ws('-', path, name) = ''",
+    }
+    matcher = cm.Matcher.build(rules, SCHEMA)
+    events = [{"path": "a"}, {"name": "a"}, {}, {"path": "a", "name": "b"}]
+    assert matcher.match_lists(pa.Table.from_pylist(events, schema=SCHEMA.arrow)).to_pylist() == [[1], [1], [3], []]
+    assert [matcher.match_one(event) for event in events] == [[1], [1], [3], []]
 
 
 def test_the_builder_has_them() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from contextlib import suppress
 from random import Random
 from typing import Any
@@ -72,6 +73,13 @@ def test_other_events_are_read_column_by_column(
     assert matcher.match_one(WHOLE) == [1, 2, 3, 4, 5, 6, 7, 9] and not loops
     less = {name: value for name, value in WHOLE.items() if name != "i"}
     assert matcher.match_one(less) == [2, 3, 4, 5, 6, 9] and len(loops) == 1
+
+
+def test_mappings_that_make_up_values_are_left_as_they_are() -> None:
+    matcher = cm.Matcher.build({1: "a = 0", 2: "a IS NULL", 4: "b > 0.5"}, {"a": "int32", "b": "float64"})
+    event = defaultdict(int, {"b": 1.0})
+    assert matcher.match_one(event) == matcher.match_one({"b": 1.0}) == [2, 4]
+    assert list(event) == ["b"]
 
 
 def test_half_a_character_is_an_error(loops: list[Any]) -> None:

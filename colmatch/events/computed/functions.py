@@ -20,6 +20,7 @@ from colmatch.events.computed.dates import PARTS, date_trunc, part_of
 from colmatch.events.computed.failed import refuse, set_nulls, true_rows
 from colmatch.events.computed.maths import MATHS, vectorised
 from colmatch.events.computed.nodes import arrow_type
+from colmatch.events.computed.regexes import REGEXES
 from colmatch.events.computed.texts import TEXTS
 from colmatch.text.addresses import address_text
 
@@ -82,6 +83,13 @@ def make_division(
         return refuse(by_zero | large, set_nulls(quotient, large), message_of)
 
     return run
+
+
+def _concat_ws(*values: Any) -> Value:
+    """Joins texts with a separator, the last argument, and leaves NULLs out."""
+    *texts, separator = values
+    pieces = [pc.coalesce(pc.binary_join_element_wise(separator, text, ""), "") for text in texts]
+    return pc.utf8_slice_codeunits(pc.binary_join_element_wise(*pieces, ""), len(separator))
 
 
 def _of_texts(function: Callable[..., Any], type: pa.DataType) -> Callable[..., Value]:
@@ -210,8 +218,9 @@ FUNCTIONS: dict[str, Callable[..., Value]] = {
     **{f"{name}_checked": _make_checked(name) for name in _OVERFLOWS},
     **{name: part_of(name) for name in PARTS},
     **{name: _of_texts(*made) for name, made in TEXTS.items()},
+    **REGEXES,
     **{name: vectorised(*made) for name, made in MATHS.items()},
-    "concat_ws": lambda *values: pc.binary_join_element_wise(*values, null_handling="skip"),
+    "concat_ws": _concat_ws,
 }
 
 

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from colmatch.events.computed.failed import refuse
 from colmatch.kernels.layout import Bools
 
 Value = Any  # a pyarrow.Array, or a pyarrow.Scalar where it is the same in all rows
@@ -44,6 +45,11 @@ def vectorised(function: Callable[..., tuple[Any, Any]], type: pa.DataType | Non
             found, missing = function(*numbers, *constants)
         made = pa.array(found, mask=null | missing, from_pandas=False)
         to = arrow[0].type if type is None else type
+        if pa.types.is_date(to):
+            large = np.broadcast_to((found < -(2**31)) | (found >= 2**31), rows) & ~null
+            made = refuse(
+                large, pa.array(np.where(large, 0, found), mask=null | missing | large), "the result is too large"
+            )
         made = made if made.type == to else made.cast(_number_type(to), safe=False).cast(to)
         return made[0] if alone else made
 
@@ -107,9 +113,13 @@ def _last_day(days: Any) -> tuple[Any, Any]:
     return _day_of(days.astype("M8[D]").astype("M8[M]"), np.int64(31)), False
 
 
+def is_weekday(name: str) -> bool:
+    return any(name.lower() in (full, full[:3], _WEEKDAYS[i].lower()) for i, full in enumerate(_NAMES))
+
+
 def _next_day(days: Any, name: str) -> tuple[Any, Any]:
     """Returns the first later day with a name; NULL if it is the name of none."""
-    plain = name.strip().lower()
+    plain = name.lower()
     named = [i for i, full in enumerate(_NAMES) if plain in (full, full[:3], _WEEKDAYS[i].lower())]
     if not named:
         return days, True
@@ -135,7 +145,7 @@ MATHS: dict[str, tuple[Callable[..., tuple[Any, Any]], pa.DataType | None]] = {
     "ln": (_above(0.0, np.log), DOUBLE), "log10": (_above(0.0, np.log10), DOUBLE), "log2": (_above(0.0, np.log2), DOUBLE),
     "log1p": (_above(-1.0, np.log1p), DOUBLE),
     "shiftleft": (_shift(True), None), "shiftright": (_shift(False), None), "shiftrightunsigned": (_shift_unsigned, None),
-    "bit_count": (_bit_count, INT), "bitwise_not": (_plain(np.invert), None),
+    "bit_count": (_bit_count, INT),
     "add_months": (_add_months, DATE), "last_day": (_last_day, DATE), "next_day": (_next_day, DATE), "make_date": (_make_date, DATE),
     "unix_date": (_plain(np.asarray), INT), "date_from_unix_date": (_plain(np.asarray), DATE),
     "unix_micros": (_plain(np.asarray), BIGINT), "unix_millis": (_plain(lambda at: at // 1000), BIGINT),

@@ -168,6 +168,8 @@ def _operation(node: ValueNode) -> int | None:
     The result is None if no kernel does, or if it may fail.
     """
     name, arguments = node.function, node.arguments
+    if node.type not in INTEGERS and node.type != "double":
+        return None
     if name == "cast":
         if arguments[0].type not in INTEGERS or (arguments[1] == "ansi" and not widens(node)):
             return None
@@ -295,6 +297,7 @@ def _part_values(arrays: Sequence[pa.Array], rows: int) -> tuple[I64, U8]:
     """Returns parts (P, rows), as numbers or bits of doubles, and whether none is NULL (rows)."""
     values, valid = np.empty((len(arrays), rows), np.int64), np.ones(rows, np.uint8)
     for i, array in enumerate(arrays):
+        assert len(array) == rows
         if array.null_count:
             valid &= array.is_valid().to_numpy(zero_copy_only=False)
             array = pc.fill_null(array, 0)

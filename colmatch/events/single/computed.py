@@ -12,8 +12,11 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import date, timedelta
 from typing import Any
 
+import pyarrow as pa
+
 from colmatch.events.computed.derived import constant
 from colmatch.events.computed.nodes import INTEGERS, ValueNode, path_of
+from colmatch.events.computed.regexes import REGEXES
 from colmatch.events.computed.texts import TEXTS
 from colmatch.text.addresses import address_text
 
@@ -93,7 +96,7 @@ def _needed(node: ValueNode) -> list[tuple[str, ...]]:
     return [path for part in node.arguments if isinstance(part, ValueNode) for path in _needed(part)]
 
 
-_NOT_STRICT = frozenset({"and", "or", "isnull", "isnan", "same", "case", "coalesce", "greatest", "least"})
+_NOT_STRICT = frozenset({"and", "or", "isnull", "isnan", "same", "case", "coalesce", "greatest", "least", "concat_ws"})
 _BITS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
 
 
@@ -124,6 +127,9 @@ def _function(node: ValueNode) -> Callable[..., Any] | None:
     if name in TEXTS:
         of_text = TEXTS[name][0]
         return lambda text: of_text(text, *constants)
+    if name in REGEXES:
+        of_texts = REGEXES[name]
+        return lambda text: of_texts(pa.array([text]), *constants)[0].as_py()
     if name in _DATES and first.type == "date":
         return _DATES[name]
     return None

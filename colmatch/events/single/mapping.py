@@ -122,7 +122,7 @@ class EventReader:
         The result is None if a value needs Arrow.
         """
         try:
-            if self._whole is not None:
+            if self._whole is not None and type(event) is dict:  # others may make up values
                 texts = self._whole.read(event, self._buffer, self._ends)
                 if texts is not None:
                     self._take_all()
