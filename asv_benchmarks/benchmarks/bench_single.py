@@ -261,7 +261,7 @@ def main() -> None:
             kinds = {
                 "public detections": lambda: of_public(public.detections(given.public[0]), 300),
                 "public filters of URLs": lambda: of_public(public.filters(given.public[1]), 300),
-                "public rules of a firewall": lambda: of_public(public.firewall(given.public[2]), 2000),
+                "public firewall rules": lambda: of_public(public.firewall(given.public[2]), 2000),
             }
         for name, make in kinds.items():
             found = typical(make())
