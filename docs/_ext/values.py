@@ -20,18 +20,34 @@ def page(function: Function) -> str:
     names = " and ".join([f"`{name}`" for name in function.synonyms])
     plural = len(function.synonyms) > 1
     synonyms = f"{'Other names are' if plural else 'Another name is'} {names}.\n" if names else ""
-    return "\n".join(
-        [f"# {function.name}", "", f"`{function.signature}`", "", f"{function.about}\n{synonyms}",
-         "The result is NULL where a value is NULL.",
-         "The meaning is that of Spark SQL.", "", "```python", *program, "```", "", "```", "[1]", "```", ""]
-    )  # fmt: skip
+    words = (
+        f"{function.about}\n{synonyms}\nThe result is NULL where a value is NULL.\nThe meaning is that of Spark SQL."
+    )
+    parts = [
+        function.name,
+        "=" * len(function.name),
+        "",
+        f"``{function.signature}``",
+        "",
+        words.replace("`", "``"),
+        "",
+        ".. code-block:: python",
+        "",
+        *[f"   {line}" for line in program],
+        "",
+        ".. code-block:: text",
+        "",
+        "   [1]",
+        "",
+    ]
+    return "\n".join(parts)
 
 
 def write_pages(app: Sphinx) -> None:
     folder = Path(app.srcdir) / "reference" / "generated" / "functions"
     folder.mkdir(parents=True, exist_ok=True)
     for name, function in TABLE.items():
-        (folder / f"{name}.md").write_text(page(function))
+        (folder / f"{name}.rst").write_text(page(function))
 
 
 def setup(app: Sphinx) -> dict[str, Any]:

@@ -6,6 +6,7 @@ import ast
 import re
 import sys
 from pathlib import Path
+from textwrap import dedent
 from typing import Any
 
 import pyarrow as pa
@@ -126,7 +127,7 @@ def test_each_has_a_page_whose_program_runs(
 
     for function in TABLE.values():
         text: str = page(function)
-        program, answer = re.findall(r"```(?:python)?\n(.*?)\n```", text, re.DOTALL)
+        program, answer = [dedent(block).strip() for block in re.findall(r"code-block:: \w+\n((?:\n|   .*\n)+)", text)]
         names: dict[str, Any] = {}
         exec(compile(ast.parse(program), function.name, "exec"), names)
         assert capsys.readouterr().out.strip() == answer == "[1]"
