@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from colmatch.errors import show_value
-from colmatch.events.computed.maths import is_weekday
+from colmatch.events.computed.maths import weekday
 from colmatch.events.computed.nodes import INTEGERS, ValueNode, digits, is_decimal
 from colmatch.events.computed.regexes import REGEXES
 from colmatch.events.computed.texts import TEXTS
@@ -214,7 +214,7 @@ class TypeRules:
                 constants.append(_constant_of(function, kind, node))
             else:
                 values.append(self._argument(function, kind, node))
-        if name == "next_day" and self._ansi and not is_weekday(constants[0]):
+        if name == "next_day" and self._ansi and weekday(constants[0]) is None:
             raise Refusal(f"{show_value(constants[0])} is no day of the week, which is an error in ANSI mode")
         try:
             if name in TEXTS:

@@ -1,7 +1,8 @@
 """The table of functions that are computed once for each text, number or day.
 
 The parser, the builder, the types and the pages of the reference come from it. A new function
-needs a row here, and its computation in ``events/computed/texts.py`` or ``maths.py``.
+needs a row here, and its computation in ``texts.py``, ``regexes.py`` or ``maths.py`` of
+``events/computed/``.
 """
 
 from __future__ import annotations

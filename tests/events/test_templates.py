@@ -24,7 +24,7 @@ SCHEMA = pa.schema({"t": pa.int8(), "i": pa.int32(), "b": pa.int64(), "x": pa.fl
 WHOLE = {
     "t": [-128, -7, 0, 1, 127],
     "i": [-(2**31), -9, -1, 0, 1, 12, 1000, 2**31 - 1],
-    "b": [-(2**63), -(2**53) - 1, -3, 0, 7, 2**52, 2**53 + 1, 2**63 - 1],
+    "b": [-(2**63), -(2**53) - 1, 1 - 2**52, -3, 0, 7, 2**52 - 1, 2**52, 2**53 + 1, 2**63 - 1],
 }
 DOUBLES = [-math.inf, -2.5, -0.0, 0.0, 0.1, 7.0, 1e300, math.inf, math.nan]
 WRAP: dict[str, Callable[[int], int]] = {
@@ -223,6 +223,7 @@ def test_what_may_fail_is_computed_by_arrow(ansi: bool) -> None:
         "length(concat_ws('-', s, CAST(t AS STRING))) % {0} = 1",
         "date_add(DATE '2024-01-01', i % {0}) > DATE '2024-01-02'",
         "coalesce(i % {0}, 7) = 1",
+        "(i + pow(2, NULL)) % {0} IS NULL",
     ],
 )
 def test_values_of_other_types_are_the_same_one_by_one(form: str) -> None:

@@ -16,7 +16,6 @@ from colmatch.events.computed.failed import refuse
 from colmatch.kernels.layout import Bools
 
 Value = Any  # a pyarrow.Array, or a pyarrow.Scalar where it is the same in all rows
-_WEEKDAYS = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
 _NAMES = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 
 
@@ -50,16 +49,10 @@ def vectorised(function: Callable[..., tuple[Any, Any]], type: pa.DataType | Non
             made = refuse(
                 large, pa.array(np.where(large, 0, found), mask=null | missing | large), "the result is too large"
             )
-        made = made if made.type == to else made.cast(_number_type(to), safe=False).cast(to)
+        made = made if made.type == to else made.cast(pa.int32() if pa.types.is_date(to) else to, safe=False).cast(to)
         return made[0] if alone else made
 
     return run
-
-
-def _number_type(type: pa.DataType) -> pa.DataType:
-    if pa.types.is_date(type):
-        return pa.int32()
-    return pa.int64() if pa.types.is_timestamp(type) else type
 
 
 def _plain(function: Callable[..., Any]) -> Callable[..., tuple[Any, Any]]:
@@ -113,17 +106,18 @@ def _last_day(days: Any) -> tuple[Any, Any]:
     return _day_of(days.astype("M8[D]").astype("M8[M]"), np.int64(31)), False
 
 
-def is_weekday(name: str) -> bool:
-    return any(name.lower() in (full, full[:3], _WEEKDAYS[i].lower()) for i, full in enumerate(_NAMES))
+def weekday(name: str) -> int | None:
+    """Returns the number of a day of the week, 0 for Monday; None if it has no such name."""
+    plain = name.lower()
+    return next((i for i, full in enumerate(_NAMES) if plain in (full, full[:3], full[:2])), None)
 
 
 def _next_day(days: Any, name: str) -> tuple[Any, Any]:
     """Returns the first later day with a name; NULL if it is the name of none."""
-    plain = name.lower()
-    named = [i for i, full in enumerate(_NAMES) if plain in (full, full[:3], _WEEKDAYS[i].lower())]
-    if not named:
+    number = weekday(name)
+    if number is None:
         return days, True
-    return days + 1 + (named[0] - (days.astype(np.int64) + 3) - 1) % 7, False
+    return days + 1 + (number - (days.astype(np.int64) + 3) - 1) % 7, False
 
 
 def _make_date(year: Any, month: Any, day: Any) -> tuple[Any, Any]:
@@ -136,7 +130,6 @@ def _make_date(year: Any, month: Any, day: Any) -> tuple[Any, Any]:
 
 
 INT, BIGINT, DOUBLE, DATE = pa.int32(), pa.int64(), pa.float64(), pa.date32()
-INSTANT = pa.timestamp("us", "UTC")
 MATHS: dict[str, tuple[Callable[..., tuple[Any, Any]], pa.DataType | None]] = {
     **{name: (_plain(getattr(np, name)), DOUBLE)
        for name in ("exp", "expm1", "cbrt", "sin", "cos", "tan", "sinh", "cosh", "tanh", "degrees", "radians", "hypot", "rint")},

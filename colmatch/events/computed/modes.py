@@ -14,7 +14,16 @@ from collections.abc import Iterable
 
 from colmatch.errors import EventError
 from colmatch.events.computed.derived import constant
-from colmatch.events.computed.nodes import INTEGERS, LEAVES, ValueNode, digits, is_decimal, node_of, path_of
+from colmatch.events.computed.nodes import (
+    INTEGERS,
+    LEAVES,
+    ValueNode,
+    digits,
+    is_constant,
+    is_decimal,
+    node_of,
+    path_of,
+)
 from colmatch.given.schema import Attribute, Role
 
 _CHECKED = "_checked"
@@ -56,7 +65,7 @@ def depends_on_mode(node: ValueNode) -> bool:
     parts = _parts(node)
     if any(map(depends_on_mode, parts)) or _meets_float(node, parts):
         return True
-    if _is_constant(node):  # its parts mean the same in both modes
+    if is_constant(node):  # its parts mean the same in both modes
         try:
             constant(_in_ansi_mode(node, parts))
         except EventError:
@@ -66,7 +75,7 @@ def depends_on_mode(node: ValueNode) -> bool:
     if name == "cast":
         return _may_not_fit(parts[0].type, node.type)
     if name in _DIVISIONS:
-        return not _is_constant(parts[1]) or constant(parts[1]).as_py() in ((0, -1) if name == "div" else (0,))
+        return not is_constant(parts[1]) or constant(parts[1]).as_py() in ((0, -1) if name == "div" else (0,))
     return name in _ARITHMETIC and node.type in INTEGERS
 
 
@@ -105,10 +114,6 @@ def _whole(type: str) -> int:
     """Returns the number of digits before the point in a decimal type."""
     precision, scale = digits(type)
     return precision - scale
-
-
-def _is_constant(node: ValueNode) -> bool:
-    return node.function == "literal" or (node.function not in LEAVES and all(map(_is_constant, _parts(node))))
 
 
 def _in_ansi_mode(node: ValueNode, parts: list[ValueNode]) -> ValueNode:

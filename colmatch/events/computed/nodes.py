@@ -17,7 +17,8 @@ ARROW = {
     "float": pa.float32(), "double": pa.float64(), "string": pa.string(), "binary": pa.binary(), "date": pa.date32(),
     "timestamp": pa.timestamp("us", "UTC"), "timestamp_ntz": pa.timestamp("us"), "void": pa.null(),
 }  # fmt: skip
-INTEGERS = ("tinyint", "smallint", "int", "bigint")
+BITS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
+INTEGERS = tuple(BITS)
 LEAVES = ("column", "literal", "element", "entry", "map_contains_key", "size")  # functions without nodes for arguments
 _DECIMAL = re.compile(r"decimal\((\d+),(\d+)\)")
 
@@ -69,6 +70,13 @@ def _node(parts: list[Any]) -> ValueNode:
     if function in LEAVES:
         return ValueNode(function, type, tuple(arguments))
     return ValueNode(function, type, tuple([_node(a) if isinstance(a, list) else a for a in arguments]))
+
+
+def is_constant(node: ValueNode) -> bool:
+    """Returns whether a node is computed of literals alone."""
+    if node.function in LEAVES:
+        return node.function == "literal"
+    return all(is_constant(part) for part in node.arguments if isinstance(part, ValueNode))
 
 
 def widens(node: ValueNode) -> bool:

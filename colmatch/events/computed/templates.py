@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 
 from colmatch.arrays.frozen import contiguous, freeze_view
 from colmatch.events.computed.derived import constant
-from colmatch.events.computed.nodes import INTEGERS, LEAVES, ValueNode, node_of, widens
+from colmatch.events.computed.nodes import BITS, INTEGERS, LEAVES, ValueNode, is_constant, node_of, widens
 from colmatch.given.schema import Attribute, Attributes, Role, made_once
 from colmatch.kernels import templates as kernels
 from colmatch.kernels._jit import entry
@@ -30,7 +30,6 @@ Reach: TypeAlias = tuple[I64, I64]  # (A) lowest and highest key that predicates
 
 LEAST = 16  # members of a template; fewer are computed one by one
 FIRST_ROOM = 1 << 10  # results
-_BITS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
 _WHOLE = {
     "add": kernels.ADD, "subtract": kernels.SUBTRACT, "multiply": kernels.MULTIPLY, "modulo": kernels.MODULO, "div": kernels.DIVIDE,
     "&": kernels.AND, "|": kernels.OR, "^": kernels.XOR, "negate": kernels.NEGATE, "abs": kernels.ABS, "cast": kernels.NARROW,
@@ -86,10 +85,10 @@ class Templates:
                 read = _read(node_of(str(attribute.key)))
                 if read is not None:
                     found.setdefault(read[0], []).append((id, attribute, read[1]))
-        chosen = {shape: members for shape, members in found.items() if len(members) >= LEAST}
+        chosen = {outline: members for outline, members in found.items() if len(members) >= LEAST}
         self.attributes = sorted(id for members in chosen.values() for id, *_ in members)
         number = {id: i for i, id in enumerate(self.attributes)}
-        self.groups = [_group(shape, members, number) for shape, members in chosen.items()]
+        self.groups = [_group(outline, members, number) for outline, members in chosen.items()]
 
     @property
     def parts(self) -> list[tuple[ValueNode, str]]:
@@ -106,16 +105,16 @@ templates_of = made_once(Templates)
 
 
 def _group(
-    shape: _Outline, members: Sequence[tuple[int, Attribute, list[int | float]]], number: dict[int, int]
+    outline: _Outline, members: Sequence[tuple[int, Attribute, list[int | float]]], number: dict[int, int]
 ) -> TemplateGroup:
     template = Template(
-        freeze_view(np.array(shape.steps, np.int64)),
+        freeze_view(np.array(outline.steps, np.int64)),
         contiguous(np.stack([_bits_of(values) for values in zip(*[member[2] for member in members], strict=True)])),
         freeze_view(np.array([number[id] for id, *_ in members], np.int32)),
-        int(shape.is_real),
+        int(outline.is_real),
     )
     attributes = np.array([id for id, *_ in members], np.uint32)
-    return TemplateGroup(shape.parts, template, attributes, members[0][1].path[0])
+    return TemplateGroup(outline.parts, template, attributes, members[0][1].path[0])
 
 
 def _bits_of(values: Sequence[int | float]) -> I64:
@@ -136,16 +135,17 @@ def _read(node: ValueNode) -> tuple[_Outline, list[int | float]] | None:
             return "constant", len(constants) - 1
         operation = _operation(node)
         if operation is None:
-            if (node.type not in INTEGERS and node.type != "double") or _may_fail(node):
+            is_number = node.type in INTEGERS or node.type == "double"
+            if not is_number or _may_fail(node) or is_constant(node):  # such a constant is NULL
                 raise _Unfit
             if node not in parts:
                 parts.append(node)
             return "part", parts.index(node)
         arguments = [part for part in node.arguments if isinstance(part, ValueNode)]
         if operation in _COMMUTATIVE:  # the order of the expression's text may depend on constants
-            arguments.sort(key=_is_constant)
+            arguments.sort(key=is_constant)
         operands = tuple([visit(part) for part in arguments])
-        steps.append((operation, operands, _BITS.get(node.type, 64)))
+        steps.append((operation, operands, BITS.get(node.type, 64)))
         return "step", len(steps) - 1
 
     try:
@@ -196,7 +196,7 @@ def _may_fail(node: ValueNode) -> bool:
 
 def _constant(node: ValueNode) -> int | float | None:
     """Returns the value of a node of literals alone; None if it is none, or no such number."""
-    if (node.type not in INTEGERS and node.type != "double") or not _is_constant(node):
+    if (node.type not in INTEGERS and node.type != "double") or not is_constant(node):
         return None
     if node.type in INTEGERS:  # most are written, or cast to more bits
         literal = node.arguments[0] if widens(node) else node
@@ -204,12 +204,6 @@ def _constant(node: ValueNode) -> int | float | None:
             return int(literal.arguments[0])
     value: int | float | None = constant(node).as_py()
     return value
-
-
-def _is_constant(node: ValueNode) -> bool:
-    if node.function in LEAVES:
-        return node.function == "literal"
-    return all(_is_constant(part) for part in node.arguments if isinstance(part, ValueNode))
 
 
 class MemberRows:

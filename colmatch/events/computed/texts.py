@@ -105,7 +105,8 @@ def _levenshtein(text: str, other: str) -> int:
 
 def _find_in_set(text: str, texts: str) -> int:
     """Returns the place of a text in a list with commas, counted from 1; 0 if it is not there."""
-    return 0 if "," in text else (texts.split(",").index(text) + 1 if text in texts.split(",") else 0)
+    parts = texts.split(",")
+    return parts.index(text) + 1 if text in parts else 0
 
 
 STRING, INT, BIGINT = pa.string(), pa.int32(), pa.int64()

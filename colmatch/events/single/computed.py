@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow as pa
 
 from colmatch.events.computed.derived import constant
-from colmatch.events.computed.nodes import INTEGERS, ValueNode, path_of
+from colmatch.events.computed.nodes import BITS, INTEGERS, ValueNode, path_of
 from colmatch.events.computed.regexes import REGEXES
 from colmatch.events.computed.texts import TEXTS
 from colmatch.text.addresses import address_text
@@ -97,7 +97,6 @@ def _needed(node: ValueNode) -> list[tuple[str, ...]]:
 
 
 _NOT_STRICT = frozenset({"and", "or", "isnull", "isnan", "same", "case", "coalesce", "greatest", "least", "concat_ws"})
-_BITS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
 
 
 def _function(node: ValueNode) -> Callable[..., Any] | None:
@@ -112,7 +111,7 @@ def _function(node: ValueNode) -> Callable[..., Any] | None:
     if name == "cast":
         return _cast(first.type, node.type, constants[0] == "ansi")
     if name in _WHOLE and node.type in INTEGERS:
-        return _wrapped(_WHOLE[name], _BITS[node.type], is_checked)
+        return _wrapped(_WHOLE[name], BITS[node.type], is_checked)
     if name in _DIVIDED and (node.type in INTEGERS or node.type == "double"):
         return _divided(_DIVIDED[name] if node.type in INTEGERS else _DOUBLES[name], node.type, is_checked)
     if node.type == "double" and name in _DOUBLES:
@@ -135,7 +134,7 @@ def _function(node: ValueNode) -> Callable[..., Any] | None:
     return None
 
 
-_COMPARED = frozenset({*_BITS, "boolean", "double", "string", "date"})
+_COMPARED = frozenset({*BITS, "boolean", "double", "string", "date"})
 
 
 def _wrapped(function: Callable[..., int], bits: int, is_checked: bool) -> Callable[..., int]:
@@ -155,7 +154,7 @@ def _wrapped(function: Callable[..., int], bits: int, is_checked: bool) -> Calla
 
 def _divided(function: Callable[[Any, Any], Any], type: str, is_checked: bool) -> Callable[[Any, Any], Any]:
     """Returns a division, with NULL for a division by zero."""
-    bits = _BITS.get(type)
+    bits = BITS.get(type)
     plain = function if bits is None else _wrapped(function, bits, is_checked)
 
     def compute(one: Any, other: Any) -> Any:
@@ -191,7 +190,7 @@ def _cast(have: str, to: str, is_ansi: bool) -> Callable[[Any], Any] | None:
         return float
     if to in INTEGERS and have == "boolean":
         return int
-    return _wrapped(lambda value: value, _BITS[to], is_ansi) if to in INTEGERS and have in INTEGERS else None
+    return _wrapped(lambda value: value, BITS[to], is_ansi) if to in INTEGERS and have in INTEGERS else None
 
 
 def _substring(place: int, count: int | None = None) -> Callable[[str], str]:

@@ -1,7 +1,7 @@
 """Single events with a value of the very type for each column: the quickest of all.
 
-Functions in C read all of their values at once. This takes a third of the time of a loop over the
-columns (2026-11-28).
+Functions in C read all of their values at once. With 9 columns, reading takes 7.3 us instead of
+11.3 for a loop over the columns (2026-11-29).
 """
 
 from __future__ import annotations
