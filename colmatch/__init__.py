@@ -22,6 +22,7 @@ from colmatch.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from colmatch import betree as betree
+    from colmatch import functions as functions
     from colmatch import rules as rules
     from colmatch.errors import ColmatchError as ColmatchError
     from colmatch.errors import DependencyError as DependencyError
@@ -43,8 +44,10 @@ if TYPE_CHECKING:
     from colmatch.given.options import Options as Options
     from colmatch.given.schema import Schema as Schema
     from colmatch.kinds.plan import index as index
+    from colmatch.matcher import Changes as Changes
     from colmatch.matcher import Matcher as Matcher
     from colmatch.matcher import Rejected as Rejected
+    from colmatch.matcher import Subscription as Subscription
     from colmatch.matcher import index_kinds as index_kinds
     from colmatch.subscriptions.table import PredicateTable as PredicateTable
     from colmatch.warming import warm as warm
@@ -57,10 +60,11 @@ _NAMES = {
     ),
     "events.long_form": ("from_pairs",),
     "explain": ("Explanation",),
+    "functions": ("functions",),
     "expr.build": ("col", "function"),
     "expr.build_special": ("geo_within_radius", "segment_before", "segment_within", "within_frequency_cap"),
     "kinds.plan": ("index",),
-    "matcher": ("Matcher", "Rejected", "index_kinds"),
+    "matcher": ("Changes", "Matcher", "Rejected", "Subscription", "index_kinds"),
     "given.options": ("Options",),
     "rules": ("rules",),
     "given.schema": ("Schema",),

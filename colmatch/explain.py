@@ -5,6 +5,7 @@ It is the normalised expression as a tree, with values and truth.
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import chain
@@ -23,12 +24,15 @@ from colmatch.events.required import RequiredColumns
 from colmatch.events.single.mapping import as_mapping, is_object, rename_fields
 from colmatch.events.single.row import RowMaker
 from colmatch.events.special.clock import Clock
+from colmatch.events.special.elements import judge
+from colmatch.given.elements import EXISTS, ElementCall, ElementTest
 from colmatch.given.schema import Attribute, Attributes, Role
-from colmatch.given.special import SPECIAL, UNKNOWN, Call
+from colmatch.given.special import UNKNOWN, Call
 from colmatch.kernels import layout
-from colmatch.lowering.written import LiteralTexts, asks_presence, key_runs, predicate_text
+from colmatch.lowering.written import LiteralTexts, asks_presence, element_text, key_runs, predicate_text
 from colmatch.show.notebook import cell, fold_body
 from colmatch.text.addresses import address_of
+from colmatch.text.versions import version_of
 from colmatch.updates.literals import whole
 
 if TYPE_CHECKING:
@@ -158,7 +162,14 @@ def explain(parts: Parts, event: Any, id: int | str, clock: Clock | None = None)
     }
     failures = {name: f"cannot be computed: {of.message_of(0)}" for name, of in failed.items()}
     facts = _SegmentEvent(
-        version.attributes, whole(version.literals), segment, keys, computed_values, failures, parts.language.two_valued
+        version.attributes,
+        whole(version.literals),
+        segment,
+        keys,
+        computed_values,
+        failures,
+        parts.language.two_valued,
+        row,
     )
     # Build the tree
     nodes = _join_programs([_conjunction(facts, c) for c in mine])
@@ -218,6 +229,7 @@ class _SegmentEvent(NamedTuple):
     values: dict[str, Any]
     failed: dict[str, str]  # computed value that failed -> reason
     two_valued: bool
+    row: pa.RecordBatch
 
 
 def _conjunction(told: _SegmentEvent, c: int) -> ExplainedNode:
@@ -305,10 +317,12 @@ def _leaf(told: _SegmentEvent, p: int) -> _ExplainedLeaf:
     text = predicate_text(attribute, texts, runs, none)
     if attribute.role is Role.COMPUTED and attribute.path[0] in told.failed:
         return _ExplainedLeaf(ExplainedNode(f"{text} ({told.failed[attribute.path[0]]})", None, _NOTHING))
+    if attribute.role is Role.CALL and Call.of(str(attribute.key)).function == EXISTS:
+        return _ExplainedLeaf(_explain_elements(told, attribute, [texts[key] for key, _ in texts.dense(runs)], none))
     if attribute.role is Role.CALL:
         asks_unknown = any(texts[key] == UNKNOWN for key, _ in texts.dense(runs))
         is_unknown = any(part is None or part != part for part in value.values())
-        if SPECIAL[Call.of(str(attribute.key)).function].marks_false and [] in value.values():
+        if Call.of(str(attribute.key)).marks_false and [] in value.values():
             is_unknown = False  # no struct can make the function false, whatever the time is
         return _ExplainedLeaf(_explain_call(told, text, asks_unknown, is_unknown, value, matches, none))
     subject = attribute.path, attribute.key if attribute.role is Role.ENTRY else None
@@ -323,6 +337,27 @@ def _leaf(told: _SegmentEvent, p: int) -> _ExplainedLeaf:
     plain = predicate_text(attribute, texts, runs, False)
     negated = ExplainedNode(f"NOT {plain}", None if lacks else not matches, value)
     return _ExplainedLeaf(ExplainedNode(text, not matches, value), subject, negated=negated)
+
+
+def _explain_elements(told: _SegmentEvent, attribute: Attribute, literals: list[bytes], none: bool) -> ExplainedNode:
+    """Returns the node of a condition on elements, with the elements that pass as its value."""
+    call = ElementCall.of(Call.of(str(attribute.key)))
+    test = next(test for literal in literals if (test := ElementTest.of(literal)) is not None)
+    truth, passing, failure = judge(call, test, told.row)
+    values, name = _value(attribute, told.values), ".".join(call.column)
+    if passing:
+        values = {f"{name}[{i}]": values[name][i] for i in passing} | {k: v for k, v in values.items() if k != name}
+    text = element_text(attribute, test)
+    if failure:
+        return ExplainedNode(f"{'NOT ' * none}{text} ({failure})", None, _NOTHING)
+    if told.two_valued:
+        return ExplainedNode(f"NOT {text}" if none else text, (truth is True) is not none, values)
+    asks_unknown = UNKNOWN in literals
+    if none is asks_unknown:
+        return ExplainedNode(f"NOT {text}" if none else text, None if truth is None else truth is not none, values)
+    if asks_unknown:
+        return ExplainedNode(f"({text}) IS NOT FALSE", truth is not False, values)
+    return ExplainedNode(f"({text}) IS NOT TRUE", truth is not True, values)
 
 
 def _explain_call(
@@ -376,8 +411,13 @@ def _value(attribute: Attribute, values: dict[str, Any]) -> Any:
     if attribute.role is Role.CALL:
         return {".".join(path): _follow_path(values, path) for path in attribute.paths}
     value = _follow_path(values, attribute.path)
-    if value is not None and attribute.is_address:
+    function = attribute.computed_by[0] if value is not None else ""
+    if function == "address":
         return str(address_of(value))
+    if function == "micros_between":
+        return dt.timedelta(microseconds=value)
+    if function == "semver":
+        return version_of(value)
     if isinstance(value, list) and attribute.role is Role.ENTRY:
         return next((v for k, v in value if k == attribute.key), None)
     return value

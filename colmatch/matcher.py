@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Literal, Unpack, cast, get_args, overload
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from colmatch.errors import EventError, OptionError, Rejected, show_value
+from colmatch.errors import EventError, OptionError, Rejected, SubscriptionError, show_value
 from colmatch.events.computed.modes import moded_value, sized_column
 from colmatch.events.required import LACKS
 from colmatch.events.special.clock import clock_of
@@ -29,16 +29,22 @@ from colmatch.matching.request import Among, Invalid, Keep, Unknown
 from colmatch.matching.single import SingleEvents
 from colmatch.matching.subset import Subset, subset_of
 from colmatch.matching.topk.arguments import Score, TopK, check_topk
+from colmatch.matching.verification import check_indexes, differences
 from colmatch.matching.workers import Workers
 from colmatch.paged.header import is_pages
 from colmatch.show.notebook import Figures, bytes_of, fold_body, table
 from colmatch.store import saved
+from colmatch.subscriptions.change import Change, Deletion, Way, read_deletion, read_one_way, read_ways
+from colmatch.subscriptions.given import GivenSubscriptions
 from colmatch.subscriptions.intake import Errors
+from colmatch.subscriptions.parameters import fill
 from colmatch.updates.initial import build_parts, check_options, take_in
 from colmatch.updates.memory_set import MemorySet
+from colmatch.updates.read_back import Changes, Subscription, Sync, read_subscription, read_table, without
+from colmatch.updates.records import of_restored
 from colmatch.updates.set import SubscriptionSet
 
-__all__ = ["Matcher", "Rejected", "index_kinds"]
+__all__ = ["Changes", "Matcher", "Rejected", "Subscription", "index_kinds"]
 
 
 def index_kinds() -> list[IndexName]:
@@ -50,7 +56,8 @@ class Matcher:
     """An indexed set of subscriptions, made by ``Matcher.build`` or ``Matcher.open``.
 
     Several threads may use a matcher at once; each thread gets its own working memory. ``insert``,
-    ``delete`` and ``replace`` are updates. A batch of events sees a whole update or none of it.
+    ``replace``, ``upsert``, ``delete``, ``update``, ``sync`` and ``restore`` are updates. A batch
+    of events sees a whole update or none of it.
     Every batch that begins after the update sees it.
 
     Attributes
@@ -94,6 +101,7 @@ class Matcher:
         constants: Any = None,
         tags: Any = None,
         progress: bool = False,
+        parameters: Mapping[str, Any] | None = None,
     ) -> Matcher:
         """Indexes subscriptions for events of a schema.
 
@@ -125,6 +133,8 @@ class Matcher:
             has tags in its column ``tags``: lists of strings, or a string for a single tag
         options : ``Options``, or a mapping of some of them
         progress : show a bar on standard error while expressions are read
+        parameters : values for ``:name`` in texts: ``{"limit": 5}``. A list is for ``IN :ids``.
+            The value becomes a part of the text, and is what ``explain`` shows
 
         Raises
         ------
@@ -133,6 +143,7 @@ class Matcher:
         SubscriptionError, SchemaError, OptionError : an argument cannot be used
         """
         requested = Language.read_arguments(language, missing)
+        subscriptions = fill(subscriptions, parameters, requested)
         intake = take_in(subscriptions, schema, index, options, errors, requested, constants, tags, progress)
         if not is_in_pages(intake.requested):
             return cls(MemorySet(build_parts(intake, sample)))
@@ -244,7 +255,14 @@ class Matcher:
 
     # Changing
 
-    def insert(self, subscriptions: Any, errors: Errors = "raise", constants: Any = None, tags: Any = None) -> None:
+    def insert(
+        self,
+        subscriptions: Any,
+        errors: Errors = "raise",
+        constants: Any = None,
+        tags: Any = None,
+        parameters: Mapping[str, Any] | None = None,
+    ) -> None:
         """Adds subscriptions: all of them, or none after an error.
 
         Parameters
@@ -254,7 +272,7 @@ class Matcher:
             matcher takes either type
         errors : ``"raise"`` the first error, or ``"collect"``: leave bad expressions out and list
             them in ``rejected``
-        constants, tags : as for ``build``
+        constants, tags, parameters : as for ``build``
 
         Raises
         ------
@@ -272,14 +290,21 @@ class Matcher:
         >>> matcher.match_one({"price": 310.0})
         ['dear']
         """
-        self._set.insert(subscriptions, errors, replace=False, constants=constants, tags=tags)
+        self._set.update(self._change(Way.INSERT, subscriptions, constants, tags, parameters), errors)
 
-    def replace(self, subscriptions: Any, errors: Errors = "raise", constants: Any = None, tags: Any = None) -> None:
-        """Adds subscriptions, and replaces subscriptions with the same ids in one step.
+    def replace(
+        self,
+        subscriptions: Any,
+        errors: Errors = "raise",
+        constants: Any = None,
+        tags: Any = None,
+        parameters: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Replaces subscriptions by others with the same ids: all of them, or none after an error.
 
-        Arguments and errors are as for ``insert``, but an id may already be present. A bad
-        expression that is left out does not remove the old subscription. The new subscription has
-        only its own tags; the old tags are dropped.
+        Arguments and errors are as for ``insert``, but each id must be present. A bad expression
+        that is left out does not remove the old subscription. The new subscription has only its own
+        tags; the old tags are dropped.
 
         Examples
         --------
@@ -287,19 +312,44 @@ class Matcher:
         >>> matcher.match_one({"price": 89.5})
         []
         """
-        self._set.insert(subscriptions, errors, replace=True, constants=constants, tags=tags)
+        self._set.update(self._change(Way.REPLACE, subscriptions, constants, tags, parameters), errors)
 
-    def delete(self, ids: Any) -> None:
+    def upsert(
+        self,
+        subscriptions: Any,
+        errors: Errors = "raise",
+        constants: Any = None,
+        tags: Any = None,
+        parameters: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Adds subscriptions, and replaces those with the same ids: all of them, or none.
+
+        Arguments and errors are as for ``replace``, but an id may have a subscription or none.
+
+        Examples
+        --------
+        >>> matcher.upsert({"cheap": "price < 50", "dear": "price > 300"})
+        >>> matcher.match_one({"price": 310.0})
+        ['dear']
+        """
+        self._set.update(self._change(Way.UPSERT, subscriptions, constants, tags, parameters), errors)
+
+    def _change(self, way: Way, subscriptions: Any, constants: Any, tags: Any, parameters: Any) -> Change:
+        return read_one_way(way, subscriptions, self._set.language, constants, tags, parameters)
+
+    def delete(self, ids: Any = None, *, tags: Any = None) -> None:
         """Removes subscriptions: all of them, or none after an error.
 
         Parameters
         ----------
-        ids : any iterable, or an Arrow array
+        ids : any iterable, an Arrow array, or a ``Subset`` of this matcher
+        tags : remove the subscriptions with any of these tags; with ``ids``, those of them alone. A
+            tag without subscriptions is no error
 
         Raises
         ------
-        SubscriptionError : an id has no subscription
-        OptionError, StoreError : as from ``insert``
+        SubscriptionError : an id has no subscription; ids of a ``Subset`` need none
+        OptionError, StoreError : as from ``insert``; or neither argument is given
 
         Examples
         --------
@@ -307,7 +357,146 @@ class Matcher:
         >>> len(matcher)
         1
         """
-        self._set.delete(ids)
+        self._set.update(Change(self._deletion(ids, tags), None), "raise")
+
+    def _deletion(self, ids: Any, tags: Any) -> Deletion:
+        return read_deletion(ids, tags, ids.criteria if isinstance(ids, Subset) else None)
+
+    def update(
+        self,
+        *,
+        insert: Any = None,
+        replace: Any = None,
+        upsert: Any = None,
+        delete: Any = None,
+        delete_tags: Any = None,
+        errors: Errors = "raise",
+        constants: Any = None,
+        tags: Any = None,
+        parameters: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Makes several changes in one step: all of them, or none after an error.
+
+        A batch of events sees the subscriptions before the update, or after it. The journal has the
+        update as one record. Deletions come first, so an id that is deleted can be inserted again.
+
+        Parameters
+        ----------
+        insert, replace, upsert : subscriptions as the methods of these names take them, all texts
+            or all ``PredicateTable``. An id is in one of them
+        delete, delete_tags : ids and tags, as ``delete`` takes them. With both, of these ids those
+            with any of these tags
+        errors, constants, tags, parameters : as for ``insert``, for all new subscriptions
+
+        Raises
+        ------
+        SubscriptionError : as from the methods of these names; or an id is given twice
+        ExpressionError, OptionError, StoreError : as from ``insert``; or nothing is given
+
+        Examples
+        --------
+        >>> matcher.update(delete=["cheap"], insert={"dear": "price > 300"})
+        >>> matcher.ids.to_pylist()
+        ['beach', 'dear']
+        """
+        deletion = None if delete is delete_tags is None else self._deletion(delete, delete_tags)
+        ways = {Way.REPLACE: replace, Way.UPSERT: upsert, Way.INSERT: insert}
+        self._set.update(read_ways(ways, deletion, self._set.language, constants, tags, parameters), errors)
+
+    def sync(
+        self,
+        subscriptions: Any,
+        errors: Errors = "raise",
+        constants: Any = None,
+        tags: Any = None,
+        parameters: Mapping[str, Any] | None = None,
+    ) -> Changes:
+        """Makes the subscriptions those of a table, in one step, and returns what has changed.
+
+        Subscriptions that the table lacks are deleted. Those with another expression, weights,
+        priority or tags are replaced, and all others stay as they are.
+
+        Parameters
+        ----------
+        subscriptions : as ``build`` takes them, but no ``PredicateTable``
+        errors, constants, tags, parameters : as for ``insert``. A bad expression that is left out
+            does not remove the old subscription
+
+        Returns
+        -------
+        Changes : three arrays of ids: ``added``, ``changed``, ``removed``
+
+        Raises
+        ------
+        OptionError : a subscription has no text to compare with (``Options(keep_texts=False)``); or
+            as from ``insert``
+        ExpressionError, SubscriptionError, StoreError : as from ``insert``
+
+        Examples
+        --------
+        >>> changes = matcher.sync({"cheap": "price < 90", "beach": "dest IN ('LIS', 'NCE')"})
+        >>> changes.changed.to_pylist(), len(changes.added), len(changes.removed)
+        (['cheap'], 0, 0)
+        """
+        given = self._change(Way.UPSERT, subscriptions, constants, tags, parameters).given
+        if not isinstance(given, GivenSubscriptions):
+            raise SubscriptionError("sync() compares texts: a PredicateTable has none")
+        sync = Sync(given)
+        rejected = {entry.id for entry in self._set.update(sync, errors)}
+        return without(sync.changes, rejected) if rejected else sync.changes
+
+    def snapshot(self) -> Matcher:
+        """Returns a matcher with the present subscriptions, which keeps them.
+
+        Updates of this matcher do not change the snapshot. It can be matched, explained, saved and
+        updated like any matcher; its updates change nothing here, and it has no journal. Nothing is
+        copied: the snapshot shares the arrays, which never change.
+
+        Raises OptionError: this is a matcher in a file of pages. ``save`` makes a copy of it.
+
+        Examples
+        --------
+        >>> before = matcher.snapshot()
+        >>> matcher.delete(["cheap"])
+        >>> len(matcher), len(before)
+        (1, 2)
+        """
+        return Matcher(self._in_memory("snapshot()").snapshot())
+
+    def restore(self, snapshot: Matcher) -> None:
+        """Makes the subscriptions of a snapshot those of this matcher, as one update.
+
+        The snapshot may have been updated, so a release can be tried before it is made. It may be
+        of another process: any matcher with the same schema, language and build options will do.
+        Nothing is copied, but a journal gets the whole snapshot as one record.
+
+        Raises
+        ------
+        OptionError : ``snapshot`` is no such matcher, or one of both is in a file of pages; or as
+            from ``insert``
+        StoreError : the journal cannot be written. The matcher is unchanged
+
+        Examples
+        --------
+        >>> before = matcher.snapshot()
+        >>> matcher.delete(["cheap"])
+        >>> matcher.restore(before)
+        >>> len(matcher)
+        2
+        """
+        if not isinstance(snapshot, Matcher):
+            raise OptionError(f"restore() takes a matcher, as snapshot() returns it, not {show_value(snapshot)}")
+        own, other = self._in_memory("restore()"), snapshot._in_memory("restore()")
+        if own.schema != other.schema or own.language != other.language:
+            raise OptionError("restore(): the snapshot has another schema or language than this matcher")
+        own.options.with_settings(other.options)
+        parts = other.parts()
+        own.restore(parts.version, lambda: of_restored(saved.to_bytes(parts)))
+
+    def _in_memory(self, call: str) -> MemorySet:
+        if not isinstance(self._set, MemorySet):
+            raise OptionError(f"{call}: a file of pages has one state alone; save() makes a copy of it")
+        return self._set
 
     def compact(self, sample: Events | None = None) -> None:
         """Merges all subscriptions into one index, without the deleted ones.
@@ -342,6 +531,92 @@ class Matcher:
 
     def __exit__(self, *error: object) -> None:
         self.close()
+
+    # Reading back
+
+    def expression(self, id: int | str) -> str:
+        """Returns the text of a subscription, as it was given.
+
+        A condition of the builder is the text that means the same.
+
+        Raises SubscriptionError: the id has no subscription, or its text was not kept
+        (``PredicateTable``, ``Options(keep_texts=False)``).
+
+        Examples
+        --------
+        >>> matcher.expression("cheap")
+        'price < 100'
+        """
+        return self[id].expression
+
+    def __getitem__(self, id: int | str) -> Subscription:
+        """Returns the subscription of an id: expression, tags, weights, priority, constants.
+
+        Raises SubscriptionError: as from ``expression``.
+        """
+        return read_subscription(self._set.parts_of(id).version, id)
+
+    def __contains__(self, id: object) -> bool:
+        """Returns whether an id has a subscription."""
+        return isinstance(id, (int, str)) and self._set.has(id)
+
+    def __iter__(self) -> Iterator[int | str]:
+        """Iterates over the present ids, in the order of ``ids``."""
+        return iter(self.ids.to_pylist())
+
+    def to_table(self) -> pa.Table:
+        """Returns all subscriptions as a table, from which ``build`` makes the same matcher.
+
+        Returns
+        -------
+        pyarrow.Table : columns (id: int64 or string, expression: large_string), in the order of
+            ``ids``. Where a subscription has some, also weights: map<string, double>, priority:
+            double, constants: map<string, int64>, and tags: list<string>
+
+        Raises
+        ------
+        SubscriptionError : the text of a subscription was not kept, as for ``expression``
+
+        Examples
+        --------
+        >>> matcher.to_table().to_pylist()[0]
+        {'id': 'cheap', 'expression': 'price < 100'}
+        """
+        return read_table(self._set.parts().version)
+
+    def verify(self, events: Events) -> pa.Table:
+        """Compares the matches of the index with those of a scan of the same subscriptions.
+
+        A service may call this now and then with some of its events. The scan is a second index, so
+        it takes time and memory for all subscriptions.
+
+        Parameters
+        ----------
+        events : as ``match`` takes them; some thousands are enough
+
+        Returns
+        -------
+        pyarrow.Table : columns (event: int64 number of the row, subscription: type of the ids,
+            found: bool), one row for each difference: ``found`` is True where the index has a match
+            that the scan lacks. Without a fault there are no rows
+
+        Raises
+        ------
+        StoreError : the index leads outside its arrays. ``scan`` and ``bitslice``, the kinds that
+            ``auto`` chooses, are checked for that; a damaged index of another kind may end the
+            process, as it may in ``match``
+        EventError : as from ``match``
+
+        Examples
+        --------
+        >>> matcher.verify(offers).num_rows
+        0
+        """
+        if isinstance(self._set, MemorySet):
+            parts = self._set.snapshot().parts()
+            check_indexes(parts)
+            return differences(Workers(MemorySet(parts)), lambda: parts, events)
+        return differences(self._workers, self._set.parts, events)
 
     # State
 

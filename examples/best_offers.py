@@ -43,7 +43,7 @@ rules = [
         "conditions": {"all": [{"fact": "basket", "operator": "greaterThanInclusive", "value": 200}]},
     },
 ]
-conditions = cm.rules.from_json(json.dumps(rules))
+conditions = cm.rules.from_json_rules(json.dumps(rules))
 priorities = {rule["name"]: rule["priority"] for rule in rules}
 table = pa.table(
     {

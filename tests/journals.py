@@ -40,7 +40,7 @@ def update(matcher: cm.Matcher) -> Iterator[Any]:
     yield state(matcher)
     matcher.delete([2])
     yield state(matcher)
-    matcher.replace({3: "a IN (1, 30) OR s = 'zz'", 4: "a <"}, errors="collect")
+    matcher.upsert({3: "a IN (1, 30) OR s = 'zz'", 4: "a <"}, errors="collect")
     yield state(matcher)
 
 

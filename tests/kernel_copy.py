@@ -5,6 +5,7 @@ sources and cache can be changed.
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import textwrap
@@ -108,6 +109,7 @@ class Copy:
     def start(self, *what, program=MAIN, cwd=None, **settings):
         own = {"PYTHONPATH": str(self.sources.parent.parent), "COLMATCH_CACHE_DIR": str(self.cache)}
         own["PYTHONDONTWRITEBYTECODE"] = "1"  # Python takes a file of the same size and second for the same
+        own["PYTHONFAULTHANDLER"] = "1"
         environment = plain_environment(**own) | settings
         environment = {name: value for name, value in environment.items() if value is not None}
         command = [sys.executable, "-c", textwrap.dedent(program), *what]
@@ -117,7 +119,11 @@ class Copy:
         )
 
     def finish(self, process):
-        out, err = process.communicate(timeout=300)
+        try:
+            out, err = process.communicate(timeout=300)
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGABRT)  # faulthandler says where each thread is
+            raise AssertionError("".join(process.communicate())) from None
         err = err.replace(f"colmatch: {_compiling.ONCE}\n", "")  # on a slow machine
         assert (process.returncode, err) == (0, "")
         return json.loads(out) if out else None

@@ -33,8 +33,9 @@ COLD = (
 # does not install. Single tests say so themselves (installed.py).
 ENGINES = (
     "spark", "tables/test_datafusion_function.py", "tables/test_duckdb_function.py", "tables/test_ibis_function.py",
-    "tables/test_polars_frames.py", "test_differential_duckdb.py", "test_differential_functions.py",
-    "test_differential_spark.py", "test_site.py", "test_types.py",
+    "tables/test_polars_frames.py", "test_differential_duckdb.py", "test_differential_elements.py",
+    "test_differential_casts.py", "test_differential_functions.py", "test_differential_spark.py", "test_differential_times.py",
+    "test_differential_variants.py", "test_site.py", "test_spark_examples.py", "test_types.py",
 )  # fmt: skip
 
 # Files, or tests of a file, that are kept for the night.
@@ -43,7 +44,9 @@ SLOW = (
     "kinds/test_pstkinds_machine.py", "kinds/test_pstree_machine.py", "kinds/test_tree_machine.py",
     "updates/test_state_machine.py",
     # comparisons with other engines at full size
-    "test_differential_computed.py", "test_differential_duckdb.py", "test_differential_functions.py", "test_differential_spark.py",
+    "test_differential_casts.py", "test_differential_computed.py", "test_differential_duckdb.py", "test_differential_elements.py",
+    "test_differential_functions.py", "test_differential_spark.py", "test_differential_times.py", "test_differential_variants.py",
+    "test_spark_examples.py",
     # kills, forks, interrupts, threads that go on for long, flips of every byte
     "paged/test_paged_log.py::test_a_byte_of_the_log_that_is_flipped", "paged/test_paged_safety.py",
     "store/test_journal_killed.py", "store/test_forked_writers.py", "updates/test_forks.py", "updates/test_interrupted.py",

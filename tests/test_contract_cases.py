@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from decimal import Decimal
+from pathlib import Path
 from random import Random
 from unittest.mock import patch
 
@@ -358,3 +359,44 @@ def test_many_rows_and_subscriptions(kind: str) -> None:
     event, sub = np.nonzero((a[:, None] >= low) & (a[:, None] <= low + width) & (b[:, None] != other))
     assert np.array_equal(found["event"], event)
     assert np.array_equal(found["subscription"], sub)
+
+
+CAST_EVENTS = pa.table(
+    {
+        "s": ["5", "05", " 7 ", "x", None, "5000000000"],
+        "n": pa.array([5, 6, 7, None, 5, 0], pa.int32()),
+        "b": [True, False, None, True, True, False],
+        "f": [1.5, 2.0, None, -1.0, 5.0, 0.0],
+        "t": ["2024-01-31", "2024-1-31", "2024-02-01", None, "2024-01-31", "x"],
+    }
+)
+CASTS = {  # with Spark's results
+    "s = 5": "TTfNNN", "NOT (s = 5)": "ffTNNN", "s <> 5000000000": "TTTNNf", "s IN (5, 7)": "TfffNf", "NOT (s IN (5, 7))": "fTTTNT",
+    "n IN ('5', '06')": "TffNTf", "n = ' 5 '": "TffNTf", "n > '5.5'": "fTTNff", "f < '2'": "TfNTfT", "s BETWEEN 1 AND 7.5": "TTTNNf",
+    "s = n": "TfTNNN", "s <=> n": "TfTTff", "s + 1 = 6": "TTfNNf", "length(n) = 1": "TTTNTT", "n LIKE '5%'": "TffNTf",
+    "coalesce(n, s) = 5": "TffNTf", "CASE WHEN b THEN s ELSE n END = '5'": "TfffNf", "s IS TRUE": "ffffff", "b = n": "ffNNfT",
+    "DATE '2024-01-31' = t": "TTfNTN", "upper(n) = '7'": "ffTNff",
+}  # fmt: skip
+
+
+@every_kind
+def test_casts_of_spark(kind: str, tmp_path: Path) -> None:
+    """Built, inserted, saved; a batch and single events."""
+    expected = [[e for e, rows in CASTS.items() if rows[row] == "T"] for row in range(CAST_EVENTS.num_rows)]
+    expected = [
+        sorted([*ids, *[f"unknown {e}" for e, rows in CASTS.items() if rows[i] == "N"]])
+        for i, ids in enumerate(expected)
+    ]
+    rules = {e: e for e in CASTS} | {f"unknown {e}": f"({e}) IS UNKNOWN" for e in CASTS}
+    some = [*rules][::5]
+    built = cm.Matcher.build(
+        {e: rules[e] for e in rules if e not in some}, CAST_EVENTS.schema, index=kind, options={"casts": "spark"}
+    )
+    built.insert({e: rules[e] for e in some})
+    assert lists(built.match_lists(CAST_EVENTS)) == expected
+    assert [sorted(built.match_one(row)) for row in CAST_EVENTS.to_pylist()] == expected
+    built.save(tmp_path / "rules.cm")
+    opened = cm.Matcher.open(tmp_path / "rules.cm")
+    opened.upsert({e: rules[e] for e in some})
+    assert opened.options.casts == "spark"
+    assert lists(opened.match_lists(CAST_EVENTS)) == expected

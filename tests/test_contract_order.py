@@ -75,7 +75,7 @@ def test_ids_of_an_event_are_in_the_order_of_all_ids(kind: str, type: Any, batch
     checked(of, of.match_lists(EVENTS).to_pylist())
     of.insert(drawn(rng, type, COUNT, 9))  # a growing segment
     of.delete(list(given)[::5])
-    of.replace(drawn(rng, type, 3, 5))  # new numbers for these
+    of.upsert(drawn(rng, type, 3, 5))  # new numbers for these
     several = checked(of, of.match_lists(EVENTS).to_pylist())
     assert any(len(ids) > 9 for ids in several)
     assert several == of_pairs(of.match(EVENTS)) == of_pairs(pa.Table.from_batches(list(of.match_batches(EVENTS))))

@@ -55,9 +55,37 @@ def some_policy(rng: Random) -> Any:
     return patch.multiple(policy, GROWING_MOST=most, DELETED_LEAST=least, SEGMENTS_MOST=rng.choice([1, 3, 16]))
 
 
+def a_release(rng: Random, matcher: cm.Matcher, there: dict[int, Expr], leaves: Any, size: int) -> None:
+    """Deletes, replaces, upserts and inserts in one step, in ``there`` as well."""
+    gone = rng.sample(sorted(there), rng.randint(0, len(there)))
+    left, free = sorted(set(there).difference(gone)), sorted(set(range(60)).difference(there).union(gone))
+    old = rng.sample(left, rng.randint(0, min(size, len(left))))
+    new = rng.sample(free, rng.randint(1, min(size, len(free))))
+    other = rng.sample(sorted(set(range(60)).difference(old, new)), rng.randint(0, 3))
+    more = {id: an_expression(rng, leaves, rng.choice([0, 1, 2])) for id in (*old, *new, *other)}
+    some = {
+        way: {id: to_sql(more[id]) for id in ids} for way, ids in (("insert", new), ("replace", old), ("upsert", other))
+    }
+    if rng.random() < 0.3:
+        table = pa.schema({"id": pa.int64(), "expression": pa.string()})
+        given: Any = {
+            way: pa.Table.from_pylist([{"id": i, "expression": e} for i, e in ids.items()], table)
+            for way, ids in some.items()
+        }
+    else:
+        given = {way: ids for way, ids in some.items() if ids or rng.random() < 0.5}
+    matcher.update(delete=gone if gone or rng.random() < 0.5 else None, **given)
+    for id in gone:
+        del there[id]
+    there.update(more)
+
+
 def an_update(rng: Random, seed: int, matcher: cm.Matcher, there: dict[int, Expr], leaves: Any, size: int) -> None:
     """Change the matcher, and ``there`` in the same way."""
-    some = rng.randrange(6)
+    some = rng.randrange(7)
+    if some == 6:
+        a_release(rng, matcher, there, leaves, size)
+        return
     if some == 0 and there:
         gone = rng.sample(sorted(there), rng.randint(1, len(there)))
         matcher.delete(pa.array(gone) if rng.random() < 0.5 else iter(gone))
@@ -69,7 +97,7 @@ def an_update(rng: Random, seed: int, matcher: cm.Matcher, there: dict[int, Expr
         ids = [id for id in ids if id not in there]
     depth = rng.choice([0, 1, 2, 3])
     new = {id: an_expression(rng, leaves, depth) for id in ids}
-    change = matcher.replace if some == 5 else matcher.insert
+    change = matcher.upsert if some == 5 else matcher.insert
     way = rng.randrange(3)
     if way == 0:
         two_valued = to_builder(("is null", leaves[0][0]), None)
@@ -99,12 +127,23 @@ def test_updates_in_any_order(kind: str, seed: int) -> None:
     if kind == "kindex":  # whose raw enumeration refuses what may come
         index = cm.index(kind, dnf_budget=index.dnf_budget)
     matcher = built({id: to_sql(e) for id, e in there.items()}, schema, index, options)
+    snapshots = []
     with some_policy(rng):
         for _ in range(changes):
             an_update(rng, seed, matcher, there, leaves, 4)
             check(matcher, there, rows, events)
-            some = rng.randrange(6)
-            if some == 5:
+            some = rng.randrange(9)
+            if some == 8:
+                snapshots.append((matcher.snapshot(), dict(there)))
+            elif some == 7 and snapshots:
+                snapshot, then = rng.choice(snapshots)
+                an_update(rng, seed + 1, snapshot, then, leaves, 4)
+                matcher.restore(snapshot)
+                there = dict(then)
+                check(matcher, there, rows, events)
+            elif some == 6 and snapshots:
+                snapshots[0][0].compact()
+            elif some == 5:
                 matcher.compact()
                 check(matcher, there, rows, events)
             elif some == 0:
@@ -113,6 +152,8 @@ def test_updates_in_any_order(kind: str, seed: int) -> None:
                 with tempfile.TemporaryDirectory() as folder:
                     matcher.save(Path(folder, "index"))
                     matcher = cm.Matcher.open(Path(folder, "index"), mmap=rng.random() < 0.5)
+    for snapshot, then in snapshots:
+        check(snapshot, then, rows, events)
     for row in range(min(len(rows), 2)):
         for id, e in there.items():
             assert matcher.explain(rows[row], id).matched == matches(e, rows[row]), to_sql(e)
@@ -178,8 +219,23 @@ def test_what_is_refused_changes_nothing(kind: str) -> None:
         (lambda: matcher.insert({"x": "a > 2"}), cm.SubscriptionError, "are int64, those given are string"),
         (lambda: matcher.insert({3: "a > 2", 4: "b > 2"}), cm.ExpressionError, "'b'"),
         (lambda: matcher.insert({3: "a > 2"}, errors="drop"), cm.OptionError, "errors='drop'"),
-        (lambda: matcher.replace({1: "a > 'x'"}), cm.ExpressionError, "a"),
+        (lambda: matcher.upsert({1: "a > 'x'"}), cm.ExpressionError, "a"),
+        (
+            lambda: matcher.replace({1: "a > 2", 9: "a > 3"}),
+            cm.SubscriptionError,
+            "no subscription 9: nothing was replaced",
+        ),
         (lambda: matcher.delete([1, 9]), cm.SubscriptionError, "no subscription 9"),
+        (lambda: matcher.delete(), cm.OptionError, "ids or tags"),
+        (lambda: matcher.delete(tags="x"), cm.OptionError, "tags='x'"),
+        (lambda: matcher.update(), cm.OptionError, "needs something"),
+        (lambda: matcher.update(delete=[1], tags={1: ["x"]}), cm.OptionError, "go with subscriptions"),
+        (lambda: matcher.update(delete=[1], replace={1: "a > 2"}), cm.SubscriptionError, "no subscription 1"),
+        (lambda: matcher.update(delete=[1], insert={2: "a > 2"}), cm.SubscriptionError, "2 is there already"),
+        (lambda: matcher.update(delete=[1], upsert={3: "a > 2", 4: "b > 2"}), cm.ExpressionError, "'b'"),
+        (lambda: matcher.update(insert={3: "a > 2"}, upsert={3: "a > 3"}), cm.SubscriptionError, "more than once"),
+        (lambda: matcher.update(insert={3: "a > 2"}, upsert={"x": "a > 3"}), cm.SubscriptionError, "are string"),
+        (lambda: matcher.restore(None), cm.OptionError, "takes a matcher"),
         (lambda: matcher.delete([1.0]), cm.SubscriptionError, r"no subscription 1\.0"),
         (lambda: matcher.delete([True]), cm.SubscriptionError, "no subscription True"),
         (lambda: matcher.delete("12"), cm.SubscriptionError, "not a list"),
@@ -192,7 +248,7 @@ def test_what_is_refused_changes_nothing(kind: str) -> None:
     matcher.delete([])
     matcher.insert({3: "a > 2", 4: "b > 2"}, errors="collect")
     assert [r.id for r in matcher.rejected] == [4] and matcher.ids.to_pylist() == [1, 2, 3]
-    matcher.replace({3: "b > 2", 1: "a > 9"}, errors="collect")
+    matcher.upsert({3: "b > 2", 1: "a > 9"}, errors="collect")
     assert sorted(matcher.match_lists(events)[0].as_py()) == [2, 3]
     with pytest.raises(cm.SubscriptionError, match="no subscription 4"):
         matcher.explain({}, 4)

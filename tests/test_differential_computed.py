@@ -105,7 +105,7 @@ class Writer:
             lambda: f"{rng.choice(['year', 'month', 'day', 'quarter', 'dayofyear', 'dayofweek', 'weekday'])}({self.instant(deeper)})",
             lambda: f"{rng.choice(['hour', 'minute', 'second'])}({rng.choice(['at', 'loc'])})",
             lambda: f"CAST({self.number(deeper)} AS {rng.choice(['TINYINT', 'SMALLINT', 'INT', 'BIGINT', 'DOUBLE', 'FLOAT', *DECIMALS])})",
-            lambda: f"CAST({self.text(deeper)} AS {rng.choice(['TINYINT', 'INT', 'BIGINT', 'DOUBLE', 'FLOAT'])})",
+            lambda: f"CAST({self.text(deeper)} AS {rng.choice(['TINYINT', 'INT', 'BIGINT', 'DOUBLE', 'FLOAT', *DECIMALS])})",
             lambda: f"CAST({self.truth(deeper)} AS {rng.choice(['INT', 'DOUBLE'])})",
         ])()  # fmt: skip
 
@@ -301,7 +301,7 @@ def differences(texts: list[str], events: pa.Table, truths: list[list[bool | Non
     matcher = cm.Matcher.build(asked, events.schema, options=cm.Options(**options))  # type: ignore[arg-type]
     matched = set(zip(*matcher.match(events).to_pydict().values()))
     return [
-        f"{text}: row {row} {events.slice(row, 1).select(matcher_columns(text, events.schema)).to_pylist()} expected {truth}"
+        f"{text}: row {row} {events.slice(row, 1).select(matcher_columns(text, events.schema, **options)).to_pylist()} expected {truth}"
         for i, (text, column) in enumerate(zip(texts, truths, strict=True))
         for row, truth in enumerate(column)
         if ((row, f"{i} {text}") in matched) is not (truth is True)
@@ -309,8 +309,8 @@ def differences(texts: list[str], events: pa.Table, truths: list[list[bool | Non
     ]
 
 
-def matcher_columns(text: str, schema: pa.Schema) -> list[str]:
-    return cm.Matcher.build({0: text}, schema).columns
+def matcher_columns(text: str, schema: pa.Schema, **options: object) -> list[str]:
+    return cm.Matcher.build({0: text}, schema, options=cm.Options(**options)).columns  # type: ignore[arg-type]
 
 
 @pytest.fixture

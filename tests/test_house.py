@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from installed import needs
+from installed import ENGINES, needs
 
 ROOT = Path(__file__).parent.parent
 
@@ -26,7 +26,7 @@ FLOORS = (
     ("paged",),
     ("matching", "explain", "store"),
     ("updates",),
-    ("rules", "subscriptions"),
+    ("functions", "rules", "subscriptions"),
     ("betree", "sql"),
     ("expr",),
     ("events", "lowering"),
@@ -330,6 +330,31 @@ def test_only_inside_reaches_into_a_matcher():
         assert name == "inside.py" or not found, f"{module.path} uses {found}: tests/inside.py is the place for it"
 
 
+def at_import(module):
+    """Modules that a file of tests imports when it is collected, up to a call of importorskip."""
+    for statement in module.tree.body:
+        if isinstance(statement, ast.Import):
+            yield from (alias.name.partition(".")[0] for alias in statement.names)
+        elif isinstance(statement, ast.ImportFrom):
+            yield statement.module.partition(".")[0]
+        elif "importorskip" in ast.unparse(statement) and not isinstance(statement, ast.FunctionDef):
+            return
+
+
+def test_tests_are_collected_where_no_engine_is_installed():
+    """The README's second command installs none: a file of tests imports one where it is used."""
+    files = {Path(name).stem: module for name, module in modules("tests").items() if not name.startswith("spark/")}
+    for module in files.values():
+        if not module.path.name.startswith("test_"):
+            continue
+        waiting, seen = [module.path.stem], set()
+        while waiting:
+            if (name := waiting.pop()) not in seen:
+                seen.add(name)
+                waiting += at_import(files[name]) if name in files else ()
+        assert not seen & {*ENGINES, "py4j"}, f"{module.path} cannot be collected without {seen & {*ENGINES, 'py4j'}}"
+
+
 def test_only_the_oracle_judges():
     """What is compared with a matcher's results must not share its code."""
     oracle = modules("tests")["oracle.py"]
@@ -358,6 +383,8 @@ IMPORT = """
     assert not heavy, heavy
     colmatch.ColmatchError, colmatch.Options(), colmatch.Schema({"a": "int64"})
     assert "numba" not in sys.modules
+    matcher = colmatch.Matcher.build({1: "a > 1 AND lower(s) = 'x'"}, {"a": "int64", "s": "string"})
+    assert "pandas" not in sys.modules  # which the first pa.scalar imports, 0.3 s
 """
 
 

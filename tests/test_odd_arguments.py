@@ -106,7 +106,17 @@ def built(matcher: cm.Matcher, betree: cm.Matcher) -> dict[str, Call]:
         "explain betree": Call(betree.explain, "event id now", {"event": {"a": 1}, "id": 1}),
         "insert": Call(fresh("insert"), "subscriptions errors constants tags", {"subscriptions": {2: "a = 2"}}),
         "replace": Call(fresh("replace"), "subscriptions errors constants tags", {"subscriptions": {2: "a = 2"}}),
-        "delete": Call(fresh("delete"), "ids"),
+        "upsert": Call(fresh("upsert"), "subscriptions errors constants tags parameters", {"subscriptions": {2: "a = 2"}}),
+        "sync": Call(fresh("sync"), "subscriptions errors constants tags parameters", {"subscriptions": {2: "a = 2"}}),
+        "update": Call(
+            fresh("update"), "insert replace upsert delete delete_tags errors constants tags parameters", {"upsert": {2: "a = 2"}}
+        ),
+        "restore": Call(fresh("restore"), "snapshot"),
+        "verify": Call(matcher.verify, "events", asked),
+        "expression": Call(matcher.expression, "id"),
+        "[]": Call(lambda id: matcher[id], "id"),
+        "in": Call(lambda id: id in matcher, "id"),
+        "delete": Call(fresh("delete"), "ids tags"),
         "delete texts": Call(fresh("delete", ["x"]), "ids"),
         "compact": Call(fresh("compact"), "sample"),
         "options": Call(lambda options: setattr(cm.Matcher.build({1: "a = 1"}, SCHEMA), "options", options), "options"),
@@ -115,8 +125,14 @@ def built(matcher: cm.Matcher, betree: cm.Matcher) -> dict[str, Call]:
         "from_pairs": Call(cm.from_pairs, "pairs column rows", {"pairs": PAIRS}),
         "from_pairs column": Call(lambda **columns: cm.from_pairs(columns), "event attribute value", PAIRS),
         "from_pairs value": Call(lambda value: cm.from_pairs(PAIRS | {"value": [value]}), "value"),
-        "from_json": Call(cm.rules.from_json, "rules conditions", {"rules": []}),
-        "from_json fact": Call(rule, "fact operator value path", {"fact": "a", "operator": "equal", "value": 1, "path": None}),
+        "from_json_rules": Call(cm.rules.from_json_rules, "rules conditions errors", {"rules": []}),
+        "from_jsonlogic": Call(cm.rules.from_jsonlogic, "rules schema errors", {"rules": []}),
+        "from_jsonlogic value": Call(lambda value: cm.rules.from_jsonlogic([{"==": [{"var": "a"}, value]}]), "value"),
+        "from_growthbook": Call(cm.rules.from_growthbook, "rules groups schema errors", {"rules": []}),
+        "from_growthbook value": Call(lambda value: cm.rules.from_growthbook([{"a": value, "s": {"$in": [value]}}]), "value"),
+        "from_flagd": Call(cm.rules.from_flagd, "definition schema errors", {"definition": {"flags": {}}}),
+        "from_flagd value": Call(lambda value: cm.rules.from_flagd({"flags": {"a": value}}), "value"),
+        "from_json_rules fact": Call(rule, "fact operator value path", {"fact": "a", "operator": "equal", "value": 1, "path": None}),
         "Options": Call(cm.Options, " ".join(field.name for field in fields(cm.Options))),
         "index": Call(one_by_one(cm.index, "kind"), "kind"),
         "Schema": Call(cm.Schema, "columns"),
@@ -167,7 +183,7 @@ def function(name: Any, value: Any) -> None:
 
 
 def rule(**condition: Any) -> Any:
-    return cm.rules.from_json([{"name": "x", "conditions": {"all": [condition]}}])
+    return cm.rules.from_json_rules([{"name": "x", "conditions": {"all": [condition]}}])
 
 
 def matchers() -> tuple[cm.Matcher, cm.Matcher]:

@@ -98,8 +98,8 @@ def constant(path):
 LIMITS = {
     "text of an expression": [cm.Options().max_text_bytes, 2**30],
     "nesting of parentheses and NOT": [cm.Options().max_depth, 400],
-    "operators of a computed value in a text": ["expr.computed:MOST_PARTS"],
-    "arguments of `coalesce`, `concat` and `CASE`": ["expr.computed:MOST_PARTS"],
+    "operators of a computed value in a text": ["expr.functions:MOST_PARTS"],
+    "arguments of `coalesce`, `concat` and `CASE`": ["expr.functions:MOST_PARTS"],
     "levels of a computed value": ["expr.computed:DEEPEST"],
     "conditions that `CASE`, `if` and `coalesce` within each other are written out to": ["sql.parse:MOST_CHOICES"],
     "parts of a large computed value that stands in several places": ["sql.computed:MOST_REPEATED"],
@@ -107,8 +107,9 @@ LIMITS = {
     "names with dots, parts of one": [64],
     "a regular expression with `{...}` in it": ["text.reduce:COUNTED_MOST"],
     "years before and after 1970 of a date whose parts are computed": ["events.computed.dates:MOST_YEARS"],
-    "conditions of a [JSON rule](../json-rules.md), with those that it refers to": ["rules.conditions:MOST_CONDITIONS"],
-    "levels of a JSON rule": ["rules.conditions:DEEPEST"],
+    "conditions of a [JSON rule](../json-rules.md), with those that it refers to": ["rules.joined:MOST_CONDITIONS"],
+    "levels of a rule of any format": ["rules.refusal:DEEPEST"],
+    "cases of a value in a rule of [JSONLogic](../jsonlogic.md) or flagd": ["rules.values:MOST_CASES"],
     "conjunctions of an AND of ORs": [cm.index("scan").dnf_budget, 4096],
     "conjunctions of all parts of an OR at the top together": [16],
     "pieces that an expression beyond the budget is divided into": [

@@ -77,7 +77,7 @@ OWN = """
             one.match_lists(table)
             one.explain(rows[0], 0)
             one.insert({6: "n = 99 AND s > 'bb' OR x BETWEEN 1.25 AND 7.5"})
-            one.replace({0: "s = 'a' OR n > 3"})
+            one.upsert({0: "s = 'a' OR n > 3"})
             one.delete([1])
             assert len(one.match(encoded)) and len(one) == 6
 

@@ -52,7 +52,7 @@ def figures(n: int, kind: str, one_by_one: int = ONE_BY_ONE, in_bulk: int = IN_B
     taken["match_after"] = _matching(matcher, events)
     few = single[: ROWS // 4]
     taken["replace_and_match"] = _microseconds(
-        lambda: [(matcher.replace([pair]), matcher.count(events.slice(0, 1))) for pair in few], len(few)
+        lambda: [(matcher.upsert([pair]), matcher.count(events.slice(0, 1))) for pair in few], len(few)
     )
     old = [id for id, _ in texts[1 : len(single)]]
     taken["delete"], taken["delete_p99"] = _percentiles(lambda id: matcher.delete([id]), old)

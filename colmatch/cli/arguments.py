@@ -9,7 +9,7 @@ import datetime as dt
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import fields, replace
 from typing import Any, cast
@@ -17,6 +17,7 @@ from typing import Any, cast
 import click
 import pyarrow as pa
 
+from colmatch import rules
 from colmatch.betree.domains import Domains
 from colmatch.betree.events import event_batches, nullable
 from colmatch.cli.files import Input, read_table, reading
@@ -24,7 +25,7 @@ from colmatch.cli.places import File, find_files, name_file_in_errors, open_file
 from colmatch.cli.shell import say
 from colmatch.errors import ColmatchError, OptionError, SubscriptionError, show_value
 from colmatch.events.required import RequiredColumns
-from colmatch.events.special.clock import clock_of
+from colmatch.events.special.clock import Clock, clock_of
 from colmatch.given.declared import parse_schema
 from colmatch.given.options import MissingColumns, Options, value_of_text
 from colmatch.kinds.plan import AutoSettings, index, settings_of
@@ -33,10 +34,10 @@ from colmatch.kinds.settings import Settings, describe_allowed
 from colmatch.matcher import Matcher
 from colmatch.matching.range_worker import RangeNames, check_ranges
 from colmatch.matching.subset import Subset
-from colmatch.rules.convert import ConvertedRules, from_json
+from colmatch.rules.convert import ConvertedRules
 from colmatch.subscriptions.table import PredicateTable
 
-Now = dt.datetime | float | None
+Now = dt.datetime | float | Clock | None
 
 
 def read_options(pairs: Sequence[str]) -> Options:
@@ -199,19 +200,44 @@ def _convert_json(path: str, table: pa.Table) -> pa.Table:
     return table
 
 
-def read_json_rules(paths: Sequence[str], errors: str) -> ConvertedRules:
-    """Reads a file of rules of json-rules-engine, or with ``-`` standard input.
+# Formats of rules, each with the function that reads it, and its argument for what rules refer to
+RULES: dict[str, tuple[Callable[..., ConvertedRules], str]] = {
+    "json-rules": (rules.from_json_rules, "conditions"),
+    "jsonlogic": (rules.from_jsonlogic, ""),
+    "growthbook": (rules.from_growthbook, "groups"),
+    "flagd": (rules.from_flagd, ""),
+}
+
+
+def read_rules(
+    paths: Sequence[str], language: str, schema: pa.Schema | Domains, named: str | None, errors: str
+) -> ConvertedRules:
+    """Reads a file of rules, or with ``-`` standard input.
+
+    named : path of the named conditions or groups that rules refer to
 
     Raises
     ------
-    OSError : the file cannot be opened
+    OSError : a file cannot be opened
     ColmatchError : there are several files, or a rule is invalid; the message begins with the path
     """
+    read, refers = RULES[language]
     files = find_files(paths, "jsonl")
     if len(files) > 1:
         raise SubscriptionError(f"rules come in one file, and {len(files)} are named")
+    given: dict[str, Any] = {} if language == "json-rules" else {"schema": schema}
+    if named is not None:
+        if not refers:
+            with_names = " and ".join(name for name, (_, refers) in RULES.items() if refers)
+            raise click.UsageError(f"--named goes with --language {with_names}")
+        with name_file_in_errors(named), open(named, "rb") as file:
+            given[refers] = file.read()
     with name_file_in_errors(files[0].shown), open_file(files[0]) as file:
-        return from_json(file, errors=errors)
+        converted = read(file, errors=errors, **given)
+    if converted.disabled:
+        some = ", ".join(map(str, converted.disabled[:10])) + (", ..." if len(converted.disabled) > 10 else "")
+        say(f"note: {len(converted.disabled):,} flags are disabled, so they have no rules: {some}")
+    return converted
 
 
 def read_subscriptions(paths: Sequence[str], format: str | None, ids: str | None) -> pa.Table | PredicateTable:
@@ -272,7 +298,7 @@ def read_subset(matcher: Matcher, ids: str | None, tags: Sequence[str]) -> Subse
     return matcher.subset(list(map(int, listed)), tag_list)
 
 
-def read_now(text: str | None) -> Now:
+def read_now(text: str | None) -> dt.datetime | float | None:
     """Reads a time: seconds, or a date and time in ISO 8601."""
     if text is None:
         return None
@@ -352,13 +378,18 @@ def _betree_batches(files: Sequence[File], schema: pa.Schema) -> Iterator[pa.Rec
             yield from event_batches(source, schema)
 
 
+def clock_for(matcher: Matcher, now: Now) -> Clock:
+    """Returns the clock of a command, one for all of its batches."""
+    return clock_of(now, matcher.schema, matcher.options.timezone)
+
+
 def _set_clocks(matcher: Matcher, rows: Input, now: Now) -> Input:
     """Returns events with clocks that show a time."""
     clock = clock_of(now, matcher.schema, matcher.options.timezone)
-    if clock is None:
-        return rows
     every = matcher.columns_with()
     names = [name for name in every if name not in matcher.columns_with(now=now)]
+    if not names:
+        return rows
     nothing = pa.RecordBatch.from_arrays([pa.nulls(0, field.type) for field in rows.schema], schema=rows.schema)
     schema = clock.add_to(nothing, names).schema
     return rows._replace(schema=schema, batches=(clock.add_to(batch, names) for batch in rows.batches))

@@ -34,11 +34,16 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--language",
-    type=click.Choice(["sql", "betree", "json-rules"]),
+    type=click.Choice(["sql", "betree", "json-rules", "jsonlogic", "growthbook", "flagd"]),
     default="sql",
     show_default=True,
     help="The language of the expressions: the WHERE of Spark SQL, that of the be-tree library, or rules of "
-    "json-rules-engine.",
+    "json-rules-engine, JSONLogic, GrowthBook or flagd.",
+)
+@click.option(
+    "--named",
+    metavar="FILE",
+    help="JSON that rules refer to by name: with --language json-rules conditions, with growthbook saved groups.",
 )
 @click.option(
     "--domains",
@@ -81,7 +86,8 @@ def build(
     options: tuple[str, ...],
     ids: str | None,
     format: str | None,
-    language: LanguageName | Literal["json-rules"],
+    language: LanguageName | Literal["json-rules", "jsonlogic", "growthbook", "flagd"],
+    named: str | None,
     domains: str | None,
     missing: Missing | None,
 ) -> None:
@@ -90,7 +96,8 @@ def build(
     SUBS has the columns id and expression. Or it has one row a predicate, in the columns id,
     attribute, op and operands. Several such files may be given, one for each type of operands. The
     columns weights and priority are for --top. Weights are a map, in CSV a JSON object such as
-    {"price": 2}. With --language json-rules, SUBS is JSON: a list of rules, or one rule a line.
+    {"price": 2}. With --language json-rules, jsonlogic or growthbook, SUBS is JSON: a list of
+    rules, or one rule a line; with flagd it is an object with flags.
 
     \b
     colmatch build alerts.csv --schema "dest:string, dep_delay:double" -o alerts.colmatch
@@ -98,7 +105,7 @@ def build(
     colmatch build rules.json --language json-rules --like events.jsonl -o rules.colmatch
     """
     from colmatch import Matcher
-    from colmatch.cli.arguments import read_index, read_json_rules, read_options, read_schema, read_subscriptions
+    from colmatch.cli.arguments import RULES, read_index, read_options, read_rules, read_schema, read_subscriptions
 
     if domains is not None and language != "betree":
         raise click.UsageError("--domains goes with --language betree")
@@ -115,11 +122,12 @@ def build(
         from colmatch.cli.places import format_of
 
         format_of(rejected_path)  # an unknown extension is an error before the work, not after it
-    if language == "json-rules":
+    if named and language not in RULES:
+        raise click.UsageError("--named goes with --language json-rules and growthbook")
+    if language in RULES:
         if ids or format:
-            raise click.UsageError("--ids and --format do not go with --language json-rules")
-        language = "sql"  # conditions of rules have the meaning of SQL
-        expressions: Any = read_json_rules(subs, error_mode)
+            raise click.UsageError(f"--ids and --format do not go with --language {language}")
+        expressions: Any = read_rules(subs, language, schema, named, error_mode)
         bad = expressions.rejected
     else:
         expressions = read_subscriptions(subs, format, ids)
@@ -129,7 +137,7 @@ def build(
         index=index,
         options=chosen,
         errors=error_mode,
-        language=language,
+        language="betree" if language == "betree" else "sql",  # as conditions of rules are
         missing=missing,
         progress=sys.stderr.isatty(),
     )

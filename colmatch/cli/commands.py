@@ -15,6 +15,7 @@ import click
 from colmatch import __version__
 from colmatch.cli.bench import bench, demo
 from colmatch.cli.build import build
+from colmatch.cli.compare import diff, test
 from colmatch.cli.match import match
 from colmatch.cli.reasons import reasons
 from colmatch.cli.shell import Shell, is_traced, say, stand_in
@@ -46,7 +47,7 @@ def cli() -> None:
     """
 
 
-for command in (build, match, explain, reasons, stats, check, recover, kinds, demo, bench, warm):
+for command in (build, match, explain, reasons, test, diff, stats, check, recover, kinds, demo, bench, warm):
     cli.add_command(command)
 
 

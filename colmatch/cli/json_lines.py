@@ -22,8 +22,10 @@ import pyarrow.compute as pc
 import pyarrow.json as pa_json
 
 from colmatch.errors import ColmatchError
+from colmatch.events.computed.variant_bytes import variant_of
 from colmatch.events.json_rows import check_lines
 from colmatch.given.incoming import is_any_list, sentence
+from colmatch.given.variants import is_variant
 
 ROWS = 8192  # lines that are written at a time
 BLOCK = 1 << 23  # bytes that are read at a time: pyarrow shares them among threads
@@ -40,9 +42,11 @@ _ESCAPED = r'["\\\x00-\x1f]'
 def carrier(type: pa.DataType) -> pa.DataType | None:
     """Returns the type that pyarrow's JSON reader makes of a value before it becomes ``type``.
 
-    The result is None for a map, which the reader cannot read.
+    The result is None for a map or a variant, which the reader cannot read.
     """
     types = pa.types
+    if is_variant(type):
+        return None
     if types.is_dictionary(type) or types.is_run_end_encoded(type):
         return carrier(type.value_type)
     if types.is_date(type) or types.is_timestamp(type):  # as text, since the reader is lax about zones
@@ -185,8 +189,8 @@ def read(
     if columns is not None:
         types = pa.schema([field for field in types if field.name in columns])
     for field in types:
-        if carrier(field.type) is None and not pa.types.is_map(field.type):
-            reason = "has maps inside another type, which JSON lines cannot carry: use parquet or arrow"
+        if carrier(field.type) is None and not pa.types.is_map(field.type) and not is_variant(field.type):
+            reason = "has maps or variants inside another type, which JSON lines cannot carry: use parquet or arrow"
             raise ColmatchError(f"column {field.name!r} {reason}")
     more = columns is None or any(name not in types.names for name in columns)
     pieces = blocks(source)
@@ -270,7 +274,9 @@ def _parse_block(block: bytes, schema: pa.Schema, others: str) -> pa.Table:
     arrays = dict(zip(table.column_names, table.columns, strict=True))
     if slow:
         objects = [_object(line) for line in block.split(b"\n") if line.strip()]
-        arrays |= {field.name: _maps(objects, field) for field in slow}
+        arrays |= {
+            field.name: _variants(objects, field) if is_variant(field.type) else _maps(objects, field) for field in slow
+        }
     more = [field for field in table.schema if field.name not in schema.names]
     columns = []
     for field in [*schema, *more]:
@@ -303,6 +309,12 @@ def _maps(objects: list[dict[str, Any]], field: pa.Field) -> pa.Array:
         return pa.array([None if value is None else list(value.items()) for value in values], field.type)
     except pa.ArrowException as error:
         raise ColmatchError(f"column {field.name!r}: {error}") from error
+
+
+def _variants(objects: list[dict[str, Any]], field: pa.Field) -> pa.Array:
+    """Returns a column of variants from the objects of all lines."""
+    values = [value.get(field.name) for value in objects]
+    return pa.array([None if value is None else variant_of(value, field.name) for value in values], field.type)
 
 
 class LineWriter:

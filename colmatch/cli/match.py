@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from colmatch import Matcher
-    from colmatch.cli.arguments import Lacking
+    from colmatch.cli.arguments import Lacking, Now
     from colmatch.cli.files import Input
     from colmatch.given.options import MissingColumns
     from colmatch.matching.range_worker import RangeNames
@@ -138,16 +138,16 @@ def match(
     if kept and shape == "hits":
         raise click.UsageError("--hits has no row for an event: leave --keep or --hits out")
     spans, among = arguments.read_ranges(ranges), arguments.read_subset(matcher, ids, tags)
-    typed, time = _find_weight_types(best, needed), arguments.read_now(now)
+    typed, time = _find_weight_types(best, needed), arguments.clock_for(matcher, arguments.read_now(now))
     with arguments.reading_events(matcher, events, format, kept, nulls, weights=typed, ranges=spans, now=time) as rows:
         lacking = arguments.Lacking(matcher, spans)
         if shape == "hits":
-            hits = _hits(matcher, rows, spans, among, lacking)
+            hits = _hits(matcher, rows, spans, among, time, lacking)
             writing.write_all(output, hits.to_batches(), hits.schema, written)
             lacking.say()
             return
         schema = _result_schema(matcher, rows, shape, kept, events)
-        common = schema, shape, kept, best, needed, spans, among
+        common = schema, shape, kept, best, needed, spans, among, time
         if "-" not in events:  # while standard input is read, the output must be open for Ctrl-C
             nulls_alone = pa.RecordBatch.from_arrays(
                 [pa.nulls(1, field.type) for field in rows.schema], schema=rows.schema
@@ -173,7 +173,9 @@ def match(
     lacking.say()
 
 
-def _hits(matcher: Matcher, rows: Input, ranges: RangeNames | None, among: Subset | None, lacking: Lacking) -> pa.Table:
+def _hits(
+    matcher: Matcher, rows: Input, ranges: RangeNames | None, among: Subset | None, now: Now, lacking: Lacking
+) -> pa.Table:
     """Returns the number of events that each subscription matches.
 
     Rows are ordered by that number, the most first, and then like the ids.
@@ -191,7 +193,7 @@ def _hits(matcher: Matcher, rows: Input, ranges: RangeNames | None, among: Subse
                 shown.update(batch.num_rows)
 
         events = pa.RecordBatchReader.from_batches(rows.schema, seen())
-        return matcher.hits(events, ranges, ids=among).sort_by([("events", "descending")])
+        return matcher.hits(events, ranges, ids=among, now=now).sort_by([("events", "descending")])
 
 
 def _find_weight_types(best: tuple[int, Score, Any] | None, needed: Sequence[str]) -> dict[str, pa.DataType]:
@@ -234,6 +236,7 @@ def _results(
     needed: Sequence[str],
     ranges: RangeNames | None,
     among: Subset | None,
+    now: Now,
 ) -> Iterator[pa.RecordBatch]:
     """Yields the output for the events of ``batch``, which count from ``start``.
 
@@ -249,9 +252,9 @@ def _results(
     columns = batch.select(kept)
     if shape in ("pairs", "best"):
         pieces = (
-            matcher.match_batches(used, ranges, ids=among)
+            matcher.match_batches(used, ranges, ids=among, now=now)
             if best is None
-            else matcher.match_topk_batches(used, *best, ranges=ranges, ids=among)
+            else matcher.match_topk_batches(used, *best, ranges=ranges, ids=among, now=now)
         )
         for pairs in pieces:
             event = pairs["event"]
@@ -260,9 +263,9 @@ def _results(
         return
     numbers = pa.array(np.arange(start, start + batch.num_rows))
     if shape == "count":
-        last = pa.array(matcher.count(used, ranges, ids=among), pa.int64())
+        last = pa.array(matcher.count(used, ranges, ids=among, now=now), pa.int64())
     elif shape == "exists":
-        last = pa.array(matcher.exists(used, ranges, ids=among))
+        last = pa.array(matcher.exists(used, ranges, ids=among, now=now))
     else:
-        last = matcher.match_lists(used, ranges, ids=among).combine_chunks()
+        last = matcher.match_lists(used, ranges, ids=among, now=now).combine_chunks()
     yield pa.RecordBatch.from_arrays([numbers, *columns.columns, last], schema=schema)

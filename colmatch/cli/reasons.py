@@ -63,14 +63,17 @@ def reasons(
     import pyarrow as pa
 
     from colmatch.cli import writing
-    from colmatch.cli.arguments import open_matcher, read_now, read_subset, reading_events
+    from colmatch.cli.arguments import clock_for, open_matcher, read_now, read_subset, reading_events
     from colmatch.matching.reasons import check_by
 
     matcher = open_matcher(index_path, missing_columns)
     among = read_subset(matcher, ids, tags)
     written = writing.out_format(output, out_format)
-    with reading_events(matcher, events, format, [], nulls, now=read_now(now)) as rows:
-        table = matcher.reasons(pa.RecordBatchReader.from_batches(rows.schema, rows.batches), check_by(by), ids=among)
+    time = clock_for(matcher, read_now(now))
+    with reading_events(matcher, events, format, [], nulls, now=time) as rows:
+        table = matcher.reasons(
+            pa.RecordBatchReader.from_batches(rows.schema, rows.batches), check_by(by), ids=among, now=time
+        )
     plain = pa.schema([pa.field(field.name, _plain(field.type)) for field in table.schema])
     writing.write_all(output, table.cast(plain).to_batches(), plain, written)
 

@@ -43,7 +43,7 @@ def explain(
     """
     import pyarrow as pa
 
-    from colmatch.cli.arguments import open_matcher, read_now, reading_events
+    from colmatch.cli.arguments import clock_for, open_matcher, read_now, reading_events
 
     matcher = open_matcher(index_path, missing_columns)
     id: int | str = id_text
@@ -54,7 +54,7 @@ def explain(
             raise click.BadParameter(
                 f"{id_text!r}: the ids of this index are whole numbers", param_hint="'--id'"
             ) from None
-    time = read_now(now)
+    time = clock_for(matcher, read_now(now))
     with reading_events(matcher, events, format, [], nulls, whole=False, now=time) as rows:
         seen = 0
         for batch in rows.batches:
@@ -68,7 +68,7 @@ def explain(
         else:
             raise ColmatchError(f"{' '.join(events)} has {seen:,} rows, so there is no row {row} (they count from 0)")
     try:
-        explanation = matcher.explain(event, id)
+        explanation = matcher.explain(event, id, now=time)
         if as_json:
             print_json(explanation.as_dict())
         else:

@@ -87,6 +87,13 @@ def decode_array(values: pa.Array) -> pa.Array:
             return values
 
 
+def unscaled_words(decimals: pa.Decimal128Array) -> NDArray[np.uint64]:
+    """Returns the unscaled number of each decimal as two words, the lower one first."""
+    count = len(decimals)
+    words = np.frombuffer(decimals.buffers()[1], np.uint64, 2 * count, 16 * decimals.offset)
+    return words.reshape(count, 2)
+
+
 def ordered_bytes(decimals: pa.Decimal128Array) -> pa.FixedSizeBinaryArray:
     """Returns for each decimal 17 bytes that have the order of the numbers.
 
@@ -98,7 +105,7 @@ def ordered_bytes(decimals: pa.Decimal128Array) -> pa.FixedSizeBinaryArray:
     count = len(decimals)
     if not count:
         return pa.array([], pa.binary(17))
-    words = np.frombuffer(decimals.buffers()[1], np.uint64, 2 * count, 16 * decimals.offset).reshape(count, 2)
+    words = unscaled_words(decimals)
     # Take the absolute values, and count their bytes
     negative = words[:, 1] >> 63 != 0
     low = np.where(negative, ~words[:, 0] + 1, words[:, 0])

@@ -6,7 +6,6 @@ kernel joins both.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from weakref import WeakKeyDictionary
@@ -16,7 +15,7 @@ import pyarrow as pa
 
 from colmatch.arrays.frozen import freeze_view
 from colmatch.errors import EventError, suggest_names
-from colmatch.events.computed.failed import FailedRows
+from colmatch.events.computed.failed import Failures
 from colmatch.events.needs import Path
 from colmatch.events.reader import Reader
 from colmatch.events.vocabulary import Vocabulary
@@ -96,7 +95,7 @@ class RangeReader:
             _write_extents(attributes, literals, self._ranges, self._least, self._most)
         self._col = np.zeros(len(attributes) + 1, np.int64)
         self._row, self._key, self._high_key = np.empty(0, np.int32), np.empty(0, np.int64), np.empty(0, np.int64)
-        self.failed: Mapping[str, FailedRows] = {}
+        self.failed = Failures()
 
     @property
     def is_range(self) -> U8:

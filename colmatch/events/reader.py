@@ -19,19 +19,20 @@ import numpy as np
 import pyarrow as pa
 
 from colmatch.arrays.frozen import freeze_view
+from colmatch.arrays.ranges import members, ranges_of
 from colmatch.events.binding import Binding, bind
 from colmatch.events.changes import Changes
 from colmatch.events.computed.derived import DerivedColumns
-from colmatch.events.computed.failed import FailedRows
+from colmatch.events.computed.failed import FailedRows, Failures
 from colmatch.events.computed.templates import MemberRows, Reach, templates_of
 from colmatch.events.needs import Needs
 from colmatch.events.patterns import PatternRows
-from colmatch.events.special.lists import CallColumns
+from colmatch.events.special.lists import CallRows
 from colmatch.events.vocabulary import Vocabulary
 from colmatch.events.work import WorkingMemory
 from colmatch.given.schema import Attributes
 from colmatch.kernels import _forks
-from colmatch.kernels.layout import I32, U8, Batch, Literals
+from colmatch.kernels.layout import I32, I64, U8, Batch, Literals
 
 SCHEMAS_KEPT = 8  # bindings of a Reader: sources that alternate between more schemas than this bind again
 _NO_OFFSET, _NO_DATA = freeze_view(np.zeros(1, np.int32)), freeze_view(np.empty(0, np.uint8))
@@ -50,19 +51,19 @@ class Reader:
     Attributes
     ----------
     columns : top-level columns that the attributes need, in the order of their first use
-    failed : names of computed values -> rows of the last batch where they failed, instead of being
-        NULL
+    failed : what failed in the last batch, instead of being NULL
     """
 
     def __init__(self, attributes: Attributes, literals: Vocabulary | Literals, lenient: bool = True) -> None:
         self._lenient = lenient
         self.columns = attributes.columns
-        self.failed: Mapping[str, FailedRows] = {}
+        self.failed = Failures()
         templates = templates_of(attributes)
-        self._needs = Needs(attributes.items(), len(attributes), literals, templates.attributes)
+        self._calls = CallRows(attributes, literals, lenient)
+        self._given = np.array([*templates.attributes, *self._calls.attributes], np.int64)  # attributes read before
+        self._needs = Needs(attributes.items(), len(attributes), literals, np.sort(self._given).tolist())
         self._memory = WorkingMemory(self._needs, 0)
         self._patterns = PatternRows(attributes) if self._needs.pattern_runs else None
-        self._calls = CallColumns(attributes, literals, lenient)
         self._members = MemberRows(templates) if templates.groups else None
         self._derived = DerivedColumns(templates.others(attributes), lenient, templates.parts)
         self._bindings: list[tuple[pa.Schema, Binding, Binding | None, Changes]] = []
@@ -84,13 +85,19 @@ class Reader:
 
         Raises EventError: a column does not fit the matcher's schema.
         """
-        if self._calls:
-            batch = self._calls.add_to(batch)
-        self.failed = {}
+        calls = self._calls.read(batch) if self._calls.attributes else None
+        values: Mapping[str, FailedRows] = {}
         if self._derived:
-            batch, self.failed = self._derived.add_to(batch)
-            if self._members is not None:
-                self._memory.take_members(*self._members.read(self._derived.parts, batch.num_rows, reach))
+            batch, values = self._derived.add_to(batch)
+        self.failed = Failures(values, self._calls.doubts)
+        given = None
+        if self._members is not None:
+            given = self._members.read(self._derived.parts, batch.num_rows, reach)
+        if given is not None and calls is not None:
+            given = _merge(self._given, given, calls)
+        given = calls if given is None else given
+        if given is not None:
+            self._memory.take_members(*given)
         binding, pattern_binding, changes = self._bind(batch.schema)
         if changes:
             batch = changes.apply_to(batch)
@@ -120,6 +127,21 @@ class Reader:
         return self._bindings[0][1:]
 
 
+def _merge(attributes: I64, *each: tuple[I64, I32, I64]) -> tuple[I64, I32, I64]:
+    """Joins the entries of several lists of attributes, in the order of their ids.
+
+    attributes : of all, one list after the other
+    each : for each list, the range of each attribute, then rows and keys
+    """
+    size = np.concatenate([np.diff(first) for first, _, _ in each])
+    begin = np.concatenate([[0], np.cumsum(size)[:-1]])
+    order = np.argsort(attributes)
+    first = ranges_of(size[order])
+    taken = members(begin[order], first)
+    row, key = (np.concatenate([one[i] for one in each])[taken] for i in (1, 2))
+    return first, row, key
+
+
 def texts_of(strings: pa.Array) -> tuple[I32, U8]:
     """Returns the offsets and the bytes of strings, without a copy.
 
@@ -130,6 +152,16 @@ def texts_of(strings: pa.Array) -> tuple[I32, U8]:
         return _NO_OFFSET, _NO_DATA
     _, offset, data = strings.buffers()
     offset = np.frombuffer(offset, np.int32, len(strings) + 1, 4 * strings.offset)
+    return freeze_view(offset), freeze_view(np.frombuffer(data, np.uint8))
+
+
+def long_texts_of(strings: pa.LargeStringArray) -> tuple[I64, U8]:
+    """Returns the offsets and the bytes of large strings, as ``texts_of`` does."""
+    assert not strings.null_count
+    if not len(strings):
+        return freeze_view(np.zeros(1, np.int64)), _NO_DATA
+    _, offset, data = strings.buffers()
+    offset = np.frombuffer(offset, np.int64, len(strings) + 1, 8 * strings.offset)
     return freeze_view(offset), freeze_view(np.frombuffer(data, np.uint8))
 
 

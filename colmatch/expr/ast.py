@@ -78,7 +78,7 @@ class Verb(IntEnum):
     ARRAY_CONTAINS = 17
     ARRAYS_OVERLAP = 18
     CONTAINS_ALL = 19
-    CALL = 20  # a special function: its subject has the columns, its operand the arguments
+    CALL = 20  # a special function: its subject has the columns, its operand the arguments. Without one, of elements
 
 
 SIGNS = {Verb.EQ: "=", Verb.NE: "<>", Verb.LT: "<", Verb.LE: "<=", Verb.GT: ">", Verb.GE: ">=", Verb.SAME: "<=>"}
@@ -279,7 +279,7 @@ def walk(expr: Expr, max_depth: int) -> Iterator[tuple[Expr, int]]:
             yield node, 0
 
 
-def rebuild(expr: Expr, change: Callable[[Predicate], Predicate]) -> Expr:
+def rebuild(expr: Expr, change: Callable[[Predicate], Expr]) -> Expr:
     """Copies the tree; each predicate, in reading order, becomes ``change(predicate)``."""
     done: list[Expr] = []
     stack: list[tuple[Expr, bool]] = [(expr, False)]
@@ -324,6 +324,8 @@ def subject_sql(subject: Subject) -> str:
 
 def _predicate(predicate: Predicate) -> str:
     verb, name = predicate.verb, subject_sql(predicate.subject)
+    if verb is Verb.CALL and not predicate.operands:
+        return name
     if verb is Verb.CALL and predicate.operands[0] is not None and predicate.subject.computed is not None:
         return f"{name[:-1]}, {arguments_text(predicate.subject.computed.function, predicate.operands[0].value)})"
     if predicate.negated and predicate.subject.computed is not None and verb is Verb.BARE:

@@ -5,15 +5,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from datetime import timedelta
 from typing import Any
 
-from colmatch.errors import ExpressionError, show_value
+from colmatch.errors import ExpressionError, show_value, suggest_names
+from colmatch.expr import build_special
 from colmatch.expr.ast import SIGNS, Constant, Expr, Not, Predicate, Subject, Verb, subject_sql
 from colmatch.expr.build_computed import Computing, make_comparison, make_computed
 from colmatch.expr.build_literals import literal
-from colmatch.expr.computed import FUNCTIONS, ComputedValue
+from colmatch.expr.build_texts import TextNames
+from colmatch.expr.computed import AT_LEAST, FORALL, ComputedValue
+from colmatch.expr.elements import COUNT_MOST, Lambda, elements_predicate
+from colmatch.expr.functions import NAMES, SPECIAL, VALUE, Function
 from colmatch.given.arguments import members, text, whole_number
+from colmatch.given.elements import EXISTS
 from colmatch.lowering.forms import Kind, Operand
 
 
@@ -79,8 +85,44 @@ class ColumnHandle(Computing, Expr):
             raise ExpressionError(f"size() needs a whole list or map column, and {self} is none")
         return ColumnHandle(self._subject._replace(size=True))
 
+    def exists(self, condition: Callable[[ColumnHandle], Expr | bool]) -> Expr:
+        """Makes a condition: some element of the list makes ``condition`` true.
+
+        condition : makes a condition of an element, which is a handle as ``col`` makes it
+
+        Examples
+        --------
+        >>> str(col("items").exists(lambda x: (x["price"] > 10) & (x["sku"] == "a")))
+        "exists(items, x -> x['price'] > 10 AND x['sku'] = 'a')"
+        """
+        return self._of_elements(EXISTS, _element_test(condition))
+
+    def forall(self, condition: Callable[[ColumnHandle], Expr | bool]) -> Expr:
+        """Makes a condition: all elements of the list make ``condition`` true.
+
+        It is true of an empty list.
+        """
+        return self._of_elements(FORALL, _element_test(condition))
+
+    def at_least(self, count: int, condition: Callable[[ColumnHandle], Expr | bool]) -> Expr:
+        """Makes a condition: at least ``count`` elements of the list make ``condition`` true.
+
+        count : 1 or more
+        """
+        number = whole_number(count)
+        if number is None or not 1 <= number <= COUNT_MOST:
+            raise ExpressionError(f"at_least takes a number of elements from 1 on, not {show_value(count)}")
+        return self._of_elements(AT_LEAST, _element_test(condition), number)
+
+    def _of_elements(self, function: str, test: Lambda, count: int = 0) -> Expr:
+        subject = self._subject
+        if subject.computed is not None or subject.size or isinstance(subject.key, int):
+            raise ExpressionError(f"conditions on elements need a whole list column, and {self} is none")
+        path = subject.path if subject.key is None else (*subject.path, subject.key)
+        return elements_predicate(function, ComputedValue("column", path), test, count)
+
     def _test(self, verb: Verb, *values: Any) -> Expr:
-        if verb in SIGNS and isinstance(values[0], ColumnHandle):
+        if verb in SIGNS and isinstance(values[0], (ColumnHandle, timedelta, list)):
             return make_comparison(SIGNS[verb], self, values[0])
         return Predicate(verb, self._subject, tuple([literal(value) for value in values]))
 
@@ -118,6 +160,14 @@ class ColumnHandle(Computing, Expr):
         """
         operands = _members(values)
         return Predicate(Verb.IN, self._subject, operands) if operands else Constant(False)
+
+    def is_between(self, lower_bound: Any, upper_bound: Any) -> Expr:
+        """Makes the condition of ``between``, under its name in polars."""
+        return self.between(lower_bound, upper_bound)
+
+    def is_in(self, other: Iterable[Any]) -> Expr:
+        """Makes the condition of ``isin``, under its name in polars."""
+        return self.isin(other)
 
     def is_null(self) -> Expr:
         """Makes a condition: the value is NULL."""
@@ -169,6 +219,21 @@ class ColumnHandle(Computing, Expr):
             raise ExpressionError("contains_all needs one value or more")
         return self._test(Verb.CONTAINS_ALL, *values)
 
+    @property
+    def str(self) -> TextNames[ColumnHandle]:
+        """Methods of texts under their names in polars."""
+        return TextNames(self)
+
+
+def _element_test(condition: Callable[[ColumnHandle], Expr | bool]) -> Lambda:
+    """Calls a function with an element. Its condition calls the element as the function does."""
+    code = getattr(condition, "__code__", None)
+    name = code.co_varnames[0] if code is not None and code.co_argcount else "x"
+    test = condition(ColumnHandle(Subject((name,)))) if callable(condition) else None
+    if not isinstance(test, (Expr, bool)):
+        raise ExpressionError("a function that makes a condition of an element is needed, as in lambda x: x > 5")
+    return Lambda(name, test.node() if isinstance(test, Expr) else Constant(test))
+
 
 def _text(value: Any) -> str:
     plain = text(value)
@@ -193,7 +258,7 @@ def _members(values: Iterable[Any]) -> tuple[Operand | None, ...]:
 
 
 def function(name: str, *arguments: Any) -> Any:
-    """Makes a computed value: a SQL function of columns and values, by name.
+    """Makes a computed value or a condition: a SQL function of columns and values, by name.
 
     Examples
     --------
@@ -201,13 +266,39 @@ def function(name: str, *arguments: Any) -> Any:
     "lower(s) = 'x'"
     """
     plain = (text(name) or "").lower()
+    row = NAMES.get(plain)
+    if row is None or (make := maker_of(row)) is None:
+        names = [other for other, row in NAMES.items() if maker_of(row) is not None]
+        raise ExpressionError(f"there is no function {show_value(name)}: {suggest_names(plain, names, 'the table')}")
     if any(isinstance(argument, Expr) and not isinstance(argument, Computing) for argument in arguments):
         raise ExpressionError(
             f"a condition cannot be an argument of function({plain!r}): "
             "write the expression as a text, as in \"if(a > 1, 'x', 'y') = 'x'\""
         )
-    if plain not in FUNCTIONS:
-        raise ExpressionError(f"there is no function {show_value(name)}: {', '.join(sorted(FUNCTIONS))} are")
-    return ColumnHandle(
-        Subject((), computed=ComputedValue(plain, tuple([make_computed(argument) for argument in arguments])))
-    )
+    if fault := row.find_fault(plain, len(arguments)):
+        raise ExpressionError(fault)
+    if row.kind == VALUE:
+        return make(plain, *arguments)
+    if row.kind != SPECIAL and not isinstance(arguments[0], ColumnHandle):
+        raise ExpressionError(f"{plain} takes a column first, as in {row.call}: col({show_value(arguments[0])}) is one")
+    return make(*arguments)
+
+
+def maker_of(row: Function) -> Callable[..., Any] | None:
+    """Returns what makes a call of a function; None if the builder has nothing for it."""
+    if row.kind == VALUE:
+        return _make_value
+    makers = build_special if row.kind == SPECIAL else ColumnHandle
+    made: Callable[..., Any] | None = getattr(makers, _METHODS.get(row.name, row.name), None)
+    return made
+
+
+def _make_value(name: str, *arguments: Any) -> ColumnHandle:
+    return ColumnHandle(Subject((), computed=ComputedValue(name, tuple(map(make_computed, arguments)))))
+
+
+_METHODS = {
+    "regexp_like": "rlike",
+    "isnull": "is_null",
+    "isnotnull": "is_not_null",
+}  # of columns, beside those of the same name

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
+from datetime import timedelta
 from typing import Any, Self
 
 from colmatch.errors import ExpressionError
 from colmatch.expr.ast import Expr, Predicate, Subject, Verb
 from colmatch.expr.build_literals import literal
-from colmatch.expr.computed import ComputedValue, comparison, number
+from colmatch.expr.computed import DEEPEST, ComputedValue, comparison, literal_of
+from colmatch.expr.intervals import DAY, DAYS, TIMES
 from colmatch.given.arguments import text
 from colmatch.lowering.forms import Kind
+
+_NULL = ComputedValue("null", ())
 
 
 class Computing:
@@ -68,14 +71,16 @@ class Computing:
         return self.__class__(Subject((), computed=value))  # type: ignore[call-arg]
 
 
-def make_comparison(sign: str, left: Computing, right: Computing) -> Expr:
+def make_comparison(sign: str, left: Computing, right: Computing | timedelta | list[Any]) -> Expr:
     """Makes the comparison of two columns or computed values."""
     value, negated = comparison(sign, make_computed(left), make_computed(right))
     return Predicate(Verb.BARE, Subject((), computed=value), negated=negated)
 
 
-def make_computed(value: Any) -> ComputedValue:
+def make_computed(value: Any, depth: int = 0) -> ComputedValue:
     """Converts a column, a computed value or a Python value to an argument.
+
+    depth : number of lists that the value is within
 
     Raises
     ------
@@ -89,12 +94,14 @@ def make_computed(value: Any) -> ComputedValue:
         if subject.size and subject.key is None:
             return ComputedValue("size", (column,))
         return column if subject.key is None else ComputedValue("entry", (column, subject.key))
+    if isinstance(value, timedelta):
+        micros = value // timedelta(microseconds=1)
+        return ComputedValue("interval", (TIMES if micros % DAY else DAYS, micros))
+    if isinstance(value, list):
+        if depth == DEEPEST:
+            raise ExpressionError(f"a list nests deeper than {DEEPEST} levels")
+        return ComputedValue("array", tuple([_NULL if one is None else make_computed(one, depth + 1) for one in value]))
     operand = literal(value)
     if operand is None or operand.kind is Kind.BINARY:
         raise ExpressionError("NULL and bytes cannot be computed with")
-    value = operand.value
-    if operand.kind in (Kind.INT, Kind.DECIMAL, Kind.DOUBLE):
-        return number(operand.kind, format(value, "f") if isinstance(value, Decimal) else repr(value))
-    if operand.kind is Kind.BOOL:
-        return ComputedValue("literal", ("boolean", str(value).lower()))
-    return ComputedValue("literal", (operand.kind.name.lower(), str(value)))  # a time as ISO 8601, with a space
+    return literal_of(operand.kind, operand.value)

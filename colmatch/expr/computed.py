@@ -3,43 +3,46 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from decimal import Decimal
 from typing import Any, NamedTuple
 
-from colmatch.expr.functions import SYNONYMS_OF_TABLE, TABLE
+from colmatch.expr.intervals import Interval, show_interval
 from colmatch.expr.spelling import quote_name
 from colmatch.lowering.forms import Kind, quote_text
 
 ARITHMETIC = {"+", "-", "*", "/", "%", "div", "&", "|", "^"}
 SIGNS = {*ARITHMETIC, "=", "<>", "<", "<=", ">", ">=", "<=>"}
-WORDS = {"like": "LIKE", "rlike": "RLIKE", "and": "AND", "or": "OR"}  # functions that are written between their values
+BETWEEN = "micros_between"  # two moments, which only ``differences.py`` writes
+XOR = "XOR"  # of conditions; the normal form is <>
+WORDS = {
+    "like": "LIKE",
+    "rlike": "RLIKE",
+    "and": "AND",
+    "or": "OR",
+    XOR: XOR,
+}  # functions that are written between their values
 TRUTHS = {"isnull": "NULL", "istrue": "TRUE", "isfalse": "FALSE"}  # functions that are written with IS
+_UNITED = ("timestampadd", "timestampdiff")  # they begin with a unit, which is a word
 DEEPEST = 64  # levels of a computed value
-MOST_PARTS = 1000  # operators of a computed value in a text, and arguments of each function
+FORALL = "forall"
+AT_LEAST, FEWER_THAN = "at_least", "fewer_than"  # of a list, a condition and a number of elements that pass it
+MAP_PARTS = {"map_keys": "key", "map_values": "value", "map_entries": "entry"}  # lists, and a name for an element
 ADDRESS = "ip_key"  # of an address, a text in the order of addresses: a network is a range of such texts
 PREFIX = "cm_"  # of functions, so that sqlglot does not change them
 CAST = f"{PREFIX}cast_"  # followed by the number of the type
-PARTS = {
-    "year": "date", "quarter": "date", "month": "date", "day": "date", "dayofmonth": "date", "dayofyear": "date",
-    "dayofweek": "date", "weekday": "date", "week": "date", "weekofyear": "date", "hour": "time", "minute": "time", "second": "time",
-}  # fmt: skip
-SYNONYMS = {
-    "ucase": "upper", "lcase": "lower", "char_length": "length", "character_length": "length", "len": "length",
-    "substr": "substring", "dayofmonth": "day", "mod": "%", "nvl": "coalesce", "ifnull": "coalesce", "weekofyear": "week",
-    "ceiling": "ceil", "iff": "if", "strpos": "instr", "charindex": "locate", "date_diff": "datediff", "dateadd": "date_add",
-    "signum": "sign", "map_contains": "map_contains_key", "dow": "dayofweek", **SYNONYMS_OF_TABLE,
-}  # fmt: skip
+AT_ZONE = "at time zone"
+TRIMS = {"ltrim of": "LEADING", "rtrim of": "TRAILING"}  # trim(LEADING 'x' FROM name)
+SECONDS = "seconds from"  # extract(SECOND FROM at), which has a fraction
+# Steps of a path into JSON, with a text before them. The parser knows calls of the first three only
+JSON_VALUE, JSON_TEXT, JSON_FIELD, JSON_KEYS = "->", "->>", ":", "json_extract_path_text"
+JSON_SIGNS = frozenset({JSON_VALUE, JSON_TEXT, JSON_FIELD})
+CASE_OF = "case of"  # a CASE with a value to compare, which has no name in the language
 CHOICES = frozenset({"coalesce", "if", "case"})  # they are conditions where their results are
-FUNCTIONS = frozenset(
-    {*PARTS, *SYNONYMS, "abs", "lower", "upper", "trim", "ltrim", "rtrim", "length", "coalesce", "concat", "substring"}
-    | {"date_trunc", "cidr_contains", "floor", "ceil", "round", "sign", "sqrt", "isnan", "nanvl", "greatest", "least"}
-    | {"if", "case", "case_of", "decode", "nvl2", "nullif", "left", "right", "replace", "reverse", "instr", "locate"}
-    | {"date_add", "date_sub", "datediff", "element_at", "map_contains_key", "pmod", "concat_ws"}
-    | TABLE.keys()
-)
 PATTERN_FUNCTIONS = frozenset({"instr", "locate", "left", "substring"})  # some comparisons of these are text patterns
 INT_MOST, BIGINT_MOST = 1 << 31, 1 << 63
 _INTEGERS = {"L": "bigint", "S": "smallint", "Y": "tinyint"}
-_SUFFIXES = {"bigint": "L", "float": "F", "double": "D"}
+_WHOLE_SUFFIXES = "".join(_INTEGERS)
+_SUFFIXES = {"tinyint": "Y", "smallint": "S", "bigint": "L", "float": "F", "double": "D"}
 
 
 class ComputedValue(NamedTuple):
@@ -68,10 +71,17 @@ class ComputedValue(NamedTuple):
             return ".".join(map(quote_name, self.arguments))
         if self.function == "literal":
             return _literal_sql(*self.arguments)
+        if self == _TODAY:
+            return "current_date()"
         if self.function in ("cast", "try_cast"):
             return f"{self.function.upper()}({self.arguments[0].sql()} AS {self.arguments[1].upper()})"
+        if self.function == "in":
+            text = _membership_sql("IN", *self.arguments)
+            return f"({text})" if within else text
         if self.function == "negate":
             return f"-({self.arguments[0].sql()})"
+        if self.function == BETWEEN:
+            return "({} - {})".format(*[argument.sql(True) for argument in self.arguments])
         if self.function in SIGNS or self.function in WORDS:
             sign = WORDS.get(self.function, self.function)
             text = f" {sign} ".join([argument.sql(True) for argument in self.arguments])
@@ -82,16 +92,46 @@ class ComputedValue(NamedTuple):
         """Writes a function call, or a function with special syntax, such as CASE."""
         if self.function == "null":
             return "NULL"
+        if self.function == "interval" and len(self.arguments) == 2:
+            return show_interval(Interval(*self.arguments))
         if self.function == "not":
             return f"(NOT {self.arguments[0].sql(True)})"
         if self.function in TRUTHS:
             return f"({self.arguments[0].sql(True)} IS {TRUTHS[self.function]})"
+        if self.function == "whole":
+            return f"({self.arguments[0].sql()})"
         if self.function == "entry":
             column, key = self.arguments
             return f"{column.sql()}[{quote_text(key) if isinstance(key, str) else key}]"
-        if self.function in ("case", "case_of"):
-            return _case_sql(self.arguments[:1] if self.function == "case_of" else (), self.arguments)
-        return f"{self.function}({', '.join(argument.sql() for argument in self.arguments)})"
+        if self.function in (AT_LEAST, FEWER_THAN):
+            column, test, count = [argument.sql() for argument in self.arguments]
+            return f"size(filter({column}, {test})) {'<' if self.function == FEWER_THAN else '>='} {count}"
+        if self.function == "field":
+            element, *fields = self.arguments
+            return ".".join([element.sql(), *map(quote_name, fields)])
+        if self.function == AT_ZONE and len(self.arguments) == 2:
+            return f"{self.arguments[0].sql(True)} AT TIME ZONE {self.arguments[1].sql()}"
+        if self.function == SECONDS:
+            return f"extract(SECOND FROM {self.arguments[0].sql()})"
+        if self.function in TRIMS:
+            text, characters = self.arguments
+            return f"trim({TRIMS[self.function]} {characters.sql()} FROM {text.sql()})"
+        if self.function in ("case", CASE_OF):
+            return _case_sql(self.arguments[:1] if self.function == CASE_OF else (), self.arguments)
+        if self.function == JSON_FIELD:
+            path = self.arguments[1].arguments[1][1:]
+            return f"{self.arguments[0].sql(True)}:{path[path[:1] == '.' :]}"
+        texts = [argument.sql() for argument in self.arguments]
+        if self.function in _UNITED and texts[0][:1] == "'":
+            texts[0] = texts[0].strip("'")
+        return f"{self.function}({', '.join(texts)})"
+
+
+_TODAY = ComputedValue("cast", (ComputedValue("current_timestamp", ()), "date"))
+
+
+def _membership_sql(word: str, value: ComputedValue, *members: ComputedValue) -> str:
+    return f"{value.sql(True)} {word} ({', '.join([member.sql() for member in members])})"
 
 
 def _case_sql(of: tuple[ComputedValue, ...], arguments: tuple[ComputedValue, ...]) -> str:
@@ -105,6 +145,8 @@ def _case_sql(of: tuple[ComputedValue, ...], arguments: tuple[ComputedValue, ...
 
 
 def _literal_sql(type: str, text: str) -> str:
+    if type == "binary":
+        return f"X'{text}'"
     if type == "string":
         return quote_text(text)
     if type in ("date", "timestamp", "timestamp_ntz"):
@@ -116,6 +158,16 @@ def _literal_sql(type: str, text: str) -> str:
     if type in ("double", "float") and not text[-1].isdigit():
         return f"CAST({quote_text(text)} AS {type.upper()})"
     return text + _SUFFIXES.get(type, "")
+
+
+def literal_of(kind: Kind, value: Any) -> ComputedValue:
+    """Makes a literal of a value, which may be its text."""
+    if kind in (Kind.INT, Kind.DECIMAL, Kind.DOUBLE):
+        text = format(value, "f") if isinstance(value, Decimal) else str(value)
+        return number(kind, text.rstrip(_WHOLE_SUFFIXES), text[-1]) if kind is Kind.INT else number(kind, text)
+    if kind is Kind.BOOL:
+        return ComputedValue("literal", ("boolean", str(value).lower()))
+    return ComputedValue("literal", (kind.name.lower(), str(value)))  # a time as ISO 8601, with a space
 
 
 def comparison(sign: str, left: ComputedValue, right: ComputedValue) -> tuple[ComputedValue, bool]:
@@ -131,9 +183,12 @@ def comparison(sign: str, left: ComputedValue, right: ComputedValue) -> tuple[Co
 
 def write_negation(value: ComputedValue) -> str:
     """Writes the negation of a comparison as a comparison."""
+    if value.function == "in":
+        return _membership_sql("NOT IN", *value.arguments)
     left, right = value.arguments
-    if value.function == "=":
-        return f"{left.sql(True)} <> {right.sql(True)}"
+    if value.function in ("=", "like"):
+        sign = "<>" if value.function == "=" else "NOT LIKE"
+        return f"{left.sql(True)} {sign} {right.sql(True)}"
     return f"{right.sql(True)} <= {left.sql(True)}"
 
 

@@ -17,19 +17,32 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-import pyarrow as pa
-
 from colmatch.errors import EventError, SchemaError, show_value
 from colmatch.events.computed.derived import check_constants
 from colmatch.events.computed.modes import depends_on_mode
-from colmatch.events.computed.nodes import INTEGERS, LEAVES, ValueNode, arrow_type, digits, is_decimal
+from colmatch.events.computed.nodes import (
+    INTEGERS,
+    LEAVES,
+    NOW,
+    VARIANT,
+    VERSION,
+    WHOLE,
+    ValueNode,
+    arrow_type,
+    digits,
+    is_decimal,
+)
 from colmatch.expr.ast import Refusal
-from colmatch.expr.computed import ADDRESS, MOST_PARTS, PARTS, SYNONYMS, ComputedValue
-from colmatch.expr.computed_rules import METHODS, TypeRules, simplify_call
-from colmatch.expr.functions import TABLE
+from colmatch.expr.casts import OR_CASTS, CastRules
+from colmatch.expr.computed import ADDRESS, JSON_FIELD, MAP_PARTS, SECONDS, XOR, ComputedValue
+from colmatch.expr.computed_containers import COMPARISONS, ContainerRules, type_of
+from colmatch.expr.computed_rules import BYTEWISE, METHODS, TypeRules, bytewise, fill, simplify_call
+from colmatch.expr.functions import ANY, ANY_NUMBER, SYNONYMS, TABLE, TIMESTAMP, VALUE, Function
 from colmatch.expr.solvable import steps_of
+from colmatch.expr.times import LENGTHS, WORDS, TimeRules, interval_node, simplify_time, unit_call
+from colmatch.expr.variants import WRITE_VARIANT, VariantRules, simplify_variant
 from colmatch.given.options import Options
-from colmatch.given.schema import Column, Family, Schema, Shape, Type, value_type
+from colmatch.given.schema import Column, Schema, Shape, value_type
 from colmatch.given.session import Session, SessionParts, time_zone
 from colmatch.lowering.floors import LiteralErrors, literal_floors
 from colmatch.lowering.forms import Kind
@@ -37,35 +50,43 @@ from colmatch.lowering.solve import Step
 from colmatch.text.addresses import text_of_address
 
 _NUMBERS = (*INTEGERS, "float", "double")
+_LONG_DIGITS = 18  # of decimals whose digits are whole numbers of 64 bits
 _OF_INTEGER = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 20}
 _INSTANTS = ("date", "timestamp_ntz", "timestamp")  # each is widened to a later one for a comparison
 _ALIASES = {
     "byte": "tinyint", "short": "smallint", "integer": "int", "long": "bigint", "real": "float", "dec": "decimal",
     "numeric": "decimal", "bool": "boolean", "timestamp_ltz": "timestamp", "text": "string", "varchar": "string",
     "int2": "smallint", "int4": "int", "int8": "bigint", "float4": "float", "float8": "double", "timestamptz": "timestamp",
+    "int64": "bigint", "float64": "double",
 }  # fmt: skip
 _TYPE = re.compile(r"\s*([A-Za-z_][A-Za-z_0-9]*)\s*(?:\(\s*(\d{1,3})\s*(?:,\s*(\d{1,3})\s*)?\))?\s*", re.ASCII)
 _CASTS = {  # type -> types that can be cast to it, besides itself
-    "boolean": ("number", "decimal", "string"), "tinyint": ("number", "decimal", "boolean", "string"),
-    "float": ("number", "decimal", "boolean", "string"), "string": ("integer", "boolean"),
-    "date": ("timestamp", "timestamp_ntz"), "timestamp": ("date", "timestamp_ntz"),
-    "timestamp_ntz": ("date", "timestamp"), "decimal": ("integer", "decimal", "boolean"),
+    "boolean": ("number", "decimal", "string"), "tinyint": ("number", "decimal", "boolean", "string", "timestamp"),
+    "float": ("number", "decimal", "boolean", "string", "timestamp"),
+    "string": ("integer", "boolean", "date", "timestamp", "timestamp_ntz", "decimal"),
+    "date": ("timestamp", "timestamp_ntz", "string"), "timestamp": ("date", "timestamp_ntz", "string", "number"),
+    "timestamp_ntz": ("date", "timestamp", "string"), "decimal": ("integer", "decimal", "boolean", "string"),
 }  # fmt: skip
 _UNITS = {
     "year": "year", "yyyy": "year", "yy": "year", "quarter": "quarter", "month": "month", "mon": "month", "mm": "month",
     "week": "week", "day": "day", "dd": "day", "hour": "hour", "minute": "minute", "second": "second",
     "millisecond": "millisecond", "microsecond": "microsecond",
 }  # fmt: skip
+WRITE_VERSION = (
+    "a version is compared with another one, as in semver(v) >= semver('1.2.0'), or semver(v) IN (semver('1.2.0'))"
+)
 _NO_COLUMN = ComputedValue("null", ())
+_EXTREMES = ("array_max", "array_min")
 _COMMUTE = frozenset({"+", "*", "=", "<=>", "&", "|", "^"})
 
 
-class Typing(TypeRules):
+class Typing(TypeRules, ContainerRules, TimeRules, CastRules, VariantRules):
     """The types of computed values over one schema."""
 
     def __init__(self, schema: Schema, options: Options) -> None:
         self._schema = schema
-        self._ansi = options.ansi
+        self.is_ansi = self._ansi = options.ansi
+        self.is_cast, self._is_moded = options.casts == "spark", False
         self._zone = _arrow_zone(options.timezone)
         self._session = Session(options.timezone)
         self.session_parts = SessionParts()
@@ -78,6 +99,7 @@ class Typing(TypeRules):
         """
         result = self._known.get(value)
         if result is None:
+            self._is_moded = False
             normal = self._normalise(value)
             node = self._node(normal)
             try:
@@ -85,9 +107,20 @@ class Typing(TypeRules):
             except EventError as error:
                 raise Refusal(f"{normal.sql()} cannot be computed: {error}") from None
             result = self._known[value] = normal.sql(), node
-            if _mentions(node, self._zone):
-                self.session_parts = self.session_parts.with_others(SessionParts(zone=result[0]))
+            self.note(normal, node)
         return result
+
+    def note(self, normal: ComputedValue, node: ValueNode) -> None:
+        """Notes a value that depends on the time zone of the session, or has casts of its mode."""
+        if self._is_moded:
+            self.note_casts(normal)
+            self._is_moded = False
+        if self.session_parts.zone is None and _mentions(node, self._zone):
+            self.session_parts = self.session_parts.with_others(SessionParts(zone=normal.sql()))
+
+    def note_casts(self, value: ComputedValue) -> None:
+        """Notes a value that gets other casts in the other mode of ANSI."""
+        self.session_parts = self.session_parts.with_others(SessionParts(ansi=value.sql()))
 
     def solved(self, value: ComputedValue) -> tuple[tuple[str, ...], tuple[Step, ...]] | None:
         """Returns the path of a value's column and the steps to the value; None if it is not
@@ -106,25 +139,63 @@ class Typing(TypeRules):
 
     # The normal form
 
+    def normal(self, value: ComputedValue) -> ComputedValue:
+        """Returns the normal form of a value.
+
+        Raises Refusal: it does not fit the schema.
+        """
+        return self._normalise(value)
+
+    def node(self, normal: ComputedValue) -> ValueNode:
+        """Returns the tree of a value in normal form."""
+        return self._node(normal)
+
     def _normalise(self, value: ComputedValue) -> ComputedValue:
-        name, arguments = value
+        name, arguments = value = simplify_variant(simplify_time(value))
         if name == "column":
-            return ComputedValue("column", self._path(arguments))
-        if name == "literal":
+            word = self.clock_word(arguments)
+            return ComputedValue("column", self._path(arguments)) if word is None else self._normalise(word)
+        if name in ("literal", "interval"):
             return value
+        called = unit_call(value)
+        if called is not None:
+            unit = ComputedValue("literal", ("string", called[1].upper()))
+            return ComputedValue(name, (unit, *map(self._normalise, arguments[1:])))
         if name in ("cast", "try_cast"):
             return ComputedValue(name, (self._normalise(arguments[0]), _type_of_text(arguments[1])))
         name = SYNONYMS.get(name, name)
-        if name in ("entry", "element_at", "map_contains_key", "size"):
+        if name in (JSON_FIELD, "get_json_object"):
+            self.check_json(arguments)
+        if name in (JSON_FIELD, "variant_get"):
+            return self._within(name, *arguments)
+        if name == "field":  # of an element of a list
+            return ComputedValue(name, (self._normalise(arguments[0]), *arguments[1:]))
+        if name in (*_EXTREMES, "array_position", WHOLE):
+            return ComputedValue(name, arguments)
+        if name == "array":
+            raise Refusal("array(...) is compared with a list, as in tags = array('a', 'b')")
+        if name in MAP_PARTS:
+            instead = f"exists({name}(m), x -> x = 'a') or array_contains({name}(m), 'a')"
+            raise Refusal(f"{name} makes a list: write {instead}")
+        if name in ("entry", "element_at", "try_element_at", "get", "map_contains_key", "size"):
             column = arguments[0]
-            is_column = column.function == "column"
-            return (
-                ComputedValue(name, (ComputedValue("column", self._find_column(column.arguments).path), *arguments[1:]))
-                if is_column
-                else value
-            )
+            if column.function == "column":
+                column = ComputedValue("column", self._find_column(column.arguments).path)
+            return ComputedValue(name, (column, *arguments[1:]))
+        if name in COMPARISONS:
+            name, arguments = self.compare_whole(value)
+        function = TABLE.get(name)
+        if function is not None and function.value:
+            self._check_arguments(function, arguments)
+            return self._normalise(fill(function.value, arguments))
         name, arguments = simplify_call(name, arguments)
+        if name == "literal":
+            return ComputedValue(name, arguments)
         parts = [self._normalise(argument) for argument in arguments]
+        if name == XOR:
+            for part in parts:
+                self._check_condition(self._node(part))
+            name = "<>"
         if name in (">", ">="):
             name = "<" if name == ">" else "<="
             parts.reverse()
@@ -132,99 +203,80 @@ class Typing(TypeRules):
             parts.sort(key=ComputedValue.sql)
         return ComputedValue(name, tuple(parts))
 
+    def clock_word(self, path: tuple[str, ...]) -> ComputedValue | None:
+        """Returns ``current_date`` and the like, which need no parentheses; None for a column."""
+        if len(path) > 1 or path[0].lower() not in WORDS:
+            return None
+        try:
+            self._schema.column(path)
+        except SchemaError:
+            return ComputedValue(path[0].lower(), ())
+        return None
+
+    def _check_arguments(self, function: Function, arguments: tuple[ComputedValue, ...]) -> None:
+        """Raises Refusal: a function that is written with others does not take an argument."""
+        for kind, argument in zip(function.arguments, arguments, strict=False):
+            if kind != ANY:
+                self._take(function, kind, self._node(self._normalise(argument)))
+
+    def _check_condition(self, node: ValueNode) -> None:
+        if node.type not in ("boolean", "void"):
+            raise Refusal(f"XOR takes conditions, not {node.type}: compare it with something, or write a ^ b for bits")
+
     def _path(self, path: tuple[str, ...]) -> tuple[str, ...]:
         column = self._find_column(path)
-        if column.shape is not Shape.SCALAR:
+        if column.shape not in (Shape.SCALAR, Shape.VARIANT):
             raise Refusal(
                 f"column {column.name!r} is {column.arrow}, which nothing can be computed of{_suggest_values(column)}"
             )
         return column.path
-
-    def _entry(self, column: ComputedValue, key: str | int) -> ValueNode:
-        """Types an element of a list by its place, an entry of a map, or a field of a struct."""
-        path = column.arguments
-        container = self._find_column(path)
-        if container.shape is Shape.STRUCT and isinstance(key, str):
-            return self._node(ComputedValue("column", self._path((*path, key))))
-        if container.shape is Shape.LIST and isinstance(key, int):
-            if key < 0:
-                raise Refusal(
-                    f"places in [...] begin with 0: write element_at({container.name}, {key}) for one from the end"
-                )
-            return self._element(container, key)
-        if container.shape is not Shape.MAP or container.key is None or container.type is None:
-            need = "a whole number" if container.shape is Shape.LIST else "a map or list before it"
-            raise Refusal(f"column {container.name!r} is {container.arrow}: [...] needs {need}")
-        _check_key(container, container.key, key, "in [...]")
-        return ValueNode("entry", _type_of(container.arrow.item_type, container.name), (key, *container.path))
-
-    def _element(self, column: Column, place: int) -> ValueNode:
-        type = _type_of(column.arrow.value_type, column.name)
-        return ValueNode("element", type, (place, "ansi" if self._ansi else "", *column.path))
-
-    def _element_at(self, arguments: tuple[ComputedValue, ...]) -> ValueNode:
-        column, key = arguments if len(arguments) == 2 else (_NO_COLUMN, _NO_COLUMN)
-        if column.function != "column" or key.function != "literal" or key.arguments[0] not in ("int", "bigint"):
-            raise Refusal("element_at takes a list or map and a literal, as in element_at(tags, 1)")
-        container, place = self._find_column(column.arguments), int(key.arguments[1])
-        if container.shape is not Shape.LIST:
-            return self._entry(column, place)
-        if not place:
-            raise Refusal(f"element_at counts from 1: the first element of {container.name!r} has the place 1")
-        return self._element(container, place - (place > 0))
-
-    def _contains_key(self, arguments: tuple[ComputedValue, ...]) -> ValueNode:
-        column, key = arguments if len(arguments) == 2 else (_NO_COLUMN, _NO_COLUMN)
-        types = ("string", "int", "bigint")
-        if column.function != "column" or key.function != "literal" or key.arguments[0] not in types:
-            raise Refusal("map_contains_key takes a map and a literal, as in map_contains_key(attrs, 'colour')")
-        container = self._find_column(column.arguments)
-        if container.shape is not Shape.MAP or container.key is None:
-            raise Refusal(f"map_contains_key needs a map column; {container.name!r} is {container.arrow}")
-        value = key.arguments[1] if key.arguments[0] == "string" else int(key.arguments[1])
-        _check_key(container, container.key, value, "for the key")
-        return ValueNode("map_contains_key", "boolean", (value, *container.path))
-
-    def _size(self, column: ComputedValue) -> ValueNode:
-        if column.function != "column":
-            raise Refusal("size(...) takes the name of one list or map column")
-        container = self._find_column(column.arguments)
-        if container.shape not in (Shape.LIST, Shape.MAP):
-            raise Refusal(f"size needs a list or map column; {container.name!r} is {container.arrow}")
-        return ValueNode("size", "int", container.path)
-
-    def _find_column(self, path: tuple[str, ...]) -> Column:
-        try:
-            return self._schema.column(path)
-        except SchemaError as error:
-            raise Refusal(str(error)) from None
 
     # Types
 
     def _node(self, value: ComputedValue) -> ValueNode:
         name, arguments = value
         if name == "column":
-            return ValueNode("column", _type_of(self._schema.column(arguments).arrow, ".".join(arguments)), arguments)
+            return ValueNode("column", type_of(self._schema.column(arguments).arrow, ".".join(arguments)), arguments)
         if name == "literal":
             return self._literal(*arguments)
         if name == "entry":
             return self._entry(*arguments)
-        if name == "element_at":
-            return self._element_at(arguments)
+        if name == "field":
+            return self._field(arguments[0], arguments[1:])
+        if name in ("element_at", "try_element_at", "get"):
+            return self._element_at(name, arguments)
         if name == "map_contains_key":
             return self._contains_key(arguments)
+        if name == WHOLE:
+            return self._whole(arguments[0].arguments)
+        if name in _EXTREMES:
+            return self._extreme_of(name, arguments)
+        if name == "array_position":
+            return self._position_of(arguments)
         if name == "size":
             return self._size(arguments[0])
         if name == "null":
             return ValueNode("null", "void", ())
+        if name == "current_timestamp":
+            return ValueNode(NOW, "timestamp", ())
+        if name == "interval":
+            return interval_node(*arguments)
         nodes = [self._node(argument) for argument in arguments if isinstance(argument, ComputedValue)]
+        if name in ("cast", "try_cast") and nodes[0].type == VARIANT:
+            return self._cast_variant(nodes[0], arguments[1], name == "try_cast")
         if name in ("cast", "try_cast"):
             cast = self._explicit(nodes[0], arguments[1])
             is_tried = name == "try_cast" and cast.function == "cast"
             return _make_try_cast(cast) if is_tried else cast
         if name == "cidr_contains":
             return _in_network(nodes)
-        method: Callable[[str, list[ValueNode]], ValueNode] = getattr(self, _METHODS.get(name, "_part"))
+        if name == "timestampadd":
+            return self.timestampadd(str(arguments[0].arguments[1]).lower(), nodes[1:])
+        if name == "timestampdiff":
+            return self.timestampdiff(str(arguments[0].arguments[1]).lower(), nodes[1:])
+        method: Callable[[str, list[ValueNode]], ValueNode] = getattr(self, _METHODS[name])
+        if name in BYTEWISE and any(node.type == "binary" for node in nodes):
+            return bytewise(name, nodes, method)
         return method(name, nodes)
 
     def _literal(self, type: str, text: str) -> ValueNode:
@@ -247,6 +299,8 @@ class Typing(TypeRules):
             return node
         if node.type == "void":
             return ValueNode("null", type, ())
+        if (node.type, type) == ("interval_days", "interval"):
+            return node._replace(type=type)
         zoned = "timestamp" in (node.type, type)
         return ValueNode("cast", type, (node, "ansi" if self._ansi else "", *([self._zone] if zoned else [])))
 
@@ -262,12 +316,14 @@ class Typing(TypeRules):
         group = type.partition("(")[0]
         group = "tinyint" if group in INTEGERS else "float" if group == "double" else group
         if not classes & set(_CASTS.get(group, ())):
-            instead = "compare the value itself" if type == "string" else "cast the column of the events beforehand"
+            itself = type == "string" or (is_decimal(type) and have in _NUMBERS)
+            instead = "compare the value itself" if itself else "cast the column of the events beforehand"
             raise Refusal(f"CAST of {have} to {type} is not computed as Spark does it: {instead}")
         return self._cast(node, type)
 
     def _common(self, name: str, nodes: list[ValueNode]) -> list[ValueNode]:
         """Casts all arguments to the type that Spark finds for them."""
+        nodes = self._cast_chosen(name, nodes)
         type = nodes[0].type if nodes else "void"
         for node in nodes[1:]:
             type = self._wider(name, type, node.type)
@@ -284,8 +340,12 @@ class Typing(TypeRules):
             return other
         if one in _INSTANTS and other in _INSTANTS:
             return max(one, other, key=_INSTANTS.index)
+        if {one, other} == {"interval", "interval_days"}:
+            return "interval"
         if not (_numeric(one) and _numeric(other)):
-            raise Refusal(f"{_describe_mismatch(name)} {one} and {other}: cast one of them")
+            given = {VERSION: WRITE_VERSION, VARIANT: WRITE_VARIANT}
+            instead = given.get(one) or given.get(other) or "cast one of them"
+            raise Refusal(f"{_describe_mismatch(name)} {one} and {other}: {instead}{self.or_casts(name, one, other)}")
         if is_decimal(one) or is_decimal(other):
             if {one, other} & {"float", "double"}:
                 return "double"
@@ -294,17 +354,31 @@ class Typing(TypeRules):
         wide = max(one, other, key=_NUMBERS.index)
         return "double" if wide == "float" and self._ansi else wide
 
+    def wider(self, one: str, other: str) -> str:
+        """Returns the type for values of two types.
+
+        Raises Refusal: there is none.
+        """
+        return self._wider("IN", one, other)
+
     # Functions
 
     def _arithmetic(self, name: str, nodes: list[ValueNode]) -> ValueNode:
-        _count(name, nodes, 2)
+        moments = self.sum_of_moments(name, nodes)
+        if moments is not None:
+            return moments
+        nodes = self._cast_numbers(nodes)
         for node in nodes:
             if not _numeric(node.type):
-                days = ": write datediff(later, day), in days, or date_add(day, 3)" if node.type in _INSTANTS else ""
-                raise Refusal(f"{name!r} needs numbers, not {node.type}{days}")
+                instead = ": write datediff(later, day), in days, or at + INTERVAL 7 DAYS" * (node.type in _INSTANTS)
+                if node.type == "string" and not self.is_cast:
+                    instead = f": cast it, as in CAST(s AS DOUBLE){OR_CASTS}"
+                raise Refusal(f"{name!r} needs numbers, not {node.type}{instead}")
         checked = "_checked" if self._ansi else ""
         exact = any(is_decimal(node.type) for node in nodes) and not {n.type for n in nodes} & {"float", "double"}
-        if exact and name in "/%":
+        if exact and name == "%":
+            return self._decimal_rest(nodes)
+        if exact and name == "/":
             raise Refusal(f"{name!r} of decimals is not computed as Spark rounds it: cast one of them to DOUBLE")
         if name == "/":
             return ValueNode("divide" + checked, "double", tuple([self._cast(node, "double") for node in nodes]))
@@ -321,60 +395,91 @@ class Typing(TypeRules):
         both = self._common(name, nodes)
         return ValueNode(_ARITHMETIC[name] + checked, both[0].type, tuple(both))
 
+    def _tried(self, name: str, nodes: list[ValueNode]) -> ValueNode:
+        """Types arithmetic that is NULL where it fails.
+
+        In ANSI mode, it takes no texts: Spark would pass over any error in its arguments then.
+        """
+        nodes = nodes if self._ansi else self._cast_numbers(nodes)
+        for node in nodes:
+            self._argument(TABLE[name], ANY_NUMBER, node)
+        node = self._arithmetic(_TRIED[name], nodes)
+        if name == "try_mod" and is_decimal(node.type):
+            return node._replace(function="modulo_decimal")
+        return node if is_decimal(node.type) else node._replace(function=name)
+
+    def _pmod(self, name: str, nodes: list[ValueNode]) -> ValueNode:
+        """Types the rest of a division with the sign of the second number."""
+        nodes = self._cast_numbers(nodes)
+        for node in nodes:
+            self._argument(TABLE[name], ANY_NUMBER, node)
+        rest = self._arithmetic("%", nodes)
+        narrow = rest.type in ("tinyint", "smallint")  # Spark adds these as ints
+        rest_and, other = [self._cast(node, "int") if narrow else node for node in (rest, nodes[1])]
+        lifted = self._arithmetic("%", [self._arithmetic("+", [rest_and, other]), other])
+        below = self._comparison("<", [rest, ValueNode("literal", "int", ("0",))])
+        return self._case("case", [below, self._cast(lifted, rest.type) if narrow else lifted, rest])
+
     def _unary(self, name: str, nodes: list[ValueNode]) -> ValueNode:
-        _count(name, nodes, 1)
+        if nodes[0].type in LENGTHS:
+            return ValueNode(name, nodes[0].type, tuple(nodes))
+        nodes = self._cast_numbers(nodes)
         if not _numeric(nodes[0].type):
             raise Refusal(f"{name} needs a number, not {nodes[0].type}")
         checked = "_checked" if self._ansi and nodes[0].type in INTEGERS else ""
         return ValueNode(name + checked, nodes[0].type, tuple(nodes))
 
     def _comparison(self, name: str, nodes: list[ValueNode]) -> ValueNode:
-        both = tuple(self._common(name, nodes))
+        if all(node.type == "void" for node in nodes):
+            nodes = [self._cast(node, "boolean") for node in nodes]
+        both = tuple(self._common(name, self._cast_compared(name, nodes)))
+        if both[0].type == VARIANT:
+            raise Refusal(f"variants are not compared as a whole: {WRITE_VARIANT}")
         if name in ("<=", "<>"):  # of a total order
             inner = ValueNode("less", "boolean", both[::-1]) if name == "<=" else ValueNode("equal", "boolean", both)
             return ValueNode("not", "boolean", (inner,))
         return ValueNode({"=": "equal", "<": "less", "<=>": "same"}[name], "boolean", both)
 
+    def _decimal_rest(self, nodes: list[ValueNode]) -> ValueNode:
+        """Types the remainder of decimals of up to 18 digits."""
+        (p, s), (q, t) = (_literal_digits(node) for node in nodes)
+        scale = max(s, t)
+        if max(p - s, q - t) + scale > _LONG_DIGITS:
+            raise Refusal(f"'%' of decimals of more than {_LONG_DIGITS} digits is not computed: cast one to DOUBLE")
+        both = [
+            self._cast(node, f"decimal({d - e + scale},{scale})")
+            for node, d, e in zip(nodes, (p, q), (s, t), strict=True)
+        ]
+        return ValueNode(
+            "modulo_decimal" + "_checked" * self._ansi, f"decimal({min(p - s, q - t) + scale},{scale})", tuple(both)
+        )
+
+    def _in(self, name: str, nodes: list[ValueNode]) -> ValueNode:
+        """Types ``s IN (n, 1)``, whose values get one type."""
+        value, *members = self._common(name, nodes)
+        tests = tuple([ValueNode("equal", "boolean", (value, member)) for member in members])
+        return tests[0] if len(tests) == 1 else ValueNode("or", "boolean", tests)
+
     def _coalesce(self, name: str, nodes: list[ValueNode]) -> ValueNode:
-        _count(name, nodes, 1, MOST_PARTS)
         both = self._common(name, nodes)
         return ValueNode("coalesce", both[0].type, tuple(both))
-
-    def _text(self, name: str, nodes: list[ValueNode]) -> ValueNode:
-        _count(name, nodes, *((1, MOST_PARTS) if name == "concat" else (1,)))
-        for node in nodes:
-            if node.type != "string":
-                either = "; between conditions, write OR for ||" if name == "concat" else ""
-                raise Refusal(f"{name} needs strings, not {node.type}: cast it{either}")
-        return ValueNode(name, "int" if name == "length" else "string", tuple(nodes))
-
-    def _concat_ws(self, name: str, nodes: list[ValueNode]) -> ValueNode:
-        _count(name, nodes, 2, MOST_PARTS)
-        separator, *parts = [self._cast(node, "string") if node.type == "void" else node for node in nodes]
-        if separator.function != "literal" or any(node.type != "string" for node in (separator, *parts)):
-            raise Refusal("concat_ws takes a literal and strings, as in concat_ws('-', country, city)")
-        return ValueNode(name, "string", (*parts, separator.arguments[0]))
-
-    def _substring(self, name: str, nodes: list[ValueNode]) -> ValueNode:
-        _count(name, nodes, 2, 3)
-        place = [node.arguments[0] for node in nodes[1:] if node.function == "literal" and node.type == "int"]
-        if nodes[0].type != "string" or len(place) != len(nodes) - 1:
-            raise Refusal("substring takes a string and whole numbers, as in substring(name, 1, 3)")
-        return ValueNode("substring", "string", (nodes[0], *map(int, place)))
 
     def _address(self, name: str, nodes: list[ValueNode]) -> ValueNode:
         return ValueNode("address", "string", tuple(nodes))
 
     def _part(self, name: str, nodes: list[ValueNode]) -> ValueNode:
-        _count(name, nodes, 1)
-        type = nodes[0].type
-        if type not in _INSTANTS or (type == "date" and PARTS[name] == "time"):
-            raise Refusal(f"{name} needs a {'date or ' * (PARTS[name] == 'date')}timestamp, not {type}")
-        return ValueNode(name, "int", (nodes[0], *([self._zone] if type == "timestamp" else [])))
+        needs_time = name == SECONDS or TABLE[name].arguments == (TIMESTAMP,)
+        node = self._read_text(nodes[0], "timestamp" if needs_time else "date")
+        if node.type not in _INSTANTS or (node.type == "date" and needs_time):
+            example = "extract(SECOND FROM at)" if name == SECONDS else TABLE[name].call
+            raise Refusal(
+                f"{name.split()[0]} needs a {'date or ' * (not needs_time)}timestamp, not {node.type}, as in {example}"
+            )
+        result = "decimal(8,6)" if name == SECONDS else "int"
+        return ValueNode(name, result, (node, *([self._zone] if node.type == "timestamp" else [])))
 
     def _date_trunc(self, name: str, nodes: list[ValueNode]) -> ValueNode:
-        _count(name, nodes, 2)
-        unit, of = nodes
+        unit, of = nodes[0], self._read_text(nodes[1], "timestamp")
         unit_name = _UNITS.get(str(unit.arguments[0]).lower()) if unit.function == "literal" else None
         if unit_name is None or of.type not in _INSTANTS:
             raise Refusal("date_trunc takes a unit and a timestamp, as in date_trunc('month', at)")
@@ -386,18 +491,13 @@ def _make_try_cast(node: ValueNode) -> ValueNode:
     return node._replace(function="try_cast", arguments=(node.arguments[0], "", *node.arguments[2:]))
 
 
-def _check_key(column: Column, key: Type, value: str | int, where: str) -> None:
-    """Raises Refusal: a key has another type than the keys of its map."""
-    if (key.family is Family.STRING) is not isinstance(value, str):
-        key_kind = "a string" if key.family is Family.STRING else "a whole number"
-        raise Refusal(f"the keys of {column.name!r} are {key}: write {key_kind} {where}")
-
-
 def _suggest_values(column: Column) -> str:
     """Suggests values to compute with for a column that holds several values."""
     name = column.name
     if column.shape is Shape.LIST:
         return f": name an element, as in {name}[0], or write size({name}) for their number"
+    if column.shape is Shape.STRUCT and {"value", "metadata"} <= {field.name for field in column.arrow}:
+        return f": if it is a variant, declare it in the schema, as in '{name} variant'"
     if column.shape is Shape.MAP:
         return f": name an entry, as in {name}['key'], or write size({name}) for their number"
     return ""
@@ -412,24 +512,22 @@ def _mentions(node: ValueNode, zone: str) -> bool:
     return any(_mentions(part, zone) for part in node.arguments if isinstance(part, ValueNode))
 
 
-_ZONED = ("cast", "try_cast", "date_trunc", *PARTS)
+_ZONED = frozenset(
+    {"cast", "try_cast", "cast_variant", "date_trunc", "add_micros", "add_months_time", "months_between", SECONDS}
+    | {name for name, function in TABLE.items() if function.rule == "_part"}
+    | {name + end for name, function in TABLE.items() if function.zoned for end in ("", "_checked")}
+)
 _ARITHMETIC = {"+": "add", "-": "subtract", "*": "multiply", "%": "modulo"}
+_TRIED = {"try_add": "+", "try_subtract": "-", "try_multiply": "*", "try_divide": "/", "try_mod": "%"}
 _METHODS = {
-    **dict.fromkeys(("+", "-", "*", "/", "%"), "_arithmetic"), **dict.fromkeys(("negate", "abs"), "_unary"),
-    **dict.fromkeys(("=", "<>", "<", "<=", "<=>"), "_comparison"), "coalesce": "_coalesce",
-    **dict.fromkeys(("lower", "upper", "trim", "ltrim", "rtrim", "length", "concat", "reverse"), "_text"),
-    "substring": "_substring", "date_trunc": "_date_trunc", ADDRESS: "_address", "concat_ws": "_concat_ws", **METHODS,
-    **dict.fromkeys(TABLE, "_of_table"),
+    **dict.fromkeys(("+", "-", "*", "/", "%"), "_arithmetic"), "negate": "_unary", ADDRESS: "_address", JSON_FIELD: "_part_of_variant",
+    **dict.fromkeys(("=", "<>", "<", "<=", "<=>"), "_comparison"), "in": "_in", **METHODS,
+    **{name: function.rule for name, function in TABLE.items() if function.rule and function.kind == VALUE},
 }  # fmt: skip
 
 
 def _describe_mismatch(name: str) -> str:
     return f"{name if name.isalpha() else 'a comparison'} takes values of one type, not"
-
-
-def _count(name: str, nodes: list[ValueNode], least: int, most: int = 0) -> None:
-    if not least <= len(nodes) <= (most or least):
-        raise Refusal(f"{name} has too few or too many arguments here")
 
 
 def _numeric(type: str) -> bool:
@@ -481,31 +579,6 @@ def _type_of_text(text: str) -> str:
     raise Refusal(
         f"CAST knows no type {show_value(text)}: write BIGINT, DOUBLE, DECIMAL(12, 2), STRING, DATE or the like"
     )
-
-
-def _type_of(arrow: pa.DataType, name: str) -> str:
-    """Returns Spark's type for values of a column.
-
-    Raises Refusal: Spark cannot compute with them.
-    """
-    types = pa.types
-    while types.is_dictionary(arrow) or types.is_run_end_encoded(arrow):
-        arrow = arrow.value_type
-    kind = value_type(arrow)
-    assert kind is not None
-    if types.is_integer(arrow) and not types.is_uint64(arrow):
-        width = arrow.bit_width * (2 if types.is_unsigned_integer(arrow) else 1)
-        return {8: "tinyint", 16: "smallint", 32: "int", 64: "bigint"}[width]
-    if types.is_floating(arrow):
-        return "double" if arrow.bit_width == 64 else "float"
-    if types.is_decimal(arrow) and 0 <= arrow.scale <= min(arrow.precision, 38):
-        return f"decimal({min(arrow.precision, 38)},{arrow.scale})"
-    if types.is_timestamp(arrow) and arrow.unit != "ns":
-        return "timestamp_ntz" if arrow.tz is None else "timestamp"
-    plain = {"bool": "boolean", "string": "string", "binary": "binary", "date": "date"}.get(kind.family.name.lower())
-    if plain is None:
-        raise Refusal(f"column {name!r} is {arrow}, and Spark has no such type to compute with: cast the column")
-    return plain
 
 
 def _arrow_zone(name: str) -> str:

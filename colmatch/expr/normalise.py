@@ -6,16 +6,18 @@ Every node is asked in one of the modes of ``modes.py``.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
 from colmatch.errors import SchemaError
-from colmatch.events.computed.nodes import ValueNode, arrow_type
+from colmatch.events.computed.nodes import arrow_type
 from colmatch.expr.assemble import Assembly
 from colmatch.expr.ast import CALLS, WORDS, And, Constant, Expr, Not, Or, Predicate, Refusal, Subject, Truth, Verb, walk
-from colmatch.expr.computed import ADDRESS, PATTERN_FUNCTIONS, SYNONYMS, ComputedValue
+from colmatch.expr.bind_casts import CastBinder, given_literals
+from colmatch.expr.casts import OR_CASTS
 from colmatch.expr.computed_types import Typing
+from colmatch.expr.elements import ElementReader, element_modes, is_of_elements, through_list
 from colmatch.expr.modes import (
     FALSE,
     NOT_FALSE,
@@ -30,13 +32,17 @@ from colmatch.expr.modes import (
     modes_with_weight,
     negate_modes,
 )
+from colmatch.expr.simplify import LISTS, Simplifier, type_computed
 from colmatch.expr.special import call_attribute, call_modes
+from colmatch.expr.times import LENGTHS
 from colmatch.expr.tree import COUNTLESS, All, Formula, Modes, conjoin, disjoin
+from colmatch.expr.variants import WRITE_VARIANT
 from colmatch.given.incoming import is_any_list
 from colmatch.given.options import Options
 from colmatch.given.schema import (
     BOOL,
     INT,
+    UUID,
     Attribute,
     Attributes,
     Column,
@@ -78,11 +84,7 @@ _OPS = {
     Verb.BETWEEN: Op.BETWEEN, Verb.IN: Op.IN, Verb.LIKE: Op.LIKE, Verb.ILIKE: Op.ILIKE, Verb.RLIKE: Op.RLIKE,
     Verb.STARTSWITH: Op.STARTSWITH, Verb.ENDSWITH: Op.ENDSWITH, Verb.CONTAINS: Op.CONTAINS,
 }  # fmt: skip
-_COMPARISONS = frozenset({Verb.EQ, Verb.NE, Verb.LT, Verb.LE, Verb.GT, Verb.GE})
-# comparisons of the place of a part in a text that mean that the part is there, or is not
-_FOUND = frozenset({(0, Verb.GT), (0, Verb.NE), (1, Verb.GE)})
-_NOT_FOUND = frozenset({(0, Verb.EQ), (0, Verb.LE), (1, Verb.LT)})
-_LISTS = frozenset({Verb.ARRAY_CONTAINS, Verb.ARRAYS_OVERLAP, Verb.CONTAINS_ALL})
+_EQUALITIES = frozenset({Verb.EQ, Verb.NE, Verb.SAME, Verb.IN})
 _KINDS = {
     Kind.INT: "a number", Kind.DECIMAL: "a number", Kind.DOUBLE: "a number", Kind.STRING: "a string", Kind.BOOL: "TRUE or FALSE",
     Kind.DATE: "a date", Kind.TIMESTAMP: "a timestamp", Kind.TIMESTAMP_NTZ: "a timestamp", Kind.BINARY: "a binary literal",
@@ -121,7 +123,11 @@ class Normaliser:
         self.budget = budget
         self.by_attribute = by_attribute
         self.two_valued = two_valued
-        self.typing = Typing(schema, options or Options())
+        self._options = options or Options()
+        self.typing = Typing(schema, self._options)
+        self.simplifier = Simplifier(schema, self.typing, by_attribute)
+        self.elements = ElementReader(schema, self._options, two_valued, self._of_elements)
+        self.casts = CastBinder(self.typing, self.elements.read)
         self._modes: dict[int, tuple[Predicate, tuple[Formula, ...]]] = {}
         self._scalars: dict[Subject, tuple[int, Type, str]] = {}  # columns of one value: attribute, type and name
 
@@ -155,6 +161,19 @@ class Normaliser:
             self._find_mode(tree, NOT_TRUE),
             self._find_mode(tree, NOT_FALSE),
         )
+
+    def _of_elements(self, schema: Schema) -> tuple[Callable[[Expr, int], Form], Attributes]:
+        """Returns what makes forms of conditions on elements, and the attributes that they use."""
+        options = Options(timezone=self._options.timezone, ansi=self._options.ansi, casts=self._options.casts)
+        inner = Normaliser(schema, Attributes(), self.budget, False, self.two_valued, options)
+
+        def form_of(tree: Expr, slots: int) -> Form:
+            form = inner.form(inner.casts.bind(tree, given_literals), slots)
+            parts = inner.typing.session_parts.with_others(inner.elements.session_parts)
+            self.typing.session_parts = self.typing.session_parts.with_others(parts)
+            return form
+
+        return form_of, inner.attributes
 
     # Modes
 
@@ -204,83 +223,27 @@ class Normaliser:
 
     def _with_weight(self, p: Predicate) -> tuple[Formula, ...]:
         """Returns the modes of a predicate with its weight, and then those without."""
-        p = self._simplify(self._compute_element(p))
-        modes = negate_modes(self._predicate(p), p.negated, self.two_valued)
+        p = self.simplifier.simplify(p)
+        parts = through_list(self.schema, p) if len(p.subject.path) != 1 else [p]
+        each = list(zip(*map(self._predicate, parts), strict=True))
+        modes = each[0][0], each[1][0], each[2][0], each[3][0]
+        if len(parts) > 1:
+            modes = conjoin(list(each[0])), disjoin(list(each[1])), disjoin(list(each[2])), conjoin(list(each[3]))
+        modes = negate_modes(modes, p.negated, self.two_valued)
         if p.weighs is not None:
-            return modes_with_weight(modes, p.weighs.slot, range(4), self._any_attribute(p))
+            return modes_with_weight(modes, p.weighs.slot, range(4), self._any_attribute(parts[0]))
         if self.by_attribute:
-            attr = self._any_attribute(p)
+            attr = self._any_attribute(parts[0])
             of_column = self.attributes[attr].role is Role.SIZE and not p.subject.size
             negative = p.verb in (Verb.NE, Verb.NULL) or (p.verb is Verb.SAME and p.operands[0] is None) or p.negated
             which = (FALSE, NOT_TRUE) if negative else (TRUE, NOT_FALSE)
             return modes_with_weight(modes, BY_COLUMN if of_column else BY_ATTRIBUTE, which, attr)
         return modes + modes
 
-    def _compute_element(self, p: Predicate) -> Predicate:
-        """Turns a predicate on an element of a list into one on a computed value."""
-        path, key = p.subject[:2]
-        if not isinstance(key, int) or p.subject.size:
-            return p
-        try:
-            is_list = self.schema.column(path).shape is Shape.LIST
-        except SchemaError:
-            return p
-        value = ComputedValue("entry", (ComputedValue("column", path), key))
-        return replace(p, subject=Subject((), computed=value)) if is_list else p
-
-    def _simplify(self, p: Predicate) -> Predicate:
-        """Turns a test of some computed values into one of a column, or of a value that others
-        share.
-        """
-        value = p.subject.computed
-        if value is None:
-            return p
-        is_pattern = SYNONYMS.get(value.function, value.function) in PATTERN_FUNCTIONS and p.verb in _COMPARISONS
-        if is_pattern and not self._has_weight(p):
-            return self._make_pattern(p)
-        if value.function == "cidr_contains" and p.verb in (Verb.BARE, Verb.NULL):
-            return self._make_range(p, value)
-        return p
-
-    def _has_weight(self, p: Predicate) -> bool:
-        """Returns whether a predicate may have a weight, which is not that of its column."""
-        return self.by_attribute or p.weighs is not None
-
-    def _make_pattern(self, p: Predicate) -> Predicate:
-        """Turns ``instr(s, 'x') > 0`` and ``left(s, 1) = 'x'`` into text patterns."""
-        operand, (function, _, arguments) = p.operands[0], self._type_computed(p)[1]
-        if operand is None or operand.value is None or arguments[0].function != "column":
-            return p
-        subject, literal = Subject(arguments[0].arguments), str(operand.value)
-        if function == "instr" and operand.kind is Kind.INT and arguments[1]:
-            test = int(literal), p.verb
-            if test in _FOUND or test in _NOT_FOUND:
-                part = Operand(Kind.STRING, value=arguments[1])
-                return Predicate(Verb.CONTAINS, subject, (part,), p.weighs, p.negated is not (test in _NOT_FOUND))
-        if (
-            function == "substring"
-            and operand.kind is Kind.STRING
-            and len(arguments) == 3
-            and p.verb in (Verb.EQ, Verb.NE)
-        ):
-            begin, count = arguments[1:]
-            if begin == 1 and count == len(literal):
-                return Predicate(Verb.STARTSWITH, subject, p.operands, p.weighs, p.negated is not (p.verb is Verb.NE))
-            if begin == 1 and count > len(literal):
-                return replace(p, subject=subject)
-        return p
-
-    def _make_range(self, p: Predicate, value: ComputedValue) -> Predicate:
-        """Turns ``cidr_contains`` into a range of addresses, which all networks have in common."""
-        low, high = self._type_computed(p)[1].arguments[1:]
-        of = Subject((), computed=ComputedValue(ADDRESS, value.arguments[1:]))
-        if p.verb is Verb.NULL:
-            return replace(p, subject=of)
-        ends = Operand(Kind.STRING, value=low), Operand(Kind.STRING, value=high)
-        return replace(p, verb=Verb.BETWEEN, subject=of, operands=ends)
-
     def _any_attribute(self, p: Predicate) -> int:
         """Returns an attribute that the predicate is about."""
+        if is_of_elements(p):
+            return self.attributes.intern(self.elements.read(p)[0])
         if p.verb is Verb.CALL:
             return self.attributes.intern(call_attribute(self.schema, p))
         if p.subject.computed is not None:
@@ -289,20 +252,22 @@ class Normaliser:
         if key is not None:
             assert column.type is not None
             return self.attributes.intern(Attribute(column.path, Role.ENTRY, column.type, key))
-        if p.subject.size or column.shape in (Shape.LIST, Shape.MAP):
+        if p.subject.size or column.shape in (Shape.LIST, Shape.MAP, Shape.UNUSABLE):
             return self._attribute(column, Role.SIZE, INT)
         assert column.type is not None
         return self._attribute(column, Role.VALUE, column.type)
 
     def _find_computed(self, p: Predicate) -> tuple[int, Type, str]:
         """Returns the attribute of a computed value, its type and its name."""
-        name, node = self._type_computed(p)
+        name, node = type_computed(self.typing, p)
         assert p.subject.computed is not None
+        if node.type in LENGTHS and any(p.operands):
+            raise Refusal(f"{name} is an interval: compare it with INTERVAL 7 DAYS or the like", predicate=p)
         type = value_type(arrow_type(node.type))
         assert type is not None
         _check_bare(p, type, name)  # ``(i % 3) & 5 = 1`` is read by way of ``i % 3``, which is to leave no attribute
         attribute = Attribute((name,), Role.COMPUTED, type, node.key)
-        solved = None if self._has_weight(p) or type.textual else self.typing.solved(p.subject.computed)
+        solved = None if self.simplifier.has_weight(p) or type.textual else self.typing.solved(p.subject.computed)
         if solved is None:
             return self.attributes.intern(attribute), type, name
         path, steps = solved
@@ -311,31 +276,26 @@ class Normaliser:
         base = self._attribute(column, Role.VALUE, column.type)
         return self.attributes.intern_solved(SolvedValue(attribute, base, steps)), type, name
 
-    def _type_computed(self, p: Predicate) -> tuple[str, ValueNode]:
-        """Returns the name and the tree of a computed value."""
-        assert p.subject.computed is not None
-        try:
-            return self.typing.of(p.subject.computed)
-        except Refusal as refusal:
-            refusal.predicate = p
-            raise
-
     def _predicate(self, p: Predicate) -> Modes:
+        if is_of_elements(p):
+            attribute, condition = self.elements.read(p)
+            self.typing.session_parts = self.typing.session_parts.with_others(self.elements.session_parts)
+            return element_modes(self.attributes.intern(attribute), p, condition)
         if p.verb is Verb.CALL:
             return call_modes(self.attributes.intern(call_attribute(self.schema, p)), p)
         if p.subject.computed is not None:
             return self._scalar(p, *self._find_computed(p))
-        if p.subject in self._scalars and p.verb not in _LISTS:
+        if p.subject in self._scalars and p.verb not in LISTS:
             return self._scalar(p, *self._scalars[p.subject])
         (column, key), verb = self._column(p), p.verb
         if p.subject.size:
-            if column.shape is Shape.UNUSABLE and p.verb is Verb.NULL:
-                return make_absence(self._attribute(column, Role.SIZE, INT))
-            if column.shape not in (Shape.LIST, Shape.MAP):
+            if column.shape is not Shape.MAP and not is_any_list(column.arrow):
                 raise Refusal(f"size needs a list or map column; {column.name!r} is {column.arrow}", predicate=p)
             return self._scalar(p, self._attribute(column, Role.SIZE, INT), INT, f"size({column.name})")
         if column.shape is Shape.LIST:
             return self._list(p, column)
+        if column.shape is Shape.UNUSABLE:
+            return make_absence(self._attribute(column, Role.SIZE, INT))
         if column.shape is Shape.MAP:
             if key is None:
                 if verb is Verb.NULL:
@@ -345,7 +305,7 @@ class Normaliser:
             assert column.type is not None
             attribute = Attribute(column.path, Role.ENTRY, column.type, key)
             return self._scalar(p, self.attributes.intern(attribute), column.type, attribute.name)
-        if verb in _LISTS:
+        if verb in LISTS:
             raise Refusal(
                 f"{CALLS[verb]} needs a list column; {column.name!r} is {column.arrow}: compare it with =, or IN",
                 predicate=p,
@@ -374,11 +334,13 @@ class Normaliser:
             except SchemaError as error:
                 raise Refusal(str(error), predicate=p) from None
         name = column.name
+        if column.shape is Shape.VARIANT:
+            raise Refusal(f"column {name!r} is a variant: {WRITE_VARIANT}", predicate=p)
         if column.shape is Shape.STRUCT:
             field = column.arrow.field(0).name if column.arrow.num_fields else "field"
             raise Refusal(f"column {name!r} is a struct: name a field, as in {name}.{field}", predicate=p)
-        asks_presence = p.subject.size and p.verb is Verb.NULL and is_any_list(column.arrow)
-        if column.shape is Shape.UNUSABLE and not asks_presence:
+        asks_list = (p.subject.size or (p.verb is Verb.NULL and key is None)) and is_any_list(column.arrow)
+        if column.shape is Shape.UNUSABLE and not asks_list:
             raise Refusal(why_unusable(name, column.arrow), predicate=p)
         if key is not None:
             if p.subject.size:
@@ -412,18 +374,27 @@ class Normaliser:
     def _fit(self, p: Predicate, type: Type, name: str) -> None:
         """Refuses literals that can never be compared with the attribute."""
         for operand in p.operands:
-            needed = misfit(type, operand.kind) if operand is not None else None
+            needed = None if operand is None else misfit(type, operand.kind, self._is_cast(p, operand))
             if needed is not None:
                 assert operand is not None
                 what = name if name.startswith("size(") else f"column {name!r}"
                 kind = _KINDS[operand.kind]
-                if type.family is Family.STRING and _KINDS[operand.kind] == "a number" and name.isidentifier():
+                is_value = name.isidentifier() or p.subject.computed is not None
+                if type.family is Family.STRING and _KINDS[operand.kind] == "a number" and is_value:
                     needed += f", or CAST({name} AS DOUBLE)"
                 if operand.kind is Kind.DATE and type.family is Family.STRING and name.isidentifier():
                     needed += f', or make the column a date, as --schema "{name}: date" does'
+                if not self.typing.is_cast and p.verb not in LISTS and _is_castable(type, operand.kind):
+                    needed += OR_CASTS
+                if type.family is Family.BOOL and kind == "a number" and self.typing.is_ansi:
+                    needed += ", since a Boolean meets no number in ANSI mode"
                 raise Refusal(
                     f"{what} is {type}, the expression compares it with {kind}: write {needed}", None, p, operand.slot
                 )
+
+    def _is_cast(self, p: Predicate, operand: Operand) -> bool:
+        """Returns whether a literal may be cast to a Boolean that it is compared with."""
+        return operand.kind is Kind.STRING or (p.verb in _EQUALITIES and not self.typing.is_ansi)
 
     def _scalar(self, p: Predicate, attr: int, type: Type, name: str) -> Modes:
         verb = p.verb
@@ -432,7 +403,7 @@ class Normaliser:
         if verb is Verb.BARE:
             _check_bare(p, type, name)
             return Leaf(attr, _TRUE), Leaf(attr, _FALSE), Leaf(attr, _TRUE, True), Leaf(attr, _FALSE, True)
-        if verb in _LISTS:
+        if verb in LISTS:
             raise Refusal(f"{CALLS[verb]} needs a list column; {name!r} is {type}", predicate=p)
         op = _OPS[verb]
         if op in PATTERNS:
@@ -465,7 +436,8 @@ class Normaliser:
     def _pattern(self, p: Predicate, op: Op, attr: int, type: Type, name: str) -> Modes:
         word = WORDS.get(p.verb) or CALLS[p.verb]
         if type.family is not Family.STRING:
-            raise Refusal(f"{word} needs a string column; {name!r} is {type}", predicate=p)
+            instead = "" if self.typing.is_cast else f": write CAST({name} AS STRING){OR_CASTS}"
+            raise Refusal(f"{word} needs a string column; {name!r} is {type}{instead}", predicate=p)
         operand = p.operands[0]
         if operand is None:
             return UNKNOWN
@@ -480,9 +452,11 @@ class Normaliser:
         assert column.type is not None
         verb, name = p.verb, column.name
         size = self._attribute(column, Role.SIZE, INT)
+        if verb is Verb.CONTAINS:  # in DuckDB, contains() takes lists, too
+            verb = Verb.ARRAY_CONTAINS
         if verb is Verb.NULL:
             return make_absence(size)
-        if verb not in _LISTS:
+        if verb not in LISTS:
             example = f"array_contains({name}, ...), arrays_overlap({name}, array(...)) or size({name})"
             raise Refusal(f"column {name!r} is a list: write {example}", predicate=p)
         self._fit(p, column.type, name)
@@ -513,6 +487,14 @@ class Normaliser:
             return self._make_list_modes(column, size, some, none)
         # With a NULL among the literals, only an empty list surely shares nothing.
         return some, Leaf(size, _EMPTY), none, disjoin([some, Leaf(size, _EMPTY, True)])
+
+
+def _is_castable(type: Type, kind: Kind) -> bool:
+    """Returns whether Spark casts the text when a value of a type meets a literal."""
+    if type.family is Family.STRING:
+        return type != UUID and kind is not Kind.BINARY
+    numbers = Family.INT, Family.UINT64, Family.FLOAT, Family.DECIMAL, Family.WIDE_DECIMAL
+    return kind is Kind.STRING and type.family in numbers
 
 
 def _check_bare(p: Predicate, type: Type, name: str) -> None:

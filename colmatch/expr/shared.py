@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from colmatch.expr.ast import Constant, Expr, Predicate, Subject, Truth, Verb, rebuild, walk
+from colmatch.expr.bind_casts import value_literals
 from colmatch.expr.normalise import Normaliser
 from colmatch.lowering.forms import Form, Kind, Operand, Packing
 
@@ -36,12 +37,12 @@ class SharedNodes:
             operand = self._operands[value] = Operand(Kind.BOOL, value=value)
         return operand
 
-    def constant(self, kind: Kind, value: Any) -> Operand:
+    def constant(self, kind: Kind, value: Any, many: bool = False) -> Operand:
         """Returns the operand of a literal that distinguishes forms, one object for equal ones."""
-        key = (kind, value)
+        key = (kind, value, many)
         operand = self._operands.get(key)
         if operand is None:
-            operand = self._operands[key] = Operand(kind, value=value)
+            operand = self._operands[key] = Operand(kind, many=many, value=value)
         return operand
 
     def predicate(
@@ -83,6 +84,7 @@ class TreeForms:
 
         Raises Refusal: the tree nests too deep, or does not fit the schema.
         """
+        tree = self._normaliser.casts.bind(tree, value_literals)
         key, literals = self._structure(tree)
         form = self._forms.get(key)
         if form is None:

@@ -11,6 +11,7 @@ import pyarrow as pa
 from colmatch.errors import SchemaError
 from colmatch.expr.ast import Predicate, Refusal, Subject, Verb
 from colmatch.expr.computed import ComputedValue
+from colmatch.expr.functions import TABLE
 from colmatch.expr.spelling import quote_name
 from colmatch.expr.tree import Modes
 from colmatch.given.incoming import is_list
@@ -48,19 +49,6 @@ class WrongArgument(Exception):
         self.place = place
 
 
-def check_arguments(function: str, count: int) -> None:
-    """Refuses a call with more or fewer arguments than the function takes.
-
-    Raises WrongArgument: the function takes another number.
-    """
-    needed = COLUMNS + len(SPECIAL[function].takes)
-    if count != needed:
-        raise WrongArgument(
-            min(count, needed) - 1,
-            f"{function} takes {needed} arguments, not {count}, as in {SPECIAL[function].example}",
-        )
-
-
 def literal_of(function: str, arguments: Sequence[tuple[Kind | None, Any]]) -> bytes:
     """Packs arguments into a literal.
 
@@ -76,9 +64,7 @@ def literal_of(function: str, arguments: Sequence[tuple[Kind | None, Any]]) -> b
         low, most = _RANGES.get(needed, (0, 0))
         fits = value is not None and (needed not in _RANGES or low <= value < most)
         if not fits or (needed is NUMBER and not math.isfinite(value)) or (needed is TEXT and "\0" in value):
-            raise WrongArgument(
-                place, f"{needed} is expected here: {function} is called as in {SPECIAL[function].example}"
-            )
+            raise WrongArgument(place, f"{needed} is expected here: {function} is called as in {TABLE[function].call}")
         values.append(value)
     return pack(function, tuple(values))
 
@@ -97,7 +83,7 @@ def subject_of(function: str, columns: Sequence[ComputedValue]) -> Subject:
 
 def describe_column(function: str) -> str:
     """Returns the error text for an argument that must be a column."""
-    return f"the name of a column is expected here: {function} is called as in {SPECIAL[function].example}"
+    return f"the name of a column is expected here: {function} is called as in {TABLE[function].call}"
 
 
 # Attributes and modes of calls

@@ -11,9 +11,10 @@ from colmatch.lowering.forms import Kind, Operand, quote_text
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _WORDS = (
     "ALL AND ANTI ANY ARRAY AS BETWEEN CASE CAST CROSS DATE DISTINCT DIV DOUBLE ELSE END ESCAPE EXCEPT EXISTS FALSE FROM FULL ILIKE IN "
-    "INNER INTERSECT INTERVAL IS JOIN LATERAL LEFT LIKE MINUS NATURAL NOT NULL ON OR R REGEXP RIGHT RLIKE SELECT SEMI SOME THEN TIMESTAMP "
-    "TIMESTAMP_LTZ TIMESTAMP_NTZ TRUE UNION UNKNOWN USING WHEN WHERE WITH X"
+    "INNER INTERSECT INTERVAL IS JOIN LATERAL LEFT LIKE MINUS NATURAL NOT NULL ON OR REGEXP RIGHT RLIKE SELECT SEMI SOME THEN TIMESTAMP "
+    "TIMESTAMP_LTZ TIMESTAMP_NTZ TRUE UNION UNKNOWN USING WHEN WHERE WITH"
 )
+SLOT = re.compile("\0([0-9]+)\0")  # what ``mark_slot`` makes
 _KEYWORDS = frozenset(_WORDS.split())
 
 
@@ -42,6 +43,11 @@ def _literal(kind: Kind, value: Any) -> str:
             return text + "D"
         return f"CAST('{'NaN' if text == 'nan' else text.replace('inf', 'Infinity')}' AS DOUBLE)"
     return str(value)
+
+
+def mark_slot(operand: Operand) -> Operand:
+    """Returns an operand that is written as its slot, in a way that no literal is."""
+    return Operand(Kind.INT, negative=operand.negative, value=f"\0{operand.slot}\0")
 
 
 def operand_sql(operand: Operand | None) -> str:

@@ -31,6 +31,7 @@ import pyarrow as pa
 
 from colmatch.errors import SchemaError, show_value
 from colmatch.given.incoming import NESTED_MOST, is_text, refusing
+from colmatch.given.variants import VARIANT_TYPE
 
 _BRACKETS = re.compile(r"[<>()\[\]{}]")
 # A column: its name, and its type behind a colon outside of brackets, or behind a space.
@@ -92,7 +93,7 @@ _ENTRIES = (dict, collections.abc.Mapping)
 _NAMES = (  # for misspelt names
     "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "tinyint", "smallint", "int", "integer", "bigint",
     "long", "float", "double", "real", "decimal", "numeric", "bool", "boolean", "string", "text", "varchar", "binary", "date",
-    "date32", "time", "timestamp", "timestamp_ntz", "timestamptz", "list", "array", "map", "struct", "dictionary", "duration",
+    "date32", "time", "timestamp", "timestamp_ntz", "timestamptz", "list", "array", "map", "struct", "dictionary", "duration", "variant",
 )  # fmt: skip
 _WRITTEN = {  # names that are incomplete alone
     "list": "list<string> or the like", "array": "array<string> or the like", "map": "map<string, int64> or the like",
@@ -104,10 +105,10 @@ _SQL = {  # by the names of sqlglot's types
     "UTINYINT": pa.uint8(), "USMALLINT": pa.uint16(), "UINT": pa.uint32(), "UBIGINT": pa.uint64(),
     "FLOAT": pa.float32(), "DOUBLE": pa.float64(), "TEXT": pa.string(), "VARCHAR": pa.string(), "CHAR": pa.string(),
     "NCHAR": pa.string(), "NVARCHAR": pa.string(), "BPCHAR": pa.string(), "ENUM": pa.string(), "BINARY": pa.binary(),
-    "VARBINARY": pa.binary(), "DATE": pa.date32(), "DATETIME": pa.timestamp("us"), "TIMESTAMP": pa.timestamp("us"),
+    "VARBINARY": pa.binary(), "UUID": pa.uuid(), "DATE": pa.date32(), "DATETIME": pa.timestamp("us"), "TIMESTAMP": pa.timestamp("us"),
     "TIMESTAMPNTZ": pa.timestamp("us"), "TIMESTAMPTZ": pa.timestamp("us", "UTC"), "TIMESTAMPLTZ": pa.timestamp("us", "UTC"),
     "TIMESTAMP_S": pa.timestamp("s"), "TIMESTAMP_MS": pa.timestamp("ms"), "TIMESTAMP_NS": pa.timestamp("ns"),
-    "INT128": pa.decimal128(38, 0), "TIME": pa.time64("us"), "NULL": pa.null(),
+    "INT128": pa.decimal128(38, 0), "TIME": pa.time64("us"), "NULL": pa.null(), "VARIANT": VARIANT_TYPE,
 }  # fmt: skip
 
 

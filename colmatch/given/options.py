@@ -13,6 +13,7 @@ from colmatch.given.arguments import check_choice, check_flag, check_whole, text
 MissingColumns = Literal["error", "null"]
 Order = Literal["subscription", "any"]
 DoubleQuotes = Literal["texts", "names"]
+Casts = Literal["written", "spark"]
 
 # options that can be changed while a matcher is in use
 RUNNING = ("batch_rows", "threads", "missing_columns", "order", "observe", "max_text_bytes")
@@ -51,6 +52,12 @@ class Options:
     double_quotes : meaning of double quotes in expressions. ``"texts"`` is Spark's: ``"Nice"`` is
         the text ``'Nice'``. ``"names"`` is the meaning in ANSI SQL, PostgreSQL, DuckDB and
         Snowflake: ``"city"`` is the column.
+    keep_texts : True to keep the texts of subscriptions, compressed, as they were written. A text
+        of 60 bytes takes 13. Without them, ``Matcher.expression``, ``to_table`` and ``sync`` are
+        errors (the guide, docs/read-back.md).
+    casts : casts where texts meet values of other types, as in ``s = 5``. With ``"written"``, such
+        a comparison is an error, unless its casts are written in it. With ``"spark"``, it gets the
+        casts that Spark 4.3 inserts, which depend on ``ansi``.
     """
 
     batch_rows: int = 8192
@@ -63,6 +70,8 @@ class Options:
     timezone: str = "UTC"
     ansi: bool = False
     double_quotes: DoubleQuotes = "texts"
+    keep_texts: bool = True
+    casts: Casts = "written"
 
     def __post_init__(self) -> None:
         for name, low, high in (
@@ -77,9 +86,11 @@ class Options:
             ("missing_columns", get_args(MissingColumns)),
             ("order", get_args(Order)),
             ("double_quotes", get_args(DoubleQuotes)),
+            ("casts", get_args(Casts)),
         ):
             object.__setattr__(self, name, check_choice(f"Options({name}={{}})", getattr(self, name), choices))
-        object.__setattr__(self, "ansi", check_flag("Options(ansi={})", self.ansi))
+        for name in ("ansi", "keep_texts"):
+            object.__setattr__(self, name, check_flag(f"Options({name}={{}})", getattr(self, name)))
         from colmatch.given.session import time_zone
 
         zone = text(self.timezone)

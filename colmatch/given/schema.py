@@ -23,6 +23,7 @@ from colmatch.errors import SchemaError, show_value, suggest_names
 from colmatch.given.arguments import check_flag
 from colmatch.given.declared import schema_of
 from colmatch.given.incoming import NESTED_MOST, is_any_list, refusing
+from colmatch.given.variants import is_variant, mark_variants
 from colmatch.kernels import _forks
 from colmatch.kernels._forks import cached_property
 
@@ -76,6 +77,7 @@ class Shape(IntEnum):
     MAP = 2
     STRUCT = 3
     UNUSABLE = 4
+    VARIANT = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,9 +145,12 @@ class Attribute:
         return [self.path] if self.path else []
 
     @property
-    def is_address(self) -> bool:
-        """Returns whether its values are the texts of addresses (``text/addresses.py``)."""
-        return self.role is Role.COMPUTED and json.loads(str(self.key))[2][0] == "address"
+    def computed_by(self) -> tuple[str, list[Any]]:
+        """Returns the function that computes it and its constants; no name for other attributes."""
+        if self.role is not Role.COMPUTED:
+            return "", []
+        function, _, arguments = json.loads(str(self.key))[2]
+        return function, [argument for argument in arguments if not isinstance(argument, list)]
 
     def freed(self) -> Attribute:
         """Returns the attribute that takes its place when nothing uses it any more.
@@ -166,6 +171,7 @@ class Attribute:
 
 
 BOOL = Type(Family.BOOL, name="bool")
+UUID = Type(Family.BINARY, name="uuid")
 INT = Type(Family.INT, name="int64")
 
 
@@ -347,6 +353,7 @@ class Schema:
         with refusing(SchemaError, f"a schema cannot be read from {type(columns).__name__}"):
             names = self.arrow.names
         _check_depth(self.arrow)
+        self.arrow = pa.schema([mark_variants(field) for field in self.arrow], self.arrow.metadata)
         if len(set(names)) != len(names):
             twice = sorted({name for name in names if names.count(name) > 1})
             raise SchemaError(f"columns named twice in the schema: {', '.join(map(repr, twice)):.500}; rename them")
@@ -359,7 +366,8 @@ class Schema:
         return _CASE in (self.arrow.metadata or {})
 
     def __repr__(self) -> str:
-        return f"Schema({', '.join(f'{field.name}: {field.type}' for field in self.arrow)})"
+        shown = [f"{field.name}: {'variant' if is_variant(field.type) else field.type}" for field in self.arrow]
+        return f"Schema({', '.join(shown)})"
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Schema):
@@ -421,10 +429,15 @@ class Schema:
             )
         for count in range(len(path) - 1, 0, -1):
             within = self._columns.get(path[:count])
-            if within is not None and "list" in str(within.arrow).partition("<")[0]:
+            if within is not None and within.shape is Shape.VARIANT:
                 raise SchemaError(
-                    f"column {within.name!r} is a list, and fields of its elements have no names here: give events "
-                    f"the field as a list of its own, such as {path[-2]}_{path[-1]}"
+                    f"column {within.name!r} is a variant: write {within.name}:{'.'.join(path[count:])}::int or the like"
+                )
+            if within is not None and "list" in str(within.arrow).partition("<")[0]:
+                field = ".".join(path[count:])
+                raise SchemaError(
+                    f"column {within.name!r} is a list: write exists({within.name}, x -> x.{field} = ...), or "
+                    f"{within.name}[0].{field} for the first element"
                 )
         names = [".".join(p) for p in self._columns]
         if len(path) > 1 and path[:1] not in self._columns and path[1:] in self._columns:  # behind the name of a table
@@ -471,6 +484,8 @@ def value_type(arrow: pa.DataType) -> Type | None:
         return Type(family, scale=arrow.scale, name=name)
     if types.is_string(arrow) or types.is_large_string(arrow) or types.is_string_view(arrow):
         return Type(Family.STRING, name="string")
+    if isinstance(arrow, pa.UuidType):
+        return UUID
     binary = (types.is_binary, types.is_large_binary, types.is_binary_view, types.is_fixed_size_binary)
     if any(is_binary(arrow) for is_binary in binary):
         return Type(Family.BINARY, name="binary")
@@ -509,7 +524,7 @@ def time_type(unit: str) -> pa.DataType:
 def _column(path: tuple[str, ...], arrow: pa.DataType) -> Column:
     types = pa.types
     if types.is_struct(arrow):
-        return Column(path, Shape.STRUCT, arrow)
+        return Column(path, Shape.VARIANT if is_variant(arrow) else Shape.STRUCT, arrow)
     if is_any_list(arrow):
         element = value_type(arrow.value_type)
         return Column(path, Shape.LIST if element else Shape.UNUSABLE, arrow, element)

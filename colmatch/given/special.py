@@ -28,7 +28,6 @@ class Function(NamedTuple):
 
     reads: tuple[str | dict[str, pa.DataType], str]  # DEGREES, CLOCK, or the fields of structs in lists
     takes: tuple[str, ...]
-    example: str
     named: tuple[str, str]  # the columns that it reads in be-tree's language
     betree: str  # an example in that language
     marks_false: bool = False  # rows have entries for arguments that make it false, and none without structs
@@ -44,7 +43,6 @@ class Function(NamedTuple):
         return [i for i, kind in enumerate(self.takes) if kind == TEXT]
 
 
-_OF_SEGMENT = "(segments, now, 12, 3600), two columns, an id and seconds"
 _IN_BETREE = "(12, 3600), or with an attribute before the id"
 _SEGMENT = (SEGMENT_FIELDS, CLOCK), (WHOLE, WHOLE)
 _NAMED = ("segments_with_timestamp", "now")
@@ -52,17 +50,14 @@ SPECIAL = {
     CIRCLE: Function(
         reads=(DEGREES, DEGREES),
         takes=(NUMBER, NUMBER, NUMBER),
-        example="geo_within_radius(latitude, longitude, 48.2, 16.4, 10.0), two columns, degrees and kilometres",
         named=("latitude", "longitude"),
         betree="geo_within_radius(48.2, 16.4, 10.0)",
     ),
-    WITHIN: Function(*_SEGMENT, WITHIN + _OF_SEGMENT, _NAMED, WITHIN + _IN_BETREE),
-    BEFORE: Function(*_SEGMENT, BEFORE + _OF_SEGMENT, _NAMED, BEFORE + _IN_BETREE),
+    WITHIN: Function(*_SEGMENT, _NAMED, WITHIN + _IN_BETREE),
+    BEFORE: Function(*_SEGMENT, _NAMED, BEFORE + _IN_BETREE),
     CAP: Function(
         reads=(CAP_FIELDS, CLOCK),
         takes=(TEXT, UINT32, TEXT, UINT32, WHOLE),
-        example="within_frequency_cap(caps, now, 'flight', 7, 'shop', 3, 3600), two columns, a type, an id, a name space, "
-        "a number of times and seconds",
         named=("frequency_caps", "now"),
         betree='within_frequency_cap("flight", "namespace", 5, 3600)',
         marks_false=True,
@@ -78,10 +73,14 @@ PLACE = "…"  # in an attribute's name, in place of the arguments
 
 
 class Call(NamedTuple):
-    """A special function and the columns that it reads, each a path of names."""
+    """A function and the columns that it reads, each a path of names.
+
+    The function is a special one, or tests elements of lists (``elements.py``). These have details.
+    """
 
     function: str
     columns: tuple[tuple[str, ...], ...]
+    details: dict[str, Any] | None = None
 
     @property
     def key(self) -> str:
@@ -91,13 +90,19 @@ class Call(NamedTuple):
     @property
     def clock(self) -> str | None:
         """The column with the current time, None if the function needs none."""
-        return self.columns[1][0] if SPECIAL[self.function].reads[1] == CLOCK else None
+        special = SPECIAL.get(self.function)
+        return self.columns[1][0] if special is not None and special.reads[1] == CLOCK else None
+
+    @property
+    def marks_false(self) -> bool:
+        """Whether rows have entries for arguments that make the function false."""
+        return self.function in SPECIAL and SPECIAL[self.function].marks_false
 
     @staticmethod
     def of(key: str) -> Call:
         """Returns the call with this key."""
-        function, columns = json.loads(key)
-        return Call(function, tuple(map(tuple, columns)))
+        function, columns, details = json.loads(key)
+        return Call(function, tuple(map(tuple, columns)), details)
 
 
 def pack(function: str, arguments: tuple[Any, ...]) -> bytes:

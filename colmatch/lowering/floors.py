@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from colmatch.arrays.frozen import contiguous
 from colmatch.errors import show_value
-from colmatch.given.schema import UNITS, Family, Type
+from colmatch.given.schema import UNITS, UUID, Family, Type
 from colmatch.given.session import Session
 from colmatch.kernels.layout import KEY_MAX, KEY_MIN
 from colmatch.kernels.lowering.intervals import key_intervals
@@ -52,9 +52,23 @@ _FITS: dict[Family, tuple[frozenset[Kind], str]] = {
 }
 
 
-def misfit(type: Type, kind: Kind) -> str | None:
-    """Returns the literals that a column of this type needs instead; None if this kind fits."""
+_TRUTHS = {
+    **dict.fromkeys(("t", "true", "y", "yes", "1"), 1), **dict.fromkeys(("f", "false", "n", "no", "0"), 0),
+}  # fmt: skip  # texts that Spark casts to a Boolean
+
+
+def misfit(type: Type, kind: Kind, is_cast: bool = False) -> str | None:
+    """Returns the literals that a column of this type needs instead; None if this kind fits.
+
+    is_cast : numbers and strings meet Booleans as Spark casts them
+    """
+    if type == UUID and kind is Kind.STRING:
+        return None
     kinds, needed = _FITS[type.family]
+    if is_cast and type.family is Family.BOOL and kind in (Kind.STRING, *_NUMBERS):
+        return None
+    if type == UUID:
+        needed = "its text, as in '550e8400-e29b-41d4-a716-446655440000'"
     return None if kind in kinds else needed
 
 
@@ -136,7 +150,7 @@ def literal_floors(
             return exact((np.ceil if side is Side.LEAST else np.floor)(doubles).astype(np.int64))
     if side is not None:
         return _each(values, converter(type, kind, negative, session, side))
-    if family is Family.BOOL and isinstance(values, np.ndarray):
+    if family is Family.BOOL and kind is Kind.BOOL and isinstance(values, np.ndarray):
         return exact(values.astype(np.int64))
     if family is Family.FLOAT:
         return exact(float_keys(_floats(values, negative)))
@@ -160,8 +174,10 @@ def converter(type: Type, kind: Kind, negative: bool, session: Session, side: Si
     family = type.family
     if side is not None:
         return _side(type, negative, side)
+    if family is Family.BOOL and kind in _NUMBERS:
+        return lambda v: _number(v, negative, 0, 0)
     if family is Family.BOOL:
-        return lambda v: (_bool(v), EXACT)
+        return lambda v: (_cast_text(v) if kind is Kind.STRING else _bool(v), EXACT)
     if family is Family.FLOAT:
         return lambda v: (float_key(-_float(v) if negative else _float(v)), EXACT)
     if family is Family.INT and kind is Kind.INT:
@@ -221,6 +237,14 @@ def _each(values: Sequence[Any] | NDArray[Any], convert: Convert) -> Floors:
 
 def _bool(value: Any) -> int:
     return value.lower() == "true" if isinstance(value, str) else bool(value)
+
+
+def _cast_text(value: str) -> int:
+    """Returns the Boolean that Spark casts a text to, as 0 or 1."""
+    truth = _TRUTHS.get(value.strip("".join(map(chr, range(33))) + "\x7f").lower())
+    if truth is None:
+        raise ValueError(f"{show_value(value)} is no Boolean: write TRUE or FALSE")
+    return truth
 
 
 def _whole(kind: Kind, values: Sequence[Any] | NDArray[Any], negative: bool) -> NDArray[np.int64] | None:

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, NamedTuple
 
+from colmatch.given.schema import Type
 from colmatch.given.special import unpack
 from colmatch.kernels.lowering import operators
 
@@ -85,7 +86,7 @@ class Operand(NamedTuple):
     """One literal, or a list of literals: from ``slot``, or ``value`` itself.
 
     If it has a slot and a ``Packing`` as its value, the arguments in the slot and behind it are
-    packed into one literal.
+    packed into one literal. So are the literals of an ``ElementPacking``, wherever they are.
 
     A value is the literal's text without quotes, already unescaped, or a Python value of its kind
     (int, Decimal, float, str, bool, datetime.date, datetime.datetime, bytes).
@@ -96,6 +97,19 @@ class Operand(NamedTuple):
     many: bool = False  # the slot holds a list of literals
     negative: bool = False  # it follows a minus
     value: Any = None
+
+
+class ElementPacking(NamedTuple):
+    """A condition on elements of lists in a text: its parts around literals, and these.
+
+    The parts and the literals make one literal, of the form in ``given/elements.py``.
+    """
+
+    parts: tuple[str, ...]
+    operands: tuple[Operand, ...]
+    checks: tuple[tuple[Type, Op, Operand], ...]  # literals that may be no values of a type
+    least: int  # number of elements; 0 for one, as exists has it
+    maybe: bool  # whether elements count where the condition is Unknown
 
 
 class KeyTest(NamedTuple):
@@ -155,4 +169,4 @@ class Form:
     leaves: tuple[Leaf, ...]
     conjunctions: tuple[Conjunction, ...]
     slots: int = 0  # number of literals that it needs
-    packings: tuple[tuple[int, Packing], ...] = ()  # slots of arguments to be packed into one literal first
+    packings: tuple[tuple[int, Packing | ElementPacking], ...] = ()  # slots to be packed into one literal first

@@ -18,7 +18,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from colmatch.arrays.pieces import Pieces, concat, join_pieces
-from colmatch.given.schema import Attribute, Attributes, Family, Type
+from colmatch.given.schema import UUID, Attribute, Attributes, Family, Type
 from colmatch.given.session import Session
 from colmatch.kernels import layout
 from colmatch.kernels.layout import KEY_MAX, KEY_MIN
@@ -324,7 +324,7 @@ class Groups:
 def _binary(group: Group, column: OperandColumn, refuse: Refuse) -> pa.Array:
     """Returns the bytes for comparing textual literals; none of a refused literal."""
     operand, test, values = column[:3]
-    if group.type.family is not Family.WIDE_DECIMAL:
+    if group.type.family is not Family.WIDE_DECIMAL and group.type != UUID:
         if isinstance(values, pa.Array):
             return values.cast(pa.large_binary())
         return pa.array([v.encode() if isinstance(v, str) else v for v in values], pa.large_binary())

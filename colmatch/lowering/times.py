@@ -10,16 +10,21 @@ from typing import Any
 from colmatch.errors import show_value
 from colmatch.given.schema import Type
 from colmatch.given.session import Session, time_zone
+from colmatch.text.moments import offset_of, read_date, read_moment
 
-_DATE = re.compile(r"\s*(\d{4})-(\d{1,2})-(\d{1,2})\s*", re.ASCII)
-_TIME = re.compile(
-    r"\s*(\d{4})-(\d{1,2})-(\d{1,2})(?:[ T](\d{1,2}):(\d{1,2})(?::(\d{1,2})(?:\.(\d{1,9}))?)?)?"
-    r"(?:\s*(Z|UTC|GMT|[+-]\d{1,2}(?::?\d{2})?|[A-Za-z]+(?:/[A-Za-z0-9_+-]+)+))?\s*",
-    re.ASCII,
-)
+_DAY = re.compile(r"\s*\d{4}-\d{1,2}-\d{1,2}(?:[ T]\d{1,2}:\d{1,2}.*)?\s*", re.ASCII)
 _CLOCK = re.compile(r"\s*(\d{1,2}):(\d{1,2})(?::(\d{1,2})(?:\.(\d{1,9}))?)?\s*", re.ASCII)
 EPOCH = dt.date(1970, 1, 1).toordinal()
 SECOND, DAY = 10**9, 86_400 * 10**9  # nanoseconds
+
+
+_UNITS = {"DAYS": DAY // 1000, "HOURS": 3600 * 10**6, "MINUTES": 60 * 10**6, "SECONDS": 10**6, "MILLISECONDS": 1000}
+
+
+def interval_text(micros: int, units: Sequence[str] = tuple(_UNITS)) -> str:
+    """Writes microseconds as an interval of the first unit that has no fraction."""
+    unit = next((unit for unit in units if micros % _UNITS[unit] == 0), None)
+    return f"INTERVAL {micros} MICROSECONDS" if unit is None else f"INTERVAL {micros // _UNITS[unit]} {unit}"
 
 
 def days(value: Any) -> int:
@@ -28,20 +33,20 @@ def days(value: Any) -> int:
     Raises ValueError if the value is no date.
     """
     if isinstance(value, str):
-        match = _DATE.fullmatch(value)
-        if not match:
-            raise ValueError(f"{show_value(value)} is not a date: write it as '2013-01-31'")
-        value = _calendar(value, match)
-    elif isinstance(value, dt.datetime) or not isinstance(value, dt.date):
+        day = read_date(value)
+        if day is None:
+            raise _no_moment(value, "a date", "'2013-01-31'")
+        return day
+    if isinstance(value, dt.datetime) or not isinstance(value, dt.date):
         raise ValueError(f"{show_value(value)} is not a date")
     return int(value.toordinal()) - EPOCH
 
 
-def _calendar(text: str, found: re.Match[str]) -> dt.date:
-    try:
-        return dt.date(int(found[1]), int(found[2]), int(found[3]))
-    except ValueError:
-        raise ValueError(f"{show_value(text)} is not a day of the calendar") from None
+def _no_moment(text: Any, what: str, example: str) -> ValueError:
+    """Returns the error for a text that is no date or timestamp."""
+    if isinstance(text, str) and _DAY.match(text):
+        return ValueError(f"{show_value(text)} is not a day of the calendar, or no such time")
+    return ValueError(f"{show_value(text)} is not {what}: write it as {example}")
 
 
 def time_of_day(value: Any) -> int:
@@ -98,6 +103,11 @@ def _offset(nanos: int, zone: dt.tzinfo) -> int:
     return _nanos(ahead)
 
 
+def _zone(name: str) -> dt.tzinfo:
+    offset = offset_of(name)
+    return time_zone(name) if offset is None else dt.timezone(dt.timedelta(seconds=offset))
+
+
 def _local(value: Any) -> tuple[int, dt.tzinfo | None]:
     """Returns nanoseconds since 1970 on the clock of the literal's own zone, and that zone."""
     if isinstance(value, tuple):
@@ -107,9 +117,7 @@ def _local(value: Any) -> tuple[int, dt.tzinfo | None]:
         return _nanos(bare), value.tzinfo
     if isinstance(value, dt.date):
         return (value.toordinal() - EPOCH) * DAY, None
-    match = _TIME.fullmatch(value) if isinstance(value, str) else None
-    if not match:
-        raise ValueError(f"{show_value(value)} is not a timestamp: write it as '2013-01-31 10:00:00'")
-    day = _calendar(value, match).toordinal() - EPOCH
-    nanos = day * DAY + _since_midnight(value, match.groups()[3:7])
-    return nanos, None if match[8] is None else time_zone(match[8])
+    moment = read_moment(value) if isinstance(value, str) else None
+    if moment is None or moment.day is None:
+        raise _no_moment(value, "a timestamp", "'2013-01-31 10:00:00'")
+    return moment.day * DAY + moment.nanos, None if moment.zone is None else _zone(moment.zone)

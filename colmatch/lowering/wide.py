@@ -19,8 +19,10 @@ from collections.abc import Callable
 from decimal import ROUND_FLOOR, Decimal
 from math import isfinite
 from typing import Any
+from uuid import UUID as Uuid
 
-from colmatch.given.schema import Family, Type
+from colmatch.errors import show_value
+from colmatch.given.schema import UUID, Family, Type
 from colmatch.lowering.floors import Side, number_of, numbers_of_double
 from colmatch.lowering.forms import Kind
 from colmatch.lowering.keys import NEVER_ROUNDS
@@ -45,7 +47,18 @@ def encoder(type: Type, kind: Kind, negative: bool, side: Side | None = None) ->
         return lambda value: _side_bytes(float(number_of(value, negative)), type.scale, side)
     if type.family is Family.WIDE_DECIMAL:
         return lambda value: wide_bytes(number_of(value, negative), type.scale)
+    if type == UUID and kind is Kind.STRING:
+        return _uuid_bytes
     return lambda value: value.encode() if isinstance(value, str) else value
+
+
+def _uuid_bytes(value: str | bytes) -> bytes:
+    """Returns the bytes of a UUID's text."""
+    text = value if isinstance(value, str) else value.decode()
+    try:
+        return Uuid(text).bytes
+    except ValueError:
+        raise ValueError(f"{show_value(text)} is no UUID, as '550e8400-e29b-41d4-a716-446655440000' is") from None
 
 
 def wide_bytes(number: Decimal, scale: int) -> bytes:

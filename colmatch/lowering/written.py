@@ -12,21 +12,24 @@ import datetime as dt
 import ipaddress
 from decimal import Decimal
 from itertools import pairwise
+from uuid import UUID as Uuid
 
 import numpy as np
 import pyarrow as pa
 
-from colmatch.given.schema import UNITS, Attribute, Family, Role, Type, time_type
-from colmatch.given.special import PLACE, SPECIAL, UNKNOWN, Call
+from colmatch.given.elements import EXISTS, ElementTest
+from colmatch.given.schema import UNITS, UUID, Attribute, Family, Role, Type, time_type
+from colmatch.given.special import PLACE, UNKNOWN, Call
 from colmatch.kernels import layout
 from colmatch.kernels.layout import KEY_MAX, KEY_MIN
 from colmatch.lowering.forms import arguments_text, quote_text
 from colmatch.lowering.keys import NEVER_ROUNDS, UINT64_OFFSET, key_float
-from colmatch.lowering.times import EPOCH
+from colmatch.lowering.times import EPOCH, interval_text
 from colmatch.lowering.wide import wide_text
 from colmatch.text.addresses import address_of
 from colmatch.text.like import write_like
 from colmatch.text.reduce import successor
+from colmatch.text.versions import version_of
 
 Runs = list[tuple[int, int]]  # closed intervals of keys, ascending, none touching the next
 LISTED = 12  # literals of a list that are shown
@@ -112,6 +115,8 @@ def predicate_text(attribute: Attribute, texts: LiteralTexts, runs: Runs, none: 
         return _call_text(attribute, [texts[key] for key, _ in texts.dense(runs)], none)
     if runs == [(KEY_MIN, KEY_MAX)]:
         owner = ".".join(attribute.path) if attribute.role is Role.SIZE else attribute.name
+        if attribute.computed_by[0] == "address":
+            owner = f"cidr_contains('::/0', {_argument(owner)})"
         return f"{owner} IS {'' if none else 'NOT '}NULL"
     if not runs:
         return "TRUE" if none else "FALSE"
@@ -136,9 +141,19 @@ def _call_text(attribute: Attribute, literals: list[bytes], none: bool) -> str:
         if literal == UNKNOWN:
             parts.append(f"{attribute.name} IS {'NOT ' if none else ''}NULL")
             continue
-        text = attribute.name[: -len(PLACE) - 1] + arguments_text(call.function, literal) + ")"
-        parts.append(f"NOT {text}" if none is not SPECIAL[call.function].marks_false else text)
+        test = ElementTest.of(literal) if call.function == EXISTS else None
+        if test is not None:
+            text = element_text(attribute, test)
+        else:
+            text = attribute.name[: -len(PLACE) - 1] + arguments_text(call.function, literal) + ")"
+        parts.append(f"NOT {text}" if none is not call.marks_false else text)
     return (" AND " if none else " OR ").join(parts)
+
+
+def element_text(attribute: Attribute, test: ElementTest) -> str:
+    """Writes that a condition holds for some elements of a list."""
+    text = f"{attribute.name.partition(PLACE)[0]}{test.condition})"
+    return f"{text}) >= {test.least}" if test.least else text
 
 
 class _Condition:
@@ -150,11 +165,11 @@ class _Condition:
         self._multi = attribute.multi
         self._sole = attribute.role in (Role.VALUE, Role.ENTRY, Role.COMPUTED)
         self._texts = texts
-        self._is_address = attribute.is_address
+        self._function, self._constants = attribute.computed_by
 
     def write(self, runs: Runs) -> str:
         name = self._name
-        if self._is_address and (text := self._networks(runs)):
+        if self._function == "address" and (text := self._networks(runs)):
             return text
         if self._multi:  # some elements: neighbouring numbers are one interval
             textual = self._type.textual
@@ -193,7 +208,7 @@ class _Condition:
                 return ""
             ends = [address_of(self._texts[key].decode()) for key in (lo, hi)]
             for network in ipaddress.summarize_address_range(*ends):
-                calls.append(f"cidr_contains('{network}', {self._name.partition('(')[2][:-1]})")
+                calls.append(f"cidr_contains('{network}', {_argument(self._name)})")
         text = " OR ".join(calls)
         return text if not is_none else f"NOT {text}" if len(calls) == 1 else f"NOT ({text})"
 
@@ -214,13 +229,21 @@ class _Condition:
         return [key for lo, hi in runs for key in range(lo, hi + 1)]
 
     def _literal(self, key: int) -> str:
+        if self._function == "micros_between":
+            return interval_text(key)
         if not self._type.textual:
             return literal_text(self._type, key)
         data = self._texts[key]
+        if self._type == UUID and len(data) == 16:
+            return f"'{Uuid(bytes=data)}'"
         if self._type.family is Family.BINARY:
             return f"X'{data.hex().upper()}'"
         if self._type.family is Family.WIDE_DECIMAL:
             return wide_text(data, self._type.scale)
+        if self._function == "whole":
+            return data.decode()
+        if self._function == "semver":
+            return f"semver({', '.join([quote_text(version_of(data.decode())), *map(str, self._constants)])})"
         return quote_text(data.decode(errors="backslashreplace"))
 
     def _list(self, keys: list[int]) -> str:
@@ -229,7 +252,14 @@ class _Condition:
 
     def _prefix(self, lo: int, hi: int) -> str:
         """Returns the LIKE pattern that was lowered to this interval; empty if there was none."""
-        if self._type.family is not Family.STRING or lo < 0 or lo % 2 == 0 or hi % 2 == 1 or hi >= KEY_MAX:
+        if (
+            self._type.family is not Family.STRING
+            or self._function == "semver"
+            or lo < 0
+            or lo % 2 == 0
+            or hi % 2 == 1
+            or hi >= KEY_MAX
+        ):
             return ""
         start, after = self._texts[lo], self._texts[hi]
         if start == b"" or successor(start) != after:
@@ -282,6 +312,11 @@ class _Condition:
         digits = text.replace(".", "").lstrip("-0")
         significant = digits.rstrip("0")
         return 2 * len(significant) - (significant.endswith("5") or significant != digits)
+
+
+def _argument(call: str) -> str:
+    """Returns the argument of a call with one."""
+    return call.partition("(")[2][:-1]
 
 
 def literal_text(type: Type, key: int) -> str:

@@ -97,9 +97,9 @@ class RangeWorker(Worker):
         self._failed = reader.failed
         return entries
 
-    def _check_decided(self, version: Version, entries: layout.Batch, rows: int) -> None:
+    def _check_decided(self, version: Version, entries: layout.Batch, rows: int, offset: int) -> None:
         self._whole_key = self._high_key
-        super()._check_decided(version, entries, rows)
+        super()._check_decided(version, entries, rows, offset)
         self._high_key = self._whole_key
 
     def _mark_failing(self, entries: layout.Batch, failing: Failing, rows: NDArray[np.int64]) -> layout.Batch:

@@ -7,6 +7,7 @@ from typing import Any, Literal, NamedTuple, TypedDict
 
 import pyarrow as pa
 
+from colmatch.events.computed.failed import Doubts
 from colmatch.events.range_reader import Ranges
 from colmatch.events.special.clock import Clock
 from colmatch.matching.subset import Subset
@@ -25,9 +26,13 @@ class Among(TypedDict, total=False):
 
 
 class MatchRequest(NamedTuple):
-    """Checked arguments of one call: ranges, subscriptions to search, time, and kept columns."""
+    """Checked arguments of one call: ranges, subscriptions to search, time, and kept columns.
+
+    ``doubts`` receives matches that depend on a value that fails. Without it, they are errors.
+    """
 
     ranges: Ranges = ()
     among: Subset | None = None  # None for all subscriptions
-    now: Clock | None = None  # None for the events' own time
+    now: Clock | None = None
     keep: tuple[pa.Field, ...] = ()  # columns of the events that the result repeats
+    doubts: list[Doubts] | None = None

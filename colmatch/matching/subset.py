@@ -7,14 +7,12 @@ without subscriptions of the subset are left out.
 from __future__ import annotations
 
 import weakref
-from functools import partial, reduce
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from colmatch.arrays.frozen import contiguous, seal
-from colmatch.arrays.ranges import distinct
 from colmatch.errors import show_value
 from colmatch.kernels.segments.deleted_bits import clear_bits
 from colmatch.subscriptions.ids import Ids, ids_among
@@ -70,20 +68,9 @@ class Subset:
         memo = self._known  # read once, since other threads may replace it
         if memo is None or memo[0]() is not version:
             # The reference is weak, so that a replaced version can be freed
-            memo = weakref.ref(version), narrow_version(version, self._numbers(version))
+            memo = weakref.ref(version), narrow_version(version, version.numbers_with(*self.criteria))
             self._known = memo
         return version.with_changes(**memo[1]._asdict())
-
-    def _numbers(self, version: Version) -> NDArray[np.int64]:
-        """Returns the numbers of the subscriptions in the subset, ascending, once each."""
-        sets = [version.tags.numbers(tags) for tags in self._tags]
-        if self._ids is not None:
-            # If the type of ids has changed, all earlier subscriptions are gone
-            same = version.id_type == self._ids.type
-            sets.append(distinct(version.ids.find(self._ids)) if same else np.empty(0, np.int64))
-        numbers = reduce(partial(np.intersect1d, assume_unique=True), sets).copy()
-        version.deleted.drop(numbers)
-        return numbers[numbers >= 0]
 
     def with_tags(self, tags: frozenset[str]) -> Subset:
         """Returns the subset of these subscriptions with any of some tags."""

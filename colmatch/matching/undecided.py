@@ -1,4 +1,4 @@
-"""Rows where a computed value fails, and the subscriptions that depend on the value there.
+"""Rows where a computed value or a condition on elements fails, and what depends on it there.
 
 ``b <> 0 AND a / b > 1`` is false where b is 0, whatever a / b is. So such a row is an error only if
 a match depends on the value. An expression has no NOT but within its predicates. If it is true
@@ -11,11 +11,14 @@ batch. In such a row, a value that fails has the key ``KEY_MAX``. In one index, 
 predicates on these values contain that key, so the predicates are true. In the other, none does. A
 real value may have that key: the largest BIGINT. It counts as the number below in rows where
 another value fails.
+
+A condition on elements is a literal of its attribute, and some literals of a row may be in doubt.
+The row then has the key above each of these, which is no key of a literal.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -24,7 +27,7 @@ from numpy.typing import NDArray
 from colmatch.arrays.frozen import contiguous, freeze
 from colmatch.arrays.ranges import ranges_of, sizes_of
 from colmatch.errors import EventError, show_value
-from colmatch.events.computed.failed import FailedRows
+from colmatch.events.computed.failed import Failures
 from colmatch.given.schema import Attributes, Role
 from colmatch.kernels import _forks
 from colmatch.kernels.layout import ATTR_MASK, FLAG_NONE, FLAG_RUN, KEY_MAX, Batch, Predicates
@@ -51,18 +54,25 @@ class Failing:
     rows : rows where any value fails, ascending
     """
 
-    def __init__(self, failed: Mapping[str, FailedRows], attributes: Attributes, rows: int) -> None:
-        self._failed = failed
+    def __init__(self, failures: Failures, attributes: Attributes, rows: int) -> None:
+        values, conditions = failures
         self._names = {
-            i: a.path[0] for i, a in enumerate(attributes) if a.role is Role.COMPUTED and a.path[0] in failed
+            i: a.path[0] for i, a in enumerate(attributes) if a.role is Role.COMPUTED and a.path[0] in values
         }
-        self.attributes = np.array(list(self._names), np.int64)
-        every = [np.broadcast_to(failed[name].rows, rows) for name in self._names.values()]
-        self._wrong = np.stack(every, axis=1) if every else np.zeros((rows, 0), np.bool_)
-        self.rows = np.flatnonzero(self._wrong.any(axis=1))
+        self._failures = failures
+        self.attributes = np.array(sorted({*self._names, *conditions}), np.int64)
+        # Make an entry for each row of a value, and for each literal in doubt
+        failed_rows = [np.flatnonzero(np.broadcast_to(values[name].rows, rows)) for name in self._names.values()]
+        row = [*failed_rows, *(doubts.row for doubts in conditions.values())]
+        key = [np.full(len(part), KEY_MAX) for part in failed_rows]
+        key += [doubts.number + 1 for doubts in conditions.values()]
+        none, size = np.empty(0, np.int64), list(map(len, row))
+        self._row, self._key = (np.concatenate([none, *parts]) for parts in (row, key))
+        self._attribute = np.repeat(np.array([*self._names, *conditions], np.int64), size)
+        self.rows = np.unique(self._row)
 
     def mark_entries(self, entries: Batch, rows: NDArray[np.int64]) -> tuple[Batch, NDArray[np.int64]]:
-        """Returns the entries of some rows, and one more for each failing value.
+        """Returns the entries of some rows, and one more for all that fails.
 
         The rows get the numbers from 0. The second array (E) has the old place of each entry, -1
         for new entries.
@@ -73,13 +83,13 @@ class Failing:
         count = int(entries.col[-1])
         attribute = np.repeat(np.arange(len(entries.col) - 1), np.diff(entries.col))
         source = np.flatnonzero(number[entries.row[:count]] >= 0)
-        # Add an entry for each failing value
-        row, which = np.nonzero(self._wrong[rows])
-        all_of = np.concatenate([attribute[source], self.attributes[which]])
-        row = np.concatenate([number[entries.row[source]], row])
+        # Add an entry for all that fails
+        more = number[self._row] >= 0
+        all_of = np.concatenate([attribute[source], self._attribute[more]])
+        row = np.concatenate([number[entries.row[source]], number[self._row[more]]])
         is_largest = (entries.key[source] == KEY_MAX) & np.isin(attribute[source], self.attributes)
-        key = np.concatenate([entries.key[source] - is_largest, np.full(len(which), KEY_MAX)])
-        source = np.concatenate([source, np.full(len(which), -1)])
+        key = np.concatenate([entries.key[source] - is_largest, self._key[more]])
+        source = np.concatenate([source, np.full(int(more.sum()), -1)])
         # Order all entries by attribute and row
         order = np.lexsort((row, all_of))
         col = ranges_of(np.bincount(all_of, minlength=len(entries.col) - 1))
@@ -91,15 +101,25 @@ class Failing:
 
         number : number of the subscription that depends on it
         """
-        segment = version.segments[version.holder(number)]
-        used = _find_used(segment.predicates, number - version.bases[version.holder(number)])
-        wrong = [i for i, is_wrong in zip(self._names, self._wrong[row].tolist(), strict=True) if is_wrong]
-        name = self._names[next((i for i in wrong if i in used), wrong[0])]
         id = version.ids.array[number].as_py()
-        return EventError(
-            f"{name} cannot be computed: {self._failed[name].message_of(row)} (subscription {show_value(id)})",
-            event=row,
-        )
+        return EventError(f"{self.reason(row, version, number)} (subscription {show_value(id)})", event=row)
+
+    def reason(self, row: int, version: Version, number: int | None = None) -> str:
+        """Returns the reason why the match of a row is in doubt.
+
+        number : number of the subscription that is in doubt; None for any
+        """
+        used = set[int]()
+        if number is not None:
+            segment = version.segments[version.holder(number)]
+            used = _find_used(segment.predicates, number - version.bases[version.holder(number)])
+        wrong = self._attribute[self._row == row].tolist()
+        attribute = next((i for i in wrong if i in used), wrong[0])
+        name = self._names.get(attribute)
+        if name is None:
+            doubts = self._failures.conditions[attribute]
+            return doubts.reason(int(np.flatnonzero(doubts.row == row)[0]))
+        return f"{name} cannot be computed: {self._failures.values[name].message_of(row)}"
 
 
 def _find_used(predicates: Predicates, owner: int) -> set[int]:
@@ -111,12 +131,13 @@ def _find_used(predicates: Predicates, owner: int) -> set[int]:
 def bounds(version: Version, attributes: NDArray[np.int64]) -> tuple[Version, Version] | None:
     """Returns two versions with the subscriptions that use some attributes.
 
-    Predicates on these attributes are false for ``KEY_MAX`` in the first version, and true in the
+    Predicates on these attributes are false for what fails in the first version, and true in the
     second.
 
     The result is None if no subscription uses them.
     """
-    pairs = [_of_segment(segment, attributes) for segment in version.segments]
+    is_call = np.array([version.attributes[i].role is Role.CALL for i in attributes.tolist()], np.bool_)
+    pairs = [_of_segment(segment, attributes, is_call) for segment in version.segments]
     there = [place for place, pair in enumerate(pairs) if pair is not None and version.alive[place]]
     if not there:
         return None
@@ -129,9 +150,9 @@ def bounds(version: Version, attributes: NDArray[np.int64]) -> tuple[Version, Ve
     return version.with_changes(segments=lower, **parts), version.with_changes(segments=upper, **parts)
 
 
-def _of_segment(segment: Segment, attributes: NDArray[np.int64]) -> Bounds | None:
-    attributes = attributes[attributes < len(segment.used)]
-    attributes = attributes[segment.used[attributes] > 0]
+def _of_segment(segment: Segment, attributes: NDArray[np.int64], is_call: NDArray[np.bool_]) -> Bounds | None:
+    is_used = np.isin(attributes, np.flatnonzero(segment.used))
+    attributes, is_call = attributes[is_used], is_call[is_used]
     if not len(attributes):
         return None
     key = attributes.tobytes()
@@ -139,7 +160,7 @@ def _of_segment(segment: Segment, attributes: NDArray[np.int64]) -> Bounds | Non
         by_attributes = _known.setdefault(segment, {})
         if key in by_attributes:
             return by_attributes[key]
-    lower, upper = _make_bounds(segment, attributes)
+    lower, upper = _make_bounds(segment, attributes, attributes[is_call])
     with _lock:
         if len(by_attributes) >= KEPT:
             by_attributes.clear()
@@ -147,8 +168,11 @@ def _of_segment(segment: Segment, attributes: NDArray[np.int64]) -> Bounds | Non
     return lower, upper
 
 
-def _make_bounds(segment: Segment, attributes: NDArray[np.int64]) -> Iterator[Segment]:
-    """Yields the two bounds of a segment, with the subscriptions that use the attributes."""
+def _make_bounds(segment: Segment, attributes: NDArray[np.int64], calls: NDArray[np.int64]) -> Iterator[Segment]:
+    """Yields the two bounds of a segment, with the subscriptions that use the attributes.
+
+    calls : those attributes that have conditions on elements
+    """
     # Find the conjunctions of subscriptions that use the attributes
     all_of = segment.predicates
     about = np.isin(all_of.pred[:, 0] & ATTR_MASK, attributes)
@@ -160,12 +184,14 @@ def _make_bounds(segment: Segment, attributes: NDArray[np.int64]) -> Iterator[Se
     preds = take(all_of, which)
     preds, codes = without_labels(preds, segment.codes) if len(segment.codes.label) else (preds, segment.codes)
     keys = keys_of(preds, codes)
-    about = np.isin(preds.pred[:, 0] & ATTR_MASK, attributes)
+    about, is_call = (np.isin(preds.pred[:, 0] & ATTR_MASK, some) for some in (attributes, calls))
     keys = _remove_last(keys, about)
     # Index both bounds
     for is_true in (False, True):
         inside = about & ((preds.pred[:, 0] & FLAG_NONE != 0) != is_true)
-        coded = to_codes(*_add_last(preds, keys, inside), contiguous(codes.multi))
+        # Literals are at least two keys apart
+        above = keys._replace(high=keys.high + np.repeat(inside & is_call, sizes_of(keys.first)))
+        coded = to_codes(*_add_last(preds, above, inside & ~is_call), contiguous(codes.multi))
         yield build_segment(AutoSettings(), *coded, None, segment.size, int(uses.sum()))[0]
 
 

@@ -10,7 +10,7 @@ segment then takes 9 us instead of 30 us.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from colmatch.arrays.frozen import freeze_view
 from colmatch.arrays.recycled import RecycledArrays
 from colmatch.errors import EventError
-from colmatch.events.computed.failed import FailedRows
+from colmatch.events.computed.failed import Doubts, Failures
 from colmatch.events.reader import Reader
 from colmatch.kernels import layout, sink
 from colmatch.kernels._jit import entry
@@ -32,6 +32,7 @@ from colmatch.matching.undecided import Failing, bounds
 from colmatch.updates.segments import Segment
 from colmatch.updates.versions import Version
 
+DOUBTS_MOST = 1 << 21  # of conditions on elements, in all elements of a batch
 FIRST_CAPACITY = 1 << 16  # pairs that a sink holds at first
 LARGE_CAPACITY = 1 << 25  # pairs; beyond, a sink grows for a single row only
 GROUP_PAIRS = 1 << 13  # approximate number of pairs that are ordered together
@@ -82,6 +83,7 @@ class Worker:
         batches
     memory : memory of results
     rates : segment -> matches in the last batch for each match that the strata expected
+    doubts : receives the matches that depend on what fails; None where these are errors
     """
 
     is_ranged = False
@@ -91,7 +93,8 @@ class Worker:
         self.in_order = True
         self._reader: Reader | None = None
         self._read_for: tuple[Any, ...] = (None, None, None)  # attributes, literals and leniency of the reader
-        self._failed: Mapping[str, FailedRows] = {}  # computed value -> rows of the last batch where it failed
+        self._failed = Failures()  # in the last batch
+        self.doubts: list[Doubts] | None = None
         self._scratch: weakref.WeakKeyDictionary[Segment, tuple[Any, tuple[int, int]]] = weakref.WeakKeyDictionary()
         self._capacity = (0, 0)  # rows and entries that have room
         self._rows = layout.Rows(np.empty(1, np.int64), np.empty(0, np.uint32), np.empty(0, np.uint32))
@@ -207,15 +210,15 @@ class Worker:
         """
         try:
             entries = self._entries(version, lenient, rows)
-            if self._failed:
-                self._check_decided(version, entries, rows.num_rows)
+            if any(self._failed):
+                self._check_decided(version, entries, rows.num_rows, offset)
         except EventError as error:
             error.count_from(offset)
             raise
         return self._job(version, entries, rows.num_rows, wanted, best)
 
-    def _check_decided(self, version: Version, entries: layout.Batch, rows: int) -> None:
-        """Checks that no match depends on a value that fails.
+    def _check_decided(self, version: Version, entries: layout.Batch, rows: int, offset: int) -> None:
+        """Checks that no match depends on a value that fails, or notes those that do.
 
         Raises EventError: a match depends on one.
         """
@@ -225,16 +228,38 @@ class Worker:
             return
         before = self.counters.copy()
         marked = self._mark_failing(entries, failing, failing.rows)
-        differs = np.not_equal(*(self._counts(each, marked, len(failing.rows)) for each in versions))
+        least, most = (self._counts(each, marked, len(failing.rows)) for each in versions)
+        differs = least != most
+        if self.doubts is not None:
+            self._check_room(failing, version, int((most - least).sum()), failing.rows[differs][:1])
         if differs.any():
-            first = failing.rows[differs.argmax() :][:1]
-            marked = self._mark_failing(entries, failing, first)
-            lower, upper = (self._numbers(each, marked) for each in versions)
-            raise failing.error(int(first[0]), version, int(np.setdiff1d(upper, lower)[0]))
+            wanted = failing.rows[differs] if self.doubts is not None else failing.rows[differs.argmax() :][:1]
+            marked = self._mark_failing(entries, failing, wanted)
+            place, number = self._difference(*versions, marked, len(wanted))
+            row = wanted[place]
+            if self.doubts is None:
+                raise failing.error(int(row[0]), version, int(number[0]))
+            reason = lambda i: failing.reason(int(row[i]), version, int(number[i]))  # noqa: E731
+            self.doubts.append(Doubts(row + offset, number, reason))
         self.counters[:] = before
 
+    def _check_room(self, failing: Failing, version: Version, more: int, first: NDArray[np.int64]) -> None:
+        """Checks that there is room for more doubts.
+
+        first : the first row of theirs
+
+        Raises EventError: there is none.
+        """
+        assert self.doubts is not None
+        if more + sum(len(doubts.row) for doubts in self.doubts) > DOUBTS_MOST:
+            raise EventError(
+                f"{failing.reason(int(first[0]), version)}; more than {DOUBTS_MOST:,} conditions on elements of a batch depend "
+                "on such values: add a guard, as in b <> 0 AND a / b > 1, or match smaller batches",
+                event=int(first[0]),
+            )
+
     def _mark_failing(self, entries: layout.Batch, failing: Failing, rows: NDArray[np.int64]) -> layout.Batch:
-        """Returns the entries of some rows, and one more for each failing value."""
+        """Returns the entries of some rows, and one more for all that fails."""
         return failing.mark_entries(entries, rows)[0]
 
     def _counts(self, version: Version, entries: layout.Batch, rows: int) -> NDArray[np.int64]:
@@ -246,12 +271,17 @@ class Worker:
         self.forget_codes()
         return counts
 
-    def _numbers(self, version: Version, entries: layout.Batch) -> NDArray[np.uint32]:
-        """Returns the numbers of the subscriptions that match the only row."""
-        job = self._job(version, entries, 1, sink.PAIRS, False)
-        numbers = [self.take_pairs(job, *span)[1].copy() for span in self.match_blocks(job)]
-        self.forget_codes()
-        return numbers[0]
+    def _difference(self, lower: Version, upper: Version, entries: layout.Batch, rows: int) -> tuple[layout.I64, ...]:
+        """Returns pairs of a row and the number of a subscription that only ``upper`` matches."""
+        every: list[layout.I64] = []
+        for version in (lower, upper):
+            job, pairs = self._job(version, entries, rows, sink.PAIRS, False), [np.empty(0, np.int64)]
+            for start, stop in self.match_blocks(job):
+                place, number = self.take_pairs(job, start, stop)
+                pairs.append((np.repeat(np.arange(start, stop), np.diff(place)) << 32) + number)
+            self.forget_codes()
+            every.append(np.concatenate(pairs))
+        return tuple(np.divmod(np.sort(np.setdiff1d(every[1], every[0], assume_unique=True)), 1 << 32))
 
     def _job(self, version: Version, entries: layout.Batch, count: int, wanted: int, best: bool) -> BatchJob:
         """Returns the job of matching entries with all segments of a version."""

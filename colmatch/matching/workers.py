@@ -62,6 +62,7 @@ class MatchTask(Generic[Result]):
         """Yields the results for a batch; its first row is event ``offset``."""
         workers, request = self.workers, self.request
         worker = workers.idle_worker(request.ranges, not self.numbers)
+        worker.doubts = request.doubts
         lacks = workers.required(request.ranges).lacks(batch, workers.is_lenient)
         for piece in self.pieces(worker, batch, version, offset):
             yield from self.form_results(piece.without(lacks, offset), batch, offset)

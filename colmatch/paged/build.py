@@ -41,13 +41,18 @@ def hashes_of(texts: pa.StringArray) -> I64:
 
 
 def to_keys(
-    preds: Predicates, codes: Codes, ids: Ids, tags: Tags, slots: NDArray[np.uint32] | None = None
+    preds: Predicates,
+    codes: Codes,
+    ids: Ids,
+    tags: Tags,
+    texts: pa.LargeStringArray | None,
+    slots: NDArray[np.uint32] | None = None,
 ) -> KeyedSubscriptions:
     """Returns subscriptions by key. Without ``slots``, their slots are numbered from 0."""
     sizes = np.bincount(preds.owner, minlength=len(ids))
     if slots is None:
         slots = np.arange(int(np.maximum(sizes, 1).sum()), dtype=np.uint32)
-    return KeyedSubscriptions(preds, keys_of(preds, codes), ids, tags, slots, sizes)
+    return KeyedSubscriptions(preds, keys_of(preds, codes), ids, tags, texts, slots, sizes)
 
 
 def id_keys(ids: Ids) -> I64:
@@ -119,6 +124,7 @@ def part_of(some: KeyedSubscriptions, begin: int, end: int) -> KeyedSubscription
         some.keys.part(int(preds.first[c]), int(preds.first[d])),
         some.ids.slice(begin, end),
         some.tags.filter(here) if len(some.tags) else NO_TAGS,
+        None if some.texts is None else some.texts.slice(begin, end - begin),
         some.slots[slice(*some.slot_first[[begin, end]])],
         some.sizes[begin:end],
     )

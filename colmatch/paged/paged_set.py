@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from colmatch.arrays.frozen import freeze
-from colmatch.errors import OptionError
+from colmatch.errors import OptionError, Rejected
 from colmatch.events.sample import keep_events
 from colmatch.given.schema import Attributes
 from colmatch.kernels.kinds.pbtree.arrays import TAGS
@@ -30,14 +30,16 @@ from colmatch.paged.reading import PagedReader
 from colmatch.paged.records import pack
 from colmatch.paged.replace_lock import taking_place
 from colmatch.store.replacing import replacing
-from colmatch.subscriptions.given import read
-from colmatch.subscriptions.ids import check_known, check_new, check_type, convert_ids, list_ids
+from colmatch.subscriptions.change import Change, Deletion
+from colmatch.subscriptions.ids import Ids, check_known, check_type, convert_ids
 from colmatch.subscriptions.intake import Errors, NewSubscriptions, SubscriptionReader
 from colmatch.subscriptions.rejected import update_rejected
 from colmatch.subscriptions.tags import NO_TAGS, Tags
+from colmatch.subscriptions.texts_kept import NO_TEXTS
 from colmatch.updates import literals
 from colmatch.updates.combined import combine
 from colmatch.updates.initial import BuildInput, build_parts
+from colmatch.updates.read_back import Sync
 from colmatch.updates.segments import build_segment
 from colmatch.updates.versions import Version
 
@@ -88,41 +90,60 @@ class PagedSet(PagedReader):
         if self._closed:
             raise OptionError("the matcher is closed and takes no updates any more: open or build another one")
 
-    def insert(
-        self, subscriptions: Any, errors: Errors, replace: bool, constants: Any = None, tags: Any = None
-    ) -> None:
-        """Inserts subscriptions as ``Matcher.insert`` and ``replace`` do."""
-        self._check_open()
-        intake = read(subscriptions, self.language, constants, tags)
-        with self._updating():
-            source = self._source_of()
-            new = source.take_in(intake, errors)
-            if len(new.ids) and self.store.root(root_page.SUBSCRIPTIONS):
-                check_type(self.id_type, new.ids.type)
-            old = self.places(new.ids)
-            if not replace:
-                check_new(new.ids, old)
-            if not len(new.ids) and not new.rejected:
-                raise _Nothing
-            if (old >= 0).any():
-                self._remove(np.sort(old[old >= 0]))
-            self._add(new, source)
+    def update(self, requested: Change | Sync, errors: Errors) -> list[Rejected]:
+        """Deletes, and then inserts, replaces or upserts, as ``Matcher.update`` does.
 
-    def delete(self, ids: Any) -> None:
-        """Deletes subscriptions as ``Matcher.delete`` does."""
+        Returns the subscriptions that were left out.
+        """
         self._check_open()
-        values = list_ids(ids)
+        new = None
         with self._updating():
-            targets = convert_ids(values, self.id_type)
-            old = self.places(targets)
-            check_known(targets, old)
-            if not len(old):
+            change = requested if isinstance(requested, Change) else requested.on(self.whole())
+            if change.given is not None:
+                source = self._source_of()
+                new = source.take_in(change.given, errors)
+                if len(new.ids) and self.store.root(root_page.SUBSCRIPTIONS):
+                    check_type(self.id_type, new.ids.type)
+            is_empty = True
+            if change.deletion is not None:
+                ids, places = self._find_targets(change.deletion)
+                is_empty = not len(places)
+                self._remove(places)
+                self._forget_rejected(ids)
+            if new is not None and (len(new.ids) or new.rejected):
+                old = self.places(new.ids)
+                change.check(new.ids, old)
+                self._remove(np.sort(old[old >= 0]))
+                self._add(new, source)
+                is_empty = False
+            if is_empty:
                 raise _Nothing
-            self._remove(np.unique(old))
-            version = self.version
-            rejected = update_rejected(version.rejected, targets, ())
-            if rejected is not version.rejected:
-                self._describe(version.with_changes(rejected=rejected))
+        return [] if new is None else new.rejected
+
+    def _find_targets(self, deletion: Deletion) -> tuple[Ids, NDArray[np.int64]]:
+        """Returns ids of subscriptions to delete, and the places of their records, which ascend.
+
+        Raises SubscriptionError: a listed id has no subscription.
+        """
+        ids, places = deletion.ids, None
+        if deletion.listed is not None:
+            ids = convert_ids(deletion.listed, self.id_type)
+            places = self.places(ids)
+            check_known(ids, places)
+        elif ids is not None:
+            places = self.places(ids) if ids.type == self.id_type else np.empty(0, np.int64)
+        for tags in deletion.tags:
+            tagged = self.places_tagged(tags)
+            places = tagged if places is None else np.intersect1d(places, tagged)
+        assert places is not None
+        places = np.unique(places[places >= 0])
+        return self.store.to_keys(places).ids, places
+
+    def _forget_rejected(self, ids: Ids) -> None:
+        version = self.version
+        rejected = update_rejected(version.rejected, ids, ())
+        if rejected is not version.rejected:
+            self._describe(version.with_changes(rejected=rejected))
 
     def _source_of(self) -> SubscriptionReader:
         if self._source is None or self._source.options != self.options:
@@ -152,7 +173,7 @@ class PagedSet(PagedReader):
         if move is not None:
             self._rebuild_with(move)
         if len(new.ids):
-            subscriptions = build.to_keys(predicates, codes, new.ids, new.tags)
+            subscriptions = build.to_keys(predicates, codes, new.ids, new.tags, new.texts)
             subscriptions = subscriptions._replace(slots=self.store.take_slots(len(subscriptions.slots)))
             self._check_tags(subscriptions.tags)
             entries = build.all_entries(subscriptions)
@@ -194,7 +215,7 @@ class PagedSet(PagedReader):
         codes = freeze(literals.move_keys(version.segments[0].codes, move))
         predicates = version.segments[0].predicates
         old = self.store.to_keys(places)
-        new = build.to_keys(predicates, codes, old.ids, old.tags, old.slots)
+        new = build.to_keys(predicates, codes, old.ids, old.tags, old.texts, old.slots)
         self.store.change(build.all_entries(old), False)
         self.store.change(build.all_entries(new), True)
         words, first = pack(new)
@@ -222,7 +243,9 @@ class PagedSet(PagedReader):
             whole = self.whole()
             segment = combine(whole.segments, whole.bases, whole.live(), dense=True)
             parts = self.parts_with(self.version.with_changes(sample=kept))
-            subscriptions = build.to_keys(segment.by_subscription(), segment.codes, whole.ids, whole.tags)
+            subscriptions = build.to_keys(
+                segment.by_subscription(), segment.codes, whole.ids, whole.tags, whole.all_texts()
+            )
             updates = self.store.updates + (sample is not None)
             pages = build.build_pages(subscriptions, len(whole.attributes), metadata.chains_of(parts), updates)
             generation = self.file.generation + 1
@@ -282,11 +305,17 @@ def build_file(given: BuildInput, sample: Any) -> PagedSet:
     parts = build_parts(few, sample)
     version = parts.version
     segment = version.segments[0]
-    subscriptions = build.to_keys(segment.predicates, segment.codes, version.ids, version.tags)
+    subscriptions = build.to_keys(segment.predicates, segment.codes, version.ids, version.tags, version.all_texts())
     nothing = combine((), (), np.empty(0, bool))
     empty, _ = build_segment(few.requested, nothing, nothing.codes, None, 0, 0)
     described = version.with_changes(
-        segments=(empty,), bases=(0,), alive=(0,), ids=version.ids.slice(0, 0), tags=NO_TAGS, reason="asked for"
+        segments=(empty,),
+        bases=(0,),
+        alive=(0,),
+        ids=version.ids.slice(0, 0),
+        tags=NO_TAGS,
+        texts=NO_TEXTS,
+        reason="asked for",
     )
     base = replace(parts, requested=requested, version=described)
     with taking_place(path) as generation:

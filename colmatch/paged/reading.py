@@ -6,7 +6,7 @@ The descriptions of the subscriptions stay in memory once they were read (``meta
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -32,6 +32,7 @@ from colmatch.paged.store import PageStore, places_of
 from colmatch.predicates.keys import to_codes
 from colmatch.subscriptions.ids import Ids, can_be_id
 from colmatch.subscriptions.intake import SubscriptionReader
+from colmatch.subscriptions.texts_kept import NO_TEXTS
 from colmatch.updates.deleted import DeletedNumbers
 from colmatch.updates.mutex import FairMutex
 from colmatch.updates.segments import build_segment
@@ -179,6 +180,11 @@ class PagedReader:
         # All slots of a key have the same tag (``_check_tags``), so one record is enough.
         return slots if tag in self.store.to_keys(places_of(self.store.slots(slots[:1]))).tags.names else slots[:0]
 
+    def places_tagged(self, tags: Iterable[str]) -> NDArray[np.int64]:
+        """Returns the place of the record of each subscription with any of some tags."""
+        slots = np.concatenate([self.find_tagged(tag) for tag in tags] or [np.empty(0, np.int64)])
+        return places_of(self.store.slots(slots))
+
     def all_places(self) -> NDArray[np.int64]:
         """Returns the places of all records in file order, which is also the order of matches."""
         entry = self.store.slots(np.arange(self.store.root(root_page.SLOT_COUNT)))
@@ -203,6 +209,7 @@ class PagedReader:
             gone=0,
             ids=ids,
             tags=subscriptions.tags,
+            texts=NO_TEXTS.extended(subscriptions.texts, count),
             updates=self.store.updates,
         )
 
@@ -224,6 +231,15 @@ class PagedReader:
         """Returns the parts of a matcher in memory with the same subscriptions."""
         return replace(self.parts_with(self.whole()), requested=PbtreeSettings(self.requested.dnf_budget))
 
+    def has(self, id: int | str) -> bool:
+        """Returns whether an id has a subscription."""
+        return bool(self.run_on_state(lambda: self._places_of(id))[0] >= 0)
+
+    def _places_of(self, id: int | str) -> NDArray[np.int64]:
+        """Returns the place of an id's record, -1 for none."""
+        type, own = self.id_type, python_value(id)
+        return self.places(Ids(pa.array([own], type))) if can_be_id(own, type) else np.array([-1])
+
     def parts_of(self, id: int | str) -> Parts:
         """Returns the parts of this matcher, with only one subscription.
 
@@ -231,9 +247,7 @@ class PagedReader:
         """
 
         def find() -> Parts:
-            type = self.id_type
-            own = python_value(id)
-            places = self.places(Ids(pa.array([own], type))) if can_be_id(own, type) else np.array([-1])
+            places = self._places_of(id)
             if places[0] < 0:
                 raise SubscriptionError(f"there is no subscription {show_value(id)}")
             return self.parts_with(self.version_of(places))

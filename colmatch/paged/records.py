@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from colmatch.arrays.ranges import ranges_of
@@ -19,7 +20,7 @@ from colmatch.predicates.records import RecordLayout, RecordReader, Section, che
 from colmatch.predicates.sections import predicates_of
 from colmatch.subscriptions.ids import Ids
 from colmatch.subscriptions.tags import Tags
-from colmatch.updates.sections import SECTIONS, ids_of, sections_of, tags_of
+from colmatch.updates.sections import SECTIONS, ids_of, kept_texts_of, sections_of, tags_of
 
 FORM = RecordLayout({"slot": Section(np.dtype("<u4"))} | SECTIONS)
 
@@ -31,6 +32,7 @@ class KeyedSubscriptions(NamedTuple):
     keys: KeyIntervals
     ids: Ids
     tags: Tags
+    texts: pa.LargeStringArray | None
     slots: NDArray[np.uint32]  # of each subscription: one for each conjunction, or one if it has none
     sizes: I64  # (S) conjunctions
 
@@ -47,8 +49,8 @@ class KeyedSubscriptions(NamedTuple):
 
 def pack(some: KeyedSubscriptions) -> tuple[U32, I64]:
     """Returns the words of all records, and the beginning of each (S + 1)."""
-    preds, keys, ids, tags, slots, sizes = some
-    sections = sections_of(preds, keys, ids, tags, ranges_of(sizes), np.arange(len(ids) + 1))
+    preds, keys, ids, tags, texts, slots, sizes = some
+    sections = sections_of(preds, keys, ids, tags, texts, ranges_of(sizes), np.arange(len(ids) + 1))
     try:
         return FORM.pack_all(sections | {"slot": (slots, some.slot_first)}, len(ids))
     except OverflowError:
@@ -68,4 +70,5 @@ def unpack(words: U32, first: I64) -> KeyedSubscriptions:
     predicates, keys = predicates_of(records, each)
     sizes = records.counts("size")
     check((records.counts("slot") == np.maximum(sizes, 1)).all())
-    return KeyedSubscriptions(predicates, keys, ids, tags_of(records, each), records["slot"], sizes)
+    tags, texts = tags_of(records, each), kept_texts_of(records, each)
+    return KeyedSubscriptions(predicates, keys, ids, tags, texts, records["slot"], sizes)

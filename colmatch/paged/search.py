@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,7 +10,7 @@ from numpy.typing import NDArray
 
 from colmatch.arrays.frozen import contiguous
 from colmatch.arrays.ranges import ranges_of
-from colmatch.events.computed.failed import FailedRows
+from colmatch.events.computed.failed import Failures
 from colmatch.events.reader import Reader
 from colmatch.kernels import layout
 from colmatch.kernels.kinds.pbtree.arrays import SPANS, TASK, VERIFY, WALKS, SearchScratch
@@ -45,10 +44,10 @@ class Searcher:
         self._out = np.empty((OUT_LEAST, 2), np.int64)
         self._reader: Reader | None = None
         self._read_for: tuple[Any, ...] = ()
-        self.failed: Mapping[str, FailedRows] = {}
+        self.failed = Failures()
 
     def read_entries(self, attributes: Any, literals: Any, lenient: bool, rows: pa.RecordBatch) -> Batch:
-        """Reads a batch. ``failed`` then has the rows without a value for computed attributes."""
+        """Reads a batch. ``failed`` then has what failed in it."""
         arguments = attributes, literals, lenient
         if self._reader is None or any(a is not b for a, b in zip(self._read_for, arguments, strict=True)):
             self._reader, self._read_for = Reader(*arguments), arguments

@@ -105,7 +105,7 @@ class PagedWorkers(Workers):
             batch = clock.add_to(batch, clock.names(version.attributes))
         lacks = self.required(()).lacks(batch, self.is_lenient)
         matches = self._find(batch, offset, version)
-        if self._searcher.failed:  # the index in memory says whether a subscription needs such a value
+        if any(self._searcher.failed):  # the index in memory says whether a subscription needs such a value
             whole = self._paged.whole() if request.among is None else request.among.of(self._paged.whole())
             worker = self._whole.idle_worker(())
             worker.read(whole, self.is_lenient, batch, PAIRS, offset)
@@ -132,8 +132,7 @@ class PagedWorkers(Workers):
             same = ids.type == self._paged.id_type
             kept &= np.isin(places, self._paged.places(ids) if same else np.empty(0, np.int64))
         for tag_set in tags:
-            slots = np.concatenate([self._paged.find_tagged(tag) for tag in tag_set] or [np.empty(0, np.int64)])
-            kept &= np.isin(places, places_of(self._paged.store.slots(slots)))
+            kept &= np.isin(places, self._paged.places_tagged(tag_set))
         return PageMatches(found.row[kept], found.slot[kept], found.entry[kept])
 
     def counters(self, events: Any, topk: TopK | None, request: MatchRequest, wanted: int) -> dict[str, int]:

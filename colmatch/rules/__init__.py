@@ -1,10 +1,13 @@
-"""Rules of the npm package json-rules-engine, read for colmatch.
+"""Rules of other products, read for colmatch.
 
-``from_json`` makes a condition of the builder from each rule, for ``Matcher.build``.
+Each function makes conditions of the builder from the rules of a format, for ``Matcher.build``.
 """
 
 from __future__ import annotations
 
-from colmatch.rules.convert import from_json
+from colmatch.rules.flagd import from_flagd
+from colmatch.rules.growthbook import from_growthbook
+from colmatch.rules.json_rules import from_json_rules
+from colmatch.rules.jsonlogic import from_jsonlogic
 
-__all__ = ["from_json"]
+__all__ = ["from_flagd", "from_growthbook", "from_json_rules", "from_jsonlogic"]

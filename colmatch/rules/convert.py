@@ -1,16 +1,22 @@
-"""Rules of json-rules-engine, as JSON or parsed JSON, converted to conditions of the builder."""
+"""The way from rules of any format to conditions of the builder.
+
+A format says the form of its rules (``Shape``) and converts one of them; ids, places and faults are
+the same for all.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
 from colmatch.errors import ExpressionError, Rejected, show_value
 from colmatch.expr.ast import Expr
 from colmatch.given.arguments import check_choice
-from colmatch.rules.conditions import ConditionReader, Unusable
-from colmatch.rules.source import Rule, read_conditions, read_rules
+from colmatch.rules.refusal import Named, Steps, Unusable, run
+from colmatch.rules.source import Rule, RulePositions
 
 TOLD = 10  # most faults that an error lists
+Convert = Callable[[Rule], Mapping[int | str, Expr] | None]
 
 
 class ConvertedRules(dict[int | str, Expr]):
@@ -20,94 +26,86 @@ class ConvertedRules(dict[int | str, Expr]):
     ----------
     rejected : rules that were left out, with ``errors="collect"``. Each has its id, line and column
         if it was a text, and the fault behind its path
+    disabled : flags of flagd that are switched off, by key. They have no conditions
     """
 
-    def __init__(self, made: Mapping[int | str, Expr], rejected: list[Rejected]) -> None:
+    def __init__(self, made: Mapping[int | str, Expr], rejected: list[Rejected], disabled: list[int | str]) -> None:
         super().__init__(made)
         self.rejected = rejected
+        self.disabled = disabled
 
 
-def from_json(rules: object, conditions: object = None, errors: str = "raise") -> ConvertedRules:
-    """Reads rules of the npm package json-rules-engine (7.3) for ``Matcher.build``.
+def check_errors(errors: str) -> bool:
+    """Returns whether the first bad rule is an error.
 
-    Facts are columns, and a ``path`` such as ``$.address.city`` is a struct field. A rule matches
-    an event if the engine would fire it with ``allowUndefinedFacts``:
+    Raises OptionError: ``errors`` is neither raise nor collect.
+    """
+    return check_choice("errors={}", errors, ("raise", "collect")) == "raise"
 
-    - an absent or null fact is neither less nor greater than any value, and contains nothing. It is
-      ``notEqual`` to everything but null, and ``notIn`` every list without null
-    - ``doesNotContain`` is true for lists alone
-    - ``not`` is plain negation, so ``missing=`` of ``Matcher.build`` makes no difference
-    - an empty ``all`` is true, and so is an empty ``any``
 
-    Some rules differ from the engine:
-
-    - an absent fact is a null fact, and both are ``equal`` to null
-    - an order with a null fact as its ``value`` is false; JavaScript takes null for 0
-    - integers beyond 2**53 are exact
-    - NaN, which JSON does not have, is above all numbers
-    - columns have types, so comparing a number with a text is an error of ``Matcher.build``; the
-      engine would never fire such a rule
-    - numbers with a fraction need float64 columns, like JavaScript's numbers
-    - two facts that are text columns have the order of text
-
-    Events and priorities of rules are ignored: all rules are matched, in no order.
+def convert_rules(
+    rules: tuple[Iterable[Rule], RulePositions],
+    convert: Convert,
+    stops: bool,
+    named: Iterable[tuple[str, Steps[Any]]] = (),
+) -> ConvertedRules:
+    """Converts rules one by one.
 
     Parameters
     ----------
-    rules : JSON as text, bytes or an open file, or parsed JSON: a list of rules, one rule, or an
-        object from id to rule. A text may also have one rule on each line, and a rule of parsed
-        JSON may still be a text
-    conditions : the named conditions that rules refer to, an object from name to conditions
-    errors : ``"raise"``, or ``"collect"``: leave bad rules out and list them in ``rejected``
-
-    Returns
-    -------
-    Rules : a dict from id to condition. Ids come from the object, else they are the names of the
-        rules if all have one, else their positions from 0
+    rules : the rules with their places
+    convert : makes conditions of a rule, by id; None for a rule that is switched off. It raises
+        ``Unusable`` for a fault
+    stops : whether the first faults are an error; else bad rules are left out
+    named : the reading of each named condition, with its name in errors. If rules are collected,
+        each rule reports its own
 
     Raises
     ------
-    ExpressionError : some rules cannot be converted: custom or decorated operators, ``params``,
-        paths other than names, and everything that the engine refuses. The message has the fault of
-        each of the first ten, with its path
-    SubscriptionError : the input is not JSON, or not rules; or two rules have the same name
-
-    Examples
-    --------
-    >>> rule = '{"conditions": {"not": {"fact": "age", "operator": "lessThan", "value": 18}}}'
-    >>> {id: str(condition) for id, condition in from_json(rule).items()}
-    {0: 'NOT ((age < 18) IS TRUE)'}
+    ExpressionError : with the first ``TOLD`` faults and their places
     """
-    stops = check_choice("errors={}", errors, ("raise", "collect")) == "raise"
-    entries, places = read_rules(rules)
-    converter = ConditionReader(read_conditions(conditions))
+    entries, places = rules
     wrong: list[str] = []
-    for name in converter.names if stops else ():  # else each rule reports its own conditions
+    for label, reading in named if stops else ():
         try:
-            converter.check_named(name)
+            run(reading)
         except Unusable as error:
-            wrong.append(_describe_fault(error, f"condition {show_value(name)}"))
+            wrong.append(_describe_fault(error, label))
     results: dict[int | str, Expr] = {}
     rejected: list[Rejected] = []
+    disabled: list[int | str] = []
     for rule in entries if not wrong else ():
         try:
-            results[rule.id] = _condition_of(converter, rule)
+            made = _convert(convert, rule, results)
         except Unusable as error:
             place = places.of(rule)
             rejected.append(Rejected(rule.id, place, _describe_fault(error, "")))
             wrong.append(_describe_fault(error, rule.label + (f" (line {place[0]})" if place else "")))
+        else:
+            results.update(made or {})
+            if made is None:
+                disabled.append(rule.id)
     if wrong and stops:
         more = f"; and {len(wrong) - TOLD:,} more" if len(wrong) > TOLD else ""
         raise ExpressionError("; ".join(wrong[:TOLD]) + more)
-    return ConvertedRules(results, rejected)
+    return ConvertedRules(results, rejected, disabled)
 
 
-def _condition_of(converter: ConditionReader, rule: Rule) -> Expr:
-    if not isinstance(rule.given, Mapping):
-        raise Unusable("", f"an object with conditions is needed, not {show_value(rule.given)}")
-    if "conditions" not in rule.given:
-        raise Unusable("", "it has no conditions")
-    return converter.convert(rule.given["conditions"])
+def _convert(convert: Convert, rule: Rule, before: Mapping[int | str, Expr]) -> Mapping[int | str, Expr] | None:
+    try:
+        made = convert(rule)
+    except ExpressionError as error:  # of the builder, for a value that no column can have
+        raise Unusable("", str(error)) from None
+    twice = [id for id in made or () if id in before]
+    if twice:
+        raise Unusable("", f"two rules have the id {show_value(twice[0])}: give one of them another name")
+    return made
+
+
+def readings_of(named: Named[Any], what: str, read: Callable[[Any], Steps[Any]]) -> Iterable[tuple[str, Steps[Any]]]:
+    """Yields the reading of each named condition, with its name in errors."""
+    for name in list(named.given):
+        yield f"{what} {show_value(name)}", named.find(name, what, read)
 
 
 def _describe_fault(error: Unusable, label: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, NoReturn
 
 from colmatch.errors import SubscriptionError, line_and_column, show_value
@@ -13,7 +13,23 @@ from colmatch.given.incoming import is_text
 from colmatch.kernels._forks import cached_property
 
 _SPACE: Any = re.compile(r"[\s,:]*")  # between values of JSON
-NEEDED = "a list of rules, one rule, or an object from id to rule is needed"
+
+
+class Shape(NamedTuple):
+    """The form of rules in a format.
+
+    Attributes
+    ----------
+    is_rule : whether an object is one rule; else it is an object from id to rule
+    needed : the forms that rules may have, for errors
+    name : the key of a rule's name, if rules have one
+    within : the key that the rules are behind, if they are part of an object
+    """
+
+    is_rule: Callable[[Mapping[Any, Any]], bool]
+    needed: str
+    name: str | None = None
+    within: str | None = None
 
 
 class Rule(NamedTuple):
@@ -28,9 +44,10 @@ class Rule(NamedTuple):
 class RulePositions:
     """Lines and columns of the rules of a JSON text, looked up only for errors."""
 
-    def __init__(self, text: str | None, lines: list[int] | None) -> None:
+    def __init__(self, text: str | None, lines: list[int] | None, shape: Shape | None = None) -> None:
         self._text = text
         self._lines = lines  # of rules that have one line each
+        self._shape = shape
 
     def of(self, rule: Rule) -> tuple[int, int] | None:
         """Returns line and column of a rule, from 1; None where rules are no text."""
@@ -38,50 +55,61 @@ class RulePositions:
             return self._lines[int(rule.key)], 1
         if self._text is None:
             return None
-        start = self._starts[rule.key]
-        return line_and_column(self._text, start)
+        return line_and_column(self._text, self._starts[rule.key])
 
     @cached_property
     def _starts(self) -> dict[int | str, int]:
-        text, decoder = self._text or "", json.JSONDecoder()
-        at = _SPACE.match(text, 0).end()
-        if text[at] == "{" and "conditions" in decoder.raw_decode(text, at)[0]:
+        assert self._text is not None and self._shape is not None
+        at = _SPACE.match(self._text, 0).end()
+        if self._shape.within is not None:
+            at = _find_parts(self._text, at)[self._shape.within]
+        elif self._text[at] == "{" and self._shape.is_rule(json.JSONDecoder().raw_decode(self._text, at)[0]):
             return {0: at}
-        is_object, at = text[at] == "{", _SPACE.match(text, at + 1).end()
-        starts: dict[int | str, int] = {}
-        while text[at] not in "]}":
-            key: int | str = len(starts)
-            if is_object:
-                key, at = decoder.raw_decode(text, at)
-                at = _SPACE.match(text, at).end()
-            starts[key] = at
-            at = _SPACE.match(text, decoder.raw_decode(text, at)[1]).end()
-        return starts
+        return _find_parts(self._text, at)
 
 
-def read_rules(source: object) -> tuple[list[Rule], RulePositions]:
-    """Reads rules in any form that ``from_json`` takes.
+def _find_parts(text: str, at: int) -> dict[int | str, int]:
+    """Returns the places of a list's members or of an object's values, by number or name."""
+    decoder = json.JSONDecoder()
+    is_object, at = text[at] == "{", _SPACE.match(text, at + 1).end()
+    starts: dict[int | str, int] = {}
+    while text[at] not in "]}":
+        key: int | str = len(starts)
+        if is_object:
+            key, at = decoder.raw_decode(text, at)
+            at = _SPACE.match(text, at).end()
+        starts[key] = at
+        at = _SPACE.match(text, decoder.raw_decode(text, at)[1]).end()
+    return starts
+
+
+def read_rules(source: object, shape: Shape) -> tuple[list[Rule], RulePositions, Any]:
+    """Reads rules in any form that a format takes. Returns also the parsed JSON around them.
 
     Raises SubscriptionError: the source is not JSON, or not rules; or two have the same name.
     """
-    content, places = _read_one(source, "the rules")
-    return _rules(content), places
+    content, places = _read_one(source, "the rules", shape)
+    if shape.within is None:
+        return _rules(content, shape), places, content
+    if not isinstance(content, Mapping) or shape.within not in content:
+        raise SubscriptionError(f"these are no rules: {shape.needed}, not {show_value(content)}")
+    return _rules(content[shape.within], shape._replace(is_rule=lambda given: False)), places, content
 
 
-def _rules(given: Any) -> list[Rule]:
-    if isinstance(given, Mapping) and "conditions" not in given:
+def _rules(given: Any, shape: Shape) -> list[Rule]:
+    if isinstance(given, Mapping) and not shape.is_rule(given):
         return [
-            Rule(id, f"rule {show_value(id)}", _read_rule(rule, f"rule {show_value(id)}"), id)
+            Rule(id, f"rule {show_value(id)}", _read_rule(rule, f"rule {show_value(id)}", shape), id)
             for id, rule in given.items()
         ]
     if isinstance(given, Mapping):
         given = [given]
     elif not is_listed(given):
-        raise SubscriptionError(f"these are no rules: {NEEDED}, not {show_value(given)}")
+        raise SubscriptionError(f"these are no rules: {shape.needed}, not {show_value(given)}")
     given = [(number, rule) for number, rule in enumerate(given) if not isinstance(rule, (str, bytes)) or rule.strip()]
     keys = [number for number, _ in given]
-    rules = [_read_rule(rule, f"rule {number}") for number, rule in given]
-    names = [_name(rule, number) for number, rule in enumerate(rules)]
+    rules = [_read_rule(rule, f"rule {number}", shape) for number, rule in given]
+    names = [None if shape.name is None else _name(rule, number, shape.name) for number, rule in enumerate(rules)]
     first: dict[int | str, int] = {}
     for number, name in enumerate(names):
         if name is None:
@@ -95,28 +123,30 @@ def _rules(given: Any) -> list[Rule]:
     ]
 
 
-def read_conditions(source: object) -> Mapping[Any, Any]:
-    """Reads named conditions, an object from name to conditions, or its JSON; None is none.
+def read_named(source: object, what: str) -> Mapping[Any, Any]:
+    """Reads an object from name to something that rules refer to, or its JSON; None is none.
+
+    what : the word for these things in errors
 
     Raises SubscriptionError: the source is not JSON, or no object.
     """
-    conditions = {} if source is None else _read_one(source, "the named conditions")[0]
-    if isinstance(conditions, Mapping):
-        return conditions
-    raise SubscriptionError(f"named conditions are an object from name to conditions, not {show_value(conditions)}")
+    named = {} if source is None else _read_one(source, f"the {what}", None)[0]
+    if isinstance(named, Mapping):
+        return named
+    raise SubscriptionError(f"{what} are an object from name to {what.rsplit()[-1]}, not {show_value(named)}")
 
 
-def _name(rule: Any, number: int) -> int | str | None:
-    """Returns the name of a rule. As in the engine, an empty name is none."""
-    name = python_value(rule.get("name")) if isinstance(rule, Mapping) else None
+def _name(rule: Any, number: int, key: str) -> int | str | None:
+    """Returns the name of a rule. As in json-rules-engine, an empty name is none."""
+    name = python_value(rule.get(key)) if isinstance(rule, Mapping) else None
     if name is None or name is False or (isinstance(name, str) and not name):
         return None
     if isinstance(name, bool) or not isinstance(name, (int, str)) or (isinstance(name, str) and not is_text(name)):
-        raise SubscriptionError(f"rule {number}: name is {show_value(name)}: a text or a whole number is needed")
+        raise SubscriptionError(f"rule {number}: {key} is {show_value(name)}: a text or a whole number is needed")
     return name
 
 
-def _read_one(source: Any, what: str) -> tuple[Any, RulePositions]:
+def _read_one(source: Any, what: str, shape: Shape | None) -> tuple[Any, RulePositions]:
     """Returns parsed JSON, or lines of JSON, with places. Anything but a text stays unchanged."""
     if hasattr(source, "read"):
         source = source.read()
@@ -124,7 +154,7 @@ def _read_one(source: Any, what: str) -> tuple[Any, RulePositions]:
         return source, RulePositions(None, None)
     text = _text(source, what)
     try:
-        return _json(text, what), RulePositions(text, None)
+        return _json(text, what), RulePositions(text, None, shape)
     except SubscriptionError:
         lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
         if len(lines) < 2 or not _is_object(lines[0][1]):
@@ -133,9 +163,14 @@ def _read_one(source: Any, what: str) -> tuple[Any, RulePositions]:
     return read, RulePositions(None, [number for number, _ in lines])
 
 
-def _read_rule(rule: Any, what: str) -> Any:
-    """Returns a rule. It may be a separate text, as from the engine's ``toJSON``."""
-    return _json(_text(rule, what), what) if isinstance(rule, (str, bytes)) else rule
+def _read_rule(rule: Any, what: str, shape: Shape) -> Any:
+    """Returns a rule. It may be a separate text, as from json-rules-engine's ``toJSON``."""
+    if not isinstance(rule, (str, bytes)):
+        return rule
+    try:
+        return _json(_text(rule, what), what)
+    except SubscriptionError as error:
+        raise SubscriptionError(f"{error}; {shape.needed}") from None
 
 
 def _text(source: Any, what: str) -> str:

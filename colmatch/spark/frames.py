@@ -24,6 +24,7 @@ from typing import Any, Literal, NamedTuple, get_args
 import pyarrow as pa
 
 from colmatch.errors import DependencyError, EventError, OptionError, show_value, suggest_names
+from colmatch.events.computed.clock import uses_clock
 from colmatch.given.arguments import check_choice, check_flag, text
 from colmatch.tables.columns import Best
 
@@ -257,11 +258,11 @@ def _match_events(
             if name not in [other for _, other in used]:
                 use(name, "event_weights")
     # Columns get new names, since mapInArrow does not quote a name with a dot in it.
-    events = (
-        df.select(*[columns.column(name).alias(f"c{i}") for i, name in enumerate(sent)])
-        if sent
-        else df.selectExpr("true AS c0")
-    )
+    selected = [columns.column(name).alias(f"c{i}") for i, name in enumerate(sent)]
+    clock = len(sent) if now is None and uses_clock(opened._set.now.attributes) else None
+    if clock is not None:  # Spark's is the same in all tasks of a query
+        selected.append(F.current_timestamp().alias(f"c{clock}"))
+    events = df.select(*selected) if selected else df.selectExpr("true AS c0")
     _check_types(events, used, opened, best, ranges, now)
 
     id = LongType() if pa.types.is_integer(opened.ids.type) else StringType()
@@ -277,7 +278,7 @@ def _match_events(
     index = ship_index(df, origin, file, hash, shared, opened)
     task = PartitionTask(
         index, len(kept), tuple(used), mode, tuple(schema.names), best, ranges and dict(ranges), subset, now,
-        observe is not None, log.isEnabledFor(logging.INFO),
+        clock, observe is not None, log.isEnabledFor(logging.INFO),
     )  # fmt: skip
     if observe is not None:
         schema = schema.add(OBSERVED, NUMBERS)

@@ -68,12 +68,12 @@ def hits(
     }  # fmt: skip
     task = ColumnTask(index, mode, among, now)
 
-    def found(events: pa.Array) -> pa.Array:
-        return task(events)
+    def found(events: pa.Array, clock: pa.Array) -> pa.Array:
+        return task(events, clock)
 
-    found.__annotations__ = {"events": pa.Array, "return": pa.Array}  # Spark reads these
-    column: Callable[[Column], Column] = _arrow_functions().arrow_udf(found, returnType=types[mode])
-    return lambda events: column(_refuse_collation(events))
+    found.__annotations__ = {"events": pa.Array, "clock": pa.Array, "return": pa.Array}  # Spark reads these
+    column: Callable[..., Column] = _arrow_functions().arrow_udf(found, returnType=types[mode])
+    return lambda events: column(_refuse_collation(events), F.current_timestamp())
 
 
 def register(

@@ -58,6 +58,6 @@ def apply_plan(events: DataFrame, task: PartitionTask, schema: StructType, plan:
         return events.mapInArrow(guard_task(task, f"match_{count}_shards_in_turn"), schema)
     keys = keys_of(events, count)
     keyed = StructType([*events.schema.fields, StructField(SHARD, LongType(), nullable=False)])
-    route = RouteTask(task.index, task.used, keys, task.ranges, task.now)
+    route = RouteTask(task.index, task.used, keys, task.ranges, task.now, task.clock)
     rows = events.mapInArrow(guard_task(route, f"send_rows_to_{count}_shards"), keyed)
     return rows.repartition(count, SHARD).mapInArrow(guard_task(RoutedTask(task, keys), "match_one_shard_each"), schema)

@@ -32,7 +32,7 @@ from colmatch.spark.manifest import Route, Shard
 from colmatch.spark.pivots import Layout, PivotReader, Pivots, homes
 from colmatch.spark.sharded import ShardedMatcher
 from colmatch.spark.storage import Folder
-from colmatch.spark.worker import IndexFile, PartitionTask, in_folder, open_index
+from colmatch.spark.worker import IndexFile, PartitionTask, in_folder, open_index, query_clock
 from colmatch.subscriptions.intake import Errors
 from colmatch.updates.records import attribute_entry
 from colmatch.updates.versions import Parts
@@ -173,7 +173,7 @@ class UpdateTask:
             matcher.delete(gone)
         new, needs = without_needs(new)
         if len(new):
-            matcher.replace(new, self.recipe.errors)
+            matcher.upsert(new, self.recipe.errors)
         if len(matcher.stats()["segments"]) > SEGMENTS_MOST:
             matcher.compact()
         answer = save_shard(folder, shard, matcher, needs, set(new["id"].to_pylist()) if matcher.rejected else None)
@@ -185,7 +185,7 @@ class UpdateTask:
 class RouteTask:
     """A task that repeats each row for all shards that need it, with the shard's key last.
 
-    used, ranges, now : as for ``PartitionTask``
+    used, ranges, now, clock : as for ``PartitionTask``
     keys : key of each shard, as in ``partitions.py``
     """
 
@@ -194,13 +194,15 @@ class RouteTask:
     keys: tuple[int, ...]
     ranges: RangeNames | None = None
     now: Any = None
+    clock: int | None = None
 
     def __call__(self, partition: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         sharded = open_index(self.index)
         assert isinstance(sharded, ShardedMatcher)
         for batch in partition:
             events = batch.select([i for i, _ in self.used]).rename_columns([name for _, name in self.used])
-            for shard, rows in sharded.routes(events, self.ranges, self.now).items():
+            now = self.now if self.clock is None or not len(batch) else query_clock(batch.column(self.clock), sharded)
+            for shard, rows in sharded.routes(events, self.ranges, now).items():
                 part = batch if rows is None else batch.take(rows)
                 last = pa.array(np.full(len(part), self.keys[shard]))
                 yield pa.RecordBatch.from_arrays([*part.columns, last], [*part.schema.names, SHARD])

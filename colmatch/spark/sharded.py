@@ -82,7 +82,7 @@ class ShardedMatcher:
         self._opened = opened
         self.model = opened(manifest.model)
         self._router = None if manifest.router is None else opened(manifest.router)
-        self.options = self.model.options
+        self.options, self.schema = self.model.options, self.model.schema
         self._rows = self._listed = 0  # events that have lists so far, and ids in the lists
 
     @property

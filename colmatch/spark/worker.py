@@ -26,8 +26,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from colmatch.errors import EventError, StoreError, suggest_names
+from colmatch.events.computed.clock import MOMENT
 from colmatch.events.gather import batches as gathered
 from colmatch.events.gather import match_names
+from colmatch.events.special.clock import Clock
 from colmatch.given.incoming import refusing
 from colmatch.matcher import Matcher
 from colmatch.matching.range_worker import RangeNames
@@ -94,6 +96,7 @@ class PartitionTask:
     ranges : attributes that are ranges, as for ``Matcher.match``
     among : the subscriptions to match; None for all
     now : the time of all events, as for ``Matcher.match``
+    clock : place of a column with the time of the query, which ``now()`` is; None without one
     observed : True if the result ends with a row of numbers (``tally.py``)
     log : True if the worker writes its log
     """
@@ -107,6 +110,7 @@ class PartitionTask:
     ranges: RangeNames | None = None
     among: Subset | None = None
     now: Any = None
+    clock: int | None = None
     observed: bool = False
     log: bool = False
 
@@ -121,7 +125,8 @@ class PartitionTask:
         try:
             matcher = open_index(self.index)
             reader = pa.RecordBatchReader.from_batches(first.schema, chain([first], taken))
-            for batch in tally.count_matches(self._results(matcher, reader), matches_of(self.mode)):
+            timed = self if self.clock is None else replace(self, now=query_clock(first.column(self.clock), matcher))
+            for batch in tally.count_matches(timed._results(matcher, reader), matches_of(self.mode)):
                 yield batch.append_column(OBSERVED, no_numbers(len(batch))) if self.observed else batch
             if self.observed:
                 yield self._last_row(matcher, first, tally.row())
@@ -239,8 +244,10 @@ class ColumnTask:
     among: Subset | None = None
     now: Any = None
 
-    def __call__(self, rows: pa.StructArray) -> pa.Array:
-        matcher, among = open_index(self.index), Among(ids=self.among, now=self.now)
+    def __call__(self, rows: pa.StructArray, clock: pa.Array) -> pa.Array:
+        matcher = open_index(self.index)
+        now = query_clock(clock, matcher) if self.now is None and len(clock) else self.now
+        among = Among(ids=self.among, now=now)
         matches = match_structs(rows, matcher, self.mode, among, "F.struct('*')")
         if self.mode != "list":
             return matches.combine_chunks()
@@ -292,6 +299,11 @@ class TableTask:
             with refusing(EventError, f"the columns that are kept, {', '.join(self.keep)}, are not of the types said"):
                 result = pa.Table.from_batches([pairs]).cast(self.schema)
             yield result
+
+
+def query_clock(column: pa.Array, matcher: Matcher | ShardedMatcher) -> Clock:
+    """Returns a clock that shows the time of a query, which a column has in each row."""
+    return Clock.at(column[0].cast(MOMENT).value, matcher.schema)
 
 
 def _spark_ids(ids: pa.Array) -> pa.Array:

@@ -55,7 +55,9 @@ class FormCompiler:
         from colmatch.sql.parse import Parser  # brings sqlglot, which takes longer to import than everything else here
 
         self.options = options
-        self.parser = Parser(options.max_depth, two_valued, Quotes(schema, options.double_quotes))
+        self.parser = Parser(
+            options.max_depth, two_valued, Quotes(schema, options.double_quotes), options.casts == "spark"
+        )
         self.normaliser = Normaliser(schema, attributes, budget, by_attribute, two_valued, options)
         self._trees = TreeForms(self.normaliser, self.parser.nodes, options.max_depth)
         self._forms: dict[Any, Form] = {}  # by ``_key``, or by ``_tokens`` for texts that are always read properly
@@ -73,10 +75,14 @@ class FormCompiler:
         """
         form, literals = self._compile(expression)
         if form.packings:
-            from colmatch.sql.special import pack
+            from colmatch.sql.special import FaultyLiteral, pack
 
             try:
-                pack(form, literals)
+                pack(form, literals, self.normaliser.elements.session)
+            except FaultyLiteral as fault:
+                place = self.place(expression, fault.slot)
+                line, column = (None, None) if place is None else place
+                raise ExpressionError(str(fault), line=line, column=column) from None
             except WrongArgument:
                 self._refuse(self.parser.quotes.written(str(expression)))
                 raise
@@ -102,6 +108,8 @@ class FormCompiler:
             return self._read(expression, shape, literals) if form is None else (form, literals)
         if isinstance(expression, Expr):
             return self._compile_tree(expression.node())
+        if isinstance(expression, ExpressionError):  # of a text with an unknown parameter
+            raise expression
         if expression is None:
             raise ExpressionError("the expression is NULL: write a condition, or TRUE")
         raise ExpressionError(f"an expression is a text or is built with col(...), not {type(expression).__name__}")
@@ -156,7 +164,8 @@ class FormCompiler:
     def _form(self, reading: NumberedText) -> Form:
         from colmatch.sql.special import with_packings
 
-        return with_packings(self.normaliser.form(self.parser.parse(reading), len(reading.literals)))
+        tree = self.normaliser.casts.bind(self.parser.parse(reading), self.parser.literals_of(reading))
+        return with_packings(self.normaliser.form(tree, len(reading.literals)))
 
     def _refuse(self, text: str) -> None:
         """Raises the error of a text of a known form, with its place."""

@@ -9,10 +9,26 @@ from itertools import pairwise
 from sqlglot import exp
 
 from colmatch.expr.ast import Refusal
-from colmatch.expr.computed import CAST, CHOICES, DEEPEST, FUNCTIONS, PREFIX, SYNONYMS, ComputedValue, number
+from colmatch.expr.computed import (
+    CAST,
+    CHOICES,
+    DEEPEST,
+    JSON_FIELD,
+    JSON_SIGNS,
+    JSON_VALUE,
+    PREFIX,
+    XOR,
+    ComputedValue,
+    literal_of,
+    number,
+)
+from colmatch.expr.computed_rules import json_path
+from colmatch.expr.functions import SYNONYMS
+from colmatch.expr.times import simplify_time
 from colmatch.lowering.forms import Kind
 from colmatch.sql.checks import check_pattern, strip_parentheses
-from colmatch.sql.instead import advise_word
+from colmatch.sql.elements import function_of as is_of_elements
+from colmatch.sql.elsewhere import express
 from colmatch.sql.literals import NumberedText
 from colmatch.sql.nots import RANGES, count_nots
 from colmatch.sql.quotes import NO_COLUMN
@@ -21,9 +37,11 @@ _OPERATORS: dict[type[exp.Expr], str] = {
     exp.IntDiv: "div", exp.BitwiseAnd: "&", exp.BitwiseOr: "|", exp.BitwiseXor: "^",
     exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.Mod: "%", exp.DPipe: "concat",
     exp.EQ: "=", exp.NEQ: "<>", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">=", exp.NullSafeEQ: "<=>",
+    exp.JSONBContainsAllTopKeys: XOR,  # of the token that ``xor.py`` writes
 }  # fmt: skip
 _COMPARISONS = frozenset({"=", "<>", "<", "<=", ">", ">=", "<=>"})
 _BITS = (exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseXor)
+_SHIFTS = (exp.BitwiseLeftShift, exp.BitwiseRightShift)
 _PATTERNS: dict[type[exp.Expr], str] = {
     exp.Like: "like", exp.RegexpLike: "rlike",
     exp.StartsWith: "startswith", exp.EndsWith: "endswith", exp.Contains: "contains",
@@ -38,7 +56,12 @@ def is_computed(node: exp.Expr) -> bool:
         return operator not in _COMPARISONS
     if type(node) is exp.Anonymous and str(node.args["this"]).startswith(PREFIX):
         return not is_coalesced(node)
-    return type(node) in (exp.Neg, exp.BitwiseLeftShift, exp.BitwiseRightShift)
+    return type(node) in (exp.Neg, exp.BitwiseNot, *_SHIFTS)
+
+
+def is_value(node: exp.Expr) -> bool:
+    """Returns whether a node is a column or a computed value."""
+    return type(node) is exp.Column or is_computed(node)
 
 
 def is_coalesced(node: exp.Expr) -> bool:
@@ -55,7 +78,9 @@ def is_coalesced(node: exp.Expr) -> bool:
 
 def is_condition(node: exp.Expr) -> bool:
     """Returns whether a node is a condition by its operator."""
-    return isinstance(node, (exp.Predicate, exp.Not, exp.Connector)) or type(node) in _PATTERNS
+    if isinstance(node, (exp.Predicate, exp.Not, exp.Connector)) or type(node) in _PATTERNS:
+        return True
+    return bool(is_of_elements(node))
 
 
 def function_of(node: exp.Expr) -> str:
@@ -118,6 +143,7 @@ class ComputedReader:
     begin : returns the offset of a node's text
     two_valued : conditions on an absent value are False; otherwise they are Unknown
     is_doubled : each NOT before its operand occurs twice (``nots.py``)
+    casts : the values of an IN get one type, as in Spark
     """
 
     def __init__(
@@ -126,8 +152,10 @@ class ComputedReader:
         begin: Callable[[exp.Expr], int],
         two_valued: bool = False,
         is_doubled: bool = False,
+        casts: bool = False,
     ) -> None:
         self._reading = reading
+        self._casts = casts
         self._begin = begin
         self._two_valued = two_valued
         self._is_doubled = is_doubled
@@ -151,31 +179,62 @@ class ComputedReader:
             return ComputedValue("null", ())
         if kind is exp.Column and args["this"].args["this"].isdigit():
             return self._column(int(args["this"].args["this"]))
+        self._check_bits(node)
+        other = express(node, self._begin)
+        if other is not None:
+            return self.read(other, depth)
         operator = _OPERATORS.get(kind)
         if operator is not None:
-            if kind in _BITS and any(type(part) in _BITS and type(part) is not kind for part in args.values()):
-                message = "& and | and ^ bind differently in other dialects: put parentheses around one of them"
-                raise Refusal(message, self._begin(node))
             value = ComputedValue(
                 operator, tuple([self.read(args[side], depth + 1) for side in ("this", "expression")])
             )
-            return self._drop_unknown(value) if operator in _COMPARISONS else value
-        if kind is exp.BitwiseLeftShift or kind is exp.BitwiseRightShift:
-            sign = "<<" if kind is exp.BitwiseLeftShift else ">>"
-            for token, after in pairwise(self._reading.tokens):
-                if token.text == after.text == sign[0] and after.start > token.end + 1:
-                    raise Refusal(f"something is missing after {sign[0]!r}", token.start)
-            raise Refusal(f"operator {sign!r} is not supported: {advise_word(sign)}", self._begin(node))
+            return self._drop_unknown(value) if operator in _COMPARISONS or operator is XOR else value
         if kind is exp.ArraySize and args.get("expression") is None:
             return ComputedValue("size", (self.read(args["this"], depth + 1),))
+        if kind is exp.Array:
+            return ComputedValue("array", tuple(self._members(args.get("expressions") or [], depth + 1)))
         if kind is exp.Neg:
             return ComputedValue("negate", (self.read(args["this"], depth + 1),))
         if kind is exp.Anonymous and str(args["this"]).startswith(CAST):
             return self._cast(node, depth)
         name = function_of(node)
-        if name in FUNCTIONS:
-            return ComputedValue(name, tuple([self.read(argument, depth + 1) for argument in args["expressions"]]))
+        if name in JSON_SIGNS:
+            return self._json(node, depth)
+        if name == "interval" or (kind is exp.Anonymous and name != args["this"]):
+            value = ComputedValue(name, tuple([self.read(argument, depth + 1) for argument in args["expressions"]]))
+            return simplify_time(value) if name == "interval" or name.endswith("_trunc") else value
         return self._condition(node, depth)
+
+    def _json(self, node: exp.Expr, depth: int) -> ComputedValue:
+        """Reads a path into a JSON text, whose steps are calls within each other."""
+        chain = [node]
+        while True:
+            inner = strip_parentheses(chain[-1].args["expressions"][0])
+            if function_of(inner) not in (JSON_VALUE, JSON_FIELD):
+                break
+            chain.append(inner)
+        steps = [_key(self.read(part, depth + 1)) for call in reversed(chain) for part in call.args["expressions"][1:]]
+        value = self.read(inner, depth + 1)
+        try:
+            return json_path(function_of(node), value, tuple(steps))
+        except Refusal as refusal:
+            raise Refusal(str(refusal), self._begin(node)) from None
+
+    def _check_bits(self, node: exp.Expr) -> None:
+        """Raises Refusal where signs of bits bind differently in other dialects."""
+        kind = type(node)
+        group = _SHIFTS if kind in _SHIFTS else (kind,)
+        if kind not in (*_BITS, *_SHIFTS):
+            return
+        if any(type(part) in (*_BITS, *_SHIFTS) and type(part) not in group for part in node.args.values()):
+            message = (
+                "<< and >> and & and | and ^ bind differently in other dialects: put parentheses around one of them"
+            )
+            raise Refusal(message, self._begin(node))
+        for token, after in pairwise(self._reading.tokens):
+            is_shift = kind in _SHIFTS and token.text == after.text and token.text in "<>"
+            if is_shift and after.start > token.end + 1:
+                raise Refusal(f"something is missing after {token.text!r}", token.start)
 
     def check_columns(self) -> None:
         """Raises Refusal where a text in double quotes was read, and no column."""
@@ -226,12 +285,11 @@ class ComputedReader:
             return self._drop_unknown(self._range(node, deeper))
         if is_condition(node) or kind in (exp.ArrayContains, exp.ArrayOverlaps, exp.Anonymous):
             raise self._no_part(node)
-        if kind is exp.Array:
-            message = (
-                "lists are not compared as a whole: write array_contains(tags, 'x') or arrays_overlap(tags, array('x'))"
-            )
-            raise Refusal(message, self._begin(node))
         raise Refusal("a column, a literal or a function of them is needed here", self._begin(node))
+
+    def read_in(self, node: exp.Expr) -> ComputedValue:
+        """Reads an IN whose values get one type; it is Unknown where a value is absent."""
+        return self._range(node, 0)
 
     def _range(self, node: exp.Expr, depth: int) -> ComputedValue:
         """Reads BETWEEN, IN or a pattern; the result is Unknown where a value is absent."""
@@ -247,6 +305,8 @@ class ComputedReader:
         if kind is exp.In and args.get("expressions"):
             members = self._members(args["expressions"], depth)
             value = self._read_repeated(args["this"], depth, len(members))
+            if self._casts:
+                return ComputedValue("in", (value, *members))
             same = [ComputedValue("=", (value, member)) for member in members]
             return same[0] if len(same) == 1 else ComputedValue("or", tuple(same))
         if kind not in _PATTERNS:
@@ -261,6 +321,8 @@ class ComputedReader:
         return Refusal(message, self._begin(node))
 
     def _no_part(self, node: exp.Expr) -> Refusal:
+        if is_of_elements(node) == "filter":
+            return Refusal("filter makes a list: write exists(...), or size(filter(...)) >= 2", self._begin(node))
         message = "this condition cannot be a part of a value: write the whole as a condition, with AND, OR and NOT"
         return Refusal(message, self._begin(node))
 
@@ -281,14 +343,16 @@ class ComputedReader:
         values = []
         for node in map(strip_parentheses, nodes):
             slot = int(node.args["this"]) if type(node) is exp.Literal else -1
-            if slot < 0 or not self._reading.operands[slot][1]:
-                values.append(self.read(node, depth))
-                continue
-            self._reading.baked[slot] = None
-            kind = self._reading.operands[slot][0]
-            for text in self._reading.literals[slot]:
-                values.append(ComputedValue("literal", ("string", text)) if kind is Kind.STRING else number(kind, text))
+            values += [self.read(node, depth)] if slot < 0 else self.literals(slot)
         return values
+
+    def literals(self, slot: int) -> list[ComputedValue]:
+        """Returns the literals of a slot, which distinguish forms from now on."""
+        kind, many, _ = self._reading.operands[slot]
+        if not many:
+            return [self._literal(slot)]
+        self._reading.baked[slot] = None
+        return [literal_of(kind, text) for text in self._reading.literals[slot]]
 
     def _cast(self, node: exp.Expr, depth: int) -> ComputedValue:
         arguments = node.args["expressions"]
@@ -300,6 +364,8 @@ class ComputedReader:
     def _column(self, number: int) -> ComputedValue:
         self._has_column = True
         subject = self._reading.subjects[number]
+        if subject.computed is not None:
+            return subject.computed
         column = ComputedValue("column", subject.path)
         return column if subject.key is None else ComputedValue("entry", (column, subject.key))
 
@@ -307,9 +373,11 @@ class ComputedReader:
         reading = self._reading
         kind, many, negative = reading.operands[slot]
         text, at = reading.literals[slot], reading.literal_at[slot]
-        if many or kind is Kind.BINARY:
-            raise Refusal(f"a {'list' if many else 'binary literal'} cannot be computed with", at)
+        if many:
+            raise Refusal("a list cannot be computed with", at)
         reading.baked[slot] = None
+        if kind is Kind.BINARY:
+            return ComputedValue("literal", ("binary", text.hex().upper()))
         if reading.text[at] == '"':
             self._quoted = at
         if kind in (Kind.INT, Kind.DECIMAL, Kind.DOUBLE):
@@ -317,6 +385,11 @@ class ComputedReader:
             suffix = match[1].upper() if match else ""
             return number(kind, "-" + text if negative else text, suffix)
         return ComputedValue("literal", (_TYPES[kind], text))
+
+
+def _key(step: ComputedValue) -> ComputedValue:
+    """Returns a step of a path into JSON, where a name stands for its text."""
+    return ComputedValue("literal", ("string", step.arguments[0])) if step.function == "column" else step
 
 
 def _parts(value: ComputedValue) -> int:

@@ -6,64 +6,67 @@ import difflib
 import re
 
 from colmatch.errors import show_value
-from colmatch.expr.computed import FUNCTIONS as VALUES
-from colmatch.given.special import SPECIAL
+from colmatch.expr.functions import NAMES
 
 SUBQUERY = (
-    "subqueries are not supported: list the values, as in a IN (1, 2), or make their result a column of the events"
+    "subqueries are not supported: list the values, as in a IN (1, 2), write array_contains(tags, 'x') for a list, or make their "
+    "result a column of the events"
 )
 _QUOTES = "“”„‘’‚"  # of word processors
+_PARAMETER = "there are no parameters of this form: write the value itself, or :name with parameters={'name': 5}"
 _COLUMN = "compute it beforehand, as a column of the events"
-_CLOCK = "an expression has no clock: compare with a literal, or give events the time as a column"
-_MONTHS = "months differ in length: compare with the date itself, or compute it beforehand, as a column of the events"
-_LAMBDA = "a list has no conditions on its elements: write array_contains, arrays_overlap or contains_all"
+_CLOCK = "write now(), or date_format(now(), 'HH:mm:ss') for the time of day"
+_LAMBDA = "write exists(items, x -> x.price > 10), forall(...) or size(filter(...)) >= 2"
 _ANY = "write array_contains(tags, 'x')"
-_SOME = "write array_contains(tags, 'x') for 'x' = ANY(tags); other comparisons with elements are not computed"
-_JSON = "texts are not read as JSON: read it beforehand, into a struct or map, and write doc.k or doc['k']"
+_QUANTIFIED = "it stands behind = or the like, as in a = ANY(array(1, 2)), or behind LIKE"
+_JSON = "name a value in the text, as in get_json_object(doc, '$.a.b') = 'x', doc:a.b or doc->>'a'"
 _AGGREGATE = "an expression sees one event: aggregate beforehand, into a column of the events"
 _WINDOW = "an expression sees one event: number the rows beforehand, in a column of the events"
 _GEOMETRY = "shapes are not read: write geo_within_radius(...) for a circle, or compute it beforehand, as a column of the events"
-_FORMAT = "compare parts of the date, as in year(day) = 2020 AND month(day) = 5"
+_FORMAT = "write date_format(at, 'yyyy-MM'), or compare parts of the date, as in year(day) = 2020"
 _ROWS = "it makes rows: write array_contains(tags, 'x'), or name an element, as in tags[0]"
 _FUNCTIONS = {
     "bround": "round(price) rounds halves away from 0",
-    "trunc": "write date_trunc('month', at), or CAST(price AS BIGINT) of a number",
     "to_number": "write CAST(name AS DOUBLE)",
     "convert": "write CAST(name AS type)",
-    "map_keys": "write map_contains_key(attrs, 'k')",
-    "map_values": "name the entry, as in attrs['k'] = 'x'",
-    "any": _SOME,
-    "some": _SOME,
-    "all": "write NOT array_contains(tags, 'x') for 'x' <> ALL(tags); other comparisons with all elements are not computed",
-    "array_position": _ANY,
-    "list_position": _ANY,
+    **dict.fromkeys(("any", "some", "all"), _QUANTIFIED),
+    **dict.fromkeys(
+        ("list_position", "list_indexof"), "write array_position(tags, 'x'), which is 0 where there is none"
+    ),
     "st_dwithin": "write geo_within_radius(latitude, longitude, 48.86, 2.35, 5), in kilometres",
-    "similar": "write RLIKE",
     "glob": "write LIKE",
-    "position": "write instr(name, 'x')",
     "split": "write split_part(name, ',', 1)",
-    "regexp_full_match": "write RLIKE '^(...)$'",
-    "to_date": "it reads a literal, as in to_date('2020-01-31'): cast a column to a date beforehand",
-    "to_timestamp": "it reads a literal, as in to_timestamp('2020-01-31 12:00:00'): cast a column beforehand",
-    "exists": "exists(tags, x -> x = 'y') is array_contains(tags, 'y'), and other conditions on elements are not taken",
-    "date": "write CAST(ts AS DATE)",
-    "list_has_any": "write arrays_overlap(tags, array('a', 'b'))",
-    "list_has_all": "write contains_all(tags, 'a', 'b')",
-    **dict.fromkeys(("array_max", "array_min", "list_max", "list_min", "sort_array", "array_sort"), _COLUMN),
-    **dict.fromkeys(("pi", "rand", "random"), _COLUMN),
-    "age": "write datediff(later, day), in days",
-    "try_divide": "write a / b, which is NULL where b is 0 unless Options(ansi=True)",
+    "regexp_full_match": "write name RLIKE '^(?s:...)$'",
+    **dict.fromkeys(("list_extract", "array_extract"), "write element_at(tags, 1)"),
+    "struct_extract": "write user.tier for struct_extract(user, 'tier')",
+    **dict.fromkeys(("isfinite", "is_finite"), "write abs(price) < double('inf')"),
+    **dict.fromkeys(("isinf", "is_inf"), "write abs(price) = double('inf')"),
+    "values": "write the members alone, as in a IN (1, 2)",
+    **dict.fromkeys(("num_nonnulls", "num_nulls"), "write if(a IS NULL, 0, 1) + if(b IS NULL, 0, 1)"),
+    "contains_substr": "write contains(lower(name), 'x')",
+    "ieee_divide": "write try_divide(a, b)",
+    **dict.fromkeys(("to_boolean", "try_to_boolean"), "write TRY_CAST(name AS BOOLEAN)"),
+    **dict.fromkeys(
+        ("try_to_number", "try_to_decimal", "try_to_double", "safe_to_number"), "write TRY_CAST(name AS DOUBLE)"
+    ),
+    **dict.fromkeys(
+        ("parse_ip", "net.ip_from_string", "net.safe_ip_from_string", "inet"), "write cidr_contains('10.0.0.0/8', ip)"
+    ),
+    "booland": "write a AND b",
+    "boolor": "write a OR b",
+    "boolxor": "write a XOR b",
+    "boolnot": "write NOT a",
+    "collate": "write lower(name) = 'x'",
+    **dict.fromkeys(("sort_array", "array_sort"), _COLUMN),
+    **dict.fromkeys(("rand", "random"), _COLUMN),
+    "age": "write datediff(later, day), in days, or months_between(later, day)",
     **dict.fromkeys(("isnil", "is_null"), "write a IS NULL"),
     "if_null": "write coalesce(a, 0)",
-    "is_nan": "write isnan(price)",
     "is_na": "write price IS NULL OR isnan(price)",
-    **dict.fromkeys(("log", "hash", "xxhash64", "soundex"), _COLUMN),
-    **dict.fromkeys(("now", "current_timestamp", "localtimestamp", "getdate", "sysdate", "unix_timestamp"), _CLOCK),
-    **dict.fromkeys(("current_date", "today", "curdate", "current_time"), _CLOCK),
-    **dict.fromkeys(("months_between",), _MONTHS),
-    **dict.fromkeys(("to_char", "date_format", "strftime", "format_datetime"), _FORMAT),
-    **dict.fromkeys(("forall", "filter", "transform", "aggregate", "any_match", "list_filter"), _LAMBDA),
-    **dict.fromkeys(("get_json_object", "json_extract", "json_extract_string", "from_json", "json_value"), _JSON),
+    **dict.fromkeys(("sysdate", "current_time", "localtime", "utc_timestamp", "systimestamp"), _CLOCK),
+    **dict.fromkeys(("strftime", "format_datetime", "format_date", "format_timestamp"), _FORMAT),
+    **dict.fromkeys(("transform", "aggregate", "reduce", "list_transform", "list_reduce"), _LAMBDA),
+    **dict.fromkeys(("json_extract", "from_json", "json_query", "json_tuple", "jsonb_extract_path_text"), _JSON),
     **dict.fromkeys(
         ("count", "sum", "avg", "min", "max", "median", "stddev", "first", "last", "any_value"), _AGGREGATE
     ),
@@ -76,32 +79,32 @@ _WORDS = {
     "ENDS": "write endswith(name, 'x')",
     "CONTAINS": "write contains(name, 'x')",
     "SIMILAR TO": "write RLIKE, with a regular expression",
-    "~*": "write RLIKE '(?i)...'",
     "~": "it stands between a text and a pattern, as in name ~ '^a'",
     "GLOB": "write LIKE, with % and _",
     "MATCHES": "write RLIKE",
     "REGEXP_LIKE": "write RLIKE, as in name RLIKE '^a'",
-    "XOR": "write (a > 5) <> (b > 2)",
+    "XOR": "write a > 5 XOR b > 2",
     "=>": "write >=",
     "≥": "write >=",
     "≤": "write <=",
     "≠": "write <>",
     "[": "a name with spaces stands in backquotes: write `a` for [a]",
-    "{": "there are no parameters: write the value itself",
-    "{{": "there are no parameters: write the value itself",
+    "{": _PARAMETER,
+    "{{": _PARAMETER,
     "->": _LAMBDA,
     "->>": _JSON,
     "#>": _JSON,
-    "&&": "write AND; of lists, arrays_overlap",
-    "@": "@> is written contains_all(tags, 'a', 'b')",
-    "<<": "write shiftleft(a, 1) for a << 1",
-    ">>": "write shiftright(a, 1) for a >> 1",
+    "#>>": _JSON,
+    "&&": "write AND; lists stand on both sides, as in tags && array('a', 'b')",
+    "@": _PARAMETER,
+    "#": "write ^ for the bits that differ",
+    "<<=": "write cidr_contains('10.0.0.0/8', ip)",
     "//": "write a DIV b",
     "**": "write pow(a, 2)",
     "::": "it stands between a value and a type, as in age::bigint",
-    ":": "there are no parameters: write the value itself",
-    "?": "there are no parameters: write the value itself",
-    "$": "there are no parameters: write the value itself",
+    ":": _PARAMETER,
+    "?": _PARAMETER,
+    "$": _PARAMETER,
     "WHERE": "write the condition alone, without WHERE",
     "ORDER": "write the condition alone, without ORDER BY",
     "ORDER BY": "write the condition alone, without ORDER BY",
@@ -117,17 +120,16 @@ _WORDS = {
 }
 
 
-def advise_function(name: str, names: frozenset[str]) -> str:
-    """Says that there is no function of a name, and suggests a replacement.
-
-    names : functions that are conditions
-    """
-    advice = _FUNCTIONS.get(name.lower())
+def advise_function(name: str) -> str:
+    """Says that there is no function of a name, and suggests a replacement."""
+    advice, known = _FUNCTIONS.get(name.lower()), NAMES.get(name.lower())
     subject, _, method = name.rpartition(".")
-    if subject and method.lower() in {*names, *VALUES}:
+    if subject and method.lower() in NAMES:
         advice = f"write {method}({subject}) or {method}({subject}, ...)"
+    elif known is not None:
+        advice = f"it is written {known.written}, as in {known.call}"
     if advice is None:
-        near = _find_misspelt(name.lower(), [*names, *VALUES, *SPECIAL])
+        near = _find_misspelt(name.lower(), list(NAMES))
         other = _GEOMETRY if name.lower().startswith("st_") else _COLUMN
         advice = f"did you mean {' or '.join(map(repr, near))}?" if near else other
     return f"function {show_value(name)} is not supported: {advice}"

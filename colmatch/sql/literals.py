@@ -14,7 +14,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from colmatch.errors import line_and_column, show_value
 from colmatch.expr.ast import Refusal, Subject
-from colmatch.expr.computed import MOST_PARTS
+from colmatch.expr.functions import MOST_PARTS
 from colmatch.lowering.forms import Kind
 from colmatch.sql.quotes import NO_NAME, Quotes
 from colmatch.sql.split import unescape
@@ -60,6 +60,7 @@ class NumberedText:
     start: tuple[str, int] | None = None
     depth: int = 0
     negated: bool = False  # a NOT follows a subject, as in a NOT IN (1)
+    whole: bool = False  # a part of the text, cut at an AND or OR, may mean something else
     alone: bool = False  # texts of its shape are read one by one, since one may be an error
     computed: bool = False  # it may have computed values with literals in them
     checked: bool = False  # a literal was checked, or changed: texts that differ in it are read one by one
@@ -213,24 +214,25 @@ class LiteralReader:
 
     def read_signed(self, i: int) -> int:
         """Reads a sign and the number or computed value behind it."""
-        raw, first, negative = self.raw, i, False
+        raw, first, minuses = self.raw, i, list[int]()
         if self.reading.tokens and self.reading.tokens[-1].token_type in ENDS:
             return self.operator(i)
         while i < self.end and raw[i].token_type in (T.DASH, T.PLUS):
-            negative ^= raw[i].token_type is T.DASH
+            if raw[i].token_type is T.DASH:
+                minuses.append(i)
             i += 1
+        negative = len(minuses) % 2 == 1
         if i < self.end and raw[i].token_type is T.NUMBER:
             return self.literal(i, negative)
         if i < self.end and raw[i].token_type is T.DOT:
             return self.point(i, negative)
         if i >= self.end:
             raise Refusal("something is missing after the sign", raw[first].start)
-        for token in raw[first:i]:  # before a text, Spark's plus makes a DOUBLE of it
-            if token.token_type is T.PLUS:
-                raise Refusal("a plus is taken before a number only: leave it out", token.start)
-        if negative:
-            raw[first].token_type = T.DASH
-            self.operator(first)
+        # sqlglot drops a plus, which needs a number. It is a tilde in the tree (``elsewhere.py``).
+        # Of several minuses, one or two mean the same, and fail for the same numbers.
+        for sign in minuses[: 2 - negative] or [first]:
+            raw[sign].token_type = T.DASH if minuses else T.TILDE
+            self.operator(sign)
         return i
 
     def operator(self, i: int) -> int:

@@ -14,12 +14,26 @@ from sqlglot import exp
 from sqlglot.errors import ErrorLevel, ParseError
 
 from colmatch.expr.ast import SIGNS, And, Constant, Expr, Not, Or, Predicate, Refusal, Subject, Verb, conjoin, truth
-from colmatch.expr.computed import PATTERN_FUNCTIONS, SYNONYMS, ComputedValue, comparison
+from colmatch.expr.bind_casts import value_literals
+from colmatch.expr.computed import PATTERN_FUNCTIONS, ComputedValue, comparison
+from colmatch.expr.computed_rules import PAIRS
+from colmatch.expr.functions import SYNONYMS, TABLE
 from colmatch.expr.shared import SharedNodes
 from colmatch.given.special import SPECIAL
 from colmatch.lowering.forms import Kind, Operand
+from colmatch.sql import elements
 from colmatch.sql.checks import check_no_column, check_pattern, check_weekday, strip_parentheses
-from colmatch.sql.computed import ComputedReader, choice_of, function_of, is_computed, is_condition, rewrite_choice
+from colmatch.sql.computed import (
+    ComputedReader,
+    choice_of,
+    function_of,
+    is_computed,
+    is_condition,
+    is_value,
+    rewrite_choice,
+)
+from colmatch.sql.elements import ElementParser, filter_of
+from colmatch.sql.elsewhere import express
 from colmatch.sql.literals import ALLOWED, NumberedText
 from colmatch.sql.nots import RANGES, count_nots, double_nots
 from colmatch.sql.quotes import Quotes
@@ -49,9 +63,9 @@ _COMPARED: dict[str, Callable[[Any, Any], bool]] = {
 }  # fmt: skip
 
 
-def _of_literals(verb: Verb, left: exp.Expr, right: exp.Expr, node: exp.Expr, reading: NumberedText) -> Constant:
-    """Evaluates a comparison of two literals, such as 1 = 1 in generated texts."""
-    values: list[Any] = []
+def _of_literals(verb: Verb, left: exp.Expr, right: exp.Expr, node: exp.Expr, reading: NumberedText) -> Constant | None:
+    """Evaluates a comparison of two numbers or texts, such as 1 = 1 in generated texts."""
+    values, slots = list[Any](), list[int]()
     check_no_column(left, reading)
     check_no_column(right, reading)
     for side in (left, right):
@@ -62,10 +76,11 @@ def _of_literals(verb: Verb, left: exp.Expr, right: exp.Expr, node: exp.Expr, re
         elif kind is Kind.STRING and not many:
             values.append(reading.literals[slot].encode())
         else:
-            raise Refusal("two literals are compared here: write TRUE, FALSE or NULL", begin_of(node, reading))
-        reading.baked[slot] = None
+            return None
+        slots.append(slot)
     if type(values[0]) is not type(values[1]):
         raise Refusal("a number is compared with a string: write TRUE, FALSE or NULL", begin_of(node, reading))
+    reading.baked.update(dict.fromkeys(slots))
     return Constant(_COMPARED[SIGNS[verb]](*values))
 
 
@@ -80,12 +95,16 @@ class Parser:
     two_valued : the NOT of ``a NOT IN (1)`` and the like is a part of the predicate. An absent
         value makes such a predicate false. Otherwise ``a NOT IN (1)`` is ``NOT a IN (1)``
     quotes : the meaning of double quotes
+    casts : texts are cast where they meet numbers, and the values of an IN get one type
     """
 
-    def __init__(self, max_depth: int, two_valued: bool = False, quotes: Quotes | None = None) -> None:
+    def __init__(
+        self, max_depth: int, two_valued: bool = False, quotes: Quotes | None = None, casts: bool = False
+    ) -> None:
         self.max_depth = max_depth
         self.quotes = quotes or Quotes()
         self._two_valued = two_valued
+        self._casts = casts
         self._sqlglot = SPARK.parser(error_level=ErrorLevel.IMMEDIATE, error_message_context=0)
         self.nodes = SharedNodes()
 
@@ -173,7 +192,7 @@ class Parser:
                 stack.append(part)
             elif kind is exp.Is:
                 part, value = strip_parentheses(node.args["this"]), node.args["expression"]
-                subject = self._subject(part, reading)
+                subject = self._computed(part, reading) if type(part) is exp.Literal else self._subject(part, reading)
                 if type(value) is exp.Null and subject is not None:
                     done.append(self.nodes.predicate(Verb.NULL, subject, ()))
                 elif type(value) is exp.Null or type(value) is exp.Boolean:
@@ -190,7 +209,11 @@ class Parser:
             elif kind is exp.Null:
                 done.append(Constant(None))
             else:
-                done.append(self._predicate(node, kind, reading))
+                other = None if is_computed(node) else express(node, lambda part: begin_of(part, reading))
+                if other is None:
+                    done.append(self._predicate(node, kind, reading))
+                else:
+                    stack.append(other)
         return done[0]
 
     def _subject(self, node: exp.Expr, reading: NumberedText) -> Subject | None:
@@ -203,7 +226,9 @@ class Parser:
         if kind is exp.ArraySize:
             inner = self._subject(strip_parentheses(node.args["this"]), reading)
             if inner is None or inner.size or inner.computed is not None or node.args.get("expression") is not None:
-                raise Refusal("size(...) takes the name of one list or map column", begin_of(node, reading))
+                raise Refusal(
+                    "size(...) takes the name of one list or map column, as in size(tags)", begin_of(node, reading)
+                )
             return inner._replace(size=True)
         return self._computed(node, reading) if is_computed(node) else None
 
@@ -213,9 +238,14 @@ class Parser:
         reader.check_columns()
         return Subject((), computed=value)
 
+    def literals_of(self, reading: NumberedText) -> Callable[[Operand], list[ComputedValue]]:
+        """Returns what finds the literals of an operand. They distinguish forms from then on."""
+        reader = self._reader(reading)
+        return lambda operand: reader.literals(operand.slot) if operand.slot >= 0 else value_literals(operand)
+
     def _reader(self, reading: NumberedText) -> ComputedReader:
         return ComputedReader(
-            reading, lambda part: begin_of(part, reading), self._two_valued, self._is_doubled(reading)
+            reading, lambda part: begin_of(part, reading), self._two_valued, self._is_doubled(reading), self._casts
         )
 
     def _operand(self, node: exp.Expr, reading: NumberedText) -> Operand | None:
@@ -243,20 +273,36 @@ class Parser:
             if type(args.get("field")) is exp.Literal:
                 raise Refusal("IN takes a list in parentheses, as in a IN (5)", begin_of(node, reading))
             if args.get("field") is not None:
-                raise Refusal("IN takes no column: write array_contains(tags, 'x')", begin_of(node, reading))
+                raise Refusal("IN takes a list or the name of a list column", begin_of(node, reading))
             if not members:
                 example = "city IN ('Nice', 'Lyon')"
                 raise Refusal(f"IN needs a list of literals in parentheses, as in {example}", begin_of(node, reading))
-            if not self._literals(members):
+            if not self._literals(members) or filter_of(strip_parentheses(args["this"])):
+                if self._casts and not filter_of(strip_parentheses(args["this"])):
+                    subject = Subject((), computed=self._reader(reading).read_in(node))
+                    return self.nodes.predicate(Verb.BARE, subject, ())
                 return conjoin(Or, [self._compare(Verb.EQ, args["this"], one, node, reading) for one in members])
             return self._test(Verb.IN, args["this"], members, reading)
         verb = _PATTERNS.get(kind)
         if verb is not None:
             pattern = args["expression"]
+            if args.get("flag") is not None:
+                text = "a regular expression has its flags in it: write '(?i)...' for the flag 'i'"
+                raise Refusal(text, begin_of(args["flag"], reading))
             if type(pattern) is exp.Any or type(pattern) is exp.All:
                 return self._convert_quantified(verb, node, reading)
-            predicate = self._test(verb, args["this"], [pattern], reading)
+            if verb.name.lower() in PAIRS and is_value(strip_parentheses(pattern)):
+                predicate = self._values(verb.name.lower(), args["this"], pattern, reading)
+            else:
+                operand = self._operand(strip_parentheses(pattern), reading)
+                if operand is not None and operand.kind is Kind.BINARY:
+                    return self.nodes.predicate(Verb.BARE, self._computed(node, reading), ())
+                predicate = self._test(verb, args["this"], [pattern], reading)
             return self._negate(predicate) if args.get("negate") else predicate
+        if kind is exp.ArrayContains and is_value(strip_parentheses(args["expression"])):
+            value = self._computed(args["expression"], reading).computed
+            assert value is not None
+            return self._elements(reading).contains(args["this"], value)
         if kind is exp.ArrayContains:
             return self._test(Verb.ARRAY_CONTAINS, args["this"], [args["expression"]], reading)
         if kind is exp.Anonymous or kind is exp.ArrayOverlaps:
@@ -268,12 +314,11 @@ class Parser:
 
     def _literals(self, nodes: list[exp.Expr]) -> bool:
         """Returns whether no node is a column or a computed value."""
-        return all(
-            not (type(strip_parentheses(one)) is exp.Column or is_computed(strip_parentheses(one))) for one in nodes
-        )
+        return not any(type(one) is exp.Array or is_value(one) for one in map(strip_parentheses, nodes))
 
     def _between(self, value: exp.Expr, low: exp.Expr, high: exp.Expr, node: exp.Expr, reading: NumberedText) -> Expr:
-        if self._literals([low, high]) and type(strip_parentheses(value)) not in LITERALS:
+        value = strip_parentheses(value)
+        if self._literals([low, high]) and type(value) not in LITERALS and not filter_of(value):
             return self._test(Verb.BETWEEN, value, [low, high], reading)
         ends = ((Verb.GE, low), (Verb.LE, high))
         return conjoin(And, [self._compare(verb, value, end, node, reading) for verb, end in ends])
@@ -283,14 +328,16 @@ class Parser:
 
     def _comparison(self, verb: Verb, args: Any, negated: bool, node: exp.Expr, reading: NumberedText) -> Expr:
         left, right = strip_parentheses(args["this"]), strip_parentheses(args["expression"])
-        if type(left) in LITERALS and type(right) not in (*LITERALS, exp.Any):
+        if filter_of(right) and not filter_of(left):
             left, right, verb = right, left, _FLIPPED.get(verb, verb)
-        if type(right) is exp.Any and verb is Verb.EQ and not negated:
-            return self._any(left, right, node, reading)
-        if type(left) in LITERALS:
-            constant = _of_literals(verb, left, right, node, reading)
+        if filtered := filter_of(left):
+            comparison = self._elements(reading).comparison(verb, filtered, right)
+            return Not(comparison) if negated else comparison
+        if type(left) in LITERALS and type(right) not in LITERALS:
+            left, right, verb = right, left, _FLIPPED.get(verb, verb)
+        if type(left) in LITERALS and (constant := _of_literals(verb, left, right, node, reading)) is not None:
             return Not(constant) if negated else constant
-        if type(right) not in LITERALS:
+        if type(left) in LITERALS or type(right) not in LITERALS:
             return self._compare_two(verb, left, right, negated, reading)
         if verb not in (Verb.GT, Verb.GE):
             check_weekday(left, [right], reading)
@@ -308,22 +355,17 @@ class Parser:
         reading.baked[operand.slot] = None
         return self.nodes.constant(operand.kind, reading.literals[operand.slot])
 
-    def _any(self, value: exp.Expr, some: exp.Expr, node: exp.Expr, reading: NumberedText) -> Expr:
-        """Converts ``'x' = ANY(tags)``."""
-        of = strip_parentheses(some.args["this"])
-        if type(of) is exp.Column and type(value) in LITERALS:
-            return self._test(Verb.ARRAY_CONTAINS, of, [value], reading)
-        raise Refusal(
-            "= ANY takes a literal and a list column: write array_contains(tags, 'x'), or IN", begin_of(node, reading)
-        )
-
     def _compare_two(self, verb: Verb, left: exp.Expr, right: exp.Expr, negated: bool, reading: NumberedText) -> Expr:
         """Makes the comparison of two columns or computed values."""
-        reader = self._reader(reading)
-        value, other = comparison(SIGNS[verb], reader.read(left), reader.read(right))
-        reader.check_columns()
-        predicate = self.nodes.predicate(Verb.BARE, Subject((), computed=value), (), negated=other)
+        predicate = self._values(SIGNS[verb], left, right, reading)
         return Not(predicate) if negated else predicate
+
+    def _values(self, name: str, left: exp.Expr, right: exp.Expr, reading: NumberedText) -> Predicate:
+        """Makes the condition of a sign or a function between two values."""
+        reader = self._reader(reading)
+        value, negated = comparison(name, reader.read(left), reader.read(right))
+        reader.check_columns()
+        return self.nodes.predicate(Verb.BARE, Subject((), computed=value), (), negated=negated)
 
     def _negate(self, found: Expr) -> Expr:
         """Negates a predicate as NOT IN does."""
@@ -347,10 +389,10 @@ class Parser:
         """
         node = strip_parentheses(node)
         subject = self._subject(node, reading)
-        if subject is None and (is_condition(node) or choice_of(node)):
+        check_no_column(node, reading)
+        if subject is None and (is_condition(node) or choice_of(node) or type(node) in LITERALS):
             subject = self._computed(node, reading)
         if subject is None:
-            check_no_column(node, reading)
             raise Refusal(f"a column is needed here, not {describe_node(node)}", begin_of(node, reading))
         return subject
 
@@ -376,20 +418,27 @@ class Parser:
             parts = [self._negate(part) for part in parts]
         return conjoin(Or if type(quantifier) is exp.Any else And, parts)
 
+    def _elements(self, reading: NumberedText) -> ElementParser:
+        return ElementParser(reading, self.nodes, self._convert, lambda part: begin_of(part, reading))
+
     def _function(self, node: exp.Expr, reading: NumberedText) -> Expr:
+        if elements.function_of(node):
+            return self._elements(reading).condition(node)
         name = function_of(node).lower() or "arrays_overlap"
         args, at = node.args, begin_of(node, reading)
         arguments = list(args["expressions"] if type(node) is exp.Anonymous else (args["this"], args["expression"]))
         if name in SPECIAL:
             return parse_call(name, arguments, self.nodes, reading, lambda part: begin_of(part, reading), at)
-        if name == "arrays_overlap" and len(arguments) == 2:
+        if name == "arrays_overlap":
             if type(strip_parentheses(arguments[0])) is exp.Array:
                 arguments.reverse()
             array = strip_parentheses(arguments[1])
             if type(array) is exp.Array:
                 return self._test(Verb.ARRAYS_OVERLAP, arguments[0], array.args.get("expressions") or [], reading)
-            example = "arrays_overlap(tags, array('a', 'b'))"
-            raise Refusal(f"arrays_overlap needs a list column and literals, as in {example}", at)
-        if name == "contains_all" and len(arguments) > 1:
+            raise Refusal(f"arrays_overlap needs a list column and literals, as in {TABLE[name].call}", at)
+        if name == "contains_all":
+            array = strip_parentheses(arguments[1])
+            if type(array) is exp.Array and len(arguments) == 2:
+                arguments[1:] = array.args.get("expressions") or []
             return self._test(Verb.CONTAINS_ALL, arguments[0], arguments[1:], reading)
-        raise Refusal(f"{name} has too few or too many arguments here", at)
+        raise Refusal(f"{describe_node(node)} is not a condition; {ALLOWED}", at)

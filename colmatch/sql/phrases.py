@@ -175,9 +175,9 @@ class PhraseBook:
         try:
             alone = data[phrases.begin[phrase] : phrases.end[phrase]].tobytes().decode()
             reading = self._parser.read(alone)
-            tree = self._parser.parse(reading)
+            tree = self._normaliser.casts.bind(self._parser.parse(reading), self._parser.literals_of(reading))
             literals = _find_sources(list(_literals(phrases, phrase, data, cut)), reading)
-            if reading.joined or reading.alone or literals is None or len(literals) > MOST_LITERALS:
+            if reading.joined or reading.alone or reading.whole or literals is None or len(literals) > MOST_LITERALS:
                 return None
             baked = sum(1 << slot for slot in map(literals.__getitem__, reading.baked) if isinstance(slot, int))
             if baked & ~self._baked.get(shape, 0):
@@ -311,15 +311,23 @@ def _has_call(formula: Formula) -> bool:
 def _find_sources(found: list[tuple[int, Any]], reading: NumberedText) -> list[int | ShapeConstant] | None:
     """Returns the source of each slot: a literal that the kernel found, or a constant.
 
+    A number that the kernel found in an interval, which is a part of a value, stands for the whole.
     The result is None where the kernel took something else for a literal.
     """
     sources: list[int | ShapeConstant] = []
     n = 0
-    for literal in zip(reading.literal_at, reading.literals, strict=True):
-        is_match = n < len(found) and found[n] == literal
+    for slot, literal in enumerate(zip(reading.literal_at, reading.literals, strict=True)):
+        is_match = n < len(found) and (
+            found[n] == literal or (slot in reading.baked and _begins_interval(found[n], literal))
+        )
         sources.append(n if is_match else ShapeConstant(literal[1]))
         n += is_match
     return sources if n == len(found) else None
+
+
+def _begins_interval(found: tuple[int, Any], literal: tuple[int, Any]) -> bool:
+    """Returns whether a literal of the kernel begins an interval, as the 7 of ``7 days``."""
+    return found[0] == literal[0] and isinstance(literal[1], str) and literal[1].lstrip("-").startswith(f"{found[1]} ")
 
 
 def _literals(phrases: Phrases, phrase: int, data: NDArray[np.uint8], cut: TokenTable) -> Iterator[tuple[int, Any]]:

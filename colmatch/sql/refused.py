@@ -23,6 +23,7 @@ _UNKNOWN = re.compile(r"unknown attribute '([^']+)'")
 _DATE = [TokenType.NUMBER, TokenType.DASH, TokenType.NUMBER, TokenType.DASH, TokenType.NUMBER]
 _CONNECTIVES = (TokenType.AND, TokenType.OR, TokenType.NOT)
 LITERALS = (exp.Literal, exp.Boolean, exp.Null)
+_REWRITTEN = (TokenType.L_PAREN, TokenType.COMMA)  # they may stand for another sign of the text
 _OPERANDS = (TokenType.VAR, TokenType.NUMBER)
 
 
@@ -63,10 +64,12 @@ def syntax_refusal(error: ParseError, reading: NumberedText) -> Refusal:
     for before, token in pairwise(reading.tokens):
         if (before.token_type, token.token_type) == (TokenType.EQ, TokenType.LT):
             return Refusal("'=<' is not expected here: write <=", before.start)
+        if (before.token_type, token.token_type) == (TokenType.LT, TokenType.LTE) and before.end + 1 == token.start:
+            return Refusal(f"'<<=' is not expected here: {advise_word('<<=')}", before.start)
         word = reading.text[token.start : token.end + 1]
         if before.token_type is TokenType.L_PAREN and word.upper() == "SELECT":
             return Refusal(SUBQUERY, token.start)
-        if before.token_type not in ENDS and word.isascii():
+        if (before.token_type not in ENDS and word.isascii()) or token.token_type in _REWRITTEN:
             continue
         if (instead := advise_word(word)) is not None:  # between two operands
             return Refusal(f"{show_value(word)} is not expected here: {instead}", token.start)

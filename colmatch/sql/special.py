@@ -8,15 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import zip_longest
 from typing import Any
 
 from sqlglot import exp
 
 from colmatch.expr.ast import Predicate, Refusal, Verb
 from colmatch.expr.computed import ComputedValue
+from colmatch.expr.elements import find_fault
 from colmatch.expr.shared import SharedNodes
-from colmatch.expr.special import COLUMNS, WrongArgument, check_arguments, describe_column, literal_of, subject_of
-from colmatch.lowering.forms import Form, Kind, Packing
+from colmatch.expr.special import COLUMNS, WrongArgument, describe_column, literal_of, subject_of
+from colmatch.expr.spelling import operand_sql
+from colmatch.given.elements import ElementTest
+from colmatch.given.session import Session
+from colmatch.lowering.forms import ElementPacking, Form, Kind, Leaf, Operand, Packing
 from colmatch.sql.checks import strip_parentheses
 from colmatch.sql.literals import NumberedText
 
@@ -33,7 +38,6 @@ def parse_call(
     """
     parts = list(map(strip_parentheses, arguments))
     try:
-        check_arguments(name, len(parts))
         columns = [_column(name, argument, place, reading) for place, argument in enumerate(parts[:COLUMNS])]
         literal_of(name, [_value(argument, reading) for argument in parts[COLUMNS:]])
     except WrongArgument as error:
@@ -46,22 +50,69 @@ def parse_call(
     return nodes.predicate(Verb.CALL, subject_of(name, columns), (operand,))
 
 
-def pack(form: Form, literals: list[Any]) -> None:
-    """Packs the arguments of each special function into one literal, in the first of their slots.
+class FaultyLiteral(Exception):
+    """The error of a literal in a condition on elements, with its slot."""
 
-    Raises WrongArgument: the function does not take one of them.
+    def __init__(self, slot: int, message: str) -> None:
+        super().__init__(message)
+        self.slot = slot
+
+
+def pack(form: Form, literals: list[Any], session: Session) -> None:
+    """Packs literals into one: arguments of a special function, or those of a condition.
+
+    A condition on elements gets a further slot.
+
+    Raises
+    ------
+    WrongArgument : a function does not take an argument
+    FaultyLiteral : a literal in a condition cannot be read
     """
-    for slot, (function, arguments) in form.packings:
+    literals += [b""] * (form.slots - len(literals))
+    for slot, packing in form.packings:
+        if isinstance(packing, ElementPacking):
+            literals[slot] = _pack_elements(packing, literals, session)
+            continue
+        function, arguments = packing
         values = zip(arguments, literals[slot : slot + len(arguments)], strict=True)
         signed = [(kind, f"-{text}" if negative else text) for (kind, negative), text in values]
         literals[slot] = literal_of(function, signed)
 
 
+def _pack_elements(packing: ElementPacking, literals: list[Any], session: Session) -> bytes:
+    def with_value(operand: Operand) -> Operand:
+        return operand._replace(slot=-1, value=literals[operand.slot])
+
+    for type, op, operand in packing.checks:
+        fault = find_fault(type, op, with_value(operand), session) if operand.slot >= 0 else None
+        if fault is not None:
+            raise FaultyLiteral(operand.slot, fault)
+    written = [operand_sql(with_value(operand)) for operand in packing.operands]
+    condition = "".join([part for pair in zip_longest(packing.parts, written, fillvalue="") for part in pair])
+    return ElementTest(condition, packing.least, packing.maybe).to_bytes()
+
+
 def with_packings(form: Form) -> Form:
     """Adds to a form the slots that are to be packed."""
     operands = [operand for leaf in form.leaves for test in leaf.tests for operand in test.operands]
-    packings = {(o.slot, o.value) for o in operands if o.slot >= 0 and o.value is not None}
-    return replace(form, packings=tuple(sorted(packings))) if packings else form
+    packings = dict.fromkeys((o.slot, o.value) for o in operands if o.slot >= 0 and o.value is not None)
+    if not packings:
+        return form
+    # Literals of a condition may be needed elsewhere, so that each condition gets a slot of its own
+    own = [packing for _, packing in packings if isinstance(packing, ElementPacking)]
+    slots = {packing: form.slots + i for i, packing in enumerate(own)}
+    leaves = tuple([_move_operands(leaf, slots) for leaf in form.leaves]) if own else form.leaves
+    placed = [(slots.get(packing, slot), packing) for slot, packing in packings]
+    return replace(form, leaves=leaves, slots=form.slots + len(own), packings=tuple(placed))
+
+
+def _move_operands(leaf: Leaf, slots: dict[Any, int]) -> Leaf:
+    """Returns a leaf with other slots for its conditions on elements."""
+    tests = [
+        test._replace(operands=tuple([o._replace(slot=slots.get(o.value, o.slot)) for o in test.operands]))
+        for test in leaf.tests
+    ]
+    return leaf._replace(tests=tuple(tests))
 
 
 def _column(name: str, node: Any, place: int, reading: NumberedText) -> ComputedValue:

@@ -15,6 +15,7 @@ threads have 8 MB on Linux, 16 MB on macOS.
 from __future__ import annotations
 
 import re
+from typing import NamedTuple
 
 from sqlglot.dialects.spark import Spark
 from sqlglot.errors import TokenError
@@ -22,36 +23,19 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from colmatch.errors import show_value
 from colmatch.expr.ast import Refusal, Subject
-from colmatch.expr.computed import CAST, MOST_PARTS, PREFIX
-from colmatch.expr.computed import FUNCTIONS as VALUES
-from colmatch.given.special import SPECIAL
+from colmatch.expr.computed import AT_ZONE, CASE_OF, CAST, JSON_SIGNS, PREFIX, SECONDS, TRIMS, ComputedValue
+from colmatch.expr.functions import ELEMENTS, MOST_PARTS, NAMES, SYNTAX, TABLE, VALUE, Function
 from colmatch.lowering.forms import Kind
-from colmatch.sql.dialects import rewrite
+from colmatch.sql.dialects import ANY_CASE, rewrite
+from colmatch.sql.elements import PREFIX as OF_ELEMENTS
 from colmatch.sql.instead import SUBQUERY, advise_function, advise_word
+from colmatch.sql.lists import OVERLAPS
 from colmatch.sql.literals import ALLOWED, DOW, ENDS, NUMBERS, LiteralReader, NumberedText
 from colmatch.sql.quotes import Quotes
+from colmatch.sql.similar import advise_similar
+from colmatch.sql.xor import XOR
 
 T = TokenType
-
-FUNCTIONS = frozenset(
-    [
-        "startswith",
-        "endswith",
-        "contains",
-        "array_contains",
-        "arrays_overlap",
-        "array",
-        "contains_all",
-        "size",
-        "regexp_like",
-    ]
-)
-_SYNONYMS = {
-    "rlike": "regexp_like", "regexp": "regexp_like", "regexp_matches": "regexp_like", "cardinality": "size",
-    "array_size": "size", "array_length": "size", "list_length": "size", "starts_with": "startswith",
-    "ends_with": "endswith", "list_contains": "array_contains", "array_has": "array_contains", "list_has": "array_contains",
-}  # fmt: skip
-_NAMES = FUNCTIONS | _SYNONYMS.keys()
 
 # The role of a token for the reader.
 NAME, NUMBER, STRING, OTHER, JOIN, NOT, OPEN, CLOSE, SIGN, WORD = range(10)
@@ -60,6 +44,7 @@ _ROLES: dict[TokenType, int] = {
     T.EQ: OTHER, T.NEQ: OTHER, T.LT: OTHER, T.LTE: OTHER, T.GT: OTHER, T.GTE: OTHER, T.NULLSAFE_EQ: OTHER,
     T.BETWEEN: OTHER, T.IN: OTHER, T.IS: OTHER, T.LIKE: OTHER, T.ILIKE: OTHER, T.TRUE: OTHER, T.FALSE: OTHER, T.NULL: OTHER,
     T.AND: JOIN, T.OR: JOIN, T.COMMA: JOIN, T.NOT: NOT, T.L_PAREN: OPEN, T.R_PAREN: CLOSE, T.DASH: SIGN, T.PLUS: SIGN,
+    T.AT_GT: OTHER, T.LT_AT: OTHER, T.CARET_AT: OTHER, OVERLAPS: OTHER, XOR: OTHER,
     T.RLIKE: WORD, T.DISTINCT: WORD, T.FROM: WORD, T.UNKNOWN: WORD, T.ANY: WORD, T.ALL: WORD, T.SOME: WORD,
 }  # fmt: skip
 _GOES_ON = frozenset({T.DOT, T.L_PAREN, T.L_BRACKET, T.STRING})  # after a name
@@ -67,14 +52,33 @@ _TYPED = {
     "DATE": Kind.DATE, "TIMESTAMP": Kind.TIMESTAMP, "TIMESTAMP_LTZ": Kind.TIMESTAMP, "TIMESTAMP_NTZ": Kind.TIMESTAMP_NTZ,
     "DOUBLE": Kind.DOUBLE,
 }  # fmt: skip
+_CASTS = {"cast": "cast", "try_cast": "try_cast", "safe_cast": "try_cast"}
+_PLACES = ("OFFSET", "SAFE_OFFSET")  # of BigQuery, in [...]
+_TUPLES = ("row", "struct")  # before a parenthesis
 _READ = {"to_date": "DATE", "to_timestamp": "TIMESTAMP"}  # functions that read a literal
 _STARTS = {
     **dict.fromkeys(("SELECT", "WITH", "EXISTS"), SUBQUERY), "WHERE": "'WHERE' is not expected here: write the condition alone",
-    "INTERVAL": "intervals are not supported: write the date itself, or date_add(day, 3)",
+    "INTERVAL": "an interval is written INTERVAL 7 DAYS, or INTERVAL '1:30' HOUR TO MINUTE",
 }  # fmt: skip
 _FLAT = "give events what is in it as a column of its own"
 _OPERATORS = frozenset({T.STAR, T.SLASH, T.MOD, T.DPIPE, T.DIV, T.AMP, T.PIPE, T.CARET})
+_BEHIND_NAMES = frozenset(  # a word before these is a column
+    {
+        *_OPERATORS,
+        T.DOT,
+        T.L_BRACKET,
+        *(kind for kind, role in _ROLES.items() if role == OTHER),
+        T.AND,
+        T.OR,
+        T.R_PAREN,
+        T.COMMA,
+    }
+    - {T.TRUE, T.FALSE, T.NULL}
+)
 _SYMMETRIES = ("SYMMETRIC", "ASYMMETRIC")
+_COMPARED = frozenset({T.EQ, T.NEQ, T.LT, T.LTE, T.GT, T.GTE})  # ANY and ALL may follow these
+_ORDERS = _COMPARED - {T.EQ, T.NEQ}
+_WRITTEN = frozenset({AT_ZONE, CASE_OF, SECONDS, *TRIMS, *JSON_SIGNS})  # calls that stand for signs and words
 _LITERAL_ROLES = (NUMBER, STRING)
 _DEEPER = (OPEN, NOT)
 
@@ -96,10 +100,41 @@ def read_text(text: str, max_depth: int, quotes: Quotes) -> NumberedText:
         raise Refusal(what, at) from None
     if not tokens:
         raise Refusal("the expression is empty: write a condition, or TRUE", 0)
-    return _TokenReader(text, rewrite(text, tokens), max_depth, quotes).run()
+    tokens, is_whole = rewrite(text, tokens)
+    reading = _TokenReader(text, tokens, max_depth, quotes).run()
+    reading.whole |= is_whole
+    return reading
 
 
 SPARK = Spark()
+_OPERAND_ENDS = frozenset({*ENDS, T.IDENTIFIER, T.R_BRACKET, T.STRING, T.RAW_STRING})
+
+
+def find_parameters(text: str) -> list[tuple[int, int, str, bool]]:
+    """Returns begin and end of each ``:name`` where a value is needed, its name, and a Boolean.
+
+    The Boolean is True among the members of a list, as in ``a IN (:x, 5)``. A colon behind a value
+    begins a path into JSON. A text that cannot be cut has no parameters.
+    """
+    try:
+        tokens = SPARK.tokenize(text)
+    except (TokenError, TypeError, ValueError, AttributeError, LookupError, AssertionError):
+        return []
+    found = []
+    lists: list[bool] = []  # whether each open parenthesis is around the members of a list
+    for i, token in enumerate(tokens[:-1]):
+        name = tokens[i + 1]
+        if token.token_type in (T.L_PAREN, T.L_BRACKET):
+            before = tokens[i - 1].text.lower() if i else ""
+            lists.append(token.token_type is T.L_BRACKET or before == "in" or NAMES.get(before) is TABLE["array"])
+        elif token.token_type in (T.R_PAREN, T.R_BRACKET) and lists:
+            lists.pop()
+        is_operand = not i or tokens[i - 1].token_type not in _OPERAND_ENDS
+        if token.token_type is T.COLON and is_operand and name.start == token.end + 1 and name.text.isidentifier():
+            found.append((token.start, name.end + 1, name.text, bool(lists) and lists[-1]))
+    return found
+
+
 _CLOSED = re.compile(
     r"""[^'"`/-]+|'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`[^`]*`|--[^\n]*|/\*.*?\*/|/(?!\*)|-""", re.DOTALL
 )
@@ -116,12 +151,27 @@ def _find_unclosed(text: str) -> tuple[int, str]:
     return (odd.start(), f"{odd[0]:.40} is not hexadecimal") if odd else (0, "the text cannot be cut into words")
 
 
+class _Call(NamedTuple):
+    """A function before a parenthesis."""
+
+    row: Function | None
+    name: str
+    at: int
+    is_value: bool
+
+
+_NO_CALL = _Call(None, "", 0, False)
+
+
 class _TokenReader(LiteralReader):
     def __init__(self, text: str, tokens: list[Token], max_depth: int, quotes: Quotes) -> None:
         super().__init__(text, tokens, max_depth, quotes)
         self._skipped: dict[int, int] = {}  # the AS of a cast -> the parenthesis behind its type
+        self._apart: set[int] = set()  # arrays with a slot for each literal
         # the result of ``_find_closings``, from the first cast on
         self._closed: dict[int, tuple[int, int]] | None = None
+        self._commas: list[int] = []  # in each open parenthesis
+        self._calls = [_NO_CALL]  # of each open parenthesis, and of the next one
 
     def run(self) -> NumberedText:
         reading, raw, end = self.reading, self.raw, self.end
@@ -129,11 +179,10 @@ class _TokenReader(LiteralReader):
         add = out.append
         role_of = _ROLES.get
         outer: list[int] = []  # nesting around each open parenthesis
-        commas: list[int] = []  # arguments that each open parenthesis may still have; below 0 without a limit
         depth = 0  # nesting here: parentheses, and the NOTs before this operand
         base = 0
         between = False  # the next AND belongs to BETWEEN
-        i = 0
+        i = self._begin()
         while i < end:
             token = raw[i]
             type = token.token_type
@@ -161,7 +210,7 @@ class _TokenReader(LiteralReader):
                     i = j
             elif role == JOIN:
                 if type is T.COMMA:
-                    self._comma(token, commas)
+                    self._comma(token)
                 elif not outer:
                     if between and type is T.AND:
                         between = False
@@ -184,16 +233,15 @@ class _TokenReader(LiteralReader):
                 i += 1
                 if role == OPEN:
                     outer.append(base)
-                    commas.append(MOST_PARTS if len(out) > 1 and out[-2].text.startswith(PREFIX) else -1)
+                    self._commas.append(0)
+                    self._calls.append(_NO_CALL)
                     base = depth
-                    if len(out) > 1 and out[-2].token_type in (T.IN, T.ARRAY):
+                    if len(out) > 1 and out[-2].token_type in (T.IN, T.ARRAY) and i - 2 not in self._apart:
                         i = self.list(i)
             elif role == CLOSE:
-                if out and out[-1].token_type is T.COMMA:
-                    raise Refusal("something is missing before ')'", token.start)
+                self._close(token)
                 if outer:
                     depth = base = outer.pop()
-                    commas.pop()
                 add(token)
                 i += 1
             elif role == SIGN:
@@ -201,6 +249,14 @@ class _TokenReader(LiteralReader):
             else:
                 i = self._word(i, role)
         return reading
+
+    def _begin(self) -> int:
+        """Returns the token to begin with, which is behind a leading WHERE."""
+        raw = self.raw
+        if raw[0].token_type is not T.WHERE or self.end == 1 or raw[1].token_type in _BEHIND_NAMES:
+            return 0
+        self.reading.whole = True
+        return 1
 
     def _symmetry(self, i: int) -> int:
         """Reads SYMMETRIC or ASYMMETRIC behind BETWEEN, if there. Returns the token to continue
@@ -212,24 +268,29 @@ class _TokenReader(LiteralReader):
             return i + 1
         return i
 
-    def _comma(self, token: Token, left: list[int]) -> None:
-        """Checks a comma; ``left`` counts the arguments that open parentheses may still have."""
+    def _comma(self, token: Token) -> None:
+        """Checks a comma, and counts it among those of its parenthesis."""
         out = self.reading.tokens
         if not (out and out[-1].token_type in ENDS):
             raise Refusal("something is missing before ','", token.start)
-        if left:
-            left[-1] -= 1
-            if not left[-1]:
-                message = f"{self._find_function()} has more than {MOST_PARTS:,} arguments: compute it beforehand, as a column"
+        if self._commas:
+            self._commas[-1] += 1
+            call = self._calls[-2]
+            if call.is_value and self._commas[-1] == MOST_PARTS:
+                message = f"{call.name} has more than {MOST_PARTS:,} arguments: compute it beforehand, as a column"
                 raise Refusal(message, token.start)
 
-    def _find_function(self) -> str:
-        """Returns the name of the function before the innermost open parenthesis."""
-        out, open, i = self.reading.tokens, 1, len(self.reading.tokens)
-        while open:
-            i -= 1
-            open += (out[i].token_type is T.R_PAREN) - (out[i].token_type is T.L_PAREN)
-        return out[i - 1].text.removeprefix(PREFIX)
+    def _close(self, token: Token) -> None:
+        """Checks the end of a parenthesis, and the number of arguments in it."""
+        last = self.reading.tokens[-1].token_type if self.reading.tokens else None
+        if last is T.COMMA:
+            raise Refusal("something is missing before ')'", token.start)
+        if self._commas:
+            count = self._commas.pop() + (last is not T.L_PAREN)
+            self._calls.pop()
+            call, self._calls[-1] = self._calls[-1], _NO_CALL
+            if call.row is not None and (fault := call.row.find_fault(call.name, count)):
+                raise Refusal(fault, call.at)
 
     def _check_depth(self, depth: int, token: Token) -> int:
         if depth > self.max_depth:
@@ -264,27 +325,34 @@ class _TokenReader(LiteralReader):
         if len(path) > 64:
             raise Refusal(f"a name of {len(path)} parts is too long", token.start)
         if kind is T.L_PAREN:
-            raise Refusal(advise_function(".".join(path), _NAMES), token.start)
+            raise Refusal(advise_function(".".join(path)), token.start)
         key: str | int | None = None
         if kind is T.L_BRACKET:
             if token.token_type is not T.IDENTIFIER and token.text.upper() == "ARRAY":
                 advice = "write array('a', 'b'); x = ANY(ARRAY['a', 'b']) is written x IN ('a', 'b')"
                 raise Refusal(f"'ARRAY[' is not expected here: {advice}", token.start)
             key, j = self._key(j)
+            fields: list[str] = []
+            while type(key) is int and j < end and raw[j].token_type is T.DOT and self._is_name(j + 1):
+                fields.append(raw[j + 1].text)
+                j += 2
             after = raw[j] if j < end else None
             if after is not None and after.token_type in (T.L_BRACKET, T.DOT):
-                example = "such as items_sku, and write array_contains(items_sku, 'x')"
-                instead = f"give events the field as a list of its own, {example}" if type(key) is int else _FLAT
                 what = "an element of a list" if type(key) is int else "an entry of a map"
-                raise Refusal(f"{what} has no parts here: {instead}", after.start)
+                raise Refusal(f"{what} has no parts here: {_FLAT}", after.start)
         elif kind is T.STRING:
             typed = _TYPED.get(token.text.upper())
             if typed is not None and typed is not Kind.DOUBLE and len(path) == 1:
                 return self.literal(j, False, typed)
         if token.token_type is not T.IDENTIFIER and token.text.upper() in _STARTS and reading.start is None:
             reading.start = (_STARTS[token.text.upper()], token.start)
+        subject = Subject(tuple(path), key)
+        if key is not None and fields:
+            reading.computed = True
+            entry = ComputedValue("entry", (ComputedValue("column", subject.path), key))
+            subject = Subject((), computed=ComputedValue("field", (entry, *fields)))
         n = len(reading.subjects)
-        reading.subjects.append(Subject(tuple(path), key))
+        reading.subjects.append(subject)
         reading.subject_at.append(token.start)
         token.token_type = T.VAR
         token.text = NUMBERS[n] if n < 1024 else str(n)
@@ -297,12 +365,16 @@ class _TokenReader(LiteralReader):
         if j < self.end and raw[j].token_type is T.DASH:
             j, sign = j + 1, -1
         key: str | int | None = None
+        around = j + 3 < self.end and raw[j].text.upper() in _PLACES and raw[j + 3].token_type is T.R_PAREN
+        if around and raw[j + 1].token_type is T.L_PAREN:  # as in tags[OFFSET(0)]
+            j += 2
         if j < self.end:
             token = raw[j]
             if token.token_type is T.NUMBER and token.text.isdigit() and token.text.isascii() and len(token.text) < 20:
                 key, j = sign * int(token.text), j + 1
             elif token.token_type in (T.STRING, T.RAW_STRING) and sign == 1:
                 key, j = self.string(j)
+        j += around
         if key is None or j >= self.end or raw[j].token_type is not T.R_BRACKET:
             raise Refusal(
                 "a literal key is needed in [...], a string or a whole number, as in attrs['colour']", raw[i].start
@@ -313,28 +385,53 @@ class _TokenReader(LiteralReader):
         raw, token = self.raw, self.raw[i]
         name = token.text.lower()
         plain = token.token_type is not T.IDENTIFIER
-        if plain and name in ("cast", "try_cast"):
-            return self._cast(i, name)
+        if plain and name in _CASTS:
+            return self._cast(i, _CASTS[name])
+        if plain and name in _TUPLES:
+            return i + 1
         kind = _TYPED.get(_READ.get(name, name.upper())) if plain else None
         if kind is not None and i + 2 < self.end and raw[i + 2].token_type is T.STRING:
             _, j = self.string(i + 2)
             if j < self.end and raw[j].token_type is T.R_PAREN:
                 self.literal(i + 2, False, kind)
                 return j + 1
-        if plain and name.upper() in _STARTS and (name != "exists" or self._begins_query(i + 2)):
+        if plain and name.upper() in _STARTS and name != "interval" and (name != "exists" or self._begins_query(i + 2)):
             raise Refusal(_STARTS[name.upper()], token.start)
-        if plain and (name in VALUES or name in SPECIAL):
-            self.reading.computed |= name in VALUES
-            self.reading.alone |= name == DOW
-            token.token_type, token.text = T.VAR, PREFIX + name if name in VALUES else name
-            self.reading.tokens.append(token)
-            return i + 1
-        if not plain or name not in _NAMES:
-            raise Refusal(advise_function(token.text, _NAMES), token.start)
-        token.token_type = T.ARRAY if name == "array" else T.VAR
-        token.text = _SYNONYMS.get(name, name)
+        row = NAMES.get(name) if plain else None
+        kind_of = VALUE if name in _WRITTEN else SYNTAX if row is None else row.kind
+        if kind_of == SYNTAX:
+            raise Refusal(advise_function(token.text), token.start)
+        self._calls[-1] = _Call(row, name, token.start, kind_of == VALUE)
+        self.reading.computed |= kind_of in (VALUE, ELEMENTS)
+        self.reading.alone |= name == DOW
+        own = name if row is None else row.name
+        token.text = PREFIX + name if kind_of == VALUE else OF_ELEMENTS * (kind_of == ELEMENTS) + own
+        token.token_type = T.ARRAY if token.text == "array" else T.VAR
+        if token.token_type is T.ARRAY and self._is_apart(i):
+            self._apart.add(i)
         self.reading.tokens.append(token)
         return i + 1
+
+    def _is_apart(self, i: int) -> bool:
+        """Returns whether the literals of the array at token i have a slot each."""
+        out, raw = self.reading.tokens, self.raw
+        if out and out[-1].token_type is T.AT_GT:
+            return True
+        if len(out) > 2 and out[-1].token_type is T.L_PAREN:  # behind ANY or ALL
+            return out[-3].token_type in _ORDERS
+        if len(out) > 3 and out[-1].token_type is T.COMMA:
+            return "contains_all" in [token.text for token in out[-4:-2]]
+        return (
+            "<@" in self.text
+            and self._end_of(i + 1) + 1 < self.end
+            and raw[self._end_of(i + 1) + 1].token_type is T.LT_AT
+        )
+
+    def _end_of(self, i: int) -> int:
+        """Returns the end of the parenthesis at token i, 0 if it is not closed."""
+        if self._closed is None:
+            self._closed = _find_closings(self.raw)
+        return self._closed.get(i, (0, 0))[0]
 
     def _is_doubled(self, i: int) -> bool:
         """Returns whether a sign is written twice, as in ``a // b``."""
@@ -380,6 +477,16 @@ class _TokenReader(LiteralReader):
 
     # Words and the rest
 
+    def _any_case(self, i: int) -> int:
+        """Reads the pattern behind ``~*``. Returns the token to continue from."""
+        if i >= self.end or self.raw[i].token_type not in (T.STRING, T.RAW_STRING):
+            return i
+        i = self.literal(i, False)
+        literals = self.reading.literals
+        literals[-1] = f"(?i){literals[-1]}"
+        self.reading.checked = True
+        return i
+
     def _word(self, i: int, role: int) -> int:
         """Reads keywords where the grammar has them, and names everywhere else."""
         if i in self._skipped:
@@ -394,25 +501,38 @@ class _TokenReader(LiteralReader):
                 T.DISTINCT: before is T.IS or (before is T.NOT and len(out) > 1 and out[-2].token_type is T.IS),
                 T.FROM: before is T.DISTINCT,
                 T.UNKNOWN: before is T.IS or (before is T.NOT and len(out) > 1 and out[-2].token_type is T.IS),
-            }.get(kind, before is T.LIKE or before is T.ILIKE or (before is T.EQ and kind is not T.ALL))
+            }.get(kind, before is T.LIKE or before is T.ILIKE or before in _COMPARED)
             if inside and not (
                 kind is T.RLIKE and before is T.NOT and not (len(out) > 1 and out[-2].token_type in ENDS)
             ):
                 if kind is T.UNKNOWN:
                     token.token_type = T.NULL
                 out.append(token)
-                return i + 1
+                return self._any_case(i + 1) if token.text == ANY_CASE else i + 1
         if kind is T.DOT:
             return self.point(i)
         if kind in _OPERATORS and before in ENDS and not self._is_doubled(i):
             return self.operator(i)
+        if kind is T.SIMILAR_TO and i + 1 < self.end and raw[i + 1].token_type is T.STRING:
+            raise Refusal(f"'SIMILAR TO' is not expected here: {advise_similar(self.string(i + 1)[0])}", token.start)
         if self._is_name(i):
             return self._name(i)
         text = self.text[token.start : token.end + 1] * (2 if self._is_doubled(i) else 1)
-        if kind is T.ARROW and i + 1 < self.end and raw[i + 1].token_type in (T.STRING, T.NUMBER):
-            raise Refusal(f"'->' is not expected here: {advise_word('->>')}", token.start)
+        if kind is T.ARROW and before in ENDS:
+            self.operators = 0
+            out.append(token)  # the parser says whether a condition on elements may be here
+            return i + 1
         if kind is T.SEMICOLON:
+            if out and all(token.token_type is T.SEMICOLON for token in raw[i:]):
+                self.reading.whole = True
+                return self.end
             raise Refusal("one expression is needed, not several statements: take the ';' out", token.start)
+        if kind is T.PLACEHOLDER and before in ENDS:
+            raise Refusal("'?' is not expected here: write map_contains_key(attrs, 'os')", token.start)
+        if kind is T.COLON and before not in ENDS and i + 1 < self.end:
+            what = raw[i + 1].text
+            advice = f"give :{what:.40} a value, as in Matcher.build(..., parameters={{'{what:.40}': 5}})"
+            raise Refusal(f"':' is not expected here: {advice}", token.start)
         instead = advise_word("->>" if kind is T.COLON and before in ENDS else text)  # a path into JSON, or a parameter
         if kind in (T.PIPE, T.AMP, T.CARET, T.TILDE, T.DAMP):
             raise Refusal(f"operator {text!r} is not supported: {instead}", token.start)

@@ -32,6 +32,7 @@ from colmatch.store.journal import Journal, lock_journal
 from colmatch.subscriptions.ids import ids_of_arrays, ids_to_arrays
 from colmatch.subscriptions.rejected import by_id
 from colmatch.subscriptions.tags import NO_TAGS, Tags, tags_of_arrays, tags_to_arrays
+from colmatch.subscriptions.texts_kept import KeptTexts
 from colmatch.text import hyperscan_sets
 from colmatch.updates.deleted import DeletedNumbers
 from colmatch.updates.growing import GrowingSegment
@@ -56,7 +57,7 @@ def _encode(parts: Parts) -> tuple[dict[str, Any], dict[str, np.ndarray[Any, Any
         for name, array in zip(named._fields, named, strict=True)
     }
     arrays |= {f"literals.{name}": array for name, array in whole(version.literals)._asdict().items()}
-    arrays |= ids_to_arrays(version.ids) | tags_to_arrays(version.tags)
+    arrays |= ids_to_arrays(version.ids) | tags_to_arrays(version.tags) | version.texts.to_arrays()
     arrays |= {"deleted": version.deleted.bits, "sample": version.sample}
     header = {
         "version": __version__,
@@ -130,6 +131,7 @@ def _decode_parts(header: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]
         rejected=by_id(map(parse_rejected, header["rejected"])),
         sample=_check_array("sample", layout.U8, arrays),
         tags=_tags(arrays, trusted),
+        texts=_texts(arrays, trusted),
         updates=header["updates"],
         merges=header["merges"],
     )
@@ -138,6 +140,8 @@ def _decode_parts(header: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]
     if not trusted:
         if is_in_pages(requested) != pages or (pages and len(version)):
             raise ValueError("it asks for a file of pages" if not pages else "it has subscriptions, or is not of pages")
+        if len(version.texts) != len(version.ids):
+            raise ValueError("there are not as many texts as ids")
         version = _check_version(version, schema)
     return Parts(
         schema=schema,
@@ -198,6 +202,13 @@ def _tags(arrays: dict[str, np.ndarray[Any, Any]], trusted: bool) -> Tags:
     if not trusted:
         sound.check_texts(offset, names)
     return tags_of_arrays(number, tag, offset, names)
+
+
+def _texts(arrays: dict[str, np.ndarray[Any, Any]], trusted: bool) -> KeptTexts:
+    """Returns the texts of the subscriptions."""
+    types = {"count": layout.I64, "raw": layout.I64, "first": layout.I64, "data": layout.U8, "slot": layout.I32}
+    columns = [_check_array(f"texts.{name}", type, arrays) for name, type in types.items()]
+    return KeptTexts.of_arrays(trusted, *columns)
 
 
 def _read_named(prefix: str, of: Any, arrays: dict[str, np.ndarray[Any, Any]]) -> Any:
@@ -296,7 +307,7 @@ def replay(live: MemorySet, records: Iterator[tuple[int, bytes]], path: str) -> 
     Raises StoreError: an update cannot be read.
     """
     try:
-        live.replay(records)
+        live.replay(records, lambda data: _decode(path, *unpack(data, path), False))
     except _UNREADABLE as error:
         if isinstance(error, StoreError):
             raise

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from colmatch.errors import OptionError, SubscriptionError, show_value
 from colmatch.given.arguments import is_listed
@@ -40,9 +42,23 @@ class ArrowTexts(Sequence[Any]):
             texts = texts.dictionary_decode()
         return texts.cast(pa.string())
 
+    def large(self) -> pa.LargeStringArray:
+        """Returns all texts as large strings."""
+        texts = self._texts
+        return (texts.dictionary_decode() if pa.types.is_dictionary(texts.type) else texts).cast(pa.large_string())
+
     def __iter__(self) -> Iterator[Any]:
         for start in range(0, len(self), PART):
             yield from self[start : start + PART]
+
+    def filter(self, left: NDArray[np.bool_]) -> ArrowTexts:
+        """Returns the texts where ``left`` is true."""
+        return ArrowTexts(self._texts.filter(pa.array(left)))
+
+    @staticmethod
+    def join(parts: Sequence[Any]) -> ArrowTexts:
+        """Returns the texts of several columns."""
+        return ArrowTexts(pa.concat_arrays([part.large() for part in parts]))
 
 
 class GivenSubscriptions(NamedTuple):
@@ -52,6 +68,18 @@ class GivenSubscriptions(NamedTuple):
     expressions: Sequence[Any]
     weights: GivenWeights = GivenWeights()
     tags: GivenTags | None = None
+
+    def filter(self, left: NDArray[np.bool_]) -> GivenSubscriptions:
+        """Returns the subscriptions that are left, with tags that are in their order."""
+        texts = self.expressions
+        if isinstance(texts, ArrowTexts):
+            chosen: Sequence[Any] = texts.filter(left)
+        else:
+            chosen = [texts[i] for i in np.flatnonzero(left).tolist()]
+        tags = self.tags
+        if tags is not None and tags.ids is None:
+            tags = tags._replace(lists=tags.lists.filter(pa.array(left)))
+        return GivenSubscriptions(self.ids.filter(left), chosen, self.weights.filter(left), tags)
 
     def with_tags(self, tags: GivenTags) -> GivenSubscriptions:
         """Returns these subscriptions with tags."""
@@ -69,7 +97,13 @@ def read(
     Raises SubscriptionError: the subscriptions cannot be read, an id is invalid or repeated, or
     tags are given twice. Raises OptionError: constants do not fit.
     """
-    result = _read(subscriptions, language)
+    return add_arguments(_read(subscriptions, language), language, constants, tags)
+
+
+def add_arguments(
+    result: PredicateTable | GivenSubscriptions, language: Language, constants: Any, tags: Any
+) -> PredicateTable | GivenSubscriptions:
+    """Returns subscriptions with the arguments ``constants`` and ``tags`` of a call."""
     if tags is not None:
         if result.tags is not None:
             raise SubscriptionError(

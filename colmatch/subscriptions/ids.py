@@ -181,10 +181,10 @@ def check_new(ids: Ids, place: NDArray[np.int64]) -> None:
         )
 
 
-def check_known(ids: Ids, place: NDArray[np.int64]) -> None:
-    """Raises SubscriptionError where an id to be deleted has no place in the matcher: -1."""
+def check_known(ids: Ids, place: NDArray[np.int64], then: str = "nothing was deleted") -> None:
+    """Raises SubscriptionError, with ``then``, where an id has no place in the matcher: -1."""
     if len(place) and (place < 0).any():
-        raise SubscriptionError(f"there is no subscription {show_value(ids[int(place.argmin())])}: nothing was deleted")
+        raise SubscriptionError(f"there is no subscription {show_value(ids[int(place.argmin())])}: {then}")
 
 
 def ids_to_arrays(ids: Ids) -> dict[str, NDArray[Any]]:
@@ -294,6 +294,10 @@ class Ids:
     def given(self) -> pa.Array | NDArray[np.int64]:
         """The numbers, or the strings as an array of Arrow."""
         return self.array if self.numbers is None else self.numbers
+
+    def apart(self) -> Ids:
+        """Returns these ids, with which additions to the others share no memory."""
+        return Ids(self.given, None, None if self._lookup is None else self._lookup.apart())
 
     def _index(self) -> IdLookup:
         if self._lookup is None:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast, get_args
 
 import numpy as np
+import pyarrow as pa
 
 from colmatch.errors import ExpressionError, Rejected
 from colmatch.given.arguments import check_choice
@@ -25,6 +26,7 @@ from colmatch.subscriptions.readers import ExpressionReader, FewReader, SingleRe
 from colmatch.subscriptions.rows import add_table
 from colmatch.subscriptions.table import PredicateTable
 from colmatch.subscriptions.tags import NO_TAGS, Tags, tags_of
+from colmatch.subscriptions.texts_kept import texts_of
 
 if TYPE_CHECKING:
     from colmatch.betree.compile import BetreeCompiler
@@ -48,6 +50,7 @@ class NewSubscriptions(NamedTuple):
     rejected: list[Rejected]
     session_parts: SessionParts
     tags: Tags = NO_TAGS  # of the subscriptions that are left
+    texts: pa.LargeStringArray | None = None  # of the same ones, if texts are kept
 
 
 class SubscriptionReader:
@@ -134,13 +137,17 @@ class SubscriptionReader:
             line, column = place or (None, None)
             raise ExpressionError(message, id=ids[sub], line=line, column=column)
         rejected = [Rejected(ids[sub], bad[sub][1], bad[sub][0]) for sub in sorted(bad)]
+        left = None
         if bad:
             left = np.ones(len(ids), bool)
             left[list(bad)] = False
             ids, tags = ids.filter(left), tags.filter(left)
             owner = (np.cumsum(left) - 1)[lowered.predicates.owner].astype(np.uint32)
             lowered = lowered._replace(predicates=lowered.predicates._replace(owner=owner)).freeze()
-        return NewSubscriptions(lowered, self.attributes, ids, rejected, lowering.session_parts, tags)
+        texts = None
+        if self.options.keep_texts and not isinstance(given, PredicateTable):
+            texts = texts_of(given, left)
+        return NewSubscriptions(lowered, self.attributes, ids, rejected, lowering.session_parts, tags, texts)
 
     def _read(
         self, expressions: Sequence[Any], lowering: Lowering, stop: bool, shown: Any

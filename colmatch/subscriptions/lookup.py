@@ -37,6 +37,7 @@ class IdLookup:
     """
 
     __slots__ = ("_length", "_search", "_table")
+    _table: _Table | None
 
     def __init__(self, ids: pa.Array | I64) -> None:
         self._take(_Table(len(ids)), ids, 0)
@@ -61,6 +62,12 @@ class IdLookup:
             number = entry(kernels.find_one)(*self._search, id, _NO_DATA)
         return number
 
+    def apart(self) -> IdLookup:
+        """Returns a look-up of the same ids that never shares its table with a longer one."""
+        other = IdLookup.__new__(IdLookup)
+        other._table, other._length, other._search = None, self._length, self._search
+        return other
+
     def extended(self, ids: pa.Array | I64) -> IdLookup:
         """Returns a look-up of more ids, which begin with the ids of this one.
 
@@ -69,7 +76,7 @@ class IdLookup:
         one was thrown away. One thread at a time extends the look-ups of a table.
         """
         table = self._table
-        if table.used != self._length or len(ids) > table.room:
+        if table is None or table.used != self._length or len(ids) > table.room:
             return IdLookup(ids)
         longer = IdLookup.__new__(IdLookup)
         longer._take(table, ids, self._length)

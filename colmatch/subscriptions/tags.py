@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from colmatch.arrays.frozen import contiguous, freeze_view, seal
 from colmatch.arrays.growing import Growing
 from colmatch.arrays.ranges import distinct, ranges_of
+from colmatch.arrays.ranges import members as members_of
 from colmatch.errors import OptionError, SubscriptionError, show_value
 from colmatch.events.reader import texts_of
 from colmatch.given.arguments import members, text
@@ -133,6 +134,13 @@ class Tags:
         count = np.bincount(of.number, minlength=int(np.count_nonzero(left)))
         return pa.ListArray.from_arrays(pa.array(ranges_of(count), pa.int32()), of.texts())
 
+    def lists_of(self, numbers: NDArray[np.int64]) -> pa.ListArray:
+        """Returns the tags of some numbers, as lists of strings."""
+        first, end = np.searchsorted(self.number, numbers), np.searchsorted(self.number, numbers, "right")
+        pairs = members_of(first, ranges_of(end - first))
+        names = pa.array(list(self.names), pa.string()).take(pa.array(self.tag[pairs]))
+        return pa.ListArray.from_arrays(pa.array(ranges_of(end - first), pa.int32()), names)
+
     def texts(self) -> pa.StringArray:
         """Returns the tag of each pair."""
         return pa.array(list(self.names), pa.string()).take(pa.array(self.tag))
@@ -164,6 +172,10 @@ class Tags:
         store[0].append(more.number + base)
         store[1].append(place[more.tag])
         return Tags(store[0].view(), store[1].view(), names, store, self._sorted)
+
+    def apart(self) -> Tags:
+        """Returns these tags, with which additions to the others share no memory."""
+        return Tags(self.number, self.tag, dict(self.names), None, self._sorted)
 
     def from_number(self, begin: int) -> Tags:
         """Returns the tags of all numbers from ``begin`` on, which then count from 0."""
@@ -253,6 +265,14 @@ def _lists(column: pa.Array, where: str) -> pa.LargeListArray:
         row = int(lists.value_parent_indices()[int(np.argmax(np.asarray(within.is_null())))].as_py())
         raise SubscriptionError(f"{what} has NULL within the list of row {row}")
     return lists
+
+
+def join_lists(parts: list[pa.LargeListArray | None], sizes: list[int]) -> pa.LargeListArray:
+    """Returns the lists of several groups of subscriptions; None for a group without tags."""
+    type = pa.large_list(pa.string())
+    return pa.concat_arrays(
+        [pa.nulls(size, type) if part is None else part.cast(type) for part, size in zip(parts, sizes, strict=True)]
+    )
 
 
 def tags_of(given: GivenTags | None, ids: Ids) -> Tags:

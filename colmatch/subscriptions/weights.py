@@ -41,6 +41,37 @@ class GivenWeights(NamedTuple):
     attributes: AttributeNumbers | None = None
     priority: F64 | None = None
 
+    @staticmethod
+    def join(parts: list[GivenWeights], sizes: list[int]) -> GivenWeights:
+        """Returns the weights of several tables, of ``sizes`` subscriptions, as those of one."""
+        priority, attributes = None, None
+        if any(part.priority is not None for part in parts):
+            each = zip(parts, sizes, strict=True)
+            priority = np.concatenate(
+                [np.zeros(size) if part.priority is None else part.priority for part, size in each]
+            )
+        given = [part.attributes for part in parts]
+        there = [own for own in given if own is not None]
+        if there:
+            starts = ranges_of([len(own.names) for own in there])[:-1]
+            attributes = AttributeNumbers(
+                np.concatenate(
+                    [np.zeros(n, np.int64) if own is None else own.size for own, n in zip(given, sizes, strict=True)]
+                ),
+                [name for own in there for name in own.names],
+                np.concatenate([own.name + start for own, start in zip(there, starts, strict=True)]),
+                np.concatenate([own.value for own in there]),
+            )
+        return GivenWeights(attributes, priority)
+
+    def filter(self, left: NDArray[np.bool_]) -> GivenWeights:
+        """Returns the weights of the subscriptions that are left."""
+        own = self.attributes
+        if own is not None:
+            there = np.repeat(left, own.size)
+            own = AttributeNumbers(own.size[left], own.names, own.name[there], own.value[there])
+        return GivenWeights(own, None if self.priority is None else self.priority[left])
+
     def resolve(self, schema: Schema) -> tuple[AttributeWeights | None, F64 | None, Rejects]:
         """Returns weights by attribute, priorities, and rejects for wrong ones."""
         weights, priority, rejects = None, self.priority, Rejects()

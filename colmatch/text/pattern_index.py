@@ -158,6 +158,23 @@ class PatternIndex:
         pairs.extend(value[kept], pattern[kept])
 
         def find(others: pa.Array, found: Pairs) -> None:
-            self.literals.find(texts_of(pc.utf8_lower(others)), found, base=2 * base + 1)
+            self.literals.find(texts_of(_lower(others)), found, base=2 * base + 1)
 
         find_among(~ascii, strings, first, find, pairs)
+
+
+def _lower(strings: pa.Array) -> pa.Array:
+    """Returns strings in lower case. One that is not UTF-8 has small letters of ASCII alone."""
+    try:
+        return pc.utf8_lower(strings)
+    except pa.ArrowInvalid:
+        octets = strings.cast(pa.large_binary()).to_pylist()
+        return pa.array(list(map(_lower_octets, octets)), pa.large_binary()).view(strings.type)
+
+
+def _lower_octets(octets: bytes) -> bytes:
+    try:
+        text: str = pc.utf8_lower(pa.scalar(octets.decode())).as_py()
+    except UnicodeDecodeError:
+        return octets.lower()
+    return text.encode()

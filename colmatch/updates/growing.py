@@ -136,6 +136,11 @@ class GrowingSegment(Segment):
     def with_codes(self, codes: Codes) -> GrowingSegment:
         return self._next(codes, self.predicates, self.index, self.size)
 
+    def apart(self) -> GrowingSegment:
+        segment = self._next(self.codes, self.predicates, self.index, self.size)
+        segment._store = None
+        return segment
+
     def _append(self, more: Predicates, codes: Codes, label: NDArray[np.uint32]) -> Predicates:
         """Returns the predicates with more, in the same memory if it has room."""
         if not can_follow(self.predicates, more):

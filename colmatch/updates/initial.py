@@ -18,6 +18,7 @@ from colmatch.kinds.registry import is_in_pages
 from colmatch.kinds.settings import Settings
 from colmatch.subscriptions.given import read
 from colmatch.subscriptions.intake import Errors, NewSubscriptions, SubscriptionReader
+from colmatch.subscriptions.texts_kept import NO_TEXTS
 from colmatch.updates.deleted import DeletedNumbers
 from colmatch.updates.literals import label_first
 from colmatch.updates.segments import build_segment
@@ -107,6 +108,7 @@ def build_parts(given: BuildInput, sample: Any, keeps_unused: bool = False) -> P
         rejected={entry.id: entry for entry in intake.rejected},
         sample=kept,
         tags=intake.tags,
+        texts=NO_TEXTS.extended(intake.texts, count),
     )
     if not keeps_unused:
         version = drop_unused(version, None)

@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from functools import partial
 from time import perf_counter
 from typing import Any, Protocol
@@ -30,7 +31,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from colmatch.errors import ColmatchError, OptionError
+from colmatch.errors import ColmatchError, OptionError, Rejected
 from colmatch.events.observed import EventWindow
 from colmatch.events.sample import keep_events
 from colmatch.given.schema import Attributes
@@ -39,17 +40,19 @@ from colmatch.kinds.costs import estimates
 from colmatch.kinds.registry import FEWEST
 from colmatch.kinds.settings import Settings
 from colmatch.predicates.columns import attributes_of
-from colmatch.subscriptions.given import read
-from colmatch.subscriptions.ids import check_known, check_new, check_type, convert_ids, list_ids
+from colmatch.subscriptions.change import Change, Deletion
+from colmatch.subscriptions.ids import Ids, check_known, check_type, convert_ids
 from colmatch.subscriptions.intake import Errors, NewSubscriptions, SubscriptionReader
 from colmatch.subscriptions.rejected import update_all_rejected, update_rejected
 from colmatch.subscriptions.tags import NO_TAGS
+from colmatch.subscriptions.texts_kept import NO_TEXTS
 from colmatch.updates import literals, policy, records, vacuum
 from colmatch.updates.combined import combine
 from colmatch.updates.deleted import DeletedNumbers
 from colmatch.updates.growing import GrowingSegment
 from colmatch.updates.merger import Merger
 from colmatch.updates.mutex import FairMutex, Throttle
+from colmatch.updates.read_back import Sync
 from colmatch.updates.segments import Segment, build_segment, count_sample
 from colmatch.updates.versions import Parts, Version
 
@@ -99,6 +102,10 @@ class MemorySet:
             schema=self.schema, options=self.options, requested=self.requested, version=self.now, language=self.language
         )
 
+    def has(self, id: int | str) -> bool:
+        """Returns whether an id has a subscription."""
+        return self.now.find(id) is not None
+
     def parts_of(self, id: int | str) -> Parts:
         """Returns parts that contain the subscription of an id, if there is one."""
         return self.parts()
@@ -136,62 +143,64 @@ class MemorySet:
 
     # Calls of the matcher
 
-    def insert(
-        self, subscriptions: Any, errors: Errors, replace: bool, constants: Any = None, tags: Any = None
-    ) -> None:
-        """Inserts or replaces, as ``Matcher.insert`` and ``Matcher.replace`` do."""
+    def update(self, requested: Change | Sync, errors: Errors) -> list[Rejected]:
+        """Deletes, and then inserts, replaces or upserts, as ``Matcher.update`` does.
+
+        Returns the subscriptions that were left out.
+        """
         began = perf_counter()
         self._check_open()
-        # before the turn, so that others need not wait for the caller's source
-        inserts = read(subscriptions, self.language, constants, tags)
         with self.turn.take():
-            self._check_open()  # again, since reading may have taken long
-            before = self.now
-            # The reader is put back after its work: an interrupted one may be half changed.
-            source, self._source = self._source_for(before), None
-            try:
-                new = source.take_in(inserts, errors)
-            except ColmatchError:
+            self._check_open()  # again, since waiting may have taken long
+            before, rejected, new, gone = self.now, self.now.rejected, None, None
+            change = requested.on(before)
+            if change.given is not None:
+                # The reader is put back after its work: an interrupted one may be half changed.
+                source, self._source = self._source_for(before), None
+                try:
+                    new = source.take_in(change.given, errors)
+                except ColmatchError:
+                    self._source = source
+                    raise
                 self._source = source
-                raise
-            self._source = source
-            if len(new.ids):
-                before = self._of_type(before, new.ids.type)
-            old, there = before.numbers_of(new.ids)
-            if there and not replace:
-                check_new(new.ids, old)
+                if len(new.ids):
+                    before = self._of_type(before, new.ids.type)
             after = before
-            if len(new.ids):
-                after = self._with_new(
-                    self._without(before, np.sort(old[old >= 0])) if there else before, new, self.requested
-                )
-            rejected = update_rejected(before.rejected, new.ids, new.rejected)
+            if change.deletion is not None:
+                targets, numbers = _find_targets(before, change.deletion)
+                if len(numbers):
+                    gone, after = targets, self._without(before, numbers)
+                    rejected = update_rejected(rejected, targets, ())
+            if new is not None:
+                if len(new.ids):
+                    old, there = after.numbers_of(new.ids)
+                    change.check(new.ids, old)
+                    after = self._without(after, np.sort(old[old >= 0])) if there else after
+                    after = self._with_new(after, new, self.requested)
+                rejected = update_rejected(rejected, new.ids, new.rejected)
             if rejected is not before.rejected:
                 after = after.with_changes(rejected=rejected, updates=self.now.updates + 1)
-            self._publish(after, lambda: records.of_insert(new))
+            self._publish(after, lambda: records.of_update(new, gone))
         self.merger.start_if_due()
         self._pace.pause_after(began)
+        return [] if new is None else new.rejected
 
-    def delete(self, ids: Any) -> None:
-        """Deletes as ``Matcher.delete`` does."""
-        began = perf_counter()
-        self._check_open()
-        values = list_ids(ids)
+    def snapshot(self) -> MemorySet:
+        """Returns the present version as a set of its own, as ``Matcher.snapshot`` does."""
+        return MemorySet(replace(self.parts(), version=self.now.apart()))
+
+    def restore(self, version: Version, record: Callable[[], bytes]) -> None:
+        """Makes a version of another set the present one, as ``Matcher.restore`` does.
+
+        record : makes the record of it for the journal
+        """
         with self.turn.take():
             self._check_open()
-            before = self.now
-            targets = convert_ids(values, before.ids.type)
-            old, there = before.numbers_of(targets)
-            if there < len(old):
-                check_known(targets, old)
-            if len(old):
-                after = self._without(before, old if len(old) == 1 else np.unique(old))
-                rejected = update_rejected(before.rejected, targets, ())
-                if rejected is not before.rejected:
-                    after = after.with_changes(rejected=rejected)
-                self._publish(after, lambda: records.of_delete(targets))
+            now = self.now
+            after = version.apart().with_changes(updates=now.updates + 1, merges=now.merges, lineage=object())
+            self._source = None  # first, since an interrupted restore must leave no reader of another lineage
+            self._publish(after, record)
         self.merger.start_if_due()
-        self._pace.pause_after(began)
 
     def compact(self, sample: Any) -> None:
         """Merges all segments into one, as ``Matcher.compact`` does."""
@@ -215,29 +224,41 @@ class MemorySet:
             with self.turn.take():
                 self.journal.close()
 
-    def replay(self, journalled: Iterable[tuple[int, bytes]]) -> None:
+    def replay(self, journalled: Iterable[tuple[int, bytes]], read_saved: Callable[[bytes], Parts]) -> None:
         """Repeats updates by their numbers and records, many together.
+
+        read_saved : reads a matcher that was restored
 
         Raises ValueError, TypeError, KeyError, IndexError, struct.error: a record cannot be
         understood.
         """
         for number, type, together in _batches(journalled):
             with self.turn.take():
-                before = self.now if type is None else self._of_type(self.now, type)
-                change = records.read(together, Attributes(list(before.attributes)))
-                if change.sample is not None:
-                    before = before.with_changes(sample=change.sample)
-                old, _ = before.numbers_of(change.touched)
-                after = self._without(before, np.unique(old[old >= 0]))
-                if len(change.new.ids):
-                    try:
-                        after = self._with_new(after, change.new, self.requested)
-                    except OptionError:  # the kind refuses so many: they came in smaller updates
-                        few = FEWEST.settings.under(self.requested.dnf_budget)
-                        after = self._with_new(after, change.new, few)
-                rejected = update_all_rejected(before.rejected, change.ids, change.update, change.rejected)
-                self.now = after.with_changes(updates=number, rejected=rejected)
+                if records.is_restored(together[0]):
+                    parts = read_saved(records.restored(together[0]))
+                    if parts.schema != self.schema or parts.language != self.language:
+                        raise ValueError("a matcher of another schema or language was restored")
+                    self.now = parts.version.with_changes(updates=number, merges=self.now.merges, lineage=object())
+                else:
+                    self.now = self._replayed(number, type, together)
             self.merger.start_if_due()
+
+    def _replayed(self, number: int, type: pa.DataType | None, together: list[bytes]) -> Version:
+        """Returns the present version after some updates, the last with a number."""
+        before = self.now if type is None else self._of_type(self.now, type)
+        change = records.read(together, Attributes(list(before.attributes)))
+        if change.sample is not None:
+            before = before.with_changes(sample=change.sample)
+        old, _ = before.numbers_of(change.touched)
+        after = self._without(before, np.unique(old[old >= 0]))
+        if len(change.new.ids):
+            try:
+                after = self._with_new(after, change.new, self.requested)
+            except OptionError:  # the kind refuses so many: they came in smaller updates
+                few = FEWEST.settings.under(self.requested.dnf_budget)
+                after = self._with_new(after, change.new, few)
+        rejected = update_all_rejected(before.rejected, change.ids, change.update, change.rejected)
+        return after.with_changes(updates=number, rejected=rejected)
 
     # Steps of updates
 
@@ -275,7 +296,7 @@ class MemorySet:
         segment, reason = build_segment(self.requested, nothing, nothing.codes, None, 0, 0)
         return before.with_changes(
             segments=(segment,), bases=(0,), growing=False, deleted=DeletedNumbers(), alive=(0,), stale=(0,), gone=0,
-            ids=old_ids.slice(0, 0), tags=NO_TAGS, reason=reason,
+            ids=old_ids.slice(0, 0), tags=NO_TAGS, texts=NO_TEXTS, reason=reason,
         )  # fmt: skip
 
     def _without(self, before: Version, numbers: NDArray[np.int64]) -> Version:
@@ -323,6 +344,7 @@ class MemorySet:
             "session_parts": before.session_parts.with_others(new.session_parts),
             "ids": ids,
             "tags": before.tags.extended(new.tags, len(before.ids)),
+            "texts": before.texts.extended(new.texts, len(new.ids)),
             "updates": self.now.updates + 1,
         }
         # Index the subscriptions in a new segment or in the growing one
@@ -343,13 +365,34 @@ class MemorySet:
         return _append_segment(before, [*segments, begun], True, changes)
 
 
+def _find_targets(version: Version, deletion: Deletion) -> tuple[Ids, NDArray[np.int64]]:
+    """Returns the ids of subscriptions to delete, and their numbers, which ascend.
+
+    Raises SubscriptionError: a listed id has no subscription.
+    """
+    ids = deletion.ids
+    if deletion.listed is not None:
+        ids = convert_ids(deletion.listed, version.ids.type)
+        numbers, there = version.numbers_of(ids)
+        if there < len(numbers):
+            check_known(ids, numbers)
+        if not deletion.tags:
+            return ids, numbers if len(numbers) == 1 else np.unique(numbers)
+    numbers = version.numbers_with(ids, deletion.tags)
+    return Ids(version.ids.array.take(pa.array(numbers))), numbers
+
+
 def _batches(journalled: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, pa.DataType | None, list[bytes]]]:
-    """Yields neighbouring records with ids of one type: last number, type, and records."""
+    """Yields neighbouring records with ids of one type: last number, type, and records.
+
+    The record of a restored version is alone.
+    """
     together: list[bytes] = []
-    size, last, type = 0, 0, None
+    size, last, type, alone = 0, 0, None, False
     for number, record in journalled:
-        own = records.id_type(record)
-        if together and (size + len(record) > REPLAYED_MOST or (type is not None and own not in (None, type))):
+        own, was_alone, alone = records.id_type(record), alone, records.is_restored(record)
+        mixed = size + len(record) > REPLAYED_MOST or (type is not None and own not in (None, type))
+        if together and (mixed or alone or was_alone):
             yield last, type, together
             together, size, type = [], 0, None
         together.append(record)

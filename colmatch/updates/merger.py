@@ -30,6 +30,7 @@ from colmatch.kernels.layout import U8
 from colmatch.kinds.settings import Settings
 from colmatch.subscriptions.ids import Ids
 from colmatch.subscriptions.tags import NO_TAGS, Tags
+from colmatch.subscriptions.texts_kept import NO_TEXTS, KeptTexts
 from colmatch.updates import policy
 from colmatch.updates.combined import combine
 from colmatch.updates.deleted import DeletedNumbers
@@ -53,7 +54,9 @@ class MergeResult(NamedTuple):
     reason: str
     ids: Ids | None  # of the subscriptions that were left, by new number; None where numbers stay
     tags: Tags  # of the same subscriptions
+    texts: KeptTexts  # of the same subscriptions
     seen: U8 | None  # observed events that were counted; None where the sample was counted
+    lineage: object  # of the version that was merged
 
 
 class StoppedError(Exception):
@@ -198,7 +201,7 @@ class Merger:
         segments, base = now.segments[start:stop], now.bases[start]
         end = now.bases[stop] if stop < len(now.bases) else len(now.ids)
         left = ~now.deleted.among(base, end - base)
-        count, ids, tags = int(np.count_nonzero(left)), None, NO_TAGS
+        count, ids, tags, texts = int(np.count_nonzero(left)), None, NO_TAGS, NO_TEXTS
         whole = start == 0 and stop == now.frozen_count
         all = combine(segments, now.bases[start:stop], left, dense=whole)
         self._check()
@@ -212,8 +215,8 @@ class Merger:
             ids = now.ids.slice(0, end)
             ids = ids.filter(left) if count < end else ids
             ids.prepare()
-            tags = now.tags.filter(left)
-        return MergeResult(start, segments, base, left, segment, reason, ids, tags, observed)
+            tags, texts = now.tags.filter(left), now.texts.filter(left)
+        return MergeResult(start, segments, base, left, segment, reason, ids, tags, texts, observed, now.lineage)
 
     def _take_observed(self, live: VersionHolder) -> U8 | None:
         """Returns the observed events; None where there are too few of them."""
@@ -227,12 +230,12 @@ class Merger:
         """Replaces the merged segments by the result, with the deletes since the merge began.
 
         A sample, if there is one, becomes the sample of the version. Returns False if the segments
-        have changed: their literals have other labels now.
+        have changed: their literals have other labels now, or another version was restored.
         """
         start, stop = result.start, result.start + len(result.segments)
         with live.turn.take():
             now = live.now
-            if now.segments[start:stop] != result.segments:
+            if now.segments[start:stop] != result.segments or now.lineage is not result.lineage:
                 return False
             size = len(result.left)
             gone = result.left & now.deleted.among(result.base, size)
@@ -272,6 +275,7 @@ def _renumber(version: Version, result: MergeResult, gone: NDArray[np.bool_], si
     return version.with_changes(
         ids=ids.extended(version.ids.slice(size, len(version.ids))) if tail else ids,
         tags=result.tags.extended(version.tags.from_number(size), result.segment.size),
+        texts=result.texts.extended(version.texts.take(np.arange(size, size + tail)), tail) if tail else result.texts,
         bases=(0, *(base - shift for base in version.bases[1:])),
         deleted=DeletedNumbers().with_more(deleted_bits),
         gone=len(deleted_bits),

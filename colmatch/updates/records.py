@@ -42,6 +42,7 @@ from colmatch.updates.sections import (
     bytes_of,
     id_sections,
     ids_of,
+    kept_texts_of,
     sections_of,
     sections_of_ids,
     tags_of,
@@ -55,6 +56,7 @@ FORM = RecordLayout(
     | {"session_parts": BYTES}  # a line of JSON
     | {"sample": BYTES}  # the events that are counted from now on, behind a byte: there may be none
     | SECTIONS
+    | {"restored": BYTES}  # a whole matcher, as it is saved, in place of everything before
 )
 
 
@@ -69,14 +71,22 @@ class RecordedChange(NamedTuple):
     sample: U8 | None  # the events that are counted from then on, None without a change
 
 
-def of_insert(new: NewSubscriptions) -> bytes:
-    """Returns the record of an insert or a replace."""
+def of_update(new: NewSubscriptions | None, gone: Ids | None) -> bytes:
+    """Returns the record of an update: new subscriptions, and ids that were deleted before."""
+    sections = {} if new is None else _sections_of_new(new)
+    if gone is not None:
+        parts = sections_of_ids("gone", "gone", gone, np.array([0, len(gone)]))
+        sections |= {name: rows for name, (rows, _) in parts.items()}
+    return _pack(sections)
+
+
+def _sections_of_new(new: NewSubscriptions) -> dict[str, NDArray[Any]]:
     predicates, codes, literals, _ = new.lowered
     attr = predicates.pred[:, 0] & np.uint32(ATTR_MASK)
     used = distinct(attr)
     # Store predicates, ids and tags
     each = np.array([0, len(predicates.owner)]), np.array([0, len(new.ids)])
-    parts = sections_of(predicates, keys_of(predicates, codes), new.ids, new.tags, *each)
+    parts = sections_of(predicates, keys_of(predicates, codes), new.ids, new.tags, new.texts, *each)
     sections = {name: rows for name, (rows, _) in parts.items()}
     # Number the attributes within the record
     sections["word"] = sections["word"] ^ attr ^ used.searchsorted(attr).astype(np.uint32)
@@ -88,13 +98,23 @@ def of_insert(new: NewSubscriptions) -> bytes:
         sections["rejected"] = _text("\n".join([json.dumps(entry) for entry in new.rejected]).encode())
     if any(new.session_parts):
         sections["session_parts"] = _text(json.dumps(new.session_parts).encode())
-    return _pack(sections)
+    return sections
 
 
-def of_delete(ids: Ids) -> bytes:
-    """Returns the bytes that the journal keeps for deleting ``ids``."""
-    parts = sections_of_ids("gone", "gone", ids, np.array([0, len(ids)]))
-    return _pack({name: rows for name, (rows, _) in parts.items()})
+def of_restored(saved: bytes) -> bytes:
+    """Returns the record of a version that was restored, from the bytes of a saved matcher."""
+    return _pack({"restored": _text(saved)})
+
+
+def is_restored(record: bytes) -> bool:
+    """Returns whether a record is of a version that was restored."""
+    return "restored" in FORM.names(record)
+
+
+def restored(record: bytes) -> bytes:
+    """Returns the saved matcher of the record of a restored version."""
+    records = RecordReader(FORM, np.frombuffer(record, np.uint32), ranges_of([len(record) // 4]))
+    return next(iter(records.texts("restored")))
 
 
 def of_sample(sample: U8) -> bytes:
@@ -197,11 +217,11 @@ def read(journalled: Sequence[bytes], attributes: Attributes) -> RecordedChange:
     check_predicates(predicates, codes, len(ids))
     # Keep the subscriptions that are left in the end
     keep, touched, each, update = _find_left(ids, subs, gone, deletes)
-    tags = tags_of(records, subs)
+    tags, texts = tags_of(records, subs), kept_texts_of(records, subs)
     if not keep.all():
         predicates = take(predicates, np.flatnonzero(keep[predicates.owner]))
         predicates = predicates._replace(owner=np.cumsum(keep, dtype=np.uint32)[predicates.owner] - np.uint32(1))
-        ids, tags = ids.filter(keep), tags.filter(keep)
+        ids, tags, texts = ids.filter(keep), tags.filter(keep), texts.filter(pa.array(keep))
     parts = reduce(
         SessionParts.with_others,
         map(read_session_parts, map(json.loads, records.texts("session_parts"))),
@@ -212,7 +232,7 @@ def read(journalled: Sequence[bytes], attributes: Attributes) -> RecordedChange:
     sample = check_sample(samples[-1]) if samples else None
     return RecordedChange(
         touched,
-        NewSubscriptions(lowered, attributes, ids, [], parts, tags),
+        NewSubscriptions(lowered, attributes, ids, [], parts, tags, texts),
         each,
         update,
         _read_rejected(records),

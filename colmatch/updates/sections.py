@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
+from colmatch.arrays.frozen import contiguous
 from colmatch.arrays.ranges import ranges_of, sizes_of
 from colmatch.kernels.layout import I64, Predicates
 from colmatch.predicates import sections
@@ -14,6 +16,7 @@ from colmatch.predicates.keys import KeyIntervals
 from colmatch.predicates.records import RecordReader, Section, Sections, check, sums
 from colmatch.subscriptions.ids import Ids, ids_of_arrays, ids_to_arrays
 from colmatch.subscriptions.tags import Tags
+from colmatch.subscriptions.texts_kept import TYPE, columns_of_texts, without_empty
 
 BYTES, SIZE = Section(np.dtype("u1")), Section(np.dtype("<u4"))
 
@@ -29,16 +32,25 @@ SECTIONS = (
         "tags": SIZE._replace(fill=0),
         "tag_size": SIZE,
         "tag_data": BYTES,
-    }  # tags of each subscription, then sizes and bytes of tags
+        "text_size": SIZE._replace(fill=0),
+        "text_data": BYTES,
+    }  # tags of each subscription, then sizes and bytes of tags, and of the text of each subscription
     | sections.SECTIONS
 )
 
 
 def sections_of(
-    preds: Predicates, keys: KeyIntervals, ids: Ids, tags: Tags, conj_first: I64, sub_first: I64
+    preds: Predicates,
+    keys: KeyIntervals,
+    ids: Ids,
+    tags: Tags,
+    texts: pa.LargeStringArray | None,
+    conj_first: I64,
+    sub_first: I64,
 ) -> Sections:
     """Returns the sections of records.
 
+    texts : of the subscriptions; None where none is kept
     conj_first, sub_first (N + 1) : first conjunction and first subscription of each record
     """
     parts = sections.sections_of(preds, keys, conj_first, sub_first) | sections_of_ids("ids", "id", ids, sub_first)
@@ -47,6 +59,13 @@ def sections_of(
         tag_first = ranges_of(own["tags"])[sub_first]
         firsts = {"tags": sub_first, "tag_size": tag_first, "tag_data": ranges_of(own["tag_size"])[tag_first]}
         parts |= {name: (rows, firsts[name]) for name, rows in own.items()}
+    if texts is not None:
+        offset, data = columns_of_texts(texts)
+        own_data = data[offset[0] : offset[-1]]
+        parts |= {
+            "text_size": (np.diff(offset), sub_first),
+            "text_data": (own_data, contiguous(offset[sub_first] - offset[0])),
+        }
     return parts
 
 
@@ -81,6 +100,15 @@ def tags_of(records: RecordReader, subs: I64) -> Tags:
     count, (offset, data) = records.fill_rows("tags", subs), _texts_of(records, "tag_size", "tag_data")
     check((sums(count, subs) == records.counts("tag_size")).all())
     return Tags.of_sections(count, sizes_of(offset), data)
+
+
+def kept_texts_of(records: RecordReader, subs: I64) -> pa.LargeStringArray:
+    """Reads the texts of subscriptions, as ``tags_of`` reads tags; NULL where one has none."""
+    size, (offset, data) = records.fill_rows("text_size", subs), _texts_of(records, "text_size", "text_data")
+    check(len(offset) == 1 or int(sums(size, subs).sum()) == offset[-1])
+    buffers = [None, pa.py_buffer(ranges_of(size)), pa.py_buffer(contiguous(data))]
+    texts = pa.Array.from_buffers(TYPE, len(size), buffers)
+    return without_empty(texts)
 
 
 def bytes_of(records: RecordReader, sizes: str, data: str) -> tuple[I64, NDArray[Any]]:

@@ -124,6 +124,10 @@ class Segment:
         """Makes the hints and used attributes, so that the first batch need not wait."""
         _ = self.hints, self.use
 
+    def apart(self) -> Segment:
+        """Returns the segment, as one that shares no memory with the successors of this one."""
+        return self
+
     def with_codes(self, codes: Codes) -> Segment:
         """Returns the segment with other keys for its boundaries."""
         return Segment(codes, self.predicates, self.index, self.size)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
+from colmatch.errors import Rejected
 from colmatch.events.observed import EventWindow
 from colmatch.given.language import Language
 from colmatch.given.options import Options
 from colmatch.given.schema import Schema
 from colmatch.kinds.settings import Settings
+from colmatch.subscriptions.change import Change
 from colmatch.subscriptions.intake import Errors
+from colmatch.updates.read_back import Sync
 from colmatch.updates.versions import Parts, Version
 
 
@@ -45,11 +48,7 @@ class SubscriptionSet(MatchableSet, Protocol):
     @property
     def language(self) -> Language: ...
 
-    def insert(
-        self, subscriptions: Any, errors: Errors, replace: bool, constants: Any = None, tags: Any = None
-    ) -> None: ...
-
-    def delete(self, ids: Any) -> None: ...
+    def update(self, requested: Change | Sync, errors: Errors) -> list[Rejected]: ...
 
     def compact(self, sample: Any) -> None: ...
 
@@ -59,6 +58,9 @@ class SubscriptionSet(MatchableSet, Protocol):
 
     def parts(self) -> Parts:
         """Returns the parts of a copy of the present version."""
+
+    def has(self, id: int | str) -> bool:
+        """Returns whether an id has a subscription."""
 
     def parts_of(self, id: int | str) -> Parts:
         """Returns parts that contain the subscription of an id, if there is one."""

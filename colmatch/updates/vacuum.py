@@ -103,11 +103,12 @@ def drop_unused(version: Version, tidy: GatheredLiterals | None) -> Version:
     """Returns the version without unused attributes, and with gathered literals.
 
     ``tidy`` is of this version or an earlier one. It is ignored if it is too old: a later segment
-    uses a literal that it lacks, or there are new labels.
+    uses a literal that it lacks, there are new labels, or another version was restored.
     """
     attributes, literals = version.attributes, version.literals
     # Take the gathered literals, and the literals that came since
-    if tidy is not None and literals.old.literals.label is tidy.of.literals.old.literals.label:
+    is_recent = tidy is not None and version.lineage is tidy.of.lineage
+    if tidy is not None and is_recent and literals.old.literals.label is tidy.of.literals.old.literals.label:
         before = {id(segment) for segment in tidy.of.segments}
         then = version.with_changes(literals=tidy.of.literals.of(len(attributes)))
         newer = Use.of([segment for segment in version.segments if id(segment) not in before], then)

@@ -9,14 +9,16 @@ arrays that batches read.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial, reduce
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from colmatch.arrays.ranges import distinct
 from colmatch.errors import Rejected
 from colmatch.events.vocabulary import Vocabulary
 from colmatch.given.language import SQL, Language
@@ -30,6 +32,7 @@ from colmatch.kinds.settings import Settings
 from colmatch.kinds.statistics import Statistics
 from colmatch.subscriptions.ids import Ids
 from colmatch.subscriptions.tags import NO_TAGS, Tags
+from colmatch.subscriptions.texts_kept import NO_TEXTS, KeptTexts
 from colmatch.updates.deleted import DeletedNumbers
 from colmatch.updates.segments import Segment
 
@@ -56,9 +59,11 @@ class Version:
     session_parts : parts of the expressions that depend on a session
     rejected : rejected subscriptions, by id
     sample : events that are counted whenever a segment is built (``colmatch/events/sample.py``)
-    tags : of the numbers; deleted subscriptions keep their tags until numbers are new
+    tags, texts : of the numbers; deleted subscriptions keep theirs until numbers are new
     updates, merges : how many have been made
     narrowed : only some of the subscriptions are to be found, and all others count as deleted
+    lineage : the same object in all versions that updates made of one another; ``restore`` begins
+        another one
     """
 
     attributes: Attributes
@@ -76,9 +81,11 @@ class Version:
     rejected: Mapping[int | str, Rejected]
     sample: U8
     tags: Tags = NO_TAGS
+    texts: KeptTexts = NO_TEXTS
     updates: int = 0
     merges: int = 0
     narrowed: bool = False
+    lineage: object = None
 
     def __len__(self) -> int:
         return len(self.ids) - self.gone
@@ -137,6 +144,29 @@ class Version:
         numbers = self.ids.find(ids)
         return numbers, self.deleted.drop(numbers)
 
+    def numbers_with(self, ids: Ids | None, tags: Sequence[frozenset[str]]) -> NDArray[np.int64]:
+        """Returns the numbers of subscriptions with any of some ids, and any tag of each set.
+
+        They ascend, once each. At least one of both is given; ids without a subscription are none.
+        """
+        sets = [self.tags.numbers(each) for each in tags]
+        if ids is not None:
+            # If the type of ids has changed, all earlier subscriptions are gone
+            same = self.id_type == ids.type
+            sets.append(distinct(self.ids.find(ids)) if same else np.empty(0, np.int64))
+        numbers: NDArray[np.int64] = reduce(partial(np.intersect1d, assume_unique=True), sets).copy()
+        self.deleted.drop(numbers)
+        return numbers[numbers >= 0]
+
+    def all_texts(self) -> pa.LargeStringArray:
+        """Returns the text of each number, NULL where it has none."""
+        return self.texts.take(np.arange(len(self.ids)))
+
+    def apart(self) -> Version:
+        """Returns the same version for another matcher: their updates share no memory."""
+        segments = (*self.segments[:-1], self.segments[-1].apart())
+        return self.with_changes(segments=segments, ids=self.ids.apart(), tags=self.tags.apart())
+
     def find(self, id: int | str) -> int | None:
         """Returns the number of a subscription, None where there is none."""
         number = self.ids.find_one(id)
@@ -172,6 +202,7 @@ class Version:
             "deleted": self.deleted.bits.nbytes,
             "sample": self.sample.nbytes,
             "tags": tags,
+            "texts": self.texts.nbytes,
         }
 
     def with_changes(self, **changes: Any) -> Version:

@@ -5,7 +5,7 @@ from typing import Any
 
 from sphinx.application import Sphinx
 
-from colmatch.expr.functions import COLUMNS, TABLE, Function
+from colmatch.expr.functions import COLUMNS, OURS, TABLE, Function
 
 
 def page(function: Function) -> str:
@@ -20,8 +20,17 @@ def page(function: Function) -> str:
     names = " and ".join([f"`{name}`" for name in function.synonyms])
     plural = len(function.synonyms) > 1
     synonyms = f"{'Other names are' if plural else 'Another name is'} {names}.\n" if names else ""
-    words = (
-        f"{function.about}\n{synonyms}\nThe result is NULL where a value is NULL.\nThe meaning is that of Spark SQL."
+    words = f"{function.about}\n{synonyms}"
+    if not function.value:
+        words += f"\n{function.nulls}"
+    if function.ansi:
+        words += f"\nIt is refused in ANSI mode, where {function.ansi}."
+    if function.fails:
+        words += "\nA value that cannot be computed is an error in ANSI mode."
+    words += (
+        "\nOther dialects have no such function."
+        if function.source == OURS
+        else f"\nThe meaning is that of {function.source}."
     )
     parts = [
         function.name,

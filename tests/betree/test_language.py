@@ -135,7 +135,7 @@ WORDS = st.sampled_from(PIECES.split(" "))
 @settings(max_examples=share(1500), deadline=None)
 def test_malformed_texts_give_our_errors_alone(text: str) -> None:
     compiler = MATCHER  # a matcher without subscriptions, which takes in one text after the other
-    compiler.replace({1: text}, errors="collect", constants={1: CONSTANTS})
+    compiler.upsert({1: text}, errors="collect", constants={1: CONSTANTS})
     assert all(one.position is not None and one.message for one in compiler.rejected)
 
 

@@ -52,7 +52,7 @@ def test_the_journal_is_checked_and_its_updates_are_told_of(index: Path, unchang
 def test_somebody_may_write_it_meanwhile(index: Path) -> None:
     with opened(index) as matcher:
         for updates in (5, 6):
-            matcher.replace({2: f"a = {updates}"})
+            matcher.upsert({2: f"a = {updates}"})
             assert f"with {updates} updates since" in run("check", index).stdout
             assert told(index)[0]["journal"]["records"] == updates
         matcher.save(index)

@@ -76,7 +76,10 @@ def test_names_of_folders_are_columns(extension: str) -> None:
         "2,2024-01-02,3,3",
     ]
     said = fails("build", "s.csv", "--like", "t", "-o", "like.cm")
-    assert 'write a string, or make the column a date, as --schema "day: date" does (subscription 1' in said
+    assert (
+        'write a string, or make the column a date, as --schema "day: date" does, or build with Options(casts="spark") (subscription 1'
+        in said
+    )
     run("build", "s.csv", "--like", "t", "--schema", "day: date", "-o", "like.cm")
     assert cm.Matcher.open("like.cm").schema.arrow.field("zone").type == pa.string()
     assert read_table("t/day=2024-01-01").to_pylist() == [{"n": n, "zone": "01", "day": "2024-01-01"} for n in (1, 2)]

@@ -10,6 +10,7 @@ import pytest
 
 import colmatch as cm
 from colmatch.events.computed import derived
+from colmatch.events.computed.functions import FUNCTIONS
 from colmatch.given.session import ZONE
 
 SCHEMA = pa.schema(
@@ -221,7 +222,14 @@ def test_texts_that_say_numbers_in_rare_ways() -> None:
     assert matcher.match_lists(events).to_pylist() == found
 
 
-def test_what_arrow_refuses_is_said_of_the_value() -> None:
+def test_what_arrow_refuses_is_said_of_the_value(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(FUNCTIONS, "lower", lambda texts: texts.cast(pa.int64()))
+    matcher = cm.Matcher.build({1: "lower(s) = 'x'"}, {"s": "string"})
+    with pytest.raises(cm.EventError, match=r"lower\(s\) cannot be computed: Arrow refuses it"):
+        matcher.match(pa.table({"s": ["x"]}))
+
+
+def test_a_date_that_is_no_timestamp_is_said_of_its_event() -> None:
     matcher = cm.Matcher.build({1: "CAST(d AS TIMESTAMP) > TIMESTAMP '2020-01-01 00:00:00'"}, {"d": "date32"})
-    with pytest.raises(cm.EventError, match=r"CAST.* cannot be computed: Arrow refuses it"):
+    with pytest.raises(cm.EventError, match=r"^event 0: CAST.* cannot be computed: the timestamp is too large"):
         matcher.match(pa.table({"d": pa.array([2**31 - 1], pa.int32()).cast(pa.date32())}))

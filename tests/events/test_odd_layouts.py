@@ -53,6 +53,8 @@ TEXT_RULES = [
     "coalesce(s, 'none') = 'none'", "if(s = 'Lis', s, 'no') = 'Lis'", "CAST(s AS BIGINT) = 12", "greatest(s, 'M') = 'M'",
     "s LIKE 'L%'", "s ILIKE 'l%'", "s LIKE '%i%'", "s RLIKE '^L'", "startswith(s, 'L')", "endswith(s, 's')", "contains(s, 'i')",
     "s IN ('Lis', '12')", "s > 'L'", "s = 'Straße'", "cidr_contains('10.0.0.0/8', s)", "s = t", "lower(s) = lower(t)",
+    "semver(s) = semver('12')", "bucket(0, s, 2) = 1", "hash(s, t) > 0", "fnv1a_32(s) % 2 = 0", "s:a IS NULL",
+    "get_json_object(s, '$') = '12'",
 ]  # fmt: skip
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from decimal import Decimal
 
 import pyarrow as pa
 import pytest
@@ -25,6 +26,47 @@ def test_the_least_integer_by_minus_one() -> None:
     )  # fmt: skip
     assert of({1: "i % j = 0", 2: "k % l = 0"}, events) == [[1, 2], [1, 2]]
     assert of({1: "i % j = 0", 2: "k % l = 0"}, events, ANSI) == [[1, 2], [1, 2]]
+
+
+def test_texts_become_decimals() -> None:
+    """Spark 4.3 gives these decimals with 10 digits and 2 behind the point."""
+    numbers = {
+        "1.005": "1.01", "-1.005": "-1.01", "1.004999999": "1.00", " 12\t": "12", ".5": "0.5", "5.": "5", "+5": "5", "15e-1": "1.5",
+        "1E+5": "100000", "1e00000000000000000005": "100000", "99999999.994": "99999999.99", "1e-1000": "0", "0e99999": "0",
+        "-0": "0", "\u0661": "1", "1e-2147483647": "0",
+    }  # fmt: skip
+    wrong = [
+        "",
+        "abc",
+        ".",
+        "1e",
+        "1d",
+        "NaN",
+        "0x1",
+        "1_000",
+        "1,5",
+        "- 5",
+        "1\xa0",
+        "1 2",
+        "1.0e-2147483647",
+        "1e9999999999",
+    ]
+    large = ["99999999.995", "-99999999.995", "123456789", "1e1000", "9" * 39]
+    texts = [*numbers, *wrong, *large]
+    events = pa.table(
+        {"s": [*texts, None], "wanted": pa.array([*map(Decimal, numbers.values()), *[None] * 20], pa.decimal128(10, 2))}
+    )
+    for cast, options in (("CAST", None), ("try_cast", None), ("try_cast", ANSI)):
+        value = f"{cast}(s AS DECIMAL(10, 2))"
+        rules = {1: f"{value} = wanted", 2: f"{value} IS NULL", 3: f"{value} > 1.004"}
+        above = [[3] * (Decimal(number) > 1) for number in numbers.values()]
+        above[2] = []
+        assert of(rules, events, options) == [*([1, *more] for more in above), *[[2]] * 20]
+    for text in (*wrong, *large):
+        with pytest.raises(
+            cm.EventError, match=r"^event 1: CAST\(s AS DECIMAL\(10,2\)\) cannot be computed: '.* does not fit dec"
+        ):
+            of({1: "CAST(s AS DECIMAL(10, 2)) > 5"}, pa.table({"s": ["1", text]}), ANSI)
 
 
 def test_floats_become_small_integers_by_way_of_larger_ones() -> None:
@@ -68,11 +110,49 @@ def test_days_that_begin_behind_a_gap() -> None:
     assert of(texts, events, cm.Options(timezone="America/Sao_Paulo")) == [[1]]
 
 
-@pytest.mark.parametrize("value", [2**63 - 1, -(2**63)])
-def test_parts_of_years_that_arrow_has_no_number_for(value: int) -> None:
-    events = pa.table({"at": pa.array([value], pa.timestamp("us"))})
-    with pytest.raises(cm.EventError, match="32,000 years from 1970"):
-        of({1: "year(at) > 2000"}, events)
+@pytest.mark.parametrize(
+    "text",
+    [
+        "year(at) > 2000", "date_trunc('year', at) > at", "date_format(at, 'yyyy') = '1'", "add_months(day, i) > day",
+        "last_day(day) > day", "month(day) = 1", "CAST(day AS TIMESTAMP) > at", "months_between(day, at) > 1",
+        "timestamp_seconds(n) > at", "timestamp_millis(n) > at", "from_unixtime(n) > '2024'", "trunc(day, 'MM') > day",
+        "at + INTERVAL 106751000 DAYS > at", "day + INTERVAL 5879000 YEARS > day", "year(low) < 1",
+    ],
+)  # fmt: skip
+def test_moments_that_are_too_far_name_the_event(text: str) -> None:
+    """Spark 4.3 refuses all but the parts of dates, last_day and from_unixtime, which wrap."""
+    most = pa.array([0, 2**31 - 1], pa.int32())
+    at, low = (pa.array([0, end], pa.timestamp("us")) for end in (2**63 - 1, -(2**63)))
+    events = pa.table({"at": at, "low": low, "n": [0, 2**63 - 1], "day": most.cast(pa.date32()), "i": most})
+    with pytest.raises(cm.EventError, match="^event 1: .* cannot be computed: .*(32,000 years from 1970|too large)"):
+        of({1: text}, events)
+    assert of({1: text}, events.slice(0, 1)) in ([[]], [[1]])
+
+
+def test_values_at_the_ends_of_their_types() -> None:
+    """As Spark 4.3 has them, in both modes."""
+    ends = [-(2**63), 2**63 - 1]
+    events = pa.table(
+        {
+            "n": ends, "i": pa.array([-(2**31), 2**31 - 1], pa.int32()), "s": pa.array([-(2**15), 2**15 - 1], pa.int16()),
+            "day": pa.array([0, 0], pa.int32()).cast(pa.date32()), "at": pa.array(ends, pa.timestamp("us", "UTC")),
+        }
+    )  # fmt: skip
+    texts = {
+        1: "timestamp_micros(n) = at", 2: "date_sub(day, i) < day", 3: "day - i < day", 4: "date_sub(day, s) < day",
+        5: "unix_millis(timestamp_micros(n)) = -9223372036854776",
+        6: "date_from_unix_date(i) - day > INTERVAL 1 DAY",
+    }  # fmt: skip
+    for options in (None, ANSI):
+        assert of(texts, events, options) == [[1, 2, 3, 5], [1, 2, 3, 4, 6]]
+
+
+@pytest.mark.parametrize("text", ["- i = 0", "- - i = 0", "- - - i = 0", "- + - i = 0", "-(-i) = 0"])
+def test_each_minus_fails_in_ansi_mode(text: str) -> None:
+    events = pa.table({"i": pa.array([7, -(2**31)], pa.int32())})
+    with pytest.raises(cm.EventError, match="^event 1: .* the result is too large"):
+        of({1: text}, events, ANSI)
+    assert of({1: text, 2: text.replace("= 0", f"= {-7 if text.count('-') % 2 else 7}")}, events) == [[2], []]
 
 
 def test_a_subset_of_ids_that_are_gone_by_type() -> None:

@@ -131,7 +131,7 @@ def test_not_a_truth_value() -> None:
     "make",
     [
         lambda: a == object(),
-        lambda: a == [1],
+        lambda: a < [object()],
         lambda: a.isin("NYC"),
         lambda: a.isin(5),
         lambda: s.like(5),

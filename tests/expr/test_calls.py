@@ -186,8 +186,8 @@ def two_valued(text: str, event: dict[str, Any]) -> bool:
 
 
 SAID = {  # text: column, and what is said
-    "geo_within_radius(lat, lat, 48.2, 16.4)": (35, "geo_within_radius takes 5 arguments, not 4, as in"),
-    "geo_within_radius()": (1, "geo_within_radius takes 5 arguments, not 0"),
+    "geo_within_radius(lat, lat, 48.2, 16.4)": (1, "geo_within_radius has too few or too many arguments here: it is written geo"),
+    "geo_within_radius()": (1, "geo_within_radius has too few or too many arguments"),
     "geo_within_radius(48.2, lat, 48.2, 16.4, 3)": (19, "the name of a column is expected here"),
     "geo_within_radius(lat + 1, lat, 1, 2, 3)": (19, "the name of a column is expected here"),
     "geo_within_radius(lat, lat, a, 16.4, 3)": (29, "a number is expected here"),

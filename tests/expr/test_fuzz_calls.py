@@ -289,7 +289,10 @@ def test_arguments(matchers: list[cm.Matcher], seed: int) -> None:
         if ask == "match_topk":
             taken.setdefault("k", 1)
         call(getattr(matcher, ask), *([] if ask == "subset" else [NOTHING]), **taken)
-        call(cm.rules.from_json, odd(rng), *([odd(rng)] if rng.random() < 0.3 else []))
+        read = rng.choice(
+            [cm.rules.from_json_rules, cm.rules.from_jsonlogic, cm.rules.from_growthbook, cm.rules.from_flagd]
+        )
+        call(read, odd(rng), *([odd(rng)] if rng.random() < 0.3 else []))
     elif what < 3:
         arguments: dict[str, Any] = {"subscriptions": {1: "a = 1"}, "schema": SCHEMA, "index": "scan"}
         for name in rng.sample(
@@ -322,7 +325,12 @@ def test_arguments(matchers: list[cm.Matcher], seed: int) -> None:
     elif what == 5:
         matcher = cm.Matcher.build(rng.choice([{1: "a = 1"}, {"x": "a = 1"}, {}]), SCHEMA, index="scan")
         for _ in range(3):
-            call(getattr(matcher, rng.choice(["insert", "replace", "delete"])), odd(rng))
+            call(
+                getattr(
+                    matcher, rng.choice(["insert", "replace", "upsert", "sync", "delete", "expression", "restore"])
+                ),
+                odd(rng),
+            )
         call(matcher.insert, {9: "TRUE"}, errors=odd(rng))
         call(matcher.replace, {8: "TRUE"}, tags=tags(rng))
         call(matcher.count, pa.table({"a": [1]}))

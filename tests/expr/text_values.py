@@ -7,7 +7,9 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
 
-from colmatch.expr.ast import NAN, Expr, Refusal, rebuild
+from colmatch.expr.ast import NAN, Expr, Predicate, Refusal, rebuild
+from colmatch.expr.computed import ComputedValue
+from colmatch.expr.elements import Lambda
 from colmatch.given.options import Options
 from colmatch.lowering.forms import Kind, Operand
 from colmatch.sql.literals import NumberedText
@@ -45,7 +47,18 @@ def with_values(tree: Expr, reading: NumberedText) -> Expr:
             )
         return Operand(operand.kind, value=_value(operand.kind, literal, operand.negative))
 
-    return rebuild(tree, lambda p: replace(p, operands=tuple([value(operand) for operand in p.operands])))
+    def within(part: Any) -> Any:
+        if isinstance(part, Lambda):
+            return Lambda(part.parameter, with_values(part.condition, reading))
+        if isinstance(part, ComputedValue) and part.function not in ("column", "literal"):
+            return ComputedValue(part.function, tuple(map(within, part.arguments)))
+        return part
+
+    def change(p: Predicate) -> Predicate:
+        subject = p.subject._replace(computed=within(p.subject.computed))
+        return replace(p, subject=subject, operands=tuple([value(operand) for operand in p.operands]))
+
+    return rebuild(tree, change)
 
 
 def _value(kind: Kind, text: Any, negative: bool) -> Any:

@@ -219,7 +219,7 @@ def test_updates_between_batches_are_not_seen() -> None:
 
     def batches() -> Any:
         yield batch(1)
-        of.replace({1: "other > 100"})
+        of.upsert({1: "other > 100"})
         of.compact()
         yield batch(2)
         yield batch(9)

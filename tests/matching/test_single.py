@@ -102,7 +102,7 @@ def test_single_events_match_as_batches_do(kind: str, patterns: list[str], direc
     assert direct and all(direct)
     matcher.insert(some_rules(rng, 40, 1000, patterns))
     matcher.delete(list(range(0, 150, 3)))
-    matcher.replace({1: "i = 5 OR s = 'new'", 1001: "x = 0"})
+    matcher.upsert({1: "i = 5 OR s = 'new'", 1001: "x = 0"})
     agree(matcher, [*events, {"s": "new"}, {"s": "neu"}, {}])
     matcher.compact()
     agree(matcher, events)
@@ -280,8 +280,7 @@ def test_names_that_are_not_there() -> None:
         ({"x": 2**53 + 1}, "column 'x' is double"),
         ({"s": 5}, "column 's' is string, and 5 is not"),
         ({"b": "yes"}, "column 'b' is bool"),
-        ({"d": "2013-05-06"}, "column 'd' .* '2013-05-06' is not: a datetime.date is needed"),
-        ({"d": 15000}, "column 'd' .* 15000 is not: a datetime.date is needed"),
+        ({"d": 15000}, "column 'd' .* 15000 is not: a datetime.date, or a text .* is needed"),
         ({"i": "5"}, "column 'i' is int64, and '5' is not: a whole number is needed"),
         ({"i": True}, "column 'i' is int64, and True is not: a whole number is needed"),
         ({"x": True}, "column 'x' is double, and True is not: a number is needed"),
@@ -375,7 +374,10 @@ WITHIN = pa.schema(
     [
         ({"prices": [2.5, True]}, "column 'prices' has double in it, and True is not: a number is needed"),
         ({"names": ["a", b"x"]}, "column 'names' has string in it, and b'x' is not: a str is needed"),
-        ({"days": [None, 5]}, "column 'days' has date32.day. in it, and 5 is not: a datetime.date is needed"),
+        (
+            {"days": [None, 5]},
+            "column 'days' has date32.day. in it, and 5 is not: a datetime.date, or a text .* is needed",
+        ),
         ({"seen": {"a": 5}}, "column 'seen' has timestamp.us. in it, and 5 is not: a datetime.datetime, .* is needed"),
         ({"seen": {b"a": None}}, "column 'seen' has string in it, and b'a' is not: a str is needed"),
         ({"views": "ab"}, "column 'views' is list_view.* a list is needed"),
@@ -387,7 +389,7 @@ WITHIN = pa.schema(
         ),
         ({"at": np.datetime64("2020-01-01T00:00:00.123456789")}, "column 'at' .* it would lose a part"),
         ({"day": np.datetime64("2020-01-01T05")}, "column 'day' .* it would lose a part"),
-        ({"zoned": np.datetime64("2020-01-01T05")}, "column 'zoned' .* a datetime.datetime, as of"),
+        ({"zoned": np.datetime64("2020-01-01T05")}, "column 'zoned' .* a datetime.datetime, or a text"),
         ({"n": np.datetime64("2020-01-01")}, "column 'n' is int64, .* a whole number is needed"),
     ],
     ids=range(13),
@@ -427,9 +429,8 @@ def test_times_need_the_zone_that_their_column_needs() -> None:
         matcher.match_one({"local": dt.datetime(2020, 1, 1, tzinfo=dt.UTC)})
     with pytest.raises(cm.EventError, match=r"has no time zone: .*replace\(tzinfo=datetime.timezone.utc\)"):
         matcher.match_one({"at": dt.datetime(2020, 1, 1)})
-    for wrong in ("2020-01-01T00:00:00Z", 1577836800):
-        with pytest.raises(cm.EventError, match=r"a datetime.datetime, as of .*fromisoformat\(text\), is needed"):
-            matcher.match_one({"at": wrong})
+    with pytest.raises(cm.EventError, match=r"a datetime.datetime, or a text such as 2024-01-31T12:30:00Z, is needed"):
+        matcher.match_one({"at": 1577836800})
     assert matcher.match_one({"local": dt.date(2020, 1, 1)}) == [2]
 
 

@@ -119,7 +119,7 @@ def test_a_subset_follows_its_matcher(kind: str) -> None:
     assert found(of, some) == those(of, [1, 3])
     of.insert({20: "a = 5", 21: "a = 5"})
     assert found(of, some) == those(of, [1, 3, 20]) and (4, 20) in found(of, some)
-    of.replace({1: "s = 'z'"})
+    of.upsert({1: "s = 'z'"})
     assert found(of, some) == those(of, [1, 3, 20]) and (3, 1) in found(of, some)
     of.delete([3])
     assert found(of, some) == those(of, [1, 20])

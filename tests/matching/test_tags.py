@@ -166,7 +166,7 @@ def test_what_is_refused(given: Any, message: str) -> None:
     with pytest.raises(cm.SubscriptionError, match=re.escape(message)):
         cm.Matcher.build({1: "a > 1", 2: "a > 1"}, SCHEMA, tags=given)
     with pytest.raises(cm.SubscriptionError, match=re.escape(message)):
-        of.replace({1: "a > 1", 2: "a > 1"}, tags=given)
+        of.upsert({1: "a > 1", 2: "a > 1"}, tags=given)
     assert of.tags.to_pylist() == [["kept"]] and of.version == 0
 
 
@@ -223,7 +223,7 @@ def test_tags_stay_with_their_subscriptions(seed: int, kind: str, tmp_path: Path
                 of.insert(texts(more), tags=tags(more)) if rng.random() < 0.5 else of.insert(table(more))
                 held |= more
             elif do == "replace" and (more := drawn(rng, [*new, *rng.sample(sorted(held), min(3, len(held)))])):
-                of.replace(texts(more), tags=tags(more))
+                of.upsert(texts(more), tags=tags(more))
                 held |= more
             elif do == "delete":
                 gone = rng.sample(sorted(held), min(len(held), rng.choice([1, 5, 20])))

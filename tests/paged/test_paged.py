@@ -87,7 +87,7 @@ def test_tags_reasons_ranges_and_betree(tmp_path: Path) -> None:
     events = pa.table({"a": [1, 4, 9], "b": ["x", "y", "x"], "low": [0, 4, 6], "high": [3, 6, 9]})
     for matcher in made:
         matcher.insert({4: "b <> 'z'"}, tags={4: ["u"]})
-        matcher.replace({1: "a > 2"}, tags={1: ["v"]})
+        matcher.upsert({1: "a > 2"}, tags={1: ["v"]})
         assert pairs(matcher.match(events, tags=["u"])) == [(0, 3), (0, 4), (1, 4), (2, 4)]
         assert pairs(matcher.match(events, ids=[1, 4, 77], tags=["v"])) == [(1, 1), (2, 1)]
         assert dict(zip(matcher.ids.to_pylist(), matcher.tags.to_pylist())) == {
@@ -159,7 +159,7 @@ def test_ids_whose_keys_are_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyP
     with pytest.raises(cm.SubscriptionError, match="'b' is there already"):
         matcher.insert({"d": "x > 0", "b": "x > 9"})
     matcher.delete(["b"])
-    matcher.replace({"a": "x > 3"})
+    matcher.upsert({"a": "x > 3"})
     with pytest.raises(cm.SubscriptionError, match="no subscription 'b'"):
         matcher.delete(["b"])
     found = matcher.match_lists(pa.table({"x": [5, 3]})).to_pylist()
@@ -265,7 +265,7 @@ class Pages(RuleBasedStateMachine):
 
     @rule(seed=SEEDS, count=st.integers(1, 9))
     def replace(self, seed: int, count: int) -> None:
-        self.matcher.replace(self.more(Random(seed), Random(seed).sample(range(200), count)))
+        self.matcher.upsert(self.more(Random(seed), Random(seed).sample(range(200), count)))
 
     @rule(seed=SEEDS, count=st.integers(1, 40))
     def delete(self, seed: int, count: int) -> None:
@@ -273,6 +273,14 @@ class Pages(RuleBasedStateMachine):
         self.matcher.delete(gone)
         for id in gone:
             del self.there[id]
+
+    @rule(seed=SEEDS, count=st.integers(1, 9))
+    def release(self, seed: int, count: int) -> None:
+        rng = Random(seed)
+        gone = rng.sample(sorted(self.there), min(count, len(self.there)))
+        for id in gone:
+            del self.there[id]
+        self.matcher.update(delete=gone, upsert=self.more(rng, rng.sample(range(200), count)))
 
     @rule(close=st.booleans())
     def open_again(self, close: bool) -> None:

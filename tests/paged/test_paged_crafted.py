@@ -30,7 +30,7 @@ from colmatch.store.file import read_arrays, write_arrays
 from colmatch.store.log import HEADER, open_locked
 
 EACH = 3000 if THOROUGH else 60
-LENGTH, SECTIONS, SIZE, SLOT = 0, 1, 3, 10  # words of a record: size of the first section, one of its slots
+LENGTH, SECTIONS, SIZE, SLOT = 0, 1, 3, 12  # words of a record: size of the first section, one of its slots
 
 
 def test_no_crafted_pages_harm_who_checks_them(tmp_path: Path) -> None:
@@ -67,7 +67,7 @@ def test_no_crafted_pages_harm_who_checks_them(tmp_path: Path) -> None:
 )
 def test_a_number_that_no_file_has_is_found(tmp_path: Path, is_root: bool, word: int, value: int, said: str) -> None:
     def change(words: crafted_pages.Words) -> None:
-        page = 2 if is_root else int(np.flatnonzero(words[:, KIND] == RECORDS)[0])
+        page = 2 if is_root else int(np.flatnonzero(words[2:, KIND] == RECORDS)[0]) + 2  # behind the headers
         words[page, word if is_root else HEAD + word] = value
 
     built(tmp_path / "a").close()

@@ -131,7 +131,7 @@ def test_who_meets_a_newer_page_begins_again(tmp_path: Path) -> None:
     def work() -> set[int]:
         states.append(inside.page_file(two).update_number)
         if len(states) == 1:
-            one.replace({id: text(id + 1) for id in range(600)})
+            one.upsert({id: text(id + 1) for id in range(600)})
             one.delete(range(500, 600))
             one.save(path)  # copies the pages to the file, where they are newer
         return set(paged.store.to_keys(paged.all_places()).ids.array.to_pylist())

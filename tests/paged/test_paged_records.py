@@ -44,7 +44,9 @@ def some(what: str) -> KeyedSubscriptions:
     matcher.insert(**ADDED[what])
     matcher.compact()
     version = inside.version(matcher)
-    return to_keys(inside.predicates(matcher), inside.codes(matcher), Ids(version.ids.array), version.tags)
+    return to_keys(
+        inside.predicates(matcher), inside.codes(matcher), Ids(version.ids.array), version.tags, version.all_texts()
+    )
 
 
 @EACH
@@ -70,6 +72,7 @@ def test_what_is_read_is_what_was_written(what: str) -> None:
     assert len(read.predicates.weight) == len(read.predicates.pred) * (what == "a weight")
     assert len(read.predicates.priority) == len(read.predicates.owner) * (what == "a priority")
     assert read.ids.array.equals(known.ids.array) and (read.sizes == known.sizes).all()
+    assert read.texts is not None and read.texts.equals(known.texts)
 
 
 @EACH

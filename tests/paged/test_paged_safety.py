@@ -380,7 +380,7 @@ def test_an_update_that_is_written_is_there_whatever_comes_behind(
         ids |= set(new)
         expected = KeyboardInterrupt if isinstance(error, KeyboardInterrupt) else cm.StoreError
         with patch.object(os, "fsync", fails), pytest.raises(expected, match="may not outlast a power cut|^$"):
-            matcher.replace(new)
+            matcher.upsert(new)
         for there in (matcher, reader, cm.Matcher.open(path)):
             as_said(there, ids)
         matcher.insert({1000 + turn: text(1000 + turn)})
@@ -426,7 +426,7 @@ def test_a_batch_of_some_ids_sees_one_state(tmp_path: Path, monkeypatch: pytest.
             result = real(*given)
             if left:
                 left.pop()
-                writer.replace(there, tags=dict.fromkeys(there, "t"))
+                writer.upsert(there, tags=dict.fromkeys(there, "t"))
             return result
 
         with monkeypatch.context() as context:

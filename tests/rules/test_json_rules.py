@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import colmatch as cm
-from colmatch.rules import conditions as rule_conditions
+from colmatch.rules import joined
 
 SCHEMA = pa.schema(
     {
@@ -55,7 +55,7 @@ CASES = [json.loads(line) for line in LINES[1:]]
 def test_what_the_engine_did(missing: str) -> None:
     """Answers of json-rules-engine 7.3.1 with ``allowUndefinedFacts``, one rule a line."""
     events = [event for case in CASES for event in [*case["fires"], *case["does not"]]]
-    found = iter(matched(cm.rules.from_json(CASES, NAMED), events, missing))
+    found = iter(matched(cm.rules.from_json_rules(CASES, NAMED), events, missing))
     for number, case in enumerate(CASES):
         for fires, some in ((True, case["fires"]), (False, case["does not"])):
             for event in some:
@@ -75,7 +75,7 @@ def test_where_it_differs_from_the_engine() -> None:
         {"conditions": {"all": [{"fact": "n", "operator": "equal", "value": None}]}},
         {"conditions": {"all": [{"fact": "n", "operator": "lessThan", "value": {"fact": "m"}}]}},
     ]
-    assert matched(cm.rules.from_json(rules), [{}, {"n": -1.0, "m": None}]) == [[0], []]
+    assert matched(cm.rules.from_json_rules(rules), [{}, {"n": -1.0, "m": None}]) == [[0], []]
 
 
 # Random rules
@@ -158,7 +158,7 @@ EVENTS = st.fixed_dictionaries(
 )
 def test_random_rules(roots: list[Any], named: dict[str, Any], events: list[dict[str, Any]]) -> None:
     rules = [{"conditions": root, "event": {"type": "x"}} for root in roots]
-    conditions = cm.rules.from_json(json.dumps(rules), json.dumps(named))
+    conditions = cm.rules.from_json_rules(json.dumps(rules), json.dumps(named))
     expected = [[i for i, rule in enumerate(rules) if engine.fires(rule, event, named)] for event in events]
     assert matched(conditions, events) == expected
     assert matched(conditions, events, missing="false") == expected
@@ -174,7 +174,7 @@ def rule(value: Any, **more: Any) -> dict[str, Any]:
 
 
 def texts(*arguments: Any) -> dict[Any, str]:
-    return {id: str(condition) for id, condition in cm.rules.from_json(*arguments).items()}
+    return {id: str(condition) for id, condition in cm.rules.from_json_rules(*arguments).items()}
 
 
 BOTH = [rule(5), rule("x")]
@@ -223,11 +223,11 @@ def test_a_named_condition_is_converted_once() -> None:
     few = dict(list(named.items())[:11])
     assert len(texts([{"conditions": {"condition": "c10"}}], few)) == 1
     with pytest.raises(cm.ExpressionError, match="condition 'c20': with the named conditions there are more than"):
-        cm.rules.from_json([], named)
+        cm.rules.from_json_rules([], named)
 
 
 def test_groups_without_facts_count_as_conditions(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rule_conditions, "MOST_CONDITIONS", 3)
+    monkeypatch.setattr(joined, "MOST_CONDITIONS", 3)
     assert len(texts([{"conditions": {"any": [{"all": []}] * 3}}])) == 1
     with pytest.raises(cm.ExpressionError, match="there are more than 3 conditions"):
         texts([{"conditions": {"any": [{"all": []}] * 4}}])

@@ -16,7 +16,7 @@ LEAF = {"fact": "a", "operator": "equal", "value": 1}
 
 def said(rules: Any, conditions: Any = None) -> str:
     with pytest.raises(cm.ExpressionError) as error:
-        cm.rules.from_json(rules, conditions)
+        cm.rules.from_json_rules(rules, conditions)
     return str(error.value)
 
 
@@ -145,14 +145,14 @@ NOT_RULES: list[tuple[Any, str]] = [
 @pytest.mark.parametrize(("rules", "text"), NOT_RULES, ids=lambda value: str(value)[:40])
 def test_what_is_no_list_of_rules(rules: Any, text: str) -> None:
     with pytest.raises(cm.SubscriptionError) as error:
-        cm.rules.from_json(rules)
+        cm.rules.from_json_rules(rules)
     assert str(error.value).startswith(text)
 
 
 def test_named_conditions_are_an_object() -> None:
     for named, text in (([], "named conditions are an object"), ("{", "the named conditions: this is not JSON")):
         with pytest.raises(cm.SubscriptionError, match=text):
-            cm.rules.from_json([], named)
+            cm.rules.from_json_rules([], named)
 
 
 def test_deep_nesting() -> None:
@@ -163,11 +163,11 @@ def test_deep_nesting() -> None:
     flat: Any = {"all": [LEAF]}
     for _ in range(150):
         flat = {"all": [flat, {"any": [LEAF]}]}
-    assert len(cm.Matcher.build(cm.rules.from_json({"conditions": flat}), {"a": "int64"})) == 1
+    assert len(cm.Matcher.build(cm.rules.from_json_rules({"conditions": flat}), {"a": "int64"})) == 1
 
 
 def test_columns_and_types_are_checked_when_built() -> None:
-    rules = cm.rules.from_json([{"name": "x", "conditions": {"all": [LEAF]}}])
+    rules = cm.rules.from_json_rules([{"name": "x", "conditions": {"all": [LEAF]}}])
     for schema in ({"b": "int64"}, {"a": "string"}):
         with pytest.raises(cm.ExpressionError, match="subscription 'x'"):
             cm.Matcher.build(rules, schema)
@@ -195,7 +195,7 @@ JSON = st.recursive(
 def test_only_our_errors(rules: Any, named: Any) -> None:
     for given_rules, given_named in ((rules, named), ([{"conditions": rules}], named), (json.dumps(rules), None)):
         try:
-            made = cm.rules.from_json(given_rules, given_named)
+            made = cm.rules.from_json_rules(given_rules, given_named)
         except cm.ColmatchError:
             continue
         cm.Matcher.build(made, {"a": "int64"}, errors="collect")
@@ -206,14 +206,17 @@ def test_bad_rules_are_collected() -> None:
     bad = {"conditions": {"any": 1}}
     refers = {"conditions": {"all": [{"condition": "circle"}]}}
     named = {"circle": {"any": [{"condition": "circle"}]}, "unused": 5}
-    found = cm.rules.from_json([bad, good, 5, refers], named, errors="collect")
+    found = cm.rules.from_json_rules([bad, good, 5, refers], named, errors="collect")
     assert list(found) == [1] and str(found[1]) == "a = 1"
     assert [(one.id, one.position) for one in found.rejected] == [(0, None), (2, None), (3, None)]
     assert found.rejected[0].message == "conditions.any: a list is needed, not 1"
     assert found.rejected[2].message.startswith("condition 'circle': any[0].condition: conditions refer to one another")
     text = json.dumps([bad, good], indent=1)
-    assert cm.rules.from_json(text, errors="collect").rejected[0].position == (2, 2)
-    assert cm.rules.from_json(json.dumps(bad), errors="collect").rejected[0].position == (1, 1)
-    assert not cm.rules.from_json([good], errors="collect").rejected and not cm.rules.from_json([good]).rejected
+    assert cm.rules.from_json_rules(text, errors="collect").rejected[0].position == (2, 2)
+    assert cm.rules.from_json_rules(json.dumps(bad), errors="collect").rejected[0].position == (1, 1)
+    assert (
+        not cm.rules.from_json_rules([good], errors="collect").rejected
+        and not cm.rules.from_json_rules([good]).rejected
+    )
     with pytest.raises(cm.OptionError, match="errors='ignore'"):
-        cm.rules.from_json([good], errors="ignore")
+        cm.rules.from_json_rules([good], errors="ignore")

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 import colmatch as cm
-from colmatch.spark import build, hits, match
+from colmatch.spark import build, build_shards, hits, match
 
 
 @contextmanager
@@ -82,3 +82,23 @@ def test_double_quotes_as_in_the_session(spark: SparkSession) -> None:
     with pytest.raises(cm.ExpressionError, match="for the column"):
         build(rules, events)
     assert build(rules, events, options=cm.Options(double_quotes="names")).options.double_quotes == "names"
+
+
+@pytest.mark.parametrize("ansi", ["false", "true"])
+def test_casts_as_in_the_session(spark: SparkSession, ansi: str, tmp_path: Any) -> None:
+    """Texts beside numbers are cast as Spark casts them, in a DataFrame and in shards."""
+    clauses = {1: "s = 5", 2: "s IN (5, 6)", 3: "n >= '2'", 4: "s < n", 5: "coalesce(s, n) = '05'"}
+    with setting(spark, "spark.sql.ansi.enabled", ansi):
+        events = spark.sql("SELECT * FROM VALUES ('5', 1), ('05', 7), (' 6', 2), (NULL, 5) AS v(s, n)").coalesce(1)
+        expected = sorted((str(row.s), id) for id, clause in clauses.items() for row in events.where(clause).collect())
+        built = build([*clauses.items()], events, options=cm.Options(casts="spark"))
+        assert sorted((str(row.s), row.subscription) for row in match(events, built, keep=["s"]).collect()) == expected
+        rules = spark.createDataFrame([*clauses.items()], "id long, expression string")
+        sharded = build_shards(rules, events, str(tmp_path / "shards"), 2, options=cm.Options(casts="spark"))
+        assert (
+            sorted((str(row.s), row.subscription) for row in match(events, sharded.path, keep=["s"]).collect())
+            == expected
+        )
+    other = "true" if ansi == "false" else "false"
+    with setting(spark, "spark.sql.ansi.enabled", other), pytest.raises(cm.OptionError, match="was built with"):
+        match(events, built)

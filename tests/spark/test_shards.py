@@ -96,7 +96,7 @@ def test_the_same_as_one_matcher(spark: Any, events: Any, tmp_path: Path, by: An
     after = update_shards(weighted(frame(spark, changed)), events, folder)
     assert after.version == 2 and after.written
     one.delete([name(7)])
-    one.replace(weighted(frame(spark, {id: text for id, text in changed.items() if text})).toArrow())
+    one.upsert(weighted(frame(spark, {id: text for id, text in changed.items() if text})).toArrow())
     assert len(after) == len(one)
     same_answers(events, one, folder)
 

@@ -132,7 +132,7 @@ def test_pages_that_take_the_place_of_others_are_as_secret(tmp_path: Path) -> No
                 matcher.compact()
             elif change != "build":
                 matcher.save(path if change == "save" else copy)
-            matcher.replace({5: f"a = {len(change)}"})
+            matcher.upsert({5: f"a = {len(change)}"})
             said.append((change, oct(mode(path)), oct(mode(log))))
     assert said == [(change, "0o600", "0o600") for change, *_ in said]
     with cm.Matcher.open(copy) as matcher:

@@ -33,10 +33,16 @@ PROGRAM = """
     def change(number, there):
         # What update ``number`` does with the subscriptions that are there: a name, and its argument.
         rng = random.Random(f"{seed} {number}")
-        some = rng.choice(["insert", "insert", "replace", "delete", "many", "bad"])
+        some = rng.choice(["insert", "insert", "replace", "delete", "many", "bad", "release", "restore"])
         text = lambda i: f"a = {rng.randrange(60)} AND (s <> 'x{rng.randrange(9)}' OR a > {i % 50}) OR s LIKE '%{i}'"
         if some == "delete" and there:
             return "delete", rng.sample(sorted(there), min(len(there), rng.choice([1, 1, 5, 40])))
+        if some == "release":
+            return "release", (
+                rng.sample(sorted(there), min(len(there), rng.choice([1, 20]))), {i: text(i) for i in rng.sample(range(400), 30)}
+            )
+        if some == "restore":
+            return "restore", {i: text(i) for i in rng.sample(range(400), 20)}
         if some == "many":
             return "replace", {i: text(i) for i in rng.sample(range(400), 60)}
         if some == "bad":
@@ -49,6 +55,25 @@ PROGRAM = """
                 del there[id]
         elif name == "replace":
             there.update(argument)
+        elif name == "release":
+            for id in argument[0]:
+                del there[id]
+            there.update(argument[1])
+        elif name == "restore":
+            there.clear()
+            there.update(argument)
+
+    def change_in(matcher, name, argument):
+        if name == "delete":
+            matcher.delete(argument)
+        elif name == "release":
+            matcher.update(delete=argument[0], upsert=argument[1])
+        elif name == "restore":
+            draft = matcher.snapshot()
+            draft.update(delete=draft.ids, insert=argument)
+            matcher.restore(draft)
+        else:
+            matcher.upsert(argument, errors="collect")
 
     def write(pipe, number, there):
         matcher = cm.Matcher.open(path, journal=True)
@@ -56,12 +81,7 @@ PROGRAM = """
         while True:
             number += 1
             name, argument = change(number, there)
-            if name == "delete":
-                matcher.delete(argument)
-            elif name == "bad":
-                matcher.insert(argument, errors="collect")
-            else:
-                matcher.replace(argument)
+            change_in(matcher, name, argument)
             os.write(pipe, number.to_bytes(4, "little"))
             apply(name, argument, there)
             if rng.random() < 0.3:
@@ -77,7 +97,7 @@ PROGRAM = """
             there = {}
             for number in range(60):
                 name, argument = change(number, there)
-                matcher.delete(argument) if name == "delete" else matcher.replace(argument, errors="collect")
+                change_in(matcher, name, argument)
                 apply(name, argument, there)
             matcher.match(events)
             matcher.compact()

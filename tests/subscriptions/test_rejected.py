@@ -27,7 +27,7 @@ def test_an_entry_goes_when_its_id_is_taken_or_deleted() -> None:
     assert ids(matcher) == [1, 2, 4]
     matcher.insert({1: "a = 5"})
     assert ids(matcher) == [2, 4]
-    matcher.replace({3: "a <", 5: "a = 3"}, errors="collect")
+    matcher.upsert({3: "a <", 5: "a = 3"}, errors="collect")
     assert ids(matcher) == [2, 4, 3] and matcher.ids.to_pylist() == [3, 1, 5]
     matcher.insert({2: "c = 1"}, errors="collect")  # again, for another reason
     assert ids(matcher) == [4, 3, 2] and "'c'" in matcher.rejected[-1].message
@@ -70,8 +70,8 @@ def test_a_journal_tells_the_same(most: int, tmp_path: Path, monkeypatch: pytest
     with cm.Matcher.open(path, journal=True) as matcher:
         matcher.insert({1: "a = 1", 4: "a <", 5: "a <", 7: "a <"}, errors="collect")
         matcher.insert({4: "a = 2", 7: "a = 2"})
-        matcher.replace({4: "c = 2", 3: "c = 1", 6: "c = 1"}, errors="collect")
-        matcher.replace({6: "d = 2"}, errors="collect")
+        matcher.upsert({4: "c = 2", 3: "c = 1", 6: "c = 1"}, errors="collect")
+        matcher.upsert({6: "d = 2"}, errors="collect")
         matcher.delete([3])
         before = matcher.rejected
         assert [entry.id for entry in before] == [2, 5, 4, 6] and "'d'" in before[-1].message
@@ -108,7 +108,7 @@ def test_many_updates_of_a_journal_tell_the_same(
             if rng.random() < 0.3:
                 matcher.delete(there)
             else:
-                matcher.replace({id: rng.choice(["a =", "a = 1"]) for id in some}, errors="collect")
+                matcher.upsert({id: rng.choice(["a =", "a = 1"]) for id in some}, errors="collect")
         before = matcher.rejected
     with cm.Matcher.open(path, journal=True) as matcher:
         assert matcher.rejected == before

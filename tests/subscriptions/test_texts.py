@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import tracemalloc
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
@@ -483,3 +484,26 @@ def test_phrases_are_forgotten_with_forms(counted: Counted, monkeypatch: pytest.
     check_same(texts, SCHEMA, EVENTS)
     assert counted.left == []
     assert len(made) == 3
+
+
+def test_texts_with_intervals_are_read_together(counted: Counted, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each interval is read once or twice, and not once for each text that has it."""
+    seen, read = [], Parser.read
+    monkeypatch.setattr(Parser, "read", lambda self, text: seen.append(text) or read(self, text))
+    now = dt.datetime(2024, 3, 31, 12, tzinfo=dt.UTC)
+    forms = {
+        "{} DAYS": dt.timedelta(1), "'{}' DAY": dt.timedelta(1), "{} hours": dt.timedelta(hours=1), "-{} DAYS": dt.timedelta(-1),
+        "'{}:30' HOUR TO MINUTE": dt.timedelta(hours=1),
+    }  # fmt: skip
+    rules, ages = [], []
+    for i in range(1000):
+        form, n = list(forms)[i % 5], i // 5 % 7 + 1
+        rules.append(f"a = {i} AND ts > now() - INTERVAL {form.format(n)}")
+        ages.append(n * forms[form] + dt.timedelta(minutes=30 * (":" in form)))
+    schema = pa.schema({"a": pa.int64(), "ts": pa.timestamp("us", "UTC")})
+    matcher = cm.Matcher.build(pa.table({"id": range(1000), "expression": rules}), schema)
+    assert 35 <= len(seen) < 120
+    micro = dt.timedelta(microseconds=1)
+    for by in (-micro, dt.timedelta(0), micro):
+        events = pa.table({"a": range(1000), "ts": [now - age + by for age in ages]}, schema=schema)
+        assert matcher.count(events, now=now).tolist() == [int(by > dt.timedelta(0))] * 1000

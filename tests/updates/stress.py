@@ -101,11 +101,17 @@ class Updating:
     def _count(self) -> None:
         old = self._counter + self.begun
         self.begun += 1
-        texts = {old: "x < -1", old + 1: "x IS NULL OR x IS NOT NULL"}
+        texts = {old + 1: "x IS NULL OR x IS NOT NULL"}
         if not any(id < COUNTERS for id in self.there):
             texts |= self._texts([self._pairs])
-        self._replace(texts)
-        self._old.append(old)
+        if self.rng.random() < 0.5:
+            self.matcher.update(delete=[old], upsert=texts)
+            del self.there[old]
+            self.there |= texts
+            self._counted(1 + len(texts))
+        else:
+            self._replace({old: "x < -1"} | texts)
+            self._old.append(old)
         self.done = self.begun
 
     def _texts(self, pairs: Any) -> dict[int, str]:
@@ -115,7 +121,7 @@ class Updating:
         return texts
 
     def _replace(self, texts: dict[int, str], insert: bool = False) -> None:
-        (self.matcher.insert if insert else self.matcher.replace)(texts)
+        (self.matcher.insert if insert else self.matcher.upsert)(texts)
         self.there |= texts
         self._counted(len(texts))
 
@@ -127,7 +133,7 @@ class Updating:
 
     def _refused(self, pair: int) -> None:
         try:
-            self.matcher.replace({2 * pair: "x < -1", 2 * pair + 1: "y = 1"})
+            self.matcher.upsert({2 * pair: "x < -1", 2 * pair + 1: "y = 1"})
         except cm.ExpressionError:
             return
         raise AssertionError("an expression about a column that is not there was taken")

@@ -20,7 +20,7 @@ from forking import beside, held, in_child
 from stress_forks import stress
 
 import colmatch as cm
-from colmatch.events import patterns, range_reader
+from colmatch.events import range_reader
 from colmatch.events.reader import Reader
 from colmatch.kernels import _forks
 from colmatch.matching.threads import run_in_order
@@ -166,7 +166,7 @@ def test_a_child_has_nothing_of_an_update_that_was_not_finished(
 
         monkeypatch.setattr(file, "commit", commit)
         with pytest.raises(OSError):
-            matcher.replace({1: "a = 1", 3: "a = 1", 4: "a <"}, errors="collect")
+            matcher.upsert({1: "a = 1", 3: "a = 1", 4: "a <"}, errors="collect")
 
     with beside(update):
         assert in_child(lambda: (matcher.rejected, pairs(matcher.match(events)))) == repr(([], [(0, 1)]))
@@ -272,7 +272,7 @@ def test_attributes_are_made_once_for_all_who_ask() -> None:
 
 
 def test_a_child_reads_events_and_expressions_whoever_did(matcher: cm.Matcher) -> None:
-    with held(patterns._building), held(range_reader._deriving), held(stack._lock):
+    with held(range_reader._deriving), held(stack._lock):
         said = found(matcher)
 
         def build() -> Any:

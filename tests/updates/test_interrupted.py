@@ -83,7 +83,7 @@ CHANGES: dict[str, Callable[[cm.Matcher], Any]] = {
     "insert": lambda m: m.insert({50: "a = 5 OR s LIKE 'y%'"}),
     "insert that is refused": refused,
     "insert of many": lambda m: m.insert(texts(range(60, 80))),
-    "replace": lambda m: m.replace({3: "s = 'zz'", 31: "a = 9", 52: "a < 2"}),
+    "upsert": lambda m: m.upsert({3: "s = 'zz'", 31: "a = 9", 52: "a < 2"}),
     "delete": lambda m: m.delete([2, 31, 12]),
     "compact": lambda m: m.compact(),
     "compact with a sample": lambda m: m.compact(sample=EVENTS),
@@ -112,7 +112,7 @@ def test_the_state_is_that_before_or_after(kind: str, change: str) -> None:
 
         def fresh() -> cm.Matcher:
             made: cm.Matcher = pickle.loads(saved)
-            made.replace({5: "a = 5"})  # so that what the first update makes is there
+            made.upsert({5: "a = 5"})  # so that what the first update makes is there
             return made
 
         before, reference = fresh(), fresh()
@@ -134,7 +134,7 @@ def test_the_state_is_that_before_or_after(kind: str, change: str) -> None:
 
 JOURNALLED: dict[str, Callable[[cm.Matcher, Path], Any]] = {
     "insert": lambda m, _: m.insert({50: "a = 5 OR s LIKE 'y%'"}),
-    "replace many": lambda m, _: m.replace(texts(range(5, 80))),
+    "upsert many": lambda m, _: m.upsert(texts(range(5, 80))),
     "what is rejected": lambda m, _: m.insert({60: "a = 5", 61: "b = 1"}, errors="collect"),
     "delete": lambda m, _: m.delete([2, 31]),
     "save": lambda m, path: m.save(path),
@@ -164,7 +164,7 @@ def test_the_journal_has_what_was_finished(kind: str, change: str, tmp_path: Pat
     def fresh() -> tuple[cm.Matcher, Path]:
         path = copied(saved)
         made = cm.Matcher.open(path, journal=True)
-        made.replace({5: "a = 5"})
+        made.upsert({5: "a = 5"})
         return made, path
 
     def left_by(path: Path) -> Any:

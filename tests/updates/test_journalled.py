@@ -93,7 +93,7 @@ def test_single_updates_are_taken_together(kind: str, tmp_path: Path) -> None:
         if i % 3 == 2:
             matcher.delete([i - 1])
         if i % 7 == 6:
-            matcher.replace({i: "a = 1", i - 2: "a < 6"})
+            matcher.upsert({i: "a = 1", i - 2: "a < 6"})
     before = state(matcher)
     matcher.close()
     with patch.object(cm.Matcher, "insert"):  # nothing is parsed
@@ -168,7 +168,7 @@ def test_a_kind_that_refuses_what_came_one_by_one(tmp_path: Path) -> None:
 @pytest.mark.parametrize("texts", [{1: "a = 5 AND s = 'x'"}, {"id 1": "a BETWEEN 5 AND 9 AND s IN ('x', 'y')"}])
 def test_records_are_small(texts: Any) -> None:
     matcher = cm.Matcher.build({}, SCHEMA)
-    with patch.object(records, "of_insert", wraps=records.of_insert) as made:
+    with patch.object(records, "of_update", wraps=records.of_update) as made:
         inside.live(matcher).journal = recorder = Recorder()
         matcher.insert(texts)
     assert made.call_count == 1 and len(recorder.records[0]) < 300
@@ -194,7 +194,7 @@ def test_a_record_of_another_format_is_an_error_of_ours(tmp_path: Path) -> None:
     for odd in (b"", b"\1\0\0\0", b"\1\0\0\0\x09\0\0\0123456789", b"\0\0\0\xff", b"\0\0\1\0\2\0\0\0[]"):
         matcher = journalled(path, {1: "a = 1"})
         matcher.insert({2: "a = 2"})
-        with patch.object(records, "of_delete", return_value=odd):
+        with patch.object(records, "of_update", return_value=odd):
             matcher.delete([2])
         matcher.close()
         with pytest.raises(

@@ -108,7 +108,7 @@ def test_what_the_caller_gives_is_read_before_the_turn() -> None:
 
     def gone() -> Iterator[int]:
         yield 2
-        matcher.replace({3: "a = 5"})
+        matcher.upsert({3: "a = 5"})
 
     matcher.insert(rows())
     assert sorted(matcher.ids.to_pylist()) == [2, 3, 4]
@@ -151,7 +151,7 @@ def test_updates_without_a_gap_pause_now_and_then(monkeypatch: pytest.MonkeyPatc
         assert pauses == expected
 
 
-@pytest.mark.parametrize("update", ["insert", "replace", "delete"])
+@pytest.mark.parametrize("update", ["insert", "upsert", "sync", "delete"])
 def test_each_update_may_pause_when_it_has_ended(update: str, monkeypatch: pytest.MonkeyPatch) -> None:
     ended: list[tuple[float, int]] = []
     matcher = cm.Matcher.build({1: "a = 1"}, {"a": "int64"})

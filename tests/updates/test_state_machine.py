@@ -42,6 +42,7 @@ class Updates(RuleBasedStateMachine):
         for one in self.patches:
             one.start()
         self.folder, self.names = tempfile.TemporaryDirectory(), itertools.count()
+        self.snapshots: list[tuple[cm.Matcher, dict[int, Expr]]] = []
 
     def teardown(self) -> None:
         self.folder.cleanup()
@@ -84,7 +85,7 @@ class Updates(RuleBasedStateMachine):
     @rule(seed=SEEDS, count=st.integers(1, 7))
     def replace(self, seed: int, count: int) -> None:
         rng = Random(seed)
-        self.matcher.replace(self.more(rng, rng.sample(range(40), count)))
+        self.matcher.upsert(self.more(rng, rng.sample(range(40), count)))
 
     @rule(seed=SEEDS, count=st.integers(1, 9))
     def delete(self, seed: int, count: int) -> None:
@@ -92,6 +93,36 @@ class Updates(RuleBasedStateMachine):
         self.matcher.delete(gone)
         for id in gone:
             del self.there[id]
+
+    @rule(seed=SEEDS, count=st.integers(1, 7))
+    def release(self, seed: int, count: int) -> None:
+        rng = Random(seed)
+        gone = rng.sample(sorted(self.there), min(count, len(self.there)))
+        for id in gone:
+            del self.there[id]
+        old = rng.sample(sorted(self.there), min(count, len(self.there)))
+        replaced = self.more(rng, old)
+        other = self.more(rng, rng.sample(sorted(set(range(40)).difference(old)), count))
+        self.matcher.update(delete=gone, replace=replaced, upsert=other)
+
+    @rule()
+    def snapshot(self) -> None:
+        self.snapshots = [*self.snapshots[-3:], (self.matcher.snapshot(), dict(self.there))]
+
+    @rule(seed=SEEDS, change=st.booleans(), merge=st.booleans())
+    def restore(self, seed: int, change: bool, merge: bool) -> None:
+        if not self.snapshots:
+            return
+        rng = Random(seed)
+        snapshot, there = rng.choice(self.snapshots)
+        assert pairs(snapshot.match(self.events)) == expected_pairs(list(there.values()), list(there), self.rows)
+        if change:  # snapshots are matchers
+            matcher, self.matcher, self.there = self.matcher, snapshot, there
+            self.release(seed, 3)
+            inside.merge_some(snapshot, rng) if merge else None
+            self.matcher = matcher
+        self.matcher.restore(snapshot)
+        self.there = dict(there)
 
     @rule()
     def delete_all(self) -> None:
@@ -117,6 +148,7 @@ class Updates(RuleBasedStateMachine):
     @rule()
     def pickle(self) -> None:
         self.matcher = pickle.loads(pickle.dumps(self.matcher))
+        self.snapshots = []
 
     @rule(mmap=st.booleans(), journal=st.booleans())
     def save_and_open(self, mmap: bool, journal: bool) -> None:

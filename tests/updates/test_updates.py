@@ -64,7 +64,7 @@ def test_a_batch_sees_all_of_an_update_or_nothing(kind: str, most: int, monkeypa
         thread.start()
     for i in range(1, rounds):
         # As one step: the old ones turn false, new ones come.
-        matcher.replace(
+        matcher.upsert(
             dict.fromkeys(range(10 * i - 10, 10 * i), "a < 0")
             | dict.fromkeys(range(10 * i, 10 * i + 10), f"a >= 0 AND s <> 'r{i}'")
         )
@@ -98,7 +98,7 @@ def test_a_batch_in_parts_is_not_disturbed(kind: str, change: str, monkeypatch: 
         for i in range(30):
             matcher.insert({f"new {i}": f"a >= {i % 5} AND s > '{i}'"})
     elif change == "replace":
-        matcher.replace({f"id {i}": f"a > {i} OR s = 'y'" for i in range(20)})
+        matcher.upsert({f"id {i}": f"a > {i} OR s = 'y'" for i in range(20)})
     else:
         matcher.delete(["first", *(f"id {i}" for i in range(30))])
     if change == "merge":
@@ -164,11 +164,11 @@ def test_an_update_that_fails_in_the_index_changes_nothing(kind: str, step: str)
         raise MemoryError
 
     with inside.with_step(matcher, step, failing), pytest.raises(MemoryError):
-        matcher.replace({3: "a > 3 AND s = 'new'", 19: "a = 5", 77: "a = 5"})
+        matcher.upsert({3: "a > 3 AND s = 'new'", 19: "a = 5", 77: "a = 5"})
     assert pairs(matcher.match(events)) == before
     assert sorted(matcher.ids.to_pylist()) == list(range(20))
     new = {3: "a > 3 AND s = 'x1'", 19: "a > 20", 77: "a = 5"}
-    matcher.replace(new)
+    matcher.upsert(new)
     fresh = {i: f"a > {i} AND s = 'x{i % 3}'" for i in range(20)} | new
     assert pairs(matcher.match(events)) == pairs(cm.Matcher.build(fresh, SCHEMA, index=kind).match(events))
 
@@ -334,7 +334,7 @@ def test_merges_remember_what_the_sample_told(kind: str, way: str, early: None, 
         matcher = cm.Matcher.open(tmp_path / "m")
     elif way == "pickle":
         matcher = pickle.loads(pickle.dumps(matcher))
-    matcher.replace(texts)  # makes a segment of its own
+    matcher.upsert(texts)  # makes a segment of its own
     assert looked_at(matcher, events) <= 1.3 * looked_at(once, events)
     matcher.compact()
     assert matcher.stats()["merges"] and matcher.stats()["arrays"]["sample"] > 0

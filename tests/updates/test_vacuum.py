@@ -75,7 +75,7 @@ def test_what_is_kept_follows_what_is_there(kind: str, tmp_path: Path, monkeypat
             matcher.insert({i: text(i)})
             matcher.delete([i - LIVE])
         else:
-            matcher.replace({i: text(i), i - LIVE: text(i)})
+            matcher.upsert({i: text(i), i - LIVE: text(i)})
             matcher.delete([i - LIVE])
         if i % 50 == 49:
             matcher = pickle.loads(pickle.dumps(matcher))

@@ -107,7 +107,7 @@ def test_updates_keep_weights_and_priorities(kind: str, seed: int, tmp_path: Pat
     def replace() -> None:
         ids = rng.sample(matcher.ids.to_pylist(), 3)
         table = some(rng, ids)
-        matcher.replace(table)
+        matcher.upsert(table)
         for id in ids:
             wanted.pop(id, None)
         wanted.update(expected(table, index))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from decimal import Decimal
+from decimal import MAX_EMAX, MIN_EMIN, ROUND_HALF_UP, Context, Decimal
 from typing import Any
 
 import numpy as np
@@ -12,8 +12,9 @@ import pyarrow.compute as pc
 
 from colmatch.errors import EventError, show_value
 from colmatch.events.computed.dates import DAY_SECONDS, instant, local
-from colmatch.events.computed.failed import refuse, set_nulls, true_rows
+from colmatch.events.computed.failed import RowsError, forgive, refuse, set_nulls, true_rows
 from colmatch.events.computed.functions import map_distinct
+from colmatch.events.computed.moments import of_seconds, read_texts, show, to_double, to_seconds
 from colmatch.given.incoming import refusing
 
 _TRUE = frozenset({"t", "true", "y", "yes", "1"})
@@ -23,6 +24,10 @@ _WHOLE = re.compile(r"[+-]?\d+", re.ASCII)
 _WHOLE_PART = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d*)", re.ASCII)  # a point alone is 0
 _DOUBLE = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?[df]?", re.ASCII | re.IGNORECASE)
 _HEXADECIMAL = re.compile(r"[+-]?0x(?:[0-9a-f]+\.?|[0-9a-f]*\.[0-9a-f]+)p[+-]?\d+[df]?", re.ASCII | re.IGNORECASE)
+_DECIMAL = re.compile(r"[+-]?(?=\.?\d)\d*(?:\.(\d*))?(?:[eE]([+-]?\d+))?")
+_PLAIN_SCALE = 6  # of decimals that are never written with an exponent
+_MOST_SCALE, _LONGEST = 2**31 - 1, 1000  # the second in characters of an exponent
+_HALF_UP = Context(prec=80, rounding=ROUND_HALF_UP, Emin=MIN_EMIN, Emax=MAX_EMAX)
 _WORDS = {"nan": "nan", "inf": "inf", "+inf": "inf", "infinity": "inf", "+infinity": "inf", "-inf": "-inf",
           "-infinity": "-inf"}  # fmt: skip
 
@@ -39,11 +44,15 @@ def cast(values: Any, to: pa.DataType, mode: str, zone: str = "UTC") -> Any:
     if isinstance(values, pa.Scalar):
         return cast(pa.array([values.as_py()], have), to, mode, zone)[0]
     if types.is_string(have):
-        return _of_text(values, to, ansi)
+        is_time = types.is_date(to) or types.is_timestamp(to)
+        return read_texts(values, to, ansi, zone) if is_time else _of_text(values, to, ansi)
     if types.is_timestamp(have) or types.is_date(have):
-        return _instants(values, to, zone)
+        return _of_instants(values, to, ansi, zone)
+    if types.is_timestamp(to):
+        return of_seconds(values, ansi)
     if types.is_string(to):
-        return values.cast(to)
+        is_plain = ansi and types.is_decimal(have) and have.scale > _PLAIN_SCALE
+        return map_distinct(values, lambda value: format(value, "f"), to) if is_plain else values.cast(to)
     if types.is_boolean(to):
         return pc.not_equal(values, pa.scalar(0, have))
     if types.is_boolean(have):
@@ -57,14 +66,39 @@ def cast(values: Any, to: pa.DataType, mode: str, zone: str = "UTC") -> Any:
     return values.cast(to, safe=False)
 
 
-def _instants(values: Any, to: pa.DataType, zone: str) -> Any:
+def try_cast(values: Any, to: pa.DataType, zone: str = "UTC") -> Any:
+    """Casts an array or scalar as with ANSI, and makes NULL of what does not fit."""
+    if isinstance(values, pa.Scalar):
+        return try_cast(pa.array([values.as_py()], values.type), to, zone)[0]
+    return forgive(cast, values, to, "ansi", zone)
+
+
+def _of_instants(values: Any, to: pa.DataType, ansi: bool, zone: str) -> Any:
     have, types = values.type, pa.types
+    if types.is_string(to):
+        return show(values, zone)
+    if types.is_floating(to):
+        return to_double(values).cast(to, safe=False)
+    if types.is_integer(to):
+        try:
+            return _whole(to_seconds(values), to, True)
+        except RowsError as error:  # NULL without ANSI, where other numbers wrap
+            if ansi:
+                raise
+            return error.values
     if types.is_timestamp(have) and have.tz is not None:
         values = local(values, zone)
     if types.is_date(to):
         return values.cast(to) if types.is_date(have) else _days(values)
-    values = values.cast(pa.timestamp("us"))
-    return values if to.tz is None else instant(values, zone)
+    far = true_rows(_is_beyond(values)) if types.is_date(have) else np.zeros(1, np.bool_)
+    values = set_nulls(values, far).cast(pa.timestamp("us"))
+    return refuse(far, values if to.tz is None else instant(values, zone), "the timestamp is too large")
+
+
+def _is_beyond(days: Any) -> Any:
+    """Returns whether dates begin beyond the 64 bits of a timestamp."""
+    numbers, most = days.cast(pa.int32()), (1 << 63) // (DAY_SECONDS * 10**6)
+    return pc.or_(pc.less(numbers, -most), pc.greater(numbers, most))
 
 
 def _days(values: Any) -> Any:
@@ -192,6 +226,8 @@ def _read(text: str, to: pa.DataType, ansi: bool) -> Any:
             return None
         plain = word or text.rstrip("dDfF")
         return float(np.float32(plain)) if to.bit_width == 32 else float(plain)
+    if pa.types.is_decimal(to):
+        return _read_decimal(text, to)
     pattern = _WHOLE if ansi else _WHOLE_PART
     if not pattern.fullmatch(text):
         return None
@@ -202,6 +238,21 @@ def _read(text: str, to: pa.DataType, ansi: bool) -> Any:
     value = int(digits or "0") * (-1 if whole.startswith("-") else 1)
     most = 1 << to.bit_width - 1
     return value if -most <= value < most else None
+
+
+def _read_decimal(text: str, to: pa.DataType) -> Decimal | None:
+    """Returns the number of a text, rounded half up; None if the text has none that fits."""
+    found = _DECIMAL.fullmatch(text)
+    if found is None or len(found[2] or "") > _LONGEST:
+        return None
+    scale = len(found[1] or "") - int(found[2] or 0)  # of the BigDecimal that Java reads
+    if not -_MOST_SCALE <= scale <= _MOST_SCALE:
+        return None
+    value = Decimal(text)
+    if value.adjusted() >= to.precision - to.scale:
+        return Decimal(0) if value.is_zero() else None
+    rounded = value.quantize(Decimal(1).scaleb(-to.scale), context=_HALF_UP)
+    return rounded if rounded.adjusted() < to.precision - to.scale or rounded.is_zero() else None
 
 
 def _of_hexadecimal(text: str) -> float:

@@ -7,14 +7,14 @@ back. Both are corrected here.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from functools import partial, wraps
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from colmatch.errors import EventError
+from colmatch.events.computed.failed import refuse, set_nulls, true_rows
 from colmatch.events.computed.late import LATE, compute_local, instants_of
 from colmatch.kernels.layout import I64
 
@@ -38,30 +38,34 @@ PARTS: dict[str, Callable[[Any], Any]] = {
 _CLOCK = ("hour", "minute", "second", "millisecond", "microsecond")
 
 
+def within_years(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Returns a function that fails in rows beyond Arrow's years: over 32,000 years from 1970."""
+
+    @wraps(function)
+    def run(values: Any, *constants: Any) -> Any:
+        days = pa.types.is_date(values.type)
+        numbers = values.cast(pa.int32() if days else pa.int64())
+        ends, most = pc.min_max(numbers), _MOST[pa.date32() if days else pa.timestamp("us")]
+        low, high = ends["min"].as_py(), ends["max"].as_py()
+        if low is None or (low >= -most and high <= most):
+            return function(values, *constants)
+        far = true_rows(pc.or_(pc.less(numbers, -most), pc.greater(numbers, most)))
+        message = "the date is more than 32,000 years from 1970: its parts cannot be computed"
+        return refuse(far, function(set_nulls(values, far), *constants), message)
+
+    return run
+
+
 def part_of(name: str) -> Callable[..., Any]:
     """Returns a function for a part of dates or timestamps, in a zone if they have one."""
     function = PARTS[name]
 
     def part(values: Any, zone: str | None = None) -> Any:
-        check(values)
         if zone is not None:
             values = local(values, zone)  # Arrow's own seconds are in UTC
         return function(values).cast(pa.int32())
 
-    return part
-
-
-def check(values: Any) -> None:
-    """Refuses years beyond Arrow's range.
-
-    Raises EventError: a value is more than 32,000 years from 1970.
-    """
-    days = pa.types.is_date(values.type)
-    ends = pc.min_max(values.cast(pa.int32() if days else pa.int64()))
-    most = _MOST[pa.date32() if days else pa.timestamp("us")]
-    low, high = ends["min"].as_py(), ends["max"].as_py()
-    if low is not None and (low < -most or high > most):
-        raise EventError("there are dates more than 32,000 years from 1970, whose parts cannot be computed")
+    return within_years(part)
 
 
 def local(values: Any, zone: str) -> Any:
@@ -123,9 +127,19 @@ def _early_instant(values: Any, zone: str) -> Any:
     return instants.cast(pa.timestamp("us", "UTC"))
 
 
+@within_years
+def seconds_of(values: Any, zone: str | None = None) -> Any:
+    """Returns the seconds of timestamps with their fraction, as decimals."""
+    if zone is not None:
+        values = local(values, zone)
+    micros = pc.subtract(values, pc.floor_temporal(values, unit="minute")).cast(pa.int64())
+    micro = pa.scalar("0.000001").cast(pa.decimal128(7, 6))  # made here, since the first scalar imports pandas
+    return pc.multiply(micros.cast(pa.decimal128(19, 0)), micro).cast(pa.decimal128(8, 6))
+
+
+@within_years
 def date_trunc(values: Any, unit: str, zone: str) -> Any:
     """Returns the start of the unit that an instant is in, in the local time of a zone."""
-    check(values)
     clocks = local(values, zone)
     floor = pc.floor_temporal(clocks, unit=unit)
     if unit in _CLOCK or unit == "day":

@@ -9,6 +9,7 @@ as plain calls of pyarrow for each value, since values share parts.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
@@ -16,12 +17,26 @@ import pyarrow as pa
 
 from colmatch.errors import EventError
 from colmatch.events.changes import can_change
-from colmatch.events.computed.casts import cast
-from colmatch.events.computed.elements import contains_key, element, entry, size
+from colmatch.events.computed.casts import cast, try_cast
+from colmatch.events.computed.clock import moment_of
+from colmatch.events.computed.elements import contains_key, element, entry, extreme, field, position, size
 from colmatch.events.computed.failed import FailedRows, RowsError, find_failed, set_nulls
 from colmatch.events.computed.functions import FUNCTIONS, literal
-from colmatch.events.computed.nodes import LEAVES, ValueNode, arrow_type, node_of, path_of, widens
+from colmatch.events.computed.nodes import (
+    LEAVES,
+    NOW,
+    VARIANT,
+    WHOLE,
+    ValueNode,
+    arrow_type,
+    columns_of,
+    node_of,
+    path_of,
+    widens,
+)
 from colmatch.events.computed.rules import RULES, RULES_TYPED
+from colmatch.events.computed.variants import pack
+from colmatch.events.computed.whole import whole_texts
 from colmatch.events.exact import UnfitError, cast_exactly, decode_array
 from colmatch.events.paths import column_at
 from colmatch.given.incoming import refusing
@@ -32,7 +47,7 @@ class Step(NamedTuple):
     """A function, and the numbers of the steps that give its arguments."""
 
     run: Callable[..., Any]
-    function: str
+    node: ValueNode
     arguments: tuple[int, ...]
     last: tuple[int, ...]  # arguments that no later step takes
     name: str  # of the first value that has the step as a part
@@ -60,6 +75,7 @@ class DerivedColumns:
         self._literals: dict[int, pa.Scalar] = {}
         self._nodes: dict[ValueNode, int] = {}
         self._names: dict[str, None] = {}  # in order
+        self._now: int | None = None  # the step that is the time of the call
         steps: list[Step | None] = []
         results: list[int] = []
         for attribute in attributes:
@@ -80,7 +96,7 @@ class DerivedColumns:
         if node.function not in LEAVES:
             parts = [a for a in node.arguments if isinstance(a, ValueNode)]
             arguments = tuple([self._number(part, steps, name) for part in parts])
-            step = Step(_function(node), node.function, arguments, (), name)
+            step = Step(_function(node), node, arguments, (), name)
         number = self._nodes[node] = len(steps)
         if step is not None and all(i in self._literals for i in step.arguments):
             self._literals[number] = _call(step.run, [self._literals[i] for i in step.arguments])
@@ -90,6 +106,8 @@ class DerivedColumns:
             self._columns.append((number, node))
         elif node.function == "literal":
             self._literals[number] = _literal(node)
+        elif node.function == NOW:
+            self._now = number
         return number
 
     def __bool__(self) -> bool:
@@ -113,6 +131,8 @@ class DerivedColumns:
         for number, scalar in self._literals.items():
             values[number] = scalar
         rows = batch.num_rows
+        if self._now is not None:
+            values[self._now] = moment_of(batch)
         self._run(values, failed, rows)
         self.parts = [values[number] for number in self._parts]
         results = [values[number] for number in self._results]
@@ -141,9 +161,9 @@ class DerivedColumns:
             except RowsError as error:
                 values[number], own = error.values, error.failed
             except EventError as error:
-                raise EventError(f"{step.name} cannot be computed: {error}") from error
+                raise _locate(step, arguments, rows, error) from error
             if own or failed:
-                failure = find_failed(step.function, rows, arguments, [failed.get(i) for i in step.arguments], own)
+                failure = find_failed(step.node.function, rows, arguments, [failed.get(i) for i in step.arguments], own)
                 if failure is not None:
                     failed[number] = failure
             for i in step.last:
@@ -190,13 +210,45 @@ def _function(node: ValueNode) -> Callable[..., Any]:
     arrow, constants = arrow_type(node.type), [a for a in node.arguments if not isinstance(a, ValueNode)]
     if node.function in ("cast", "try_cast"):
         mode, *zone = constants
+        if node.function == "try_cast":
+            return lambda value: try_cast(value, arrow, *zone)
         return lambda value: cast(value, arrow, mode, *zone)
     function = RULES.get(node.function) or FUNCTIONS[node.function]
     if node.function in RULES_TYPED:
-        return lambda *values: function(*values, arrow)
+        return lambda *values: function(*values, *constants, arrow)
     if constants:
         return lambda *values: function(*values, *constants)
     return function
+
+
+def _locate(step: Step, arguments: list[Any], rows: int, error: EventError) -> EventError:
+    """Returns the error of a step for the first event whose values it refuses.
+
+    Without such an event, it is the error of all.
+    """
+
+    def refused(first: int, end: int) -> EventError | None:
+        some = [part if isinstance(part, pa.Scalar) else part.slice(first, end - first) for part in arguments]
+        try:
+            with refusing(EventError, "Arrow refuses it"):
+                step.run(*some)
+        except EventError as found:
+            return None if isinstance(found, RowsError) else found
+        return None
+
+    first, end, wrong = 0, rows, error
+    while end - first > 1:
+        middle = (first + end) // 2
+        found = refused(first, middle)
+        first, end = (first, middle) if found else (middle, end)
+        found = found or refused(first, end)
+        if found is None:  # it refuses these rows together
+            return EventError(f"{step.name} cannot be computed: {error}")
+        wrong = found
+    reason = "a text is not UTF-8" if isinstance(wrong.__cause__, UnicodeDecodeError) else str(wrong)
+    names = ["'" + ".".join(path) + "'" for path in columns_of(step.node)]
+    column = f"column{'s' * (len(names) > 1)} {' and '.join(names)}" if names else None
+    return EventError(f"{step.name} cannot be computed: {reason}", column=column, event=first)
 
 
 def _mark_last(steps: list[Step | None], kept: set[int]) -> list[Step | None]:
@@ -227,19 +279,31 @@ def _column(batch: pa.RecordBatch, node: ValueNode, lenient: bool) -> Any:
     if column is None:
         return pa.nulls(batch.num_rows, arrow)
     name = ".".join(path)
+    if node.type == VARIANT:
+        with refusing(EventError, f"column {name!r} cannot be computed with"):
+            return pack(column, name)
     if node.function != "column" and not pa.types.is_null(column.type):
         if isinstance(column.type, pa.BaseExtensionType):
             column = column.storage
         with refusing(EventError, f"column {name!r} cannot be computed with"):
             if node.function == "element":
+                place, mode, fields = node.arguments[:3]
                 try:
-                    column = element(column, name, *node.arguments[:2])
+                    column = field(element(column, name, place, mode), name, fields)
                 except RowsError as error:
-                    raise RowsError(
-                        error.failed.rows, _plain(error.values, name, arrow), error.failed.message_of
-                    ) from None
+                    values = _plain(field(error.values, name, fields), name, arrow)
+                    raise RowsError(error.failed.rows, values, error.failed.message_of) from None
+            elif node.function in ("array_max", "array_min"):
+                column = extreme(column, name, node.arguments[0], node.function == "array_max")
+            elif node.function == "array_position":
+                text, type, fields = node.arguments[:3]
+                column = position(column, name, literal(type, text), fields)
             elif node.function == "size":
                 column = size(column, name)
+            elif node.function == WHOLE:
+                return whole_texts(
+                    column, json.loads(node.arguments[0]), name, lambda part, type: _plain(part, name, arrow_type(type))
+                )
             elif node.function == "map_contains_key":
                 column = contains_key(column, name, node.arguments[0])
             else:

@@ -11,7 +11,7 @@ A batch without such a row costs nothing extra.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from colmatch.errors import EventError
+from colmatch.kernels.layout import I64
 
 Rows = NDArray[np.bool_]
 
@@ -29,6 +30,47 @@ class FailedRows(NamedTuple):
 
     rows: Rows
     message_of: Callable[[int], str]
+
+
+class Doubts(NamedTuple):
+    """Pairs of a row and a number, in doubt because a value fails.
+
+    A number is that of a subscription, or the key of a literal.
+    """
+
+    row: I64
+    number: I64
+    reason: Callable[[int], str]  # of the pair at a place
+
+    @staticmethod
+    def join(parts: Sequence[Doubts]) -> Doubts:
+        """Returns the pairs of several parts."""
+        end = np.cumsum([0, *(len(part.row) for part in parts)])
+
+        def reason(place: int) -> str:
+            which = int(np.searchsorted(end, place, "right")) - 1
+            return parts[which].reason(place - int(end[which]))
+
+        none = np.empty(0, np.int64)
+        row, number = (np.concatenate([none, *(part[i] for part in parts)]) for i in (0, 1))
+        return Doubts(row, number, reason)
+
+
+class Failures(NamedTuple):
+    """All that fails in a batch.
+
+    Attributes
+    ----------
+    values : names of computed values -> the rows where they fail
+    conditions : attributes of conditions on elements -> the literals in doubt
+    """
+
+    values: Mapping[str, FailedRows] = {}
+    conditions: Mapping[int, Doubts] = {}
+
+
+class Unfit(Exception):
+    """A value that makes a function of one value fail."""
 
 
 class RowsError(EventError):
@@ -56,6 +98,14 @@ def refuse(rows: Any, values: Any, message: str | Callable[[int], str]) -> Any:
     if not failed_rows.any():
         return values
     raise RowsError(failed_rows, values, message if callable(message) else lambda row: message)
+
+
+def forgive(function: Callable[..., Any], *values: Any) -> Any:
+    """Returns the values of a function, NULL in the rows where it fails."""
+    try:
+        return function(*values)
+    except RowsError as error:
+        return error.values
 
 
 def true_rows(values: Any) -> Rows:
@@ -143,4 +193,7 @@ _DECIDES: dict[str, Callable[[Any], Rows]] = {
     "isnull": _nothing,
     "greatest": _nothing,
     "least": _nothing,
+    "hash": _nothing,
+    "xxhash64": _nothing,
+    "is_variant_null": _nothing,
 }

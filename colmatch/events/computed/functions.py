@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from decimal import Decimal
+from functools import partial, reduce
 from typing import Any
 
 import numpy as np
@@ -16,19 +17,23 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from colmatch.events.computed.addresses import address_texts
-from colmatch.events.computed.dates import PARTS, date_trunc, part_of
-from colmatch.events.computed.failed import refuse, set_nulls, true_rows
+from colmatch.events.computed.dates import PARTS, date_trunc, part_of, seconds_of
+from colmatch.events.computed.digits import pieces_of_format
+from colmatch.events.computed.failed import Unfit, forgive, refuse, set_nulls, true_rows
+from colmatch.events.computed.intervals import INTERVALS
 from colmatch.events.computed.maths import MATHS, vectorised
+from colmatch.events.computed.moments import MOMENTS
 from colmatch.events.computed.nodes import arrow_type
 from colmatch.events.computed.regexes import REGEXES
-from colmatch.events.computed.texts import TEXTS
+from colmatch.events.computed.texts import ONLY_ANSI, TEXTS, TRIED
+from colmatch.events.computed.variants import is_variant_null
 from colmatch.text.addresses import address_text
 
 Value = Any  # a pyarrow.Array, or a pyarrow.Scalar where it is the same in all rows
 
 
-def map_distinct(values: Value, change: Callable[[str], Any], type: pa.DataType) -> Value:
-    """Applies a function to strings, calling it once for each distinct string."""
+def map_distinct(values: Value, change: Callable[[Any], Any], type: pa.DataType) -> Value:
+    """Applies a function to strings or numbers, calling it once for each distinct one."""
     if isinstance(values, pa.Scalar):
         text = values.as_py()
         return pa.scalar(None if text is None else change(text), type)
@@ -88,12 +93,52 @@ def make_division(
 def _concat_ws(*values: Any) -> Value:
     """Joins texts with a separator, the last argument, and leaves NULLs out."""
     *texts, separator = values
+    if not texts:
+        return pa.scalar("")
     pieces = [pc.coalesce(pc.binary_join_element_wise(separator, text, ""), "") for text in texts]
     return pc.utf8_slice_codeunits(pc.binary_join_element_wise(*pieces, ""), len(separator))
 
 
 def _of_texts(function: Callable[..., Any], type: pa.DataType) -> Callable[..., Value]:
-    return lambda values, *constants: map_distinct(values, lambda text: function(text, *constants), type)
+    """Returns a function of values and constants, which is refused where a value is unfit."""
+
+    def run(values: Value, *constants: Any) -> Value:
+        unfit: dict[Any, str] = {}
+
+        def change(value: Any) -> Any:
+            try:
+                return function(value, *constants)
+            except Unfit as error:
+                unfit[value] = str(error)
+                return None
+
+        found = map_distinct(values, change, type)
+        if not unfit:
+            return found
+        rows = pc.is_in(values, value_set=pa.array(list(unfit), values.type))
+        return refuse(rows, found, lambda row: unfit[array_of(values)[row].as_py()])
+
+    return run
+
+
+def _format_string(*values: Any) -> Value:
+    """Writes values in a format, the last argument. A NULL is the text null."""
+    *arguments, format = values
+    rest, parts = iter(arguments), list[Any]()
+    for piece in pieces_of_format(format, len(arguments)):
+        if not piece.letter:
+            parts.append(piece.text)
+            continue
+        text = next(rest).cast(pa.string())
+        if piece.fill == "0":  # behind the sign
+            sign = pc.if_else(pc.starts_with(text, "-"), "-", "")
+            digits = pc.utf8_ltrim(text, "-")
+            short = pc.binary_join_element_wise(sign, pc.utf8_lpad(digits, piece.width - 1, "0"), "")
+            text = pc.if_else(pc.equal(sign, "-"), short, pc.utf8_lpad(digits, piece.width, "0"))
+        text = pc.coalesce(text, "null")
+        pad = pc.utf8_rpad if piece.is_left else pc.utf8_lpad
+        parts.append(pad(text, piece.width) if piece.width else text)
+    return pc.binary_join_element_wise(*parts, "") if parts else pa.scalar("")
 
 
 def array_of(value: Value) -> pa.Array:
@@ -118,6 +163,29 @@ def _fmod(one: Value, other: Value) -> Value:
     if isinstance(null, pa.Scalar):
         return pa.scalar(None if null.as_py() else remainder[0], one.type)
     return pc.if_else(null, pa.scalar(None, one.type), pa.array(np.broadcast_to(remainder, len(null))))
+
+
+def _decimal_rest(one: Value, other: Value) -> Value:
+    """Returns the remainder of decimals of one scale and at most 18 digits."""
+    precision, scale = min(one.type.precision, other.type.precision), one.type.scale
+    whole = [value.cast(pa.decimal128(38, 0), safe=False) if not scale else _unscaled(value) for value in (one, other)]
+    rest = _modulo(*[value.cast(pa.int64()) for value in whole])
+    return pc.multiply(
+        rest.cast(pa.decimal128(19, 0)), pa.scalar(Decimal(1).scaleb(-scale), pa.decimal128(18, scale))
+    ).cast(pa.decimal128(precision, scale))
+
+
+def _unscaled(value: Value) -> Value:
+    """Returns the digits of decimals as whole numbers."""
+    power = pa.scalar(Decimal(10) ** value.type.scale, pa.decimal128(19, 0))
+    return pc.multiply(value.cast(pa.decimal128(18, value.type.scale)), power).cast(pa.decimal128(37, 0))
+
+
+def _make_date_checked(*parts: Value) -> Value:
+    """Returns dates of years, months and days, which is an error where there is none."""
+    found = vectorised(*MATHS["make_date"])(*parts)
+    defined = reduce(pc.and_, [pc.is_valid(part) for part in parts])
+    return refuse(pc.and_(defined, pc.is_null(found)), found, "there is no such date")
 
 
 def _doubles(value: Value) -> Any:
@@ -210,17 +278,32 @@ FUNCTIONS: dict[str, Callable[..., Value]] = {
     "ltrim": lambda values: pc.utf8_ltrim(values, characters=" "),
     "rtrim": lambda values: pc.utf8_rtrim(values, characters=" "),
     "length": pc.utf8_length,
+    "octets_as_text": lambda values: map_distinct(values, lambda octets: octets.decode("latin-1"), pa.string()),
+    "text_as_octets": lambda values: map_distinct(values, lambda text: text.encode("latin-1"), pa.binary()),
     "concat": lambda *values: pc.binary_join_element_wise(*values, ""),
     "substring": _substring,
     "address": _address,
     "within": lambda values, low, high: pc.and_(pc.greater_equal(values, low), pc.less_equal(values, high)),
     "date_trunc": date_trunc,
     **{f"{name}_checked": _make_checked(name) for name in _OVERFLOWS},
+    **{f"try_{name}": partial(forgive, _make_checked(name)) for name in ("add", "subtract", "multiply")},
+    "try_divide": make_division(pc.divide),
+    "try_mod": make_division(_modulo),
     **{name: part_of(name) for name in PARTS},
+    "seconds from": seconds_of,
     **{name: _of_texts(*made) for name, made in TEXTS.items()},
+    **{f"{name}_checked": _of_texts(*TEXTS[name]) for name in ONLY_ANSI},
+    **{to: partial(forgive, _of_texts(*TEXTS[name])) for to, name in TRIED.items()},
     **REGEXES,
     **{name: vectorised(*made) for name, made in MATHS.items()},
+    **MOMENTS,
+    **INTERVALS,
     "concat_ws": _concat_ws,
+    "is_variant_null": lambda values: pc.fill_null(_of_texts(is_variant_null, pa.bool_())(values), False),
+    "format_string": _format_string,
+    "modulo_decimal": make_division(_decimal_rest),
+    "modulo_decimal_checked": make_division(_decimal_rest, True),
+    "make_date_checked": _make_date_checked,
 }
 
 
@@ -237,4 +320,6 @@ def literal(type: str, text: str) -> pa.Scalar:
         return pa.scalar(Decimal(text), arrow)
     if pa.types.is_string(arrow):
         return pa.scalar(text, arrow)
+    if pa.types.is_binary(arrow):
+        return pa.scalar(bytes.fromhex(text), arrow)
     return pa.scalar(int(text), pa.int32() if pa.types.is_date(arrow) else pa.int64()).cast(arrow)

@@ -14,6 +14,7 @@ from collections.abc import Iterable
 
 from colmatch.errors import EventError
 from colmatch.events.computed.derived import constant
+from colmatch.events.computed.moments import FAILING
 from colmatch.events.computed.nodes import (
     INTEGERS,
     LEAVES,
@@ -25,6 +26,7 @@ from colmatch.events.computed.nodes import (
     path_of,
 )
 from colmatch.given.schema import Attribute, Role
+from colmatch.given.special import Call
 
 _CHECKED = "_checked"
 _DIVISIONS = ("divide", "modulo", "div")
@@ -45,6 +47,8 @@ def sized_column(attributes: Iterable[Attribute]) -> str | None:
     for attribute in attributes:
         if attribute.role is Role.SIZE:
             return ".".join(attribute.path)
+        if attribute.role is Role.CALL and (Call.of(str(attribute.key)).details or {}).get("counts"):
+            return attribute.path[0]
         sized = _find_sized(node_of(str(attribute.key))) if attribute.role is Role.COMPUTED else None
         if sized is not None:
             return sized
@@ -72,6 +76,8 @@ def depends_on_mode(node: ValueNode) -> bool:
             return True
         return False
     name = node.function.removesuffix(_CHECKED)
+    if name in FAILING:
+        return True
     if name == "cast":
         return _may_not_fit(parts[0].type, node.type)
     if name in _DIVISIONS:
@@ -98,8 +104,14 @@ def _meets_float(node: ValueNode, parts: list[ValueNode]) -> bool:
 
 def _may_not_fit(have: str, to: str) -> bool:
     """Returns whether a cast may fail."""
-    if have == "string":
+    if have == "string" or (to == "timestamp" and have in ("float", "double")):
         return True
+    if to == "string":
+        return is_decimal(have) and digits(have)[1] > 6  # written with an exponent where it is small
+    if to in ("date", "timestamp", "timestamp_ntz"):
+        return False
+    if have == "timestamp":
+        return to in INTEGERS[:-1]
     if to in INTEGERS:
         if have in INTEGERS:
             return INTEGERS.index(have) > INTEGERS.index(to)

@@ -12,14 +12,24 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
+VERSION = "version"  # texts of ``text/versions.py``
+VARIANT = "variant"  # binaries of ``variants.py``
+WHOLE = "whole"  # texts of ``whole.py``, and the leaf that makes them
 ARROW = {
     "boolean": pa.bool_(), "tinyint": pa.int8(), "smallint": pa.int16(), "int": pa.int32(), "bigint": pa.int64(),
     "float": pa.float32(), "double": pa.float64(), "string": pa.string(), "binary": pa.binary(), "date": pa.date32(),
     "timestamp": pa.timestamp("us", "UTC"), "timestamp_ntz": pa.timestamp("us"), "void": pa.null(),
+    VERSION: pa.string(), WHOLE: pa.string(), VARIANT: pa.binary(), "months": pa.int32(), "interval": pa.int64(),
+    "interval_days": pa.int64(),
 }  # fmt: skip
 BITS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
 INTEGERS = tuple(BITS)
-LEAVES = ("column", "literal", "element", "entry", "map_contains_key", "size")  # functions without nodes for arguments
+NOW = "now"  # the time of the call, a leaf
+LEAVES = (  # functions without nodes for arguments
+    "column", "literal", "element", "entry", "map_contains_key", "size", "array_max", "array_min", "array_position", WHOLE,
+    NOW,
+)  # fmt: skip
+CLOCK = "the time of the call"  # the column that batches get for it
 _DECIMAL = re.compile(r"decimal\((\d+),(\d+)\)")
 
 
@@ -27,8 +37,11 @@ class ValueNode(NamedTuple):
     """A function, the type of its result, and its arguments.
 
     An argument is a node or a constant. The constants of an ``element`` of a list are its place,
-    the mode and the column's path. The place counts from 0, or from the end if negative. An
-    ``entry`` of a map and ``map_contains_key`` have the key and the path.
+    the mode, fields and the column's path. The place counts from 0, or from the end if negative.
+    The names of the fields of structs that lead to the value are joined by zeros. An ``entry`` of a
+    map and ``map_contains_key`` have the key and the path, ``array_max`` the fields and the path.
+    ``array_position`` has the literal, its type, the fields and the path. A ``whole`` list or
+    struct has its layout in JSON and the path.
     """
 
     function: str
@@ -38,15 +51,30 @@ class ValueNode(NamedTuple):
     @property
     def key(self) -> str:
         """Returns the key of an attribute: an empty function name, the columns' paths, the tree."""
-        columns: dict[tuple[str, ...], None] = {}
-        _collect(self, columns)
-        return json.dumps(["", list(columns), self], ensure_ascii=False, separators=(",", ":"))
+        return json.dumps(["", columns_of(self), self], ensure_ascii=False, separators=(",", ":"))
 
 
 def path_of(node: ValueNode) -> tuple[str, ...]:
     """Returns the path of the column that a node reads, which is empty without a column."""
-    first = {"column": 0, "size": 0, "entry": 1, "map_contains_key": 1, "element": 2}.get(node.function)
+    first = {
+        "column": 0,
+        "size": 0,
+        "entry": 1,
+        "map_contains_key": 1,
+        "element": 3,
+        "array_max": 1,
+        "array_min": 1,
+        "array_position": 3,
+        WHOLE: 1,
+    }.get(node.function)
     return () if first is None else node.arguments[first:]
+
+
+def columns_of(node: ValueNode) -> list[tuple[str, ...]]:
+    """Returns the paths of the columns that a node reads, each once."""
+    columns: dict[tuple[str, ...], None] = {}
+    _collect(node, columns)
+    return list(columns)
 
 
 def _collect(node: ValueNode, columns: dict[tuple[str, ...], None]) -> None:
@@ -77,6 +105,13 @@ def is_constant(node: ValueNode) -> bool:
     if node.function in LEAVES:
         return node.function == "literal"
     return all(is_constant(part) for part in node.arguments if isinstance(part, ValueNode))
+
+
+def reads_now(node: ValueNode) -> bool:
+    """Returns whether a node is computed of the time of the call."""
+    if node.function in LEAVES:
+        return node.function == NOW
+    return any(reads_now(part) for part in node.arguments if isinstance(part, ValueNode))
 
 
 def widens(node: ValueNode) -> bool:

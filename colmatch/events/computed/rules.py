@@ -5,6 +5,7 @@ Their types are in ``expr/computed_rules.py``. Each takes arrays or scalars, the
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from decimal import ROUND_HALF_UP, Decimal
 from functools import reduce
@@ -13,8 +14,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from colmatch.errors import EventError, show_value
 from colmatch.events.computed.casts import cast, with_another_digit
-from colmatch.events.computed.functions import Value, make_division, map_distinct
+from colmatch.events.computed.functions import Value, array_of, make_division, map_distinct
+from colmatch.events.computed.hashes import HASHES
+from colmatch.events.computed.variant_casts import cast_variants
+from colmatch.text.like import read_like
 
 _EXACT = 2.0**50  # below it, the distance of a double to the next half is known well enough
 
@@ -51,6 +56,16 @@ def _extreme(function: Callable[..., Value], largest: bool) -> Callable[..., Val
 def _whole(function: Callable[[Value], Value]) -> Callable[[Value, pa.DataType], Value]:
     """Returns a function that rounds down or up to a whole number."""
     return lambda values, type: cast(function(with_another_digit(values)), type, "")
+
+
+def _whole_to(mode: str) -> Callable[[Value, int, pa.DataType], Value]:
+    """Returns a function that rounds decimals down or up to so many digits."""
+
+    def run(values: Value, places: int, type: pa.DataType) -> Value:
+        wide = values.cast(pa.decimal256(76, values.type.scale))
+        return pc.round(wide, min(places, values.type.scale), mode).cast(type)
+
+    return run
 
 
 def _round(values: Value, type: pa.DataType) -> Value:
@@ -110,7 +125,7 @@ def _instr(values: Value, part: str) -> Value:
     return map_distinct(values, lambda text: text.find(part) + 1, pa.int32())
 
 
-def _replace(values: Value, old: str, new: str) -> Value:
+def _replace(values: Value, old: str, new: str = "") -> Value:
     return pc.replace_substring(values, old, new) if old else values
 
 
@@ -122,7 +137,44 @@ def _datediff(later: Value, sooner: Value) -> Value:
     return pc.subtract(later.cast(pa.int32()), sooner.cast(pa.int32()))
 
 
+def _of_pairs(test: Callable[[str, str], bool]) -> Callable[..., Value]:
+    """Returns a function of two texts of each row, which is called once for each distinct pair."""
+
+    def run(texts: Value, parts: Value) -> Value:
+        sides = [array_of(side).dictionary_encode() for side in (texts, parts)]
+        words = [[*side.dictionary.to_pylist(), ""] for side in sides]
+        one, other = (pc.fill_null(side.indices, 0).to_numpy().astype(np.int64) for side in sides)
+        count = len(words[1])
+        pairs, place = np.unique(one * count + other, return_inverse=True)
+        found = np.array([test(words[0][pair // count], words[1][pair % count]) for pair in pairs.tolist()], np.bool_)
+        truths = pc.if_else(pc.and_(pc.is_valid(texts), pc.is_valid(parts)), pa.array(found[place]), None)
+        return truths[0] if isinstance(texts, pa.Scalar) and isinstance(parts, pa.Scalar) else truths
+
+    return run
+
+
+def _like_pair(texts: Value, patterns: Value) -> Value:
+    """Tests texts by patterns of their rows: the rows of each distinct pattern together."""
+    if not isinstance(patterns, pa.Array):
+        patterns = pa.repeat(patterns, len(array_of(texts)))
+    found = np.zeros(len(patterns), np.bool_)
+    codes = patterns.dictionary_encode()
+    row_of = pc.fill_null(codes.indices, -1).to_numpy()
+    order = np.argsort(row_of, kind="stable")
+    ends = np.searchsorted(row_of[order], np.arange(len(codes.dictionary) + 1))
+    for pattern, start, end in zip(codes.dictionary.to_pylist(), ends, ends[1:], strict=False):
+        try:
+            read_like(pattern)
+        except ValueError as error:
+            raise EventError(f"{show_value(pattern)} is no pattern of LIKE: {error}") from None
+        rows = pa.array(order[start:end])
+        some = texts.take(rows) if isinstance(texts, pa.Array) else pa.repeat(texts, len(rows))
+        found[order[start:end]] = pc.fill_null(pc.match_like(some, pattern), False).to_numpy(zero_copy_only=False)
+    return pc.if_else(pc.and_(pc.is_valid(texts), pc.is_valid(patterns)), pa.array(found), None)
+
+
 RULES: dict[str, Callable[..., Value]] = {
+    **HASHES,
     "null": lambda type: pa.scalar(None, type),
     "and": _fold(pc.and_kleene),
     "or": _fold(pc.or_kleene),
@@ -130,6 +182,8 @@ RULES: dict[str, Callable[..., Value]] = {
     "case": _case,
     "floor": _whole(pc.floor),
     "ceil": _whole(pc.ceil),
+    "floor_to": _whole_to("down"),
+    "ceil_to": _whole_to("up"),
     "round": _round,
     "round_double": _round_double,
     "sign": pc.sign,
@@ -147,10 +201,17 @@ RULES: dict[str, Callable[..., Value]] = {
     "startswith": pc.starts_with,
     "endswith": pc.ends_with,
     "contains": pc.match_substring,
+    "like_pair": _like_pair,
+    "startswith_pair": _of_pairs(str.startswith),
+    "endswith_pair": _of_pairs(str.endswith),
+    "contains_pair": _of_pairs(operator.contains),
     "instr": _instr,
     "replace": _replace,
     "reverse": pc.utf8_reverse,
     "date_add": _date_add,
     "datediff": _datediff,
+    "cast_variant": cast_variants,
 }
-RULES_TYPED = frozenset({"null", "floor", "ceil", "round"})  # take the type of their result
+RULES_TYPED = frozenset(
+    {"null", "floor", "ceil", "round", "floor_to", "ceil_to", "cast_variant"}
+)  # take the type of their result

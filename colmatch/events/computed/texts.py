@@ -1,7 +1,7 @@
 """Functions of one text, with the results of Spark. Batches call them once a distinct text.
 
 Each takes a text and constants. It raises ValueError for constants that it cannot use, whatever the
-text.
+text, and ``Unfit`` for a text that is an error. Some take bytes, numbers or other values.
 """
 
 from __future__ import annotations
@@ -14,7 +14,18 @@ from typing import Any
 
 import pyarrow as pa
 
+from colmatch.events.computed.digits import bin_of, char_of, format_number, hex_of, spaces
+from colmatch.events.computed.failed import Unfit
+from colmatch.events.computed.json_values import get_json_object, json_array_length, json_value
+from colmatch.events.computed.octets import OCTETS, octets
+from colmatch.events.computed.urls import parse_url, url_decode, url_encode
+from colmatch.events.computed.variant_bytes import parse_json
+from colmatch.events.computed.variants import variant_at
+from colmatch.events.computed.words import WORDS
+from colmatch.text.versions import version_key
+
 _HASHES = {0: hashlib.sha256, 224: hashlib.sha224, 256: hashlib.sha256, 384: hashlib.sha384, 512: hashlib.sha512}
+_DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 PADDED_MOST = 4096  # characters: a constant could ask for gigabytes
 
 
@@ -81,26 +92,59 @@ def _ascii(text: str) -> int:
     return ord(text[0]) if text else 0
 
 
-def _sha2(text: str, bits: int) -> str | None:
+def _sha2(text: str | bytes, bits: int) -> str | None:
     """Returns a hash of so many bits; 0 is 256, and other sizes make it NULL."""
     function = _HASHES.get(bits)
-    return None if function is None else function(text.encode()).hexdigest()
+    return None if function is None else function(octets(text)).hexdigest()
 
 
-def _base64(text: str) -> str:
+def _base64(text: str | bytes) -> str:
     """Returns Base64 in lines of 76 characters."""
-    letters = base64.b64encode(text.encode()).decode()
+    letters = base64.b64encode(octets(text)).decode()
     return "\r\n".join([letters[i : i + 76] for i in range(0, len(letters), 76)])
 
 
-def _levenshtein(text: str, other: str) -> int:
-    """Returns the number of characters to insert, delete or replace between two texts."""
+def _conv_checked(text: str, have: int, to: int) -> str | None:
+    return _conv(text, have, to, True)
+
+
+def _conv(text: str, have: int, to: int, is_checked: bool = False) -> str | None:
+    """Returns a number of base ``have`` in base ``to``, up to what is no digit.
+
+    It has 64 bits, with a sign if ``to`` is negative. The greatest stands for larger numbers, which
+    are unfit if it is checked.
+    """
+    if not 2 <= have <= 36 or not 2 <= abs(to) <= 36 or not text.strip(" "):
+        return None
+    digits = text.strip(" ")
+    is_negative, number, most = digits[0] == "-", 0, (1 << 64) - 1
+    for character in digits[is_negative:].lower():
+        digit = _DIGITS.find(character)
+        if not 0 <= digit < have:
+            break
+        number = number * have + digit
+        if number > most and is_checked:
+            raise Unfit(f"{text!r:.80} has more than 64 bits")
+        number = min(number, most)
+    if is_negative and to > 0:
+        number = most if number >> 63 else -number & most
+    elif to < 0 and number >> 63:
+        is_negative, number = True, -number & most
+    written = ""
+    while number or not written:
+        number, digit = divmod(number, abs(to))
+        written = _DIGITS[digit].upper() + written
+    return f"-{written}" if is_negative and to < 0 else written
+
+
+def _levenshtein(text: str, other: str, most: int | None = None) -> int:
+    """Returns how many characters to insert, delete or replace, -1 for more than ``most``."""
     row = list(range(len(other) + 1))
     for i, character in enumerate(text, 1):
         before, row[0] = row[0], i
         for j, another in enumerate(other, 1):
             before, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, before + (character != another))
-    return row[-1]
+    return row[-1] if most is None or row[-1] <= most else -1
 
 
 def _find_in_set(text: str, texts: str) -> int:
@@ -109,7 +153,16 @@ def _find_in_set(text: str, texts: str) -> int:
     return parts.index(text) + 1 if text in parts else 0
 
 
+def _elt_none(place: int) -> str:
+    raise Unfit(f"there is no text at the place {place}")
+
+
 STRING, INT, BIGINT = pa.string(), pa.int32(), pa.int64()
+BINARY, BOOL, DOUBLE = pa.binary(), pa.bool_(), pa.float64()
+_TYPES = {
+    **dict.fromkeys(("encode", "unhex", "unbase64", "to_binary", "hmac"), BINARY), "bitmap_count": BIGINT,
+    **dict.fromkeys(("is_valid_utf8", "luhn_check"), BOOL), "instr_from": INT, "jaro_winkler_similarity": DOUBLE,
+}  # fmt: skip  # of results that are no texts
 TEXTS: dict[str, tuple[Callable[..., Any], pa.DataType]] = {
     "split_part": (_split_part, STRING),
     "substring_index": (_substring_index, STRING),
@@ -118,14 +171,37 @@ TEXTS: dict[str, tuple[Callable[..., Any], pa.DataType]] = {
     "rpad": (_rpad, STRING),
     "initcap": (_initcap, STRING),
     "ascii": (_ascii, INT),
-    "octet_length": (lambda text: len(text.encode()), INT),
-    "bit_length": (lambda text: 8 * len(text.encode()), INT),
-    "crc32": (lambda text: zlib.crc32(text.encode()), BIGINT),
-    "md5": (lambda text: hashlib.md5(text.encode(), usedforsecurity=False).hexdigest(), STRING),
-    "sha1": (lambda text: hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest(), STRING),
+    "octet_length": (lambda text: len(octets(text)), INT),
+    "bit_length": (lambda text: 8 * len(octets(text)), INT),
+    "crc32": (lambda text: zlib.crc32(octets(text)), BIGINT),
+    "md5": (lambda text: hashlib.md5(octets(text), usedforsecurity=False).hexdigest(), STRING),
+    "sha1": (lambda text: hashlib.sha1(octets(text), usedforsecurity=False).hexdigest(), STRING),
     "sha2": (_sha2, STRING),
     "base64": (_base64, STRING),
-    "hex": (lambda text: text.encode().hex().upper(), STRING),
+    "hex": (lambda text: octets(text).hex().upper(), STRING),
     "levenshtein": (_levenshtein, INT),
     "find_in_set": (_find_in_set, INT),
+    "conv": (_conv, STRING),
+    "get_json_object": (get_json_object, STRING),
+    "json_value": (json_value, STRING),
+    "parse_json": (parse_json, BINARY),
+    "variant_at": (variant_at, BINARY),
+    "semver": (version_key, STRING),
+    **{name: (function, _TYPES.get(name, STRING)) for name, function in (OCTETS | WORDS).items()},
+    "url_encode": (url_encode, STRING),
+    "url_decode": (url_decode, STRING),
+    "parse_url": (parse_url, STRING),
+    "bin": (bin_of, STRING),
+    "hex_of": (hex_of, STRING),
+    "char": (char_of, STRING),
+    "space": (spaces, STRING),
+    "format_number": (format_number, STRING),
+    "elt_none": (_elt_none, STRING),
+    "json_array_length": (json_array_length, INT),
+    "conv_checked": (_conv_checked, STRING),
+}
+ONLY_ANSI = frozenset({"parse_url", "elt_none"})  # functions whose errors are NULL without ANSI
+TRIED = {  # functions that are NULL where another one fails
+    **{name: name for name in ONLY_ANSI},
+    **{f"try_{name}": name for name in ("url_decode", "parse_url", "to_binary", "validate_utf8", "parse_json")},
 }

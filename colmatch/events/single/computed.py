@@ -15,9 +15,11 @@ from typing import Any
 import pyarrow as pa
 
 from colmatch.events.computed.derived import constant
+from colmatch.events.computed.failed import Unfit
+from colmatch.events.computed.hashes import HASHES
 from colmatch.events.computed.nodes import BITS, INTEGERS, ValueNode, path_of
 from colmatch.events.computed.regexes import REGEXES
-from colmatch.events.computed.texts import TEXTS
+from colmatch.events.computed.texts import ONLY_ANSI, TEXTS
 from colmatch.text.addresses import address_text
 
 Event = Mapping[str, Any]
@@ -96,7 +98,23 @@ def _needed(node: ValueNode) -> list[tuple[str, ...]]:
     return [path for part in node.arguments if isinstance(part, ValueNode) for path in _needed(part)]
 
 
-_NOT_STRICT = frozenset({"and", "or", "isnull", "isnan", "same", "case", "coalesce", "greatest", "least", "concat_ws"})
+_NOT_STRICT = frozenset(
+    {
+        "and",
+        "or",
+        "isnull",
+        "isnan",
+        "same",
+        "case",
+        "coalesce",
+        "greatest",
+        "least",
+        "concat_ws",
+        "hash",
+        "xxhash64",
+        "is_variant_null",
+    }
+)
 
 
 def _function(node: ValueNode) -> Callable[..., Any] | None:
@@ -124,17 +142,33 @@ def _function(node: ValueNode) -> Callable[..., Any] | None:
         function = _SIMPLE[name]
         return (lambda value: function(value, *constants)) if constants else function
     if name in TEXTS:
-        of_text = TEXTS[name][0]
-        return lambda text: of_text(text, *constants)
+        return _of_text(TEXTS.get(node.function, TEXTS[name])[0], constants, name in ONLY_ANSI and not is_checked)
     if name in REGEXES:
         of_texts = REGEXES[name]
         return lambda text: of_texts(pa.array([text]), *constants)[0].as_py()
+    if name in HASHES and name not in _NOT_STRICT:
+        of_column = HASHES[name]
+        return lambda text: of_column(pa.scalar(text), *constants).as_py()
     if name in _DATES and first.type == "date":
         return _DATES[name]
     return None
 
 
 _COMPARED = frozenset({*BITS, "boolean", "double", "string", "date"})
+
+
+def _of_text(function: Callable[..., Any], constants: list[Any], is_forgiven: bool) -> Callable[[Any], Any]:
+    """Returns a function of a text, which needs a batch for its error."""
+
+    def compute(text: Any) -> Any:
+        try:
+            return function(text, *constants)
+        except Unfit:
+            if is_forgiven:
+                return None
+            raise NeedsBatch from None
+
+    return compute
 
 
 def _wrapped(function: Callable[..., int], bits: int, is_checked: bool) -> Callable[..., int]:
@@ -291,7 +325,7 @@ _SIMPLE: dict[str, Callable[..., Any]] = {
     "not": lambda value: not value, "lower": str.lower, "upper": str.upper, "trim": lambda text: text.strip(" "),
     "ltrim": lambda text: text.lstrip(" "), "rtrim": lambda text: text.rstrip(" "), "length": len,
     "concat": lambda *texts: "".join(texts), "reverse": lambda text: text[::-1], "instr": lambda text, part: text.find(part) + 1,
-    "replace": lambda text, old, new: text.replace(old, new) if old else text, "startswith": str.startswith,
+    "replace": lambda text, old, new="": text.replace(old, new) if old else text, "startswith": str.startswith,
     "endswith": str.endswith, "contains": lambda text, part: part in text, "address": address_text,
     "within": lambda text, low, high: low <= text <= high,
 }  # fmt: skip

@@ -12,16 +12,20 @@ from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from types import NoneType
 from typing import Any, TypeAlias
+from uuid import UUID as Uuid
 
 import numpy as np
 import pyarrow as pa
 
 from colmatch.errors import EventError, show_value
+from colmatch.events.computed.variant_bytes import variant_of
 from colmatch.events.exact import UnfitError, cast_exactly
 from colmatch.events.single.computed import Event
+from colmatch.events.single.iso import EXAMPLE, read_iso
 from colmatch.events.single.mapping import as_mapping, is_object, rename_fields
 from colmatch.given.incoming import is_list, nulls_of, refusing
 from colmatch.given.schema import Schema
+from colmatch.given.variants import VARIANT_TYPE, is_variant
 
 _Test: TypeAlias = Callable[[Any], bool]
 type_of = type  # for functions with a ``type`` of Arrow
@@ -65,6 +69,8 @@ def _plain(type: pa.DataType) -> _Test | None:
     The result is None if ``_array`` must look at each value.
     """
     types = pa.types
+    if is_variant(type):
+        return None
     if is_list(type) and (inner := _plain(type.value_type)) is not None:
         return lambda some: some is None or (type_of(some) is list and all(map(inner, some)))
     if types.is_struct(type) and type.num_fields:
@@ -143,7 +149,11 @@ def _array(value: Any, type: pa.DataType, name: str, ignored: bool | None) -> pa
             value = value.as_py()
     if _is_null(value):
         return nulls_of(1, type)
+    if is_variant(type):
+        return pa.array([variant_of(value, name)], type)
     message = f"column {name!r} is {type!s:.200}, and {show_value(value)} is not"
+    if isinstance(value, str) and _is_moment(type):
+        value = read_iso(value, message)
     if (expected := _find_expected(value, type)) is not None:
         raise EventError(f"{message}: {expected} is needed")
     with refusing(EventError, message):
@@ -166,6 +176,10 @@ def _array(value: Any, type: pa.DataType, name: str, ignored: bool | None) -> pa
         return array
 
 
+def _is_moment(type: pa.DataType) -> bool:
+    return bool(pa.types.is_date(type) or pa.types.is_timestamp(type))
+
+
 def _is_null(value: Any) -> bool:
     """Returns whether a value is None, or missing to NumPy or pandas. It imports no pandas."""
     return value is None or value.__class__.__name__ in ("NaTType", "NAType") or _is_nat(value)
@@ -173,6 +187,17 @@ def _is_null(value: Any) -> bool:
 
 def _is_nat(value: Any) -> bool:
     return isinstance(value, np.datetime64) and bool(np.isnat(value))
+
+
+def _uuid_bytes(value: Any, name: str) -> bytes:
+    """Returns the bytes of a UUID, which may be a text."""
+    if isinstance(value, bytes) and len(value) == 16:
+        return value
+    try:
+        return (value if isinstance(value, Uuid) else Uuid(value)).bytes
+    except (ValueError, AttributeError, TypeError):
+        message = f"column {name!r} is uuid, and {show_value(value)} is not: a uuid.UUID or its text is needed"
+        raise EventError(message) from None
 
 
 def _find_expected(value: Any, type: pa.DataType) -> str | None:
@@ -191,9 +216,9 @@ def _find_expected(value: Any, type: pa.DataType) -> str | None:
         return None if isinstance(value, str) else "a str"
     if types.is_timestamp(type):
         fits = isinstance(value, date) or (isinstance(value, np.datetime64) and type.tz is None)
-        return None if fits else "a datetime.datetime, as of datetime.datetime.fromisoformat(text),"
+        return None if fits else f"a datetime.datetime, or a text such as {EXAMPLE},"
     if types.is_date(type):
-        return None if isinstance(value, (date, np.datetime64)) else "a datetime.date"
+        return None if isinstance(value, (date, np.datetime64)) else "a datetime.date, or a text such as 2024-01-31,"
     if types.is_time(type):
         return None if isinstance(value, time) else "a datetime.time"
     return None
@@ -250,6 +275,10 @@ def _fit_value(value: Any, type: pa.DataType, name: str, ignored: bool | None) -
     """
     if _is_null(value):
         return None
+    if isinstance(value, str) and _is_moment(type):
+        value = read_iso(value, f"column {name!r} has {type!s:.200} in it, and {show_value(value)} is not")
+    if is_variant(type):
+        return variant_of(value, name)
     if pa.types.is_struct(type):
         types = {field.name: field.type for field in type}
         members = _fields(value, type, name, ignored)
@@ -259,7 +288,7 @@ def _fit_value(value: Any, type: pa.DataType, name: str, ignored: bool | None) -
     if is_list(type) or pa.types.is_list_view(type) or pa.types.is_large_list_view(type):
         if isinstance(value, (str, bytes)):
             raise EventError(f"column {name!r} is {type!s:.200}, and {show_value(value)} is not: a list is needed")
-        if type.value_type.num_fields:
+        if type.value_type.num_fields or _is_moment(type.value_type):
             return [_fit_value(item, type.value_type, name, ignored) for item in value]
         if isinstance(value, (list, tuple, set, frozenset)):
             for item in {item.__class__: item for item in value}.values():
@@ -267,6 +296,8 @@ def _fit_value(value: Any, type: pa.DataType, name: str, ignored: bool | None) -
         if pa.types.is_floating(type.value_type):
             return [float(item) if isinstance(item, Decimal) else item for item in value]
         return list(value) if isinstance(value, (set, frozenset)) else value
+    if isinstance(type, pa.UuidType):
+        return _uuid_bytes(value, name)
     if pa.types.is_timestamp(type) and isinstance(value, date):
         zone = value.tzinfo if isinstance(value, datetime) else None
         if (zone is None) != (type.tz is None):
@@ -310,6 +341,8 @@ def _decode_type(type: pa.DataType) -> pa.DataType:
     Arrow cannot make arrays with these of Python values, and crashes on some.
     """
     types = pa.types
+    if is_variant(type):
+        return VARIANT_TYPE
     if types.is_dictionary(type) or types.is_run_end_encoded(type):
         return _decode_type(type.value_type)
     if types.is_map(type):

@@ -10,11 +10,13 @@ from typing import NamedTuple, Protocol, TypeVar
 import pyarrow as pa
 
 from colmatch.errors import OptionError, show_value
+from colmatch.events.computed.clock import MOMENT, present, uses_clock
+from colmatch.events.computed.nodes import CLOCK
 from colmatch.events.gather import match_names
 from colmatch.events.special.lists import clocks_of
 from colmatch.given.arguments import number
 from colmatch.given.incoming import refusing
-from colmatch.given.schema import Attribute, Attributes, Schema
+from colmatch.given.schema import Attributes, Schema
 from colmatch.given.session import time_zone
 
 NOW = "now"  # this column has the time, too, if it is in the schema and can hold one
@@ -34,18 +36,32 @@ Seen = TypeVar("Seen", bound=TimedVersion)
 class Clock(NamedTuple):
     """The time of all events of a call.
 
-    It replaces the clock columns of special functions, and ``now``.
+    A time that is given with the call replaces the clock columns of special functions, and ``now``.
+    Any time is that of ``current_timestamp()``.
     """
 
     seconds: int | float  # since 1970 began in UTC
+    micros: int  # the same
     schema: Schema
+    is_given: bool
 
-    def names(self, attributes: Iterable[Attribute]) -> list[str]:
+    @staticmethod
+    def at(micros: int, schema: Schema) -> Clock:
+        """Returns a clock that shows a time to expressions, and replaces no column of events.
+
+        micros : since 1970 began in UTC
+        """
+        return Clock(micros / 1e6, micros, schema, False)
+
+    def names(self, attributes: Attributes) -> list[str]:
         """Returns the columns that the clock replaces."""
+        moment = [CLOCK] if uses_clock(attributes) else []
+        if not self.is_given:
+            return moment
         own = [NOW] if NOW in self.schema.arrow.names and _holds(self.schema.arrow.field(NOW).type) else []
-        return list(dict.fromkeys([*clocks_of(attributes), *own]))
+        return list(dict.fromkeys([*clocks_of(attributes), *own, *moment]))
 
-    def without(self, columns: Sequence[str], attributes: Iterable[Attribute]) -> list[str]:
+    def without(self, columns: Sequence[str], attributes: Attributes) -> list[str]:
         """Returns the columns that events still need."""
         names = self.names(attributes)
         return [column for column in columns if column not in names]
@@ -68,7 +84,8 @@ class Clock(NamedTuple):
             return batch
         gone = match_names(batch.schema.names, names)
         kept = [i for i, name in enumerate(batch.schema.names) if name not in gone]
-        columns = [pa.repeat(self._value(self.schema.arrow.field(name).type, name), batch.num_rows) for name in names]
+        types = [MOMENT if name == CLOCK else self.schema.arrow.field(name).type for name in names]
+        columns = [pa.repeat(self._value(*pair), batch.num_rows) for pair in zip(types, names, strict=True)]
         return pa.RecordBatch.from_arrays(
             [*(batch.column(i) for i in kept), *columns], [*(batch.schema.names[i] for i in kept), *names]
         )
@@ -76,7 +93,7 @@ class Clock(NamedTuple):
     def _value(self, type: pa.DataType, name: str) -> pa.Scalar:
         with refusing(OptionError, f"now={self.seconds!r} does not fit column {name!r}, which is {type}"):
             if pa.types.is_timestamp(type):
-                micros = pa.scalar(math.floor(self.seconds * 1_000_000), pa.timestamp("us", type.tz))
+                micros = pa.scalar(self.micros, pa.timestamp("us", type.tz))
                 return micros.cast(type, safe=False)
             if pa.types.is_integer(type):
                 return pa.scalar(math.floor(self.seconds), type)
@@ -88,25 +105,28 @@ def _holds(type: pa.DataType) -> bool:
     return bool(types.is_integer(type) or types.is_floating(type) or types.is_timestamp(type))
 
 
-def clock_of(now: object, schema: Schema, zone: str) -> Clock | None:
-    """Returns the checked clock of a call; None if no time is given.
+def clock_of(now: object, schema: Schema, zone: str) -> Clock:
+    """Returns the checked clock of a call, which shows the present if no time is given.
 
-    now : a datetime, or seconds since 1970 began in UTC
+    now : a datetime, or seconds since 1970 began in UTC, or a clock
     zone : time zone of a datetime without one
 
     Raises OptionError: ``now`` is neither, or no finite number.
     """
+    if isinstance(now, Clock):
+        return now
     if now is None:
-        return None
+        return Clock.at(present(), schema)
     if isinstance(now, dt.datetime):
         if now != now:  # pandas' NaT
             raise OptionError("now=NaT: a datetime is needed, or seconds since 1970 as a number")
         since = (now if now.tzinfo is not None else now.replace(tzinfo=time_zone(zone))) - EPOCH
         whole = since.days * 86_400 + since.seconds
-        return Clock(whole + since.microseconds / 1e6 if since.microseconds else whole, schema)
+        micros = whole * 1_000_000 + since.microseconds
+        return Clock(whole + since.microseconds / 1e6 if since.microseconds else whole, micros, schema, True)
     seconds = number(now)
     if seconds is not None and (
         -(1 << 63) <= seconds < 1 << 63 if isinstance(seconds, int) else math.isfinite(seconds)
     ):
-        return Clock(seconds, schema)
+        return Clock(seconds, math.floor(seconds * 1_000_000), schema, True)
     raise OptionError(f"now={show_value(now)}: a datetime is needed, or seconds since 1970 as a number")

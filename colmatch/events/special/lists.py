@@ -2,8 +2,8 @@
 
 ``segment_within(seen, now, 12, 3600)`` has one of many lists of arguments for the same columns. So
 a function of given columns is one attribute, of role CALL. Its entries in a row are the literals
-(``given/special.py``) that hold for the row. ``CallColumns`` adds this column of lists before a
-batch is read. Only literals that hold have an entry.
+(``given/special.py``) that hold for the row. ``CallRows`` finds them before a batch is read, and
+they need no strings: a literal is known by its key.
 
 A row does not test every list of arguments. Instead, the values of the row look up the arguments:
 the circles around its place (``circles.py``), the segments and caps of its lists. Few rows have
@@ -29,14 +29,17 @@ from numpy.typing import NDArray
 from colmatch.arrays.frozen import contiguous, freeze
 from colmatch.arrays.ranges import members, ranges_of
 from colmatch.errors import EventError
+from colmatch.events.computed.failed import Doubts
 from colmatch.events.paths import column_at
 from colmatch.events.special.circles import circles_of, places_in
+from colmatch.events.special.elements import ElementRows, conditions_of
 from colmatch.events.special.pairs import find_pairs
 from colmatch.events.vocabulary import Vocabulary, WordList
+from colmatch.given.elements import EXISTS, ElementCall
 from colmatch.given.incoming import doubles_of, plain, refusing
 from colmatch.given.schema import Attributes, Role
 from colmatch.given.special import BEFORE, CAP, CAP_FIELDS, CIRCLE, FORMS, SEGMENT_FIELDS, SPECIAL, WITHIN, Call
-from colmatch.kernels.layout import F64, I64, Literals
+from colmatch.kernels.layout import F64, I32, I64, Literals
 from colmatch.kernels.special import BEFORE as IS_BEFORE
 from colmatch.kernels.special import REACHED, Circles, KeyArguments, RowStructs, find_held
 from colmatch.kernels.special import WITHIN as IS_WITHIN
@@ -50,61 +53,88 @@ _NO_TEXTS = pa.nulls(0, pa.large_binary())
 _NO_PAIRS: Pairs = (np.empty(0, np.int64), np.empty(0, np.int64))
 
 
-class CallColumns:
-    """The columns of all special functions in the expressions, which are added to batches.
+class CallRows:
+    """A finder of the literals of special functions that hold for the rows of a batch.
 
     Parameters
     ----------
     lenient : a missing column is NULL in every row; otherwise it is an error
+
+    Attributes
+    ----------
+    attributes : ids of the functions, ascending
+    doubts : id -> literals of the last batch that are in doubt, since a value in them fails
     """
 
     def __init__(self, attributes: Attributes, literals: Vocabulary | Literals, lenient: bool) -> None:
         self._lenient = lenient
         self._calls = [
-            (id, attribute.path[0], Call.of(str(attribute.key)))
+            _CallOf(id, str(attribute.key), *_read_call(str(attribute.key)))
             for id, attribute in attributes.items()
             if attribute.role is Role.CALL
         ]
+        self.attributes = [call.id for call in self._calls]
+        self.doubts: dict[int, Doubts] = {}
         if self._calls:
             vocabulary = literals if isinstance(literals, Vocabulary) else Vocabulary.among(literals)
             vocabulary = vocabulary.of(len(attributes))
             self._parts = [part for part in (vocabulary.old, vocabulary.recent) if len(part)]
 
-    def __bool__(self) -> bool:
-        return bool(self._calls)
-
-    def add_to(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Returns a batch with the columns of the functions behind its own.
+    def read(self, batch: pa.RecordBatch) -> tuple[I64, I32, I64]:
+        """Returns the rows of each function and the keys of their literals: ranges, rows, keys.
 
         Raises EventError: a column of a function is missing, or of another type.
         """
-        rows = _BatchColumns(batch, self._lenient)
-        arrays = [*batch.columns, *(self._column(rows, id, call) for id, _, call in self._calls)]
-        return pa.RecordBatch.from_arrays(arrays, [*batch.schema.names, *(name for _, name, _ in self._calls)])
+        columns = _BatchColumns(batch, self._lenient)
+        self.doubts = {}
+        pairs = [self._pairs(columns, call) for call in self._calls]
+        row, key = (np.concatenate([pair[i] for pair in pairs]) for i in (0, 1))
+        return ranges_of([len(rows) for rows, _ in pairs]), row.astype(np.int32), key
 
-    def _column(self, rows: _BatchColumns, id: int, call: Call) -> pa.Array:
-        """Returns, for each row, a list of the literals that hold for it."""
-        # Find the literals that hold for each row
-        row_parts: list[I64] = []
-        texts: list[pa.Array] = []
-        read = _READERS[call.function](rows, call)
+    def _pairs(self, columns: _BatchColumns, call: _CallOf) -> Pairs:
+        """Returns pairs of a row and the key of a literal that holds for it, by row."""
+        rows, keys = [_NO_PAIRS[0]], [_NO_PAIRS[1]]
+        of, doubts = call.elements, list[Doubts]()
+        read = _ConditionRows(columns, of) if of is not None else _READERS[call.call.function](columns, call.call)
         for part in self._parts:
-            arguments = _find_arguments(part, id, call.function)
+            arguments = _find_arguments(part, call)
             pairs = [read.true_of(arguments)]
+            if of is not None and len(read.doubts.row):
+                doubts.append(read.doubts._replace(number=_keys(part, call, read.doubts.number)))
             if arguments.unknown >= 0:
                 unknown = np.flatnonzero(~read.known)
                 pairs.append((unknown, np.full(len(unknown), arguments.unknown)))
             for row, literal in pairs:
-                row_parts.append(row)
-                texts.append(_strings(part.literals).take(pa.array(literal)))
-        # Put them into lists by row
-        row, text = np.concatenate([_NO_PAIRS[0], *row_parts]), pa.chunked_array(texts, pa.large_binary())
-        text = text.combine_chunks() if text.num_chunks != 1 else text.chunk(0)
-        if sum(len(part_rows) > 0 for part_rows in row_parts) > 1:
+                rows.append(row)
+                keys.append(_keys(part, call, literal))
+        if doubts:
+            self.doubts[call.id] = Doubts.join(doubts)
+        row, key = np.concatenate(rows), np.concatenate(keys)
+        if sum(len(some) > 0 for some in rows) > 1:
             order = np.argsort(row, kind="stable")
-            text = text.take(pa.array(order))
-        offset = ranges_of(np.bincount(row, minlength=rows.count))
-        return pa.LargeListArray.from_arrays(pa.array(offset), text)
+            row, key = row[order], key[order]
+        return row, key
+
+
+class _CallOf(NamedTuple):
+    """A function: the id and the key of its attribute, and the call."""
+
+    id: int
+    key: str
+    call: Call
+    elements: ElementCall | None  # the call, if it tests elements of lists
+
+
+def _keys(part: WordList, call: _CallOf, literal: I64) -> I64:
+    """Returns the keys of literals."""
+    label, first = part.literals.label, part.literals.first
+    # Without labels, the places of literals are their keys (``layout.Literals``)
+    return label[literal] if len(label) else 2 * (literal - first[call.id]) + 1
+
+
+def _read_call(key: str) -> tuple[Call, ElementCall | None]:
+    call = Call.of(key)
+    return call, ElementCall.of(call) if call.function == EXISTS else None
 
 
 def _strings(literals: Literals) -> pa.Array:
@@ -119,7 +149,7 @@ def _strings(literals: Literals) -> pa.Array:
 class _ArgumentLists(NamedTuple):
     """The lists of arguments of one function, from one part of the literals.
 
-    ``index`` finds them: it is circles, or ``_KeyedArguments``.
+    ``index`` finds them: it is circles, ``_KeyedArguments``, or conditions on elements.
     """
 
     literal: I64  # the number of each list of arguments among the literals
@@ -135,12 +165,23 @@ class _KeyedArguments(NamedTuple):
     spaces: pa.Array
 
 
-def _find_arguments(part: WordList, id: int, function: str) -> _ArgumentLists:
+def _find_arguments(part: WordList, call: _CallOf) -> _ArgumentLists:
     """Returns the lists of arguments of a function, made once for all readers of the literals."""
-    arguments = part.kept.get((id, function))
+    arguments = part.kept.get((call.id, call.key))
     if arguments is None:
-        arguments = part.kept[id, function] = _read_asked(part.literals, id, function)
+        if call.elements is not None:
+            arguments = _read_conditions(part.literals, call.id, call.elements)
+        else:
+            arguments = _read_asked(part.literals, call.id, call.call.function)
+        part.kept[call.id, call.key] = arguments
     return arguments
+
+
+def _read_conditions(literals: Literals, id: int, call: ElementCall) -> _ArgumentLists:
+    begin, end = int(literals.first[id]), int(literals.first[id + 1])
+    texts: list[bytes] = _strings(literals).slice(begin, end - begin).to_pylist()
+    place, conditions = conditions_of(call, texts)
+    return _ArgumentLists(begin + place, begin if texts and not texts[0] else -1, conditions)
 
 
 def _read_asked(literals: Literals, id: int, function: str) -> _ArgumentLists:
@@ -247,6 +288,23 @@ class _Caps:
         return _match_held(asked, freeze(self._held._replace(key=key)), REACHED)
 
 
+class _ConditionRows(ElementRows):
+    """The elements of rows, which are looked up among conditions."""
+
+    doubts: Doubts  # literals that are in doubt, of the last ``true_of``
+
+    def __init__(self, rows: _BatchColumns, call: ElementCall) -> None:
+        super().__init__(call, rows.batch, rows.column)
+
+    def true_of(self, asked: _ArgumentLists) -> Pairs:
+        if asked.index is None:
+            self.doubts = Doubts.join([])
+            return _NO_PAIRS
+        row, condition, doubts = self.find(asked.index)
+        self.doubts = doubts._replace(number=asked.literal[doubts.number])
+        return row, asked.literal[condition]
+
+
 def _match_held(asked: _ArgumentLists, held: RowStructs, test: int) -> Pairs:
     by_key: KeyArguments = asked.index.wanted
     seen = np.full(len(by_key.key), -1)
@@ -262,13 +320,20 @@ class _BatchColumns:
 
     def __init__(self, batch: pa.RecordBatch, lenient: bool) -> None:
         self.count = batch.num_rows
-        self._batch = batch
+        self.batch = batch
         self._lenient = lenient
         self._numbers: dict[tuple[str, ...], F64] = {}
         self._structs: dict[tuple[str, ...], tuple[I64, list[pa.Array]]] = {}
 
+    def column(self, path: tuple[str, ...]) -> pa.Array | None:
+        """Returns a column or a field of a struct as it is, None if it is NULL in every row.
+
+        Raises EventError: the column is missing, and missing columns are errors.
+        """
+        return column_at(self.batch, path, self._lenient, _READS)
+
     def _column(self, path: tuple[str, ...]) -> pa.Array:
-        column = column_at(self._batch, path, self._lenient, _READS)
+        column = self.column(path)
         return pa.nulls(self.count) if column is None else plain(column)
 
     def numbers(self, path: tuple[str, ...]) -> F64:

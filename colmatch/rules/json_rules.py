@@ -1,165 +1,132 @@
-"""Conditions of json-rules-engine, JSON objects, converted to conditions of the builder.
+"""Rules of the npm package json-rules-engine, converted to conditions of the builder.
 
 The meaning follows the package's sources, version 7.3:
 
 - ``rule.js``: an empty ``any`` is true
 - ``engine-default-operators.js``: ``===``, and the facts that an operator can be true for
 - ``almanac.js``: facts as values, paths
-
-Every NOT is around ``IS TRUE``, so the result means the same with two values and with three. This
-costs nothing: normalisation then asks "is it not true" (``expr/modes.py``).
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from colmatch.errors import show_value, suggest_names
-from colmatch.expr.ast import And, Constant, Expr, Not, Or, Subject, conjoin, truth
+from colmatch.expr.ast import Constant, Expr, Subject
 from colmatch.expr.build import ColumnHandle
 from colmatch.given.arguments import python_value
 from colmatch.given.incoming import is_text
+from colmatch.rules.convert import ConvertedRules, check_errors, convert_rules, readings_of
+from colmatch.rules.joined import TRUE, Condition, all_of, any_of, negate
+from colmatch.rules.refusal import Named, Steps, Unusable, run
+from colmatch.rules.source import Rule, Shape, read_named, read_rules
 
 ROOT = "conditions"  # the path to the conditions of a rule
 WORDS = ("all", "any", "not", "condition", "fact")  # the kinds of conditions, each by its key
-DEEPEST = 400  # levels of conditions, which is the most that Options(max_depth=...) allows
-MOST_CONDITIONS = 1_000_000  # conditions of a rule, with its named conditions
+_SHAPE = Shape(
+    lambda given: "conditions" in given, "a list of rules, one rule, or an object from id to rule is needed", "name"
+)
 _PATH = re.compile(r"""(\$|[\w-]+)(\.[\w-]+|\[(['"])[\w .-]+\3\])*""")
 _STEP = re.compile(r"""\.?([\w-]+)|\[(['"])([\w .-]+)\2\]""")
 
 
-class Unusable(Exception):
-    """The error for a condition that cannot be converted.
+def from_json_rules(rules: object, conditions: object = None, errors: str = "raise") -> ConvertedRules:
+    """Reads rules of the npm package json-rules-engine (7.3) for ``Matcher.build``.
 
-    Attributes
+    Facts are columns, and a ``path`` such as ``$.address.city`` is a struct field. A rule matches
+    an event if the engine would fire it with ``allowUndefinedFacts``:
+
+    - an absent or null fact is neither less nor greater than any value, and contains nothing. It is
+      ``notEqual`` to everything but null, and ``notIn`` every list without null
+    - ``doesNotContain`` is true for lists alone
+    - ``not`` is plain negation, so ``missing=`` of ``Matcher.build`` makes no difference
+    - an empty ``all`` is true, and so is an empty ``any``
+
+    Some rules differ from the engine:
+
+    - an absent fact is a null fact, and both are ``equal`` to null
+    - an order with a null fact as its ``value`` is false; JavaScript takes null for 0
+    - integers beyond 2**53 are exact
+    - NaN, which JSON does not have, is above all numbers
+    - columns have types, so comparing a number with a text is an error of ``Matcher.build``; the
+      engine would never fire such a rule
+    - numbers with a fraction need float64 columns, like JavaScript's numbers
+    - two facts that are text columns have the order of text
+
+    Events and priorities of rules are ignored: all rules are matched, in no order.
+
+    Parameters
     ----------
-    place : the path to it, within its rule or named condition
-    owner : the named condition around it, else None
+    rules : JSON as text, bytes or an open file, or parsed JSON: a list of rules, one rule, or an
+        object from id to rule. A text may also have one rule on each line, and a rule of parsed
+        JSON may still be a text
+    conditions : the named conditions that rules refer to, an object from name to conditions
+    errors : ``"raise"``, or ``"collect"``: leave bad rules out and list them in ``rejected``
+
+    Returns
+    -------
+    Rules : a dict from id to condition. Ids come from the object, else they are the names of the
+        rules if all have one, else their positions from 0
+
+    Raises
+    ------
+    ExpressionError : some rules cannot be converted: custom or decorated operators, ``params``,
+        paths other than names, and everything that the engine refuses. The message has the fault of
+        each of the first ten, with its path
+    SubscriptionError : the input is not JSON, or not rules; or two rules have the same name
+
+    Examples
+    --------
+    >>> rule = '{"conditions": {"not": {"fact": "age", "operator": "lessThan", "value": 18}}}'
+    >>> {id: str(condition) for id, condition in from_json_rules(rule).items()}
+    {0: 'NOT ((age < 18) IS TRUE)'}
     """
-
-    def __init__(self, place: str, message: str, owner: str | None = None) -> None:
-        super().__init__(message)
-        self.place = place
-        self.message = message
-        self.owner = owner
+    stops = check_errors(errors)
+    entries, places, _ = read_rules(rules, _SHAPE)
+    reader = _Reader(read_named(conditions, "named conditions"))
+    return convert_rules((entries, places), reader.convert, stops, reader.named_conditions())
 
 
-class ConditionReader:
-    """A converter of conditions. It converts each named condition once."""
+class _Reader:
+    """A converter of rules. It converts each named condition once."""
 
     def __init__(self, named: Mapping[Any, Any]) -> None:
-        self._named = named
-        self._known: dict[str, tuple[Expr, int]] = {}  # by name: the condition, and the number of facts in it
+        self._named = Named[Condition](named, "condition", "conditions=")
 
-    @property
-    def names(self) -> list[Any]:
-        """Returns the names of the named conditions."""
-        return list(self._named)
+    def named_conditions(self) -> Iterable[tuple[str, Steps[Condition]]]:
+        return readings_of(self._named, "condition", self._read_named)
 
-    def convert(self, conditions: Any) -> Expr:
-        """Converts the conditions of a rule.
+    def convert(self, rule: Rule) -> dict[int | str, Expr]:
+        if not isinstance(rule.given, Mapping):
+            raise Unusable("", f"an object with conditions is needed, not {show_value(rule.given)}")
+        if "conditions" not in rule.given:
+            raise Unusable("", "it has no conditions")
+        return {rule.id: run(self._read(rule.given["conditions"], ROOT)).expr}
 
-        Raises Unusable: they cannot be converted, or the engine would refuse them.
-        """
-        return _ConditionStack(self._named, self._known).convert(conditions, ROOT)
+    def _read_named(self, given: Any) -> Steps[Condition]:
+        return self._read(given, "")
 
-    def check_named(self, name: Any) -> None:
-        """Converts a named condition, unless it was converted for another that refers to it."""
-        if name not in self._known:
-            _ConditionStack(self._named, self._known).convert({"condition": name}, "")
-
-
-class _ConditionStack:
-    """A stack instead of recursion, since conditions may nest as deep as they like.
-
-    Each entry is a condition to convert, or a word with a number or a name. The number is how many
-    of the last results are to be combined. The name belongs to the last result. Place and level
-    follow.
-    """
-
-    def __init__(self, named: Mapping[Any, Any], known: dict[str, tuple[Expr, int]]) -> None:
-        self._named = named
-        self._known = known
-        self._stack: list[tuple[str, Any, str, int]] = []
-        self._done: list[tuple[Expr, int]] = []
-        self._inside: list[str] = []  # names of the named conditions that are being converted
-
-    def convert(self, conditions: Any, place: str) -> Expr:
-        """Converts conditions at the path ``place``."""
-        self._stack.append(("", conditions, place, 0))
-        try:
-            while self._stack:
-                word, item, place, level = self._stack.pop()
-                if word == "condition":
-                    self._known[self._inside.pop()] = self._done[-1]
-                elif word:
-                    self._combine(word, item, place)
-                else:
-                    self._begin(item, place, level)
-        except Unusable as error:
-            error.owner = f"condition {show_value(self._inside[-1])}" if self._inside else None
-            raise
-        ((condition, _),) = self._done
-        return condition
-
-    def _begin(self, given: Any, place: str, level: int) -> None:
-        """Converts a condition without parts, or puts its parts on the stack."""
-        if level > DEEPEST:
-            raise Unusable("", f"conditions nest deeper than {DEEPEST} levels")
+    def _read(self, given: Any, place: str) -> Steps[Condition]:
         word = _word(given, place, is_root=place in ("", ROOT))
         if word == "fact":
-            self._done.append((_comparison(given, place), 1))
-            return
+            return Condition(_comparison(given, place))
         parts, inner = given[word], f"{place}.{word}" if place else word
         if word == "condition":
-            self._refer(parts, inner, level)
-        elif word == "not":
+            return (yield from self._named.find(parts, inner, self._read_named))
+        if word == "not":
             if isinstance(parts, (list, tuple)):
                 raise Unusable(inner, "an object is needed, not a list")
-            self._stack += [(word, 1, place, level), ("", parts, inner, level + 1)]
-        elif isinstance(parts, (list, tuple)):
-            self._stack.append((word, len(parts), place, level))
-            self._stack += [("", parts[n], f"{inner}[{n}]", level + 1) for n in reversed(range(len(parts)))]
-        else:
+            return negate((yield self._read(parts, inner)))
+        if not isinstance(parts, (list, tuple)):
             raise Unusable(inner, f"a list is needed, not {show_value(parts)}")
-
-    def _refer(self, name: Any, place: str, level: int) -> None:
-        """Takes the result of a named condition, or puts the condition on the stack."""
-        if not isinstance(name, str):
-            raise Unusable(place, f"the name of a condition is needed, not {show_value(name)}")
-        if name in self._inside:
-            circle = " -> ".join(map(show_value, [*self._inside[self._inside.index(name) :], name]))
-            raise Unusable(place, f"conditions refer to one another in a circle: {circle}")
-        conversion = self._known.get(name)
-        if conversion is not None:
-            self._done.append(conversion)
-        elif name in self._named:
-            self._inside.append(name)
-            self._stack += [("condition", name, place, level), ("", self._named[name], "", level + 1)]
-        else:
-            more = (
-                suggest_names(name[:200], map(str, self._named), "conditions=")
-                if self._named
-                else "conditions= takes them"
-            )
-            raise Unusable(place, f"there is no named condition {show_value(name)}: {more}")
-
-    def _combine(self, word: str, count: int, place: str) -> None:
-        parts = self._done[len(self._done) - count :]
-        del self._done[len(self._done) - count :]
-        number = sum(size for _, size in parts) or 1
-        if number > MOST_CONDITIONS:
-            raise Unusable(place, f"with the named conditions there are more than {MOST_CONDITIONS:,} conditions")
-        if word == "not":
-            condition = _negation(parts[0][0])
-        elif parts:
-            condition = conjoin(And if word == "all" else Or, [part for part, _ in parts])
-        else:
-            condition = Constant(True)  # an empty any is true as well
-        self._done.append((condition, number))
+        made: list[Condition] = []
+        for number, part in enumerate(parts):
+            made.append((yield self._read(part, f"{inner}[{number}]")))
+        join = all_of if word == "all" else any_of
+        return join(made or [TRUE], place)  # an empty any is true as well
 
 
 def _word(given: Any, place: str, is_root: bool) -> str:
@@ -174,11 +141,6 @@ def _word(given: Any, place: str, is_root: bool) -> str:
     if is_root and words == ["fact"]:
         raise Unusable(place, "all, any, not or condition is needed around the facts of a rule")
     return words[0]
-
-
-def _negation(part: Expr) -> Expr:
-    """Returns "it is not true", which is never unknown."""
-    return Constant(not part.value) if isinstance(part, Constant) else Not(truth(part, True))
 
 
 # Comparisons
@@ -276,7 +238,7 @@ def _make_order(sign: Callable[[ColumnHandle, Any], Expr]) -> Callable[[ColumnHa
 
 
 def _not(make: Callable[[ColumnHandle, Any, str], Expr]) -> Callable[[ColumnHandle, Any, str], Expr]:
-    return lambda column, value, place: _negation(make(column, value, place))
+    return lambda column, value, place: negate(Condition(make(column, value, place))).expr
 
 
 _OPERATORS: dict[str, Callable[[ColumnHandle, Any, str], Expr]] = {
@@ -289,5 +251,7 @@ _OPERATORS: dict[str, Callable[[ColumnHandle, Any, str], Expr]] = {
     "in": _in,
     "notIn": _not(_in),
     "contains": _contains,
-    "doesNotContain": lambda column, value, at: column.is_not_null() & _negation(_contains(column, value, at)),
+    "doesNotContain": lambda column, value, at: (
+        column.is_not_null() & negate(Condition(_contains(column, value, at))).expr
+    ),
 }

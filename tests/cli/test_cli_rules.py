@@ -1,4 +1,4 @@
-"""Rules of json-rules-engine on the command line."""
+"""Rules of json-rules-engine and of other products on the command line."""
 
 from __future__ import annotations
 
@@ -84,3 +84,59 @@ def test_bad_rules_are_collected(form: str) -> None:
     run(*build("some.json", "--schema", SCHEMA, "--rejected", "bad.jsonl"))
     bad = [json.loads(line) for line in Path("bad.jsonl").read_text().splitlines()]
     assert [(row["id"], row["line"], row["column"]) for row in bad] == [("odd", 3, column), ("none", None, None)]
+
+
+# Other formats of rules
+# --------------------------------------------------------------------------
+
+FLAG = {"state": "ENABLED", "variants": {"on": 1, "off": 0}, "defaultVariant": "off"}
+TARGETING = {"if": [{">": [{"var": "amount"}, 100]}, "on"]}
+FORMATS: dict[str, tuple[Any, list[str]]] = {
+    "jsonlogic": ({"large": {">": [{"var": "amount"}, "100"]}}, ['0,"large"']),
+    "growthbook": ({"some": {"customer.country": {"$inGroup": "eu"}}}, ['0,"some"']),
+    "flagd": ({"flags": {"x": {**FLAG, "targeting": TARGETING}}}, ['0,"x/on"', '1,"x/off"', '2,"x/off"']),
+}
+
+
+@pytest.mark.parametrize("language", FORMATS)
+def test_rules_of_other_formats(language: str) -> None:
+    rules, matches = FORMATS[language]
+    Path("other.json").write_text(json.dumps(rules))
+    Path("groups.json").write_text('{"eu": ["FR"]}')
+    named = ["--named", "groups.json"] if language == "growthbook" else []
+    run("build", "other.json", "--language", language, "--like", "orders.jsonl", "-o", "o.cm", *named)
+    assert run("match", "o.cm", "orders.jsonl").stdout.split()[1:] == matches
+
+
+def test_what_rules_refer_to_by_name() -> None:
+    conditions = {"all": [{"fact": "amount", "operator": "greaterThan", "value": 100}]}
+    Path("named.json").write_text(json.dumps({"large": conditions}))
+    Path("refers.json").write_text('[{"name": "a", "conditions": {"condition": "large"}}]')
+    run(*build("refers.json", "--schema", SCHEMA, "--named", "named.json"))
+    assert run("match", "r.cm", "orders.jsonl").stdout.split()[1:] == ['0,"a"']
+    Path("named.json").write_text("{")
+    assert "refers.json: the named conditions: this is not JSON" in fails(
+        *build("refers.json", "--schema", SCHEMA, "--named", "named.json")
+    )
+    for language in ("sql", "flagd"):
+        assert "--named goes with --language json-rules and growthbook" in fails(
+            "build",
+            "refers.json",
+            "--language",
+            language,
+            "--schema",
+            SCHEMA,
+            "-o",
+            "r.cm",
+            "--named",
+            "named.json",
+            code=2,
+        )
+
+
+def test_flags_that_are_disabled_are_named() -> None:
+    Path("flags.json").write_text(json.dumps({"flags": {"x": FLAG, "y": {**FLAG, "state": "DISABLED"}, "z": {}}}))
+    result = run("build", "flags.json", "--language", "flagd", "--schema", SCHEMA, "-o", "f.cm", "--errors", "collect")
+    assert "note: 1 flags are disabled, so they have no rules: y" in result.stderr
+    assert "rejected 'z': state: ENABLED or DISABLED is needed, not None" in result.stderr
+    assert "2 subscriptions, 1 rejected" in result.stderr

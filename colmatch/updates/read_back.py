@@ -1,0 +1,186 @@
+"""Subscriptions of a version as they were given: texts, weights, priorities, tags."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from colmatch.errors import OptionError, SubscriptionError, show_value
+from colmatch.subscriptions.change import Change, Deletion
+from colmatch.subscriptions.given import GivenSubscriptions
+from colmatch.subscriptions.ids import Ids, check_type
+from colmatch.subscriptions.tags import NO_TAGS, GivenTags, tags_of
+from colmatch.subscriptions.texts_kept import TYPE, Kept, texts_of
+from colmatch.updates.versions import Version
+
+WEIGHTS = pa.map_(pa.string(), pa.float64())
+CONSTANTS = pa.map_(pa.string(), pa.int64())
+
+
+class Subscription(NamedTuple):
+    """A subscription, as ``Matcher`` returns it by its id.
+
+    Attributes
+    ----------
+    id : its id
+    expression : its text as it was given; of the builder, the text that means the same
+    tags : its tags, in the order of their first use in the matcher
+    weights : weights of attributes by name, as they were given
+    priority : as it was given, or 0
+    constants : of an expression in the language of be-tree
+    """
+
+    id: int | str
+    expression: str
+    tags: list[str]
+    weights: dict[str, float]
+    priority: float
+    constants: dict[str, int]
+
+
+class Changes(NamedTuple):
+    """What ``Matcher.sync`` has changed: arrays of ids, int64 or string.
+
+    Attributes
+    ----------
+    added : ids that were new, in the order of the table
+    changed : ids with another expression, weights, priority or tags, in the order of the table
+    removed : ids that the table does not have, in the order of ``Matcher.ids``
+    """
+
+    added: pa.Array
+    changed: pa.Array
+    removed: pa.Array
+
+
+def read_subscription(version: Version, id: int | str) -> Subscription:
+    """Returns the subscription of an id.
+
+    Raises SubscriptionError: there is none, or its text was not kept.
+    """
+    number = version.find(id)
+    if number is None:
+        raise SubscriptionError(f"there is no subscription {show_value(id)}")
+    text = version.texts.take(np.array([number]))[0].as_py()
+    if text is None:
+        raise _no_text(version.ids[number])
+    kept = Kept.of(text)
+    tags = version.tags.lists_of(np.array([number]))[0].as_py()
+    return Subscription(version.ids[number], kept.expression, tags, kept.weights, kept.priority, kept.constants)
+
+
+def read_table(version: Version) -> pa.Table:
+    """Returns the table of ``Matcher.to_table``.
+
+    Raises SubscriptionError: the text of a subscription was not kept.
+    """
+    left = version.live()
+    numbers = np.flatnonzero(left)
+    texts = version.texts.take(numbers)
+    if texts.null_count:
+        raise _no_text(version.ids[int(numbers[int(pc.index(texts.is_null(), True).as_py())])])
+    columns = {"id": version.ids.array.filter(pa.array(left)), "expression": texts}
+    marked = np.flatnonzero(pc.match_substring(texts, "\0").to_numpy(zero_copy_only=False))
+    if len(marked):
+        columns |= _columns_of_marked(texts, marked)
+    if len(version.tags):
+        columns["tags"] = version.tags.lists(left)
+    return pa.table(columns)
+
+
+def _columns_of_marked(texts: pa.LargeStringArray, marked: NDArray[np.int64]) -> dict[str, pa.Array]:
+    """Returns the columns of subscriptions, some of which have weights, a priority or constants."""
+    kept = [Kept.of(text) for text in texts.take(pa.array(marked)).to_pylist()]
+    place = np.full(len(texts), len(kept))
+    place[marked] = np.arange(len(kept))
+
+    def spread(values: list[object], type: pa.DataType) -> pa.Array:
+        return pa.array([*values, None], type).take(pa.array(place))
+
+    columns = {"expression": pc.coalesce(spread([one.expression for one in kept], TYPE), texts)}
+    if any(one.weights for one in kept):
+        columns["weights"] = spread([list(one.weights.items()) for one in kept], WEIGHTS)
+    if any(one.priority for one in kept):
+        columns["priority"] = pc.fill_null(spread([one.priority for one in kept], pa.float64()), 0.0)
+    if any(one.constants for one in kept):
+        columns["constants"] = spread([list(one.constants.items()) or None for one in kept], CONSTANTS)
+    return columns
+
+
+def _no_text(id: int | str) -> SubscriptionError:
+    return SubscriptionError(
+        f"subscription {show_value(id)} has no text: it came in a PredicateTable, or the matcher was built with "
+        "Options(keep_texts=False)"
+    )
+
+
+def without(changes: Changes, rejected: set[int | str]) -> Changes:
+    """Returns the changes without the subscriptions that were left out."""
+    out = pa.array(list(rejected), changes.added.type)
+    added, changed = (ids.filter(pc.invert(pc.is_in(ids, out))) for ids in changes[:2])
+    return Changes(added, changed, changes.removed)
+
+
+class Sync:
+    """An update that makes the subscriptions those of a table, as ``Matcher.sync`` does.
+
+    Parameters
+    ----------
+    given : the subscriptions of the table
+
+    Attributes
+    ----------
+    changes : what is changed, once the update has its turn
+    """
+
+    def __init__(self, given: GivenSubscriptions) -> None:
+        if given.tags is not None:
+            lists = tags_of(given.tags, given.ids).lists(np.ones(len(given.ids), bool))
+            given = given.with_tags(GivenTags(None, lists.cast(pa.large_list(pa.string()))))
+        self._given = given
+        self.changes = Changes(*[given.ids.array.slice(0, 0)] * 3)
+
+    def on(self, version: Version) -> Change:
+        """Returns the update for a version.
+
+        Raises OptionError: the version has a subscription without a text.
+        """
+        given, live = self._given, np.flatnonzero(version.live())
+        if not len(live):
+            self.changes = self.changes._replace(added=given.ids.array)
+            return Change(None, given)
+        texts = version.texts.take(live)
+        if texts.null_count:
+            raise OptionError(
+                "sync() compares texts, and some subscriptions have none (PredicateTable, keep_texts=False)"
+            )
+        ids = given.ids.array if len(given.ids) else version.ids.array.slice(0, 0)  # an empty table has no type
+        check_type(version.id_type, ids.type)
+        # Compare the subscriptions that are in both
+        numbers, _ = version.numbers_of(given.ids)
+        is_new = numbers < 0
+        differs, places = is_new.copy(), np.flatnonzero(~is_new)
+        old, new = texts.take(pa.array(np.searchsorted(live, numbers[places]))), texts_of(given, ~is_new)
+        tags = NO_TAGS if given.tags is None else tags_of(given.tags, given.ids)
+        other_tags = _differ(version.tags.lists_of(numbers[places]), tags.lists_of(places))
+        other_texts = pc.fill_null(pc.not_equal(old, new), True)  # NULL is no expression, and the reader says so
+        differs[places] = other_tags | other_texts.to_numpy(zero_copy_only=False)
+        # Delete the subscriptions that the table lacks
+        gone = version.ids.array.take(pa.array(np.setdiff1d(live, numbers[places], assume_unique=True)))
+        self.changes = Changes(ids.filter(pa.array(is_new)), ids.filter(pa.array(differs & ~is_new)), gone)
+        deletion = Deletion(ids=Ids(gone)) if len(gone) else None
+        return Change(deletion, given.filter(differs) if differs.any() else None)
+
+
+def _differ(some: pa.ListArray, others: pa.ListArray) -> NDArray[np.bool_]:
+    """Returns whether the lists of strings in each row differ, whatever their order."""
+    names = pa.concat_arrays([some.flatten(), others.flatten()]).dictionary_encode()
+    row = np.concatenate([lists.value_parent_indices().to_numpy() for lists in (some, others)])
+    pairs, count = row * max(len(names.dictionary), 1) + names.indices.to_numpy(), len(some.flatten())
+    out = np.zeros(len(some), bool)
+    out[np.setxor1d(np.unique(pairs[:count]), np.unique(pairs[count:])) // max(len(names.dictionary), 1)] = True
+    return out
