@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 from typing import Any, Literal, Unpack, cast, get_args, overload
 
 import numpy as np
@@ -34,7 +35,16 @@ from colmatch.matching.workers import Workers
 from colmatch.paged.header import is_pages
 from colmatch.show.notebook import Figures, bytes_of, fold_body, table
 from colmatch.store import saved
-from colmatch.subscriptions.change import Change, Deletion, Way, read_deletion, read_one_way, read_ways
+from colmatch.subscriptions.change import (
+    Change,
+    Deletion,
+    Way,
+    definitions_of,
+    read_deletion,
+    read_one_way,
+    read_ways,
+)
+from colmatch.subscriptions.definitions import read_definitions
 from colmatch.subscriptions.given import GivenSubscriptions
 from colmatch.subscriptions.intake import Errors
 from colmatch.subscriptions.parameters import fill
@@ -42,6 +52,7 @@ from colmatch.updates.initial import build_parts, check_options, take_in
 from colmatch.updates.memory_set import MemorySet
 from colmatch.updates.read_back import Changes, Subscription, Sync, read_subscription, read_table, without
 from colmatch.updates.records import of_restored
+from colmatch.updates.redefinition import Redefinition
 from colmatch.updates.set import SubscriptionSet
 
 __all__ = ["Changes", "Matcher", "Rejected", "Subscription", "index_kinds"]
@@ -56,8 +67,8 @@ class Matcher:
     """An indexed set of subscriptions, made by ``Matcher.build`` or ``Matcher.open``.
 
     Several threads may use a matcher at once; each thread gets its own working memory. ``insert``,
-    ``replace``, ``upsert``, ``delete``, ``update``, ``sync`` and ``restore`` are updates. A batch
-    of events sees a whole update or none of it.
+    ``replace``, ``upsert``, ``delete``, ``update``, ``redefine``, ``sync`` and ``restore`` are
+    updates. A batch of events sees a whole update or none of it.
     Every batch that begins after the update sees it.
 
     Attributes
@@ -102,6 +113,7 @@ class Matcher:
         tags: Any = None,
         progress: bool = False,
         parameters: Mapping[str, Any] | None = None,
+        define: Mapping[str, Any] | None = None,
     ) -> Matcher:
         """Indexes subscriptions for events of a schema.
 
@@ -135,16 +147,21 @@ class Matcher:
         progress : show a bar on standard error while expressions are read
         parameters : values for ``:name`` in texts: ``{"limit": 5}``. A list is for ``IN :ids``.
             The value becomes a part of the text, and is what ``explain`` shows
+        define : definitions: conditions by name, ``{"staff": "team = 'ops'"}``. Expressions, and
+            other definitions, use a name like a Boolean column: ``staff AND price > 10``. In a
+            table of subscriptions, a row whose column ``define`` has a name is a definition
 
         Raises
         ------
-        ExpressionError : an expression is invalid. The message names the subscription, the place
+        ExpressionError : an expression or definition is invalid. The message names it, the place
             and the reason
         SubscriptionError, SchemaError, OptionError : an argument cannot be used
         """
         requested = Language.read_arguments(language, missing)
         subscriptions = fill(subscriptions, parameters, requested)
-        intake = take_in(subscriptions, schema, index, options, errors, requested, constants, tags, progress)
+        intake = take_in(
+            subscriptions, schema, index, options, errors, requested, constants, tags, progress, define=define
+        )
         if not is_in_pages(intake.requested):
             return cls(MemorySet(build_parts(intake, sample)))
         from colmatch.paged.paged_set import build_file
@@ -290,7 +307,7 @@ class Matcher:
         >>> matcher.match_one({"price": 310.0})
         ['dear']
         """
-        self._set.update(self._change(Way.INSERT, subscriptions, constants, tags, parameters), errors)
+        self._update(self._change(Way.INSERT, subscriptions, constants, tags, parameters), errors)
 
     def replace(
         self,
@@ -312,7 +329,7 @@ class Matcher:
         >>> matcher.match_one({"price": 89.5})
         []
         """
-        self._set.update(self._change(Way.REPLACE, subscriptions, constants, tags, parameters), errors)
+        self._update(self._change(Way.REPLACE, subscriptions, constants, tags, parameters), errors)
 
     def upsert(
         self,
@@ -332,7 +349,7 @@ class Matcher:
         >>> matcher.match_one({"price": 310.0})
         ['dear']
         """
-        self._set.update(self._change(Way.UPSERT, subscriptions, constants, tags, parameters), errors)
+        self._update(self._change(Way.UPSERT, subscriptions, constants, tags, parameters), errors)
 
     def _change(self, way: Way, subscriptions: Any, constants: Any, tags: Any, parameters: Any) -> Change:
         return read_one_way(way, subscriptions, self._set.language, constants, tags, parameters)
@@ -370,6 +387,7 @@ class Matcher:
         upsert: Any = None,
         delete: Any = None,
         delete_tags: Any = None,
+        define: Mapping[str, Any] | None = None,
         errors: Errors = "raise",
         constants: Any = None,
         tags: Any = None,
@@ -386,6 +404,8 @@ class Matcher:
             or all ``PredicateTable``. An id is in one of them
         delete, delete_tags : ids and tags, as ``delete`` takes them. With both, of these ids those
             with any of these tags
+        define : definitions to change, as ``redefine`` takes them. Subscriptions that use them
+            change with them
         errors, constants, tags, parameters : as for ``insert``, for all new subscriptions
 
         Raises
@@ -401,7 +421,56 @@ class Matcher:
         """
         deletion = None if delete is delete_tags is None else self._deletion(delete, delete_tags)
         ways = {Way.REPLACE: replace, Way.UPSERT: upsert, Way.INSERT: insert}
-        self._set.update(read_ways(ways, deletion, self._set.language, constants, tags, parameters), errors)
+        definitions = read_definitions(define)
+        is_alone = bool(definitions) and insert is replace is upsert is deletion is None
+        change = Change(None, None)
+        if not is_alone:
+            change = read_ways(ways, deletion, self._set.language, constants, tags, parameters)
+        self._update(change, errors, definitions)
+
+    def redefine(self, define: Mapping[str, Any]) -> None:
+        """Changes definitions, and the subscriptions that use them, in one step.
+
+        Parameters
+        ----------
+        define : conditions by name, as ``build`` takes them: new definitions, and others for known
+            names. None removes a definition
+
+        Raises
+        ------
+        ExpressionError : a definition is invalid, or a subscription is with the new definitions.
+            Nothing is changed
+        OptionError : texts of subscriptions were not kept (``PredicateTable``,
+            ``Options(keep_texts=False)``), so nobody knows which use a definition; or as from
+            ``insert``
+        SchemaError : a definition has the name of a column
+        StoreError : the journal cannot be written. The matcher is unchanged
+
+        Examples
+        --------
+        >>> matcher.redefine({"south": "dest IN ('LIS', 'NCE')"})
+        >>> matcher.insert({"sun": "south AND price < 80"})
+        >>> matcher.redefine({"south": "dest = 'LIS'"})
+        >>> matcher.definitions
+        {'south': "dest = 'LIS'"}
+        """
+        self.update(define=define)
+
+    @property
+    def definitions(self) -> dict[str, str]:
+        """The texts of the definitions, by name."""
+        return dict(self._set.now.definitions)
+
+    def _update(
+        self, request: Change | Sync, errors: Errors, define: Mapping[str, str | None] = MappingProxyType({})
+    ) -> list[Rejected]:
+        """Makes an update, with the definitions in its table and those of ``define``."""
+        changes = {**definitions_of([request.given]), **define}
+        if not changes:
+            return self._set.update(request, errors)
+        schema, language = self._set.schema, self._set.language
+        redefinition = Redefinition(request, changes, schema, language, isinstance(request, Sync), errors == "collect")
+        return self._set.update(redefinition, errors)
 
     def sync(
         self,
@@ -414,7 +483,8 @@ class Matcher:
         """Makes the subscriptions those of a table, in one step, and returns what has changed.
 
         Subscriptions that the table lacks are deleted. Those with another expression, weights,
-        priority or tags are replaced, and all others stay as they are.
+        priority or tags are replaced, and all others stay as they are. If the table has
+        definitions, the same holds for them.
 
         Parameters
         ----------
@@ -442,7 +512,7 @@ class Matcher:
         if not isinstance(given, GivenSubscriptions):
             raise SubscriptionError("sync() compares texts: a PredicateTable has none")
         sync = Sync(given)
-        rejected = {entry.id for entry in self._set.update(sync, errors)}
+        rejected = {entry.id for entry in self._update(sync, errors)}
         return without(sync.changes, rejected) if rejected else sync.changes
 
     def snapshot(self) -> Matcher:

@@ -91,6 +91,7 @@ class Typing(TypeRules, ContainerRules, TimeRules, CastRules, VariantRules):
         self._session = Session(options.timezone)
         self.session_parts = SessionParts()
         self._known: dict[ComputedValue, tuple[str, ValueNode]] = {}
+        self.value_of_definition: Callable[[str], ComputedValue] | None = None
 
     def of(self, value: ComputedValue) -> tuple[str, ValueNode]:
         """Returns the name of a value, which is the text of its normal form, and its node.
@@ -153,7 +154,7 @@ class Typing(TypeRules, ContainerRules, TimeRules, CastRules, VariantRules):
     def _normalise(self, value: ComputedValue) -> ComputedValue:
         name, arguments = value = simplify_variant(simplify_time(value))
         if name == "column":
-            word = self.clock_word(arguments)
+            word = self.definition(arguments) or self.clock_word(arguments)
             return ComputedValue("column", self._path(arguments)) if word is None else self._normalise(word)
         if name in ("literal", "interval"):
             return value
@@ -202,6 +203,14 @@ class Typing(TypeRules, ContainerRules, TimeRules, CastRules, VariantRules):
         if name in _COMMUTE and len(parts) == 2:
             parts.sort(key=ComputedValue.sql)
         return ComputedValue(name, tuple(parts))
+
+    def definition(self, path: tuple[str, ...]) -> ComputedValue | None:
+        """Returns the value of the definition of this name, None for another name.
+
+        Raises Refusal: it cannot be a part of a value.
+        """
+        name = self._schema.definition(path)
+        return None if name is None or self.value_of_definition is None else self.value_of_definition(name)
 
     def clock_word(self, path: tuple[str, ...]) -> ComputedValue | None:
         """Returns ``current_date`` and the like, which need no parentheses; None for a column."""

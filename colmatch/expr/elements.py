@@ -175,6 +175,7 @@ class ElementReader:
         }
         self._normaliser_of = normaliser_of
         self.session = Session(options.timezone)  # for literals of conditions
+        self.value_of_definition: Callable[[str], ComputedValue] | None = None
         self._known: dict[Any, tuple[Attribute, Callable[[Expr, int], Form], Attributes]] = {}
 
     @property
@@ -193,7 +194,7 @@ class ElementReader:
             test = test._replace(condition=Not(test.condition))
         column, part = self._list(list_of)
         # Find the columns of the event that the condition reads
-        resolver = _Resolver(self._schema)
+        resolver = _Resolver(self._schema, self.value_of_definition)
         tree = resolver.tree(test.condition, (test.parameter,))
         paths = tuple(sorted(resolver.outer))
         key = column, part, test.parameter, paths, bool(counted), _reads_clock(tree)
@@ -212,7 +213,7 @@ class ElementReader:
             names = re.compile(rf"column ('{re.escape(test.parameter)}(?:\.[^']*)?')")
             refusal.message = names.sub(rf"element \1 of {'.'.join(column)}", refusal.message)
             raise
-        marked = _Resolver(self._schema, marks=True).tree(test.condition, (test.parameter,))
+        marked = _Resolver(self._schema, self.value_of_definition, marks=True).tree(test.condition, (test.parameter,))
         return attribute, _split(marked, resolver.operands, tuple(checks))
 
     def _list(self, list_of: ComputedValue) -> tuple[Path, str]:
@@ -248,6 +249,7 @@ class ElementReader:
 class _Resolver:
     """Finds the columns of conditions: names of the schema become exact, and are noted.
 
+    value_of_definition : returns a definition as a value
     marks : whether operands with slots are written as ``mark_slot`` makes them
 
     Attributes
@@ -257,8 +259,11 @@ class _Resolver:
     written : each predicate as it was written, by the id of the changed one
     """
 
-    def __init__(self, schema: Schema, marks: bool = False) -> None:
+    def __init__(
+        self, schema: Schema, value_of_definition: Callable[[str], ComputedValue] | None, marks: bool = False
+    ) -> None:
         self._schema = schema
+        self._value_of_definition = value_of_definition
         self._marks = marks
         self.outer: dict[Path, pa.DataType] = {}
         self.operands: dict[int, Operand] = {}  # by slot
@@ -278,9 +283,9 @@ class _Resolver:
                 raise Refusal("a condition on elements has no weight: give one to the whole", predicate=p)
             if p.verb is Verb.CALL and p.operands and p.subject.computed is not None:
                 raise Refusal(f"{p.subject.computed.function} is not taken within a condition on elements", predicate=p)
-            value = p.subject.computed
+            value = p.subject.computed or self._definition(p.subject.path, bound)
             if value is not None:
-                subject = p.subject._replace(computed=self._value(value, bound, p))
+                subject = Subject((), computed=self._value(value, bound, p))
             else:
                 subject = p.subject._replace(path=self._path(p.subject.path, bound, p))
             operands = p.operands
@@ -296,6 +301,9 @@ class _Resolver:
 
     def _value(self, value: ComputedValue, bound: tuple[str, ...], p: Predicate) -> ComputedValue:
         if value.function == "column":
+            defined = self._definition(value.arguments, bound)
+            if defined is not None:
+                return self._value(defined, bound, p)
             word = self._clock_word(value.arguments, bound)
             return ComputedValue("column", self._path(value.arguments, bound, p)) if word is None else word
         parts = value.arguments
@@ -306,6 +314,13 @@ class _Resolver:
             value.function,
             tuple([part if i == unit else self._argument(part, bound, p) for i, part in enumerate(parts)]),
         )
+
+    def _definition(self, path: Path, bound: tuple[str, ...]) -> ComputedValue | None:
+        """Returns the definition of this name as a value; None for other names."""
+        name = self._schema.definition(path)
+        if name is None or self._value_of_definition is None or self._fold(path[0]) in map(self._fold, bound):
+            return None
+        return self._value_of_definition(name)
 
     def _fold(self, name: str) -> str:
         """Returns a name as it is compared with others."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any
+from typing import Any, Protocol
 
 from colmatch.errors import SchemaError
 from colmatch.events.computed.nodes import arrow_type
@@ -16,6 +16,7 @@ from colmatch.expr.assemble import Assembly
 from colmatch.expr.ast import CALLS, WORDS, And, Constant, Expr, Not, Or, Predicate, Refusal, Subject, Truth, Verb, walk
 from colmatch.expr.bind_casts import CastBinder, given_literals
 from colmatch.expr.casts import OR_CASTS
+from colmatch.expr.computed import ComputedValue
 from colmatch.expr.computed_types import Typing
 from colmatch.expr.elements import ElementReader, element_modes, is_of_elements, through_list
 from colmatch.expr.modes import (
@@ -74,6 +75,7 @@ from colmatch.lowering.forms import (
 # most repetitions of a predicate in a form, on average: IS UNKNOWN repeats its part, so nesting it
 # doubles them
 REPEATS = 64
+SMALL = 2  # predicates of a definition that is written out wherever it is used
 
 _EMPTY = (KeyTest(Op.EQ, (Operand(Kind.INT, value=0),)),)
 _TRUE = (KeyTest(Op.EQ, (Operand(Kind.BOOL, value=True),)),)
@@ -89,6 +91,16 @@ _KINDS = {
     Kind.INT: "a number", Kind.DECIMAL: "a number", Kind.DOUBLE: "a number", Kind.STRING: "a string", Kind.BOOL: "TRUE or FALSE",
     Kind.DATE: "a date", Kind.TIMESTAMP: "a timestamp", Kind.TIMESTAMP_NTZ: "a timestamp", Kind.BINARY: "a binary literal",
 }  # fmt: skip
+
+
+class NamedConditions(Protocol):
+    """The meaning of definitions, by name."""
+
+    def modes(self, name: str) -> Modes:
+        """Returns the formulas of a definition, with its literals as values."""
+
+    def value(self, name: str) -> ComputedValue:
+        """Returns a definition as a computed value. Raises Refusal: it has no such form."""
 
 
 @lru_cache(maxsize=64)
@@ -128,8 +140,15 @@ class Normaliser:
         self.simplifier = Simplifier(schema, self.typing, by_attribute)
         self.elements = ElementReader(schema, self._options, two_valued, self._of_elements)
         self.casts = CastBinder(self.typing, self.elements.read)
+        self._definitions: NamedConditions | None = None
         self._modes: dict[int, tuple[Predicate, tuple[Formula, ...]]] = {}
+        self._defined: dict[str, Modes] = {}
         self._scalars: dict[Subject, tuple[int, Type, str]] = {}  # columns of one value: attribute, type and name
+
+    def use(self, definitions: NamedConditions) -> None:
+        """Sets what the names of definitions mean."""
+        self._definitions = definitions
+        self.typing.value_of_definition = self.elements.value_of_definition = definitions.value
 
     def form(self, tree: Expr, slots: int) -> Form:
         """Makes the form of a tree.
@@ -219,10 +238,43 @@ class Normaliser:
                 )
         return done[0]
 
+    # Definitions
+
+    def _definition(self, p: Predicate, name: str, definitions: NamedConditions) -> Modes:
+        """Returns the modes of a predicate about a definition as a whole."""
+        if p.weighs is not None:
+            raise Refusal(f"{name!r} is a definition and has no weight: give weights to conditions in it", predicate=p)
+        value = p.operands[0].value if p.operands and p.operands[0] is not None else None
+        is_test = p.verb is Verb.NULL or (p.verb in (Verb.EQ, Verb.NE) and isinstance(value, bool))
+        if p.subject != Subject(p.subject.path) or not (p.verb is Verb.BARE or is_test):
+            raise Refusal(f"{name!r} is a definition: write {name}, NOT {name} or {name} IS NULL", predicate=p)
+        if name not in self._defined:
+            self._defined[name] = self._share(name, definitions)
+        modes = self._defined[name]
+        if p.verb is Verb.NULL:
+            unknown, known = conjoin([modes[NOT_TRUE], modes[NOT_FALSE]]), disjoin([modes[TRUE], modes[FALSE]])
+            return unknown, known, known, unknown
+        is_negated = p.verb is not Verb.BARE and value is (p.verb is Verb.NE)
+        return (modes[FALSE], modes[TRUE], modes[NOT_FALSE], modes[NOT_TRUE]) if is_negated else modes
+
+    def _share(self, name: str, definitions: NamedConditions) -> Modes:
+        """Returns the modes of a definition: its own, or those of a value that all uses share."""
+        modes = definitions.modes(name)
+        if self.by_attribute or self.two_valued or all(map(_is_small, modes[:2])):
+            return modes
+        try:
+            value = definitions.value(name)
+            return self._predicate(Predicate(Verb.BARE, Subject((), computed=value)))
+        except Refusal:  # it has a condition that no value has
+            return modes
+
     # Predicates
 
     def _with_weight(self, p: Predicate) -> tuple[Formula, ...]:
         """Returns the modes of a predicate with its weight, and then those without."""
+        if self._definitions is not None and (name := self.schema.definition(p.subject.path)) is not None:
+            modes = self._definition(p, name, self._definitions)
+            return modes + modes
         p = self.simplifier.simplify(p)
         parts = through_list(self.schema, p) if len(p.subject.path) != 1 else [p]
         each = list(zip(*map(self._predicate, parts), strict=True))
@@ -487,6 +539,11 @@ class Normaliser:
             return self._make_list_modes(column, size, some, none)
         # With a NULL among the literals, only an empty list surely shares nothing.
         return some, Leaf(size, _EMPTY), none, disjoin([some, Leaf(size, _EMPTY, True)])
+
+
+def _is_small(formula: Formula) -> bool:
+    """Returns whether a definition costs about as much as a column where it is written out."""
+    return not isinstance(formula, All) or (formula.conjunctions == 1 and formula.size <= SMALL)
 
 
 def _is_castable(type: Type, kind: Kind) -> bool:

@@ -10,10 +10,12 @@ Only attributes that some expression uses get a dense id, so unused columns cost
 
 from __future__ import annotations
 
+import copy
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
+from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -348,6 +350,8 @@ class Schema:
         expression may write ``AGE`` for ``age``, if no other column has that name
     """
 
+    definitions: Mapping[str, str] = MappingProxyType({})  # texts of conditions by name, for readers of expressions
+
     def __init__(self, columns: Any, case_sensitive: bool = False) -> None:
         self.arrow: pa.Schema = columns.arrow if isinstance(columns, Schema) else schema_of(columns)
         with refusing(SchemaError, f"a schema cannot be read from {type(columns).__name__}"):
@@ -375,6 +379,28 @@ class Schema:
         return self.case_sensitive == other.case_sensitive and bool(self.arrow.equals(other.arrow))
 
     __hash__ = None  # type: ignore[assignment]
+
+    def with_definitions(self, definitions: Mapping[str, str]) -> Schema:
+        """Returns this schema for expressions that may use definitions."""
+        other = copy.copy(self)
+        other.__dict__.pop("_folded_definitions", None)
+        other.definitions = definitions
+        return other
+
+    def definition(self, path: tuple[str, ...]) -> str | None:
+        """Returns the name of the definition that an expression calls so; None for another name.
+
+        Case matters as it does for columns.
+        """
+        if len(path) != 1 or not self.definitions:
+            return None
+        if path[0] in self.definitions:
+            return path[0]
+        return None if self.case_sensitive else self._folded_definitions.get(path[0].lower())
+
+    @cached_property
+    def _folded_definitions(self) -> dict[str, str]:
+        return {name.lower(): name for name in self.definitions}
 
     @cached_property
     def _columns(self) -> dict[tuple[str, ...], Column]:
@@ -439,7 +465,7 @@ class Schema:
                     f"column {within.name!r} is a list: write exists({within.name}, x -> x.{field} = ...), or "
                     f"{within.name}[0].{field} for the first element"
                 )
-        names = [".".join(p) for p in self._columns]
+        names = [*(".".join(p) for p in self._columns), *self.definitions]
         if len(path) > 1 and path[:1] not in self._columns and path[1:] in self._columns:  # behind the name of a table
             raise SchemaError(f"unknown attribute {name!r}: did you mean {'.'.join(path[1:])!r}?")
         raise SchemaError(f"unknown attribute {name!r}: {suggest_names(name, names, 'the schema')}")

@@ -7,7 +7,7 @@ leaves the file as it was.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import Any
@@ -39,7 +39,9 @@ from colmatch.subscriptions.texts_kept import NO_TEXTS
 from colmatch.updates import literals
 from colmatch.updates.combined import combine
 from colmatch.updates.initial import BuildInput, build_parts
+from colmatch.updates.memory_set import NOTHING
 from colmatch.updates.read_back import Sync
+from colmatch.updates.redefinition import Redefinition
 from colmatch.updates.segments import build_segment
 from colmatch.updates.versions import Version
 
@@ -90,7 +92,7 @@ class PagedSet(PagedReader):
         if self._closed:
             raise OptionError("the matcher is closed and takes no updates any more: open or build another one")
 
-    def update(self, requested: Change | Sync, errors: Errors) -> list[Rejected]:
+    def update(self, requested: Change | Sync | Redefinition, errors: Errors) -> list[Rejected]:
         """Deletes, and then inserts, replaces or upserts, as ``Matcher.update`` does.
 
         Returns the subscriptions that were left out.
@@ -99,15 +101,18 @@ class PagedSet(PagedReader):
         new = None
         with self._updating():
             change = requested if isinstance(requested, Change) else requested.on(self.whole())
-            if change.given is not None:
-                source = self._source_of()
-                new = source.take_in(change.given, errors)
+            definitions = self.version.definitions if change.definitions is None else change.definitions
+            is_empty = definitions == self.version.definitions
+            if change.given is not None or not is_empty:
+                source = self._source_of(definitions)
+                new = source.take_in(NOTHING if change.given is None else change.given, errors)
                 if len(new.ids) and self.store.root(root_page.SUBSCRIPTIONS):
                     check_type(self.id_type, new.ids.type)
-            is_empty = True
+            if not is_empty:
+                self._describe(self.version.with_changes(definitions=definitions))
             if change.deletion is not None:
                 ids, places = self._find_targets(change.deletion)
-                is_empty = not len(places)
+                is_empty &= not len(places)
                 self._remove(places)
                 self._forget_rejected(ids)
             if new is not None and (len(new.ids) or new.rejected):
@@ -145,13 +150,13 @@ class PagedSet(PagedReader):
         if rejected is not version.rejected:
             self._describe(version.with_changes(rejected=rejected))
 
-    def _source_of(self) -> SubscriptionReader:
-        if self._source is None or self._source.options != self.options:
-            attributes = Attributes(list(self.version.attributes))
-            self._source = SubscriptionReader(
-                self.schema, self.options, attributes, self.requested.budget, self.language
-            )
-        return self._source
+    def _source_of(self, definitions: Mapping[str, str]) -> SubscriptionReader:
+        source = self._source
+        if source is None or source.options != self.options or source.schema.definitions != definitions:
+            attributes, schema = Attributes(list(self.version.attributes)), self.schema.with_definitions(definitions)
+            source = SubscriptionReader(schema, self.options, attributes, self.requested.budget, self.language)
+            self._source = source
+        return source
 
     def _remove(self, places: NDArray[np.int64]) -> None:
         """Removes the subscriptions of some records."""
@@ -189,7 +194,7 @@ class PagedSet(PagedReader):
         changes: dict[str, Any] = {}
         if vocabulary is not version.literals:
             changes["literals"] = vocabulary
-        if len(version.attributes) < count:
+        if version.attributes.used < attributes.used:  # some ids may have been free
             changes["attributes"] = Attributes(list(attributes))
         parts = version.session_parts.with_others(new.session_parts)
         if parts != version.session_parts:

@@ -59,6 +59,12 @@ class FormCompiler:
             options.max_depth, two_valued, Quotes(schema, options.double_quotes), options.casts == "spark"
         )
         self.normaliser = Normaliser(schema, attributes, budget, by_attribute, two_valued, options)
+        if schema.definitions:
+            from colmatch.sql.definitions import DefinitionReader
+
+            definitions = DefinitionReader(schema, self.parser, self.normaliser)
+            self.normaliser.use(definitions)
+            definitions.check()
         self._trees = TreeForms(self.normaliser, self.parser.nodes, options.max_depth)
         self._forms: dict[Any, Form] = {}  # by ``_key``, or by ``_tokens`` for texts that are always read properly
         self._baked: dict[str, list[int]] = {}  # shape -> slots of literals that distinguish forms

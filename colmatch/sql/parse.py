@@ -8,7 +8,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable
 from decimal import Decimal
-from typing import Any
+from typing import Any, TypeVar
 
 from sqlglot import exp
 from sqlglot.errors import ErrorLevel, ParseError
@@ -52,6 +52,7 @@ _PATTERNS = {
     exp.StartsWith: Verb.STARTSWITH, exp.EndsWith: Verb.ENDSWITH, exp.Contains: Verb.CONTAINS,
 }  # fmt: skip
 
+Parsed = TypeVar("Parsed", Expr, ComputedValue)
 MOST_CHOICES = 50_000  # conditions of CASE, if and coalesce that are written out, beyond a few for each word
 SHALLOW = 8  # levels of nesting that any stack has room for
 FRAMES = 60  # of the stack for each level; the interpreted sqlglot takes some 20
@@ -117,9 +118,24 @@ class Parser:
 
         Raises Refusal: the text is not in the language.
         """
+        return self._checked(self._convert, reading)
+
+    def value(self, reading: NumberedText) -> ComputedValue:
+        """Makes a computed value of a reading of a condition. A reading is parsed once.
+
+        Raises Refusal: the text is not in the language, or is no condition within values.
+        """
+        return self._checked(self._condition, reading)
+
+    def _condition(self, root: exp.Expr, reading: NumberedText) -> ComputedValue:
+        value = self._computed(root, reading).computed
+        assert value is not None
+        return value
+
+    def _checked(self, convert: Callable[[exp.Expr, NumberedText], Parsed], reading: NumberedText) -> Parsed:
         root = self._skeleton(reading)
         try:
-            return self._convert(root, reading)
+            return convert(root, reading)
         # a node of sqlglot lacks a part that the grammar promises
         except (KeyError, AttributeError, TypeError) as error:
             raise Refusal(f"this is not a condition; {ALLOWED}", begin_of(root, reading)) from error

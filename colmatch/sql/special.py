@@ -70,13 +70,34 @@ def pack(form: Form, literals: list[Any], session: Session) -> None:
     """
     literals += [b""] * (form.slots - len(literals))
     for slot, packing in form.packings:
-        if isinstance(packing, ElementPacking):
-            literals[slot] = _pack_elements(packing, literals, session)
-            continue
-        function, arguments = packing
-        values = zip(arguments, literals[slot : slot + len(arguments)], strict=True)
-        signed = [(kind, f"-{text}" if negative else text) for (kind, negative), text in values]
-        literals[slot] = literal_of(function, signed)
+        literals[slot] = _pack(packing, slot, literals, session)
+
+
+def with_literals(leaf: Leaf, literals: list[Any], session: Session) -> Leaf:
+    """Returns a leaf with literals in place of slots.
+
+    Raises WrongArgument, FaultyLiteral: as ``pack`` does.
+    """
+
+    def with_value(operand: Operand) -> Operand:
+        slot, packing = operand.slot, operand.value
+        if slot < 0:
+            return operand
+        if packing is not None:
+            return Operand(Kind.BINARY, value=_pack(packing, slot, literals, session))
+        return operand._replace(slot=-1, value=tuple(literals[slot]) if operand.many else literals[slot])
+
+    tests = [test._replace(operands=tuple(map(with_value, test.operands))) for test in leaf.tests]
+    return leaf._replace(tests=tuple(tests))
+
+
+def _pack(packing: Packing | ElementPacking, slot: int, literals: list[Any], session: Session) -> bytes:
+    if isinstance(packing, ElementPacking):
+        return _pack_elements(packing, literals, session)
+    function, arguments = packing
+    values = zip(arguments, literals[slot : slot + len(arguments)], strict=True)
+    signed = [(kind, f"-{text}" if negative else text) for (kind, negative), text in values]
+    return literal_of(function, signed)
 
 
 def _pack_elements(packing: ElementPacking, literals: list[Any], session: Session) -> bytes:

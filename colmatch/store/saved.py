@@ -38,7 +38,7 @@ from colmatch.updates.deleted import DeletedNumbers
 from colmatch.updates.growing import GrowingSegment
 from colmatch.updates.literals import whole
 from colmatch.updates.memory_set import MemorySet
-from colmatch.updates.records import attribute_entry, attribute_of
+from colmatch.updates.records import attribute_entry, attribute_of, check_definitions
 from colmatch.updates.segments import Segment
 from colmatch.updates.versions import Parts, Version, named_arrays
 from colmatch.version import __version__
@@ -77,6 +77,7 @@ def _encode(parts: Parts) -> tuple[dict[str, Any], dict[str, np.ndarray[Any, Any
         "attributes": [attribute_entry(attribute) for attribute in version.attributes],
         "rejected": [list(entry) for entry in version.rejected.values()],
         "session_parts": list(version.session_parts),
+        "definitions": dict(version.definitions),
     }
     return header, arrays
 
@@ -129,6 +130,7 @@ def _decode_parts(header: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]
         reason=header["reason"],
         session_parts=read_session_parts(header["session_parts"]),
         rejected=by_id(map(parse_rejected, header["rejected"])),
+        definitions=check_definitions(header.get("definitions", {})),
         sample=_check_array("sample", layout.U8, arrays),
         tags=_tags(arrays, trusted),
         texts=_texts(arrays, trusted),

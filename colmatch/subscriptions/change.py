@@ -6,7 +6,7 @@ matcher.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import IntEnum
 from itertools import chain
 from typing import Any, NamedTuple
@@ -23,6 +23,8 @@ from colmatch.subscriptions.parameters import fill
 from colmatch.subscriptions.table import PredicateTable
 from colmatch.subscriptions.tags import GivenTags, join_lists, tags_asked
 from colmatch.subscriptions.weights import GivenWeights
+
+NO_IDS = Ids(pa.nulls(0, pa.int64()))
 
 
 class Way(IntEnum):
@@ -48,10 +50,26 @@ class Change(NamedTuple):
     given: PredicateTable | GivenSubscriptions | None
     way: Way = Way.UPSERT
     ways: tuple[Ids, NDArray[np.int64]] | None = None  # ids and the way of each, where there are several ways
+    definitions: Mapping[str, str] | None = None  # all of them, where some are changed
 
     def on(self, version: object) -> Change:
         """Returns the update itself, which is the same for all versions."""
         return self
+
+    @property
+    def ids(self) -> Ids:
+        """The ids of new subscriptions."""
+        return NO_IDS if self.given is None else _ids_of(self.given)
+
+    def with_upserts(self, more: GivenSubscriptions) -> Change:
+        """Returns the update with further subscriptions, which are upserted."""
+        if self.given is None or not len(self.ids):
+            return self._replace(given=more, way=Way.UPSERT, ways=None)
+        ids, ways = self.ways or (self.ids, np.full(len(self.ids), int(self.way)))
+        both = Ids(pa.concat_arrays([ids.array, more.ids.array]))
+        ways = np.concatenate([ways, np.full(len(more.ids), int(Way.UPSERT))])
+        given = self.given.in_order() if isinstance(self.given, GivenSubscriptions) else self.given
+        return self._replace(given=join_given([given, more]), ways=(both, ways))
 
     def check(self, ids: Ids, place: NDArray[np.int64]) -> None:
         """Checks where new subscriptions come to.
@@ -116,7 +134,7 @@ def read_ways(
     for other in ids[1:]:
         check_type(ids[0].type, other.type)
     together = Ids(check_unique(pa.concat_arrays([part.array for part in ids])))
-    joined = _join(list(groups.values()))
+    joined = join_given(list(groups.values()))
     joined = add_arguments(fill(joined, parameters, language), language, constants, tags)
     if len(groups) == 1:
         return Change(deletion, joined, next(iter(groups)))
@@ -140,13 +158,19 @@ def read_deletion(ids: Any, tags: Any, criteria: tuple[Ids | None, tuple[frozens
     return Deletion(None if ids is None else list_ids(ids), tags=asked)
 
 
+def definitions_of(given: Sequence[PredicateTable | GivenSubscriptions | None]) -> dict[str, str | None]:
+    """Returns the definitions in tables of subscriptions."""
+    all_of = [part.definitions for part in given if isinstance(part, GivenSubscriptions)]
+    return {name: condition for part in all_of for name, condition in part.items()}
+
+
 def _ids_of(given: PredicateTable | GivenSubscriptions) -> Ids:
     if isinstance(given, GivenSubscriptions):
         return given.ids
     return Ids(pa.chunked_array([table["id"].combine_chunks() for table in given.tables]).unique())
 
 
-def _join(groups: list[PredicateTable | GivenSubscriptions]) -> PredicateTable | GivenSubscriptions:
+def join_given(groups: list[PredicateTable | GivenSubscriptions]) -> PredicateTable | GivenSubscriptions:
     """Returns the subscriptions of several groups together."""
     if len(groups) == 1:
         return groups[0]
@@ -168,4 +192,5 @@ def _join(groups: list[PredicateTable | GivenSubscriptions]) -> PredicateTable |
     if any(group.tags is not None for group in given):
         tags = GivenTags(None, join_lists([None if group.tags is None else group.tags.lists for group in given], sizes))
     ids = Ids(pa.concat_arrays([group.ids.array for group in given]))
-    return GivenSubscriptions(ids, expressions, GivenWeights.join([group.weights for group in given], sizes), tags)
+    weights = GivenWeights.join([group.weights for group in given], sizes)
+    return GivenSubscriptions(ids, expressions, weights, tags, definitions_of(given))

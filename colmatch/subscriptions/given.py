@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,9 +15,10 @@ from colmatch.given.arguments import is_listed
 from colmatch.given.incoming import columns_of, table_of
 from colmatch.given.language import SQL, Language
 from colmatch.subscriptions.constants import constants_of_column, with_constants
+from colmatch.subscriptions.definitions import split_table
 from colmatch.subscriptions.ids import Ids, ids_of_values, unique_ids
 from colmatch.subscriptions.table import PredicateTable
-from colmatch.subscriptions.tags import GivenTags, read_tags, tags_of_column
+from colmatch.subscriptions.tags import GivenTags, read_tags, tags_of, tags_of_column
 from colmatch.subscriptions.weights import GivenWeights, check_names, weights_of_columns
 
 PART = 1024  # texts of a column that become Python strings together
@@ -68,6 +70,7 @@ class GivenSubscriptions(NamedTuple):
     expressions: Sequence[Any]
     weights: GivenWeights = GivenWeights()
     tags: GivenTags | None = None
+    definitions: Mapping[str, str | None] = MappingProxyType({})  # of the table, by name
 
     def filter(self, left: NDArray[np.bool_]) -> GivenSubscriptions:
         """Returns the subscriptions that are left, with tags that are in their order."""
@@ -79,7 +82,14 @@ class GivenSubscriptions(NamedTuple):
         tags = self.tags
         if tags is not None and tags.ids is None:
             tags = tags._replace(lists=tags.lists.filter(pa.array(left)))
-        return GivenSubscriptions(self.ids.filter(left), chosen, self.weights.filter(left), tags)
+        return GivenSubscriptions(self.ids.filter(left), chosen, self.weights.filter(left), tags, self.definitions)
+
+    def in_order(self) -> GivenSubscriptions:
+        """Returns these subscriptions with their tags in the order of the ids."""
+        if self.tags is None or self.tags.ids is None:
+            return self
+        lists = tags_of(self.tags, self.ids).lists(np.ones(len(self.ids), bool))
+        return self.with_tags(GivenTags(None, lists.cast(pa.large_list(pa.string()))))
 
     def with_tags(self, tags: GivenTags) -> GivenSubscriptions:
         """Returns these subscriptions with tags."""
@@ -151,7 +161,7 @@ def _read(subscriptions: Any, language: Language) -> PredicateTable | GivenSubsc
 
 def _read_table(source: Any, language: Language) -> GivenSubscriptions:
     where = "the table of subscriptions"
-    table = table_of(source, SubscriptionError, where)
+    table, definitions = split_table(table_of(source, SubscriptionError, where), where)
     optional = ("weights", "priority", "tags", *(["constants"] if language.is_betree else []))
     columns = columns_of(table, ("id", "expression"), optional, SubscriptionError, where)
     check_names(table.column_names, where)
@@ -164,4 +174,4 @@ def _read_table(source: Any, language: Language) -> GivenSubscriptions:
     if "constants" in columns:
         expressions = with_constants(ids, expressions, constants_of_column(columns["constants"], ids), language)
     weights = weights_of_columns(columns.get("weights"), columns.get("priority"), where)
-    return GivenSubscriptions(ids, expressions, weights, tags_of_column(columns.get("tags"), where))
+    return GivenSubscriptions(ids, expressions, weights, tags_of_column(columns.get("tags"), where), definitions)

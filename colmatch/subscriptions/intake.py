@@ -109,6 +109,8 @@ class SubscriptionReader:
             self.attributes.forget_solved()
         lowering = Lowering(self.attributes, Session(self.options.timezone))
         bad: _Bad = {}
+        if self.schema.definitions:
+            self._single_reader(False)  # definitions are checked, even if no expression is given
         if isinstance(given, PredicateTable):
             computed = ComputedNames(self.schema, self.options)
             ids = Ids(add_table(given, self.schema, computed, self.attributes, lowering))

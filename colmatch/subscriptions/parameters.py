@@ -13,7 +13,7 @@ from colmatch.expr.build_literals import literal
 from colmatch.expr.spelling import operand_sql
 from colmatch.given.arguments import text
 from colmatch.given.language import Language
-from colmatch.subscriptions.given import GivenSubscriptions, read
+from colmatch.subscriptions.given import read
 from colmatch.subscriptions.table import PredicateTable
 
 _LISTS = (list, tuple, set, frozenset)
@@ -42,7 +42,7 @@ def fill(subscriptions: Any, parameters: object, language: Language) -> Any:
     unused = next((name for name in values if name not in used), None)
     if unused is not None and not any(isinstance(one, ExpressionError) for one in filled):
         raise OptionError(f"parameters= has {show_value(unused)}, and no expression has :{unused:.40}: leave it out")
-    return GivenSubscriptions(given.ids, filled, given.weights, given.tags)
+    return given._replace(expressions=filled)
 
 
 def _literals(parameters: object) -> dict[str, tuple[str, bool]]:

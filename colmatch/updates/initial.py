@@ -16,6 +16,8 @@ from colmatch.given.schema import Attributes, Schema
 from colmatch.kinds import plan
 from colmatch.kinds.registry import is_in_pages
 from colmatch.kinds.settings import Settings
+from colmatch.subscriptions.change import definitions_of
+from colmatch.subscriptions.definitions import change_definitions, read_definitions
 from colmatch.subscriptions.given import read
 from colmatch.subscriptions.intake import Errors, NewSubscriptions, SubscriptionReader
 from colmatch.subscriptions.texts_kept import NO_TEXTS
@@ -34,6 +36,7 @@ class BuildInput(NamedTuple):
     schema: Schema
     language: Language
     intake: NewSubscriptions
+    definitions: Mapping[str, str]
 
 
 def take_in(
@@ -47,6 +50,7 @@ def take_in(
     tags: Any = None,
     progress: bool = False,
     attributes: Attributes | None = None,
+    define: Any = None,
 ) -> BuildInput:
     """Checks and lowers. The arguments and errors are as for ``Matcher.build``.
 
@@ -57,10 +61,14 @@ def take_in(
     if language.is_betree:
         schema = schema_of(schema)
     columns = schema if isinstance(schema, Schema) else Schema(schema)
-    intake = SubscriptionReader(columns, options, attributes or Attributes(), requested.budget, language).take_in(
-        read(subscriptions, language, constants, tags), errors, check_flag("progress={}", progress)
+    given = read(subscriptions, language, constants, tags)
+    changes = definitions_of([given]) | read_definitions(define)
+    definitions = change_definitions({}, changes, columns, language)
+    reader = SubscriptionReader(
+        columns.with_definitions(definitions), options, attributes or Attributes(), requested.budget, language
     )
-    return BuildInput(requested, options, columns, language, intake)
+    intake = reader.take_in(given, errors, check_flag("progress={}", progress))
+    return BuildInput(requested, options, columns, language, intake, definitions)
 
 
 def check_options(requested: Settings, options: Options) -> Options:
@@ -82,7 +90,7 @@ def build_parts(given: BuildInput, sample: Any, keeps_unused: bool = False) -> P
     keeps_unused : whether attributes without predicates stay. Those of rejected expressions, and of
         conditions that were decided, have none
     """
-    requested, options, columns, language, intake = given
+    requested, options, columns, language, intake, definitions = given
     lowered, attributes, count = intake.lowered, intake.attributes, len(intake.ids)
     codes, string_literals = label_first(lowered.codes, lowered.literals)
     literals = Vocabulary.among(string_literals)
@@ -106,6 +114,7 @@ def build_parts(given: BuildInput, sample: Any, keeps_unused: bool = False) -> P
         reason=reason,
         session_parts=intake.session_parts,
         rejected={entry.id: entry for entry in intake.rejected},
+        definitions=definitions,
         sample=kept,
         tags=intake.tags,
         texts=NO_TEXTS.extended(intake.texts, count),

@@ -21,7 +21,7 @@ one object.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from time import perf_counter
@@ -40,8 +40,9 @@ from colmatch.kinds.costs import estimates
 from colmatch.kinds.registry import FEWEST
 from colmatch.kinds.settings import Settings
 from colmatch.predicates.columns import attributes_of
-from colmatch.subscriptions.change import Change, Deletion
-from colmatch.subscriptions.ids import Ids, check_known, check_type, convert_ids
+from colmatch.subscriptions.change import NO_IDS, Change
+from colmatch.subscriptions.given import GivenSubscriptions
+from colmatch.subscriptions.ids import check_type
 from colmatch.subscriptions.intake import Errors, NewSubscriptions, SubscriptionReader
 from colmatch.subscriptions.rejected import update_all_rejected, update_rejected
 from colmatch.subscriptions.tags import NO_TAGS
@@ -52,10 +53,12 @@ from colmatch.updates.deleted import DeletedNumbers
 from colmatch.updates.growing import GrowingSegment
 from colmatch.updates.merger import Merger
 from colmatch.updates.mutex import FairMutex, Throttle
-from colmatch.updates.read_back import Sync
+from colmatch.updates.read_back import Sync, find_targets
+from colmatch.updates.redefinition import Redefinition
 from colmatch.updates.segments import Segment, build_segment, count_sample
 from colmatch.updates.versions import Parts, Version
 
+NOTHING = GivenSubscriptions(NO_IDS, [])
 REPLAYED_MOST = 2**22  # bytes of records that are replayed together
 
 
@@ -143,7 +146,7 @@ class MemorySet:
 
     # Calls of the matcher
 
-    def update(self, requested: Change | Sync, errors: Errors) -> list[Rejected]:
+    def update(self, requested: Change | Sync | Redefinition, errors: Errors) -> list[Rejected]:
         """Deletes, and then inserts, replaces or upserts, as ``Matcher.update`` does.
 
         Returns the subscriptions that were left out.
@@ -154,11 +157,12 @@ class MemorySet:
             self._check_open()  # again, since waiting may have taken long
             before, rejected, new, gone = self.now, self.now.rejected, None, None
             change = requested.on(before)
-            if change.given is not None:
+            definitions = before.definitions if change.definitions is None else change.definitions
+            if change.given is not None or definitions is not before.definitions:
                 # The reader is put back after its work: an interrupted one may be half changed.
-                source, self._source = self._source_for(before), None
+                source, self._source = self._source_for(before, definitions), None
                 try:
-                    new = source.take_in(change.given, errors)
+                    new = source.take_in(NOTHING if change.given is None else change.given, errors)
                 except ColmatchError:
                     self._source = source
                     raise
@@ -167,7 +171,7 @@ class MemorySet:
                     before = self._of_type(before, new.ids.type)
             after = before
             if change.deletion is not None:
-                targets, numbers = _find_targets(before, change.deletion)
+                targets, numbers = find_targets(before, change.deletion)
                 if len(numbers):
                     gone, after = targets, self._without(before, numbers)
                     rejected = update_rejected(rejected, targets, ())
@@ -178,9 +182,9 @@ class MemorySet:
                     after = self._without(after, np.sort(old[old >= 0])) if there else after
                     after = self._with_new(after, new, self.requested)
                 rejected = update_rejected(rejected, new.ids, new.rejected)
-            if rejected is not before.rejected:
-                after = after.with_changes(rejected=rejected, updates=self.now.updates + 1)
-            self._publish(after, lambda: records.of_update(new, gone))
+            if rejected is not before.rejected or definitions is not before.definitions:
+                after = after.with_changes(rejected=rejected, definitions=definitions, updates=self.now.updates + 1)
+            self._publish(after, lambda: records.of_update(new, gone, change.definitions))
         self.merger.start_if_due()
         self._pace.pause_after(began)
         return [] if new is None else new.rejected
@@ -258,7 +262,8 @@ class MemorySet:
                 few = FEWEST.settings.under(self.requested.dnf_budget)
                 after = self._with_new(after, change.new, few)
         rejected = update_all_rejected(before.rejected, change.ids, change.update, change.rejected)
-        return after.with_changes(updates=number, rejected=rejected)
+        definitions = before.definitions if change.definitions is None else change.definitions
+        return after.with_changes(updates=number, rejected=rejected, definitions=definitions)
 
     # Steps of updates
 
@@ -274,15 +279,16 @@ class MemorySet:
         if self.merger.is_stopped:
             raise OptionError("the matcher is closed and takes no updates any more: open or build another one")
 
-    def _source_for(self, before: Version) -> SubscriptionReader:
+    def _source_for(self, before: Version, definitions: Mapping[str, str]) -> SubscriptionReader:
         """Returns the reader of new subscriptions, which knows the ids of attributes."""
         source, used = self._source, before.attributes.used
         much = source is not None and policy.is_much(source.attributes.used - used, source.attributes.used)
         options = self.options
-        if source is None or much or (source.options is not options and source.options != options):
+        other = source is not None and source.schema.definitions is not definitions
+        if source is None or much or other or (source.options is not options and source.options != options):
             # ids that no version uses any more are free for the new reader
-            attributes = Attributes(list(before.attributes))
-            source = SubscriptionReader(self.schema, options, attributes, self.requested.budget, self.language)
+            attributes, schema = Attributes(list(before.attributes)), self.schema.with_definitions(definitions)
+            source = SubscriptionReader(schema, options, attributes, self.requested.budget, self.language)
         return source
 
     def _of_type(self, before: Version, type: pa.DataType) -> Version:
@@ -363,23 +369,6 @@ class MemorySet:
             return before.with_changes(segments=tuple(segments), alive=alive, **changes)
         begun = GrowingSegment.begin(lowered.predicates, codes, self.requested, count, by_key)
         return _append_segment(before, [*segments, begun], True, changes)
-
-
-def _find_targets(version: Version, deletion: Deletion) -> tuple[Ids, NDArray[np.int64]]:
-    """Returns the ids of subscriptions to delete, and their numbers, which ascend.
-
-    Raises SubscriptionError: a listed id has no subscription.
-    """
-    ids = deletion.ids
-    if deletion.listed is not None:
-        ids = convert_ids(deletion.listed, version.ids.type)
-        numbers, there = version.numbers_of(ids)
-        if there < len(numbers):
-            check_known(ids, numbers)
-        if not deletion.tags:
-            return ids, numbers if len(numbers) == 1 else np.unique(numbers)
-    numbers = version.numbers_with(ids, deletion.tags)
-    return Ids(version.ids.array.take(pa.array(numbers))), numbers
 
 
 def _batches(journalled: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, pa.DataType | None, list[bytes]]]:

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from colmatch.errors import OptionError, SubscriptionError, show_value
 from colmatch.subscriptions.change import Change, Deletion
 from colmatch.subscriptions.given import GivenSubscriptions
-from colmatch.subscriptions.ids import Ids, check_type
-from colmatch.subscriptions.tags import NO_TAGS, GivenTags, tags_of
+from colmatch.subscriptions.ids import Ids, check_known, check_type, convert_ids
+from colmatch.subscriptions.tags import NO_TAGS, tags_of
 from colmatch.subscriptions.texts_kept import TYPE, Kept, texts_of
 from colmatch.updates.versions import Version
 
@@ -78,8 +78,23 @@ def read_table(version: Version) -> pa.Table:
 
     Raises SubscriptionError: the text of a subscription was not kept.
     """
-    left = version.live()
-    numbers = np.flatnonzero(left)
+    table = table_of_numbers(version, np.flatnonzero(version.live()))
+    definitions = version.definitions
+    if not definitions:
+        return table
+    texts = pa.array(list(definitions.values()), TYPE)
+    defined = {"define": pa.array(list(definitions), pa.string()), "expression": texts}
+    defined |= {field.name: pa.nulls(len(texts), field.type) for field in table.schema if field.name not in defined} | (
+        {"priority": pa.repeat(0.0, len(texts))} if "priority" in table.column_names else {}
+    )
+    table = table.append_column("define", pa.nulls(table.num_rows, pa.string()))
+    return pa.concat_tables([pa.table(defined).select(table.column_names), table])
+
+
+def table_of_numbers(version: Version, numbers: NDArray[np.int64]) -> pa.Table:
+    """Returns the table of ``read_table`` for some numbers, which ascend."""
+    left = np.zeros(len(version.ids), bool)
+    left[numbers] = True
     texts = version.texts.take(numbers)
     if texts.null_count:
         raise _no_text(version.ids[int(numbers[int(pc.index(texts.is_null(), True).as_py())])])
@@ -111,6 +126,23 @@ def _columns_of_marked(texts: pa.LargeStringArray, marked: NDArray[np.int64]) ->
     return columns
 
 
+def find_targets(version: Version, deletion: Deletion) -> tuple[Ids, NDArray[np.int64]]:
+    """Returns the ids of subscriptions to delete, and their numbers, which ascend.
+
+    Raises SubscriptionError: a listed id has no subscription.
+    """
+    ids = deletion.ids
+    if deletion.listed is not None:
+        ids = convert_ids(deletion.listed, version.ids.type)
+        numbers, there = version.numbers_of(ids)
+        if there < len(numbers):
+            check_known(ids, numbers)
+        if not deletion.tags:
+            return ids, numbers if len(numbers) == 1 else np.unique(numbers)
+    numbers = version.numbers_with(ids, deletion.tags)
+    return Ids(version.ids.array.take(pa.array(numbers))), numbers
+
+
 def _no_text(id: int | str) -> SubscriptionError:
     return SubscriptionError(
         f"subscription {show_value(id)} has no text: it came in a PredicateTable, or the matcher was built with "
@@ -134,14 +166,12 @@ class Sync:
 
     Attributes
     ----------
+    given : the same
     changes : what is changed, once the update has its turn
     """
 
     def __init__(self, given: GivenSubscriptions) -> None:
-        if given.tags is not None:
-            lists = tags_of(given.tags, given.ids).lists(np.ones(len(given.ids), bool))
-            given = given.with_tags(GivenTags(None, lists.cast(pa.large_list(pa.string()))))
-        self._given = given
+        self.given = given = given.in_order()
         self.changes = Changes(*[given.ids.array.slice(0, 0)] * 3)
 
     def on(self, version: Version) -> Change:
@@ -149,7 +179,7 @@ class Sync:
 
         Raises OptionError: the version has a subscription without a text.
         """
-        given, live = self._given, np.flatnonzero(version.live())
+        given, live = self.given, np.flatnonzero(version.live())
         if not len(live):
             self.changes = self.changes._replace(added=given.ids.array)
             return Change(None, given)

@@ -11,7 +11,7 @@ indexed: 100,000 single inserts take four seconds.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache, reduce
 from typing import Any, NamedTuple
 
@@ -56,6 +56,7 @@ FORM = RecordLayout(
     | {"session_parts": BYTES}  # a line of JSON
     | {"sample": BYTES}  # the events that are counted from now on, behind a byte: there may be none
     | SECTIONS
+    | {"definitions": BYTES}  # an object of JSON: all of them, where some have changed
     | {"restored": BYTES}  # a whole matcher, as it is saved, in place of everything before
 )
 
@@ -69,11 +70,17 @@ class RecordedChange(NamedTuple):
     update: I64  # number of the record that touched each id
     rejected: dict[int, list[Rejected]]  # rejected subscriptions, by the number of the record
     sample: U8 | None  # the events that are counted from then on, None without a change
+    definitions: dict[str, str] | None  # all definitions from then on, None without a change
 
 
-def of_update(new: NewSubscriptions | None, gone: Ids | None) -> bytes:
-    """Returns the record of an update: new subscriptions, and ids that were deleted before."""
+def of_update(new: NewSubscriptions | None, gone: Ids | None, definitions: Mapping[str, str] | None = None) -> bytes:
+    """Returns the record of an update: new subscriptions, and ids that were deleted before.
+
+    definitions : all definitions, where some have changed
+    """
     sections = {} if new is None else _sections_of_new(new)
+    if definitions is not None:
+        sections["definitions"] = _text(json.dumps(dict(definitions)).encode())
     if gone is not None:
         parts = sections_of_ids("gone", "gone", gone, np.array([0, len(gone)]))
         sections |= {name: rows for name, (rows, _) in parts.items()}
@@ -230,6 +237,7 @@ def read(journalled: Sequence[bytes], attributes: Attributes) -> RecordedChange:
     lowered = LoweredExpressions(predicates, codes, literals, {}).freeze()
     samples = [contiguous(np.frombuffer(text, np.uint8)[1:]) for text in records.texts("sample")]
     sample = check_sample(samples[-1]) if samples else None
+    definitions = [check_definitions(json.loads(text)) for text in records.texts("definitions")]
     return RecordedChange(
         touched,
         NewSubscriptions(lowered, attributes, ids, [], parts, tags, texts),
@@ -237,7 +245,15 @@ def read(journalled: Sequence[bytes], attributes: Attributes) -> RecordedChange:
         update,
         _read_rejected(records),
         sample,
+        definitions[-1] if definitions else None,
     )
+
+
+def check_definitions(read: object) -> dict[str, str]:
+    """Returns definitions that were read from JSON. Raises ValueError: they are none."""
+    if not isinstance(read, dict) or not all(isinstance(text, str) for text in read.values()):
+        raise ValueError("definitions are not texts by name")
+    return read
 
 
 def _read_literals(records: RecordReader, attr: I64, attributes: int) -> tuple[I64, Literals]:

@@ -13,6 +13,7 @@ from colmatch.kinds.settings import Settings
 from colmatch.subscriptions.change import Change
 from colmatch.subscriptions.intake import Errors
 from colmatch.updates.read_back import Sync
+from colmatch.updates.redefinition import Redefinition
 from colmatch.updates.versions import Parts, Version
 
 
@@ -48,7 +49,7 @@ class SubscriptionSet(MatchableSet, Protocol):
     @property
     def language(self) -> Language: ...
 
-    def update(self, requested: Change | Sync, errors: Errors) -> list[Rejected]: ...
+    def update(self, requested: Change | Sync | Redefinition, errors: Errors) -> list[Rejected]: ...
 
     def compact(self, sample: Any) -> None: ...
 

@@ -10,7 +10,7 @@ arrays that batches read.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial, reduce
 from typing import Any
 
@@ -58,6 +58,7 @@ class Version:
     reason : reason for the kind of the oldest segment
     session_parts : parts of the expressions that depend on a session
     rejected : rejected subscriptions, by id
+    definitions : texts of conditions that expressions use, by name
     sample : events that are counted whenever a segment is built (``colmatch/events/sample.py``)
     tags, texts : of the numbers; deleted subscriptions keep theirs until numbers are new
     updates, merges : how many have been made
@@ -80,6 +81,7 @@ class Version:
     session_parts: SessionParts
     rejected: Mapping[int | str, Rejected]
     sample: U8
+    definitions: Mapping[str, str] = field(default_factory=dict)
     tags: Tags = NO_TAGS
     texts: KeptTexts = NO_TEXTS
     updates: int = 0

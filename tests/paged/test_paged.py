@@ -385,3 +385,13 @@ def test_pages_that_are_freed_within_an_update_are_used_again_in_it(cache: int, 
             assert figures.pages.get("free", 0) < sizes[name] // 8
     assert found[0].equals(found[1])
     assert sizes["inserted"] < 1.25 * sizes["built"]
+
+
+def test_an_insert_takes_the_place_of_an_attribute_that_nothing_uses(tmp_path: Path) -> None:
+    """The build leaves a free id for the column of a rule that can never be true."""
+    rules, schema = {"a": "x > 1", "never": "y > 1 AND y < 0"}, {"x": "int64", "y": "int64", "z": "int64"}
+    path = str(tmp_path / "pages")
+    matcher = cm.Matcher.build(rules, schema, index=cm.index("pbtree", path=path))
+    matcher.insert({"c": "z = 1"})
+    for one in (matcher, cm.Matcher.open(path)):
+        assert one.match_one({"x": 0, "y": 0, "z": 1}) == ["c"]
