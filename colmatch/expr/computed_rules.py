@@ -58,7 +58,7 @@ from colmatch.expr.functions import (
 )
 from colmatch.expr.times import negative
 from colmatch.text.json_paths import path_of
-from colmatch.text.like import read_like
+from colmatch.text.like import LiteralPosition, read_like
 
 _DIGITS_MOST = 15  # most places that round() takes
 _FALSE = ComputedValue("literal", ("boolean", "false"))
@@ -234,9 +234,17 @@ class TypeRules:
             return ValueNode(PAIRS[name], "boolean", tuple(nodes))
         if nodes[0].type != "string" or not _is_text(nodes[1]):
             raise Refusal(f"{name} takes a string and a literal, as in {name}(name, 'x')")
+        text = nodes[1].arguments[0]
         if name in ("like", "rlike"):
-            _check_pattern(name, nodes[1].arguments[0])
-        return ValueNode(name, "boolean", (nodes[0], nodes[1].arguments[0]))
+            _check_pattern(name, text)
+        literal = read_like(text).literal if name == "like" else None
+        if literal is not None:  # LIKE 'x%' and the like have quicker functions
+            text = literal.decode()
+            place = read_like(str(nodes[1].arguments[0])).place
+            if place is LiteralPosition.WHOLE:
+                return ValueNode("equal", "boolean", (nodes[0], _literal(text)))
+            name = {LiteralPosition.HEAD: "startswith", LiteralPosition.TAIL: "endswith"}.get(place, "contains")
+        return ValueNode(name, "boolean", (nodes[0], text))
 
     def _days(self, name: str, nodes: list[ValueNode]) -> ValueNode:
         """Types ``date_add``, ``date_sub`` and ``datediff``."""

@@ -19,6 +19,7 @@ from colmatch.events.computed.failed import Unfit
 from colmatch.events.computed.hashes import HASHES
 from colmatch.events.computed.nodes import BITS, INTEGERS, ValueNode, path_of
 from colmatch.events.computed.regexes import REGEXES
+from colmatch.events.computed.rules import RULES
 from colmatch.events.computed.texts import ONLY_ANSI, TEXTS
 from colmatch.text.addresses import address_text
 
@@ -143,8 +144,9 @@ def _function(node: ValueNode) -> Callable[..., Any] | None:
         return (lambda value: function(value, *constants)) if constants else function
     if name in TEXTS:
         return _of_text(TEXTS.get(node.function, TEXTS[name])[0], constants, name in ONLY_ANSI and not is_checked)
-    if name in REGEXES:
-        of_texts = REGEXES[name]
+    if name in REGEXES or name in ("like", "rlike"):
+        of_texts = REGEXES.get(name, RULES.get(name))
+        assert of_texts is not None
         return lambda text: of_texts(pa.array([text]), *constants)[0].as_py()
     if name in HASHES and name not in _NOT_STRICT:
         of_column = HASHES[name]
