@@ -109,8 +109,9 @@ def built(matcher: cm.Matcher, betree: cm.Matcher) -> dict[str, Call]:
         "upsert": Call(fresh("upsert"), "subscriptions errors constants tags parameters", {"subscriptions": {2: "a = 2"}}),
         "sync": Call(fresh("sync"), "subscriptions errors constants tags parameters", {"subscriptions": {2: "a = 2"}}),
         "update": Call(
-            fresh("update"), "insert replace upsert delete delete_tags errors constants tags parameters", {"upsert": {2: "a = 2"}}
+            fresh("update"), "insert replace upsert delete delete_tags define errors constants tags parameters", {"upsert": {2: "a = 2"}}
         ),
+        "redefine": Call(fresh("redefine"), "define", {"define": {"named": "a = 2"}}),
         "restore": Call(fresh("restore"), "snapshot"),
         "verify": Call(matcher.verify, "events", asked),
         "expression": Call(matcher.expression, "id"),

@@ -229,7 +229,7 @@ def read_rules(
     if named is not None:
         if not refers:
             with_names = " and ".join(name for name, (_, refers) in RULES.items() if refers)
-            raise click.UsageError(f"--named goes with --language {with_names}")
+            raise click.UsageError(f"--named goes with --language sql, {with_names}")
         with name_file_in_errors(named), open(named, "rb") as file:
             given[refers] = file.read()
     with name_file_in_errors(files[0].shown), open_file(files[0]) as file:
@@ -238,6 +238,18 @@ def read_rules(
         some = ", ".join(map(str, converted.disabled[:10])) + (", ..." if len(converted.disabled) > 10 else "")
         say(f"note: {len(converted.disabled):,} flags are disabled, so they have no rules: {some}")
     return converted
+
+
+def read_definitions(path: str) -> Any:
+    """Reads a file with a JSON object of definitions.
+
+    Raises OSError: the file cannot be opened. Raises ColmatchError: it is no JSON.
+    """
+    with name_file_in_errors(path), open(path, "rb") as file:
+        try:
+            return json.load(file)
+        except (ValueError, RecursionError) as error:
+            raise ColmatchError(f"definitions are a JSON object of texts: {error}") from None
 
 
 def read_subscriptions(paths: Sequence[str], format: str | None, ids: str | None) -> pa.Table | PredicateTable:

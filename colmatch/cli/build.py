@@ -43,7 +43,8 @@ if TYPE_CHECKING:
 @click.option(
     "--named",
     metavar="FILE",
-    help="JSON that rules refer to by name: with --language json-rules conditions, with growthbook saved groups.",
+    help="JSON that rules refer to by name: definitions {name: condition}, with --language json-rules conditions, "
+    "with growthbook saved groups.",
 )
 @click.option(
     "--domains",
@@ -105,7 +106,15 @@ def build(
     colmatch build rules.json --language json-rules --like events.jsonl -o rules.colmatch
     """
     from colmatch import Matcher
-    from colmatch.cli.arguments import RULES, read_index, read_options, read_rules, read_schema, read_subscriptions
+    from colmatch.cli.arguments import (
+        RULES,
+        read_definitions,
+        read_index,
+        read_options,
+        read_rules,
+        read_schema,
+        read_subscriptions,
+    )
 
     if domains is not None and language != "betree":
         raise click.UsageError("--domains goes with --language betree")
@@ -116,14 +125,15 @@ def build(
         raise click.UsageError("--rejected needs --errors collect")
     error_mode: Errors = "collect" if rejected_path or errors == "collect" else "raise"
     bad: list[Rejected] = []
+    define = None
     chosen, index = read_options(options), read_index(kind, settings)
     schema = read_schema(like, schema_text, domains)
     if rejected_path:
         from colmatch.cli.places import format_of
 
         format_of(rejected_path)  # an unknown extension is an error before the work, not after it
-    if named and language not in RULES:
-        raise click.UsageError("--named goes with --language json-rules and growthbook")
+    if named and language == "betree":
+        raise click.UsageError("--named goes with --language sql, json-rules and growthbook")
     if language in RULES:
         if ids or format:
             raise click.UsageError(f"--ids and --format do not go with --language {language}")
@@ -131,6 +141,7 @@ def build(
         bad = expressions.rejected
     else:
         expressions = read_subscriptions(subs, format, ids)
+        define = read_definitions(named) if named else None
     matcher = Matcher.build(
         expressions,
         schema,
@@ -139,6 +150,7 @@ def build(
         errors=error_mode,
         language="betree" if language == "betree" else "sql",  # as conditions of rules are
         missing=missing,
+        define=define,
         progress=sys.stderr.isatty(),
     )
     bad = [*bad, *matcher.rejected]

@@ -80,6 +80,7 @@ from colmatch.spark.shard_tasks import (
 )
 from colmatch.spark.storage import Folder, is_address
 from colmatch.store import locks
+from colmatch.subscriptions.definitions import COLUMN as DEFINE
 from colmatch.subscriptions.ids import Ids
 from colmatch.subscriptions.intake import Errors
 from colmatch.updates.initial import build_parts, take_in
@@ -259,6 +260,10 @@ def _check_subscriptions(given: Any) -> DataFrame:
             raise SubscriptionError(
                 f"the DataFrame of subscriptions has no column {name!r}: {suggest_names(name, given.columns, 'it')}"
             )
+    if DEFINE in given.columns:
+        raise SubscriptionError(
+            f"the DataFrame of subscriptions has a column {DEFINE!r}: shards take no definitions, so write them out"
+        )
     kept = given.select(*[name for name in _COLUMNS if name in given.columns])
     types = {field.name: field.dataType for field in kept.schema}
     if isinstance(types["expression"], NullType):  # all changes are deletions

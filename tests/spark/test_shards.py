@@ -307,6 +307,7 @@ def test_what_cannot_be_used(spark: Any, events: Any, tmp_path: Path) -> None:
         (spark.readStream.format("rate").load(), "are a stream"),
         (spark.sql("SELECT 1.5 AS id, 'a' AS expression"), "column 'id' is decimal"),
         (spark.sql("SELECT 1 AS id, 2 AS expression"), "column 'expression' is int"),
+        (spark.sql("SELECT 1 AS id, 'a' AS expression, 'x' AS define"), "shards take no definitions"),
     ]:
         with pytest.raises(cm.SubscriptionError, match=said):
             build_shards(subscriptions, events, tmp_path, 2)
