@@ -5,6 +5,7 @@ cannot the row-wise path finds the same.
 from __future__ import annotations
 
 from itertools import product
+from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
@@ -311,3 +312,12 @@ def test_a_full_sink_says_what_it_needs() -> None:
         total = sum(len(piece.id) for piece in inside.run(worker, matcher, batch))
     assert total == matcher.count(events).sum() > 1
     assert calls == 2
+
+
+def test_a_program_is_sound_in_a_file(tmp_path: Path) -> None:
+    texts = {1: "(a = 1 OR b = 1) AND (c = 1 OR b = 2) AND (a = 2 OR c = 3)", 2: "a = 3"}
+    matcher = cm.Matcher.build(texts, dict.fromkeys("abc", "int64"), index=cm.index("bitslice", dnf_budget=1))
+    matcher.save(tmp_path / "rules.cm")
+    opened = cm.Matcher.open(tmp_path / "rules.cm")
+    assert opened.match_one({"a": 1, "b": 2, "c": 3}) == [1]
+    assert opened.match_one({"a": 1, "b": 1, "c": 3}) == []

@@ -203,3 +203,10 @@ def test_named_workloads_as_scan(name: str) -> None:
     )
     assert pairs(found.match(events)) == pairs(scan.match(events))
     assert found.counters(events)["candidates"] <= scan.counters(events)["conjunctions"] / 4
+
+
+def test_lists_of_one_length_are_told_apart_in_one_table() -> None:
+    texts = {i: f"a IN ({i}, {i + 2 + i % 3})" for i in range(120)}
+    matcher = built(texts)
+    for a in (0, 5, 60, 123):
+        assert matcher.match_one({"a": a}) == [i for i in range(120) if a in (i, i + 2 + i % 3)]

@@ -7,6 +7,7 @@ from typing import Any
 
 import inside
 import numpy as np
+import pyarrow as pa
 import pytest
 from contract import pairs
 from sizes import SMALL
@@ -79,3 +80,23 @@ def test_a_tree_of_all_is_whole(kind: str, construction: str, number: int) -> No
     tree, preds, codes = inside.arrays(matcher), inside.predicates(matcher), inside.codes(matcher)
     everything = set(range(len(preds.owner)))
     Walker(tree, preds, codes).check(everything, packed=len(everything))
+
+
+@TREES
+def test_an_attribute_that_all_its_conjunctions_leave_for_another_gets_no_part(kind: str) -> None:
+    """By popularity, ``b`` comes second, and each conjunction on it goes to ``a``."""
+    texts = {i: f"a = {i} AND b = {i}" for i in range(4)} | {i: f"c{i} = 1" for i in range(4, 10)}
+    columns = ["a", "b", *(f"c{i}" for i in range(4, 10))]
+    index = cm.index(kind, capacity=2, ranking="popularity")
+    matcher = cm.Matcher.build(texts, dict.fromkeys(columns, "int64"), index=index)
+    assert matcher.match_one({"a": 1, "b": 1, "c4": 1, **dict.fromkeys(columns[3:], 0)}) == [1, 4]
+
+
+def test_halves_at_the_middle_boundary() -> None:
+    """Of keys from 0 to a million, all boundaries but one are below 40."""
+    texts = {i: f"a BETWEEN {i} AND {i + 2}" for i in range(30)} | {99: "a = 1000000"}
+    matcher = cm.Matcher.build(texts, {"a": "int64"}, index=cm.index("betree", capacity=3, halves="codes"))
+    assert [matcher.match_one({"a": a}) for a in (0, 20, 40, 10**6)] == [[0], [18, 19, 20], [], [99]]
+    wide = cm.Matcher.build(texts, {"a": "int64"}, index=cm.index("betree", capacity=3, halves="keys"))
+    event = pa.table({"a": [20]})
+    assert matcher.counters(event)["conjunctions"] < wide.counters(event)["conjunctions"]
