@@ -99,4 +99,4 @@ def test_halves_at_the_middle_boundary() -> None:
     assert [matcher.match_one({"a": a}) for a in (0, 20, 40, 10**6)] == [[0], [18, 19, 20], [], [99]]
     wide = cm.Matcher.build(texts, {"a": "int64"}, index=cm.index("betree", capacity=3, halves="keys"))
     event = pa.table({"a": [20]})
-    assert matcher.counters(event)["conjunctions"] < wide.counters(event)["conjunctions"]
+    assert matcher.counters(event)["nodes"] < wide.counters(event)["nodes"]
