@@ -150,6 +150,7 @@ def built(matcher: cm.Matcher, betree: cm.Matcher) -> dict[str, Call]:
         "events value": Call(lambda value: cm.betree.events([{"a": value}], DOMAINS), "value"),
         "col": Call(lambda name, field: written(cm.col(name, field) == 1), "name field", {"name": "user", "field": "age"}),
         "function": Call(function, "name value", {"name": "lower", "value": cm.col("s")}),
+        "least": Call(one_by_one(cm.at_least, "a b c"), "a b c", {"a": 1, "b": cm.col("f"), "c": cm.col("g")}),
         "geo": Call(one_by_one(cm.geo_within_radius, "a b c d e"), "a b c d e", {"a": NUMBER, "b": NUMBER, "c": 1, "d": 1, "e": 1}),
         "within": Call(one_by_one(cm.segment_within, "a b c d"), "a b c d", {"a": NUMBER, "b": NUMBER, "c": 1, "d": 1}),
         "before": Call(one_by_one(cm.segment_before, "a b c d"), "a b c d", {"a": NUMBER, "b": NUMBER, "c": 1, "d": 1}),
