@@ -99,6 +99,7 @@ def built(matcher: cm.Matcher, betree: cm.Matcher) -> dict[str, Call]:
         "reasons": Call(matcher.reasons, "events by ids tags now", asked),
         "subset": Call(matcher.subset, "ids tags", {"ids": [1]}),
         "explain": Call(matcher.explain, "event id now", {"event": EVENTS, "id": 1}),
+        "explain many": Call(matcher.explain_many, "events ids tags now", {"events": EVENTS, "ids": [1]}),
         "explain value": Call(lambda value: matcher.explain({"a": value}, 1), "value"),
         "explain entry": Call(lambda value: matcher.explain({"attrs": {"k": value}}, 2), "value"),
         "explain list": Call(lambda value: matcher.explain({"tags": value}, 2), "value"),

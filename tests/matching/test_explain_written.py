@@ -126,7 +126,7 @@ def test_what_has_no_text_is_shown_as_it_is_kept() -> None:
             == matcher.explain_many(pa.table({"a": [1]}), [1])["explanation"][0].as_py()
             == "a > 5 [1]"
         )
-    betree = cm.Matcher.build({1: "a >= 6 && not (b = 7)"}, "a bigint, b bigint", language="betree")
+    betree = cm.Matcher.build({1: "a >= 6 && not (b = 7)"}, "a|integer|true\nb|integer|true", language="betree")
     assert [node.text for node in betree.explain(A, 1).tree.children] == ["a > 5", "b <> 7"]
 
 
