@@ -168,7 +168,7 @@ def explain(parts: Parts, event: Any, id: int | str, clock: Clock | None = None)
     """Returns the explanation of ``Matcher.explain``."""
     written = Written.of(parts, [id], clock)
     single = isinstance(event, Mapping) or is_object(event)
-    row = _row(parts, event)
+    row = written.with_time(_row(parts, event))
     values = {name: _read_value(column) for name, column in zip(row.schema.names, row.columns, strict=True)}
     return written.explain(id, row, values, single)
 
@@ -190,15 +190,17 @@ def explain_many(
     for id in ids:
         parts = parts_of(id)
         groups.setdefault(builtins.id(parts.version), (parts, []))[1].append(id)
-    written = {id: one for parts, some in groups.values() for one in [Written.of(parts, some, clock)] for id in some}
+    read = {id: one for parts, some in groups.values() for one in [Written.of(parts, some, clock)] for id in some}
+    written = {id: read[id] for id in ids}
     # Explain each event
     told: list[Explanation] = []
     rows = 0
+    apart = list(dict.fromkeys(written.values()))
     for batch in batches(events, 1 << 12) if ids else ():
         for i in range(batch.num_rows):
-            row = batch.slice(i, 1)
             try:
-                told.extend([written[id].explain(id, row, {}, False) for id in ids])
+                timed = {one: one.with_time(batch.slice(i, 1)) for one in apart}
+                told.extend([one.explain(id, timed[one], {}, False) for id, one in written.items()])
             except EventError as error:
                 error.count_from(rows + i)
                 raise
@@ -222,11 +224,11 @@ class Written:
 
     def __init__(self, parts: Parts, clock: Clock | None, pieces: dict[int | str, Piece], small: Parts | None) -> None:
         self._parts = parts
-        self._clock = clock
+        self._clock, self._clock_names = clock, [] if clock is None else clock.names(parts.version.attributes)
         self._pieces = pieces  # by id
-        self._small = None if small is None else _Looker(small, 0, None, clock)
+        self._small = None if small is None else _Looker(small, 0, None)
         self._kept: dict[int | str, _Looker] = {}
-        self._seen: tuple[pa.RecordBatch | None, _SegmentEvent | None] = None, None
+        self._seen: tuple[pa.RecordBatch, _SegmentEvent] | None = None
         self._places = {} if small is None else {text: i for i, text in enumerate(_texts_of(pieces.values()))}
 
     @staticmethod
@@ -248,8 +250,12 @@ class Written:
                 pieces[id] = Piece(CONDITION, Kept.of(text).expression, (piece,))
         return Written(parts, clock, pieces, _build_small(parts, _texts_of(pieces.values())) if pieces else None)
 
+    def with_time(self, row: pa.RecordBatch) -> pa.RecordBatch:
+        """Returns an event with the columns that the clock gives."""
+        return row if self._clock is None else self._clock.add_to(row, self._clock_names)
+
     def explain(self, id: int | str, row: pa.RecordBatch, values: dict[str, Any], single: bool) -> Explanation:
-        """Returns the explanation of an id for a batch of one row.
+        """Returns the explanation of an id for a batch of one row, which has its time.
 
         values : of the columns of the row
         single : the event is a single one, which may lack columns
@@ -264,10 +270,9 @@ class Written:
         whole = self._pieces.get(id)
         if whole is None or self._small is None:
             return None
-        if self._seen[0] is not row:  # several ids are explained for one row
+        if self._seen is None or self._seen[0] is not row:  # several ids are explained for one row
             self._seen = row, self._small.look(row, single)
         told = self._seen[1]
-        assert told is not None
         if any(self._small.is_left_out(2 * self._places[text]) for text in _texts_of([whole])):
             return None
         tree = self._node(whole.parts[0], told)
@@ -301,7 +306,7 @@ class Written:
             number = version.find(id)
             assert number is not None
             holder = version.holder(number)
-            looker = self._kept[id] = _Looker(self._parts, holder, number - version.bases[holder], self._clock)
+            looker = self._kept[id] = _Looker(self._parts, holder, number - version.bases[holder])
         told = looker.look(row, single)
         nodes = _join_programs([_conjunction(told, c) for c in looker.conjunctions])
         if not nodes:
@@ -338,7 +343,7 @@ class _Looker:
     own : a subscription of the segment; None for all
     """
 
-    def __init__(self, parts: Parts, holder: int, own: int | None, clock: Clock | None) -> None:
+    def __init__(self, parts: Parts, holder: int, own: int | None) -> None:
         version = self._version = parts.version
         self._parts = parts
         self._segment = version.segments[holder]
@@ -353,7 +358,6 @@ class _Looker:
             for c in self.conjunctions for p in range(preds.first[c], preds.first[c + 1])
         }  # fmt: skip
         self._attributes = version.attributes.only(self._used)
-        self._clock, self._clock_names = clock, [] if clock is None else clock.names(version.attributes)
         self._reader = Reader(self._attributes, version.literals)
         self._derived = DerivedColumns(self._attributes, lenient=True)
         self._needed = {path[0].lower() for i in self._used for path in _paths_of(version.attributes[i])}
@@ -373,8 +377,6 @@ class _Looker:
 
         Raises EventError: a column is missing, and the event is no single one.
         """
-        if self._clock is not None:
-            row = self._clock.add_to(row, self._clock_names)
         # Columns of other expressions may be missing; a single event may lack all columns
         if self._parts.options.missing_columns == "error" and not single:
             require(row.schema, chain.from_iterable(attribute.paths for attribute in self._attributes))
@@ -409,6 +411,8 @@ def _is_met(told: _SegmentEvent, conjunctions: list[int]) -> bool:
     def holds(p: int) -> bool:
         word = int(preds.pred[p, 0])
         attr = word & layout.ATTR_MASK
+        if _is_of_elements(told.attributes[attr]):
+            return _leaf(told, p).node.truth is True
         runs = key_runs(preds, told.segment.codes, p)
         found = any(lo <= key <= hi for key in told.keys[attr] for lo, hi in runs)
         return found is not bool(word & layout.FLAG_NONE) and not _is_failed(told, told.attributes[attr])
@@ -443,8 +447,11 @@ def _values_of(told: _SegmentEvent, conjunctions: list[int]) -> tuple[dict[str, 
             if _is_failed(told, attribute):
                 failed[told.failed[attribute.path[0]]] = None
             elif (name := name_of(attribute)) not in values:
-                of_elements = _is_of_elements(attribute)
-                values[name] = _leaf(told, p).node.value if of_elements else _value(attribute, told.values)
+                leaf = _leaf(told, p) if _is_of_elements(attribute) else None
+                if leaf is not None and leaf.failure:
+                    failed[leaf.failure] = None
+                else:
+                    values[name] = _value(attribute, told.values) if leaf is None else leaf.node.value
     return values, list(failed)
 
 
@@ -521,12 +528,14 @@ class _ExplainedLeaf(NamedTuple):
         "l has no NULL element"
     negated : the node of the predicate together with guards of its subject: a NOT. Without guards,
         the predicate is an IS NOT TRUE
+    failure : why a condition on elements cannot be computed
     """
 
     node: ExplainedNode
     subject: tuple[Any, ...] = ()
     guards: str = ""
     negated: ExplainedNode | None = None
+    failure: str = ""
 
 
 def _all_of(leaves: list[_ExplainedLeaf]) -> ExplainedNode:
@@ -580,7 +589,7 @@ def _leaf(told: _SegmentEvent, p: int) -> _ExplainedLeaf:
     if _is_failed(told, attribute):
         return _ExplainedLeaf(ExplainedNode(f"{text} ({told.failed[attribute.path[0]]})", None, _NOTHING))
     if _is_of_elements(attribute):
-        return _ExplainedLeaf(_explain_elements(told, attribute, [texts[key] for key, _ in texts.dense(runs)], none))
+        return _explain_elements(told, attribute, [texts[key] for key, _ in texts.dense(runs)], none)
     if attribute.role is Role.CALL:
         asks_unknown = any(texts[key] == UNKNOWN for key, _ in texts.dense(runs))
         is_unknown = any(part is None or part != part for part in value.values())
@@ -601,7 +610,7 @@ def _leaf(told: _SegmentEvent, p: int) -> _ExplainedLeaf:
     return _ExplainedLeaf(ExplainedNode(text, not matches, value), subject, negated=negated)
 
 
-def _explain_elements(told: _SegmentEvent, attribute: Attribute, literals: list[bytes], none: bool) -> ExplainedNode:
+def _explain_elements(told: _SegmentEvent, attribute: Attribute, literals: list[bytes], none: bool) -> _ExplainedLeaf:
     """Returns the node of a condition on elements, with the elements that pass as its value."""
     call = ElementCall.of(Call.of(str(attribute.key)))
     test = next(test for literal in literals if (test := ElementTest.of(literal)) is not None)
@@ -611,15 +620,17 @@ def _explain_elements(told: _SegmentEvent, attribute: Attribute, literals: list[
         values = {f"{name}[{i}]": values[name][i] for i in passing} | {k: v for k, v in values.items() if k != name}
     text = element_text(attribute, test)
     if failure:
-        return ExplainedNode(f"{'NOT ' * none}{text} ({failure})", None, _NOTHING)
+        return _ExplainedLeaf(ExplainedNode(f"{'NOT ' * none}{text} ({failure})", None, _NOTHING), failure=failure)
     if told.two_valued:
-        return ExplainedNode(f"NOT {text}" if none else text, (truth is True) is not none, values)
+        return _ExplainedLeaf(ExplainedNode(f"NOT {text}" if none else text, (truth is True) is not none, values))
     asks_unknown = UNKNOWN in literals
     if none is asks_unknown:
-        return ExplainedNode(f"NOT {text}" if none else text, None if truth is None else truth is not none, values)
+        return _ExplainedLeaf(
+            ExplainedNode(f"NOT {text}" if none else text, None if truth is None else truth is not none, values)
+        )
     if asks_unknown:
-        return ExplainedNode(f"({text}) IS NOT FALSE", truth is not False, values)
-    return ExplainedNode(f"({text}) IS NOT TRUE", truth is not True, values)
+        return _ExplainedLeaf(ExplainedNode(f"({text}) IS NOT FALSE", truth is not False, values))
+    return _ExplainedLeaf(ExplainedNode(f"({text}) IS NOT TRUE", truth is not True, values))
 
 
 def _explain_call(

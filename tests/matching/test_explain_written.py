@@ -10,8 +10,8 @@ from typing import Any
 import oracle
 import pyarrow as pa
 import pytest
-from oracle import Expr
 from layouts import plain_table
+from oracle import Expr
 from sizes import SMALL
 from strategies import a_schema, an_expression, some_rows, terms
 
