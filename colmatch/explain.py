@@ -32,6 +32,7 @@ from colmatch.given.elements import EXISTS, ElementCall, ElementTest
 from colmatch.given.schema import Attribute, Attributes, Role
 from colmatch.given.special import UNKNOWN, Call
 from colmatch.kernels import layout
+from colmatch.kinds.registry import FEWEST
 from colmatch.lowering.written import LiteralTexts, asks_presence, element_text, key_runs, name_of, predicate_text
 from colmatch.show.notebook import cell, fold_body
 from colmatch.sql.skeleton import AND, CONDITION, COUNT, NOT, OR, Piece, cut_text, truth_of
@@ -334,7 +335,7 @@ def _build_small(parts: Parts, texts: list[str]) -> Parts:
     """Returns a matcher of texts and their negations, which are numbered in turn."""
     given = {2 * i + no: f"NOT ({text})" if no else text for i, text in enumerate(texts) for no in (0, 1)}
     options = replace(parts.options, keep_texts=False, observe=0)
-    return build_parts(take_in(given, parts.schema, "scan", options, "collect", parts.language), None)
+    return build_parts(take_in(given, parts.schema, FEWEST.name, options, "collect", parts.language), None)
 
 
 class _Looker:

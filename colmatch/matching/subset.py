@@ -89,15 +89,17 @@ class Subset:
     def __bool__(self) -> bool:
         return True  # a subset without subscriptions is not the absence of one
 
-    def match(self, events: Any, *args: Any, **options: Any) -> Any:
-        """Matches events among these subscriptions; the arguments are those of ``Matcher.match``.
+    def match(
+        self, events: Any, ranges: Any = None, *, invalid: Any = "skip", keep: Any = None, now: Any = None
+    ) -> Any:
+        """Matches events among these subscriptions, as ``Matcher.match`` does.
 
         Raises
         ------
         OptionError : the subset was unpickled, so that it has no matcher
         EventError : as from ``Matcher.match``
         """
-        return self._from().match(events, *args, ids=self, **options)
+        return self._from().match(events, ranges, invalid=invalid, keep=keep, ids=self, now=now)
 
     def _from(self) -> SubsetSource:
         if self._source is None:
