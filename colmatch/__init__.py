@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from colmatch.explain import Explanation as Explanation
     from colmatch.expr.build import col as col
     from colmatch.expr.build import function as function
+    from colmatch.expr.build_special import at_least as at_least
     from colmatch.expr.build_special import geo_within_radius as geo_within_radius
     from colmatch.expr.build_special import segment_before as segment_before
     from colmatch.expr.build_special import segment_within as segment_within
@@ -62,7 +63,7 @@ _NAMES = {
     "explain": ("Explanation",),
     "functions": ("functions",),
     "expr.build": ("col", "function"),
-    "expr.build_special": ("geo_within_radius", "segment_before", "segment_within", "within_frequency_cap"),
+    "expr.build_special": ("at_least", "geo_within_radius", "segment_before", "segment_within", "within_frequency_cap"),
     "kinds.plan": ("index",),
     "matcher": ("Changes", "Matcher", "Rejected", "Subscription", "index_kinds"),
     "given.options": ("Options",),

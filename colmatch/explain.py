@@ -1,13 +1,16 @@
 """An explanation says why a subscription is true for an event, or is not.
 
-It is the normalised expression as a tree, with values and truth.
+It is the expression as it was written, as a tree with values and truth. Without its text, it is the
+predicates that the matcher keeps.
 """
 
 from __future__ import annotations
 
+import builtins
 import datetime as dt
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -29,10 +32,14 @@ from colmatch.given.elements import EXISTS, ElementCall, ElementTest
 from colmatch.given.schema import Attribute, Attributes, Role
 from colmatch.given.special import UNKNOWN, Call
 from colmatch.kernels import layout
-from colmatch.lowering.written import LiteralTexts, asks_presence, element_text, key_runs, predicate_text
+from colmatch.kinds.registry import FEWEST
+from colmatch.lowering.written import LiteralTexts, asks_presence, element_text, key_runs, name_of, predicate_text
 from colmatch.show.notebook import cell, fold_body
+from colmatch.sql.skeleton import AND, CONDITION, COUNT, NOT, OR, Piece, cut_text, truth_of
+from colmatch.subscriptions.texts_kept import Kept
 from colmatch.text.addresses import address_of
 from colmatch.text.versions import version_of
+from colmatch.updates.initial import build_parts, take_in
 from colmatch.updates.literals import whole
 
 if TYPE_CHECKING:
@@ -85,6 +92,28 @@ class Explanation:
             "tree": told(self.tree),
         }
 
+    def as_text(self) -> str:
+        """Returns the explanation as an expression, with the value behind each part.
+
+        Examples
+        --------
+        >>> matcher.explain({"price": 310.0}, "cheap").as_text()
+        'price < 100 [310.0]'
+        """
+
+        def told(node: ExplainedNode, within: bool = False) -> str:
+            if not node.children:
+                return _leaf_text(node, " ")
+            parts = [told(child, True) for child in node.children]
+            if node.text in (_GROUPS[AND], _GROUPS[OR]):
+                text = (" AND " if node.text == _GROUPS[AND] else " OR ").join(parts)
+                return f"({text})" if within else text
+            if node.text.startswith("IS"):
+                return f"{parts[0]} {node.text}"
+            return f"NOT {parts[0]}" if node.text == NOT else f"at_least({node.text.split()[2]}, {', '.join(parts)})"
+
+        return told(self.tree)
+
     def _head(self) -> list[str]:
         """Returns the lines before the tree."""
         mode = "" if self.missing == "unknown" else f" (what is missing is {self.missing})"
@@ -123,8 +152,12 @@ _NOTHING = object()
 
 def _line(node: ExplainedNode, width: int = 0) -> str:
     """Returns the truth of a node, padded to ``width`` columns, its text and its value."""
-    value = "" if node.children or node.value is _NOTHING else f"   [{_show_value(node.value)}]"
-    return f"{_WORDS[node.truth]:{width}} {node.text}{value}"
+    return f"{_WORDS[node.truth]:{width}} {_leaf_text(node)}"
+
+
+def _leaf_text(node: ExplainedNode, space: str = "   ") -> str:
+    value = "" if node.children or node.value is _NOTHING else f"{space}[{_show_value(node.value)}]"
+    return f"{node.text}{value}"
 
 
 def _show_value(value: Any) -> str:
@@ -134,56 +167,293 @@ def _show_value(value: Any) -> str:
 
 def explain(parts: Parts, event: Any, id: int | str, clock: Clock | None = None) -> Explanation:
     """Returns the explanation of ``Matcher.explain``."""
-    # Find the subscription's conjunctions
-    version = parts.version
-    number = version.find(id)
-    if number is None:
-        raise SubscriptionError(f"there is no subscription {show_value(id)}")
+    written = Written.of(parts, [id], clock)
     single = isinstance(event, Mapping) or is_object(event)
-    row = _row(parts, event)
-    holder = version.holder(number)
-    segment = version.segments[holder]
-    preds = segment.predicates
-    mine = np.flatnonzero(preds.owner == number - version.bases[holder]).tolist()
-    used = {int(preds.pred[p, 0]) & layout.ATTR_MASK for c in mine for p in range(preds.first[c], preds.first[c + 1])}
-    attributes = version.attributes.only(used)
-    if clock is not None:
-        row = clock.add_to(row, clock.names(version.attributes))
-    # Columns of other expressions may be missing; a single event may lack all columns
-    if parts.options.missing_columns == "error" and not single:
-        require(row.schema, chain.from_iterable(attribute.paths for attribute in attributes))
-    # Read the values that the expression needs
-    entries = Reader(attributes, version.literals).read(row)
-    keys = {id: entries.key[entries.col[id] : entries.col[id + 1]].tolist() for id in used}
+    row = written.with_time(_row(parts, event))
     values = {name: _read_value(column) for name, column in zip(row.schema.names, row.columns, strict=True)}
-    computed, failed = DerivedColumns(attributes, lenient=True).add_to(row)
-    computed_values = {
-        name: _read_value(column) for name, column in zip(computed.schema.names, computed.columns, strict=True)
+    return written.explain(id, row, values, single)
+
+
+def explain_many(
+    parts_of: Callable[[int | str], Parts],
+    events: Any,
+    ids: Sequence[int | str],
+    type: pa.DataType,
+    clock: Clock | None,
+) -> pa.Table:
+    """Returns the table of ``Matcher.explain_many``.
+
+    parts_of : returns parts that contain the subscription of an id
+    type : of the ids
+    """
+    # Read the texts together where the ids are in the same parts
+    groups: dict[int, tuple[Parts, list[int | str]]] = {}
+    for id in ids:
+        parts = parts_of(id)
+        groups.setdefault(builtins.id(parts.version), (parts, []))[1].append(id)
+    read = {id: one for parts, some in groups.values() for one in [Written.of(parts, some, clock)] for id in some}
+    written = {id: read[id] for id in ids}
+    # Explain each event
+    told: list[Explanation] = []
+    rows = 0
+    apart = list(dict.fromkeys(written.values()))
+    for batch in batches(events, 1 << 12) if ids else ():
+        for i in range(batch.num_rows):
+            try:
+                timed = {one: one.with_time(batch.slice(i, 1)) for one in apart}
+                told.extend([one.explain(id, timed[one], {}, False) for id, one in written.items()])
+            except EventError as error:
+                error.count_from(rows + i)
+                raise
+        rows += batch.num_rows
+    columns = {
+        "event": pa.array(np.repeat(np.arange(rows), len(ids))),
+        "subscription": pa.array(ids, type).take(pa.array(np.tile(np.arange(len(ids)), rows))),
+        "matched": pa.array([one.matched for one in told], pa.bool_()),
+        "explanation": pa.array([one.as_text() for one in told], pa.string()),
     }
-    failures = {name: f"cannot be computed: {of.message_of(0)}" for name, of in failed.items()}
-    facts = _SegmentEvent(
-        version.attributes,
-        whole(version.literals),
-        segment,
-        keys,
-        computed_values,
-        failures,
-        parts.language.two_valued,
-        row,
-    )
-    # Build the tree
-    nodes = _join_programs([_conjunction(facts, c) for c in mine])
-    if not nodes:
-        tree = ExplainedNode("FALSE: contradicts itself", False, _NOTHING)
-    elif len(nodes) == 1:
-        tree = nodes[0]
-    else:
-        tree = _group(nodes, True)
-    # Check the required columns
-    lacks = RequiredColumns(parts.schema).lacks(row, lenient=True)
-    lacking = () if lacks is None else tuple(lacks.columns)
-    matched = tree.truth is True and not lacking
-    return Explanation(id, matched, tree, values, parts.language.missing, lacking)
+    return pa.table(columns)
+
+
+class Written:
+    """Some subscriptions as they were written, to be explained.
+
+    The conditions of their texts are the subscriptions of a small matcher: each condition, its
+    negation, and each text as a whole. A subscription without a text is explained by the predicates
+    that the matcher keeps of it, and so is one in the language of be-tree.
+    """
+
+    def __init__(self, parts: Parts, clock: Clock | None, pieces: dict[int | str, Piece], small: Parts | None) -> None:
+        self._parts = parts
+        self._clock, self._clock_names = clock, [] if clock is None else clock.names(parts.version.attributes)
+        self._pieces = pieces  # by id
+        self._small = None if small is None else _Looker(small, 0, None)
+        self._kept: dict[int | str, _Looker] = {}
+        self._seen: tuple[pa.RecordBatch, _SegmentEvent] | None = None
+        self._places = {} if small is None else {text: i for i, text in enumerate(_texts_of(pieces.values()))}
+
+    @staticmethod
+    def of(parts: Parts, ids: Sequence[int | str], clock: Clock | None) -> Written:
+        """Reads the texts of ids.
+
+        Raises SubscriptionError: an id has no subscription.
+        """
+        version = parts.version
+        numbers = [version.find(id) for id in ids]
+        for id, number in zip(ids, numbers, strict=True):
+            if number is None:
+                raise SubscriptionError(f"there is no subscription {show_value(id)}")
+        texts = version.texts.take(np.array(numbers, np.int64)).to_pylist() if len(version.texts) else [None] * len(ids)
+        pieces: dict[int | str, Piece] = {}
+        for id, text in zip(ids, texts, strict=True):
+            piece = None if text is None or parts.language.is_betree else cut_text(Kept.of(text).expression)
+            if piece is not None:
+                pieces[id] = Piece(CONDITION, Kept.of(text).expression, (piece,))
+        return Written(parts, clock, pieces, _build_small(parts, _texts_of(pieces.values())) if pieces else None)
+
+    def with_time(self, row: pa.RecordBatch) -> pa.RecordBatch:
+        """Returns an event with the columns that the clock gives."""
+        return row if self._clock is None else self._clock.add_to(row, self._clock_names)
+
+    def explain(self, id: int | str, row: pa.RecordBatch, values: dict[str, Any], single: bool) -> Explanation:
+        """Returns the explanation of an id for a batch of one row, which has its time.
+
+        values : of the columns of the row
+        single : the event is a single one, which may lack columns
+        """
+        lacks = RequiredColumns(self._parts.schema).lacks(row, lenient=True)
+        lacking = () if lacks is None else tuple(lacks.columns)
+        tree = self._of_text(id, row, single) or self._of_predicates(id, row, single)
+        return Explanation(id, tree.truth is True and not lacking, tree, values, self._parts.language.missing, lacking)
+
+    def _of_text(self, id: int | str, row: pa.RecordBatch, single: bool) -> ExplainedNode | None:
+        """Returns the tree of a text; None if its parts do not say what the whole does."""
+        whole = self._pieces.get(id)
+        if whole is None or self._small is None:
+            return None
+        if self._seen is None or self._seen[0] is not row:  # several ids are explained for one row
+            self._seen = row, self._small.look(row, single)
+        told = self._seen[1]
+        if any(self._small.is_left_out(2 * self._places[text]) for text in _texts_of([whole])):
+            return None
+        tree = self._node(whole.parts[0], told)
+        return tree if (tree.truth is True) == _is_met(told, self._small.of(2 * self._places[whole.text])) else None
+
+    def _node(self, piece: Piece, told: _SegmentEvent) -> ExplainedNode:
+        """Returns the node of a part of a text."""
+        assert self._small is not None
+        if piece.word != CONDITION:
+            nodes = [self._node(part, told) for part in piece.parts]
+            truth = truth_of(piece, [node.truth for node in nodes])
+            text = _GROUPS.get(piece.word, piece.word)
+            if piece.word == COUNT:
+                true = sum(node.truth is True for node in nodes)
+                text = f"at least {piece.least} of {len(nodes)}, {true} {'is' if true == 1 else 'are'} true"
+            return ExplainedNode(text, truth, _NOTHING, tuple(nodes))
+        place = self._places[piece.text]
+        yes, no = self._small.of(2 * place), self._small.of(2 * place + 1)
+        truth = True if _is_met(told, yes) else False if told.two_valued or _is_met(told, no) else None
+        values, failed = _values_of(told, [*yes, *no])
+        named = dict(sorted(values.items(), key=lambda pair: piece.text.find(pair[0])))  # in the order of the text
+        value = next(iter(named.values())) if len(named) == 1 else named or _NOTHING
+        text = _LINES.sub(" ", piece.text) + "".join(f" ({reason})" for reason in failed)
+        return ExplainedNode(text, truth, _NOTHING if failed else value)
+
+    def _of_predicates(self, id: int | str, row: pa.RecordBatch, single: bool) -> ExplainedNode:
+        """Returns the tree of the predicates that the matcher keeps of a subscription."""
+        looker = self._kept.get(id)
+        if looker is None:
+            version = self._parts.version
+            number = version.find(id)
+            assert number is not None
+            holder = version.holder(number)
+            looker = self._kept[id] = _Looker(self._parts, holder, number - version.bases[holder])
+        told = looker.look(row, single)
+        nodes = _join_programs([_conjunction(told, c) for c in looker.conjunctions])
+        if not nodes:
+            return ExplainedNode("FALSE: contradicts itself", False, _NOTHING)
+        return nodes[0] if len(nodes) == 1 else _group(nodes, True)
+
+
+_GROUPS = {AND: "all of", OR: "any of"}
+_LINES = re.compile(r"\s*[\r\n]\s*")
+
+
+def _texts_of(pieces: Iterable[Piece]) -> list[str]:
+    """Returns the conditions of texts, and the texts themselves, once each."""
+    texts: dict[str, None] = {}
+    stack = list(pieces)
+    while stack:
+        piece = stack.pop()
+        if piece.word == CONDITION:
+            texts[piece.text] = None
+        stack.extend(piece.parts)
+    return list(texts)
+
+
+def _build_small(parts: Parts, texts: list[str]) -> Parts:
+    """Returns a matcher of texts and their negations, which are numbered in turn."""
+    given = {2 * i + no: f"NOT ({text})" if no else text for i, text in enumerate(texts) for no in (0, 1)}
+    options = replace(parts.options, keep_texts=False, observe=0)
+    return build_parts(take_in(given, parts.schema, FEWEST.name, options, "collect", parts.language), None)
+
+
+class _Looker:
+    """What looks at events for subscriptions of a segment.
+
+    own : a subscription of the segment; None for all
+    """
+
+    def __init__(self, parts: Parts, holder: int, own: int | None) -> None:
+        version = self._version = parts.version
+        self._parts = parts
+        self._segment = version.segments[holder]
+        owner = self._segment.predicates.owner
+        self.conjunctions = range(len(owner)) if own is None else np.flatnonzero(owner == own).tolist()
+        self._of: dict[int, list[int]] = {}
+        for c in self.conjunctions:
+            self._of.setdefault(int(owner[c]), []).append(c)
+        preds = self._segment.predicates
+        self._used = {
+            int(preds.pred[p, 0]) & layout.ATTR_MASK
+            for c in self.conjunctions for p in range(preds.first[c], preds.first[c + 1])
+        }  # fmt: skip
+        self._attributes = version.attributes.only(self._used)
+        self._reader = Reader(self._attributes, version.literals)
+        self._derived = DerivedColumns(self._attributes, lenient=True)
+        self._needed = {path[0].lower() for i in self._used for path in _paths_of(version.attributes[i])}
+        self._literals = whole(version.literals)
+
+    def of(self, number: int) -> list[int]:
+        """Returns the conjunctions of a subscription whose id is a number."""
+        place = self._version.find(number)
+        return [] if place is None else self._of.get(place, [])
+
+    def is_left_out(self, number: int) -> bool:
+        """Returns whether an expression could not be read."""
+        return self._version.find(number) is None
+
+    def look(self, row: pa.RecordBatch, single: bool) -> _SegmentEvent:
+        """Returns what there is to know of an event, a batch of one row.
+
+        Raises EventError: a column is missing, and the event is no single one.
+        """
+        # Columns of other expressions may be missing; a single event may lack all columns
+        if self._parts.options.missing_columns == "error" and not single:
+            require(row.schema, chain.from_iterable(attribute.paths for attribute in self._attributes))
+        entries = self._reader.read(row)
+        keys = {id: entries.key[entries.col[id] : entries.col[id + 1]].tolist() for id in self._used}
+        computed, failed = self._derived.add_to(row)
+        values = {
+            name: _read_value(column)
+            for name, column in zip(computed.schema.names, computed.columns, strict=True)
+            if name.lower() in self._needed
+        }
+        return _SegmentEvent(
+            self._version.attributes,
+            self._literals,
+            self._segment,
+            keys,
+            values,
+            {name: f"cannot be computed: {of.message_of(0)}" for name, of in failed.items()},
+            self._parts.language.two_valued,
+            row,
+        )
+
+
+def _paths_of(attribute: Attribute) -> list[tuple[str, ...]]:
+    return [attribute.path, *attribute.paths]
+
+
+def _is_met(told: _SegmentEvent, conjunctions: list[int]) -> bool:
+    """Returns whether a conjunction is true. A value that cannot be computed makes none true."""
+    preds = told.segment.predicates
+
+    def holds(p: int) -> bool:
+        word = int(preds.pred[p, 0])
+        attr = word & layout.ATTR_MASK
+        if _is_of_elements(told.attributes[attr]):
+            return _leaf(told, p).node.truth is True
+        runs = key_runs(preds, told.segment.codes, p)
+        found = any(lo <= key <= hi for key in told.keys[attr] for lo, hi in runs)
+        return found is not bool(word & layout.FLAG_NONE) and not _is_failed(told, told.attributes[attr])
+
+    for c in conjunctions:
+        first, at = int(preds.first[c]), 0
+        if not len(preds.jump_first) or preds.jump_first[c] < 0:
+            if all(holds(p) for p in range(first, int(preds.first[c + 1]))):
+                return True
+            continue
+        while at >= 0:
+            at = int(preds.jump[preds.jump_first[c] + at, 0 if holds(first + at) else 1])
+        if at == layout.ACCEPT:
+            return True
+    return False
+
+
+def _is_failed(told: _SegmentEvent, attribute: Attribute) -> bool:
+    return attribute.role is Role.COMPUTED and attribute.path[0] in told.failed
+
+
+def _is_of_elements(attribute: Attribute) -> bool:
+    return attribute.role is Role.CALL and Call.of(str(attribute.key)).function == EXISTS
+
+
+def _values_of(told: _SegmentEvent, conjunctions: list[int]) -> tuple[dict[str, Any], list[str]]:
+    """Returns what predicates look at, by name, and why values of it could not be computed."""
+    preds, values, failed = told.segment.predicates, dict[str, Any](), dict[str, None]()
+    for c in conjunctions:
+        for p in range(preds.first[c], preds.first[c + 1]):
+            attribute = told.attributes[int(preds.pred[p, 0]) & layout.ATTR_MASK]
+            if _is_failed(told, attribute):
+                failed[told.failed[attribute.path[0]]] = None
+            elif (name := name_of(attribute)) not in values:
+                leaf = _leaf(told, p) if _is_of_elements(attribute) else None
+                if leaf is not None and leaf.failure:
+                    failed[leaf.failure] = None
+                else:
+                    values[name] = _value(attribute, told.values) if leaf is None else leaf.node.value
+    return values, list(failed)
 
 
 def _read_value(column: pa.Array) -> Any:
@@ -259,12 +529,14 @@ class _ExplainedLeaf(NamedTuple):
         "l has no NULL element"
     negated : the node of the predicate together with guards of its subject: a NOT. Without guards,
         the predicate is an IS NOT TRUE
+    failure : why a condition on elements cannot be computed
     """
 
     node: ExplainedNode
     subject: tuple[Any, ...] = ()
     guards: str = ""
     negated: ExplainedNode | None = None
+    failure: str = ""
 
 
 def _all_of(leaves: list[_ExplainedLeaf]) -> ExplainedNode:
@@ -315,10 +587,10 @@ def _leaf(told: _SegmentEvent, p: int) -> _ExplainedLeaf:
     value = _value(attribute, told.values)
     texts = LiteralTexts(told.literals, attr)
     text = predicate_text(attribute, texts, runs, none)
-    if attribute.role is Role.COMPUTED and attribute.path[0] in told.failed:
+    if _is_failed(told, attribute):
         return _ExplainedLeaf(ExplainedNode(f"{text} ({told.failed[attribute.path[0]]})", None, _NOTHING))
-    if attribute.role is Role.CALL and Call.of(str(attribute.key)).function == EXISTS:
-        return _ExplainedLeaf(_explain_elements(told, attribute, [texts[key] for key, _ in texts.dense(runs)], none))
+    if _is_of_elements(attribute):
+        return _explain_elements(told, attribute, [texts[key] for key, _ in texts.dense(runs)], none)
     if attribute.role is Role.CALL:
         asks_unknown = any(texts[key] == UNKNOWN for key, _ in texts.dense(runs))
         is_unknown = any(part is None or part != part for part in value.values())
@@ -339,7 +611,7 @@ def _leaf(told: _SegmentEvent, p: int) -> _ExplainedLeaf:
     return _ExplainedLeaf(ExplainedNode(text, not matches, value), subject, negated=negated)
 
 
-def _explain_elements(told: _SegmentEvent, attribute: Attribute, literals: list[bytes], none: bool) -> ExplainedNode:
+def _explain_elements(told: _SegmentEvent, attribute: Attribute, literals: list[bytes], none: bool) -> _ExplainedLeaf:
     """Returns the node of a condition on elements, with the elements that pass as its value."""
     call = ElementCall.of(Call.of(str(attribute.key)))
     test = next(test for literal in literals if (test := ElementTest.of(literal)) is not None)
@@ -349,15 +621,17 @@ def _explain_elements(told: _SegmentEvent, attribute: Attribute, literals: list[
         values = {f"{name}[{i}]": values[name][i] for i in passing} | {k: v for k, v in values.items() if k != name}
     text = element_text(attribute, test)
     if failure:
-        return ExplainedNode(f"{'NOT ' * none}{text} ({failure})", None, _NOTHING)
+        return _ExplainedLeaf(ExplainedNode(f"{'NOT ' * none}{text} ({failure})", None, _NOTHING), failure=failure)
     if told.two_valued:
-        return ExplainedNode(f"NOT {text}" if none else text, (truth is True) is not none, values)
+        return _ExplainedLeaf(ExplainedNode(f"NOT {text}" if none else text, (truth is True) is not none, values))
     asks_unknown = UNKNOWN in literals
     if none is asks_unknown:
-        return ExplainedNode(f"NOT {text}" if none else text, None if truth is None else truth is not none, values)
+        return _ExplainedLeaf(
+            ExplainedNode(f"NOT {text}" if none else text, None if truth is None else truth is not none, values)
+        )
     if asks_unknown:
-        return ExplainedNode(f"({text}) IS NOT FALSE", truth is not False, values)
-    return ExplainedNode(f"({text}) IS NOT TRUE", truth is not True, values)
+        return _ExplainedLeaf(ExplainedNode(f"({text}) IS NOT FALSE", truth is not False, values))
+    return _ExplainedLeaf(ExplainedNode(f"({text}) IS NOT TRUE", truth is not True, values))
 
 
 def _explain_call(

@@ -21,6 +21,7 @@ from colmatch.expr.functions import NAMES, VALUE
 
 if TYPE_CHECKING:  # functions that make no values but conditions
     from colmatch.expr.ast import Expr
+    from colmatch.expr.build_special import at_least as at_least
     from colmatch.expr.build_special import geo_within_radius as geo_within_radius
     from colmatch.expr.build_special import segment_before as segment_before
     from colmatch.expr.build_special import segment_within as segment_within

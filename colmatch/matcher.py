@@ -15,7 +15,7 @@ from colmatch.errors import EventError, OptionError, Rejected, SubscriptionError
 from colmatch.events.computed.modes import moded_value, sized_column
 from colmatch.events.required import LACKS
 from colmatch.events.special.clock import clock_of
-from colmatch.explain import Explanation, explain
+from colmatch.explain import Explanation, explain, explain_many
 from colmatch.given.arguments import check_choice, check_flag
 from colmatch.given.incoming import Event, Events
 from colmatch.given.language import Language, LanguageName, Missing
@@ -28,7 +28,7 @@ from colmatch.matching.range_worker import RangeNames
 from colmatch.matching.reasons import By, check_by
 from colmatch.matching.request import Among, Invalid, Keep, Unknown
 from colmatch.matching.single import SingleEvents
-from colmatch.matching.subset import Subset, subset_of
+from colmatch.matching.subset import Subset, SubsetSource, subset_of
 from colmatch.matching.topk.arguments import Score, TopK, check_topk
 from colmatch.matching.verification import check_indexes, differences
 from colmatch.matching.workers import Workers
@@ -770,7 +770,7 @@ class Matcher:
         return self.columns_with()
 
     def explain(self, event: Event | Events, id: int | str, *, now: Any = None) -> Explanation:
-        """Explains why a subscription is true, or not, for one event.
+        """Explains why a subscription is true, or not, for one event, in the words of its text.
 
         Parameters
         ----------
@@ -793,6 +793,41 @@ class Matcher:
         """
         parts = self._set.parts_of(id)
         return explain(parts, event, id, clock_of(now, parts.schema, parts.options.timezone))
+
+    def explain_many(self, events: Events, ids: Any = None, *, tags: Any = None, now: Any = None) -> pa.Table:
+        """Explains some subscriptions for each of some events.
+
+        The time depends on these alone, and not on how many other subscriptions there are.
+
+        Parameters
+        ----------
+        events : as ``match`` takes them
+        ids, tags : as for ``subset``; an id without a subscription is left out
+        now : as for ``match``
+
+        Returns
+        -------
+        pyarrow.Table : columns (event: int64 number of the row, subscription: type of the ids,
+            matched: bool, explanation: string, the expression with the value behind each part), one
+            row for each event and subscription, by event
+
+        Raises
+        ------
+        SubscriptionError : ``ids`` is not a list of ids, or has another type than the matcher's ids
+        OptionError : ``tags`` is not a list of strings, or neither argument is given
+        EventError : an event does not fit the schema, or lacks a column that a subscription uses
+
+        Examples
+        --------
+        >>> matcher.explain_many(offers, ["cheap"])["explanation"].to_pylist()[1]
+        'price < 100 [310.0]'
+        """
+        among = self.subset(ids, tags)
+        given, needed = among.criteria
+        named = among.ids if given is None or needed else given.array
+        present = [id for id in dict.fromkeys(named.to_pylist()) if self._set.has(id)]
+        clock = clock_of(now, self.schema, self.options.timezone)
+        return explain_many(self._set.parts_of, events, present, self._set.now.id_type, clock)
 
     def stats(self) -> dict[str, Any]:
         """Returns sizes, the bytes of each array, and the index kind with its settings and reason.
@@ -864,7 +899,7 @@ class Matcher:
         return columns if topk is None else list(dict.fromkeys([*columns, *topk.columns]))
 
     def subset(self, ids: Any = None, tags: Any = None) -> Subset:
-        """Makes a subset of the subscriptions, to be passed as ``ids=``.
+        """Makes a subset of the subscriptions, to be passed as ``ids=``, or to ``match`` itself.
 
         An id without a subscription matches nothing and is no error. The subset follows the
         matcher: a batch sees the subscriptions that have these ids or tags when it begins. A
@@ -886,7 +921,7 @@ class Matcher:
         >>> matcher.count(offers, ids=mine).tolist()
         [1, 1]
         """
-        selection = subset_of(ids, tags, self._set.now)
+        selection = subset_of(ids, tags, self._set.now, SubsetSource(lambda: self._set.now, self.match))
         if selection is None:
             raise OptionError("a subset is of some ids, or of some tags: say which")
         return selection

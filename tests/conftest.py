@@ -161,3 +161,9 @@ def direct(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
 
     monkeypatch.setattr(EventWorker, "find", noted)
     return went
+
+
+@pytest.fixture
+def kept_predicates(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Explanations show what a matcher keeps of rules, as they do without the texts of rules."""
+    monkeypatch.setattr("colmatch.explain.cut_text", lambda text: None)

@@ -14,7 +14,7 @@ Predicates   ("=", a, b) and the other COMPARISONS
              ("array_contains", a, lit)   ("arrays_overlap" | "contains_all", a, (lit, ...))
              ("is null", a) and the other IS; ("not in", ...) and so on, where SQL has the word NOT
              inside the predicate
-Connectives  ("and", *xs)  ("or", *xs)  ("not", x)
+Connectives  ("and", *xs)  ("or", *xs)  ("not", x)  ("at_least", k, *xs)
 With weight  ("weight", w, predicate): for ``score``, and the same as the predicate for all else
 """
 
@@ -25,7 +25,7 @@ import math
 import re
 from collections.abc import Callable
 from decimal import Decimal
-from itertools import product
+from itertools import combinations, product
 from typing import Any
 
 Expr = tuple[Any, ...]
@@ -101,6 +101,10 @@ def value(e: Expr, row: Row) -> Any:
         truths = {value(x, row) for x in args}
         decides = op == "or"
         return decides if decides in truths else None if None in truths else not decides
+    if op == "at_least":
+        truths = [value(x, row) for x in args[1:]]
+        sure, possible = truths.count(True), truths.count(True) + truths.count(None)
+        return True if sure >= args[0] else False if possible < args[0] else None
     if op == "not" or op.startswith("not "):
         truth = value(args[0] if op == "not" else (op[4:], *args), row)
         return None if truth is None else not truth
@@ -158,6 +162,11 @@ def score(e: Expr, row: Row, given: dict[Expr, float], how: str, truth: bool = T
         return weight if how == "sum" else weight * given_to(predicate, given)
     if op == "not":
         return score(args[0], row, given, how, not truth)
+    if op == "at_least":
+        k = args[0] if truth else len(args) - args[0]  # of the parts that are as the whole is, so many suffice
+        each = (score(x, row, given, how, truth) for x in args[1:] if value(x, row) is truth)
+        best = sorted(each, reverse=True)[:k]
+        return best[0] if how == "max" else sum(best)
     if op not in ("and", "or"):
         return 0.0
     scores = [score(x, row, given, how, truth) for x in args if value(x, row) is truth]
@@ -248,6 +257,10 @@ def to_sql(e: Expr, dialect: str = "colmatch") -> str:
     if op in ("and", "or"):
         loose = ("or",) if op == "and" else ()
         return f" {op.upper()} ".join(f"({sql(x)})" if x[0] in loose or len(args) == 1 else sql(x) for x in args)
+    if op == "at_least" and dialect == "colmatch":
+        return f"at_least({args[0]}, {several(tuple(args[1:]))})"
+    if op == "at_least":
+        return f"({sql(('or', *(('and', *some) for some in combinations(args[1:], args[0]))))})"
     if op == "not":
         return f"NOT ({sql(args[0])})" if args[0][0] in ("and", "or") else f"NOT {sql(args[0])}"
     if op in IS:

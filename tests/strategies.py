@@ -375,15 +375,18 @@ def an_expression(rng: Random, leaves: list[Leaf], depth: int = 3, nulls: float 
     if rng.random() < 0.2:  # several predicates on one attribute: intersected and merged
         leaf = rng.choice(leaves)
         parts += [a_predicate(rng, leaf, nulls), a_predicate(rng, leaf, nulls)]
+    if rng.random() < 0.15:
+        parts += [a_predicate(rng, rng.choice(leaves), nulls) for _ in range(rng.choice([0, 0, 1, 4]))]
+        return ("at_least", rng.randint(1, len(parts)), *parts)
     return ("and" if some < 9 else "or", *parts)
 
 
 def weighed(rng: Random, e: Expr) -> Expr:
     """The expression with weights for most of its predicates, also for negated ones."""
     op, *args = e
-    if op in ("and", "or"):
-        return (op, *(weighed(rng, x) for x in args))
-    if op == "not" and args[0][0] in ("and", "or", "not"):
+    if op in ("and", "or", "at_least"):
+        return (op, *(weighed(rng, x) if isinstance(x, tuple) else x for x in args))
+    if op == "not" and args[0][0] in ("and", "or", "at_least", "not"):
         return (op, weighed(rng, args[0]))
     predicate = args[0] if op == "not" else e
     plain = predicate[0] != "lit" and not predicate[0].startswith("is ") and rng.random() < 0.8

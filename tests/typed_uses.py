@@ -73,6 +73,8 @@ def matched(matcher: cm.Matcher, frame: pl.DataFrame, invalid: bool) -> Iterator
     matcher.match_batches(7)  # wrong
     matcher.count(None)  # wrong
     matcher.reasons(frame, by="column")  # wrong
+    matcher.explain_many(frame, [1])
+    matcher.explain_many(None, [1])  # wrong
     matcher.compact(sample="all")  # wrong
     matcher.match(frame, ranges=["price"])  # wrong
 

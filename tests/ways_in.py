@@ -49,6 +49,8 @@ def to_builder(e: Expr, two_valued: Any) -> Any:
         return build(args[0]).size()
     if op in ("and", "or"):
         return reduce(operator.and_ if op == "and" else operator.or_, [condition(x, two_valued) for x in args])
+    if op == "at_least":
+        return cm.at_least(args[0], *(condition(x, two_valued) for x in args[1:]))
     if op == "not":
         return ~condition(args[0], two_valued)
     if op.startswith("not "):

@@ -17,6 +17,11 @@ by a needed predicate verifies such a program for each event. Inserts, deletes, 
 matches need no extra code, since any OR gives a subscription several conjunctions. ``explain`` puts
 the programs of an expression together again.
 
+A count, "at least k of n", is a program of k(n - k + 1) predicates: after part i, with j true ones
+before it, comes part i + 1 with j or j + 1. Of any n - k + 1 parts one is true, so ``divide`` takes
+the best of them. Scores need a tree of ANDs and ORs, which is longer: 10 of 20 have 110 steps and
+1,176 leaves in the tree. A count with more than ``MOST_TOKENS`` is refused.
+
 The price of ``divide`` is memory: an OR of two doubles the predicates of a program. Several
 entries in the posting lists for one program would avoid this. But each kind would then need them in
 its build, its inserts and its deletes.
@@ -24,13 +29,18 @@ its build, its inserts and its deletes.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from functools import cache
+from itertools import chain
 from typing import Any, NamedTuple
 
-from colmatch.expr.tree import COUNTLESS, All, Any_, fold
+from colmatch.expr.ast import Refusal
+from colmatch.expr.tree import COUNTLESS, TOO_LARGE, All, Any_, Least, at_least, fold, size_of
 from colmatch.kernels.layout import ACCEPT, REJECT
 from colmatch.kinds.settings import Budget
 from colmatch.lowering.forms import Conjunction, Form, Leaf, Op
 
+MOST_TOKENS = 1 << 16  # of a count that is written with AND and OR
 MOST_PREDICATES = 1024  # of all programs that a part is divided into: each repeats the other ORs
 
 
@@ -45,7 +55,7 @@ class Assembly:
     def form(self, root: All, slots: int) -> Form:
         """Makes the form of a tree. It is called once for each assembly."""
         conjunctions: dict[Any, Conjunction] = {}
-        parts = root.parts if isinstance(root, Any_) else [root]
+        parts = root.parts if type(root) is Any_ else [root]
         left = 16 * self.budget.dnf  # so that many parts do not each take the whole budget
         programs = 16 * self.budget.programs
         for part in parts:
@@ -78,9 +88,14 @@ class Assembly:
 
         A leaf of an OR must need an entry, since no posting list leads to events without one.
         """
-        return len(root.parts) <= self.budget.clauses and all(
-            type(clause) is Leaf or all(type(leaf) is Leaf and not leaf.none for leaf in clause.parts)
-            for clause in root.parts
+        return (
+            type(root) is All
+            and len(root.parts) <= self.budget.clauses
+            and all(
+                type(clause) is Leaf
+                or (type(clause) is Any_ and all(type(leaf) is Leaf and not leaf.none for leaf in clause.parts))
+                for clause in root.parts
+            )
         )
 
     def _number(self, leaf: Leaf) -> int:
@@ -104,9 +119,12 @@ class Assembly:
             if type(node) is Leaf:
                 leaves[start], jumps[start] = self._number(node), (on_true, on_false)
                 continue
+            if type(node) is Least:
+                stack.extend(_count(node, start, on_true, on_false))
+                continue
             end = len(node.parts) - 1
             for i, part in enumerate(node.parts):
-                after = start + (1 if type(part) is Leaf else part.size)
+                after = start + size_of(part)
                 if i == end:
                     stack.append((part, start, on_true, on_false))
                 elif type(node) is All:
@@ -115,6 +133,17 @@ class Assembly:
                     stack.append((part, start, on_true, after))
                 start = after
         return Conjunction(tuple(leaves), tuple(jumps), tuple(_postfix(root)))
+
+
+def _count(node: Least, start: int, on_true: int, on_false: int) -> Iterator[tuple[Any, int, int, int]]:
+    """Yields each part of a count, once for each number of true parts before it, with its jumps."""
+    places: dict[tuple[int, int], int] = {}
+    for i, part in enumerate(node.parts):
+        for true in node.states(i):
+            places[i, true] = start
+            start += size_of(part)
+    for (i, true), place in places.items():
+        yield node.parts[i], place, places.get((i + 1, true + 1), on_true), places.get((i + 1, true), on_false)
 
 
 class Ways(NamedTuple):
@@ -144,12 +173,17 @@ def divide(root: All, most: int) -> list[All]:
 
     def group(node: All, parts: list[Ways | None]) -> Ways | None:
         divisions = [ways for ways in parts if ways is not None]
-        if type(node) is Any_:
+        if type(node) is not All:
+            needed = sorted([i for i, ways in enumerate(parts) if ways], key=lambda i: parts[i].cost)  # type: ignore[union-attr]
+            least = node.least if type(node) is Least else 1
+            needed = sorted(needed[: len(parts) - least + 1])
+            divisions = [parts[i] for i in needed]  # type: ignore[misc]
             count = sum(ways.cost[0] for ways in divisions)
-            if len(divisions) < len(parts) or count > most:
+            if len(needed) <= len(parts) - least or count > most:
                 return None
-            cost = count, sum(ways.cost[1] for ways in divisions)
-            return Ways(cost, [product for ways in divisions for product in ways.products])
+            return Ways(
+                (count, sum(ways.cost[1] for ways in divisions)), list(_products(node, least, needed, divisions))
+            )
         if not divisions:
             return None
         best = min(range(len(parts)), key=lambda i: parts[i].cost if parts[i] else (COUNTLESS, 0))  # type: ignore[union-attr]
@@ -165,9 +199,23 @@ def divide(root: All, most: int) -> list[All]:
     return pieces if sum(piece.size for piece in pieces) <= MOST_PREDICATES else [root]
 
 
+def _products(node: All, least: int, needed: list[int], divisions: list[Ways]) -> Iterator[tuple[Any, ...]]:
+    """Yields the ANDs of an OR or a count, each for the first true part among those needed.
+
+    needed : places of parts, one of which is true wherever the node is
+    divisions : the division of each of them
+    """
+    others = list(range(len(node.parts)))
+    for i, ways in zip(needed, divisions, strict=True):
+        others.remove(i)
+        rest = at_least([node.parts[j] for j in others], least - 1)
+        for product in ways.products:
+            yield product if rest is True else (*product, rest)
+
+
 def _every(parts: tuple[Any, ...]) -> All:
     """Makes the AND of leaves and groups, unchanged."""
-    size = sum(1 if type(part) is Leaf else part.size for part in parts)
+    size = sum(map(size_of, parts))
     scored = [part if type(part) is Leaf else part.scored for part in parts]
     return All(list(parts), COUNTLESS, size, next((leaf for leaf in scored if leaf is not None and leaf.scores), None))
 
@@ -189,6 +237,12 @@ def _multiply(root: All) -> list[tuple[Leaf, ...]]:
     def group(node: All, parts: list[list[tuple[Leaf, ...]]]) -> list[tuple[Leaf, ...]]:
         if type(node) is Any_:
             return [product for part in parts for product in part]
+        if type(node) is Least:
+            ways: list[list[tuple[Leaf, ...]]] = [[()], *([] for _ in range(node.least))]  # by number of true parts
+            for i, part in enumerate(parts):
+                for true in reversed(node.states(i)):
+                    ways[true + 1] += [one + other for one in ways[true] for other in part]
+            return ways[node.least]
         products: list[tuple[Leaf, ...]] = [()]
         for part in parts:
             products = [one + other for one in products for other in part]
@@ -199,11 +253,53 @@ def _multiply(root: All) -> list[tuple[Leaf, ...]]:
 
 
 def _postfix(root: All) -> list[int]:
-    tokens: list[int] = []
-    place = iter(range(root.size))
-    fold(
-        root,
-        lambda leaf: tokens.append(next(place)),
-        lambda node, parts: tokens.append(-2 * len(parts) - (type(node) is Any_)),
-    )
+    """Returns a program as a postfix expression. A count becomes ANDs and ORs."""
+    done: list[list[int]] = []
+    stack: list[tuple[Any, int, bool]] = [(root, 0, False)]
+    while stack:
+        node, start, ready = stack.pop()
+        if type(node) is Leaf:
+            done.append([start])
+        elif ready:
+            count = len(node.parts)
+            parts = done[-count:]
+            del done[-count:]
+            done.append(_write_count(parts, node.least) if type(node) is Least else _write(parts, type(node) is Any_))
+        else:
+            stack.append((node, 0, True))
+            parts_at: list[tuple[Any, int, bool]] = []
+            for i, part in enumerate(node.parts):
+                parts_at.append((part, start, False))
+                start += size_of(part) * (len(node.states(i)) if type(node) is Least else 1)
+            stack.extend(reversed(parts_at))
+    return done[0]
+
+
+def _write(parts: list[list[int]], either: bool) -> list[int]:
+    if len(parts) == 1:
+        return parts[0]
+    tokens = list(chain.from_iterable(parts))
+    tokens.append(-2 * len(parts) - either)
     return tokens
+
+
+def _write_count(parts: list[list[int]], least: int) -> list[int]:
+    """Writes a count with AND and OR: some parts are true in one half, and the others in the other.
+
+    Raises Refusal: it is too large.
+    """
+
+    @cache
+    def count(begin: int, end: int, least: int) -> list[int]:
+        if least == 1 or least == end - begin:
+            return _write(parts[begin:end], least == 1)
+        middle = (begin + end) // 2
+        ways = []
+        for first in range(max(0, least - end + middle), min(least, middle - begin) + 1):
+            halves = [(begin, middle, first), (middle, end, least - first)]
+            ways.append(_write([count(*half) for half in halves if half[2]], False))
+            if sum(map(len, ways)) > MOST_TOKENS:
+                raise Refusal(TOO_LARGE)
+        return _write(ways, True)
+
+    return count(0, len(parts), least)

@@ -13,7 +13,7 @@ subject and its operands::
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import Any, NamedTuple, NoReturn
@@ -21,7 +21,7 @@ from typing import Any, NamedTuple, NoReturn
 from colmatch.errors import ExpressionError, show_value
 from colmatch.expr.computed import ARITHMETIC, ComputedValue, write_negation
 from colmatch.expr.spelling import operand_sql, quote_name
-from colmatch.given.arguments import double
+from colmatch.given.arguments import double, whole_number
 from colmatch.lowering.forms import Kind, Operand, arguments_text, quote_text
 from colmatch.lowering.weights import WEIGHT_MOST
 
@@ -83,6 +83,7 @@ class Verb(IntEnum):
 
 SIGNS = {Verb.EQ: "=", Verb.NE: "<>", Verb.LT: "<", Verb.LE: "<=", Verb.GT: ">", Verb.GE: ">=", Verb.SAME: "<=>"}
 WORDS = {Verb.LIKE: "LIKE", Verb.ILIKE: "ILIKE", Verb.RLIKE: "RLIKE"}
+AT_LEAST = "at_least"
 CALLS = {
     Verb.STARTSWITH: "startswith",
     Verb.ENDSWITH: "endswith",
@@ -166,6 +167,17 @@ class Or(Expr):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
+class AtLeast(Expr):
+    """The condition that at least so many parts are true. A part counts as often as it occurs.
+
+    NULL may count or not: the condition is Unknown if that decides.
+    """
+
+    least: int  # from 1 to the number of parts
+    parts: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, slots=True, repr=False)
 class Not(Expr):
     part: Expr
 
@@ -218,9 +230,9 @@ def _add_weight(node: Expr, weight: Operand) -> Expr:
     while isinstance(node, (Not, Truth)):
         around.append(node)
         node = node.part
-    if isinstance(node, (And, Or)):
-        word = "AND" if isinstance(node, And) else "OR"
-        raise ExpressionError(f"an {word} has no weight: give one to each of its predicates")
+    if isinstance(node, (And, Or, AtLeast)):
+        word = "at_least" if isinstance(node, AtLeast) else "an AND" if isinstance(node, And) else "an OR"
+        raise ExpressionError(f"{word} has no weight: give one to each of its predicates")
     if isinstance(node, Predicate):
         node = replace(node, weighs=weight)
     elif around:
@@ -239,6 +251,34 @@ def conjoin(kind: type[And] | type[Or], parts: list[Expr]) -> Expr:
         else:
             flat.append(part)
     return flat[0] if len(flat) == 1 else kind(tuple(flat))
+
+
+def make_at_least(least: object, conditions: Sequence[Expr | bool]) -> Expr:
+    """Makes the condition that at least so many conditions are true.
+
+    Raises ExpressionError: that is always or never the case, or something is no condition.
+    """
+    number = whole_number(least)
+    fault = find_least_fault(number, len(conditions))
+    if number is None or fault:
+        raise ExpressionError(fault)
+    return AtLeast(number, tuple(map(_condition, conditions)))
+
+
+def find_least_fault(least: int | None, count: int) -> str:
+    """Returns the error of at_least(least, ...) with so many conditions; empty where it has none.
+
+    least : None for something that is no whole number
+    """
+    example = "as in at_least(2, a > 1, b > 1, c > 1)"
+    if least is None:
+        return f"at_least begins with a whole number, {example}"
+    if not count:
+        return f"at_least needs conditions behind the number, {example}"
+    if 1 <= least <= count:
+        return ""
+    truth = "always" if least < 1 else "never"
+    return f"at_least({least}, ...) of {count} is {truth} true: write a number from 1 to {count}, {example}"
 
 
 def truth(part: Expr, value: bool | None) -> Expr:
@@ -269,7 +309,7 @@ def walk(expr: Expr, max_depth: int) -> Iterator[tuple[Expr, int]]:
                 f"the expression nests deeper than {max_depth} levels: flatten it, or raise Options(max_depth=...)"
             )
         kind = type(node)
-        if kind is And or kind is Or:
+        if kind is And or kind is Or or kind is AtLeast:
             yield node, len(node.parts)  # type: ignore[attr-defined]
             stack.extend([(part, depth + 1) for part in reversed(node.parts)])  # type: ignore[attr-defined]
         elif kind is Not or kind is Truth:
@@ -285,7 +325,7 @@ def rebuild(expr: Expr, change: Callable[[Predicate], Expr]) -> Expr:
     stack: list[tuple[Expr, bool]] = [(expr, False)]
     while stack:
         node, ready = stack.pop()
-        if isinstance(node, (And, Or)):
+        if isinstance(node, (And, Or, AtLeast)):
             if not ready:
                 stack.append((node, True))
                 stack.extend([(part, False) for part in reversed(node.parts)])
@@ -293,7 +333,7 @@ def rebuild(expr: Expr, change: Callable[[Predicate], Expr]) -> Expr:
             count = len(node.parts)
             parts = tuple(done[-count:])
             del done[-count:]
-            done.append(type(node)(parts))
+            done.append(AtLeast(node.least, parts) if isinstance(node, AtLeast) else type(node)(parts))
         elif isinstance(node, (Not, Truth)):
             if not ready:
                 stack.append((node, True))
@@ -365,6 +405,11 @@ def to_sql(expr: Expr) -> str:
                 inner.append(" AND " if isinstance(node, And) else " OR ")
                 inner.extend(["(", part, ")"] if isinstance(part, (And, Or)) else [part])
             stack.extend(reversed(inner[1:]))
+        elif isinstance(node, AtLeast):
+            stack.append(")")
+            for part in reversed(node.parts):
+                stack.extend([part, ", "])
+            stack.append(f"at_least({node.least}")
         elif isinstance(node, Not) and isinstance(node.part, Predicate) and node.part.verb is Verb.NULL:
             words.append(f"{subject_sql(node.part.subject)} IS NOT NULL")
         elif isinstance(node, Not):

@@ -270,7 +270,9 @@ def function(name: str, *arguments: Any) -> Any:
     if row is None or (make := maker_of(row)) is None:
         names = [other for other, row in NAMES.items() if maker_of(row) is not None]
         raise ExpressionError(f"there is no function {show_value(name)}: {suggest_names(plain, names, 'the table')}")
-    if any(isinstance(argument, Expr) and not isinstance(argument, Computing) for argument in arguments):
+    if row.kind != SPECIAL and any(
+        isinstance(argument, Expr) and not isinstance(argument, Computing) for argument in arguments
+    ):
         raise ExpressionError(
             f"a condition cannot be an argument of function({plain!r}): "
             "write the expression as a text, as in \"if(a > 1, 'x', 'y') = 'x'\""

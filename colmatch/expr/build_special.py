@@ -5,12 +5,35 @@ from __future__ import annotations
 from typing import Any
 
 from colmatch.errors import ExpressionError
-from colmatch.expr.ast import Expr, Predicate, Verb
+from colmatch.expr.ast import Expr, Predicate, Verb, make_at_least
 from colmatch.expr.build_computed import Computing, make_computed
 from colmatch.expr.build_literals import literal
 from colmatch.expr.special import COLUMNS, WrongArgument, describe_column, literal_of, subject_of
 from colmatch.given.special import BEFORE, CAP, CIRCLE, WITHIN
 from colmatch.lowering.forms import Kind, Operand
+
+
+def at_least(least: int, *conditions: Expr | bool) -> Expr:
+    """Makes a condition: at least so many conditions are true.
+
+    It is False where too few could be true, whatever those that are Unknown are, and else Unknown.
+    A condition counts as often as it is given.
+
+    Parameters
+    ----------
+    least : from 1 to the number of conditions
+
+    Raises
+    ------
+    ExpressionError : ``least`` is no such number, or something is no condition
+
+    Examples
+    --------
+    >>> from colmatch import col
+    >>> str(at_least(2, col("price") < 100, col("stars") > 3, col("pool")))
+    'at_least(2, price < 100, stars > 3, pool)'
+    """
+    return make_at_least(least, conditions)
 
 
 def geo_within_radius(

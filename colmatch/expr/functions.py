@@ -525,6 +525,9 @@ _ROWS = (
              "The elements for which a condition is true. They are counted, and nothing else.", 0, ("list_filter", "array_filter"),
              kind=ELEMENTS, rule="", nulls="The number is NULL without a list."),
     # Special
+    Function("at_least", (NUMBER, TEST), BOOLEAN, "at_least(2, x > 1, y = 5, y > 9)", "", {**_X, **_Y},
+             "Whether so many of the conditions are true, from 1 to all of them.", source=OURS, repeats=True, kind=SPECIAL, rule="",
+             nulls="It is NULL where the conditions that are NULL decide."),
     Function("geo_within_radius", ("latitude", "longitude", "degrees", "degrees", "kilometres"), BOOLEAN,
              "geo_within_radius(lat, lon, 48.2, 16.4, 10.0)", "", {"lat": 48.21, "lon": 16.37},
              "Whether a place lies within some kilometres of a center, on a great circle of a ball of 6372.8 km.", source=OURS,

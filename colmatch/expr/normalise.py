@@ -7,13 +7,28 @@ Every node is asked in one of the modes of ``modes.py``.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, Protocol
 
 from colmatch.errors import SchemaError
 from colmatch.events.computed.nodes import arrow_type
 from colmatch.expr.assemble import Assembly
-from colmatch.expr.ast import CALLS, WORDS, And, Constant, Expr, Not, Or, Predicate, Refusal, Subject, Truth, Verb, walk
+from colmatch.expr.ast import (
+    CALLS,
+    WORDS,
+    And,
+    AtLeast,
+    Constant,
+    Expr,
+    Not,
+    Or,
+    Predicate,
+    Refusal,
+    Subject,
+    Truth,
+    Verb,
+    walk,
+)
 from colmatch.expr.bind_casts import CastBinder, given_literals
 from colmatch.expr.casts import OR_CASTS
 from colmatch.expr.computed import ComputedValue
@@ -36,7 +51,7 @@ from colmatch.expr.modes import (
 from colmatch.expr.simplify import LISTS, Simplifier, type_computed
 from colmatch.expr.special import call_attribute, call_modes
 from colmatch.expr.times import LENGTHS
-from colmatch.expr.tree import COUNTLESS, All, Formula, Modes, conjoin, disjoin
+from colmatch.expr.tree import COUNTLESS, All, Formula, Modes, at_least, conjoin, disjoin
 from colmatch.expr.variants import WRITE_VARIANT
 from colmatch.given.incoming import is_any_list
 from colmatch.given.options import Options
@@ -217,6 +232,11 @@ class Normaliser:
                 # other two; OR the other way round.
                 combine = conjoin if (kind is And) == (mode in POSITIVE) else disjoin
                 stack.append((combine, len(node.parts)))
+                stack.extend([(part, mode) for part in node.parts])
+            elif kind is AtLeast:
+                # It is false, or not true, where so many parts are that too few are left.
+                least = node.least if mode in POSITIVE else len(node.parts) - node.least + 1
+                stack.append((partial(at_least, least=least), len(node.parts)))
                 stack.extend([(part, mode) for part in node.parts])
             elif kind is Not:
                 stack.append((node.part, mode ^ 1))

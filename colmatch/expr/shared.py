@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from colmatch.expr.ast import Constant, Expr, Predicate, Subject, Truth, Verb, rebuild, walk
+from colmatch.expr.ast import AtLeast, Constant, Expr, Predicate, Subject, Truth, Verb, rebuild, walk
 from colmatch.expr.bind_casts import value_literals
 from colmatch.expr.normalise import Normaliser
 from colmatch.lowering.forms import Form, Kind, Operand, Packing
@@ -113,6 +113,8 @@ class TreeForms:
                     literals.append(node.weighs.value)
             elif isinstance(node, (Truth, Constant)):
                 key.append((type(node), node.value))
+            elif isinstance(node, AtLeast):
+                key.append((AtLeast, children, node.least))
             else:
                 key.append((type(node), children))
         return tuple(key), literals

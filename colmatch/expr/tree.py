@@ -1,6 +1,6 @@
-"""ANDs and ORs over leaves: flat, without constants, without repeated parts.
+"""ANDs, ORs and counts over leaves: flat, without constants, without repeated parts.
 
-A part with a weight counts as often as it occurs.
+A part with a weight counts as often as it occurs, as does each part of a count.
 
 All functions walk with an explicit stack: an expression may nest, or go on, for longer than Python
 recurses.
@@ -11,9 +11,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from colmatch.expr.ast import Refusal
 from colmatch.lowering.forms import NO_WEIGHT, PATTERNS, KeyTest, Leaf, Op
 
 COUNTLESS = 1 << 40
+MOST_STEPS = 1 << 16  # predicates of a count as a program, which has some of them several times
+TOO_LARGE = "at_least of so many conditions is too large: ask for fewer of them, for nearly all of them, or split the expression"
 _NOTHING = (KeyTest(Op.PRESENT, outside=True),)
 
 
@@ -33,6 +36,36 @@ class Any_(All):
     __slots__ = ()
 
 
+class Least(All):
+    """A count: at least ``least`` of the parts are true, more than one but not all of them.
+
+    A program asks a part once for each number of true parts before it (``expr/assemble.py``).
+    """
+
+    __slots__ = ("least",)
+
+    def __init__(self, parts: list[Any], least: int, scored: Leaf | None) -> None:
+        self.parts, self.least, self.scored, self.size = parts, least, scored, 0
+        ways = [1] + [0] * least  # number of true parts so far -> conjunctions
+        for i, part in enumerate(parts):
+            count = 1 if type(part) is Leaf else part.conjunctions
+            for n in reversed(self.states(i)):
+                ways[n + 1] = min(ways[n + 1] + ways[n] * count, COUNTLESS)
+            self.size += len(self.states(i)) * size_of(part)
+            if self.size > MOST_STEPS:
+                raise Refusal(TOO_LARGE)
+        self.conjunctions = ways[least]
+
+    def states(self, i: int) -> range:
+        """Returns the numbers of true parts before part ``i`` that leave the count undecided."""
+        return range(max(0, self.least - len(self.parts) + i), min(i, self.least - 1) + 1)
+
+
+def size_of(part: Leaf | All) -> int:
+    """Returns the leaves of a part, repeated ones each time."""
+    return 1 if type(part) is Leaf else part.size  # type: ignore[union-attr]
+
+
 Formula = Leaf | All | bool
 Modes = tuple[Formula, Formula, Formula, Formula]
 
@@ -45,6 +78,31 @@ def conjoin(parts: list[Formula]) -> Formula:
 def disjoin(parts: list[Formula]) -> Formula:
     """Makes the OR of parts."""
     return _group(Any_, parts, True)
+
+
+def at_least(parts: list[Formula], least: int) -> Formula:
+    """Makes the formula of "at least ``least`` of the parts are true".
+
+    TRUE scores 0, so it stays among parts with weights, as a leaf.
+    """
+    some: list[Any] = [part for part in parts if type(part) is not bool]
+    scored = next((leaf for part in some if (leaf := _scored(part)) is not None), None)
+    true = parts.count(True)
+    if scored is not None:
+        some += [make_true(scored.attr)] * true
+    else:
+        least -= true
+    if least <= 0 or least > len(some):
+        return least <= 0
+    if least == 1:
+        return disjoin(some)
+    return conjoin(some) if least == len(some) else Least(some, least, scored)
+
+
+def _scored(part: Leaf | All) -> Leaf | None:
+    if type(part) is Leaf:
+        return part if part.scores else None
+    return part.scored  # type: ignore[union-attr]
 
 
 def make_true(attr: int, weight: int = NO_WEIGHT) -> Leaf:

@@ -346,3 +346,8 @@ def literal_text(type: Type, key: int) -> str:
     if family is Family.TIMESTAMP:
         return f"TIMESTAMP '{pa.scalar(key, pa.timestamp(type.unit, 'UTC' if type.zone else None)).cast(pa.string())}'"
     return str(key)
+
+
+def name_of(attribute: Attribute) -> str:
+    """Returns the name of an attribute for people: its map entry, or else its column."""
+    return attribute.name if attribute.role is Role.ENTRY else ".".join(attribute.path)

@@ -17,11 +17,10 @@ from numpy.typing import NDArray
 
 from colmatch.arrays.frozen import contiguous
 from colmatch.given.arguments import check_choice
-from colmatch.given.schema import Attribute, Role
 from colmatch.kernels import reasons as kernels
-from colmatch.kernels.layout import ATTR_MASK, FLAG_NONE, FLAG_RUN, I64, U8
+from colmatch.kernels.layout import ATTR_MASK, FLAG_NONE, FLAG_RUN, I64, U8, Predicates
 from colmatch.kernels.tiles import TILE_ROWS
-from colmatch.lowering.written import LiteralTexts, key_runs, predicate_text
+from colmatch.lowering.written import LiteralTexts, key_runs, name_of, predicate_text
 from colmatch.matching.worker import BatchJob, SegmentJob
 from colmatch.updates.literals import whole
 from colmatch.updates.segments import Segment
@@ -57,9 +56,10 @@ class SegmentReasons(NamedTuple):
         predicates = segment.predicates
         count = len(predicates.pred)
         slot, begin, sample = np.empty(count, np.int64), np.empty(segment.size + 1, np.int64), np.empty(count, np.int64)
-        name = _name_numbers(version) if by == "attribute" else contiguous(np.empty(0, np.int64))
-        slots = kernels.number_slots(predicates, *segment.conjunctions, name, slot, begin, sample)
         left_out = version.deleted.among(base, segment.size).astype(np.uint8)
+        none = contiguous(np.empty(0, np.int64))
+        name = _name_numbers(version, predicates, left_out) if by == "attribute" else none
+        slots = kernels.number_slots(predicates, *segment.conjunctions, name, slot, begin, sample)
         return SegmentReasons(
             slot, begin, sample[:slots], np.zeros(slots, np.int64), np.zeros(segment.size, np.int64), left_out
         )
@@ -150,7 +150,7 @@ class Reasons:
                     literals = LiteralTexts(literals_of_all, word & ATTR_MASK)
                     runs = key_runs(segment.predicates, segment.codes, p)
                     wording = predicate_text(attribute, literals, runs, bool(word & FLAG_NONE))
-                own.append((names.setdefault(_name(attribute), len(names)), texts.setdefault(wording, len(texts))))
+                own.append((names.setdefault(name_of(attribute), len(names)), texts.setdefault(wording, len(texts))))
             name[at], text[at] = np.array(own, np.int32).reshape(-1, 2)[each.ravel()].T
         return _dictionary(name, names), _dictionary(text, texts)
 
@@ -160,14 +160,13 @@ def _dictionary(place: NDArray[np.int32], names: dict[str, int]) -> pa.Array:
     return pa.DictionaryArray.from_arrays(pa.array(place, mask=place < 0), pa.array(list(names), pa.string()))
 
 
-def _name_numbers(version: Version) -> I64:
-    """Returns the number of each attribute's name; attributes of one name share a number."""
-    numbers: dict[str, int] = {}
-    return contiguous(
-        np.array([numbers.setdefault(_name(attribute), len(numbers)) for attribute in version.attributes], np.int64)
-    )
+def _name_numbers(version: Version, predicates: Predicates, left_out: U8) -> I64:
+    """Returns the number of each attribute's name; attributes of one name share a number.
 
-
-def _name(attribute: Attribute) -> str:
-    """Returns the name of an attribute for people: its map entry, or else its column."""
-    return attribute.name if attribute.role is Role.ENTRY else ".".join(attribute.path)
+    Attributes of no subscription but those left out have the number 0.
+    """
+    asked = np.repeat(left_out[predicates.owner] == 0, np.diff(predicates.first))
+    numbers, names = np.zeros(len(version.attributes), np.int64), dict[str, int]()
+    for attr in np.unique(predicates.pred[asked, 0] & ATTR_MASK).tolist():
+        numbers[attr] = names.setdefault(name_of(version.attributes[attr]), len(names))
+    return contiguous(numbers)

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from sqlglot import exp
 
-from colmatch.expr.ast import Refusal
+from colmatch.expr.ast import AT_LEAST, Refusal
 from colmatch.expr.computed import (
     CAST,
     CHOICES,
@@ -80,7 +80,7 @@ def is_condition(node: exp.Expr) -> bool:
     """Returns whether a node is a condition by its operator."""
     if isinstance(node, (exp.Predicate, exp.Not, exp.Connector)) or type(node) in _PATTERNS:
         return True
-    return bool(is_of_elements(node))
+    return bool(is_of_elements(node)) or function_of(node) == AT_LEAST
 
 
 def function_of(node: exp.Expr) -> str:

@@ -8,12 +8,29 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable
 from decimal import Decimal
+from functools import partial
 from typing import Any, TypeVar
 
 from sqlglot import exp
 from sqlglot.errors import ErrorLevel, ParseError
 
-from colmatch.expr.ast import SIGNS, And, Constant, Expr, Not, Or, Predicate, Refusal, Subject, Verb, conjoin, truth
+from colmatch.expr.ast import (
+    AT_LEAST,
+    SIGNS,
+    And,
+    AtLeast,
+    Constant,
+    Expr,
+    Not,
+    Or,
+    Predicate,
+    Refusal,
+    Subject,
+    Verb,
+    conjoin,
+    find_least_fault,
+    truth,
+)  # fmt: skip
 from colmatch.expr.bind_casts import value_literals
 from colmatch.expr.computed import PATTERN_FUNCTIONS, ComputedValue, comparison
 from colmatch.expr.computed_rules import PAIRS
@@ -62,6 +79,10 @@ _COMPARED: dict[str, Callable[[Any, Any], bool]] = {
     "=": operator.eq, "<>": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
     "<=>": operator.eq,
 }  # fmt: skip
+
+
+def _make_at_least(least: int, parts: list[Expr]) -> Expr:
+    return AtLeast(least, tuple(parts))
 
 
 def _of_literals(verb: Verb, left: exp.Expr, right: exp.Expr, node: exp.Expr, reading: NumberedText) -> Constant | None:
@@ -186,7 +207,7 @@ class Parser:
                     parts.append(node.args["expression"])
                     node = node.args["this"]
                 parts.append(node)
-                stack.append((And if kind is exp.And else Or, len(parts)))
+                stack.append((partial(conjoin, And if kind is exp.And else Or), len(parts)))
                 stack.extend(parts)
             elif kind is tuple:
                 what, count = node
@@ -197,7 +218,7 @@ class Parser:
                 else:
                     last = done[-count:]
                     del done[-count:]
-                    done.append(conjoin(what, last))
+                    done.append(what(last))
             elif kind is exp.Paren:
                 stack.append(node.args["this"])
             elif kind is exp.Not:
@@ -218,6 +239,11 @@ class Parser:
                     choices = "NULL, TRUE, FALSE, UNKNOWN or DISTINCT FROM"
                     others = "write = or <> for other values, name = '' or size(tags) = 0 for IS EMPTY"
                     raise Refusal(f"IS is followed by {choices}: {others}", begin_of(node, reading))
+            elif kind is exp.Anonymous and node.args["this"] == AT_LEAST:
+                number, *conditions = node.args["expressions"]
+                least = self._least(number, len(conditions), reading)
+                stack.append((partial(_make_at_least, least), len(conditions)))
+                stack.extend(reversed(conditions))
             elif kind is exp.Anonymous and choice_of(node):
                 stack.append(rewrite_choice(node, begin_of(node, reading)))
             elif kind is exp.Boolean:
@@ -231,6 +257,17 @@ class Parser:
                 else:
                     stack.append(other)
         return done[0]
+
+    def _least(self, node: exp.Expr, count: int, reading: NumberedText) -> int:
+        """Returns the number of ``at_least`` with so many conditions. It distinguishes forms."""
+        slot = int(node.args["this"]) if type(node) is exp.Literal else -1
+        kind, many, negative = reading.operands[slot] if slot >= 0 else (Kind.BINARY, False, False)
+        least = int(reading.literals[slot]) * (-1 if negative else 1) if kind is Kind.INT and not many else None
+        fault = find_least_fault(least, count)
+        if least is None or fault:
+            raise Refusal(fault, begin_of(node, reading))
+        reading.baked[slot] = None
+        return least
 
     def _subject(self, node: exp.Expr, reading: NumberedText) -> Subject | None:
         kind = type(node)

@@ -5,8 +5,8 @@ each new shape is read like any text. Its formulas, one for each mode, become ar
 With these, kernels put texts together.
 
 A shape cannot be used if its first phrase is no condition by itself, or does not fit the schema. A
-special function cannot be used either. Texts with such a phrase are read one by one. If the schema
-refuses its column, the error is kept for texts without any other fault.
+special function cannot be used either, nor can at_least. Texts with such a phrase are read one by
+one. If the schema refuses its column, the error is kept for texts without any other fault.
 
 A literal that the kernel did not find, such as ``X'1F'``, is a part of the shape. A literal in a
 computed value, such as the 7 in ``x % 7 = 1``, becomes such a part once the shape has
@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from colmatch.arrays.growing import lengthen_array
 from colmatch.expr.ast import Refusal, Subject
 from colmatch.expr.normalise import Normaliser
-from colmatch.expr.tree import Any_, Formula, Modes, fold
+from colmatch.expr.tree import Any_, Formula, Least, Modes, fold
 from colmatch.given.schema import Type
 from colmatch.kernels.sql import arrays as sq
 from colmatch.kernels.sql.arrays import Meanings, Phrases, TokenTable
@@ -194,7 +194,7 @@ class PhraseBook:
         except (Refusal, ValueError):
             return None
         is_decided = any(isinstance(formula, bool) for formula in formulas)  # a constant scores 0: see ``expr/tree.py``
-        if (is_decided and self._normaliser.by_attribute) or any(map(_has_call, formulas)):
+        if (is_decided and self._normaliser.by_attribute) or any(map(_is_apart, formulas)):
             return None
         return Meaning(reading.depth, formulas, literals)
 
@@ -296,14 +296,14 @@ def _find_refused(refusal: Refusal, reading: NumberedText, given: list[int | Sha
     return RefusedPhrase(error.message, reading.depth, literal, name)
 
 
-def _has_call(formula: Formula) -> bool:
-    """Returns whether a special function, with packed arguments, is a part of a formula."""
+def _is_apart(formula: Formula) -> bool:
+    """Returns whether a count, or a special function with packed arguments, is in a formula."""
     if isinstance(formula, bool):
         return False
     result: bool = fold(
         formula,
         lambda leaf: any(o.slot >= 0 and o.value is not None for test in leaf.tests for o in test.operands),
-        lambda _, parts: any(parts),
+        lambda node, parts: type(node) is Least or any(parts),
     )
     return result
 

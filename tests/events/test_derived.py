@@ -123,6 +123,7 @@ def test_each_part_is_computed_once(events: pa.Table, monkeypatch: pytest.Monkey
     assert sorted(calls) == ["add", "lower", "trim"]
 
 
+@pytest.mark.usefixtures("kept_predicates")
 def test_explain_shows_the_value(events: pa.Table) -> None:
     matcher = cm.Matcher.build({0: "a + b > 6 AND a < b"}, SCHEMA)
     text = str(matcher.explain(events.slice(1, 1), 0))

@@ -175,6 +175,7 @@ def test_what_is_no_path(text: str, said: str) -> None:
         cm.Matcher.build({1: text}, SCHEMA)
 
 
+@pytest.mark.usefixtures("kept_predicates")
 def test_conditions_on_elements_read_json() -> None:
     """An arrow behind the name of an element begins the condition; others are steps of a path."""
     schema = pa.schema(

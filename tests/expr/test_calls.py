@@ -278,6 +278,7 @@ def test_a_later_text_of_a_shape_is_refused_at_its_place() -> None:
         )
 
 
+@pytest.mark.usefixtures("kept_predicates")
 def test_explain() -> None:
     text = "NOT geo_within_radius(lat, place.lon, 1, 2, 3.5) AND within_frequency_cap(caps, t, 'f', 7, 'n', 3, 60)"
     matcher = cm.Matcher.build({1: text}, SCHEMA)
@@ -292,6 +293,7 @@ def test_explain() -> None:
 
 @pytest.mark.parametrize("missing", ["unknown", "false"])
 @pytest.mark.parametrize(("lat", "caps"), [(None, None), (math.nan, None), (1.0, []), (1.0, FULL), (-80.0, FULL)])
+@pytest.mark.usefixtures("kept_predicates")
 def test_explain_has_three_truth_values(lat: float | None, caps: list[Any] | None, missing: Any) -> None:
     """A function and its NOT are unknown together, and opposites otherwise."""
     near, cap = "geo_within_radius(lat, place.lon, 1, 2, 350)", "within_frequency_cap(caps, t, 'f', 7, 'n', 3, 0)"

@@ -127,6 +127,7 @@ def test_conditions_on_elements() -> None:
     assert refusal("exists(items, x -> x.sku = 5)").count("sku")
 
 
+@pytest.mark.usefixtures("kept_predicates")
 def test_a_list_with_columns_where_nothing_is_unknown() -> None:
     """IN and NOT IN are both false of an absent value."""
     rules = {

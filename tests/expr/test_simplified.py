@@ -99,6 +99,7 @@ def test_networks_are_ranges_of_one_value(missing: Any) -> None:
     _compare({1: forms[4].format("1.0.0.0/8")}, events, missing)
 
 
+@pytest.mark.usefixtures("kept_predicates")
 def test_an_explanation_shows_networks_and_addresses() -> None:
     rules = {
         1: "cidr_contains('10.0.0.0/8', ip)", 2: "NOT cidr_contains('10.0.0.0/8', ip)", 3: "cidr_contains('2001:db8::/32', ip)",

@@ -124,6 +124,7 @@ def test_it_is_saved_and_counts_for_updates(tmp_path: Path) -> None:
         again.close()
 
 
+@pytest.mark.usefixtures("kept_predicates")
 def test_explain_says_so() -> None:
     expressions = {"and": "NOT a = 1 AND s <> 'x'"}
     schema = {"a": "int64", "s": "string"}

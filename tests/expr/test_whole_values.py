@@ -148,6 +148,7 @@ def test_a_pattern_that_is_none_names_itself() -> None:
         matcher.match_one({"a": "x", "b": "x\\"})
 
 
+@pytest.mark.usefixtures("kept_predicates")
 def test_literals_are_one_index() -> None:
     """Lists of literals are values of one attribute, as texts are."""
     rules = {i: f"tags = array('a', '{i}')" for i in range(500)}

@@ -302,6 +302,7 @@ def test_values_are_forgotten_with_the_forms_that_have_them(monkeypatch: pytest.
     assert matcher.match_one({"i": 50}) == list(range(51, 60))
 
 
+@pytest.mark.usefixtures("kept_predicates")
 def test_an_explanation_names_the_column() -> None:
     matcher = cm.Matcher.build({1: "b + 3 > 5 AND x * 2 < 3", 2: "d > DATE '2024-01-31' AND x + 1 < 2"}, SCHEMA)
     shown = str(matcher.explain({"b": 7, "x": 1.0}, 1))

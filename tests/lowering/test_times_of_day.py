@@ -69,6 +69,7 @@ def test_csv_has_times(tmp_path: Path) -> None:
     assert [int(line.split(",")[-1]) for line in found.split()[1:]] == [1, 0]
 
 
+@pytest.mark.usefixtures("kept_predicates")
 def test_lists_explanations_and_ranges() -> None:
     assert found("array_contains(t, '10:30:00')", pa.list_(pa.time32("s")), [dt.time(10, 30)], [], None) == [1, 0, 0]
     matcher = cm.Matcher.build({1: "t > '10:30:00'"}, {"t": "time64[us]"})

@@ -139,6 +139,7 @@ def test_literals_are_told_as_they_were(literal: str, said: str) -> None:
     assert wide_text(wide_bytes(Decimal(literal), 2), 2) == said
 
 
+@pytest.mark.usefixtures("kept_predicates")
 def test_explanations_have_the_literal() -> None:
     matcher = cm.Matcher.build({1: "x > 1.005 AND x < 100000000000000000000"}, {"x": "decimal(38,2)"})
     said = str(matcher.explain({"x": Decimal("1.01")}, 1))

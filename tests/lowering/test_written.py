@@ -11,6 +11,7 @@ SCHEMA = {"s": "string"}
 
 
 @pytest.mark.parametrize("prefix", ["ab", "50%", "a_b", "C:\\temp", "it's", "\\", "\\%", "%", "_\\_"])
+@pytest.mark.usefixtures("kept_predicates")
 def test_a_prefix_is_read_again_as_it_was(prefix: str) -> None:
     texts = [prefix, prefix + "x", prefix.replace("\\", ""), prefix.replace("%", "y"), prefix.replace("_", "y"), "x"]
     events = pa.table({"s": texts})
@@ -22,6 +23,7 @@ def test_a_prefix_is_read_again_as_it_was(prefix: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["s > 'a' AND s < 'b'", "NOT (s > 'a' AND s < 'b')", "s = 'c' OR s > 'a' AND s < 'b'"])
+@pytest.mark.usefixtures("kept_predicates")
 def test_the_space_between_two_literals_is_no_literal(text: str) -> None:
     events = pa.table({"s": ["a", "aa", "b", "c"]})
     shown = str(cm.Matcher.build({1: text}, SCHEMA).explain(events.slice(1, 1), 1)).splitlines()[1:]
@@ -31,6 +33,7 @@ def test_the_space_between_two_literals_is_no_literal(text: str) -> None:
 
 
 @pytest.mark.parametrize("some", ["1, 2", "1, 3", "1, 2, 3, 7", "5"])
+@pytest.mark.usefixtures("kept_predicates")
 def test_elements_that_are_neighbours_are_all_named(some: str) -> None:
     matcher = cm.Matcher.build(
         {1: f"arrays_overlap(t, array({some}))", 2: "arrays_overlap(f, array(true, false))"},

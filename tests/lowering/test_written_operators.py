@@ -98,6 +98,7 @@ def written(clause: str, **event: Any) -> str:
 
 
 @pytest.mark.parametrize("clause", AS_WRITTEN)
+@pytest.mark.usefixtures("kept_predicates")
 def test_a_predicate_reads_as_it_was_written(clause: str) -> None:
     assert written(clause) == clause
 
@@ -117,6 +118,7 @@ def test_a_predicate_reads_as_it_was_written(clause: str) -> None:
         ("NOT a > 5", "a <= 5"),
     ],
 )
+@pytest.mark.usefixtures("kept_predicates")
 def test_what_means_the_same_reads_alike(clause: str, shown: str) -> None:
     assert written(clause) == shown
     again = cm.Matcher.build({1: clause, 2: shown}, SCHEMA)

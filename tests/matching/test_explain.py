@@ -13,6 +13,8 @@ from strategies import a_predicate, a_schema, some_rows, terms
 
 import colmatch as cm
 
+pytestmark = pytest.mark.usefixtures("kept_predicates")
+
 
 def test_a_predicate_and_its_not_have_the_truth_of_sql() -> None:
     """But for ``<=>`` and IS: kept is when a predicate is true, and these are false of NULL."""

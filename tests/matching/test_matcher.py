@@ -146,6 +146,7 @@ def test_a_worker_is_not_reused_after_an_error() -> None:
         assert matcher.match(EVENTS).num_rows == 1
 
 
+@pytest.mark.usefixtures("kept_predicates")
 def test_explain_prints_a_tree() -> None:
     matcher = cm.Matcher.build({"r": "age >= 18 AND (city = 'Nice' OR city IS NULL)"}, SCHEMA)
     explanation = matcher.explain({"age": 36, "city": "Nancy"}, "r")

@@ -133,6 +133,7 @@ WRITTEN = {
 
 
 @pytest.mark.parametrize("rule", WRITTEN)
+@pytest.mark.usefixtures("kept_predicates")
 def test_an_explanation_is_written_as_a_rule(rule: str) -> None:
     at = dt.datetime(2024, 1, 31, 12, tzinfo=dt.UTC)
     rows = [

@@ -111,6 +111,7 @@ def told(table: pa.Table, by: str) -> dict[Any, Counter[str | None]]:
 
 @every_kind
 @pytest.mark.parametrize("by", ["attribute", "predicate"])
+@pytest.mark.usefixtures("kept_predicates")
 def test_what_explanations_say(kind: str, by: str) -> None:
     rng = Random(f"{kind} {by}")
     count = 40 if SMALL else 60
@@ -130,6 +131,7 @@ def test_what_explanations_say(kind: str, by: str) -> None:
 
 
 @pytest.mark.parametrize("by", ["attribute", "predicate"])
+@pytest.mark.usefixtures("kept_predicates")
 def test_programs(by: str) -> None:
     """Expressions that stay whole, in more than one tile of rows."""
     rng = Random(by)

@@ -54,6 +54,7 @@ def tables(rows: Any) -> list[pa.Table]:
 
 
 @pytest.mark.parametrize("zone", ["UTC", "America/New_York"])
+@pytest.mark.usefixtures("kept_predicates")
 def test_what_sql_says(zone: str) -> None:
     options = cm.Options(timezone=zone)
     of = cm.Matcher.build(cm.PredicateTable(*tables(ROWS)), SCHEMA, options=options)
