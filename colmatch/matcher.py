@@ -23,6 +23,7 @@ from colmatch.given.session import ANSI, LEGACY_SIZES, ZONE
 from colmatch.kernels.sink import ANY, COUNTS
 from colmatch.kinds.registry import KINDS, IndexName, is_in_pages
 from colmatch.kinds.settings import Settings
+from colmatch.matching.checks.findings import find
 from colmatch.matching.range_worker import RangeNames
 from colmatch.matching.reasons import By, check_by
 from colmatch.matching.request import Among, Invalid, Keep, Unknown
@@ -617,6 +618,9 @@ class Matcher:
             check_indexes(parts)
             return differences(Workers(MemorySet(parts)), lambda: parts, events)
         return differences(self._workers, self._set.parts, events)
+
+    def check(self, checks: Any = None, *, ids: Any = None, sample: Events | None = None) -> pa.Table:
+        return find(self._set.parts(), checks, ids, sample)
 
     # State
 
