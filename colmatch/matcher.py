@@ -37,7 +37,7 @@ from colmatch.show.notebook import Figures, bytes_of, fold_body, table
 from colmatch.store import saved
 from colmatch.subscriptions.change import Change, Deletion, Way, read_deletion, read_one_way, read_ways
 from colmatch.subscriptions.given import GivenSubscriptions
-from colmatch.subscriptions.intake import Errors
+from colmatch.subscriptions.intake import Errors, read_errors
 from colmatch.subscriptions.parameters import fill
 from colmatch.updates.initial import build_parts, check_options, take_in
 from colmatch.updates.memory_set import MemorySet
@@ -103,6 +103,7 @@ class Matcher:
         tags: Any = None,
         progress: bool = False,
         parameters: Mapping[str, Any] | None = None,
+        max_rejected: int | float | None = None,
     ) -> Matcher:
         """Indexes subscriptions for events of a schema.
 
@@ -136,16 +137,20 @@ class Matcher:
         progress : show a bar on standard error while expressions are read
         parameters : values for ``:name`` in texts: ``{"limit": 5}``. A list is for ``IN :ids``.
             The value becomes a part of the text, and is what ``explain`` shows
+        max_rejected : with ``errors="collect"``, how many expressions may be left out, or which
+            share of all: ``0.01``. By default at most all but one
 
         Raises
         ------
         ExpressionError : an expression is invalid. The message names the subscription, the place
             and the reason
+        SubscriptionError : more expressions are invalid than ``max_rejected``, or all are
         SubscriptionError, SchemaError, OptionError : an argument cannot be used
         """
         requested = Language.read_arguments(language, missing)
         subscriptions = fill(subscriptions, parameters, requested)
-        intake = take_in(subscriptions, schema, index, options, errors, requested, constants, tags, progress)
+        tolerated = read_errors(errors, max_rejected, is_whole=True)
+        intake = take_in(subscriptions, schema, index, options, tolerated, requested, constants, tags, progress)
         if not is_in_pages(intake.requested):
             return cls(MemorySet(build_parts(intake, sample)))
         from colmatch.paged.paged_set import build_file
@@ -263,6 +268,7 @@ class Matcher:
         constants: Any = None,
         tags: Any = None,
         parameters: Mapping[str, Any] | None = None,
+        max_rejected: int | float | None = None,
     ) -> None:
         """Adds subscriptions: all of them, or none after an error.
 
@@ -274,10 +280,13 @@ class Matcher:
         errors : ``"raise"`` the first error, or ``"collect"``: leave bad expressions out and list
             them in ``rejected``
         constants, tags, parameters : as for ``build``
+        max_rejected : with ``errors="collect"``, how many expressions may be left out, or which
+            share of those given; by default any number
 
         Raises
         ------
-        SubscriptionError : an id is already present, given twice, or of another type
+        SubscriptionError : an id is already present, given twice, or of another type. Or more
+            expressions are invalid than ``max_rejected``
         ExpressionError : an expression is invalid
         OptionError : the matcher is closed, or another update of the same thread is not finished,
             as in a signal handler. Or the index kind refuses the subscriptions. Up to 512 at a time
@@ -291,7 +300,9 @@ class Matcher:
         >>> matcher.match_one({"price": 310.0})
         ['dear']
         """
-        self._set.update(self._change(Way.INSERT, subscriptions, constants, tags, parameters), errors)
+        self._set.update(
+            self._change(Way.INSERT, subscriptions, constants, tags, parameters), read_errors(errors, max_rejected)
+        )
 
     def replace(
         self,
@@ -300,6 +311,7 @@ class Matcher:
         constants: Any = None,
         tags: Any = None,
         parameters: Mapping[str, Any] | None = None,
+        max_rejected: int | float | None = None,
     ) -> None:
         """Replaces subscriptions by others with the same ids: all of them, or none after an error.
 
@@ -313,7 +325,9 @@ class Matcher:
         >>> matcher.match_one({"price": 89.5})
         []
         """
-        self._set.update(self._change(Way.REPLACE, subscriptions, constants, tags, parameters), errors)
+        self._set.update(
+            self._change(Way.REPLACE, subscriptions, constants, tags, parameters), read_errors(errors, max_rejected)
+        )
 
     def upsert(
         self,
@@ -322,6 +336,7 @@ class Matcher:
         constants: Any = None,
         tags: Any = None,
         parameters: Mapping[str, Any] | None = None,
+        max_rejected: int | float | None = None,
     ) -> None:
         """Adds subscriptions, and replaces those with the same ids: all of them, or none.
 
@@ -333,7 +348,9 @@ class Matcher:
         >>> matcher.match_one({"price": 310.0})
         ['dear']
         """
-        self._set.update(self._change(Way.UPSERT, subscriptions, constants, tags, parameters), errors)
+        self._set.update(
+            self._change(Way.UPSERT, subscriptions, constants, tags, parameters), read_errors(errors, max_rejected)
+        )
 
     def _change(self, way: Way, subscriptions: Any, constants: Any, tags: Any, parameters: Any) -> Change:
         return read_one_way(way, subscriptions, self._set.language, constants, tags, parameters)
@@ -375,6 +392,7 @@ class Matcher:
         constants: Any = None,
         tags: Any = None,
         parameters: Mapping[str, Any] | None = None,
+        max_rejected: int | float | None = None,
     ) -> None:
         """Makes several changes in one step: all of them, or none after an error.
 
@@ -387,7 +405,8 @@ class Matcher:
             or all ``PredicateTable``. An id is in one of them
         delete, delete_tags : ids and tags, as ``delete`` takes them. With both, of these ids those
             with any of these tags
-        errors, constants, tags, parameters : as for ``insert``, for all new subscriptions
+        errors, constants, tags, parameters, max_rejected : as for ``insert``, for all new
+            subscriptions
 
         Raises
         ------
@@ -402,7 +421,10 @@ class Matcher:
         """
         deletion = None if delete is delete_tags is None else self._deletion(delete, delete_tags)
         ways = {Way.REPLACE: replace, Way.UPSERT: upsert, Way.INSERT: insert}
-        self._set.update(read_ways(ways, deletion, self._set.language, constants, tags, parameters), errors)
+        self._set.update(
+            read_ways(ways, deletion, self._set.language, constants, tags, parameters),
+            read_errors(errors, max_rejected),
+        )
 
     def sync(
         self,
@@ -411,6 +433,7 @@ class Matcher:
         constants: Any = None,
         tags: Any = None,
         parameters: Mapping[str, Any] | None = None,
+        max_rejected: int | float | None = None,
     ) -> Changes:
         """Makes the subscriptions those of a table, in one step, and returns what has changed.
 
@@ -422,6 +445,7 @@ class Matcher:
         subscriptions : as ``build`` takes them, but no ``PredicateTable``
         errors, constants, tags, parameters : as for ``insert``. A bad expression that is left out
             does not remove the old subscription
+        max_rejected : as for ``build``: all of them bad is an error, too
 
         Returns
         -------
@@ -443,7 +467,8 @@ class Matcher:
         if not isinstance(given, GivenSubscriptions):
             raise SubscriptionError("sync() compares texts: a PredicateTable has none")
         sync = Sync(given)
-        rejected = {entry.id for entry in self._set.update(sync, errors)}
+        tolerated = read_errors(errors, max_rejected, True, len(given.ids))
+        rejected = {entry.id for entry in self._set.update(sync, tolerated)}
         return without(sync.changes, rejected) if rejected else sync.changes
 
     def snapshot(self) -> Matcher:

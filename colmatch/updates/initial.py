@@ -17,7 +17,7 @@ from colmatch.kinds import plan
 from colmatch.kinds.registry import is_in_pages
 from colmatch.kinds.settings import Settings
 from colmatch.subscriptions.given import read
-from colmatch.subscriptions.intake import Errors, NewSubscriptions, SubscriptionReader
+from colmatch.subscriptions.intake import Collecting, Errors, NewSubscriptions, SubscriptionReader
 from colmatch.subscriptions.texts_kept import NO_TEXTS
 from colmatch.updates.deleted import DeletedNumbers
 from colmatch.updates.literals import label_first
@@ -41,7 +41,7 @@ def take_in(
     schema: Any,
     index: str | Settings,
     options: Options | Mapping[str, Any] | None,
-    errors: Errors,
+    errors: Errors | Collecting,
     language: Language,
     constants: Any = None,
     tags: Any = None,

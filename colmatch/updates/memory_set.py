@@ -42,7 +42,7 @@ from colmatch.kinds.settings import Settings
 from colmatch.predicates.columns import attributes_of
 from colmatch.subscriptions.change import Change, Deletion
 from colmatch.subscriptions.ids import Ids, check_known, check_type, convert_ids
-from colmatch.subscriptions.intake import Errors, NewSubscriptions, SubscriptionReader
+from colmatch.subscriptions.intake import Collecting, Errors, NewSubscriptions, SubscriptionReader
 from colmatch.subscriptions.rejected import update_all_rejected, update_rejected
 from colmatch.subscriptions.tags import NO_TAGS
 from colmatch.subscriptions.texts_kept import NO_TEXTS
@@ -143,7 +143,7 @@ class MemorySet:
 
     # Calls of the matcher
 
-    def update(self, requested: Change | Sync, errors: Errors) -> list[Rejected]:
+    def update(self, requested: Change | Sync, errors: Errors | Collecting) -> list[Rejected]:
         """Deletes, and then inserts, replaces or upserts, as ``Matcher.update`` does.
 
         Returns the subscriptions that were left out.

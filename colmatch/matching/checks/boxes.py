@@ -11,8 +11,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from colmatch.arrays.ranges import members, ranges_of, sizes_of
 from colmatch.given.schema import Role
-from colmatch.kernels.layout import I64
+from colmatch.kernels.layout import I64, Bools
 from colmatch.matching.checks.states import States
 
 Intervals = tuple[tuple[int, int], ...]  # of states, ascending, none empty
@@ -75,10 +76,14 @@ class Boxes:
             if len(self._known) > 100_000:
                 self._known.clear()
             conjunctions = range(self._begin[number], self._begin[number + 1])
-            boxes = self._known[number] = [box for c in conjunctions for box in self._of_conjunction(c)]
+            boxes = self._known[number] = [box for c in conjunctions for box in self.of_conjunction(c)]
         return boxes
 
-    def _of_conjunction(self, c: int) -> list[Box]:
+    def of_conjunction(self, c: int) -> list[Box]:
+        """Returns the boxes of a conjunction, more than one for a program.
+
+        Raises TooManyError: as ``of`` does.
+        """
         preds = self._states.predicates
         begin, end = int(preds.first[c]), int(preds.first[c + 1])
         if not self._states.programs[c]:
@@ -237,24 +242,30 @@ def _union(some: Intervals, others: Intervals) -> Intervals:
     return tuple(out)
 
 
-def choose_states(states: States, conjunctions: I64, event: I64, allowed: Any, rng: np.random.Generator) -> tuple[I64, I64]:
-    """Chooses states for plain conjunctions, each in an event of its own.
+class Chances:
+    """Allowed states of predicates, to choose from.
 
-    allowed : (S) states to choose from
-
-    Returns events and states.
+    Parameters
+    ----------
+    allowed : (S) which states may be chosen
     """
-    preds, runs = states.predicates, states.runs
-    size = preds.first[conjunctions + 1] - preds.first[conjunctions]
-    p = np.repeat(preds.first[conjunctions] - np.append(0, np.cumsum(size)[:-1]), size) + np.arange(size.sum())
-    events = np.repeat(event, size)
-    asks = ~(states.multi & states.none)[p]
-    p, events = p[asks], events[asks]
-    before = np.append(0, np.cumsum(allowed))
-    each = np.append(0, np.cumsum(before[runs.high + 1] - before[runs.low]))
-    total = each[runs.first[p + 1]] - each[runs.first[p]]
-    p, events, total = p[total > 0], events[total > 0], total[total > 0]
-    target = each[runs.first[p]] + (rng.random(len(p)) * total).astype(np.int64)
-    run = np.searchsorted(each, target, "right") - 1
-    place = before[runs.low[run]] + target - each[run]
-    return events, np.flatnonzero(allowed)[place]
+
+    def __init__(self, states: States, allowed: Bools) -> None:
+        self._states = states
+        self._members = np.flatnonzero(allowed)
+        self._before = np.append(0, np.cumsum(allowed))
+        self._each = np.append(0, np.cumsum(self._before[states.runs.high + 1] - self._before[states.runs.low]))
+
+    def choose(self, conjunctions: I64, event: I64, rng: np.random.Generator) -> tuple[I64, I64]:
+        """Chooses states for plain conjunctions, each in an event of its own.
+
+        Returns events and states. A predicate without an allowed state has none.
+        """
+        preds, runs = self._states.predicates, self._states.runs
+        first = ranges_of(preds.first[conjunctions + 1] - preds.first[conjunctions])
+        p, events = members(preds.first[conjunctions], first), np.repeat(event, sizes_of(first))
+        begin, end = self._each[runs.first[p]], self._each[runs.first[p + 1]]
+        kept = (end > begin) & ~(self._states.multi & self._states.none)[p]
+        target = (begin + (rng.random(len(p)) * (end - begin)).astype(np.int64))[kept]
+        run = np.searchsorted(self._each, target, "right") - 1
+        return events[kept], self._members[self._before[runs.low[run]] + target - self._each[run]]

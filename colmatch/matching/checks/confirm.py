@@ -11,8 +11,9 @@ import pyarrow as pa
 from colmatch.arrays.ranges import members, ranges_of
 from colmatch.errors import EventError
 from colmatch.given.schema import DERIVED, Role
+from colmatch.kernels._forks import cached_property
 from colmatch.kernels.layout import I64, Bools
-from colmatch.matching.checks.boxes import Box, Boxes, TooManyError, choose_states
+from colmatch.matching.checks.boxes import Box, Boxes, Chances, TooManyError
 from colmatch.matching.checks.examples import Choice, EventMaker
 from colmatch.matching.checks.states import States
 from colmatch.matching.workers import Workers
@@ -51,6 +52,7 @@ class Examples:
         self.states = States(parts.version, parts.schema)
         self.boxes = Boxes(self.states)
         self.maker = EventMaker(self.states)
+        self.chances = Chances(self.states, self.states.made)
         self._workers = Workers(MemorySet(parts))
         preds = self.states.predicates
         self._begin = np.searchsorted(preds.owner, np.arange(len(parts.version.ids) + 1))
@@ -102,15 +104,15 @@ class Examples:
 
         Returns the events, and for each the place of its subscription in ``numbers``.
         """
-        states = self.states
         conjunction, place = self.conjunctions_of(numbers)
-        plain = ~states.programs[conjunction]
+        plain = ~self.needs_boxes[conjunction]
+        of_boxes = np.unique(place[~plain]).tolist()
         conjunction, of = np.tile(conjunction[plain], TRIES), np.tile(place[plain], TRIES)
         event = np.arange(len(conjunction))
-        events, chosen = choose_states(states, conjunction, event, states.made, self._rng)
+        events, chosen = self.chances.choose(conjunction, event, self._rng)
         boxes: list[Box] = []
         more: list[int] = []
-        for i in self._unchosen(numbers, place[~plain]).tolist():
+        for i in of_boxes:
             for box in self._boxes_of(int(numbers[i])):
                 boxes += [box] * TRIES
                 more += [i] * TRIES
@@ -123,17 +125,16 @@ class Examples:
             events, chosen = self._filled(events, chosen, np.flatnonzero(np.arange(len(of)) % TRIES == 0))
         return self.make(events, chosen, len(of)), of
 
-    def _unchosen(self, numbers: I64, of_programs: I64) -> I64:
-        """Returns the places of subscriptions that need boxes: with programs, or with lists that
-        must have values and must not have others.
+    @cached_property
+    def needs_boxes(self) -> Bools:
+        """Returns which conjunctions have no states that could be chosen one by one: (C).
+
+        They are programs, or forbid values of lists.
         """
-        states = self.states
-        first = states.predicates.first
-        mixed = np.zeros(len(first) - 1, bool)
-        forbids = np.append(0, np.cumsum(states.multi & states.none))
-        mixed |= forbids[first[1:]] > forbids[first[:-1]]
-        conjunction, place = self.conjunctions_of(numbers)
-        return np.unique(np.concatenate([of_programs, place[mixed[conjunction]]]))
+        first = self.states.predicates.first
+        forbids = np.append(0, np.cumsum(self.states.multi & self.states.none))
+        found: Bools = self.states.programs | (forbids[first[1:]] > forbids[first[:-1]])
+        return found
 
     def _boxes_of(self, number: int) -> list[Box]:
         try:
@@ -162,13 +163,9 @@ class Examples:
             events, of = self.for_subscriptions(piece)
             yield piece, events, of, self.match(events, piece)
 
-    def odd_attributes(self) -> Bools:
-        """Returns which attributes no value is made for: (A)."""
-        return np.array([a.role in DERIVED for a in self.states.attributes], bool)
-
-    def why(self, number: int) -> str:
-        """Returns why no event was found that decides something about a subscription."""
-        conjunction, _ = self.conjunctions_of(np.array([number]))
+    def why(self, *numbers: int) -> str:
+        """Returns why no event was found that decides something about subscriptions."""
+        conjunction, _ = self.conjunctions_of(np.array(numbers))
         first = self.states.predicates.first
         names: dict[str, Any] = {}
         for c in conjunction.tolist():

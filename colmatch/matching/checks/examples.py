@@ -7,6 +7,7 @@ ordinary values instead, so that some events are met by chance. ``match`` then s
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -54,10 +55,13 @@ class EventMaker:
         arrow = states.schema.arrow
         self.schema = pa.schema([pa.field(name, _plain(arrow.field(name).type)) for name in dict.fromkeys(columns)])
         self._at: dict[tuple[tuple[str, ...], Role], list[int]] = {}
+        self._computed: dict[tuple[str, ...], list[int]] = {}
         self._guessed: set[tuple[str, ...]] = {(name,) for name in RequiredColumns(states.schema).columns}
         for a, attribute in enumerate(states.attributes):
             if attribute.role in DERIVED:
                 self._guessed.update(attribute.paths)
+                for path in attribute.paths:
+                    self._computed.setdefault(path, []).append(a)
             elif not attribute.is_free:
                 role = Role.CALL if attribute.pattern else attribute.role  # patterns are apart
                 self._at.setdefault((states.schema.column(attribute.path).path, role), []).append(a)
@@ -87,9 +91,27 @@ class EventMaker:
             states[event] = state
         out = self._values(own[0], states, type) if own else pa.nulls(choice.count, type)
         if path in self._guessed:
-            guesses = _guess(value_type, type, rng.integers(0, len(_NUMBERS), choice.count))
+            guesses = self._guesses(choice, path, value_type, type, rng)
             out = out if guesses is None else pc.if_else(pa.array(states < 0), guesses, out)
         return self._with_patterns(choice, out, patterns, states) if patterns else out
+
+    def _guesses(
+        self, choice: Choice, path: tuple[str, ...], own: Type, type: pa.DataType, rng: Any
+    ) -> pa.Array | None:
+        """Returns values of a column that others are computed of: ordinary ones, or the computed
+        value that is wanted.
+        """
+        out = _guess(own, type, rng.integers(0, len(_NUMBERS), choice.count))
+        for a in self._computed.get(path, []):
+            attribute = self._states.attributes[a]
+            if out is not None and attribute.role is Role.COMPUTED and attribute.type.family is own.family:
+                event, state = self._of(choice, a)
+                states = np.full(choice.count, -1)
+                states[event] = np.where(rng.random(len(event)) < 0.5, state, -1)
+                with suppress(pa.ArrowInvalid):  # the column is narrower than the value
+                    wanted = self._values(a, states, type)
+                    out = pc.coalesce(wanted, out)
+        return out
 
     def _of(self, choice: Choice, a: int) -> tuple[I64, I64]:
         """Returns the events and states of an attribute."""
@@ -129,14 +151,12 @@ class EventMaker:
             there[event] = True
             for row in event[state > self._states.base[a]].tolist():
                 wanted.setdefault(row, []).append(a)
-        rows = np.flatnonzero(there | (states >= 0)).tolist()
-        texts: list[Any] = [None] * choice.count
-        given = values.to_pylist()
+        texts = values.to_pylist()
         known: dict[Any, str | None] = {}
-        for row in rows:
+        for row in np.flatnonzero(there | (states >= 0)).tolist():
             asked = tuple(wanted.get(row, ()))
-            if asked or given[row] is not None:
-                key = asked, given[row], int(states[row])
+            if asked or texts[row] is not None:
+                key = asked, texts[row], int(states[row])
                 if key not in known:
                     known[key] = self._text(*key)
                 texts[row] = known[key]
@@ -197,9 +217,7 @@ class EventMaker:
         else:
             values = pa.nulls(len(chosen), _plain(type.value_type))
         if (Role.HAS_NULL in parts or element < 0) and values.null_count:
-            values = pc.if_else(
-                pa.array(nulls[last]), values, values.fill_null(_any_value(_plain(type.value_type)))
-            )
+            values = pc.if_else(pa.array(nulls[last]), values, values.fill_null(_any_value(_plain(type.value_type))))
         return _lists(type, first, values, present)
 
     def _map(self, choice: Choice, path: tuple[str, ...], type: pa.MapType) -> pa.Array:
@@ -325,7 +343,14 @@ def _meeting(op: str, operand: str) -> tuple[int, str]:
     """
     if op == "rlike":
         text = re.sub(r"\[\^?\\?(.)[^\]]*\]", r"\1", operand)
-        for sign, char in ((r"\\d", "1"), (r"\\w", "a"), (r"\\s", " "), (r"\\(.)", r"\1"), (r"\|[^)]*", ""), (r"\(\?[:i]*", "(")):
+        for sign, char in (
+            (r"\\d", "1"),
+            (r"\\w", "a"),
+            (r"\\s", " "),
+            (r"\\(.)", r"\1"),
+            (r"\|[^)]*", ""),
+            (r"\(\?[:i]*", "("),
+        ):
             text = re.sub(sign, char, text)
         begins, ends = operand.startswith("^"), operand.endswith("$")
         text = re.sub(r"(?<=.)\{\d+(,\d*)?\}|[\^$()*+?]", "", text).replace(".", "a")

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 import pyarrow as pa
 
-from colmatch.arrays.ranges import distinct, sizes_of
+from colmatch.arrays.ranges import distinct, ranges_of, sizes_of
+from colmatch.arrays.ranges import members as spread
 from colmatch.errors import OptionError, show_value
 from colmatch.events.gather import batches
 from colmatch.given.arguments import check_choice, members
 from colmatch.given.schema import Role
 from colmatch.kernels._forks import cached_property
 from colmatch.kernels.layout import I64, Bools
-from colmatch.matching.checks.boxes import Box, Several, TooManyError, choose_states
+from colmatch.matching.checks.boxes import Box, Chances, Several, TooManyError
 from colmatch.matching.checks.confirm import PIECE, Examples
 from colmatch.matching.checks.normal import Forms, duplicates, normal_forms
 from colmatch.matching.checks.sampled import SampledStates
@@ -102,7 +103,9 @@ def find(parts: Parts, checks: Any, ids: Any, sample: Any) -> pa.Table:
 def _read_checks(checks: Any, ids: Any, sample: Any) -> list[str]:
     names = get_args(Check)
     if checks is None:
-        return [name for name in ("never", "always", "duplicate", *OF_SAMPLE) if sample is not None or name not in OF_SAMPLE]
+        return [
+            name for name in ("never", "always", "duplicate", *OF_SAMPLE) if sample is not None or name not in OF_SAMPLE
+        ]
     listed = [checks] if isinstance(checks, str) else members(checks)
     if listed is None:
         raise OptionError(f"checks={show_value(checks)}: give names of checks: {', '.join(names)}")
@@ -161,8 +164,12 @@ class _Checker:
         empty = [number for number in left if self._boxes(number) == []]
         self._add_never(np.array(empty, np.int64))
         others = np.setdiff1d(np.array(left, np.int64), np.array(empty, np.int64))
-        self.rows.add("never", others, status=UNDECIDED, reason=[self.examples.why(number) for number in others.tolist()])
-        self.rows.add("never", rest, status=UNDECIDED, reason=f"more than {MOST_TRIED:,} rules need an event to decide: give ids")
+        self.rows.add(
+            "never", others, status=UNDECIDED, reason=[self.examples.why(number) for number in others.tolist()]
+        )
+        self.rows.add(
+            "never", rest, status=UNDECIDED, reason=f"more than {MOST_TRIED:,} rules need an event to decide: give ids"
+        )
 
     def _without_sampled(self, numbers: list[int]) -> list[int]:
         """Returns the subscriptions that match no event of the sample."""
@@ -186,25 +193,62 @@ class _Checker:
         The second needs conditions on columns that do not depend on one another.
         """
         states, preds = self.states, self.states.predicates
-        free = states.multi & states.none
-        possible, _ = states.count(states.possible)
-        made, _ = states.count(states.made)
-        impossible = states.fails((possible == 0) & ~free)
-        roles = np.array([-1 if a.pattern or a.is_free else a.role for a in states.attributes], np.int64)[states.attr]
-        runs, base, top = states.runs, states.base[states.attr], states.top[states.attr]
-        one = sizes_of(runs.first) == 1
-        begin = runs.first[:-1][one]
-        low, high = np.full(len(one), -1), np.full(len(one), -1)
-        low[one], high[one] = runs.low[begin], runs.high[begin]
-        present = (roles == Role.SIZE) & (low == base + 1) & (high == base + top)
-        lacking = (roles == Role.HAS_NULL) & (low == base)
-        fits = np.isin(roles, (Role.VALUE, Role.ENTRY, Role.ELEMENT)) & ((made > 0) | free) | present | lacking
+        free, made = states.multi & states.none, states.allow(states.made)
+        impossible = states.fails(~(made | free | states.allow(states.possible)))
+        plain_roles = (Role.VALUE, Role.ENTRY, Role.ELEMENT)
+        plain = np.array([a.role in plain_roles and not a.pattern and not a.is_free for a in states.attributes], bool)
+        fits = plain[states.attr] & (made | free)
+        odd = np.flatnonzero(~plain[states.attr])
+        fits[odd] = self._fit(odd)
         simple = ~states.fails(~fits) & ~states.programs
         # A list must not be asked for values and for the lack of values
-        element, first = roles == Role.ELEMENT, preds.first
-        asks, forbids = (np.append(0, np.cumsum(part)) for part in (element & ~states.none, element & states.none))
-        has = (asks[first[1:]] > asks[first[:-1]]) & (forbids[first[1:]] > forbids[first[:-1]])
-        return impossible, simple & ~has
+        element, first = states.multi & plain[states.attr], preds.first
+        if element.any():
+            asks, forbids = (ranges_of(part) for part in (element & ~states.none, element & states.none))
+            simple &= (asks[first[1:]] == asks[first[:-1]]) | (forbids[first[1:]] == forbids[first[:-1]])
+        return impossible, simple
+
+    def _fit(self, p: I64) -> Bools:
+        """Returns which predicates on parts of lists, or on patterns, surely can be met, together
+        with simple ones.
+
+        Some text meets a pattern, and some does not. The conjunction must ask no more of the text
+        than that it is there.
+        """
+        states, runs, attr = self.states, self.states.runs, self.states.attr[p]
+        roles = np.array([-1 if a.pattern else a.role for a in states.attributes], np.int64)[attr]
+        present = self._any_value(p)
+        lacking = np.zeros(len(p), bool)
+        some = np.flatnonzero(runs.first[p + 1] > runs.first[p])
+        lacking[some] = runs.low[runs.first[p[some]]] == states.base[attr[some]]
+        fits = ((roles == Role.SIZE) & present) | ((roles == Role.HAS_NULL) & lacking)
+        patterns = [a.pattern for a in states.attributes]
+        meets = [one is not None and one[0] != "rlike" and one[1].strip("%") != "" for one in patterns]
+        lone = np.flatnonzero(np.array(meets, bool)[attr])
+        if not len(lone):
+            return fits
+        # Count what conjunctions with patterns ask of each text
+        paths: dict[tuple[str, ...], int] = {}
+        path = np.array([paths.setdefault(a.path, len(paths)) for a in states.attributes], np.int64)
+        first = states.predicates.first
+        conjunctions = distinct(np.searchsorted(first, p[lone], "right") - 1)
+        within = ranges_of(first[conjunctions + 1] - first[conjunctions])
+        asked, of = spread(first[conjunctions], within), np.repeat(conjunctions, sizes_of(within))
+        is_pattern = np.array([one is not None for one in patterns], bool)[states.attr[asked]]
+        kept = is_pattern | ~self._any_value(asked)
+        asked, of = asked[kept], of[kept]
+        _, place, count = np.unique(of * len(paths) + path[states.attr[asked]], return_inverse=True, return_counts=True)
+        alone = np.isin(p[lone], asked[count[place.ravel()] == 1])
+        fits[lone[alone]] = True
+        return fits
+
+    def _any_value(self, p: I64) -> Bools:
+        """Returns which predicates ask for a value, whatever it is."""
+        states, runs = self.states, self.states.runs
+        base, out = states.base[states.attr[p]], runs.first[p + 1] - runs.first[p] == 1
+        begin = runs.first[p[out]]
+        out[out] = (runs.low[begin] == base[out] + 1) & (runs.high[begin] == (base + states.top[states.attr[p]])[out])
+        return out
 
     @cached_property
     def _found_always(self) -> tuple[I64, I64]:
@@ -219,7 +263,7 @@ class _Checker:
             return numbers[:0]
         plain = np.flatnonzero(~self.states.programs)
         chosen = rng.choice(plain, min(64, len(plain)), replace=False) if len(plain) else plain
-        event, state = choose_states(self.states, chosen, np.arange(len(chosen)) + 1, self.states.made, rng)
+        event, state = examples.chances.choose(chosen, np.arange(len(chosen)) + 1, rng)
         events = examples.make(event, state, len(chosen) + 1)  # the first has nothing
         seen = np.zeros(len(self.version.ids), np.int64)
         for batch in [events, *self.sample[:1]]:
@@ -295,8 +339,8 @@ class _Checker:
         plain = np.ones(len(self.version.ids), bool)
         plain[always] = False
         numbers = self.numbers[(groups[self.numbers] >= 0) & plain[self.numbers]]
-        for begin in range(0, len(numbers), PIECE):
-            piece = numbers[begin : begin + PIECE]
+        for some in _pieces(numbers.tolist()):
+            piece = np.array(some, np.int64)
             events, of = self.examples.for_subscriptions(piece, fill=True)
             pairs = self.examples.match(events)
             met = np.zeros(len(of), bool)
@@ -344,36 +388,43 @@ class _Checker:
         at = np.array(proven, np.int64)
         self.rows.add("contained", piece[place[at]], other[at], example=self.rows.keep(events, first[place[at]]))
         at = np.array(list(open), np.int64)
-        reasons: list[str] = [self.examples.why(number) for number in other[at].tolist()]
-        self.rows.add("contained", piece[place[at]], other[at], UNDECIDED, reasons, self.rows.keep(events, first[place[at]]))
+        reasons = [self.examples.why(*pair) for pair in zip(piece[place[at]].tolist(), other[at].tolist(), strict=True)]
+        self.rows.add(
+            "contained", piece[place[at]], other[at], UNDECIDED, reasons, self.rows.keep(events, first[place[at]])
+        )
 
     def _overlaps(self) -> None:
         for number in self.numbers.tolist():
             found: dict[int, int] = {}
             maybe: set[int] = set()
-            for box in self._boxes(number) or []:
+            boxes = self._boxes(number)
+            for box in [{}] if boxes is None else boxes:
                 self._overlap(number, box, found, maybe)
-            if self._boxes(number) is None:
-                maybe = set(np.flatnonzero(self.version.live()).tolist()) - {number}
             id, other = np.full(len(found), number), np.array(list(found), np.int64)
             self.rows.add("overlaps", id, other, example=np.array(list(found.values()), np.int64))
-            open = sorted(maybe - found.keys())
-            reasons: list[str] = [self.examples.why(one) for one in open]
+            open = [one for one in sorted(maybe - found.keys()) if self._may_overlap(boxes, self._boxes(one))]
+            reasons = [self.examples.why(number, one) for one in open]
             self.rows.add("overlaps", np.full(len(open), number), np.array(open, np.int64), UNDECIDED, reasons)
+
+    def _may_overlap(self, some: list[Box] | None, others: list[Box] | None) -> bool:
+        if some is None or others is None:
+            return True
+        both = self.examples.boxes.both
+        return any(both(box, other) is not None for box in some for other in others)
 
     def _overlap(self, number: int, box: Box, found: dict[int, int], maybe: set[int]) -> None:
         """Finds subscriptions that match an event in a box, with places of such events."""
         states = self.states
         inside = self._inside(box)
-        possible, _ = states.count(inside & states.possible)
-        fails = states.fails((possible == 0) & ~(states.multi & states.none))
+        fails = states.fails(~states.allow(inside & states.possible) & ~(states.multi & states.none))
         conjunction = np.flatnonzero(~fails & (states.predicates.owner != number))
         owner = states.predicates.owner[conjunction].astype(np.int64)
         maybe.update(owner.tolist())
+        chances = Chances(states, inside & states.made)
         for _ in range(_ROUNDS):
             open = ~np.isin(owner, list(found)) if found else np.ones(len(owner), bool)
             for some in _pieces(np.flatnonzero(open).tolist(), PIECE):
-                self._try_overlaps(number, box, conjunction[some], inside & states.made, found)
+                self._try_overlaps(number, box, conjunction[some], chances, found)
 
     def _inside(self, box: Box) -> Bools:
         """Returns which states an event in a box may have, but for attributes of several values."""
@@ -385,12 +436,14 @@ class _Checker:
                     out[low : high + 1] = True
         return out
 
-    def _try_overlaps(self, number: int, box: Box, conjunction: I64, allowed: Bools, found: dict[int, int]) -> None:
+    def _try_overlaps(self, number: int, box: Box, conjunction: I64, chances: Chances, found: dict[int, int]) -> None:
         states, examples = self.states, self.examples
         rng = np.random.default_rng(len(found))
-        plain = ~states.programs[conjunction]
-        event, state = choose_states(states, conjunction[plain], np.flatnonzero(plain), allowed, rng)
+        alone = examples.needs_boxes[conjunction]
+        event, state = chances.choose(conjunction[~alone], np.flatnonzero(~alone), rng)
         own = [examples.boxes.pick(box, rng) for _ in range(len(conjunction))]
+        for i in np.flatnonzero(alone).tolist():
+            own[i] = self._pick_both(box, int(conjunction[i]), rng)
         more = np.repeat(np.arange(len(own)), [len(one) for one in own])
         asked = np.array([one for part in own for one in part], np.int64)
         base, width = states.base, len(states.base)
@@ -407,6 +460,15 @@ class _Checker:
         new = ~np.isin(ids, list(found)) if found else np.ones(len(ids), bool)
         places = self.rows.keep(events, np.flatnonzero(meets & both)[first[new]])
         found.update(zip(ids[new].tolist(), places.tolist(), strict=True))
+
+    def _pick_both(self, box: Box, conjunction: int, rng: np.random.Generator) -> list[int]:
+        """Returns states of an event in a box that a conjunction may match."""
+        boxes = self.examples.boxes
+        try:
+            both = [one for other in boxes.of_conjunction(conjunction) if (one := boxes.both(box, other)) is not None]
+        except TooManyError:
+            both = []
+        return boxes.pick(both[rng.integers(len(both))], rng) if both else []
 
     # With a sample
 

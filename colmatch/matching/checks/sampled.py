@@ -70,8 +70,10 @@ class SampledStates:
         alive, owner = np.zeros(len(states.version.ids), bool), preds.owner.astype(np.int64)
         alive[owner[~fails]] = True
         of = np.repeat(owner, sizes_of(preds.first))
-        rows = np.unique(np.stack([of, states.attr])[:, unmet & ~alive[of]], axis=1)
-        texts = pa.array([self._dead_text(a) for a in states.attributes], pa.string())
+        names: dict[str, int] = {}
+        name = np.array([names.setdefault(self._dead_text(a), len(names)) for a in states.attributes], np.int64)
+        rows = np.unique(np.stack([of, name[states.attr]])[:, unmet & ~alive[of]], axis=1)
+        texts = pa.array(list(names), pa.string())
         return rows[0], texts.take(pa.array(rows[1]))
 
     def _dead_text(self, attribute: Attribute) -> str:

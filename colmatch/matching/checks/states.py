@@ -18,13 +18,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from colmatch.arrays.ranges import ranges_of, sizes_of
+from colmatch.arrays.ranges import members, ranges_of, sizes_of
 from colmatch.given.schema import UNITS, UUID, Attribute, Family, Role, Schema
 from colmatch.kernels._forks import cached_property
 from colmatch.kernels.layout import ATTR_MASK, FLAG_MULTI, FLAG_NONE, I64, KEY_MAX, KEY_MIN, Bools, Predicates
 from colmatch.lowering.keys import UINT64_OFFSET, float_key, float_keys
 from colmatch.lowering.times import EPOCH
-from colmatch.predicates.keys import keys_of
+from colmatch.predicates.columns import has_runs
 from colmatch.updates.combined import combine
 from colmatch.updates.literals import whole
 from colmatch.updates.versions import Version
@@ -93,27 +93,34 @@ class States:
         return not self.schema.arrow.field(self.schema.column(attribute.path).path[0]).nullable
 
     def _runs(self) -> Runs:
-        keys = keys_of(self.predicates, self.codes, is_code=True)
-        pred = np.repeat(np.arange(len(self.attr)), sizes_of(keys.first))
-        real = keys.low <= keys.high
-        pred, low, high = pred[real], keys.low[real], keys.high[real]
-        top = self.top[self.attr]
-        low, high = np.where(low == KEY_MIN, 1, low), np.where(high == KEY_MAX, top[pred], high)
-        # Turn around the predicates of one value that ask for no value in their intervals
-        count = np.bincount(pred, minlength=len(self.attr))
+        pred, run_lo, run_hi = self.predicates.pred, self.predicates.run_lo, self.predicates.run_hi
+        low, high = pred[:, 1].astype(np.int64), pred[:, 2].astype(np.int64)
+        several, base = has_runs(self.predicates), self.base[self.attr]
+        count = np.where(several, high - low, low <= high)
+        # Predicates of one value that ask for no value in their intervals allow what is between
         turned = self.none & ~self.multi
         first = ranges_of(count + turned)
-        place = first[pred] + np.arange(len(pred)) - ranges_of(count)[pred]
-        out_low, out_high = np.zeros(first[-1], np.int64), np.repeat(top, sizes_of(first))
-        out_low[place + turned[pred]] = np.where(turned[pred], high + 1, low)
-        out_high[place] = np.where(turned[pred], low - 1, high)
-        # Leave out empty intervals, and number the states of all attributes together
-        of = np.repeat(np.arange(len(self.attr)), sizes_of(first))
+        out_low, out_high = np.empty(first[-1], np.int64), np.empty(first[-1], np.int64)
+        one = np.flatnonzero(~several & ~turned & (count > 0))
+        out_low[first[one]], out_high[first[one]] = (low + base)[one], (high + base)[one]
+        some = np.flatnonzero((several | turned) & (count > 0))
+        inner = ranges_of(count[some])
+        place = members(low[some], inner)
+        of = np.repeat(some, count[some])
+        at = members(first[some], inner)
+        listed = several[of]
+        lows, highs = low[of], high[of]
+        lows[listed], highs[listed] = run_lo[place[listed]], run_hi[place[listed]]
+        around = turned[of]
+        out_low[at[~around]], out_high[at[~around]] = (lows + base[of])[~around], (highs + base[of])[~around]
+        outer = np.flatnonzero(turned)
+        out_low[first[outer]], out_high[first[outer + 1] - 1] = base[outer], (base + self.top[self.attr])[outer]
+        out_high[at[around]], out_low[at[around] + 1] = (lows + base[of])[around] - 1, (highs + base[of])[around] + 1
         kept = out_low <= out_high
-        of, begin = of[kept], self.base[self.attr[of[kept]]]
-        return Runs(
-            ranges_of(np.bincount(of, minlength=len(self.attr))), out_low[kept] + begin, out_high[kept] + begin
-        )
+        if kept.all():
+            return Runs(first, out_low, out_high)
+        before = ranges_of(kept)
+        return Runs(before[first], out_low[kept], out_high[kept])
 
     @cached_property
     def wide(self) -> Bools:
@@ -159,15 +166,21 @@ class States:
         self.possible[at] = has_nan | has_number
         width: Any = {16: np.float16, 32: np.float32}.get(getattr(self.arrow(a), "bit_width", 64), np.float64)
         ends = [np.where(keys >= 0, keys, keys ^ np.int64(KEY_MAX)).view(np.float64) for keys in (least, most)]
-        key, made = np.full(len(least), _NAN), has_nan.copy()
+        key, made = np.full(len(least), _NAN), np.zeros(len(least), bool)
         with np.errstate(all="ignore"):
             above = np.nextafter(ends[0].astype(width), width(np.inf))
-            tries = [above, *(end.astype(width) for end in ends), np.floor(ends[1]), np.ceil(ends[0]), 0 * ends[0]]
-            for value in tries:  # the last that fits is the roundest
+            tries = [
+                above,
+                *(end.astype(width) for end in ends),
+                np.ceil(ends[0]),
+                np.floor(ends[1]),
+                np.zeros(len(least)),
+            ]
+            for value in tries:  # the last finite one that fits is the roundest
                 own = float_keys(value.astype(width).astype(np.float64))
-                fits = has_number & (least <= own) & (own <= most)
+                fits = has_number & (least <= own) & (own <= most) & (np.isfinite(value) | ~made)
                 key, made = np.where(fits, own, key), made | fits
-        self.key[at], self.made[at] = key, made
+        self.key[at], self.made[at] = key, made | has_nan
 
     def _choose_texts(self, a: int, at: slice, low: I64, high: I64) -> None:
         literals = self.literals
@@ -228,18 +241,18 @@ class States:
             type = type.value_type
         return type
 
-    def count(self, allowed: Bools) -> tuple[I64, I64]:
-        """Counts the allowed states of each predicate.
-
-        Returns the counts (P), and how many states before each state are allowed (S + 1).
-        """
-        before = ranges_of(allowed.astype(np.int64))
-        each = ranges_of(before[self.runs.high + 1] - before[self.runs.low])
-        return each[self.runs.first[1:]] - each[self.runs.first[:-1]], before
+    def allow(self, allowed: Bools) -> Bools:
+        """Returns whether each predicate has an allowed state: (P)."""
+        before, (first, low, high) = ranges_of(allowed), self.runs
+        some = before[high + 1] > before[low]
+        if len(some) == len(first) - 1 and (first[1:] > first[:-1]).all():
+            return some  # one interval each
+        each = ranges_of(some)
+        return each[first[1:]] > each[first[:-1]]
 
     def fails(self, bad: Bools) -> NDArray[np.bool_]:
         """Returns which plain conjunctions have a bad predicate: (C)."""
-        before, first = ranges_of(bad.astype(np.int64)), self.predicates.first
+        before, first = ranges_of(bad), self.predicates.first
         return (before[first[1:]] > before[first[:-1]]) & ~self.programs
 
 
