@@ -23,7 +23,7 @@ from colmatch.given.session import ANSI, LEGACY_SIZES, ZONE
 from colmatch.kernels.sink import ANY, COUNTS
 from colmatch.kinds.registry import KINDS, IndexName, is_in_pages
 from colmatch.kinds.settings import Settings
-from colmatch.matching.checks.findings import find
+from colmatch.matching.checks.findings import Checks, find
 from colmatch.matching.range_worker import RangeNames
 from colmatch.matching.reasons import By, check_by
 from colmatch.matching.request import Among, Invalid, Keep, Unknown
@@ -644,7 +644,46 @@ class Matcher:
             return differences(Workers(MemorySet(parts)), lambda: parts, events)
         return differences(self._workers, self._set.parts, events)
 
-    def check(self, checks: Any = None, *, ids: Any = None, sample: Events | None = None) -> pa.Table:
+    def check(self, checks: Checks = None, *, ids: Any = None, sample: Events | None = None) -> pa.Table:
+        """Checks the subscriptions for mistakes, such as rules that can never match.
+
+        Each finding is proven, or the row says that it is undecided, and why. An example is an
+        event that ``match`` has confirmed.
+
+        Parameters
+        ----------
+        checks : names of checks, or one name. ``"never"``: no event matches. ``"always"``: each
+            event matches. ``"duplicate"``: the normal form is that of the earlier subscription
+            ``other``. ``"contained"``: each event that it matches, ``other`` matches too.
+            ``"overlaps"``: some event matches it and ``other``; needs ``ids``. ``"dead column"``:
+            it needs a column that is NULL in all of the sample. ``"odd literal"``: no event of the
+            sample has a literal of its ``=`` or IN. The default is the first three, and with a
+            sample the last two. These take some seconds for a million subscriptions; ``contained``
+            takes milliseconds for each, and ``overlaps`` up to a second for each of ``ids``
+        ids : check these subscriptions alone, as ``subset`` takes ids. ``never`` and ``always``
+            then answer for each, also with ``disproven``
+        sample : events as ``match`` takes them; all are kept in memory
+
+        Returns
+        -------
+        pyarrow.Table : columns (id: type of the ids, finding: string, other: type of the ids,
+            status: string, ``proven``, ``disproven`` or ``undecided``, reason: string, example:
+            struct of the events' columns). Rows have the order of the checks above, then of
+            ``Matcher.ids``. ``contained`` leaves out duplicates, and subscriptions that always or
+            never match
+
+        Raises
+        ------
+        OptionError : a check has another name, or lacks the ``ids`` or the ``sample`` that it needs
+        SubscriptionError : an id has no subscription
+        EventError : the sample does not fit the schema
+
+        Examples
+        --------
+        >>> matcher.insert({"odd": "price < 5 AND price > 9", "less": "price < 50"})
+        >>> matcher.check(["never", "contained"]).select(["id", "finding", "other"]).to_pylist()
+        [{'id': 'odd', 'finding': 'never', 'other': None}, {'id': 'less', 'finding': 'contained', 'other': 'cheap'}]
+        """
         return find(self._set.parts(), checks, ids, sample)
 
     # State

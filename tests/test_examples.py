@@ -13,7 +13,7 @@ import colmatch as cm
 # Each way to find matches, and each way to change and to save a matcher.
 SHOWN = {
     "columns_with", "count", "counters", "delete", "exists", "explain", "hits", "insert", "match", "match_batches", "match_lists",
-    "match_one", "match_topk", "reasons", "replace", "save", "subset", "upsert", "update", "sync", "snapshot", "restore", "verify",
+    "match_one", "match_topk", "reasons", "replace", "save", "subset", "upsert", "update", "sync", "snapshot", "restore", "verify", "check",
     "expression", "to_table",
 }  # fmt: skip
 

@@ -50,22 +50,25 @@ class Collecting(NamedTuple):
     is_whole: bool
     total: int | None = None
 
+    def allows(self, rejected: int, count: int) -> bool:
+        """Returns whether so many of some subscriptions may be left out."""
+        if self.most is None:
+            return not rejected or rejected < count or not self.is_whole
+        return rejected <= (self.most if isinstance(self.most, int) else self.most * count)
+
     def check(self, rejected: Sequence[Rejected], count: int) -> None:
         """Checks the number of subscriptions that are left out of some.
 
         Raises SubscriptionError: they are too many.
         """
-        most, count = self.most, count if self.total is None else self.total
-        if most is None:
-            most, limit = (count - 1 if self.is_whole else count), "errors='collect' needs a good one"
-        else:
-            limit, most = f"max_rejected={most}", most if isinstance(most, int) else most * count
-        if len(rejected) > max(most, 0):
-            first, place = rejected[0], rejected[0].position
-            error = ExpressionError(first.message, id=first.id, line=place and place[0], column=place and place[1])
+        count = count if self.total is None else self.total
+        if not self.allows(len(rejected), count):
+            limit = "at least one is needed" if self.most is None else f"max_rejected={self.most}"
+            first, (line, column) = rejected[0], rejected[0].position or (None, None)
+            error = ExpressionError(first.message, id=first.id, line=line, column=column)
             raise SubscriptionError(
-                f"{len(rejected):,} of {count:,} expressions cannot be used, and {limit}: nothing was taken in; "
-                f"the first error: {error}"
+                f"{len(rejected):,} of {count:,} expressions cannot be used, and {limit}; nothing was taken in. "
+                f"The first error: {error}"
             )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -24,6 +24,7 @@ from colmatch.subscriptions.ids import check_known, ids_among
 from colmatch.updates.versions import Parts
 
 Check = Literal["never", "always", "duplicate", "contained", "overlaps", "dead column", "odd literal"]
+Checks = Check | Sequence[Check] | None
 OF_SAMPLE = ("dead column", "odd literal")
 MOST_TRIED = 10_000  # subscriptions for which events are made, if none are asked for
 PROVEN, DISPROVEN, UNDECIDED = "proven", "disproven", "undecided"
@@ -197,7 +198,7 @@ class _Checker:
         impossible = states.fails(~(made | free | states.allow(states.possible)))
         plain_roles = (Role.VALUE, Role.ENTRY, Role.ELEMENT)
         plain = np.array([a.role in plain_roles and not a.pattern and not a.is_free for a in states.attributes], bool)
-        fits = plain[states.attr] & (made | free)
+        fits: Bools = plain[states.attr] & (made | free)
         odd = np.flatnonzero(~plain[states.attr])
         fits[odd] = self._fit(odd)
         simple = ~states.fails(~fits) & ~states.programs
@@ -221,7 +222,7 @@ class _Checker:
         lacking = np.zeros(len(p), bool)
         some = np.flatnonzero(runs.first[p + 1] > runs.first[p])
         lacking[some] = runs.low[runs.first[p[some]]] == states.base[attr[some]]
-        fits = ((roles == Role.SIZE) & present) | ((roles == Role.HAS_NULL) & lacking)
+        fits: Bools = ((roles == Role.SIZE) & present) | ((roles == Role.HAS_NULL) & lacking)
         patterns = [a.pattern for a in states.attributes]
         meets = [one is not None and one[0] != "rlike" and one[1].strip("%") != "" for one in patterns]
         lone = np.flatnonzero(np.array(meets, bool)[attr])
@@ -245,7 +246,8 @@ class _Checker:
     def _any_value(self, p: I64) -> Bools:
         """Returns which predicates ask for a value, whatever it is."""
         states, runs = self.states, self.states.runs
-        base, out = states.base[states.attr[p]], runs.first[p + 1] - runs.first[p] == 1
+        base = states.base[states.attr[p]]
+        out: Bools = runs.first[p + 1] - runs.first[p] == 1
         begin = runs.first[p[out]]
         out[out] = (runs.low[begin] == base[out] + 1) & (runs.high[begin] == (base + states.top[states.attr[p]])[out])
         return out
