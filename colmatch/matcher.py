@@ -659,7 +659,7 @@ class Matcher:
             it needs a column that is NULL in all of the sample. ``"odd literal"``: no event of the
             sample has a literal of its ``=`` or IN. The default is the first three, and with a
             sample the last two. These take some seconds for a million subscriptions; ``contained``
-            takes milliseconds for each, and ``overlaps`` up to a second for each of ``ids``
+            takes some 20 ms for each, and ``overlaps`` seconds for each of ``ids``
         ids : check these subscriptions alone, as ``subset`` takes ids. ``never`` and ``always``
             then answer for each, also with ``disproven``
         sample : events as ``match`` takes them; all are kept in memory
