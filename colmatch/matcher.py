@@ -681,8 +681,11 @@ class Matcher:
         Examples
         --------
         >>> matcher.insert({"odd": "price < 5 AND price > 9", "less": "price < 50"})
-        >>> matcher.check(["never", "contained"]).select(["id", "finding", "other"]).to_pylist()
-        [{'id': 'odd', 'finding': 'never', 'other': None}, {'id': 'less', 'finding': 'contained', 'other': 'cheap'}]
+        >>> found = matcher.check(["never", "contained"])
+        >>> found.select(["id", "finding"]).to_pylist()
+        [{'id': 'odd', 'finding': 'never'}, {'id': 'less', 'finding': 'contained'}]
+        >>> found["other"].to_pylist()
+        [None, 'cheap']
         """
         return find(self._set.parts(), checks, ids, sample)
 

@@ -1,4 +1,4 @@
-"""The time that checks of rules take: ``never``, ``always`` and ``duplicate`` of all, others of some.
+"""The time that checks of rules take: some of all rules, others of a few.
 
     python -m benchmarks.bench_check 1000000
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from functools import cache
 from itertools import combinations_with_replacement
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -77,7 +78,7 @@ class Judge:
         self._known: dict[Expr, Truth] = {}
 
     def truth(self, e: Expr) -> Truth:
-        """Returns the truth for all events: an axis for each column, of size 1 if it is not used."""
+        """Returns the truth for all events: an axis for each column, of size 1 if unused."""
         if e[0] in ("and", "or"):
             parts = [self.truth(part) for part in e[1:]]
             ranks = [np.where(part < 0, 1, 2 * part) for part in parts]  # false, unknown, true
@@ -220,3 +221,119 @@ def test_overlaps_are_those_of_all_events(lists: bool, seed: int) -> None:
         assert all("tags" in columns_of(rules[id]) & columns_of(rules[other]) for other in undecided)
         for row, ids in confirm(matcher, found).items():
             assert {id, found["other"][row].as_py()} <= ids
+
+
+WIDE = {
+    **SCHEMA, "day": "date32[day]", "at": "timestamp[us, UTC]", "n8": "int8", "dec": pa.decimal128(9, 2), "bin": "binary",
+    "m": pa.map_(pa.string(), pa.int64()), "u": pa.struct({"age": "int32", "name": "string"}), "must": pa.int64(),
+}  # fmt: skip
+
+
+def verdicts(rules: dict[Any, str], *checks: str, **arguments: Any) -> dict[Any, str]:
+    """Returns the status of each rule."""
+    fields = [
+        pa.field(name, cm.Schema({name: type}).arrow.field(0).type, name != "must") for name, type in WIDE.items()
+    ]
+    matcher = cm.Matcher.build(rules, pa.schema(fields))
+    found = matcher.check(list(checks), ids=list(rules), **arguments)
+    lists = confirm(matcher, found)
+    for row, one in enumerate(found.to_pylist()):
+        if one["status"] == "disproven":
+            assert (one["id"] in lists[row]) is (one["finding"] == "never")
+    return {row["id"]: row["status"] for row in found.to_pylist()}
+
+
+def test_values_of_all_types_are_made() -> None:
+    rules = {
+        "date": "day > DATE '2024-01-31' AND day <> DATE '2024-02-01'",
+        "time": "at <= TIMESTAMP '2024-01-31 10:00:00Z'",
+        "small": "n8 BETWEEN 3 AND 4 AND n8 <> 3",
+        "decimal": "dec = 1.25",
+        "binary": "bin = X'00FF'",
+        "entry": "m['k'] > 5 AND m['l'] IS NULL AND size(m) = 3",
+        "field": "u.age > 5 AND u.name IN ('x', 'y')",
+        "pattern": "s LIKE '%b%' AND s LIKE '%c' AND s > 'b'",
+        "regex": "s RLIKE '^[ab]+c?$'",
+        "lower": "lower(s) = 'abc'",
+        "product": "a * n8 > 10",
+        "list": "array_contains(tags, 'x') AND size(tags) = 3 AND NOT array_contains(tags, 'y')",
+        "nan": "f > 1e300",
+    }
+    assert verdicts(rules, "never") == dict.fromkeys(rules, "disproven")
+
+
+def test_rules_that_never_match() -> None:
+    rules = {
+        "bool": "v > TRUE",
+        "size": "size(tags) < 0",
+        "list": "array_contains(tags, 'x') AND size(tags) = 0",
+        "entry": "m['k'] = 1 AND m IS NULL",
+        "pattern": "s LIKE '%x%' AND s IS NULL",
+        "required": "must IS NULL",
+        "texts": "s > 'a' AND s < 'a\\0'",
+        "parts": "(a = 1 OR a = 2) AND (a = 3 OR v) AND (a = 4 OR NOT v) AND a < 0",
+    }
+    assert verdicts(rules, "never") == dict.fromkeys(rules, "proven")
+    open = {"wide": "n8 > 200", "computed": "lower(s) = 'ABC'", "place": "s RLIKE 'a^b'"}
+    assert verdicts(open, "never") == dict.fromkeys(open, "undecided")
+
+
+def test_rules_that_always_match() -> None:
+    rules = {"must": "must IS NOT NULL", "either": "s LIKE '%x%' OR (s LIKE '%x%') IS NOT TRUE", "true": "TRUE"}
+    assert verdicts(rules, "always") == dict.fromkeys(rules, "proven")
+
+
+@pytest.mark.parametrize("kind", ["scan", "bitslice", "pbtree"])
+def test_programs_and_pages(kind: str, tmp_path: Path) -> None:
+    parts = [f"(a = {i} OR s = 'x{i}' OR n8 > {i})" for i in range(9)]
+    rules = {"one": " AND ".join(parts), "two": " AND ".join(parts), "less": " AND ".join([*parts, "v"])}
+    index = cm.index("pbtree", path=str(tmp_path / "pages")) if kind == "pbtree" else kind
+    matcher = cm.Matcher.build(rules, {**SCHEMA, "n8": "int8"}, index=index)
+    found = matcher.check().to_pylist()
+    assert [(row["id"], row["finding"], row["other"]) for row in found] == [("two", "duplicate", "one")]
+    matcher.delete(["one"])
+    assert matcher.check().num_rows == 0
+
+
+def test_what_a_sample_lacks() -> None:
+    rules = {
+        1: "a = 7 OR a = 1",
+        2: "s IN ('x', 'z') AND f > 1",
+        3: "f IS NULL",
+        4: "array_contains(tags, 'q')",
+        5: "s LIKE '%x%' OR f = 1",
+        6: "(f > 1 OR v) AND (f < 5 OR v) AND (f <> 3 OR a > 1)",
+        7: "a <> 9 AND a BETWEEN 3 AND 5",
+    }
+    matcher = cm.Matcher.build(rules, SCHEMA)
+    sample = pa.table(
+        {
+            "a": pa.array([1, 2], pa.int32()), "s": ["x", None], "v": [True, None], "f": pa.array([None, None], pa.float64()),
+            "tags": pa.array([["p"], None], pa.list_(pa.string())),
+        }
+    )  # fmt: skip
+    rows = matcher.check(["dead column", "odd literal"], sample=sample).to_pylist()
+    none = "no event of the sample has this value"
+    assert [(row["id"], row["reason"]) for row in rows] == [
+        (2, "f is NULL in all 2 events of the sample"),
+        (1, f"a = 7: {none}"),
+        (2, f"s = 'z': {none}"),
+        (4, f"array_contains(tags, 'q'): {none}"),
+        (5, f"f = 1: {none}"),
+    ]
+    assert matcher.check(ids=[1], sample=sample).num_rows == 3  # never and always are answered, too
+
+
+def test_arguments_that_cannot_be_used() -> None:
+    matcher = cm.Matcher.build({1: "a = 1"}, SCHEMA)
+    for arguments, said in [
+        ({"checks": "nope"}, "'never', 'always'"),
+        ({"checks": "overlaps"}, "give ids, too"),
+        ({"checks": ["dead column"]}, "give a sample, too"),
+        ({"checks": 5}, "give names of checks"),
+    ]:
+        with pytest.raises(cm.OptionError, match=said):
+            matcher.check(**arguments)
+    with pytest.raises(cm.SubscriptionError, match="there is no subscription 2: nothing was checked"):
+        matcher.check(ids=[1, 2])
+    assert cm.Matcher.build({}, SCHEMA).check(["never", "always", "duplicate", "contained"]).num_rows == 0

@@ -92,7 +92,7 @@ class Examples:
         return self.make(event, np.array([state for one in picked for state in one], np.int64), len(boxes))
 
     def conjunctions_of(self, numbers: I64) -> tuple[I64, I64]:
-        """Returns the first conjunctions of subscriptions, and for each its place in ``numbers``."""
+        """Returns the first conjunctions of subscriptions, and the place of each in ``numbers``."""
         begin = self._begin[numbers]
         size = np.minimum(self._begin[numbers + 1] - begin, MOST_CONJUNCTIONS)
         return members(begin, ranges_of(size)), np.repeat(np.arange(len(numbers)), size)

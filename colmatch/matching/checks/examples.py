@@ -175,7 +175,7 @@ class EventMaker:
         parts = sorted(dict.fromkeys(parts))
         longest = max((part for _, part in parts), key=len)
         joined = "".join(part for place, part in parts if part not in longest or part == longest or place)
-        return (given or "") + joined
+        return joined if given is None or state < 0 else given + joined
 
     def _list(self, choice: Choice, path: tuple[str, ...], type: pa.DataType) -> pa.Array:
         none = np.empty(0, np.int64)
