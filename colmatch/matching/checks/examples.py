@@ -136,8 +136,8 @@ class EventMaker:
         begin, end = (int(states.literals.first[i]) for i in (a, a + 1))
         number = keys // 2
         if attribute.type.family is Family.WIDE_DECIMAL:
-            words = states.words.take(pa.array(np.minimum(number, len(states.words) - 1))).to_pylist()
-            return _of_texts([wide_text(word, attribute.type.scale) for word in words], type)
+            words = states.words.take(pa.array(np.where(keys % 2, number, 0), mask=keys % 2 == 0)).to_pylist()
+            return _of_texts([None if word is None else wide_text(word, attribute.type.scale) for word in words], type)
         whole = states.words.take(pa.array(np.minimum(number, end - 1), mask=keys % 2 == 0))
         texts = pc.coalesce(whole, states.between(np.clip(number, begin, end), begin, end))
         return _of_bytes(texts, type)
@@ -299,19 +299,21 @@ def _of_numbers(type: Type, keys: I64, arrow: pa.DataType) -> pa.Array:
 def _of_bytes(texts: pa.Array, arrow: pa.DataType) -> pa.Array:
     if pa.types.is_string(arrow):
         return texts.cast(pa.binary()).cast(arrow)
-    if isinstance(arrow, pa.UuidType):
-        return texts.cast(pa.binary(16)).cast(arrow)
-    return texts.cast(arrow)
+    storage = pa.binary(16) if isinstance(arrow, pa.UuidType) else arrow
+    if pa.types.is_fixed_size_binary(storage):
+        fits = pc.equal(pc.binary_length(texts), storage.byte_width)
+        texts = pc.if_else(fits, texts, pa.scalar(None, texts.type))
+    return texts.cast(storage).cast(arrow)
 
 
-def _of_texts(texts: list[str], arrow: pa.DataType) -> pa.Array:
+def _of_texts(texts: list[str | None], arrow: pa.DataType) -> pa.Array:
     """Returns decimals of texts; NULL where one does not fit."""
     from decimal import Decimal, InvalidOperation
 
     out = []
     for text in texts:
         try:
-            out.append(pa.scalar(Decimal(text), arrow).as_py())
+            out.append(None if text is None else pa.scalar(Decimal(text), arrow).as_py())
         except (pa.ArrowInvalid, InvalidOperation):
             out.append(None)
     return pa.array(out, arrow)
