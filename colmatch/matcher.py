@@ -24,6 +24,7 @@ from colmatch.given.session import ANSI, LEGACY_SIZES, ZONE
 from colmatch.kernels.sink import ANY, COUNTS
 from colmatch.kinds.registry import KINDS, IndexName, is_in_pages
 from colmatch.kinds.settings import Settings
+from colmatch.matching.checks.findings import Checks, find
 from colmatch.matching.range_worker import RangeNames
 from colmatch.matching.reasons import By, check_by
 from colmatch.matching.request import Among, Invalid, Keep, Unknown
@@ -46,7 +47,7 @@ from colmatch.subscriptions.change import (
 )
 from colmatch.subscriptions.definitions import read_definitions
 from colmatch.subscriptions.given import GivenSubscriptions
-from colmatch.subscriptions.intake import Errors
+from colmatch.subscriptions.intake import Collecting, Errors, read_errors
 from colmatch.subscriptions.parameters import fill
 from colmatch.updates.initial import build_parts, check_options, take_in
 from colmatch.updates.memory_set import MemorySet
@@ -114,6 +115,7 @@ class Matcher:
         progress: bool = False,
         parameters: Mapping[str, Any] | None = None,
         define: Mapping[str, Any] | None = None,
+        max_rejected: int | float | None = None,
     ) -> Matcher:
         """Indexes subscriptions for events of a schema.
 
@@ -150,17 +152,21 @@ class Matcher:
         define : definitions: conditions by name, ``{"staff": "team = 'ops'"}``. Expressions, and
             other definitions, use a name like a Boolean column: ``staff AND price > 10``. In a
             table of subscriptions, a row whose column ``define`` has a name is a definition
+        max_rejected : with ``errors="collect"``, how many expressions may be left out, or which
+            share of all: ``0.01``. By default at most all but one
 
         Raises
         ------
         ExpressionError : an expression or definition is invalid. The message names it, the place
             and the reason
+        SubscriptionError : more expressions are invalid than ``max_rejected``, or all are
         SubscriptionError, SchemaError, OptionError : an argument cannot be used
         """
         requested = Language.read_arguments(language, missing)
         subscriptions = fill(subscriptions, parameters, requested)
+        tolerated = read_errors(errors, max_rejected, is_whole=True)
         intake = take_in(
-            subscriptions, schema, index, options, errors, requested, constants, tags, progress, define=define
+            subscriptions, schema, index, options, tolerated, requested, constants, tags, progress, define=define
         )
         if not is_in_pages(intake.requested):
             return cls(MemorySet(build_parts(intake, sample)))
@@ -279,6 +285,7 @@ class Matcher:
         constants: Any = None,
         tags: Any = None,
         parameters: Mapping[str, Any] | None = None,
+        max_rejected: int | float | None = None,
     ) -> None:
         """Adds subscriptions: all of them, or none after an error.
 
@@ -290,10 +297,13 @@ class Matcher:
         errors : ``"raise"`` the first error, or ``"collect"``: leave bad expressions out and list
             them in ``rejected``
         constants, tags, parameters : as for ``build``
+        max_rejected : with ``errors="collect"``, how many expressions may be left out, or which
+            share of those given; by default any number
 
         Raises
         ------
-        SubscriptionError : an id is already present, given twice, or of another type
+        SubscriptionError : an id is already present, given twice, or of another type. Or more
+            expressions are invalid than ``max_rejected``
         ExpressionError : an expression is invalid
         OptionError : the matcher is closed, or another update of the same thread is not finished,
             as in a signal handler. Or the index kind refuses the subscriptions. Up to 512 at a time
@@ -307,7 +317,9 @@ class Matcher:
         >>> matcher.match_one({"price": 310.0})
         ['dear']
         """
-        self._update(self._change(Way.INSERT, subscriptions, constants, tags, parameters), errors)
+        self._update(
+            self._change(Way.INSERT, subscriptions, constants, tags, parameters), read_errors(errors, max_rejected)
+        )
 
     def replace(
         self,
@@ -316,6 +328,7 @@ class Matcher:
         constants: Any = None,
         tags: Any = None,
         parameters: Mapping[str, Any] | None = None,
+        max_rejected: int | float | None = None,
     ) -> None:
         """Replaces subscriptions by others with the same ids: all of them, or none after an error.
 
@@ -329,7 +342,9 @@ class Matcher:
         >>> matcher.match_one({"price": 89.5})
         []
         """
-        self._update(self._change(Way.REPLACE, subscriptions, constants, tags, parameters), errors)
+        self._update(
+            self._change(Way.REPLACE, subscriptions, constants, tags, parameters), read_errors(errors, max_rejected)
+        )
 
     def upsert(
         self,
@@ -338,6 +353,7 @@ class Matcher:
         constants: Any = None,
         tags: Any = None,
         parameters: Mapping[str, Any] | None = None,
+        max_rejected: int | float | None = None,
     ) -> None:
         """Adds subscriptions, and replaces those with the same ids: all of them, or none.
 
@@ -349,7 +365,9 @@ class Matcher:
         >>> matcher.match_one({"price": 310.0})
         ['dear']
         """
-        self._update(self._change(Way.UPSERT, subscriptions, constants, tags, parameters), errors)
+        self._update(
+            self._change(Way.UPSERT, subscriptions, constants, tags, parameters), read_errors(errors, max_rejected)
+        )
 
     def _change(self, way: Way, subscriptions: Any, constants: Any, tags: Any, parameters: Any) -> Change:
         return read_one_way(way, subscriptions, self._set.language, constants, tags, parameters)
@@ -392,6 +410,7 @@ class Matcher:
         constants: Any = None,
         tags: Any = None,
         parameters: Mapping[str, Any] | None = None,
+        max_rejected: int | float | None = None,
     ) -> None:
         """Makes several changes in one step: all of them, or none after an error.
 
@@ -406,7 +425,8 @@ class Matcher:
             with any of these tags
         define : definitions to change, as ``redefine`` takes them. Subscriptions that use them
             change with them
-        errors, constants, tags, parameters : as for ``insert``, for all new subscriptions
+        errors, constants, tags, parameters, max_rejected : as for ``insert``, for all new
+            subscriptions
 
         Raises
         ------
@@ -426,7 +446,7 @@ class Matcher:
         change = Change(None, None)
         if not is_alone:
             change = read_ways(ways, deletion, self._set.language, constants, tags, parameters)
-        self._update(change, errors, definitions)
+        self._update(change, read_errors(errors, max_rejected), definitions)
 
     def redefine(self, define: Mapping[str, Any]) -> None:
         """Changes definitions, and the subscriptions that use them, in one step.
@@ -462,14 +482,17 @@ class Matcher:
         return dict(self._set.now.definitions)
 
     def _update(
-        self, request: Change | Sync, errors: Errors, define: Mapping[str, str | None] = MappingProxyType({})
+        self,
+        request: Change | Sync,
+        errors: Literal["raise"] | Collecting,
+        define: Mapping[str, str | None] = MappingProxyType({}),
     ) -> list[Rejected]:
         """Makes an update, with the definitions in its table and those of ``define``."""
         changes = {**definitions_of([request.given]), **define}
         if not changes:
             return self._set.update(request, errors)
         schema, language = self._set.schema, self._set.language
-        redefinition = Redefinition(request, changes, schema, language, isinstance(request, Sync), errors == "collect")
+        redefinition = Redefinition(request, changes, schema, language, isinstance(request, Sync), errors != "raise")
         return self._set.update(redefinition, errors)
 
     def sync(
@@ -479,6 +502,7 @@ class Matcher:
         constants: Any = None,
         tags: Any = None,
         parameters: Mapping[str, Any] | None = None,
+        max_rejected: int | float | None = None,
     ) -> Changes:
         """Makes the subscriptions those of a table, in one step, and returns what has changed.
 
@@ -491,6 +515,7 @@ class Matcher:
         subscriptions : as ``build`` takes them, but no ``PredicateTable``
         errors, constants, tags, parameters : as for ``insert``. A bad expression that is left out
             does not remove the old subscription
+        max_rejected : as for ``build``: all of them bad is an error, too
 
         Returns
         -------
@@ -512,7 +537,8 @@ class Matcher:
         if not isinstance(given, GivenSubscriptions):
             raise SubscriptionError("sync() compares texts: a PredicateTable has none")
         sync = Sync(given)
-        rejected = {entry.id for entry in self._update(sync, errors)}
+        tolerated = read_errors(errors, max_rejected, True, len(given.ids))
+        rejected = {entry.id for entry in self._update(sync, tolerated)}
         return without(sync.changes, rejected) if rejected else sync.changes
 
     def snapshot(self) -> Matcher:
@@ -687,6 +713,51 @@ class Matcher:
             check_indexes(parts)
             return differences(Workers(MemorySet(parts)), lambda: parts, events)
         return differences(self._workers, self._set.parts, events)
+
+    def check(self, checks: Checks = None, *, ids: Any = None, sample: Events | None = None) -> pa.Table:
+        """Checks the subscriptions for mistakes, such as rules that can never match.
+
+        Each finding is proven, or the row says that it is undecided, and why. An example is an
+        event that ``match`` has confirmed.
+
+        Parameters
+        ----------
+        checks : names of checks, or one name. ``"never"``: no event matches. ``"always"``: each
+            event matches. ``"duplicate"``: the normal form is that of the earlier subscription
+            ``other``. ``"contained"``: each event that it matches, ``other`` matches too.
+            ``"overlaps"``: some event matches it and ``other``; needs ``ids``. ``"dead column"``:
+            it needs a column that is NULL in all of the sample. ``"odd literal"``: no event of the
+            sample has a literal of its ``=`` or IN. The default is the first three, and with a
+            sample the last two. These take some seconds for a million subscriptions; ``contained``
+            takes some 20 ms for each, and ``overlaps`` seconds for each of ``ids``
+        ids : check these subscriptions alone, as ``subset`` takes ids. ``never`` and ``always``
+            then answer for each, also with ``disproven``
+        sample : events as ``match`` takes them; all are kept in memory
+
+        Returns
+        -------
+        pyarrow.Table : columns (id: type of the ids, finding: string, other: type of the ids,
+            status: string, ``proven``, ``disproven`` or ``undecided``, reason: string, example:
+            struct of the events' columns). Rows have the order of the checks above, then of
+            ``Matcher.ids``. ``contained`` leaves out duplicates, and subscriptions that always or
+            never match
+
+        Raises
+        ------
+        OptionError : a check has another name, or lacks the ``ids`` or the ``sample`` that it needs
+        SubscriptionError : an id has no subscription
+        EventError : the sample does not fit the schema
+
+        Examples
+        --------
+        >>> matcher.insert({"odd": "price < 5 AND price > 9", "less": "price < 50"})
+        >>> found = matcher.check(["never", "contained"])
+        >>> found.select(["id", "finding"]).to_pylist()
+        [{'id': 'odd', 'finding': 'never'}, {'id': 'less', 'finding': 'contained'}]
+        >>> found["other"].to_pylist()
+        [None, 'cheap']
+        """
+        return find(self._set.parts(), checks, ids, sample)
 
     # State
 

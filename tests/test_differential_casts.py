@@ -235,6 +235,7 @@ def taken(writer: Writer, frame: DataFrame, count: int, **options: object) -> li
             dict(enumerate(texts)),
             SCHEMA,
             errors="collect",
+            max_rejected=1.0,
             options=cm.Options(casts="spark", **options),  # type: ignore[arg-type]
         )
         refused = {rejected.id for rejected in matcher.rejected}

@@ -286,7 +286,7 @@ def conditions(writer: Writer, schema: pa.Schema, count: int, **options: object)
     tried = 0
     while len(found) < count:
         texts = {i: writer.condition() for i in range(100)}
-        matcher = cm.Matcher.build(texts, schema, errors="collect", options=cm.Options(**options))  # type: ignore[arg-type]
+        matcher = cm.Matcher.build(texts, schema, errors="collect", max_rejected=1.0, options=cm.Options(**options))  # type: ignore[arg-type]
         refused = {rejected.id for rejected in matcher.rejected}
         found += [text for i, text in texts.items() if i not in refused and text[0] != "'"]
         tried += 100

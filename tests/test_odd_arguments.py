@@ -115,6 +115,10 @@ def built(matcher: cm.Matcher, betree: cm.Matcher) -> dict[str, Call]:
         "redefine": Call(fresh("redefine"), "define", {"define": {"named": "a = 2"}}),
         "restore": Call(fresh("restore"), "snapshot"),
         "verify": Call(matcher.verify, "events", asked),
+        "check": Call(matcher.check, "checks ids sample", {"checks": ["never", "contained"], "ids": [1]}),
+        "build collect": Call(
+            lambda max_rejected: cm.Matcher.build({1: "a = 1"}, SCHEMA, errors="collect", max_rejected=max_rejected), "max_rejected"
+        ),
         "expression": Call(matcher.expression, "id"),
         "[]": Call(lambda id: matcher[id], "id"),
         "in": Call(lambda id: id in matcher, "id"),

@@ -295,19 +295,24 @@ def read_subset(matcher: Matcher, ids: str | None, tags: Sequence[str]) -> Subse
     """Reads the subscriptions to match among: ids, or @ and a file with ids; and tags."""
     if ids is None:
         return matcher.subset(tags=tags) if tags else None
-    type, tag_list = matcher.ids.type, list(tags) if tags else None
+    return matcher.subset(read_ids(matcher, ids), list(tags) if tags else None)
+
+
+def read_ids(matcher: Matcher, ids: str) -> Any:
+    """Reads ids of subscriptions: a list, or @ and a file with ids."""
+    type = matcher.ids.type
     if ids.startswith("@"):
         table = read_table(ids[1:], types={"id": type})
         if "id" not in table.column_names:
             raise ColmatchError(f"{ids[1:]}: there is no column 'id' among {', '.join(table.column_names)}")
-        return matcher.subset(table.column("id"), tag_list)
+        return table.column("id")
     listed = [text.strip() for text in ids.split(",") if text.strip()]
     if pa.types.is_string(type):
-        return matcher.subset(listed, tag_list)
+        return listed
     for text in listed:
         if not re.fullmatch(r"[+-]?\d{1,19}", text):
             raise click.BadParameter(f"{text!r} is no id: those of this index are numbers", param_hint="'--ids'")
-    return matcher.subset(list(map(int, listed)), tag_list)
+    return list(map(int, listed))
 
 
 def read_now(text: str | None) -> dt.datetime | float | None:

@@ -65,6 +65,11 @@ if TYPE_CHECKING:
     "--rejected", "rejected_path", metavar="FILE", help="Write bad expressions here; implies --errors collect."
 )
 @click.option(
+    "--max-rejected",
+    metavar="N",
+    help="With bad expressions left out: how many may be, or which share (0.01). By default all but one.",
+)
+@click.option(
     "--option",
     "options",
     multiple=True,
@@ -84,6 +89,7 @@ def build(
     settings: tuple[str, ...],
     errors: str | None,
     rejected_path: str | None,
+    max_rejected: str | None,
     options: tuple[str, ...],
     ids: str | None,
     format: str | None,
@@ -115,6 +121,7 @@ def build(
         read_schema,
         read_subscriptions,
     )
+    from colmatch.subscriptions.intake import read_errors
 
     if domains is not None and language != "betree":
         raise click.UsageError("--domains goes with --language betree")
@@ -124,6 +131,7 @@ def build(
     if rejected_path and errors == "raise":
         raise click.UsageError("--rejected needs --errors collect")
     error_mode: Errors = "collect" if rejected_path or errors == "collect" else "raise"
+    limit = read_errors(error_mode, None if max_rejected is None else _number(max_rejected), is_whole=True)
     bad: list[Rejected] = []
     define = None
     chosen, index = read_options(options), read_index(kind, settings)
@@ -152,9 +160,11 @@ def build(
         missing=missing,
         define=define,
         progress=sys.stderr.isatty(),
+        max_rejected=None if limit == "raise" else 1.0,  # the limit counts rules that are no conditions, too
     )
     bad = [*bad, *matcher.rejected]
-    if len(matcher) or not bad:
+    is_good = limit == "raise" or limit.allows(len(bad), len(matcher) + len(bad))
+    if is_good:
         matcher.save(index_path)
     if rejected_path:
         _write_rejected(rejected_path, bad)
@@ -164,10 +174,21 @@ def build(
             say(f"rejected {one.id!r}: {' '.join(one.message.split())}{place}")
         if len(bad) > 10:
             say(f"and {len(bad) - 10:,} more; --rejected FILE keeps them all")
-    if bad and not len(matcher):
+    if not is_good and not len(matcher):
         raise ColmatchError(f"no subscription is left: all {len(bad):,} were rejected, and nothing is saved")
+    if not is_good:
+        raise ColmatchError(
+            f"{len(bad):,} were rejected, more than --max-rejected {max_rejected}, and nothing is saved"
+        )
     left_out = f", {len(bad):,} rejected" if bad else ""
     say(f"{len(matcher):,} subscriptions{left_out}, index {matcher.index}, saved as {index_path}")
+
+
+def _number(text: str) -> int | float:
+    try:
+        return int(text) if text.isdigit() else float(text)
+    except ValueError:
+        raise click.BadParameter(f"{text!r} is neither a number nor a share", param_hint="'--max-rejected'") from None
 
 
 def _write_rejected(path: str, bad: Sequence[Rejected]) -> None:

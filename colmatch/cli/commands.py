@@ -15,11 +15,12 @@ import click
 from colmatch import __version__
 from colmatch.cli.bench import bench, demo
 from colmatch.cli.build import build
+from colmatch.cli.check import check
 from colmatch.cli.compare import diff, test
 from colmatch.cli.match import match
 from colmatch.cli.reasons import reasons
 from colmatch.cli.shell import Shell, is_traced, say, stand_in
-from colmatch.cli.show import check, explain, kinds, recover, stats
+from colmatch.cli.show import explain, kinds, recover, stats
 from colmatch.cli.warm import warm
 
 

@@ -1,4 +1,4 @@
-"""``colmatch explain``, ``stats``, ``check``, ``recover`` and ``kinds``: commands about indexes."""
+"""``colmatch explain``, ``stats``, ``recover`` and ``kinds``: commands about indexes."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from colmatch.cli.check import count_updates
 from colmatch.cli.options import format_option, json_option, missing_option, now_option, null_option
 from colmatch.cli.shell import print_figures, print_json, say
 from colmatch.errors import ColmatchError, EventError, StoreError
@@ -103,44 +104,13 @@ def stats(index_path: str, as_json: bool) -> None:
             if (beside := find_unsaved(index_path)) is not None:
                 figures["journal"] = beside._asdict()
                 if beside.records:
-                    say(f"note: {beside.path} has {_updates(beside.records)} that no other figure counts")
+                    say(f"note: {beside.path} has {count_updates(beside.records)} that no other figure counts")
         except StoreError as error:
             say(f"note: {error}")  # the figures are of the file, which is sound
     if as_json:
         print_json(figures)
     else:
         print_figures(figures)
-
-
-@click.command()
-@click.argument("index_path", metavar="INDEX")
-def check(index_path: str) -> None:
-    """Check every page, link and count of a file of pages, or all arrays of another INDEX.
-
-    The index pbtree works in a file of pages: check one of unknown origin before you open it. For
-    another INDEX, the journal is read as well, also while a process writes it. If anything is
-    wrong, the command reports the fault and ends with 1.
-
-    \b
-    colmatch check alerts.pages
-    """
-    from colmatch.paged.check import as_dict
-    from colmatch.paged.check import check as checked
-    from colmatch.paged.header import is_pages
-    from colmatch.store.looking import check as checked_with_journal
-
-    beside = None
-    if is_pages(index_path):
-        print_figures(as_dict(checked(index_path)))
-    else:
-        beside = checked_with_journal(index_path)
-    click.echo(f"{index_path} is as it was written")
-    if beside is not None:
-        click.echo(f"{beside.path} is as it was written, with {_updates(beside.records)} since the last save")
-
-
-def _updates(number: int) -> str:
-    return "1 update" if number == 1 else f"{number:,} updates"
 
 
 @click.command()

@@ -32,7 +32,7 @@ from colmatch.paged.replace_lock import taking_place
 from colmatch.store.replacing import replacing
 from colmatch.subscriptions.change import Change, Deletion
 from colmatch.subscriptions.ids import Ids, check_known, check_type, convert_ids
-from colmatch.subscriptions.intake import Errors, NewSubscriptions, SubscriptionReader
+from colmatch.subscriptions.intake import Collecting, Errors, NewSubscriptions, SubscriptionReader
 from colmatch.subscriptions.rejected import update_rejected
 from colmatch.subscriptions.tags import NO_TAGS, Tags
 from colmatch.subscriptions.texts_kept import NO_TEXTS
@@ -92,7 +92,7 @@ class PagedSet(PagedReader):
         if self._closed:
             raise OptionError("the matcher is closed and takes no updates any more: open or build another one")
 
-    def update(self, requested: Change | Sync | Redefinition, errors: Errors) -> list[Rejected]:
+    def update(self, requested: Change | Sync | Redefinition, errors: Errors | Collecting) -> list[Rejected]:
         """Deletes, and then inserts, replaces or upserts, as ``Matcher.update`` does.
 
         Returns the subscriptions that were left out.

@@ -36,6 +36,7 @@ def build(
     sample: Any = None,
     missing: Missing | None = None,
     tags: Any = None,
+    max_rejected: int | float | None = None,
 ) -> Matcher:
     """Indexes subscriptions for the rows of a DataFrame.
 
@@ -50,7 +51,7 @@ def build(
         columns may be NULL
     options : as for ``Matcher.build``; default values become those of the session
     sample : as for ``Matcher.build``, or a DataFrame; its first 4,096 rows are collected
-    index, errors, missing, tags : as for ``Matcher.build``
+    index, errors, missing, tags, max_rejected : as for ``Matcher.build``
 
     Raises
     ------
@@ -66,7 +67,8 @@ def build(
         subscriptions = subscriptions.toArrow()
     options = options_for(df, options)
     sample = sample_of(sample)
-    return Matcher.build(subscriptions, schema, index, options, errors, sample, missing=missing, tags=tags)
+    more: dict[str, Any] = {"missing": missing, "tags": tags, "max_rejected": max_rejected}
+    return Matcher.build(subscriptions, schema, index, options, errors, sample, **more)
 
 
 def schema_for(df: Any) -> Schema:

@@ -57,8 +57,9 @@ class Recipe:
 
     def matcher(self, subscriptions: pa.Table) -> Matcher:
         schema, sample = Schema(self.schema), self.sample
+        most = 1.0 if self.errors == "collect" else None  # of one shard, all may be bad
         return Matcher.build(
-            subscriptions, schema, self.index, self.options, self.errors, sample, missing=self.missing
+            subscriptions, schema, self.index, self.options, self.errors, sample, missing=self.missing, max_rejected=most
         )  # fmt: skip
 
     def pivot_reader(self, uses: dict[Route, int]) -> PivotReader:

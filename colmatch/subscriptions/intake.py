@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast, get_args
 import numpy as np
 import pyarrow as pa
 
-from colmatch.errors import ExpressionError, Rejected
-from colmatch.given.arguments import check_choice
+from colmatch.errors import ExpressionError, OptionError, Rejected, SubscriptionError, show_value
+from colmatch.given.arguments import check_choice, number
 from colmatch.given.language import SQL, Language
 from colmatch.given.options import Options
 from colmatch.given.schema import Attributes, Schema
@@ -34,6 +34,67 @@ if TYPE_CHECKING:
     from colmatch.subscriptions.texts import TextReader
 
 Errors = Literal["raise", "collect"]
+
+
+class Collecting(NamedTuple):
+    """A limit for the bad expressions of a call that are left out.
+
+    Attributes
+    ----------
+    most : how many may be left out, or as a float which share; None for no limit
+    is_whole : whether the call gives all subscriptions of a matcher, so that one must be good
+    total : how many it gives, if only some of them are read; None if all are
+    """
+
+    most: int | float | None
+    is_whole: bool
+    total: int | None = None
+
+    def allows(self, rejected: int, count: int) -> bool:
+        """Returns whether so many of some subscriptions may be left out."""
+        if self.most is None:
+            return not rejected or rejected < count or not self.is_whole
+        return rejected <= (self.most if isinstance(self.most, int) else self.most * count)
+
+    def check(self, rejected: Sequence[Rejected], count: int) -> None:
+        """Checks the number of subscriptions that are left out of some.
+
+        Raises SubscriptionError: they are too many.
+        """
+        count = count if self.total is None else self.total
+        if not self.allows(len(rejected), count):
+            limit = "at least one is needed" if self.most is None else f"max_rejected={self.most}"
+            first, (line, column) = rejected[0], rejected[0].position or (None, None)
+            error = ExpressionError(first.message, id=first.id, line=line, column=column)
+            raise SubscriptionError(
+                f"{len(rejected):,} of {count:,} expressions cannot be used, and {limit}; nothing was taken in. "
+                f"The first error: {error}"
+            )
+
+
+def read_errors(
+    errors: Any, max_rejected: Any = None, is_whole: bool = False, total: int | None = None
+) -> Literal["raise"] | Collecting:
+    """Reads the arguments ``errors`` and ``max_rejected`` of a call.
+
+    is_whole, total : as of ``Collecting``
+
+    Raises OptionError: one of them has another value, or a limit comes without ``"collect"``.
+    """
+    if check_choice("errors={}", errors, get_args(Errors)) == "raise":
+        if max_rejected is not None:
+            raise OptionError("max_rejected= goes with errors='collect': without it, no expression may be bad")
+        return "raise"
+    if max_rejected is None:
+        return Collecting(None, is_whole, total)
+    most = number(max_rejected)
+    if most is None or not most >= 0 or (isinstance(most, float) and most > 1):
+        raise OptionError(
+            f"max_rejected={show_value(max_rejected)}: give a number of expressions, or a share from 0.0 to 1.0"
+        )
+    return Collecting(most, is_whole, total)
+
+
 PIECE = 1 << 16  # texts that kernels read together
 SINGLE_PIECE = 1 << 14  # expressions that are read one by one before they are lowered: their forms may take 5 KB each
 FEWEST_TEXTS = 128  # fewest texts that kernels read together
@@ -76,7 +137,7 @@ class SubscriptionReader:
         self._few: FewReader | None = None
         self._texts: TextReader | None = None
 
-    def take_in(self, subscriptions: Any, errors: Errors, progress: bool = False) -> NewSubscriptions:
+    def take_in(self, subscriptions: Any, errors: Errors | Collecting, progress: bool = False) -> NewSubscriptions:
         """Lowers subscriptions: anything that ``Matcher.build`` takes, or a result of ``read``.
 
         progress : show a bar on standard error
@@ -84,10 +145,8 @@ class SubscriptionReader:
         Raises
         ------
         ExpressionError : an expression cannot be understood, with ``errors="raise"``
-        SubscriptionError : the subscriptions cannot be read
-        OptionError : ``errors`` has another value
+        SubscriptionError : the subscriptions cannot be read, or more are bad than may be
         """
-        errors = check_choice("errors={}", errors, get_args(Errors))
         given = read(subscriptions, self.language)
         was = gc.isenabled()
         try:
@@ -103,7 +162,9 @@ class SubscriptionReader:
             if was:
                 gc.enable()
 
-    def _lower(self, given: PredicateTable | GivenSubscriptions, errors: Errors, progress: bool) -> NewSubscriptions:
+    def _lower(
+        self, given: PredicateTable | GivenSubscriptions, errors: Errors | Collecting, progress: bool
+    ) -> NewSubscriptions:
         if len(self.attributes.solved) > FORMS_KEPT:
             self._forget()
             self.attributes.forget_solved()
@@ -139,6 +200,8 @@ class SubscriptionReader:
             line, column = place or (None, None)
             raise ExpressionError(message, id=ids[sub], line=line, column=column)
         rejected = [Rejected(ids[sub], bad[sub][1], bad[sub][0]) for sub in sorted(bad)]
+        if rejected and isinstance(errors, Collecting):
+            errors.check(rejected, len(ids))
         left = None
         if bad:
             left = np.ones(len(ids), bool)

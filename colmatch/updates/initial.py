@@ -19,7 +19,7 @@ from colmatch.kinds.settings import Settings
 from colmatch.subscriptions.change import definitions_of
 from colmatch.subscriptions.definitions import change_definitions, read_definitions
 from colmatch.subscriptions.given import read
-from colmatch.subscriptions.intake import Errors, NewSubscriptions, SubscriptionReader
+from colmatch.subscriptions.intake import Collecting, Errors, NewSubscriptions, SubscriptionReader
 from colmatch.subscriptions.texts_kept import NO_TEXTS
 from colmatch.updates.deleted import DeletedNumbers
 from colmatch.updates.literals import label_first
@@ -44,7 +44,7 @@ def take_in(
     schema: Any,
     index: str | Settings,
     options: Options | Mapping[str, Any] | None,
-    errors: Errors,
+    errors: Errors | Collecting,
     language: Language,
     constants: Any = None,
     tags: Any = None,

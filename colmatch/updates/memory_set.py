@@ -43,7 +43,7 @@ from colmatch.predicates.columns import attributes_of
 from colmatch.subscriptions.change import NO_IDS, Change
 from colmatch.subscriptions.given import GivenSubscriptions
 from colmatch.subscriptions.ids import check_type
-from colmatch.subscriptions.intake import Errors, NewSubscriptions, SubscriptionReader
+from colmatch.subscriptions.intake import Collecting, Errors, NewSubscriptions, SubscriptionReader
 from colmatch.subscriptions.rejected import update_all_rejected, update_rejected
 from colmatch.subscriptions.tags import NO_TAGS
 from colmatch.subscriptions.texts_kept import NO_TEXTS
@@ -146,7 +146,7 @@ class MemorySet:
 
     # Calls of the matcher
 
-    def update(self, requested: Change | Sync | Redefinition, errors: Errors) -> list[Rejected]:
+    def update(self, requested: Change | Sync | Redefinition, errors: Errors | Collecting) -> list[Rejected]:
         """Deletes, and then inserts, replaces or upserts, as ``Matcher.update`` does.
 
         Returns the subscriptions that were left out.

@@ -11,7 +11,7 @@ from colmatch.given.options import Options
 from colmatch.given.schema import Schema
 from colmatch.kinds.settings import Settings
 from colmatch.subscriptions.change import Change
-from colmatch.subscriptions.intake import Errors
+from colmatch.subscriptions.intake import Collecting, Errors
 from colmatch.updates.read_back import Sync
 from colmatch.updates.redefinition import Redefinition
 from colmatch.updates.versions import Parts, Version
@@ -49,7 +49,7 @@ class SubscriptionSet(MatchableSet, Protocol):
     @property
     def language(self) -> Language: ...
 
-    def update(self, requested: Change | Sync | Redefinition, errors: Errors) -> list[Rejected]: ...
+    def update(self, requested: Change | Sync | Redefinition, errors: Errors | Collecting) -> list[Rejected]: ...
 
     def compact(self, sample: Any) -> None: ...
 

@@ -78,7 +78,7 @@ def test_a_refused_leaf_is_true_of_no_value_and_a_taken_one_of_some(low: int, hi
             truth = [eval(f"{n} {'==' if sign == '=' else '!=' if sign == '<>' else sign} {literal}") for n in values]
             for nots in range(3):
                 matcher = cm.Matcher.build(
-                    {1: "not " * nots + leaf}, domains, "scan", errors="collect", language="betree"
+                    {1: "not " * nots + leaf}, domains, "scan", errors="collect", max_rejected=1.0, language="betree"
                 )
                 assert len(matcher) == any(one ^ (nots % 2 == 1) for one in truth), (nots, leaf)
 

@@ -61,6 +61,7 @@ def test_case(kind: str, seed: int) -> None:
         domains,
         kind,
         errors="collect",
+        max_rejected=1.0,
         language="betree",
         constants={one["id"]: one["constants"] for one in case["exprs"] if "constants" in one},
     )

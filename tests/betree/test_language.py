@@ -26,7 +26,13 @@ MATCHER = cm.Matcher.build({}, cm.betree.Domains(DOMAINS), language="betree")
 def rejected(text: Any, constants: Any = CONSTANTS) -> cm.Rejected | None:
     """What a text is refused with, None where it is one of the language."""
     matcher = cm.Matcher.build(
-        {1: text}, cm.betree.Domains(DOMAINS), "scan", errors="collect", language="betree", constants={1: constants}
+        {1: text},
+        cm.betree.Domains(DOMAINS),
+        "scan",
+        errors="collect",
+        max_rejected=1.0,
+        language="betree",
+        constants={1: constants},
     )
     return next(iter(matcher.rejected), None)
 

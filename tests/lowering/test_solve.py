@@ -187,10 +187,10 @@ def _outcome(matcher: cm.Matcher, events: pa.Table) -> list[list[int]] | str:
 
 def _both(rules: dict[int, str], ansi: bool) -> tuple[cm.Matcher, cm.Matcher]:
     """Returns a matcher, and one that computes all values."""
-    solved = cm.Matcher.build(rules, SCHEMA, options=cm.Options(ansi=ansi), errors="collect")
+    solved = cm.Matcher.build(rules, SCHEMA, options=cm.Options(ansi=ansi), errors="collect", max_rejected=1.0)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Typing, "solved", lambda typing, value: None)
-        computed = cm.Matcher.build(rules, SCHEMA, options=cm.Options(ansi=ansi), errors="collect")
+        computed = cm.Matcher.build(rules, SCHEMA, options=cm.Options(ansi=ansi), errors="collect", max_rejected=1.0)
     assert [(one.id, one.message) for one in solved.rejected] == [(one.id, one.message) for one in computed.rejected]
     assert ansi or len(attributes(solved)) < len(attributes(computed)) / 2
     return solved, computed

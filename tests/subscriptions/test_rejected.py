@@ -39,7 +39,7 @@ def test_an_entry_goes_when_its_id_is_taken_or_deleted() -> None:
 
 def test_ids_of_both_types() -> None:
     """An empty matcher takes either; what was said about the others stays."""
-    matcher = cm.Matcher.build({1: "a =", 2: "a ="}, SCHEMA, errors="collect")
+    matcher = cm.Matcher.build({1: "a =", 2: "a ="}, SCHEMA, errors="collect", max_rejected=1.0)
     matcher.insert({f"id {i}": "a = 1" for i in range(50)} | {"1": "a ="}, errors="collect")
     assert ids(matcher) == [1, 2, "1"]
     matcher.insert({"1": "a = 1"})
@@ -49,7 +49,7 @@ def test_ids_of_both_types() -> None:
 def test_the_list_is_bounded() -> None:
     """For days of updates, each of which may leave some out."""
     with patch.object(rejected, "KEPT_MOST", 5):
-        matcher = cm.Matcher.build({-i: "a =" for i in range(1, 9)}, SCHEMA, errors="collect")
+        matcher = cm.Matcher.build({-i: "a =" for i in range(1, 9)}, SCHEMA, errors="collect", max_rejected=1.0)
         assert len(ids(matcher)) == 8  # a build tells all
         for i in range(20):
             matcher.insert({i: "a ="}, errors="collect")
@@ -100,7 +100,7 @@ def test_many_updates_of_a_journal_tell_the_same(
     monkeypatch.setattr(rejected, "KEPT_MOST", rng.randint(1, 8))
     path = tmp_path / "index"
     first = {type(i): rng.choice(["a =", "a = 1"]) for i in range(9)}
-    cm.Matcher.build(first, SCHEMA, errors="collect").save(path)
+    cm.Matcher.build(first, SCHEMA, errors="collect", max_rejected=1.0).save(path)
     with cm.Matcher.open(path, journal=True) as matcher:
         for _ in range(30):
             some = [type(i) for i in rng.sample(range(20), rng.randint(1, 6))]

@@ -60,14 +60,14 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> Counted:
 def one_by_one(texts: Any, schema: Any, kind: str, **options: Any) -> cm.Matcher:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(intake, "FEWEST_TEXTS", 1 << 60)
-        return cm.Matcher.build(texts, schema, kind, errors="collect", **options)
+        return cm.Matcher.build(texts, schema, kind, errors="collect", max_rejected=1.0, **options)
 
 
 def check_same(texts: Sequence[Any], schema: Any, events: pa.Table, kind: str = "scan", **options: Any) -> cm.Matcher:
     """Both ways to read the texts come to the same."""
     pairs = list(enumerate(texts))
     want = one_by_one(pairs, schema, kind, **options)
-    found = cm.Matcher.build(pairs, schema, kind, errors="collect", **options)
+    found = cm.Matcher.build(pairs, schema, kind, errors="collect", max_rejected=1.0, **options)
     assert found.rejected == want.rejected
     assert found.match(events).equals(want.match(events))
     parts = ("conjunctions", "programs")  # of predicates, kernels may leave repeated ones in a program
@@ -155,7 +155,10 @@ def test_weights_of_clauses(counted: Counted) -> None:
 
 
 def check_same_scores(table: pa.Table, schema: Any, events: pa.Table, kind: str) -> None:
-    want, found = one_by_one(table, schema, kind), cm.Matcher.build(table, schema, kind, errors="collect")
+    want, found = (
+        one_by_one(table, schema, kind),
+        cm.Matcher.build(table, schema, kind, errors="collect", max_rejected=1.0),
+    )
     assert found.rejected == want.rejected
     assert found.match(events).equals(want.match(events))
     for score in ("dot", "max"):
@@ -218,7 +221,7 @@ def test_phrases_mean_what_the_whole_does(counted: Counted) -> None:
     odd = pa.field("odd AND name", pa.int64())
     schema, events = SCHEMA.append(odd), EVENTS.append_column(odd, pa.array([5, None] * 5, pa.int64()))
     want = one_by_one(list(enumerate(texts)), schema, "scan")
-    found = cm.Matcher.build(list(enumerate(texts)), schema, "scan", errors="collect")
+    found = cm.Matcher.build(list(enumerate(texts)), schema, "scan", errors="collect", max_rejected=1.0)
     assert found.rejected == want.rejected
     assert found.match(events).equals(want.match(events))
     assert len(counted.left) < SOME
@@ -426,7 +429,7 @@ def test_odd_inputs(name: str, counted: Counted) -> None:
     )
     options = cm.Options(max_text_bytes=1000)
     want = one_by_one(pairs, SCHEMA, "scan", options=options)
-    found = cm.Matcher.build(pairs, SCHEMA, "scan", errors="collect", options=options)
+    found = cm.Matcher.build(pairs, SCHEMA, "scan", errors="collect", max_rejected=1.0, options=options)
     assert found.rejected == want.rejected and found.rejected
     assert found.match(EVENTS).equals(want.match(EVENTS))
 

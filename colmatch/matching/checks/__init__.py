@@ -1,0 +1,10 @@
+"""Checks of rules: which can never match, always match, repeat or contain one another.
+
+``states.py`` has what predicates allow, as sets of states of an attribute. ``normal.py`` compares
+normal forms. ``boxes.py`` proves by intervals, and ``examples.py`` makes events that ``match``
+confirms. ``sampled.py`` compares rules with a sample of events. ``findings.py`` puts them together.
+
+A proof by intervals takes attributes to be independent. In truth, some are not: a text and its
+patterns, a list and its size. So a proof that nothing is left is sound, and where something seems
+to be left, only an event counts. All else is undecided.
+"""
