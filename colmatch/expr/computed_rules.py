@@ -173,7 +173,7 @@ class TypeRules:
             return ValueNode(name, f"decimal({min(precision - scale + 1, 38)},0)", tuple(nodes)) if scale else nodes[0]
         if type in INTEGERS:
             return self._cast(nodes[0], "bigint")
-        return ValueNode(name, "bigint", (self._cast(nodes[0], "double"),))
+        return ValueNode(name + "_checked" * self._ansi, "bigint", (self._cast(nodes[0], "double"),))
 
     def _rounded_to(self, name: str, node: ValueNode, count: ValueNode) -> ValueNode:
         """Types ``floor`` and ``ceil`` of decimals to so many digits."""
