@@ -372,7 +372,9 @@ def test_spark_computes_the_same(spark: SparkSession, conf: Any, zone: str, ansi
     for at in range(0, len(whole), 60):
         theirs |= asked(frame, whole[at : at + 60])
     wrong = [f"{text}: Spark fails" for text in whole if text not in theirs]
-    rows_of = {text: [row for row, is_failed in enumerate(found.failed) if not is_failed] for text, found in ours.items()}
+    rows_of = {
+        text: [row for row, is_failed in enumerate(found.failed) if not is_failed] for text, found in ours.items()
+    }
     for text in [text for text in ours if text not in whole][:FAILING]:
         found = ours[text]
         # where an argument is NULL, another may fail in Spark

@@ -14,7 +14,7 @@ import colmatch as cm
 SHOWN = {
     "columns_with", "count", "counters", "delete", "exists", "explain", "hits", "insert", "match", "match_batches", "match_lists",
     "match_one", "match_topk", "reasons", "replace", "save", "subset", "upsert", "update", "sync", "snapshot", "restore", "verify",
-    "expression", "to_table",
+    "expression", "to_table", "report",
 }  # fmt: skip
 
 

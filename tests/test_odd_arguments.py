@@ -113,6 +113,7 @@ def built(matcher: cm.Matcher, betree: cm.Matcher) -> dict[str, Call]:
         ),
         "restore": Call(fresh("restore"), "snapshot"),
         "verify": Call(matcher.verify, "events", asked),
+        "report": Call(matcher.report, "events noisy ids tags now", asked),
         "expression": Call(matcher.expression, "id"),
         "[]": Call(lambda id: matcher[id], "id"),
         "in": Call(lambda id: id in matcher, "id"),

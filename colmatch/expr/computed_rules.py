@@ -141,6 +141,7 @@ class TypeRules:
     _cast_numbers: Callable[..., list[ValueNode]]
     _cast_conditions: Callable[[str, list[ValueNode]], list[ValueNode]]
     _cast_argument: Callable[[str, str, ValueNode], ValueNode]
+    _cast_days: Callable[[str, ValueNode], ValueNode]
     or_argument: Callable[[str, str, str], str]
 
     def _logic(self, name: str, nodes: list[ValueNode]) -> ValueNode:
@@ -252,6 +253,7 @@ class TypeRules:
             nodes[1] = self._read_text(nodes[1], "date")
         if name == "datediff" and nodes[1].type in ("date", "timestamp", "timestamp_ntz"):
             return ValueNode(name, "int", (first, self._cast(nodes[1], "date")))
+        nodes[1] = self._cast_days(name, nodes[1])
         if name == "datediff" or nodes[1].type not in ("tinyint", "smallint", "int"):
             raise Refusal(f"{name} does not take {nodes[1].type} behind a date: write {TABLE[name].call}")
         days = self._cast(nodes[1], "int")
