@@ -187,7 +187,7 @@ def passing(preds: Predicates, codes: Codes, hits: I64, present: I64, events: in
     hits, present : values by code, and events with each attribute, as ``count_codes`` has them
     """
     attr, is_run = (preds.pred[:, 0] & ATTR_MASK).astype(np.int64), preds.pred[:, 0] & FLAG_RUN > 0
-    found = np.zeros(len(attr), np.int64)
+    found: I64 = np.zeros(len(attr), np.int64)
     plain = ~is_run
     found[plain] = _between(codes, hits, attr[plain], preds.pred[plain, 1], preds.pred[plain, 2])
     begin = preds.pred[is_run, 1].astype(np.int64)
