@@ -74,7 +74,7 @@ class Report:
 
         def shown(rules: pa.Table, column: str = "", all: int = 1) -> str:
             rows = rules.slice(0, _SHOWN).to_pylist()
-            names = [f"{row['subscription']!r}" + (f" {row[column] / all:.0%}" if column else "") for row in rows]
+            names = [f"{row['subscription']!r}" + (f" {_percent(row[column] / all)}" if column else "") for row in rows]
             return ", ".join(names) + (", ..." if rules.num_rows > _SHOWN else "")
 
         parts = {
@@ -88,6 +88,10 @@ class Report:
         }
         head = f"events: {self.events:,}, rules: {self.rules.num_rows:,}"
         return "\n".join([head, *(f"{name}: {text}" for name, text in parts.items() if text)])
+
+
+def _percent(share: float) -> str:
+    return f"{share:.0%}" if share >= 0.01 else "<1%"
 
 
 def check_share(share: object) -> float:

@@ -139,6 +139,24 @@ def test_programs_lists_and_rules_without_a_condition() -> None:
     )
 
 
+def test_attributes_of_later_rules() -> None:
+    """Later rules ask what earlier segments know nothing of. A column of NULLs is absent."""
+    matcher = cm.Matcher.build({1: "i < 5"}, SCHEMA, "scan")
+    matcher.insert({2: "x > 0 AND never = 1 AND s = 'a'", 3: "m['k'] = 1 AND x > 2"})
+    events = pa.table(
+        {"i": [1, 9], "x": [3.0, 1.0], "s": ["a", "b"], "m": pa.array([[("k", 1)], []], SCHEMA.field("m").type)}
+    )
+    events = events.append_column("never", pa.nulls(2, pa.int64()))
+    found = matcher.report(events)
+    assert found.rules.select(["matches", "checked", "tests"]).to_pydict() == {
+        "matches": [1, 0, 1], "checked": [1, 0, 1], "tests": [1, 0, 2],
+    }  # fmt: skip
+    assert found.absent == ["never"] and found.unused == ["free"]
+    matcher.delete([2])
+    matcher.delete([1])
+    assert matcher.report(events).unused == ["i", "s", "never", "free"]
+
+
 def test_a_required_column_and_no_events() -> None:
     schema = pa.schema([pa.field("a", pa.int64(), nullable=False), pa.field("b", pa.int64())])
     matcher = cm.Matcher.build({1: "b > 1", 2: "b < 9"}, schema)
