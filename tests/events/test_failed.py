@@ -468,3 +468,12 @@ def test_the_largest_number_beside_a_value_that_fails() -> None:
     texts = {1: "i + 0 > 5 AND j <> 0 AND i / j > 1", 2: "i + 0 > 5 OR i / j > 1", 3: "i + 0 < 5 AND i / j > 1"}
     matcher = cm.Matcher.build(texts, schema, options=ANSI)
     assert matcher.match_lists(pa.table({"i": [2**63 - 1], "j": [0]}, schema)).to_pylist() == [[2]]
+
+
+def test_a_literal_beyond_the_type_of_a_value_that_fails() -> None:
+    """Spark drops such a comparison and has no error; see "Types and ANSI mode" in computed.md."""
+    for text in ("qty + 2147483647 <=> 9007199254740993", "NOT (qty + 2147483647 <=> 9007199254740993)"):
+        matcher = cm.Matcher.build({1: text}, {"qty": "int"}, options=ANSI)
+        with pytest.raises(cm.EventError, match="the result is too large"):
+            matcher.match_one({"qty": 1})
+        assert matcher.match_one({"qty": 0}) == ([1] if text.startswith("NOT") else [])
