@@ -39,7 +39,7 @@ OTHERS = [  # forms that are not written as a call, functions of bytes, texts as
     "length(bytes)", "reverse(bytes)", "substring(bytes, -3, 2)", "left(bytes, 3)", "lpad(bytes, 9)", "rpad(bytes, 3, X'0102')",
     "overlay(bytes PLACING X'FF' FROM 2)", "startswith(bytes, X'00')", "contains(bytes, X'7F')", "overlay(s PLACING 'x' FROM -2 FOR 1)",
     "trim(BOTH 'ab' FROM s)", "trim(LEADING 'a' FROM t)", "trim(TRAILING 'c' FROM s)", "trim(FROM s)", "instr(s, 'a', 2)",
-    "instr(s, 'b', -1, 1)", "instr(long, 'a', 1, 2)", "locate('b', s, 2)", "extract(SECOND FROM at)", "date_part('seconds', loc)",
+    "instr(s, 'b', -1, 1)", "instr(s, '', 11, 10)", "instr(long, 'a', 1, 2)", "locate('b', s, 2)", "extract(SECOND FROM at)", "date_part('seconds', loc)",
     "hex(i8)", "hex(i64)", "hex(bytes)", "bin(d)", "floor(d, 1)", "ceil(e, -2)", "ceil(wide, 3)", "floor(e, 4)", "d % e", "e % 7",
     "i64 % d",
     "try_mod(d, e)", "pmod(d, 0.7)", "log(f64)", "log(i8, f64)", "to_timestamp_ntz(moment, 'yyyy-MM-dd')", "timestamp_seconds(e)",

@@ -302,6 +302,8 @@ class TypeRules:
         places = made.arguments[2:]
         if not places:
             return made
+        if not made.arguments[1]:  # an empty text is at 1, whatever the place
+            return made._replace(arguments=made.arguments[:2])
         if not places[0] or min(places[1:], default=1) < 1:
             raise Refusal("instr counts places from 1, or from -1 at the end, and occurrences from 1")
         return made._replace(function="instr_from")
