@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from colmatch.matcher import Rejected as Rejected
     from colmatch.matcher import Subscription as Subscription
     from colmatch.matcher import index_kinds as index_kinds
+    from colmatch.matching.report import Report as Report
     from colmatch.subscriptions.table import PredicateTable as PredicateTable
     from colmatch.warming import warm as warm
 
@@ -66,6 +67,7 @@ _NAMES = {
     "expr.build_special": ("at_least", "geo_within_radius", "segment_before", "segment_within", "within_frequency_cap"),
     "kinds.plan": ("index",),
     "matcher": ("Changes", "Matcher", "Rejected", "Subscription", "index_kinds"),
+    "matching.report": ("Report",),
     "given.options": ("Options",),
     "rules": ("rules",),
     "given.schema": ("Schema",),

@@ -27,6 +27,7 @@ from colmatch.kinds.settings import Settings
 from colmatch.matching.checks.findings import Checks, find
 from colmatch.matching.range_worker import RangeNames
 from colmatch.matching.reasons import By, check_by
+from colmatch.matching.report import NOISY, Report, check_share
 from colmatch.matching.request import Among, Invalid, Keep, Unknown
 from colmatch.matching.single import SingleEvents
 from colmatch.matching.subset import Subset, SubsetSource, subset_of
@@ -1271,6 +1272,46 @@ class Matcher:
         [{'subscription': 'cheap', 'attribute': 'price', 'events': 1}]
         """
         return self._workers.reasons(events, self._workers.request(None, among), check_by(by))
+
+    def report(self, events: Events, *, noisy: float = NOISY, **among: Unpack[Among]) -> Report:
+        """Reports which rules match too little or too much, what each costs, and unused columns.
+
+        The work of a rule is estimated, since an index shares its work among all rules. An index
+        finds a conjunction by one predicate, at best by the one that lets the fewest events
+        through. For these events it tests all predicates of the conjunction.
+
+        Parameters
+        ----------
+        events : as for ``match``: a sample, or the events of a day. All events see the
+            subscriptions of the moment when the call begins. A column that is absent is NULL in all
+            of them, whatever ``Options.missing_columns`` says
+        noisy : a rule that matches more than this share of the events, from 0 to 1, is noisy
+        ids, tags, now : as for ``match``
+
+        Returns
+        -------
+        Report : ``silent``, ``noisy`` and ``dear`` are parts of its table ``rules``, in another
+            order. ``rules`` has a row for each subscription, in the order of ``Matcher.ids``, and
+            the int64 columns ``matches``, ``conjunctions``, ``predicates``, ``checked`` (events
+            that the rarest predicate of each conjunction lets through, summed over conjunctions)
+            and ``tests`` (predicates tested for these events, the estimated work). ``attributes``
+            has a row for each thing that is asked about events: ``attribute``, ``kind``,
+            ``predicates`` that ask it, ``events`` that have a value of it. ``unused`` and
+            ``absent`` are lists of columns
+
+        Raises
+        ------
+        OptionError : ``noisy`` is no share; or as from ``match``
+        EventError, SubscriptionError : as from ``match``
+
+        Examples
+        --------
+        >>> print(matcher.report(offers))
+        events: 2, rules: 2
+        rules that match more than 50%: 1: 'beach' 100%
+        rules with the most work: 'beach' 67%, 'cheap' 33%
+        """
+        return self._workers.report(events, self._workers.request(None, among), check_share(noisy))
 
     def match_topk(
         self,

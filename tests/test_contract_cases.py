@@ -194,11 +194,23 @@ def test_an_error_of_a_value_belongs_to_the_subscriptions_that_depend_on_it(kind
     assert lists(matcher.match_lists(events)) == wanted
     assert matcher.count(events).tolist() == [len(some) for some in wanted]
     assert matcher.hits(events).to_pydict() == {"subscription": [1, 2, 3, 4, 5, 6], "events": [1, 1, 4, 1, 4, 2]}
+    rules = matcher.report(events).rules
+    told = dict(zip(rules["subscription"].to_pylist(), rules["matches"].to_pylist(), strict=True))
+    assert {id: count for id, count in told.items() if count} == {1: 1, 2: 1, 3: 4, 4: 1, 5: 4, 6: 2}
     assert len(matcher.match_topk(events, 9)) == sum(map(len, wanted))
     assert [matcher.match_one(row) for row in events.to_pylist()] == wanted
     matcher.insert({8: "i / j > 1 AND i < 4"})
     said = r"^event 4: i / j cannot be computed: division by zero \(subscription 8\)"
-    for find in (matcher.match, matcher.count, matcher.hits, matcher.exists, matcher.reasons, matcher.counters):
+    asked = (
+        matcher.match,
+        matcher.count,
+        matcher.hits,
+        matcher.exists,
+        matcher.reasons,
+        matcher.report,
+        matcher.counters,
+    )
+    for find in asked:
         with pytest.raises(cm.EventError, match=said):
             find(events)
     with pytest.raises(cm.EventError, match=said):

@@ -193,6 +193,8 @@ class Writer:
             f"instr({other}, {rng.choice(NUMBERS[:4])})", f"pow({text}, 2)", f"pmod({text}, 3)", f"try_add({text}, {other})",
             f"make_date({text}, 1, 31)", f"lpad({other}, 5, '0')", f"shiftleft({text}, 1)", f"(-{text})", f"left({other}, 1)",
             f"date_add(day, {text})", f"nanvl({text}, 0)", f"translate({other}, '5', '6')", f"repeat({other}, 2)",
+            f"mod({text}, {other})", f"date_add(day, '{rng.choice(PLAIN)}')", f"repeat({text}, ' {rng.randint(-1, 3)} ')",
+            f"decode({rng.choice(['i8', 's'])}, 5, {other}, '0', i64)",
         ])  # fmt: skip
 
     def plain(self) -> str:

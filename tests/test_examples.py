@@ -15,7 +15,7 @@ SHOWN = {
     "columns_with", "count", "counters", "delete", "exists", "explain",
     "explain_many", "hits", "insert", "match", "match_batches", "match_lists",
     "match_one", "match_topk", "reasons", "replace", "save", "subset", "upsert", "update", "sync", "snapshot", "restore", "verify",
-    "expression", "to_table", "redefine", "check",
+    "expression", "to_table", "redefine", "check", "report",
 }  # fmt: skip
 
 

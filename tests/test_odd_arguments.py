@@ -119,6 +119,7 @@ def built(matcher: cm.Matcher, betree: cm.Matcher) -> dict[str, Call]:
         "build collect": Call(
             lambda max_rejected: cm.Matcher.build({1: "a = 1"}, SCHEMA, errors="collect", max_rejected=max_rejected), "max_rejected"
         ),
+        "report": Call(matcher.report, "events noisy ids tags now", asked),
         "expression": Call(matcher.expression, "id"),
         "[]": Call(lambda id: matcher[id], "id"),
         "in": Call(lambda id: id in matcher, "id"),

@@ -19,6 +19,7 @@ from colmatch.cli.check import check
 from colmatch.cli.compare import diff, test
 from colmatch.cli.match import match
 from colmatch.cli.reasons import reasons
+from colmatch.cli.report import report
 from colmatch.cli.shell import Shell, is_traced, say, stand_in
 from colmatch.cli.show import explain, kinds, recover, stats
 from colmatch.cli.warm import warm
@@ -48,7 +49,7 @@ def cli() -> None:
     """
 
 
-for command in (build, match, explain, reasons, test, diff, stats, check, recover, kinds, demo, bench, warm):
+for command in (build, match, explain, reasons, report, test, diff, stats, check, recover, kinds, demo, bench, warm):
     cli.add_command(command)
 
 

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from colmatch.errors import EventError
 from colmatch.events.computed.derived import constant
-from colmatch.events.computed.nodes import INTEGERS, ValueNode, digits, is_decimal
-from colmatch.expr.functions import BIGINT, DOUBLE, INT, STRING, TEXT, WRITTEN
+from colmatch.events.computed.nodes import INTEGERS, ValueNode, digits, is_constant, is_decimal
+from colmatch.expr.computed import ComputedValue
+from colmatch.expr.functions import ANY_NUMBER, BIGINT, DOUBLE, INT, NUMBER, STRING, TEXT, WRITTEN
 
 INSTANTS = ("date", "timestamp", "timestamp_ntz")
 FRACTIONS = ("float", "double")
@@ -91,6 +93,8 @@ class CastRules:
     _cast: Callable[[ValueNode, str], ValueNode]
     _explicit: Callable[[ValueNode, str], ValueNode]
     _wider: Callable[[str, str, str], str]
+    _node: Callable[[ComputedValue], ValueNode]
+    _normalise: Callable[[ComputedValue], ComputedValue]
 
     def or_casts(self, name: str, one: str, other: str) -> str:
         """Returns the end of an error about two types; empty if the option would not help."""
@@ -155,14 +159,48 @@ class CastRules:
             return self._write_literal(node)
         if kind in (STRING, WRITTEN) and (is_shown(node.type) or node.type == "boolean"):
             return self._explicit(node, "string")
+        if kind == NUMBER and node.type == "string" and is_constant(node):
+            return self._read_literal(node)
         return self._explicit(node, _NUMBERS[kind]) if kind in _NUMBERS and node.type == "string" else node
 
     def or_argument(self, name: str, kind: str, have: str) -> str:
         """Returns the end of an error about an argument; empty if the option would not help."""
         is_text = kind in (STRING, WRITTEN) and (have in INTEGERS or have in INSTANTS or is_decimal(have))
-        is_taken = name not in _STRICT and (is_text or (kind in _NUMBERS and have == "string"))
+        is_read = kind in _NUMBERS or (kind == ANY_NUMBER and not (name.startswith("try_") and self._ansi))
+        is_taken = name not in _STRICT and (is_text or (is_read and have == "string"))
         return OR_CASTS if is_taken and not self.is_cast else ""
+
+    def _cast_days(self, name: str, node: ValueNode) -> ValueNode:
+        """Casts a text that is added to a date: any text with ANSI, else a literal whole number."""
+        if not self.is_cast or name == "datediff" or node.type != "string" or not (self._ansi or is_constant(node)):
+            return node
+        return _strict_int(node)
+
+    def _decoded(self, arguments: tuple[ComputedValue, ...]) -> tuple[ComputedValue, ...]:
+        """Returns the arguments of ``decode`` with the last value that Spark adds, a NULL text.
+
+        Floats and doubles do not become texts, and keep their type.
+        """
+        if not self.is_cast or len(arguments) < 3 or len(arguments) % 2 == 0:
+            return arguments
+        if any(self._node(self._normalise(one)).type in FRACTIONS for one in arguments[2::2]):
+            return arguments
+        return (*arguments, ComputedValue("cast", (ComputedValue("null", ()), "string")))
+
+    @staticmethod
+    def _read_literal(node: ValueNode) -> ValueNode:
+        """Returns the whole number of a literal text, as a literal; other texts are unchanged."""
+        try:
+            number = constant(_strict_int(node)).as_py()
+        except EventError:
+            number = None
+        return node if number is None else ValueNode("literal", "int", (str(number),))
 
     def _write_literal(self, node: ValueNode) -> ValueNode:
         """Returns the text of a literal, as a literal."""
         return ValueNode("literal", "string", (constant(self._explicit(node, "string")).as_py(),))
+
+
+def _strict_int(node: ValueNode) -> ValueNode:
+    """Returns a text as an int, which is an error in both modes of ANSI if it is none."""
+    return ValueNode("cast", "int", (node, "ansi"))

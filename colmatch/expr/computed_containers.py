@@ -197,7 +197,7 @@ class ContainerRules:
         if any(is_other) or any(layout != layouts[0] for layout in layouts):
             raise Refusal(f"{_describe(column)} is compared with one of its type, as in tags = array('a', 'b')")
         if name not in ("=", "<>", "<=>"):
-            raise Refusal(f"{_describe(column)} has no order: compare it with =, <> and IN")
+            raise Refusal(f"{_describe(column)} is not compared by its order: write =, <> or IN, or compare an element")
         made = [
             ComputedValue("literal", (WHOLE, self._literal_text(side, layouts[0])))
             if one is None

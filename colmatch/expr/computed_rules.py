@@ -141,6 +141,7 @@ class TypeRules:
     _cast_numbers: Callable[..., list[ValueNode]]
     _cast_conditions: Callable[[str, list[ValueNode]], list[ValueNode]]
     _cast_argument: Callable[[str, str, ValueNode], ValueNode]
+    _cast_days: Callable[[str, ValueNode], ValueNode]
     or_argument: Callable[[str, str, str], str]
 
     def _logic(self, name: str, nodes: list[ValueNode]) -> ValueNode:
@@ -173,7 +174,7 @@ class TypeRules:
             return ValueNode(name, f"decimal({min(precision - scale + 1, 38)},0)", tuple(nodes)) if scale else nodes[0]
         if type in INTEGERS:
             return self._cast(nodes[0], "bigint")
-        return ValueNode(name, "bigint", (self._cast(nodes[0], "double"),))
+        return ValueNode(name + "_checked" * self._ansi, "bigint", (self._cast(nodes[0], "double"),))
 
     def _rounded_to(self, name: str, node: ValueNode, count: ValueNode) -> ValueNode:
         """Types ``floor`` and ``ceil`` of decimals to so many digits."""
@@ -260,6 +261,7 @@ class TypeRules:
             nodes[1] = self._read_text(nodes[1], "date")
         if name == "datediff" and nodes[1].type in ("date", "timestamp", "timestamp_ntz"):
             return ValueNode(name, "int", (first, self._cast(nodes[1], "date")))
+        nodes[1] = self._cast_days(name, nodes[1])
         if name == "datediff" or nodes[1].type not in ("tinyint", "smallint", "int"):
             raise Refusal(f"{name} does not take {nodes[1].type} behind a date: write {TABLE[name].call}")
         days = self._cast(nodes[1], "int")
@@ -308,6 +310,8 @@ class TypeRules:
         places = made.arguments[2:]
         if not places:
             return made
+        if not made.arguments[1]:  # an empty text is at 1, whatever the place
+            return made._replace(arguments=made.arguments[:2])
         if not places[0] or min(places[1:], default=1) < 1:
             raise Refusal("instr counts places from 1, or from -1 at the end, and occurrences from 1")
         return made._replace(function="instr_from")

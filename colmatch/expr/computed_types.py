@@ -189,7 +189,7 @@ class Typing(TypeRules, ContainerRules, TimeRules, CastRules, VariantRules):
         if function is not None and function.value:
             self._check_arguments(function, arguments)
             return self._normalise(fill(function.value, arguments))
-        name, arguments = simplify_call(name, arguments)
+        name, arguments = simplify_call(name, self._decoded(arguments) if name == "decode" else arguments)
         if name == "literal":
             return ComputedValue(name, arguments)
         parts = [self._normalise(argument) for argument in arguments]
@@ -225,8 +225,9 @@ class Typing(TypeRules, ContainerRules, TimeRules, CastRules, VariantRules):
     def _check_arguments(self, function: Function, arguments: tuple[ComputedValue, ...]) -> None:
         """Raises Refusal: a function that is written with others does not take an argument."""
         for kind, argument in zip(function.arguments, arguments, strict=False):
-            if kind != ANY:
-                self._take(function, kind, self._node(self._normalise(argument)))
+            node = self._node(self._normalise(argument))
+            if kind != ANY and not (self.is_cast and kind == ANY_NUMBER and node.type == "string"):
+                self._take(function, kind, node)
 
     def _check_condition(self, node: ValueNode) -> None:
         if node.type not in ("boolean", "void"):
@@ -315,8 +316,8 @@ class Typing(TypeRules, ContainerRules, TimeRules, CastRules, VariantRules):
 
     def _explicit(self, node: ValueNode, type: str) -> ValueNode:
         have = node.type
-        if have == type:
-            return node
+        if have in (type, "void"):
+            return self._cast(node, type)
         classes = {
             have.partition("(")[0],
             "integer" if have in INTEGERS else have,

@@ -24,6 +24,7 @@ from colmatch.matching.kept import find_kept_fields, read_keep
 from colmatch.matching.pieces import Piece
 from colmatch.matching.range_worker import RangeNames, RangeWorker, check_ranges
 from colmatch.matching.reasons import By, Reasons
+from colmatch.matching.report import Counts, Report
 from colmatch.matching.request import Among, MatchRequest
 from colmatch.matching.subset import Subset, subset_of
 from colmatch.matching.threads import Result, cores, run_in_order
@@ -213,6 +214,25 @@ class Workers:
                 worker.forget_codes()
             offset += batch.num_rows
         return collected.table()
+
+    def report(self, events: Any, request: MatchRequest, share: float) -> Report:
+        """Returns a report about rules, as ``Matcher.report`` does."""
+        worker, offset, required = self._new_worker(()), 0, self.required(())
+        version = self._set.now if request.among is None else request.among.of(self._set.now)
+        counts = Counts(version)
+        for batch, _ in self._batches(events, request, (), version):
+            lacks = required.lacks(batch, True)
+            with WorkEstimate(batch, len(version.ids)):
+                job = worker.read(version, True, batch, PAIRS, offset)
+                counts.look(batch, job.entries)
+                for start, stop in worker.match_blocks(job):
+                    place, numbers = worker.take_pairs(job, start, stop)
+                    if lacks is not None:
+                        numbers = numbers[np.repeat(~lacks.row[start:stop], np.diff(place))]
+                    counts.add(numbers)
+                worker.forget_codes()
+            offset += batch.num_rows
+        return counts.report(share, self._set.schema.arrow.names)
 
     def columns(self, request: MatchRequest) -> list[str]:
         """Returns the columns that events need for a request, as ``Matcher.columns_with`` does."""

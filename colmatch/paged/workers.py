@@ -1,7 +1,7 @@
 """The workers of a matcher that lives in pages. They match one batch at a time, with its cache.
 
-The best matches, events that are ranges, and reasons come from an index of all subscriptions in
-memory. It is built on the first such request after an update.
+The best matches, events that are ranges, reasons and reports come from an index of all
+subscriptions in memory. It is built on the first such request after an update.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from colmatch.kernels import _forks
 from colmatch.kernels.sink import PAIRS
 from colmatch.matching.pieces import Piece
 from colmatch.matching.reasons import By
+from colmatch.matching.report import Report
 from colmatch.matching.request import MatchRequest
 from colmatch.matching.subset import Subset
 from colmatch.matching.threads import Result
@@ -75,6 +76,9 @@ class PagedWorkers(Workers):
 
     def reasons(self, events: Any, request: MatchRequest, by: By) -> pa.Table:
         return self._whole.reasons(events, request, by)
+
+    def report(self, events: Any, request: MatchRequest, share: float) -> Report:
+        return self._whole.report(events, request, share)
 
     def hits(self, events: Any, request: MatchRequest) -> pa.Table:
         if request.ranges:

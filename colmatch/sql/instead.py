@@ -38,6 +38,7 @@ _FUNCTIONS = {
     "split": "write split_part(name, ',', 1)",
     "regexp_full_match": "write name RLIKE '^(?s:...)$'",
     **dict.fromkeys(("list_extract", "array_extract"), "write element_at(tags, 1)"),
+    "named_struct": "write user.tier = 'gold' AND user.age = 30 for user = named_struct('tier', 'gold', 'age', 30)",
     "struct_extract": "write user.tier for struct_extract(user, 'tier')",
     **dict.fromkeys(("isfinite", "is_finite"), "write abs(price) < double('inf')"),
     **dict.fromkeys(("isinf", "is_inf"), "write abs(price) = double('inf')"),

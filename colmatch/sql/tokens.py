@@ -291,6 +291,10 @@ class _TokenReader(LiteralReader):
             call, self._calls[-1] = self._calls[-1], _NO_CALL
             if call.row is not None and (fault := call.row.find_fault(call.name, count)):
                 raise Refusal(fault, call.at)
+            if call.name in _TUPLES and count < 2:
+                raise Refusal(
+                    f"{call.name} of fewer than two values equals no value: write a = 1 for a = {call.name}(1)", call.at
+                )
 
     def _check_depth(self, depth: int, token: Token) -> int:
         if depth > self.max_depth:
@@ -388,6 +392,7 @@ class _TokenReader(LiteralReader):
         if plain and name in _CASTS:
             return self._cast(i, _CASTS[name])
         if plain and name in _TUPLES:
+            self._calls[-1] = _Call(None, name, token.start, False)
             return i + 1
         kind = _TYPED.get(_READ.get(name, name.upper())) if plain else None
         if kind is not None and i + 2 < self.end and raw[i + 2].token_type is T.STRING:

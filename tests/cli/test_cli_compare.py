@@ -127,3 +127,21 @@ def test_differences_of_indexes_that_do_not_fit(tmp_path: Path, files: tuple[Pat
     assert run("diff", tmp_path / "numbers", tmp_path / "empty", events).stdout.splitlines()[1:] == ['0,1,"lost"']
     cm.Matcher.build(OLD, SCHEMA, options={"keep_texts": False}).save(tmp_path / "bare")
     assert "note" not in invoke("diff", old, tmp_path / "bare", events).stderr
+
+
+def test_a_report_is_printed_and_its_rules_are_written(tmp_path: Path, files: tuple[Path, Path, Path]) -> None:
+    old, _, events = files
+    told = run("report", old, events, "--noisy", "0.4", "-o", tmp_path / "rules.csv").stdout
+    assert told == str(cm.Matcher.open(old).report(EVENTS, noisy=0.4)) + "\n"
+    assert "more than 40%: 2: 'cheap' 50%, 'beach' 50%" in told
+    columns = {"subscription": list(OLD), "matches": [2, 2, 1], "conjunctions": [1] * 3, "predicates": [1] * 3}
+    columns |= {"checked": [2, 2, 1], "tests": [2, 2, 1]}
+    assert read_table(str(tmp_path / "rules.csv")).to_pydict() == columns
+    assert run("report", old, events, "-o", "-").stdout.startswith('"subscription","matches"')
+
+
+def test_a_report_takes_columns_that_no_file_has(tmp_path: Path, files: tuple[Path, Path, Path]) -> None:
+    old, _, _ = files
+    events = write(tmp_path / "e.jsonl", pa.table({"price": [1.0]}))
+    assert "columns that rules use and no event has: dest" in run("report", old, events).stdout
+    assert "from 0 to 1" in fails("report", old, events, "--noisy", "2")

@@ -5,6 +5,7 @@ The oracle evaluates one row after another in Python's own numbers.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from decimal import ROUND_HALF_UP, Decimal
@@ -94,6 +95,30 @@ def test_quotients_fail_where_something_is_divided_by_zero() -> None:
     one, other = pa.array([1.0, None, 0.0, 3.0]), pa.array([0.0, 0.0, -0.0, 2.0])
     assert outcome(FUNCTIONS["divide_checked"], one, other) == ([None, None, None, 1.5], [True, False, True, False])
     assert FUNCTIONS["divide"](one, other).to_pylist() == [None, None, None, 1.5]
+
+
+@pytest.mark.parametrize(("name", "exact"), [("floor", math.floor), ("ceil", math.ceil)])
+def test_doubles_are_rounded_where_the_result_fits(name: str, exact: Callable[[float], int]) -> None:
+    """NaN is 0 in both modes. Without ANSI, 64 bits are full."""
+    most = 2.0**63
+    some = [1.5, -1.5, most, math.nextafter(most, 0), -most, math.nextafter(-most, -math.inf), 1e300, -math.inf]
+    ends = -(2**63), 2**63 - 1
+    wrong = [False, True, *(math.isinf(one) or not ends[0] <= exact(one) <= ends[1] for one in some), False]
+    full = [(ends[one > 0] if math.isinf(one) else min(max(exact(one), ends[0]), ends[1])) for one in some]
+    wanted = [None, ends[1], *full, 0]
+    column = pa.array([None, 1e19, *some, math.nan])
+    assert RULES[name](column, pa.int64()).to_pylist() == wanted
+    right = [None if is_wrong else one for one, is_wrong in zip(wanted, wrong, strict=True)]
+    assert outcome(RULES[f"{name}_checked"], column) == (right, wrong)
+    assert 0 < sum(wrong) < len(wrong)
+
+
+def test_a_rounded_double_fails_with_ansi_alone() -> None:
+    events = pa.table({"f": pa.array([1e30, 2.5], pa.float32())})
+    rules = {1: "floor(f) > 2", 2: "ceil(f) > 2"}
+    assert cm.Matcher.build(rules, events.schema).match_lists(events).to_pylist() == [[1, 2], [2]]
+    with pytest.raises(cm.EventError, match=r"event 0: floor\(f\) cannot be computed: the result is too large"):
+        cm.Matcher.build(rules, events.schema, options=ANSI).match(events)
 
 
 def whole(value: Any, bits: int) -> int | None:
@@ -443,3 +468,12 @@ def test_the_largest_number_beside_a_value_that_fails() -> None:
     texts = {1: "i + 0 > 5 AND j <> 0 AND i / j > 1", 2: "i + 0 > 5 OR i / j > 1", 3: "i + 0 < 5 AND i / j > 1"}
     matcher = cm.Matcher.build(texts, schema, options=ANSI)
     assert matcher.match_lists(pa.table({"i": [2**63 - 1], "j": [0]}, schema)).to_pylist() == [[2]]
+
+
+def test_a_literal_beyond_the_type_of_a_value_that_fails() -> None:
+    """Spark drops such a comparison and has no error; see "Types and ANSI mode" in computed.md."""
+    for text in ("qty + 2147483647 <=> 9007199254740993", "NOT (qty + 2147483647 <=> 9007199254740993)"):
+        matcher = cm.Matcher.build({1: text}, {"qty": "int"}, options=ANSI)
+        with pytest.raises(cm.EventError, match="the result is too large"):
+            matcher.match_one({"qty": 1})
+        assert matcher.match_one({"qty": 0}) == ([1] if text.startswith("NOT") else [])

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from typing import Any
 
 import pyarrow as pa
@@ -41,7 +42,8 @@ def refusal(text: Any, options: Any = None) -> str:
         ("s = 5", "CAST(s AS DOUBLE)"), ("n = '5'", "a number"), ("s IN (1, 2)", "CAST(s AS DOUBLE)"),
         ("s BETWEEN 1 AND 5", "CAST(s AS DOUBLE)"),
         ("s <> n", "cast one of them"), ("s + 1 > 5", "CAST(s AS DOUBLE)"), ("upper(n) = '5'", "cast it"), ("sqrt(s) > 2", "a number"),
-        ("n LIKE '5%'", "CAST(n AS STRING)"), ("coalesce(s, n) = '5'", "cast one of them"), ("user.tier = 1", "a string"),
+        ("mod(s, 2) = 1", "a number"), ("pmod(s, 2) = 1", "a number"), ("n LIKE '5%'", "CAST(n AS STRING)"),
+        ("coalesce(s, n) = '5'", "cast one of them"), ("user.tier = 1", "a string"),
     ],
 )  # fmt: skip
 def test_an_error_names_the_cast_and_the_option(text: str, cast: str) -> None:
@@ -141,6 +143,35 @@ def test_a_list_with_columns_where_nothing_is_unknown() -> None:
     found = [matcher.match_one(event) for event in events]
     assert found == [["in"], ["not", "neither"], ["neither"], ["in"], ["neither", "between"]]
     assert "NOT (s IN (n, 'x'))" in str(matcher.explain(events[1], "not"))
+
+
+def test_texts_as_numbers_of_functions() -> None:
+    """Spark reads a literal text where a function takes a literal number, and days of dates."""
+    rules = {
+        "repeat": "repeat(s, '2') = '77'", "substring": "substring(concat(s, 'xy'), '-2', ' 1 ') = 'x'", "mod": "mod(s, 4) = 3",
+        "days": "date_add(day, '-1') = DATE '2024-01-30'", "before": "date_sub(day, '1') = DATE '2024-01-30'",
+        "none": "decode(n, 1, 10, 7, 9) < decode(n, 1, 9, 7, 10)", "typed": "decode(n, 1, 10, 9) < 10",
+    }  # fmt: skip
+    event = {"s": "7", "n": 7, "day": dt.date(2024, 1, 31)}
+    for ansi in (False, True):  # without ANSI, a decode without a last value is a text, and '9' > '10'
+        matcher = cm.Matcher.build(rules, SCHEMA, options={**SPARK, "ansi": ansi})
+        assert matcher.match_one(event) == [id for id in rules if id != "none" or ansi]
+    of_column = {1: "date_add(day, s) = DATE '2024-02-07'"}
+    assert cm.Matcher.build(of_column, SCHEMA, options={**SPARK, "ansi": True}).match_one(event) == [1]
+    assert "does not take string behind a date" in refusal(of_column[1], SPARK)
+    for text in ("repeat(s, '2.5') = '7'", "repeat(s, 'x') = '7'", "repeat(s, t) = '7'"):
+        assert "takes a literal whole number here" in refusal(text, SPARK)
+    assert "'x' does not fit int32" in refusal("date_add(day, 'x') = day", SPARK)
+
+
+def test_null_is_cast_to_any_type() -> None:
+    rules = {
+        1: "coalesce(n, CAST(NULL AS INT)) = 7", 2: "if(n = 7, CAST(NULL AS STRING), s) IS NULL", 3: "n IN (CAST(NULL AS BIGINT), 7)",
+        4: "CAST(NULL AS DATE) = day", 5: "TRY_CAST(NULL AS DECIMAL(4, 1)) < n",
+    }  # fmt: skip
+    for options in ({}, SPARK, {"ansi": True}):
+        matcher = cm.Matcher.build(rules, SCHEMA, options=options)
+        assert matcher.match_one({"n": 7, "s": "x", "day": dt.date(2024, 1, 31)}) == [1, 2, 3]
 
 
 def test_a_weight_stays() -> None:

@@ -151,3 +151,8 @@ def test_the_builder_refuses() -> None:
     ]:
         with pytest.raises(cm.ExpressionError, match=says):
             make()
+
+
+def test_an_empty_text_is_at_the_first_place() -> None:
+    rules = {1: "instr(s, '', 11, 10) = 1", 2: "instr(s, '', -1, 1) = 1", 3: "locate('', s, 5) = 1"}
+    assert cm.Matcher.build(rules, {"s": "string"}).match_one({"s": "ab"}) == [1, 2, 3]

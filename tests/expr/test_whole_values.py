@@ -198,7 +198,7 @@ def test_events_of_other_layouts() -> None:
 @pytest.mark.parametrize(
     ("clause", "said"),
     [
-        ("tags < array('x')", "column 'tags' is a list, which has no order: compare it with =, <> and IN"),
+        ("tags < array('x')", "column 'tags' is a list, which is not compared by its order: write =, <> or IN"),
         (
             "tags = name",
             "column 'tags' is a list, which is compared with one of its type, as in tags = array('a', 'b')",

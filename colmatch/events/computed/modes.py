@@ -30,7 +30,7 @@ from colmatch.given.special import Call
 
 _CHECKED = "_checked"
 _DIVISIONS = ("divide", "modulo", "div")
-_ARITHMETIC = ("add", "subtract", "multiply", "negate", "abs")
+_ARITHMETIC = ("add", "subtract", "multiply", "negate", "abs", "floor", "ceil")
 _DIGITS = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 19}  # of the largest number; one less always fits
 
 

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 
 from colmatch.errors import EventError, show_value
 from colmatch.events.computed.casts import cast, with_another_digit
+from colmatch.events.computed.failed import refuse, set_nulls, true_rows
 from colmatch.events.computed.functions import Value, array_of, make_division, map_distinct
 from colmatch.events.computed.hashes import HASHES
 from colmatch.events.computed.variant_casts import cast_variants
@@ -56,6 +57,18 @@ def _extreme(function: Callable[..., Value], largest: bool) -> Callable[..., Val
 def _whole(function: Callable[[Value], Value]) -> Callable[[Value, pa.DataType], Value]:
     """Returns a function that rounds down or up to a whole number."""
     return lambda values, type: cast(function(with_another_digit(values)), type, "")
+
+
+def _whole_checked(function: Callable[[Value], Value]) -> Callable[[Value], Value]:
+    """Returns a function that rounds doubles, and refuses what does not fit BIGINT; NaN is 0."""
+
+    def run(values: Value) -> Value:
+        rounded = function(values)
+        least, end = pa.scalar(-(2.0**63), pa.float64()), pa.scalar(2.0**63, pa.float64())
+        beyond = true_rows(pc.or_(pc.less(rounded, least), pc.greater_equal(rounded, end)))
+        return refuse(beyond, set_nulls(cast(rounded, pa.int64(), ""), beyond), "the result is too large")
+
+    return run
 
 
 def _whole_to(mode: str) -> Callable[[Value, int, pa.DataType], Value]:
@@ -182,6 +195,8 @@ RULES: dict[str, Callable[..., Value]] = {
     "case": _case,
     "floor": _whole(pc.floor),
     "ceil": _whole(pc.ceil),
+    "floor_checked": _whole_checked(pc.floor),
+    "ceil_checked": _whole_checked(pc.ceil),
     "floor_to": _whole_to("down"),
     "ceil_to": _whole_to("up"),
     "round": _round,

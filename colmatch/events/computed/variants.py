@@ -77,10 +77,11 @@ def pack(column: Any, name: str) -> Any:
         return column.cast(pa.binary())
     names = [field.name for field in column.type] if pa.types.is_struct(column.type) else []
     if not {"value", "metadata"} <= set(names) or "typed_value" in names:
-        what = (
-            "is a shredded variant" if "typed_value" in names else f"is {column.type!s:.200}, the schema says a variant"
-        )
-        raise EventError(f"column {name!r} {what}: a struct of the binaries value and metadata is needed")
+        if "typed_value" in names:
+            cure = "write the file with spark.sql.variant.writeShredding.enabled = false, or match a DataFrame of it"
+            raise EventError(f"column {name!r} is a shredded variant, which is not read: {cure}")
+        need = "a struct of the binaries value and metadata is needed"
+        raise EventError(f"column {name!r} is {column.type!s:.200}, the schema says a variant: {need}")
     parts = [pc.struct_field(column, part) for part in ("metadata", "value")]
     if not all(map(_is_binary, [part.type for part in parts])):
         raise EventError(f"column {name!r} is {column.type!s:.200}: the parts of a variant are binaries")
