@@ -35,7 +35,7 @@ from colmatch.kernels import layout
 from colmatch.kinds.registry import FEWEST
 from colmatch.lowering.written import LiteralTexts, asks_presence, element_text, key_runs, name_of, predicate_text
 from colmatch.show.notebook import cell, fold_body
-from colmatch.sql.skeleton import AND, CONDITION, COUNT, NOT, OR, Piece, cut_text, truth_of
+from colmatch.sql.skeleton import AND, CONDITION, COUNT, DEFINED, NOT, OR, Piece, cut_text, open_definitions, truth_of
 from colmatch.subscriptions.texts_kept import Kept
 from colmatch.text.addresses import address_of
 from colmatch.text.versions import version_of
@@ -104,12 +104,15 @@ class Explanation:
         def told(node: ExplainedNode, within: bool = False) -> str:
             if not node.children:
                 return _leaf_text(node, " ")
-            parts = [told(child, True) for child in node.children]
+            is_defined = node.text.endswith(DEFINED)
+            parts = [told(child, not is_defined) for child in node.children]
             if node.text in (_GROUPS[AND], _GROUPS[OR]):
                 text = (" AND " if node.text == _GROUPS[AND] else " OR ").join(parts)
                 return f"({text})" if within else text
             if node.text.startswith("IS"):
                 return f"{parts[0]} {node.text}"
+            if is_defined:
+                return f"{node.text.removesuffix(f', {DEFINED}')} ({parts[0]})"
             return f"NOT {parts[0]}" if node.text == NOT else f"at_least({node.text.split()[2]}, {', '.join(parts)})"
 
         return told(self.tree)
@@ -248,6 +251,7 @@ class Written:
         for id, text in zip(ids, texts, strict=True):
             piece = None if text is None or parts.language.is_betree else cut_text(Kept.of(text).expression)
             if piece is not None:
+                piece = open_definitions(piece, parts.schema.with_definitions(version.definitions))
                 pieces[id] = Piece(CONDITION, Kept.of(text).expression, (piece,))
         return Written(parts, clock, pieces, _build_small(parts, _texts_of(pieces.values())) if pieces else None)
 
@@ -289,6 +293,8 @@ class Written:
             if piece.word == COUNT:
                 true = sum(node.truth is True for node in nodes)
                 text = f"at least {piece.least} of {len(nodes)}, {true} {'is' if true == 1 else 'are'} true"
+            if piece.word == DEFINED:
+                text = f"{piece.text}, {DEFINED}"
             return ExplainedNode(text, truth, _NOTHING, tuple(nodes))
         place = self._places[piece.text]
         yes, no = self._small.of(2 * place), self._small.of(2 * place + 1)
@@ -335,7 +341,9 @@ def _build_small(parts: Parts, texts: list[str]) -> Parts:
     """Returns a matcher of texts and their negations, which are numbered in turn."""
     given = {2 * i + no: f"NOT ({text})" if no else text for i, text in enumerate(texts) for no in (0, 1)}
     options = replace(parts.options, keep_texts=False, observe=0)
-    return build_parts(take_in(given, parts.schema, FEWEST.name, options, "collect", parts.language), None)
+    definitions = parts.version.definitions
+    read = take_in(given, parts.schema, FEWEST.name, options, "collect", parts.language, define=definitions)
+    return build_parts(read, None)
 
 
 class _Looker:

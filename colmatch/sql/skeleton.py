@@ -11,12 +11,13 @@ from sqlglot.errors import TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from colmatch.expr.ast import AT_LEAST
+from colmatch.given.schema import Schema
 from colmatch.sql.tokens import SPARK
 
 T = TokenType
 
 DEEPEST = 100  # parentheses within each other; what is deeper is one condition
-AND, OR, NOT, COUNT, CONDITION = "AND", "OR", "NOT", "at_least", ""
+AND, OR, NOT, COUNT, CONDITION, DEFINED = "AND", "OR", "NOT", "at_least", "", "defined as"
 _OPENS = {T.L_PAREN: T.R_PAREN, T.L_BRACKET: T.R_BRACKET, T.CASE: T.END}
 _VALUES = {"TRUE": True, "FALSE": False, "NULL": None, "UNKNOWN": None}
 
@@ -24,11 +25,12 @@ _VALUES = {"TRUE": True, "FALSE": False, "NULL": None, "UNKNOWN": None}
 class Piece(NamedTuple):
     """A part of a text: a condition, or a word with its parts.
 
-    ``word`` is AND, OR, NOT, ``IS TRUE`` or another IS, ``at_least``, or empty for a condition.
+    ``word`` is AND, OR, NOT, ``IS TRUE`` or another IS, ``at_least``, or empty for a condition. A
+    definition is ``defined as`` its only part.
     """
 
     word: str
-    text: str = ""  # of a condition
+    text: str = ""  # of a condition or definition
     parts: tuple[Piece, ...] = ()
     least: int = 0  # of a count
 
@@ -63,6 +65,18 @@ def _find_closings(tokens: list[Token]) -> dict[int, int] | None:
                 return None
             closings[open.pop()] = i
     return None if open else closings
+
+
+def open_definitions(piece: Piece, schema: Schema) -> Piece:
+    """Returns a skeleton with the skeletons of the definitions that it names."""
+    if piece.word != CONDITION:
+        return piece._replace(parts=tuple([open_definitions(part, schema) for part in piece.parts]))
+    first, _, rest = piece.text.partition(" ")
+    if first.upper() == NOT and schema.definition((rest.strip(" `"),)):
+        return Piece(NOT, parts=(open_definitions(Piece(CONDITION, rest.strip()), schema),))
+    name = schema.definition((piece.text.strip("`"),))
+    meant = None if name is None else cut_text(schema.definitions[name])
+    return piece if meant is None else Piece(DEFINED, piece.text, (open_definitions(meant, schema),))
 
 
 class _Cutter:
@@ -132,6 +146,8 @@ def truth_of(piece: Piece, truths: list[bool | None]) -> bool | None:
     if piece.word in (AND, OR):
         decides = piece.word == OR
         return decides if decides in truths else None if None in truths else not decides
+    if piece.word == DEFINED:
+        return truths[0]
     if piece.word == NOT:
         return None if truths[0] is None else not truths[0]
     if piece.word == COUNT:

@@ -361,3 +361,26 @@ def test_wrong_rows_of_definitions(rows: Any, message: str) -> None:
     table = pa.table(dict(zip(("id", "expression", "define"), map(list, zip(*rows, strict=True)), strict=True)))
     with pytest.raises(cm.SubscriptionError, match=message):
         cm.Matcher.build(table, SCHEMA)
+
+
+# Explaining
+# --------------------------------------------------------------------------
+
+
+def test_explain_opens_definitions() -> None:
+    define = {"ops": "team = 'ops' OR price > 900", "deep": "`OPS` AND price < 9"}
+    matcher = cm.Matcher.build({"r": "ops AND price < 9", "n": "NOT deep", "x": "deep IS NULL"}, SCHEMA, define=define)
+    assert str(matcher.explain(EVENTS[0], "r")) == (
+        "subscription 'r': matches\n"
+        "└─ True    all of\n"
+        "   ├─ True    ops, defined as\n"
+        "   │  └─ True    any of\n"
+        "   │     ├─ True    team = 'ops'   ['ops']\n"
+        "   │     └─ False   price > 900   [5.0]\n"
+        "   └─ True    price < 9   [5.0]"
+    )
+    opened = "`OPS` (team = 'ops' ['web'] OR price > 900 [7.0]) AND price < 9 [7.0]"
+    assert matcher.explain(EVENTS[3], "n").as_text() == f"NOT deep ({opened})"
+    assert matcher.explain(EVENTS[3], "n").matched and not matcher.explain(EVENTS[3], "x").matched
+    matcher.redefine({"ops": "price > 1"})
+    assert matcher.explain(EVENTS[0], "r").as_text() == "ops (price > 1 [5.0]) AND price < 9 [5.0]"
