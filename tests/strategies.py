@@ -375,9 +375,10 @@ def an_expression(rng: Random, leaves: list[Leaf], depth: int = 3, nulls: float 
     if rng.random() < 0.2:  # several predicates on one attribute: intersected and merged
         leaf = rng.choice(leaves)
         parts += [a_predicate(rng, leaf, nulls), a_predicate(rng, leaf, nulls)]
-    if rng.random() < 0.15:
-        parts += [a_predicate(rng, rng.choice(leaves), nulls) for _ in range(rng.choice([0, 0, 1, 4]))]
-        return ("at_least", rng.randint(1, len(parts)), *parts)
+    own = Random(repr(parts))  # so that all other expressions stay as they are
+    if own.random() < 0.08:
+        parts += [a_predicate(own, own.choice(leaves), nulls) for _ in range(own.choice([0, 0, 1, 4]))]
+        return ("at_least", own.randint(1, len(parts)), *parts)
     return ("and" if some < 9 else "or", *parts)
 
 

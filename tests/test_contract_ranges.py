@@ -83,8 +83,9 @@ def an_expression(rng: Random, columns: list[str], depth: int) -> Expr:
     else:
         parts = [an_expression(rng, columns, depth - 1) for _ in range(rng.randint(2, 4))]
         e = (rng.choice(["and", "or"]), *parts)
-        if rng.random() < 0.15:
-            e = ("at_least", rng.randint(1, len(parts)), *parts)
+        own = Random(repr(parts))  # so that all other expressions stay as they are
+        if own.random() < 0.08:
+            e = ("at_least", own.randint(1, len(parts)), *parts)
     return ("not", e) if rng.random() < 0.15 else e
 
 
