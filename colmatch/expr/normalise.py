@@ -51,7 +51,7 @@ from colmatch.expr.modes import (
 from colmatch.expr.simplify import LISTS, Simplifier, type_computed
 from colmatch.expr.special import call_attribute, call_modes
 from colmatch.expr.times import LENGTHS
-from colmatch.expr.tree import COUNTLESS, All, Formula, Modes, at_least, conjoin, disjoin
+from colmatch.expr.tree import COUNTLESS, All, Formula, Modes, at_least, conjoin, disjoin, size_of
 from colmatch.expr.variants import WRITE_VARIANT
 from colmatch.given.incoming import is_any_list
 from colmatch.given.options import Options
@@ -90,7 +90,7 @@ from colmatch.lowering.forms import (
 # most repetitions of a predicate in a form, on average: IS UNKNOWN repeats its part, so nesting it
 # doubles them
 REPEATS = 64
-SMALL = 2  # predicates of a definition that is written out wherever it is used
+SMALL = 1  # predicates of a definition that is written out wherever it is used
 
 _EMPTY = (KeyTest(Op.EQ, (Operand(Kind.INT, value=0),)),)
 _TRUE = (KeyTest(Op.EQ, (Operand(Kind.BOOL, value=True),)),)
@@ -280,10 +280,13 @@ class Normaliser:
     def _share(self, name: str, definitions: NamedConditions) -> Modes:
         """Returns the modes of a definition: its own, or those of a value that all uses share."""
         modes = definitions.modes(name)
-        if self.by_attribute or self.two_valued or all(map(_is_small, modes[:2])):
+        true = modes[TRUE]
+        if self.by_attribute or self.two_valued or isinstance(true, bool) or size_of(true) <= SMALL:
             return modes
         try:
             value = definitions.value(name)
+            if value.function == "column":
+                return modes
             return self._predicate(Predicate(Verb.BARE, Subject((), computed=value)))
         except Refusal:  # it has a condition that no value has
             return modes
@@ -559,11 +562,6 @@ class Normaliser:
             return self._make_list_modes(column, size, some, none)
         # With a NULL among the literals, only an empty list surely shares nothing.
         return some, Leaf(size, _EMPTY), none, disjoin([some, Leaf(size, _EMPTY, True)])
-
-
-def _is_small(formula: Formula) -> bool:
-    """Returns whether a definition costs about as much as a column where it is written out."""
-    return not isinstance(formula, All) or (formula.conjunctions == 1 and formula.size <= SMALL)
 
 
 def _is_castable(type: Type, kind: Kind) -> bool:

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from copy import copy
 from typing import TypeVar
 
 from colmatch.errors import ExpressionError
 from colmatch.expr.ast import Refusal
 from colmatch.expr.computed import ComputedValue
 from colmatch.expr.normalise import Normaliser
-from colmatch.expr.tree import Formula, Modes, fold
+from colmatch.expr.tree import All, Formula, Modes, fold
 from colmatch.given.schema import Schema
 from colmatch.lowering.forms import Leaf
 from colmatch.sql.literals import NumberedText
@@ -112,17 +113,16 @@ class DefinitionReader:
                 known[id(leaf)] = with_literals(leaf, reading.literals, session)
             return known[id(leaf)]
 
+        def with_parts(group: All, parts: list[Formula]) -> All:
+            other = copy(group)
+            other.parts, other.scored = parts, None if group.scored is None else fixed(group.scored)
+            return other
+
         def copied(formula: Formula) -> Formula:
             if isinstance(formula, bool):
                 return formula
-            copy: Formula = fold(
-                formula,
-                fixed,
-                lambda node, parts: type(node)(
-                    parts, node.conjunctions, node.size, None if node.scored is None else fixed(node.scored)
-                ),
-            )
-            return copy
+            result: Formula = fold(formula, fixed, with_parts)
+            return result
 
         true, false, not_true, not_false = self._normaliser.modes(bound)
         try:

@@ -126,7 +126,7 @@ def test_rules_that_use_rules(kind: str, seed: int) -> None:
         ("coalesce(ops, TRUE)", "0124"), ("CASE WHEN ops THEN 1 ELSE 0 END = 1", "012"), ("if(ops, price, 0) > 2", "02"),
         ("exists(tags, x -> x = 'a' AND ops)", "0"), ("exists(tags, x -> x = 'a' AND NOT Ops)", "3"), ("ops OR quiet", "0124"),
         ("quiet", "4"), ("NOT quiet", "0123"), ("has_a AND NOT ops", "3"), ("NOT has_a", "14"), ("ops <=> quiet", "3"),
-        ("many IS NULL", "2"),
+        ("many IS NULL", "2"), ("two", "012"), ("NOT two", "3"), ("at_least(2, ops, quiet, has_a)", "0"),
     ],
 )  # fmt: skip
 def test_what_a_rule_may_say(rule: str, events: str, small: int) -> None:
@@ -135,6 +135,7 @@ def test_what_a_rule_may_say(rule: str, events: str, small: int) -> None:
         "quiet": "price < 3 AND NOT ops IS TRUE",
         "has_a": "array_contains(tags, 'a')",
         "many": "size(tags) > 1",
+        "two": "at_least(2, team = 'ops', ops, price > 4, team LIKE 'sre%')",
     }
     with patch.object(normalise, "SMALL", small):
         rules = {"r": rule, "t": "TRUE"}
