@@ -31,6 +31,7 @@ from colmatch.paged.records import pack
 from colmatch.paged.replace_lock import taking_place
 from colmatch.store.replacing import replacing
 from colmatch.subscriptions.change import Change, Deletion
+from colmatch.subscriptions.given import GivenSubscriptions
 from colmatch.subscriptions.ids import Ids, check_known, check_type, convert_ids
 from colmatch.subscriptions.intake import Collecting, Errors, NewSubscriptions, SubscriptionReader
 from colmatch.subscriptions.rejected import update_rejected
@@ -39,7 +40,6 @@ from colmatch.subscriptions.texts_kept import NO_TEXTS
 from colmatch.updates import literals
 from colmatch.updates.combined import combine
 from colmatch.updates.initial import BuildInput, build_parts
-from colmatch.updates.memory_set import NOTHING
 from colmatch.updates.read_back import Sync
 from colmatch.updates.redefinition import Redefinition
 from colmatch.updates.segments import build_segment
@@ -105,7 +105,8 @@ class PagedSet(PagedReader):
             is_empty = definitions == self.version.definitions
             if change.given is not None or not is_empty:
                 source = self._source_of(definitions)
-                new = source.take_in(NOTHING if change.given is None else change.given, errors)
+                given = GivenSubscriptions(self.version.ids.slice(0, 0), []) if change.given is None else change.given
+                new = source.take_in(given, errors)
                 if len(new.ids) and self.store.root(root_page.SUBSCRIPTIONS):
                     check_type(self.id_type, new.ids.type)
             if not is_empty:

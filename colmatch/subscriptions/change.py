@@ -24,8 +24,6 @@ from colmatch.subscriptions.table import PredicateTable
 from colmatch.subscriptions.tags import GivenTags, join_lists, tags_asked
 from colmatch.subscriptions.weights import GivenWeights
 
-NO_IDS = Ids(pa.nulls(0, pa.int64()))
-
 
 class Way(IntEnum):
     """What an update asks of an id, after its deletions."""
@@ -57,15 +55,17 @@ class Change(NamedTuple):
         return self
 
     @property
-    def ids(self) -> Ids:
-        """The ids of new subscriptions."""
-        return NO_IDS if self.given is None else _ids_of(self.given)
+    def ids(self) -> Ids | None:
+        """The ids of new subscriptions, None without any."""
+        ids = None if self.given is None else _ids_of(self.given)
+        return ids if ids is not None and len(ids) else None
 
     def with_upserts(self, more: GivenSubscriptions) -> Change:
         """Returns the update with further subscriptions, which are upserted."""
-        if self.given is None or not len(self.ids):
+        own = self.ids
+        if self.given is None or own is None:
             return self._replace(given=more, way=Way.UPSERT, ways=None)
-        ids, ways = self.ways or (self.ids, np.full(len(self.ids), int(self.way)))
+        ids, ways = self.ways or (own, np.full(len(own), int(self.way)))
         both = Ids(pa.concat_arrays([ids.array, more.ids.array]))
         ways = np.concatenate([ways, np.full(len(more.ids), int(Way.UPSERT))])
         given = self.given.in_order() if isinstance(self.given, GivenSubscriptions) else self.given

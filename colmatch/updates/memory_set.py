@@ -40,7 +40,7 @@ from colmatch.kinds.costs import estimates
 from colmatch.kinds.registry import FEWEST
 from colmatch.kinds.settings import Settings
 from colmatch.predicates.columns import attributes_of
-from colmatch.subscriptions.change import NO_IDS, Change
+from colmatch.subscriptions.change import Change
 from colmatch.subscriptions.given import GivenSubscriptions
 from colmatch.subscriptions.ids import check_type
 from colmatch.subscriptions.intake import Collecting, Errors, NewSubscriptions, SubscriptionReader
@@ -58,7 +58,6 @@ from colmatch.updates.redefinition import Redefinition
 from colmatch.updates.segments import Segment, build_segment, count_sample
 from colmatch.updates.versions import Parts, Version
 
-NOTHING = GivenSubscriptions(NO_IDS, [])
 REPLAYED_MOST = 2**22  # bytes of records that are replayed together
 
 
@@ -160,9 +159,10 @@ class MemorySet:
             definitions = before.definitions if change.definitions is None else change.definitions
             if change.given is not None or definitions is not before.definitions:
                 # The reader is put back after its work: an interrupted one may be half changed.
+                given = GivenSubscriptions(before.ids.slice(0, 0), []) if change.given is None else change.given
                 source, self._source = self._source_for(before, definitions), None
                 try:
-                    new = source.take_in(NOTHING if change.given is None else change.given, errors)
+                    new = source.take_in(given, errors)
                 except ColmatchError:
                     self._source = source
                     raise

@@ -75,8 +75,9 @@ class Redefinition:
         numbers = np.flatnonzero(left)
         if change.deletion is not None:
             numbers = np.setdiff1d(numbers, find_targets(version, change.deletion)[1], assume_unique=True)
-        if len(change.ids) and change.ids.type == version.id_type:
-            numbers = np.setdiff1d(numbers, version.numbers_of(change.ids)[0], assume_unique=False)
+        new = change.ids
+        if new is not None and new.type == version.id_type:
+            numbers = np.setdiff1d(numbers, version.numbers_of(new)[0])
         texts = version.texts.take(numbers)
         if texts.null_count:
             raise OptionError(
