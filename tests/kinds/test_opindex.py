@@ -304,3 +304,11 @@ def test_the_clause_with_the_fewest_leaves_has_the_pivots() -> None:
     texts = {0: "(a = 1 OR b = 1 OR c = 1) AND (d = 1 OR e = 1)"} | {i: f"{'de'[i % 2]} = {i}" for i in range(1, 50)}
     matcher = cm.Matcher.build(texts, dict.fromkeys("abcde", "int64"), index=cm.index("opindex", dnf_budget=1))
     assert inside.arrays(matcher).state[SLOTS] == 49 + 2
+
+
+def test_a_program_whose_predicate_on_the_pivot_no_key_meets() -> None:
+    text = "a < -9223372036854775808 AND (c = 1 OR b = 2) AND (b = 3 OR c = 4)"
+    texts = {1: text, 2: "a = 1 AND b = 2"}
+    matcher = cm.Matcher.build(texts, dict.fromkeys("abc", "int64"), index=cm.index("opindex", dnf_budget=1))
+    assert matcher.match_one({"a": 1, "b": 2, "c": 4}) == [2]
+    assert matcher.match_one({"a": -(2**63), "b": 3, "c": 1}) == []

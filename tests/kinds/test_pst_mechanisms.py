@@ -5,6 +5,7 @@ work.
 from __future__ import annotations
 
 from decimal import Decimal
+from random import Random
 from typing import Any
 
 import inside
@@ -361,3 +362,23 @@ def test_predicates_that_no_value_meets_are_in_no_list(kind: str) -> None:
     matcher = cm.Matcher.build(texts, schema, index=kind)
     events = pa.table({"d": [Decimal("1.10"), Decimal("1.11"), None], "i": [5, 5, 6]}, schema)
     assert matcher.match_lists(events).to_pylist() == [[2], [], []]
+
+
+def test_a_space_grows_while_its_members_enter_their_buckets() -> None:
+    """Each insert may find too little room half way, and goes on there with more."""
+    rng = Random(0)
+    index = cm.index("psthash", construction="dynamic", dimensions=rng.choice([1, 2, 3]))
+    matcher = cm.Matcher.build({}, {"a": "int64", "b": "int64"}, index=index)
+    texts: dict[int, str] = {}
+    for i in range(30):
+        parts = []
+        for name in rng.sample("ab", rng.choice([1, 2])):
+            low = rng.randrange(100)
+            wide = f"{name} BETWEEN {low} AND {low + rng.randrange(40)}"
+            two, some = f"({name} < {low} OR {name} > {low + 3})", f"{name} IN ({low}, {low + 5}, {low + 20})"
+            parts.append(rng.choice([wide, f"{name} >= {low}", f"{name} < {low}", two, some]))
+        texts[i] = " AND ".join(parts)
+        matcher.insert({i: texts[i]})
+    events = pa.table({"a": [rng.randrange(110) for _ in range(60)], "b": [rng.randrange(110) for _ in range(60)]})
+    scan = cm.Matcher.build(texts, {"a": "int64", "b": "int64"}, index="scan")
+    assert matcher.match_lists(events).to_pylist() == scan.match_lists(events).to_pylist()
