@@ -29,7 +29,7 @@ from colmatch.events.single.row import RowMaker
 from colmatch.events.special.clock import Clock
 from colmatch.events.special.elements import judge
 from colmatch.given.elements import EXISTS, ElementCall, ElementTest
-from colmatch.given.schema import Attribute, Attributes, Role
+from colmatch.given.schema import Attribute, Attributes, Role, with_definitions
 from colmatch.given.special import UNKNOWN, Call
 from colmatch.kernels import layout
 from colmatch.kinds.registry import FEWEST
@@ -251,7 +251,7 @@ class Written:
         for id, text in zip(ids, texts, strict=True):
             piece = None if text is None or parts.language.is_betree else cut_text(Kept.of(text).expression)
             if piece is not None:
-                piece = open_definitions(piece, parts.schema.with_definitions(version.definitions))
+                piece = open_definitions(piece, with_definitions(parts.schema, version.definitions))
                 pieces[id] = Piece(CONDITION, Kept.of(text).expression, (piece,))
         return Written(parts, clock, pieces, _build_small(parts, _texts_of(pieces.values())) if pieces else None)
 
@@ -630,9 +630,10 @@ def _explain_elements(told: _SegmentEvent, attribute: Attribute, literals: list[
     text = element_text(attribute, test)
     if failure:
         return _ExplainedLeaf(ExplainedNode(f"{'NOT ' * none}{text} ({failure})", None, _NOTHING), failure=failure)
-    if told.two_valued:
-        return _ExplainedLeaf(ExplainedNode(f"NOT {text}" if none else text, (truth is True) is not none, values))
     asks_unknown = UNKNOWN in literals
+    if told.two_valued:
+        holds = truth is True or (asks_unknown and truth is None)  # no list
+        return _ExplainedLeaf(ExplainedNode(f"NOT {text}" if none else text, holds is not none, values))
     if none is asks_unknown:
         return _ExplainedLeaf(
             ExplainedNode(f"NOT {text}" if none else text, None if truth is None else truth is not none, values)

@@ -46,7 +46,7 @@ from colmatch.subscriptions.change import (
     read_one_way,
     read_ways,
 )
-from colmatch.subscriptions.definitions import read_definitions
+from colmatch.subscriptions.definitions import join_definitions, read_definitions
 from colmatch.subscriptions.given import GivenSubscriptions
 from colmatch.subscriptions.intake import Collecting, Errors, read_errors
 from colmatch.subscriptions.parameters import fill
@@ -489,11 +489,13 @@ class Matcher:
         define: Mapping[str, str | None] = MappingProxyType({}),
     ) -> list[Rejected]:
         """Makes an update, with the definitions in its table and those of ``define``."""
-        changes = {**definitions_of([request.given]), **define}
+        changes = join_definitions(definitions_of([request.given]), define)
         if not changes:
             return self._set.update(request, errors)
         schema, language = self._set.schema, self._set.language
-        redefinition = Redefinition(request, changes, schema, language, isinstance(request, Sync), errors != "raise")
+        redefinition = Redefinition(
+            request, changes, schema, language, isinstance(request, Sync), errors != "raise", self.options.keep_texts
+        )
         return self._set.update(redefinition, errors)
 
     def sync(

@@ -42,7 +42,7 @@ from colmatch.expr.solvable import steps_of
 from colmatch.expr.times import LENGTHS, WORDS, TimeRules, interval_node, simplify_time, unit_call
 from colmatch.expr.variants import WRITE_VARIANT, VariantRules, simplify_variant
 from colmatch.given.options import Options
-from colmatch.given.schema import Column, Schema, Shape, value_type
+from colmatch.given.schema import Column, Schema, Shape, definition_named, value_type
 from colmatch.given.session import Session, SessionParts, time_zone
 from colmatch.lowering.floors import LiteralErrors, literal_floors
 from colmatch.lowering.forms import Kind
@@ -209,7 +209,7 @@ class Typing(TypeRules, ContainerRules, TimeRules, CastRules, VariantRules):
 
         Raises Refusal: it cannot be a part of a value.
         """
-        name = self._schema.definition(path)
+        name = definition_named(self._schema, path)
         return None if name is None or self.value_of_definition is None else self.value_of_definition(name)
 
     def clock_word(self, path: tuple[str, ...]) -> ComputedValue | None:

@@ -38,7 +38,7 @@ from colmatch.expr.tree import COUNTLESS, Modes
 from colmatch.given.elements import EXISTS, ElementCall, ElementTest, element_type, nest
 from colmatch.given.incoming import is_any_list
 from colmatch.given.options import Options
-from colmatch.given.schema import UUID, Attribute, Attributes, Family, Role, Schema, Shape, Type
+from colmatch.given.schema import UUID, Attribute, Attributes, Family, Role, Schema, Shape, Type, definition_named
 from colmatch.given.session import Session, SessionParts
 from colmatch.given.special import PLACE, UNKNOWN
 from colmatch.lowering.floors import LiteralErrors, literal_floors
@@ -317,7 +317,7 @@ class _Resolver:
 
     def _definition(self, path: Path, bound: tuple[str, ...]) -> ComputedValue | None:
         """Returns the definition of this name as a value; None for other names."""
-        name = self._schema.definition(path)
+        name = definition_named(self._schema, path)
         if name is None or self._value_of_definition is None or self._fold(path[0]) in map(self._fold, bound):
             return None
         return self._value_of_definition(name)

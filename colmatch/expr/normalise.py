@@ -68,6 +68,7 @@ from colmatch.given.schema import (
     Shape,
     SolvedValue,
     Type,
+    definition_named,
     value_type,
     why_unusable,
 )
@@ -295,7 +296,7 @@ class Normaliser:
 
     def _with_weight(self, p: Predicate) -> tuple[Formula, ...]:
         """Returns the modes of a predicate with its weight, and then those without."""
-        if self._definitions is not None and (name := self.schema.definition(p.subject.path)) is not None:
+        if self._definitions is not None and (name := definition_named(self.schema, p.subject.path)) is not None:
             modes = self._definition(p, name, self._definitions)
             return modes + modes
         p = self.simplifier.simplify(p)

@@ -350,7 +350,7 @@ class Schema:
         expression may write ``AGE`` for ``age``, if no other column has that name
     """
 
-    definitions: Mapping[str, str] = MappingProxyType({})  # texts of conditions by name, for readers of expressions
+    _definitions: Mapping[str, str] = MappingProxyType({})  # texts of conditions by name, for readers of expressions
 
     def __init__(self, columns: Any, case_sensitive: bool = False) -> None:
         self.arrow: pa.Schema = columns.arrow if isinstance(columns, Schema) else schema_of(columns)
@@ -380,27 +380,9 @@ class Schema:
 
     __hash__ = None  # type: ignore[assignment]
 
-    def with_definitions(self, definitions: Mapping[str, str]) -> Schema:
-        """Returns this schema for expressions that may use definitions."""
-        other = copy.copy(self)
-        other.__dict__.pop("_folded_definitions", None)
-        other.definitions = definitions
-        return other
-
-    def definition(self, path: tuple[str, ...]) -> str | None:
-        """Returns the name of the definition that an expression calls so; None for another name.
-
-        Case matters as it does for columns.
-        """
-        if len(path) != 1 or not self.definitions:
-            return None
-        if path[0] in self.definitions:
-            return path[0]
-        return None if self.case_sensitive else self._folded_definitions.get(path[0].lower())
-
     @cached_property
     def _folded_definitions(self) -> dict[str, str]:
-        return {name.lower(): name for name in self.definitions}
+        return {name.lower(): name for name in self._definitions}
 
     @cached_property
     def _columns(self) -> dict[tuple[str, ...], Column]:
@@ -465,7 +447,7 @@ class Schema:
                     f"column {within.name!r} is a list: write exists({within.name}, x -> x.{field} = ...), or "
                     f"{within.name}[0].{field} for the first element"
                 )
-        names = [*(".".join(p) for p in self._columns), *self.definitions]
+        names = [*(".".join(p) for p in self._columns), *self._definitions]
         if len(path) > 1 and path[:1] not in self._columns and path[1:] in self._columns:  # behind the name of a table
             raise SchemaError(f"unknown attribute {name!r}: did you mean {'.'.join(path[1:])!r}?")
         raise SchemaError(f"unknown attribute {name!r}: {suggest_names(name, names, 'the schema')}")
@@ -562,3 +544,28 @@ def _column(path: tuple[str, ...], arrow: pa.DataType) -> Column:
         return Column(path, Shape.UNUSABLE, arrow)
     scalar = value_type(arrow)
     return Column(path, Shape.SCALAR if scalar else Shape.UNUSABLE, arrow, scalar)
+
+
+def with_definitions(schema: Schema, definitions: Mapping[str, str]) -> Schema:
+    """Returns a schema for expressions that may use definitions."""
+    other = copy.copy(schema)
+    other.__dict__.pop("_folded_definitions", None)
+    other._definitions = definitions
+    return other
+
+
+def definitions_of(schema: Schema) -> Mapping[str, str]:
+    """Returns the texts of the definitions that expressions may use, by name."""
+    return schema._definitions
+
+
+def definition_named(schema: Schema, path: tuple[str, ...]) -> str | None:
+    """Returns the name of the definition that an expression calls so; None for another name.
+
+    Case matters as it does for columns.
+    """
+    if len(path) != 1 or not schema._definitions:
+        return None
+    if path[0] in schema._definitions:
+        return path[0]
+    return None if schema.case_sensitive else schema._folded_definitions.get(path[0].lower())

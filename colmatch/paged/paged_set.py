@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from colmatch.arrays.frozen import freeze
 from colmatch.errors import OptionError, Rejected
 from colmatch.events.sample import keep_events
-from colmatch.given.schema import Attributes
+from colmatch.given.schema import Attributes, definitions_of, with_definitions
 from colmatch.kernels.kinds.pbtree.arrays import TAGS
 from colmatch.kinds.pbtree import PbtreeSettings
 from colmatch.kinds.registry import FEWEST
@@ -153,8 +153,8 @@ class PagedSet(PagedReader):
 
     def _source_of(self, definitions: Mapping[str, str]) -> SubscriptionReader:
         source = self._source
-        if source is None or source.options != self.options or source.schema.definitions != definitions:
-            attributes, schema = Attributes(list(self.version.attributes)), self.schema.with_definitions(definitions)
+        if source is None or source.options != self.options or definitions_of(source.schema) != definitions:
+            attributes, schema = Attributes(list(self.version.attributes)), with_definitions(self.schema, definitions)
             source = SubscriptionReader(schema, self.options, attributes, self.requested.budget, self.language)
             self._source = source
         return source

@@ -19,7 +19,7 @@ from colmatch.expr.size import check_size
 from colmatch.expr.special import WrongArgument
 from colmatch.given.incoming import is_text
 from colmatch.given.options import Options
-from colmatch.given.schema import Attributes, Schema
+from colmatch.given.schema import Attributes, Schema, definitions_of
 from colmatch.given.session import SessionParts
 from colmatch.kinds.settings import Budget
 from colmatch.lowering.forms import Form
@@ -59,7 +59,7 @@ class FormCompiler:
             options.max_depth, two_valued, Quotes(schema, options.double_quotes), options.casts == "spark"
         )
         self.normaliser = Normaliser(schema, attributes, budget, by_attribute, two_valued, options)
-        if schema.definitions:
+        if definitions_of(schema):
             from colmatch.sql.definitions import DefinitionReader
 
             definitions = DefinitionReader(schema, self.parser, self.normaliser)

@@ -16,8 +16,8 @@ from colmatch.errors import ExpressionError
 from colmatch.expr.ast import Refusal
 from colmatch.expr.computed import ComputedValue
 from colmatch.expr.normalise import Normaliser
-from colmatch.expr.tree import All, Formula, Modes, fold
-from colmatch.given.schema import Schema
+from colmatch.expr.tree import All, Formula, Modes, fold, size_of
+from colmatch.given.schema import Schema, definition_named, definitions_of
 from colmatch.lowering.forms import Leaf
 from colmatch.sql.literals import NumberedText
 from colmatch.sql.parse import Parser
@@ -25,6 +25,8 @@ from colmatch.sql.refused import make_error
 from colmatch.sql.special import FaultyLiteral, with_literals
 
 DEEPEST = 32  # definitions within one another
+MOST_PREDICATES = 10_000  # of a definition, with those of other definitions that are written out
+MOST_PARTS = 500  # of a value; beyond, a definition consists of conditions on the values of others
 
 Meaning = TypeVar("Meaning")
 
@@ -38,11 +40,12 @@ class DefinitionReader:
     """
 
     def __init__(self, schema: Schema, parser: Parser, normaliser: Normaliser) -> None:
-        self._texts = schema.definitions
+        self._schema, self._texts = schema, definitions_of(schema)
         self._parser, self._normaliser = parser, normaliser
         self._within: list[str] = []  # names of definitions that are being read
         self._modes: dict[str, Modes] = {}
         self._values: dict[str, ComputedValue] = {}
+        self._sizes: dict[str, int] = {}
 
     def check(self) -> None:
         """Reads all definitions.
@@ -71,11 +74,33 @@ class DefinitionReader:
         Raises Refusal: the definition has a condition that cannot be a part of a value.
         """
         if name not in self._values:
+            if self._size(name) > MOST_PARTS:
+                raise Refusal(f"definition {name!r} is too large for a part of a value")
             try:
                 self._values[name] = self._read(name, self._parser.value)
             except ExpressionError as error:
                 raise Refusal(f"definition {name!r} cannot be a part of a value: {error.message}") from None
         return self._values[name]
+
+    def _size(self, name: str) -> int:
+        """Returns the number of parts of a definition as a value, other definitions written out."""
+        if name not in self._sizes:
+            self._sizes[name] = 0  # a circle is found elsewhere
+            try:
+                own = self._read(name, self._parser.value)
+            except ExpressionError:
+                return 0
+            size, stack = 0, [own]
+            while stack:
+                part = stack.pop()
+                size += 1
+                if part.function == "column":
+                    other = definition_named(self._schema, part.arguments)
+                    size += 0 if other is None else self._size(other)
+                else:
+                    stack += [inner for inner in part.arguments if isinstance(inner, ComputedValue)]
+            self._sizes[name] = size
+        return self._sizes[name]
 
     def _read(self, name: str, meaning_of: Callable[[NumberedText], Meaning]) -> Meaning:
         text = self._parser.quotes.written(self._texts[name])
@@ -124,7 +149,11 @@ class DefinitionReader:
             result: Formula = fold(formula, fixed, with_parts)
             return result
 
-        true, false, not_true, not_false = self._normaliser.modes(bound)
+        true, false, not_true, not_false = modes = self._normaliser.modes(bound)
+        if any(not isinstance(one, bool) and size_of(one) > MOST_PREDICATES for one in modes):
+            raise Refusal(
+                f"written out, this has more than {MOST_PREDICATES:,} predicates: use fewer definitions in it"
+            )
         try:
             return copied(true), copied(false), copied(not_true), copied(not_false)
         except FaultyLiteral as fault:

@@ -5,19 +5,25 @@ Conditions keep the words of the text. Each is a condition by itself, so that it
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 
 from sqlglot.errors import TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from colmatch.expr.ast import AT_LEAST
-from colmatch.given.schema import Schema
+from colmatch.given.schema import Schema, definition_named, definitions_of
 from colmatch.sql.tokens import SPARK
 
 T = TokenType
 
+MOST_OPENED = 200  # definitions that are opened in one text, each use for itself
 DEEPEST = 100  # parentheses within each other; what is deeper is one condition
 AND, OR, NOT, COUNT, CONDITION, DEFINED = "AND", "OR", "NOT", "at_least", "", "defined as"
+_NEGATED = re.compile(r"(?:NOT\b|!)\s*(?P<part>.+)", re.IGNORECASE | re.DOTALL)
+_TESTED = re.compile(
+    r"(?P<part>.+?)\s+(?P<word>IS\s+(?:NOT\s+)?(?:TRUE|FALSE|NULL|UNKNOWN))", re.IGNORECASE | re.DOTALL
+)
 _OPENS = {T.L_PAREN: T.R_PAREN, T.L_BRACKET: T.R_BRACKET, T.CASE: T.END}
 _VALUES = {"TRUE": True, "FALSE": False, "NULL": None, "UNKNOWN": None}
 
@@ -69,14 +75,32 @@ def _find_closings(tokens: list[Token]) -> dict[int, int] | None:
 
 def open_definitions(piece: Piece, schema: Schema) -> Piece:
     """Returns a skeleton with the skeletons of the definitions that it names."""
-    if piece.word != CONDITION:
-        return piece._replace(parts=tuple([open_definitions(part, schema) for part in piece.parts]))
-    first, _, rest = piece.text.partition(" ")
-    if first.upper() == NOT and schema.definition((rest.strip(" `"),)):
-        return Piece(NOT, parts=(open_definitions(Piece(CONDITION, rest.strip()), schema),))
-    name = schema.definition((piece.text.strip("`"),))
-    meant = None if name is None else cut_text(schema.definitions[name])
-    return piece if meant is None else Piece(DEFINED, piece.text, (open_definitions(meant, schema),))
+    return _Opener(schema).open(piece)
+
+
+class _Opener:
+    def __init__(self, schema: Schema) -> None:
+        self._schema = schema
+        self._left = MOST_OPENED
+
+    def open(self, piece: Piece) -> Piece:
+        if piece.word != CONDITION:
+            return piece._replace(parts=tuple(map(self.open, piece.parts)))
+        # Look for a name in parentheses, behind NOT, or before IS
+        text = piece.text
+        while text[:1] == "(" and text[-1:] == ")":
+            text = text[1:-1].strip()
+        match = _NEGATED.fullmatch(text) or _TESTED.fullmatch(text)
+        if match is not None:
+            inner = self.open(Piece(CONDITION, match["part"]))
+            word = NOT if match.re is _NEGATED else " ".join(match["word"].upper().split())
+            return piece if inner.word == CONDITION else Piece(word, parts=(inner,))
+        name = definition_named(self._schema, (text.strip('`"'),))
+        meant = None if name is None or not self._left else cut_text(definitions_of(self._schema)[name])
+        if meant is None:
+            return piece
+        self._left -= 1
+        return Piece(DEFINED, text, (self.open(meant),))
 
 
 class _Cutter:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 
 import pyarrow as pa
@@ -9,6 +10,7 @@ import pyarrow.compute as pc
 
 from colmatch.errors import OptionError, SchemaError, SubscriptionError, show_value
 from colmatch.expr.ast import Expr, Predicate, walk
+from colmatch.expr.times import WORDS
 from colmatch.expr.tree import COUNTLESS
 from colmatch.given.arguments import text
 from colmatch.given.language import Language
@@ -16,6 +18,8 @@ from colmatch.given.schema import Schema
 
 COLUMN = "define"  # of a table of subscriptions: the name that the expression of the row defines
 LONGEST = 200  # characters of a name
+# Every text with such a name has it as a word, in some case: updates/redefinition.py finds it so
+_NAME = re.compile(rf"[A-Za-z_][A-Za-z0-9_]{{0,{LONGEST - 1}}}")
 
 
 def read_definitions(define: object) -> dict[str, str | None]:
@@ -34,9 +38,10 @@ def read_definitions(define: object) -> dict[str, str | None]:
 
 def _name(name: object) -> str:
     plain = text(name)
-    if plain is None or not plain.strip() or len(plain) > LONGEST or not plain.isprintable():
+    if plain is None or not _NAME.fullmatch(plain) or plain.lower() in WORDS:
         raise OptionError(
-            f"define= has the name {show_value(name)}: a text of up to {LONGEST} characters is needed, as in 'staff'"
+            f"define= has the name {show_value(name)}: up to {LONGEST} letters (a to z), digits and _ are needed, and no "
+            "word with a meaning of its own, as in 'staff'"
         )
     return plain
 
@@ -80,6 +85,17 @@ def split_table(table: pa.Table, where: str) -> tuple[pa.Table, dict[str, str | 
         except OptionError as error:
             raise SubscriptionError(f"{where}: {error}".replace("define= has", "there is")) from None
     return rest, definitions
+
+
+def join_definitions(some: Mapping[str, str | None], others: Mapping[str, str | None]) -> dict[str, str | None]:
+    """Returns the definitions of a table and those of an argument.
+
+    Raises OptionError: both have a name, with different conditions.
+    """
+    for name in some.keys() & others.keys():
+        if some[name] != others[name]:
+            raise OptionError(f"{name!r} is defined in the table and by define=: one of both is needed")
+    return {**some, **others}
 
 
 def change_definitions(

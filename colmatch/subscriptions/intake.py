@@ -13,7 +13,7 @@ from colmatch.errors import ExpressionError, OptionError, Rejected, Subscription
 from colmatch.given.arguments import check_choice, number
 from colmatch.given.language import SQL, Language
 from colmatch.given.options import Options
-from colmatch.given.schema import Attributes, Schema
+from colmatch.given.schema import Attributes, Schema, definitions_of
 from colmatch.given.session import Session, SessionParts
 from colmatch.kinds.settings import Budget
 from colmatch.lowering.few import FEW_EXPRESSIONS, FewExpressions
@@ -170,7 +170,7 @@ class SubscriptionReader:
             self.attributes.forget_solved()
         lowering = Lowering(self.attributes, Session(self.options.timezone))
         bad: _Bad = {}
-        if self.schema.definitions:
+        if definitions_of(self.schema):
             self._single_reader(False)  # definitions are checked, even if no expression is given
         if isinstance(given, PredicateTable):
             computed = ComputedNames(self.schema, self.options)

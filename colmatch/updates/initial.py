@@ -12,12 +12,12 @@ from colmatch.events.vocabulary import Vocabulary
 from colmatch.given.arguments import check_flag
 from colmatch.given.language import Language
 from colmatch.given.options import Options, options_of
-from colmatch.given.schema import Attributes, Schema
+from colmatch.given.schema import Attributes, Schema, with_definitions
 from colmatch.kinds import plan
 from colmatch.kinds.registry import is_in_pages
 from colmatch.kinds.settings import Settings
 from colmatch.subscriptions.change import definitions_of
-from colmatch.subscriptions.definitions import change_definitions, read_definitions
+from colmatch.subscriptions.definitions import change_definitions, join_definitions, read_definitions
 from colmatch.subscriptions.given import read
 from colmatch.subscriptions.intake import Collecting, Errors, NewSubscriptions, SubscriptionReader
 from colmatch.subscriptions.texts_kept import NO_TEXTS
@@ -62,10 +62,10 @@ def take_in(
         schema = schema_of(schema)
     columns = schema if isinstance(schema, Schema) else Schema(schema)
     given = read(subscriptions, language, constants, tags)
-    changes = definitions_of([given]) | read_definitions(define)
+    changes = join_definitions(definitions_of([given]), read_definitions(define))
     definitions = change_definitions({}, changes, columns, language)
     reader = SubscriptionReader(
-        columns.with_definitions(definitions), options, attributes or Attributes(), requested.budget, language
+        with_definitions(columns, definitions), options, attributes or Attributes(), requested.budget, language
     )
     intake = reader.take_in(given, errors, check_flag("progress={}", progress))
     return BuildInput(requested, options, columns, language, intake, definitions)

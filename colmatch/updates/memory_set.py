@@ -34,7 +34,7 @@ from numpy.typing import NDArray
 from colmatch.errors import ColmatchError, OptionError, Rejected
 from colmatch.events.observed import EventWindow
 from colmatch.events.sample import keep_events
-from colmatch.given.schema import Attributes
+from colmatch.given.schema import Attributes, definitions_of, with_definitions
 from colmatch.kernels.layout import U8, Codes, Literals
 from colmatch.kinds.costs import estimates
 from colmatch.kinds.registry import FEWEST
@@ -279,15 +279,19 @@ class MemorySet:
         if self.merger.is_stopped:
             raise OptionError("the matcher is closed and takes no updates any more: open or build another one")
 
-    def _source_for(self, before: Version, definitions: Mapping[str, str]) -> SubscriptionReader:
-        """Returns the reader of new subscriptions, which knows the ids of attributes."""
+    def _source_for(self, before: Version, definitions: Mapping[str, str] | None = None) -> SubscriptionReader:
+        """Returns the reader of new subscriptions, which knows the ids of attributes.
+
+        definitions : for them, by default those of the version
+        """
+        definitions = before.definitions if definitions is None else definitions
         source, used = self._source, before.attributes.used
         much = source is not None and policy.is_much(source.attributes.used - used, source.attributes.used)
         options = self.options
-        other = source is not None and source.schema.definitions is not definitions
+        other = source is not None and definitions_of(source.schema) is not definitions
         if source is None or much or other or (source.options is not options and source.options != options):
             # ids that no version uses any more are free for the new reader
-            attributes, schema = Attributes(list(before.attributes)), self.schema.with_definitions(definitions)
+            attributes, schema = Attributes(list(before.attributes)), with_definitions(self.schema, definitions)
             source = SubscriptionReader(schema, options, attributes, self.requested.budget, self.language)
         return source
 

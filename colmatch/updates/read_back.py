@@ -48,7 +48,8 @@ class Changes(NamedTuple):
     Attributes
     ----------
     added : ids that were new, in the order of the table
-    changed : ids with another expression, weights, priority or tags, in the order of the table
+    changed : ids with another expression, weights, priority or tags, in the order of the table; and
+        ids whose expressions name a definition that has changed
     removed : ids that the table does not have, in the order of ``Matcher.ids``
     """
 
@@ -173,6 +174,10 @@ class Sync:
     def __init__(self, given: GivenSubscriptions) -> None:
         self.given = given = given.in_order()
         self.changes = Changes(*[given.ids.array.slice(0, 0)] * 3)
+
+    def add_changed(self, ids: Ids) -> None:
+        """Notes further subscriptions that are changed."""
+        self.changes = self.changes._replace(changed=pa.concat_arrays([self.changes.changed, ids.array]))
 
     def on(self, version: Version) -> Change:
         """Returns the update for a version.

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -19,6 +18,8 @@ from colmatch.subscriptions.given import GivenSubscriptions, read
 from colmatch.updates.read_back import Sync, find_targets, table_of_numbers
 from colmatch.updates.versions import Version
 
+MOST_NAMES = 500  # of one regular expression
+
 
 class Redefinition:
     """An update with changes of definitions.
@@ -29,6 +30,7 @@ class Redefinition:
     changes : texts of definitions by name; None for one that is to go
     is_whole : whether all other definitions are to go
     collects : whether bad expressions are to be left out
+    keeps_texts : whether the matcher keeps the texts of subscriptions
     """
 
     def __init__(
@@ -39,9 +41,11 @@ class Redefinition:
         language: Language,
         is_whole: bool,
         collects: bool,
+        keeps_texts: bool,
     ) -> None:
         self._request, self._changes, self._is_whole = request, changes, is_whole
         self._schema, self._language, self._collects = schema, language, collects
+        self._keeps_texts = keeps_texts
 
     def on(self, version: Version) -> Change:
         """Returns the update for a version.
@@ -65,6 +69,8 @@ class Redefinition:
                     "errors='collect': subscriptions use a definition that changes, so use errors='raise'"
                 )
             change = change.with_upserts(users)
+            if isinstance(self._request, Sync):
+                self._request.add_changed(users.ids)
         return change._replace(definitions=after)
 
     def _find_users(self, version: Version, changed: list[str], change: Change) -> GivenSubscriptions | None:
@@ -79,11 +85,14 @@ class Redefinition:
         if new is not None and new.type == version.id_type:
             numbers = np.setdiff1d(numbers, version.numbers_of(new)[0])
         texts = version.texts.take(numbers)
-        if texts.null_count:
+        if texts.null_count and not self._keeps_texts:
             raise OptionError(
-                "subscriptions that use a changed definition are read again, and some have no text (PredicateTable, "
-                "keep_texts=False): build the matcher again"
+                "subscriptions that use a changed definition are read again, and Options(keep_texts=False) keeps no texts: "
+                "build the matcher again"
             )
+        # A subscription of a PredicateTable has no text, and uses no definition
+        known = texts.is_valid()
+        numbers, texts = numbers[known.to_numpy(zero_copy_only=False)], texts.filter(known)
         numbers = numbers[_mention(texts, _users_among(version.definitions, changed))]
         if not len(numbers):
             return None
@@ -92,7 +101,7 @@ class Redefinition:
         return users
 
 
-def _users_among(definitions: Mapping[str, str], names: Iterable[str]) -> list[str]:
+def _users_among(definitions: Mapping[str, str], names: Sequence[str]) -> list[str]:
     """Returns names of definitions, and of all definitions that use them."""
     found = list(names)
     texts = pa.array(list(definitions.values()), pa.large_string())
@@ -104,8 +113,11 @@ def _users_among(definitions: Mapping[str, str], names: Iterable[str]) -> list[s
         found += more
 
 
-def _mention(texts: pa.LargeStringArray, names: Iterable[str]) -> NDArray[np.bool_]:
-    """Returns whether each text has one of some names, in any case."""
-    words = [rf"\b{name}\b" if re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII) else re.escape(name) for name in names]
-    found = pc.match_substring_regex(texts, "|".join(words), ignore_case=True)
-    return np.asarray(found.to_numpy(zero_copy_only=False), bool)
+def _mention(texts: pa.LargeStringArray, names: Sequence[str]) -> NDArray[np.bool_]:
+    """Returns whether each text has one of some names as a word, in any case."""
+    found = np.zeros(len(texts), bool)
+    for begin in range(0, len(names), MOST_NAMES):
+        pattern = rf"\b({'|'.join(names[begin : begin + MOST_NAMES])})\b"
+        some = pc.match_substring_regex(texts, pattern, ignore_case=True)
+        found |= np.asarray(some.to_numpy(zero_copy_only=False), bool)
+    return found

@@ -118,8 +118,8 @@ def test_what_rules_refer_to_by_name() -> None:
     assert "refers.json: the named conditions: this is not JSON" in fails(
         *build("refers.json", "--schema", SCHEMA, "--named", "named.json")
     )
-    for language in ("sql", "flagd"):
-        assert "--named goes with --language json-rules and growthbook" in fails(
+    for language, goes in (("betree", "sql, json-rules and growthbook"), ("flagd", "sql, json-rules and growthbook")):
+        assert f"--named goes with --language {goes}" in fails(
             "build",
             "refers.json",
             "--language",

@@ -93,7 +93,6 @@ REFUSED = [
     ("list_sum(nums) > 3", "as a column of the events", 1),
     ("array_join(tags, ',') = 'x'", "as a column of the events", 1),
     ("randstr(5) = 'x'", "as a column of the events", 1),
-    ("at_least(a, 3)", "as a column of the events", 1),
     ("ST_DWithin(a, a, 3)", "geo_within_radius", 1),
     ("ST_Contains(a, a)", "shapes are not read", 1),
     ("a IN (SELECT b FROM other WHERE b = 93)", "subqueries are not supported", 7),

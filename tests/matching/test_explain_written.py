@@ -169,3 +169,14 @@ def test_explaining_many_names_the_event() -> None:
         matcher.explain_many(pa.table({"a": [1]}))
     with pytest.raises(cm.EventError):
         matcher.explain_many(pa.table({"b": [1]}), [1])
+
+
+@pytest.mark.parametrize("keep", [True, False], ids=["texts", "predicates"])
+def test_no_list_in_two_valued_logic(keep: bool) -> None:
+    of_all = ["forall(it, x -> x.p > 1)", "size(filter(it, x -> x.p > 1)) < 2", "exists(it, x -> x.p > 1)"]
+    texts = dict(enumerate([text for one in of_all for text in (one, f"NOT {one}")]))
+    schema, options = {"it": "array<struct<p double>>"}, {"keep_texts": keep}
+    matcher = cm.Matcher.build(texts, schema, missing="false", options=options)
+    for items in (None, [], [{"p": 0.0}], [{"p": 2.0}], [{"p": 2.0}, {"p": 3.0}], [{"p": None}]):
+        found = matcher.match_one({"it": items})
+        assert [i for i in texts if matcher.explain({"it": items}, i).matched] == found, items

@@ -213,7 +213,6 @@ class Home:
         ("attrs['k'] > 3", {"attrs": [("k", 4)]}, {"attrs": [("k", 3)]}),
         ("attrs['k'] > 3", {"attrs": {"k": 4, "l": np.int64(1)}}, {"attrs": {"k": 3, "l": 3.0}}),
         ("user.age = 3", {"user": MappingProxyType({"age": 3})}, {"user": Home(4)}),
-        ("rlike(lower(s), 'b') = true", {"s": "aBc"}, {"s": "ac"}),
         ("round(n * 0.3) = 1", {"n": 3}, {"n": 1}),
         ("n = 3", {"n": np.int64(3)}, {"n": np.int32(4)}),
         ("n = 3", {"n": 3.0}, {"n": 4.0}),

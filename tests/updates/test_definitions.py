@@ -240,6 +240,8 @@ def test_a_table_has_definitions_in_its_rows() -> None:
     assert (found(matcher), matcher.definitions) == ({"a": "0", "b": "3"}, {"ops": OPS})
     assert matcher.to_table().sort_by("id").to_pylist() == table.sort_by("id").to_pylist()
     # A table makes the definitions its own; one without them leaves them
+    with pytest.raises(cm.OptionError, match="'ops' is defined in the table and by define=: one of both"):
+        cm.Matcher.build(table, SCHEMA, define={"ops": "price > 1"})
     changes = matcher.sync(table.slice(0, 2))
     assert (changes.removed.to_pylist(), changes.changed.to_pylist()) == (["b"], [])
     matcher.sync(pa.table({"id": ["a"], "expression": ["ops"]}))
@@ -247,6 +249,12 @@ def test_a_table_has_definitions_in_its_rows() -> None:
     other = pa.table({"id": [None, "a"], "expression": ["team = 'web'", "web"], "define": ["web", None]})
     matcher.sync(other)
     assert (found(matcher), list(matcher.definitions)) == ({"a": "23"}, ["web"])
+    # A rule whose text stays is changed by its definition
+    changes = matcher.sync(
+        pa.table({"id": [None, "a"], "expression": ["team = 'ops'", "web"], "define": ["web", None]})
+    )
+    assert (changes.changed.to_pylist(), found(matcher)) == (["a"], {"a": "0"})
+    matcher.redefine({"web": "team = 'web'"})
     matcher.insert(pa.table({"id": [None, "c"], "expression": ["price < 2", "low OR web"], "define": ["low", None]}))
     assert (found(matcher)["c"], list(matcher.definitions)) == ("234", ["web", "low"])
 
@@ -292,7 +300,8 @@ CIRCLE = {"a": "b AND price > 1", "b": "NOT c", "c": "a OR price > 2"}
         ({"ops": OPS, "Ops": OPS}, cm.SchemaError, "differ in case alone"),
         ({"ops": 5}, cm.OptionError, "define= has 5 for 'ops': a condition is needed"),
         ({5: OPS}, cm.OptionError, "define= has the name 5"), ({"": OPS}, cm.OptionError, "has the name ''"),
-        ({"a\nb": OPS}, cm.OptionError, "has the name"), ([("ops", OPS)], cm.OptionError, "a mapping is needed"),
+        *[({name: OPS}, cm.OptionError, "has the name") for name in ("a\nb", "u.age", "x`y", "été", "1a", "a" * 201, "current_date")],
+        ([("ops", OPS)], cm.OptionError, "a mapping is needed"),
         ({"ops": None}, cm.OptionError, "None for 'ops', which is not defined: there are none"),
         ({"ops": (cm.col("price") > 2).weight(2)}, cm.OptionError, "a weight within 'ops'"),
         ({f"d{i}": f"d{i + 1}" if i < 40 else "price > 1" for i in range(41)}, cm.ExpressionError, "more than 32 deep"),
@@ -344,7 +353,7 @@ def test_wrong_uses(rule: str, message: str) -> None:
 def test_texts_that_were_not_kept() -> None:
     matcher = cm.Matcher.build({"a": "ops"}, SCHEMA, define={"ops": OPS}, options={"keep_texts": False})
     matcher.redefine({"web": "team = 'web'"})  # nothing uses it yet
-    with pytest.raises(cm.OptionError, match=r"read again, and some have no text \(PredicateTable, keep_texts=False\)"):
+    with pytest.raises(cm.OptionError, match=r"read again, and Options\(keep_texts=False\) keeps no texts"):
         matcher.redefine({"ops": "price > 1"})
     with pytest.raises(cm.OptionError, match="define= goes with language='sql'"):
         cm.Matcher.build({1: "a > 1"}, "a|integer|true", language="betree", define={"b": "a > 1"})
@@ -385,3 +394,51 @@ def test_explain_opens_definitions() -> None:
     assert matcher.explain(EVENTS[3], "n").matched and not matcher.explain(EVENTS[3], "x").matched
     matcher.redefine({"ops": "price > 1"})
     assert matcher.explain(EVENTS[0], "r").as_text() == "ops (price > 1 [5.0]) AND price < 9 [5.0]"
+
+
+@pytest.mark.parametrize(
+    ("rule", "text"),
+    [
+        ("(w)", "w (team = 'ops' ['ops'])"), ("NOT(w)", "NOT w (team = 'ops' ['ops'])"), ("not\n`W`", "NOT `W` (team = 'ops' ['ops'])"),
+        ("w IS NULL", "w (team = 'ops' ['ops']) IS NULL"), ("w is not  true", "w (team = 'ops' ['ops']) IS NOT TRUE"),
+        ("NOT NOT w", "NOT NOT w (team = 'ops' ['ops'])"), ("w = TRUE", "w = TRUE"),
+    ],
+)  # fmt: skip
+def test_explain_opens_definitions_in_other_words(rule: str, text: str) -> None:
+    matcher = cm.Matcher.build({"r": rule}, SCHEMA, define={"w": "team = 'ops'"})
+    told = matcher.explain(EVENTS[0], "r")
+    assert told.as_text().startswith(text)
+    assert told.matched is ("r" in matcher.match_one(EVENTS[0]))
+
+
+@pytest.mark.parametrize("base", ["price > 1 OR team = 'x'", "array_contains(tags, 'a') OR team = 'x'"])
+def test_layers_of_definitions(base: str) -> None:
+    """Each layer uses the one below twice. Written out, the last of 30 has 2 ** 30 parts."""
+    layers = {f"d{i}": f"(d{i - 1} AND price > {i}) OR (NOT d{i - 1} AND team = 'q{i}')" for i in range(1, 30)}
+    define = {"d0": base} | layers
+    with pytest.raises(
+        cm.ExpressionError, match=r"definition 'd1\d': written out, this has more than 10,000 predicates"
+    ):
+        cm.Matcher.build({"r": "d29"}, SCHEMA, define=define)
+    some = {name: define[name] for name in list(define)[:9]}
+    matcher = cm.Matcher.build({"r": "d8", "n": "NOT d8"}, SCHEMA, define=some)
+    event = {"team": "x", "price": 50.0, "tags": ["a"]}
+    assert matcher.match_one(event) == ["r"]
+    assert matcher.explain(event, "r").matched
+    assert not matcher.explain(event, "n").matched
+
+
+def test_definitions_beside_subscriptions_without_texts() -> None:
+    matcher = cm.Matcher.build({1: "ops"}, SCHEMA, define={"ops": OPS})
+    rows = {"id": [2], "attribute": ["price"], "op": [">"], "operands": pa.array([[6.0]], pa.list_(pa.float64()))}
+    matcher.insert(cm.PredicateTable(pa.table(rows)))
+    matcher.redefine({"ops": "price < 6"})
+    assert [matcher.match_one(event) for event in EVENTS] == [[1], [], [2], [2], [1]]
+
+
+def test_more_names_than_one_regular_expression_takes() -> None:
+    define = {f"segment_{'x' * 120}_{i}": f"price > {i}" for i in range(3000)}
+    last = list(define)[-1]
+    matcher = cm.Matcher.build({"r": last, "s": next(iter(define))}, SCHEMA, define=define)
+    matcher.redefine(dict.fromkeys(define, "price < 3"))
+    assert matcher.match_one(EVENTS[4]) == ["r", "s"]
