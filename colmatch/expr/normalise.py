@@ -51,7 +51,7 @@ from colmatch.expr.modes import (
 from colmatch.expr.simplify import LISTS, Simplifier, type_computed
 from colmatch.expr.special import call_attribute, call_modes
 from colmatch.expr.times import LENGTHS
-from colmatch.expr.tree import COUNTLESS, All, Formula, Modes, at_least, conjoin, disjoin, size_of
+from colmatch.expr.tree import COUNTLESS, All, Formula, Modes, at_least, conjoin, disjoin, fold, size_of
 from colmatch.expr.variants import WRITE_VARIANT
 from colmatch.given.incoming import is_any_list
 from colmatch.given.options import Options
@@ -284,6 +284,8 @@ class Normaliser:
         true = modes[TRUE]
         if self.by_attribute or self.two_valued or isinstance(true, bool) or size_of(true) <= SMALL:
             return modes
+        if not fold(true, self._is_plain, lambda _, parts: all(parts)):
+            return modes
         try:
             value = definitions.value(name)
             if value.function == "column":
@@ -291,6 +293,14 @@ class Normaliser:
             return self._predicate(Predicate(Verb.BARE, Subject((), computed=value)))
         except Refusal:  # it has a condition that no value has
             return modes
+
+    def _is_plain(self, leaf: Leaf) -> bool:
+        """Returns whether a predicate surely means the same as a part of a value.
+
+        Predicates compare numbers of different types exactly, and values as Spark does.
+        """
+        type_ = self.attributes[leaf.attr].type
+        return all(_is_alike(type_, operand) for test in leaf.tests for operand in test.operands)
 
     # Predicates
 
@@ -563,6 +573,22 @@ class Normaliser:
             return self._make_list_modes(column, size, some, none)
         # With a NULL among the literals, only an empty list surely shares nothing.
         return some, Leaf(size, _EMPTY), none, disjoin([some, Leaf(size, _EMPTY, True)])
+
+
+_ALIKE = {
+    Family.BOOL: (Kind.BOOL,), Family.STRING: (Kind.STRING,), Family.DATE: (Kind.DATE,), Family.INT: (Kind.INT,),
+    Family.TIMESTAMP: (Kind.TIMESTAMP, Kind.TIMESTAMP_NTZ), Family.FLOAT: (Kind.INT, Kind.DECIMAL, Kind.DOUBLE),
+}  # fmt: skip
+
+
+def _is_alike(type: Type, operand: Operand) -> bool:
+    """Returns whether a literal is of the type of a value, or a number beside a double."""
+    if operand.kind not in _ALIKE.get(type.family, ()) or (type.family is Family.FLOAT and str(type) != "double"):
+        return False
+    if type.family is not Family.INT:
+        return True
+    values = operand.value if operand.many else (operand.value,)
+    return all(KEY_MIN <= int(value) <= KEY_MAX for value in values)
 
 
 def _is_castable(type: Type, kind: Kind) -> bool:
