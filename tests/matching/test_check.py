@@ -262,6 +262,39 @@ def test_values_of_all_types_are_made() -> None:
     assert verdicts(rules, "never") == dict.fromkeys(rules, "disproven")
 
 
+def test_patterns_of_computed_texts() -> None:
+    rules = {1: "a > 5 AND a < 3", 2: "lower(s) RLIKE 'x'", 3: "upper(s) LIKE '%Q'", 4: "lower(s) ILIKE '%x%' OR a = 1"}
+    matcher = cm.Matcher.build(rules, {"a": "int32", "s": "string"})
+    found = matcher.check(["never", "always", "contained", "overlaps"], ids=[2, 3, 4])
+    for row, ids in confirm(matcher, found).items():
+        one = found.slice(row, 1).to_pylist()[0]
+        assert (one["id"] in ids) is (one["finding"] != "always")
+    assert [row["id"] for row in rows_of(found, "never", "disproven")] == [2, 3, 4]
+    assert not rows_of(found, "contained", "proven")
+
+
+BINARIES = [pa.binary(), pa.large_binary(), pa.binary(3), pa.dictionary(pa.int32(), pa.binary()), pa.uuid()]
+NESTED = [pa.struct({"x": pa.int64()}), pa.list_(pa.int64()), pa.map_(pa.string(), pa.int64())]
+OTHERS = [
+    pa.decimal128(2, 2),
+    pa.bool_(),
+    pa.date32(),
+    pa.timestamp("s"),
+    pa.time32("s"),
+    pa.float16(),
+    pa.string_view(),
+]
+
+
+@pytest.mark.parametrize("element", [*BINARIES, *NESTED, *OTHERS], ids=str)
+def test_sizes_of_lists_of_all_types(element: pa.DataType) -> None:
+    for list_type in (pa.list_(element), pa.large_list(pa.field("item", element, False)), pa.list_(element, 2)):
+        matcher = cm.Matcher.build({1: "size(l) = 2", 2: "size(l) <> 2"}, pa.schema({"l": list_type}))
+        found = matcher.check(["never", "always"], ids=[1]).to_pylist()
+        assert [row["status"] for row in found] == ["disproven", "disproven"]
+        assert len(found[0]["example"]["l"]) == 2
+
+
 def test_rules_that_never_match() -> None:
     rules = {
         "bool": "v > TRUE",

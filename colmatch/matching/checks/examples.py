@@ -108,6 +108,11 @@ class EventMaker:
                 event, state = self._of(choice, a)
                 states = np.full(choice.count, -1)
                 states[event] = np.where(rng.random(len(event)) < 0.5, state, -1)
+                if attribute.pattern:  # its states are those of a truth, not of a text
+                    _, text = _meeting(*attribute.pattern)
+                    meets = pa.array(states > self._states.base[a])
+                    out = pc.if_else(meets, pa.scalar(text, pa.string()).cast(type), out)
+                    continue
                 with suppress(pa.ArrowInvalid):  # the column is narrower than the value
                     wanted = self._values(a, states, type)
                     out = pc.coalesce(wanted, out)
@@ -217,7 +222,8 @@ class EventMaker:
         else:
             values = pa.nulls(len(chosen), _plain(type.value_type))
         if (Role.HAS_NULL in parts or element < 0) and values.null_count:
-            values = pc.if_else(pa.array(nulls[last]), values, values.fill_null(_any_value(_plain(type.value_type))))
+            some = _any_value(values.type)
+            values = values if some is None else pc.if_else(pa.array(nulls[last]), values, values.fill_null(some))
         return _lists(type, first, values, present)
 
     def _map(self, choice: Choice, path: tuple[str, ...], type: pa.MapType) -> pa.Array:
@@ -335,8 +341,16 @@ def _guess(type: Type, arrow: pa.DataType, which: NDArray[np.int64]) -> pa.Array
     return _of_numbers(type, small, arrow).take(place)
 
 
-def _any_value(arrow: pa.DataType) -> Any:
-    return pa.array([0], pa.int8()).cast(arrow)[0] if not pa.types.is_temporal(arrow) else pa.nulls(1, arrow)[0]
+def _any_value(arrow: pa.DataType) -> pa.Scalar | None:
+    """Returns a value of a type; None for types of which NULL does as well."""
+    types = pa.types
+    if types.is_nested(arrow) or types.is_null(arrow) or isinstance(arrow, pa.BaseExtensionType):
+        return None
+    if types.is_binary(arrow) or types.is_fixed_size_binary(arrow):
+        return pa.array([bytes(arrow.byte_width if types.is_fixed_size_binary(arrow) else 0)], arrow)[0]
+    if types.is_string(arrow) or types.is_boolean(arrow):
+        return pa.array([0], pa.int8()).cast(arrow)[0]
+    return pa.array([0], arrow)[0]
 
 
 def _meeting(op: str, operand: str) -> tuple[int, str]:
