@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from colmatch.arrays.ranges import members, ranges_of
 from colmatch.errors import OptionError, show_value
-from colmatch.given.arguments import number
+from colmatch.given.arguments import most_of, number
 from colmatch.given.schema import Attribute, Role
 from colmatch.kernels._jit import entry
 from colmatch.kernels.layout import ATTR_MASK, FLAG_NONE, FLAG_RUN, I64, Batch, Codes, Predicates
@@ -60,7 +60,7 @@ class Report:
     @property
     def noisy(self) -> pa.Table:
         """The rules that match more than the share of the events, the most matches first."""
-        most = self.rules.filter(pc.greater(self.rules["matches"], self.share * self.events))
+        most = self.rules.filter(pc.greater(self.rules["matches"], most_of(self.share, self.events)))
         return most.sort_by([("matches", "descending")])
 
     @property

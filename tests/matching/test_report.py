@@ -170,6 +170,13 @@ def test_a_required_column_and_no_events() -> None:
     )
 
 
+@pytest.mark.parametrize(("share", "count"), [(0.29, 29), (0.57, 57), (0.3, 30), (1.0, 100), (0.0, 0)])
+def test_a_rule_with_the_share_is_not_noisy(share: float, count: int) -> None:
+    matcher = cm.Matcher.build({1: f"i < {count}", 2: f"i <= {count}"}, SCHEMA)
+    found = matcher.report(pa.table({"i": range(100)}), noisy=share)
+    assert found.noisy["subscription"].to_pylist() == ([2] if count < 100 else [])
+
+
 @pytest.mark.parametrize(("share", "is_bad"), [*product([-0.1, 1.1, "x", None], [True]), (1, False), (0, False)])
 def test_the_share_is_checked(share: Any, is_bad: bool) -> None:
     matcher = cm.Matcher.build({1: "i = 1"}, SCHEMA)
