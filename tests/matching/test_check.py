@@ -316,6 +316,37 @@ def test_rules_that_always_match() -> None:
     assert verdicts(rules, "always") == dict.fromkeys(rules, "proven")
 
 
+def test_values_that_can_fail_prove_nothing() -> None:
+    either = "10 / b = 2 OR 10 / b <> 2 OR 10 / b IS NULL"
+    tested = "exists(l, x -> 10 / x > 2) OR (exists(l, x -> 10 / x > 2)) IS NOT TRUE"
+    rules = {"value": either, "element": tested, "less": "10 / b = 2", "true": "b = 1 OR (b = 1) IS NOT TRUE"}
+    schema = {"b": "int32", "l": pa.list_(pa.int64())}
+    for ansi in (False, True):
+        matcher = cm.Matcher.build(rules, schema, options={"ansi": ansi})
+        found = matcher.check(["always", "contained"])
+        assert {row["id"] for row in rows_of(found, "always", "proven")} == ({"true"} if ansi else {*rules} - {"less"})
+        assert {row["id"] for row in rows_of(found, "always", "undecided")} == ({"value", "element"} if ansi else set())
+        assert not rows_of(found, "contained", "proven")  # by rules that always match
+        if ansi:
+            asked = matcher.check("always", ids=["value", "less"])
+            assert [row["status"] for row in asked.to_pylist()] == ["undecided", "disproven"]
+            assert confirm(matcher, asked) == {1: {"value", "true", "element"} & confirm(matcher, asked)[1]}
+    rules = {"one": "10 / b <> 7 AND a = 1", "other": "10 / b <> 7", "plain": "a = 1"}
+    matcher = cm.Matcher.build(rules, {"a": "int32", "b": "int32"}, options={"ansi": True})
+    found = matcher.check("contained", ids=["one"])
+    for status, other in {"proven": "plain", "undecided": "other"}.items():
+        assert [(row["id"], row["other"]) for row in rows_of(found, "contained", status)] == [("one", other)]
+
+
+def test_a_rule_that_always_matches_beside_one_that_fails() -> None:
+    rules = {
+        "true": "TRUE",
+        **{f"fails {n}": f"a + {2**31 - n} > 5 OR 10 / b = {n} OR 10 / (b - 1) = {n}" for n in range(1, 30)},
+    }
+    found = cm.Matcher.build(rules, {"a": "int32", "b": "int32"}, options={"ansi": True}).check("always")
+    assert [row["id"] for row in rows_of(found, "always", "proven")] == ["true"]
+
+
 @pytest.mark.parametrize("kind", ["scan", "bitslice", "pbtree"])
 def test_programs_and_pages(kind: str, tmp_path: Path) -> None:
     parts = [f"(a = {i} OR s = 'x{i}' OR n8 > {i})" for i in range(9)]
@@ -355,6 +386,27 @@ def test_what_a_sample_lacks() -> None:
         (5, f"f = 1: {none}"),
     ]
     assert matcher.check(ids=[1], sample=sample).num_rows == 3  # never and always are answered, too
+
+
+def test_an_event_of_the_sample_is_an_example() -> None:
+    rules = {2: "md5(s) = '9dd4e461268c8034f5c8564e155c67a6'", 3: "a > 5 AND a < 3", 4: "u.n > 1"}
+    matcher = cm.Matcher.build(rules, {"s": "string", "a": "int32", "u": pa.struct({"n": "int8"})})
+    sample = pa.table({"S": pa.array(["y", "x"]).dictionary_encode(), "A": [1, 2], "u": pa.nulls(2), "other": [1, 2]})
+    found = matcher.check("never", ids=[2, 3, 4], sample=sample).to_pylist()
+    assert [row["status"] for row in found] == ["disproven", "proven", "disproven"]
+    assert found[0]["example"]["s"] == "x" and matcher.match_one(found[0]["example"]) == [2]
+    assert matcher.check("never", sample=sample)["id"].to_pylist() == [3]
+    with pytest.raises(cm.EventError, match="'u'"):
+        matcher.check("never", sample=sample.drop_columns(["u"]))
+
+
+def test_an_empty_sample() -> None:
+    matcher = cm.Matcher.build({1: "a = 1"}, SCHEMA)
+    empty = pa.table({"a": pa.array([], pa.int32())})
+    for checks in (None, "dead column", ["never", "odd literal"]):
+        with pytest.raises(cm.OptionError, match="sample: it has no event"):
+            matcher.check(checks, sample=empty)
+    assert matcher.check("never", sample=empty).num_rows == 0
 
 
 def test_arguments_that_cannot_be_used() -> None:

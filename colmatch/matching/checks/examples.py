@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from colmatch.arrays.ranges import ranges_of
+from colmatch.events.gather import match_names
 from colmatch.events.required import RequiredColumns
 from colmatch.given.schema import DERIVED, Family, Role, Type, time_type
 from colmatch.kernels.layout import I64, Bools
@@ -70,6 +71,18 @@ class EventMaker:
         """Returns the events of a choice, one after the other."""
         rng = np.random.default_rng(seed)
         columns = [self._column(choice, (field.name,), field.type, rng) for field in self.schema]
+        return pa.RecordBatch.from_arrays(columns, schema=self.schema)
+
+    def conform(self, batch: pa.RecordBatch) -> pa.RecordBatch | None:
+        """Returns other events with the columns that a version needs; None if values do not fit."""
+        columns = []
+        for field in self.schema:
+            same = match_names(batch.schema.names, [field.name])
+            column = batch.column(same[0]) if same else pa.nulls(batch.num_rows, field.type)
+            try:
+                columns.append(column.cast(_plain(column.type)).cast(field.type))
+            except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+                return None
         return pa.RecordBatch.from_arrays(columns, schema=self.schema)
 
     def _column(self, choice: Choice, path: tuple[str, ...], type: pa.DataType, rng: Any) -> pa.Array:
@@ -246,12 +259,14 @@ class EventMaker:
         joined = np.concatenate(events) if events else np.empty(0, np.int64)
         more = np.maximum(size - np.bincount(joined, minlength=choice.count), 0)
         event = np.concatenate([joined, np.repeat(np.arange(choice.count), more)])
-        number = range(int(more.sum()))
-        keys += [f"key {i}" if pa.types.is_string(_plain(type.key_type)) else 10**9 + i for i in number]
+        number = (np.arange(more.sum()) - np.repeat(np.cumsum(more) - more, more)).tolist()  # within the event
+        key_type = _plain(type.key_type)
+        top = 2 ** (key_type.bit_width - 1) - 1 if pa.types.is_integer(key_type) else 0
+        keys += [f"key {i}" if pa.types.is_string(key_type) else top - i % (top + 1) for i in number]
         order = np.argsort(event, kind="stable")
         found = pa.concat_arrays([*values, pa.nulls(len(number), item)]).take(pa.array(order))
         first = pa.array(np.append(np.searchsorted(event[order], np.arange(choice.count)), len(event)).astype(np.int32))
-        names = pa.array([keys[i] for i in order.tolist()], _plain(type.key_type))
+        names = pa.array([keys[i] for i in order.tolist()], key_type)
         maps = pa.MapArray.from_arrays(first, names, found)
         return pc.if_else(pa.array(present), maps, pa.nulls(1, maps.type)[0]).cast(type)
 
