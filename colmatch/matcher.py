@@ -1296,8 +1296,10 @@ class Matcher:
             that the rarest predicate of each conjunction lets through, summed over conjunctions)
             and ``tests`` (predicates tested for these events, the estimated work). ``attributes``
             has a row for each thing that is asked about events: ``attribute``, ``kind``,
-            ``predicates`` that ask it, ``events`` that have a value of it. ``unused`` and
-            ``absent`` are lists of columns
+            ``predicates`` that ask it, ``events`` that have a value of it. ``unused``
+            lists columns of the schema that no kept condition of any subscription reads, whatever
+            ``ids`` and ``tags`` are; ``absent`` lists columns that are used and no event has. A
+            column that is declared not nullable is used by each subscription
 
         Raises
         ------
