@@ -273,6 +273,12 @@ def test_patterns_of_computed_texts() -> None:
     assert not rows_of(found, "contained", "proven")
 
 
+def test_a_long_reason_is_cut() -> None:
+    rules = {1: " AND ".join(f"md5(concat(s, '{n}')) = 'x{n}' || lower(s)" for n in range(20))}
+    reason = cm.Matcher.build(rules, {"s": "string"}).check("never", ids=[1])["reason"][0].as_py()
+    assert reason.startswith("it depends on ") and "..., for which" in reason and len(reason) < 260
+
+
 BINARIES = [pa.binary(), pa.large_binary(), pa.binary(3), pa.dictionary(pa.int32(), pa.binary()), pa.uuid()]
 NESTED = [pa.struct({"x": pa.int64()}), pa.list_(pa.int64()), pa.map_(pa.string(), pa.int64())]
 OTHERS = [

@@ -26,6 +26,7 @@ PIECE = 256  # subscriptions whose events are matched together: each event is ma
 TRIES = 4  # events for each conjunction
 MOST_CONJUNCTIONS = 16  # conjunctions of a subscription that events are made for
 FILLED = 8  # attributes with a value in events that no condition asks for
+LONGEST_REASON = 200  # characters of the names in a reason
 _FAILING = 64  # events that are taken out of a batch, one by one, since a value fails there
 
 
@@ -203,5 +204,7 @@ class Examples:
         if self.may_fail[list(numbers)].any():
             return "a value in it can fail in ANSI mode, and no deciding event was found"
         if names:
-            return f"it depends on {', '.join(list(names)[:5])}, for which no deciding event was found"
+            listed = ", ".join(list(names)[:5])
+            listed = listed if len(listed) <= LONGEST_REASON else listed[: LONGEST_REASON - 3] + "..."
+            return f"it depends on {listed}, for which no deciding event was found"
         return "no deciding event was found"
