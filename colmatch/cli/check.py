@@ -68,6 +68,7 @@ def check(
     colmatch check alerts.csv --like flights.parquet --check contained
     """
     from colmatch.cli.arguments import open_matcher, read_schema, read_subscriptions
+    from colmatch.errors import StoreError
 
     is_text = schema_text is not None or like is not None
     if is_text:
@@ -79,7 +80,12 @@ def check(
         )
     else:
         looks_at_rules = looks_at_rules or strict or bool(events or checks or ids)
-        _check_file(path, say if looks_at_rules else click.echo)  # findings have standard output for themselves
+        try:
+            _check_file(path, say if looks_at_rules else click.echo)  # findings have standard output for themselves
+        except StoreError as error:
+            if "not a saved matcher" not in str(error):
+                raise
+            raise StoreError(f"{error}; a file of rules needs --schema or --like") from None
         if not looks_at_rules:
             return
         matcher = open_matcher(path, missing_columns)

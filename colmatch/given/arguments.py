@@ -49,6 +49,11 @@ def whole_number(value: Any) -> int | None:
     return plain if type(plain) is int and plain.bit_length() <= MOST_BITS else None
 
 
+def most_of(share: float, count: int) -> int:
+    """Returns how many of some things are within a share, without a rounding error of the share."""
+    return int(Decimal(repr(float(share))) * count)
+
+
 def number(value: Any) -> int | float | None:
     """Returns a whole number or a float as Python's own; None for anything else."""
     if isinstance(value, float):

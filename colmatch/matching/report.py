@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from colmatch.arrays.ranges import members, ranges_of
 from colmatch.errors import OptionError, show_value
-from colmatch.given.arguments import number
+from colmatch.given.arguments import most_of, number
 from colmatch.given.schema import Attribute, Role
 from colmatch.kernels._jit import entry
 from colmatch.kernels.layout import ATTR_MASK, FLAG_NONE, FLAG_RUN, I64, Batch, Codes, Predicates
@@ -41,8 +41,10 @@ class Report:
 
     ``events`` is the number of events, and ``share`` the share of them above which a rule is noisy.
     ``rules`` is a table with a row for each subscription, and ``attributes`` one with a row for
-    each thing that is asked about events. ``unused`` lists columns of the schema that no rule uses.
-    ``absent`` lists columns that rules use and no event has.
+    each thing that is asked about events. ``unused`` lists columns of the schema that no
+    kept condition of the matcher reads, also if the report is about some rules alone. A condition
+    that the build folds away, such as ``a > 5 AND a < 3``, is not kept. A column that is declared
+    not nullable is used by every rule. ``absent`` lists used columns that no event has.
     """
 
     events: int
@@ -60,7 +62,7 @@ class Report:
     @property
     def noisy(self) -> pa.Table:
         """The rules that match more than the share of the events, the most matches first."""
-        most = self.rules.filter(pc.greater(self.rules["matches"], self.share * self.events))
+        most = self.rules.filter(pc.greater(self.rules["matches"], most_of(self.share, self.events)))
         return most.sort_by([("matches", "descending")])
 
     @property
@@ -111,10 +113,12 @@ class Counts:
     Parameters
     ----------
     version : version that all batches are matched with
+    whole : the version with all subscriptions, maybe the same one
     """
 
-    def __init__(self, version: Version) -> None:
+    def __init__(self, version: Version, whole: Version) -> None:
         self._version = version
+        self._whole = whole
         self._by_code = [np.zeros(len(one.codes.bound) + len(one.codes.multi), np.int64) for one in version.segments]
         self._present = [np.zeros(len(one.codes.multi), np.int64) for one in version.segments]
         self._matches = np.zeros(len(version.ids), np.int64)
@@ -134,11 +138,11 @@ class Counts:
         """Counts matches by the number of their subscriptions."""
         entry(add_hits)(numbers, self._matches)
 
-    def report(self, share: float, columns: list[str]) -> Report:
+    def report(self, share: float, columns: list[str], required: list[str]) -> Report:
         """Returns the report.
 
         share : of the events above which a rule is noisy
-        columns : those of the schema
+        columns, required : those of the schema, and those that no event may lack
         """
         version, live = self._version, self._version.live()
         found = np.zeros((4, len(live)), np.int64)  # conjunctions, predicates, events and tests of each number
@@ -155,16 +159,20 @@ class Counts:
         rules = pa.table(
             {"subscription": version.ids.array.take(pa.array(numbers))} | dict(zip(names, counts, strict=True))
         )
-        used = [attribute for attribute, count in zip(version.attributes.members, uses, strict=True) if count]
-        needed = list(dict.fromkeys(path[0] for attribute in used for path in attribute.paths))
-        lower = {name.lower() for name in needed}
+        needed = [*_columns(version, uses), *required]
+        all_uses = uses
+        if self._whole is not version:
+            all_uses, live = np.zeros(len(self._whole.attributes), np.int64), self._whole.live()
+            for segment, base in zip(self._whole.segments, self._whole.bases, strict=True):
+                all_uses += _uses(segment, live[base : base + segment.size], len(all_uses))
+        lower = {name.lower() for name in [*needed, *_columns(self._whole, all_uses)]}
         return Report(
             self._events,
             share,
             rules,
             _attributes(version.attributes.members, uses, present),
             [name for name in columns if name.lower() not in lower],
-            [name for name in needed if name.lower() not in self._seen],
+            [name for name in dict.fromkeys(needed) if name.lower() not in self._seen],
         )
 
     def _work(self, place: int, segment: Segment) -> NDArray[np.int64]:
@@ -231,6 +239,12 @@ def _uses(segment: Segment, live: NDArray[np.bool_], attributes: int) -> NDArray
     is_live = np.repeat(live[preds.owner], np.diff(preds.first))
     uses: I64 = np.bincount(preds.pred[is_live, 0] & ATTR_MASK, minlength=attributes)
     return uses
+
+
+def _columns(version: Version, uses: I64) -> list[str]:
+    """Returns the columns of the attributes that predicates ask about."""
+    used = [attribute for attribute, count in zip(version.attributes.members, uses, strict=True) if count]
+    return list(dict.fromkeys(path[0] for attribute in used for path in attribute.paths))
 
 
 def _attributes(attributes: list[Attribute], uses: I64, present: I64) -> pa.Table:

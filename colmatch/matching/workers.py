@@ -218,8 +218,9 @@ class Workers:
     def report(self, events: Any, request: MatchRequest, share: float) -> Report:
         """Returns a report about rules, as ``Matcher.report`` does."""
         worker, offset, required = self._new_worker(()), 0, self.required(())
-        version = self._set.now if request.among is None else request.among.of(self._set.now)
-        counts = Counts(version)
+        whole = self._set.now
+        version = whole if request.among is None else request.among.of(whole)
+        counts = Counts(version, whole)
         for batch, _ in self._batches(events, request, (), version):
             lacks = required.lacks(batch, True)
             with WorkEstimate(batch, len(version.ids)):
@@ -232,7 +233,7 @@ class Workers:
                     counts.add(numbers)
                 worker.forget_codes()
             offset += batch.num_rows
-        return counts.report(share, self._set.schema.arrow.names)
+        return counts.report(share, self._set.schema.arrow.names, required.columns)
 
     def columns(self, request: MatchRequest) -> list[str]:
         """Returns the columns that events need for a request, as ``Matcher.columns_with`` does."""

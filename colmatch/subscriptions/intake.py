@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from colmatch.errors import ExpressionError, OptionError, Rejected, SubscriptionError, show_value
-from colmatch.given.arguments import check_choice, number
+from colmatch.given.arguments import check_choice, most_of, number
 from colmatch.given.language import SQL, Language
 from colmatch.given.options import Options
 from colmatch.given.schema import Attributes, Schema, definitions_of
@@ -54,7 +54,7 @@ class Collecting(NamedTuple):
         """Returns whether so many of some subscriptions may be left out."""
         if self.most is None:
             return not rejected or rejected < count or not self.is_whole
-        return rejected <= (self.most if isinstance(self.most, int) else self.most * count)
+        return rejected <= (self.most if isinstance(self.most, int) else most_of(self.most, count))
 
     def check(self, rejected: Sequence[Rejected], count: int) -> None:
         """Checks the number of subscriptions that are left out of some.

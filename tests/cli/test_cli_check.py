@@ -60,6 +60,8 @@ def test_a_file_of_rules_and_a_sample(tmp_path: Path) -> None:
         (2, "never", None)
     ]
     assert "give a sample, too" in fails("check", rules, "--schema", SCHEMA, "--check", "odd literal")
+    for flags in ((), ("--strict",)):
+        assert "a file of rules needs --schema or --like" in fails("check", rules, *flags)
     assert "checks: 'nope'" in fails("check", rules, "--schema", SCHEMA, "--check", "nope")
     assert "No such file" in fails("check", tmp_path / "nowhere", "--rules")
 

@@ -262,6 +262,45 @@ def test_values_of_all_types_are_made() -> None:
     assert verdicts(rules, "never") == dict.fromkeys(rules, "disproven")
 
 
+def test_patterns_of_computed_texts() -> None:
+    rules = {1: "a > 5 AND a < 3", 2: "lower(s) RLIKE 'x'", 3: "upper(s) LIKE '%Q'", 4: "lower(s) ILIKE '%x%' OR a = 1"}
+    matcher = cm.Matcher.build(rules, {"a": "int32", "s": "string"})
+    found = matcher.check(["never", "always", "contained", "overlaps"], ids=[2, 3, 4])
+    for row, ids in confirm(matcher, found).items():
+        one = found.slice(row, 1).to_pylist()[0]
+        assert (one["id"] in ids) is (one["finding"] != "always")
+    assert [row["id"] for row in rows_of(found, "never", "disproven")] == [2, 3, 4]
+    assert not rows_of(found, "contained", "proven")
+
+
+def test_a_long_reason_is_cut() -> None:
+    rules = {1: " AND ".join(f"md5(concat(s, '{n}')) = 'x{n}' || lower(s)" for n in range(20))}
+    reason = cm.Matcher.build(rules, {"s": "string"}).check("never", ids=[1])["reason"][0].as_py()
+    assert reason.startswith("it depends on ") and "..., for which" in reason and len(reason) < 260
+
+
+BINARIES = [pa.binary(), pa.large_binary(), pa.binary(3), pa.dictionary(pa.int32(), pa.binary()), pa.uuid()]
+NESTED = [pa.struct({"x": pa.int64()}), pa.list_(pa.int64()), pa.map_(pa.string(), pa.int64())]
+OTHERS = [
+    pa.decimal128(2, 2),
+    pa.bool_(),
+    pa.date32(),
+    pa.timestamp("s"),
+    pa.time32("s"),
+    pa.float16(),
+    pa.string_view(),
+]
+
+
+@pytest.mark.parametrize("element", [*BINARIES, *NESTED, *OTHERS], ids=str)
+def test_sizes_of_lists_of_all_types(element: pa.DataType) -> None:
+    for list_type in (pa.list_(element), pa.large_list(pa.field("item", element, False)), pa.list_(element, 2)):
+        matcher = cm.Matcher.build({1: "size(l) = 2", 2: "size(l) <> 2"}, pa.schema({"l": list_type}))
+        found = matcher.check(["never", "always"], ids=[1]).to_pylist()
+        assert [row["status"] for row in found] == ["disproven", "disproven"]
+        assert len(found[0]["example"]["l"]) == 2
+
+
 def test_rules_that_never_match() -> None:
     rules = {
         "bool": "v > TRUE",
@@ -281,6 +320,37 @@ def test_rules_that_never_match() -> None:
 def test_rules_that_always_match() -> None:
     rules = {"must": "must IS NOT NULL", "either": "s LIKE '%x%' OR (s LIKE '%x%') IS NOT TRUE", "true": "TRUE"}
     assert verdicts(rules, "always") == dict.fromkeys(rules, "proven")
+
+
+def test_values_that_can_fail_prove_nothing() -> None:
+    either = "10 / b = 2 OR 10 / b <> 2 OR 10 / b IS NULL"
+    tested = "exists(l, x -> 10 / x > 2) OR (exists(l, x -> 10 / x > 2)) IS NOT TRUE"
+    rules = {"value": either, "element": tested, "less": "10 / b = 2", "true": "b = 1 OR (b = 1) IS NOT TRUE"}
+    schema = {"b": "int32", "l": pa.list_(pa.int64())}
+    for ansi in (False, True):
+        matcher = cm.Matcher.build(rules, schema, options={"ansi": ansi})
+        found = matcher.check(["always", "contained"])
+        assert {row["id"] for row in rows_of(found, "always", "proven")} == ({"true"} if ansi else {*rules} - {"less"})
+        assert {row["id"] for row in rows_of(found, "always", "undecided")} == ({"value", "element"} if ansi else set())
+        assert not rows_of(found, "contained", "proven")  # by rules that always match
+        if ansi:
+            asked = matcher.check("always", ids=["value", "less"])
+            assert [row["status"] for row in asked.to_pylist()] == ["undecided", "disproven"]
+            assert confirm(matcher, asked) == {1: {"value", "true", "element"} & confirm(matcher, asked)[1]}
+    rules = {"one": "10 / b <> 7 AND a = 1", "other": "10 / b <> 7", "plain": "a = 1"}
+    matcher = cm.Matcher.build(rules, {"a": "int32", "b": "int32"}, options={"ansi": True})
+    found = matcher.check("contained", ids=["one"])
+    for status, other in {"proven": "plain", "undecided": "other"}.items():
+        assert [(row["id"], row["other"]) for row in rows_of(found, "contained", status)] == [("one", other)]
+
+
+def test_a_rule_that_always_matches_beside_one_that_fails() -> None:
+    rules = {
+        "true": "TRUE",
+        **{f"fails {n}": f"a + {2**31 - n} > 5 OR 10 / b = {n} OR 10 / (b - 1) = {n}" for n in range(1, 30)},
+    }
+    found = cm.Matcher.build(rules, {"a": "int32", "b": "int32"}, options={"ansi": True}).check("always")
+    assert [row["id"] for row in rows_of(found, "always", "proven")] == ["true"]
 
 
 @pytest.mark.parametrize("kind", ["scan", "bitslice", "pbtree"])
@@ -322,6 +392,27 @@ def test_what_a_sample_lacks() -> None:
         (5, f"f = 1: {none}"),
     ]
     assert matcher.check(ids=[1], sample=sample).num_rows == 3  # never and always are answered, too
+
+
+def test_an_event_of_the_sample_is_an_example() -> None:
+    rules = {2: "md5(s) = '9dd4e461268c8034f5c8564e155c67a6'", 3: "a > 5 AND a < 3", 4: "u.n > 1"}
+    matcher = cm.Matcher.build(rules, {"s": "string", "a": "int32", "u": pa.struct({"n": "int8"})})
+    sample = pa.table({"S": pa.array(["y", "x"]).dictionary_encode(), "A": [1, 2], "u": pa.nulls(2), "other": [1, 2]})
+    found = matcher.check("never", ids=[2, 3, 4], sample=sample).to_pylist()
+    assert [row["status"] for row in found] == ["disproven", "proven", "disproven"]
+    assert found[0]["example"]["s"] == "x" and matcher.match_one(found[0]["example"]) == [2]
+    assert matcher.check("never", sample=sample)["id"].to_pylist() == [3]
+    with pytest.raises(cm.EventError, match="'u'"):
+        matcher.check("never", sample=sample.drop_columns(["u"]))
+
+
+def test_an_empty_sample() -> None:
+    matcher = cm.Matcher.build({1: "a = 1"}, SCHEMA)
+    empty = pa.table({"a": pa.array([], pa.int32())})
+    for checks in (None, "dead column", ["never", "odd literal"]):
+        with pytest.raises(cm.OptionError, match="sample: it has no event"):
+            matcher.check(checks, sample=empty)
+    assert matcher.check("never", sample=empty).num_rows == 0
 
 
 def test_arguments_that_cannot_be_used() -> None:

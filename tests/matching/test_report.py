@@ -162,12 +162,32 @@ def test_a_required_column_and_no_events() -> None:
     matcher = cm.Matcher.build({1: "b > 1", 2: "b < 9"}, schema)
     events = pa.table({"a": [1, None, 3], "b": [5, 6, None]})
     assert matcher.report(events).rules["matches"].to_pylist() == matcher.hits(events)["events"].to_pylist() == [1, 1]
-    assert matcher.report(events).unused == ["a"]
+    assert (matcher.report(events).unused, matcher.report(events).absent) == ([], [])
+    assert matcher.report(events.select(["b"])).absent == ["a"]
     nothing = matcher.report(events.slice(0, 0))
-    assert (nothing.events, nothing.noisy.num_rows, nothing.silent.num_rows, nothing.absent) == (0, 0, 2, ["b"])
-    assert str(nothing) == "events: 0, rules: 2\nrules that match no event: 2: 1, 2\ncolumns that no rule uses: a\n" + (
-        "columns that rules use and no event has: b"
+    assert (nothing.events, nothing.noisy.num_rows, nothing.silent.num_rows, nothing.absent) == (0, 0, 2, ["b", "a"])
+    assert str(nothing) == "events: 0, rules: 2\nrules that match no event: 2: 1, 2\n" + (
+        "columns that rules use and no event has: b, a"
     )
+
+
+@pytest.mark.parametrize("kind", ["scan", "pbtree"])
+def test_columns_of_other_rules_are_used(kind: str) -> None:
+    matcher = cm.Matcher.build({1: "i = 1", 2: "s = 'a'"}, SCHEMA, kind)  # type: ignore[arg-type]
+    matcher.insert({3: "x > 1", 4: "never > 5 AND never < 3"})
+    events = pa.table({"i": [1], "s": ["a"]})
+    assert matcher.report(events).unused == ["m", "never", "free"]
+    some = matcher.report(events, ids=[2])
+    assert (some.unused, some.absent) == (["m", "never", "free"], [])
+    matcher.delete([3])
+    assert matcher.report(events, ids=[2]).unused == ["x", "m", "never", "free"]
+
+
+@pytest.mark.parametrize(("share", "count"), [(0.29, 29), (0.57, 57), (0.3, 30), (1.0, 100), (0.0, 0)])
+def test_a_rule_with_the_share_is_not_noisy(share: float, count: int) -> None:
+    matcher = cm.Matcher.build({1: f"i < {count}", 2: f"i <= {count}"}, SCHEMA)
+    found = matcher.report(pa.table({"i": range(100)}), noisy=share)
+    assert found.noisy["subscription"].to_pylist() == ([2] if count < 100 else [])
 
 
 @pytest.mark.parametrize(("share", "is_bad"), [*product([-0.1, 1.1, "x", None], [True]), (1, False), (0, False)])

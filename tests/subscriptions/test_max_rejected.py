@@ -32,6 +32,14 @@ def test_beyond_the_limit(most: float) -> None:
         build(max_rejected=most)
 
 
+@pytest.mark.parametrize(("share", "bad", "total"), [(0.29, 29, 100), (0.07, 7, 100), (0.1, 3, 30), (0.58, 58, 100)])
+def test_a_share_is_met_exactly(share: float, bad: int, total: int) -> None:
+    rules = {id: "b = 1" if id < bad else "a = 1" for id in range(total)}
+    assert len(build(rules, max_rejected=share)) == total - bad
+    with pytest.raises(cm.SubscriptionError, match=f"{bad + 1} of {total}"):
+        build(rules | {bad: "b = 1"}, max_rejected=share)
+
+
 @pytest.mark.parametrize("kind", ["scan", "pbtree"])
 def test_nothing_is_left(kind: str, tmp_path: Path) -> None:
     index = cm.index("pbtree", path=str(tmp_path / "pages")) if kind == "pbtree" else kind

@@ -42,6 +42,17 @@ def moded_value(attributes: Iterable[Attribute]) -> str | None:
     return None
 
 
+def may_fail(attribute: Attribute) -> bool:
+    """Returns whether an attribute of an ANSI matcher has values that can fail, as far as is known.
+
+    Conditions on elements are not looked into: any may.
+    """
+    if attribute.role is Role.COMPUTED:
+        return depends_on_mode(node_of(str(attribute.key)))
+    details = Call.of(str(attribute.key)).details if attribute.role is Role.CALL else None
+    return details is not None and bool(details.get("options", {}).get("ansi"))
+
+
 def sized_column(attributes: Iterable[Attribute]) -> str | None:
     """Returns a list or map with a ``size`` in the expressions, None without any."""
     for attribute in attributes:

@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from colmatch.arrays.ranges import members, ranges_of
+from colmatch.arrays.ranges import members, ranges_of, sizes_of
 from colmatch.errors import EventError
+from colmatch.events.computed.modes import may_fail
 from colmatch.given.schema import DERIVED, Role
 from colmatch.kernels._forks import cached_property
 from colmatch.kernels.layout import I64, Bools
@@ -25,14 +26,21 @@ PIECE = 256  # subscriptions whose events are matched together: each event is ma
 TRIES = 4  # events for each conjunction
 MOST_CONJUNCTIONS = 16  # conjunctions of a subscription that events are made for
 FILLED = 8  # attributes with a value in events that no condition asks for
+LONGEST_REASON = 200  # characters of the names in a reason
 _FAILING = 64  # events that are taken out of a batch, one by one, since a value fails there
 
 
 class Pairs(NamedTuple):
-    """Matches of a batch."""
+    """Matches of a batch.
+
+    Attributes
+    ----------
+    matched : events that were matched, since no value fails there
+    """
 
     event: I64
     number: I64
+    matched: I64
 
 
 class Examples:
@@ -49,6 +57,7 @@ class Examples:
 
     def __init__(self, parts: Parts) -> None:
         self.version = parts.version
+        self._ansi = parts.options.ansi
         self.states = States(parts.version, parts.schema)
         self.boxes = Boxes(self.states)
         self.maker = EventMaker(self.states)
@@ -60,8 +69,11 @@ class Examples:
         roles = [a.role in (Role.VALUE, Role.ENTRY) and not a.pattern and not a.is_free for a in self.states.attributes]
         self._fillable = np.flatnonzero(np.array(roles, bool)) if roles else np.empty(0, np.int64)
 
-    def match(self, events: pa.RecordBatch, numbers: I64 | None = None) -> Pairs:
-        """Matches events, maybe with some subscriptions alone. Events that fail match nothing."""
+    def match(self, events: pa.RecordBatch, numbers: I64 | None = None, is_sample: bool = False) -> Pairs:
+        """Matches events, maybe with some subscriptions alone. Events that fail match nothing.
+
+        Raises EventError: events of a sample do not fit the schema.
+        """
         ids = self.version.ids.array
         request = self._workers.request(None, {} if numbers is None else {"ids": ids.take(pa.array(numbers))})
         left = np.arange(events.num_rows)
@@ -71,15 +83,19 @@ class Examples:
                 pieces = list(self._workers.pairs(source, request, self.version.result_schema))
                 break
             except EventError as error:  # a computed value fails: this event says nothing
-                left = np.delete(left, left[:0] if error.event is None else [error.event])
+                if is_sample and error.event is None:
+                    raise
+                left = left[:0] if error.event is None else np.delete(left, error.event)
                 pieces = []
                 if error.event is None:
                     break
+        else:
+            left = left[:0]
         found = pa.Table.from_batches(pieces, self.version.result_schema)
         event = left[found["event"].to_numpy()]
         if not len(event):
-            return Pairs(event, event)
-        return Pairs(event, self.version.ids.find(Ids(found["subscription"].combine_chunks())))
+            return Pairs(event, event, left)
+        return Pairs(event, self.version.ids.find(Ids(found["subscription"].combine_chunks())), left)
 
     def make(self, events: I64, states: I64, count: int) -> pa.RecordBatch:
         """Makes events of states."""
@@ -124,6 +140,16 @@ class Examples:
         if fill and len(self._fillable):
             events, chosen = self._filled(events, chosen, np.flatnonzero(np.arange(len(of)) % TRIES == 0))
         return self.make(events, chosen, len(of)), of
+
+    @cached_property
+    def may_fail(self) -> Bools:
+        """Returns which subscriptions have a value that can fail, as in ANSI mode: (N)."""
+        out = np.zeros(len(self.version.ids), bool)
+        if self._ansi:
+            preds = self.states.predicates
+            fails = np.array([may_fail(attribute) for attribute in self.states.attributes], bool)
+            out[np.repeat(preds.owner, sizes_of(preds.first))[fails[self.states.attr]]] = True
+        return out
 
     @cached_property
     def needs_boxes(self) -> Bools:
@@ -175,6 +201,10 @@ class Examples:
                     names[f"{attribute.name} {attribute.pattern[0].upper()} '{attribute.pattern[1]}'"] = None
                 elif attribute.role in DERIVED:
                     names[attribute.path[0] if attribute.role is Role.COMPUTED else attribute.name] = None
+        if self.may_fail[list(numbers)].any():
+            return "a value in it can fail in ANSI mode, and no deciding event was found"
         if names:
-            return f"it depends on {', '.join(list(names)[:5])}, for which no deciding event was found"
+            listed = ", ".join(list(names)[:5])
+            listed = listed if len(listed) <= LONGEST_REASON else listed[: LONGEST_REASON - 3] + "..."
+            return f"it depends on {listed}, for which no deciding event was found"
         return "no deciding event was found"

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from colmatch.arrays.ranges import ranges_of
+from colmatch.events.gather import match_names
 from colmatch.events.required import RequiredColumns
 from colmatch.given.schema import DERIVED, Family, Role, Type, time_type
 from colmatch.kernels.layout import I64, Bools
@@ -72,6 +73,18 @@ class EventMaker:
         columns = [self._column(choice, (field.name,), field.type, rng) for field in self.schema]
         return pa.RecordBatch.from_arrays(columns, schema=self.schema)
 
+    def conform(self, batch: pa.RecordBatch) -> pa.RecordBatch | None:
+        """Returns other events with the columns that a version needs; None if values do not fit."""
+        columns = []
+        for field in self.schema:
+            same = match_names(batch.schema.names, [field.name])
+            column = batch.column(same[0]) if same else pa.nulls(batch.num_rows, field.type)
+            try:
+                columns.append(column.cast(_plain(column.type)).cast(field.type))
+            except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+                return None
+        return pa.RecordBatch.from_arrays(columns, schema=self.schema)
+
     def _column(self, choice: Choice, path: tuple[str, ...], type: pa.DataType, rng: Any) -> pa.Array:
         if pa.types.is_struct(type):
             fields = [self._column(choice, (*path, field.name), field.type, rng) for field in type]
@@ -108,6 +121,11 @@ class EventMaker:
                 event, state = self._of(choice, a)
                 states = np.full(choice.count, -1)
                 states[event] = np.where(rng.random(len(event)) < 0.5, state, -1)
+                if attribute.pattern:  # its states are those of a truth, not of a text
+                    _, text = _meeting(*attribute.pattern)
+                    meets = pa.array(states > self._states.base[a])
+                    out = pc.if_else(meets, pa.scalar(text, pa.string()).cast(type), out)
+                    continue
                 with suppress(pa.ArrowInvalid):  # the column is narrower than the value
                     wanted = self._values(a, states, type)
                     out = pc.coalesce(wanted, out)
@@ -217,7 +235,8 @@ class EventMaker:
         else:
             values = pa.nulls(len(chosen), _plain(type.value_type))
         if (Role.HAS_NULL in parts or element < 0) and values.null_count:
-            values = pc.if_else(pa.array(nulls[last]), values, values.fill_null(_any_value(_plain(type.value_type))))
+            some = _any_value(values.type)
+            values = values if some is None else pc.if_else(pa.array(nulls[last]), values, values.fill_null(some))
         return _lists(type, first, values, present)
 
     def _map(self, choice: Choice, path: tuple[str, ...], type: pa.MapType) -> pa.Array:
@@ -240,12 +259,14 @@ class EventMaker:
         joined = np.concatenate(events) if events else np.empty(0, np.int64)
         more = np.maximum(size - np.bincount(joined, minlength=choice.count), 0)
         event = np.concatenate([joined, np.repeat(np.arange(choice.count), more)])
-        number = range(int(more.sum()))
-        keys += [f"key {i}" if pa.types.is_string(_plain(type.key_type)) else 10**9 + i for i in number]
+        number = (np.arange(more.sum()) - np.repeat(np.cumsum(more) - more, more)).tolist()  # within the event
+        key_type = _plain(type.key_type)
+        top = 2 ** (key_type.bit_width - 1) - 1 if pa.types.is_integer(key_type) else 0
+        keys += [f"key {i}" if pa.types.is_string(key_type) else top - i % (top + 1) for i in number]
         order = np.argsort(event, kind="stable")
         found = pa.concat_arrays([*values, pa.nulls(len(number), item)]).take(pa.array(order))
         first = pa.array(np.append(np.searchsorted(event[order], np.arange(choice.count)), len(event)).astype(np.int32))
-        names = pa.array([keys[i] for i in order.tolist()], _plain(type.key_type))
+        names = pa.array([keys[i] for i in order.tolist()], key_type)
         maps = pa.MapArray.from_arrays(first, names, found)
         return pc.if_else(pa.array(present), maps, pa.nulls(1, maps.type)[0]).cast(type)
 
@@ -335,8 +356,16 @@ def _guess(type: Type, arrow: pa.DataType, which: NDArray[np.int64]) -> pa.Array
     return _of_numbers(type, small, arrow).take(place)
 
 
-def _any_value(arrow: pa.DataType) -> Any:
-    return pa.array([0], pa.int8()).cast(arrow)[0] if not pa.types.is_temporal(arrow) else pa.nulls(1, arrow)[0]
+def _any_value(arrow: pa.DataType) -> pa.Scalar | None:
+    """Returns a value of a type; None for types of which NULL does as well."""
+    types = pa.types
+    if types.is_nested(arrow) or types.is_null(arrow) or isinstance(arrow, pa.BaseExtensionType):
+        return None
+    if types.is_binary(arrow) or types.is_fixed_size_binary(arrow):
+        return pa.array([bytes(arrow.byte_width if types.is_fixed_size_binary(arrow) else 0)], arrow)[0]
+    if types.is_string(arrow) or types.is_boolean(arrow):
+        return pa.array([0], pa.int8()).cast(arrow)[0]
+    return pa.array([0], arrow)[0]
 
 
 def _meeting(op: str, operand: str) -> tuple[int, str]:

@@ -95,6 +95,8 @@ def find(parts: Parts, checks: Any, ids: Any, sample: Any) -> pa.Table:
         check_known(given, asked, "nothing was checked")
         numbers = distinct(asked)
     rows = [] if sample is None else [b for b in batches(sample, parts.options.batch_rows) if b.num_rows]
+    if sample is not None and not rows and not set(OF_SAMPLE).isdisjoint(chosen):
+        raise OptionError("sample: it has no event, and would say that no rule has a value: give some events")
     checker = _Checker(parts, numbers, ids is not None, rows)
     for check in chosen:
         checker.run(check)
@@ -161,7 +163,7 @@ class _Checker:
                 example = self.rows.keep(events, pairs.event[own][first])
                 self.rows.add("never", number, status=DISPROVEN, example=example)
             left += np.setdiff1d(piece, number).tolist()
-        left = self._without_sampled(left)
+        left = self._without_sampled(np.array(left, np.int64))
         empty = [number for number in left if self._boxes(number) == []]
         self._add_never(np.array(empty, np.int64))
         others = np.setdiff1d(np.array(left, np.int64), np.array(empty, np.int64))
@@ -172,12 +174,23 @@ class _Checker:
             "never", rest, status=UNDECIDED, reason=f"more than {MOST_TRIED:,} rules need an event to decide: give ids"
         )
 
-    def _without_sampled(self, numbers: list[int]) -> list[int]:
-        """Returns the subscriptions that match no event of the sample."""
-        matched: set[int] = set()
-        for batch in self.sample if numbers else ():
-            matched.update(self.examples.match(batch, np.array(numbers, np.int64)).number.tolist())
-        return [number for number in numbers if number not in matched]
+    def _without_sampled(self, numbers: I64) -> list[int]:
+        """Returns the subscriptions that match no event of the sample.
+
+        If they are asked for, the others get a row with an event that they match.
+        """
+        for batch in self.sample:
+            if not len(numbers):
+                break
+            pairs = self.examples.match(batch, numbers, True)
+            matched, first = np.unique(pairs.number, return_index=True)
+            if self.is_asked:
+                taken = self.examples.maker.conform(batch.take(pa.array(pairs.event[first])))
+                example = None if taken is None else self.rows.keep(taken, np.arange(len(matched)))
+                self.rows.add("never", matched, status=DISPROVEN, example=example)
+            numbers = np.setdiff1d(numbers, matched)
+        left: list[int] = numbers.tolist()
+        return left
 
     def _boxes(self, number: int) -> list[Box] | None:
         try:
@@ -260,19 +273,20 @@ class _Checker:
     def _likely_always(self, numbers: I64) -> I64:
         """Returns the subscriptions that match each of some events made at random."""
         examples, rng = self.examples, np.random.default_rng(1)
-        count = len(self.states.predicates.owner)
-        if not count:
+        if not len(self.states.predicates.owner):
             return numbers[:0]
         plain = np.flatnonzero(~self.states.programs)
         chosen = rng.choice(plain, min(64, len(plain)), replace=False) if len(plain) else plain
         event, state = examples.chances.choose(chosen, np.arange(len(chosen)) + 1, rng)
         events = examples.make(event, state, len(chosen) + 1)  # the first has nothing
         seen = np.zeros(len(self.version.ids), np.int64)
+        count = 0  # events where no value fails
         for batch in [events, *self.sample[:1]]:
-            np.add.at(seen, examples.match(batch).number, 1)
-        most = seen.max(initial=0)
-        found: I64 = numbers[(seen[numbers] == most) & (most >= events.num_rows)]
-        return found
+            pairs = examples.match(batch, is_sample=batch is not events)
+            np.add.at(seen, pairs.number, 1)
+            count += len(pairs.matched)
+        found: I64 = numbers[seen[numbers] == count]
+        return found if count else found[:MOST_TRIED]
 
     def _decide_always(self, numbers: I64, tell: bool) -> tuple[I64, I64]:
         """Proves or disproves that subscriptions match each event; with ``tell``, adds what is
@@ -282,7 +296,7 @@ class _Checker:
         for number in numbers.tolist():
             boxes = self._boxes(number)
             left = None if boxes is None else self._left({}, boxes)
-            if left == []:
+            if left == [] and not self.examples.may_fail[number]:
                 proven.append(number)
             else:
                 open[number] = left or [{}]
@@ -294,9 +308,10 @@ class _Checker:
                 pairs = self.examples.match(events, np.array(piece, np.int64))
                 meets = np.zeros(len(of), bool)
                 meets[pairs.event[of[pairs.event] == pairs.number]] = True
-                number, first = np.unique(of[~meets], return_index=True)
+                unmet = pairs.matched[~meets[pairs.matched]]
+                number, first = np.unique(of[unmet], return_index=True)
                 if tell:
-                    example = self.rows.keep(events, np.flatnonzero(~meets)[first])
+                    example = self.rows.keep(events, unmet[first])
                     self.rows.add("always", number, status=DISPROVEN, example=example)
                 for one in number.tolist():
                     del open[one]
@@ -371,7 +386,7 @@ class _Checker:
             if boxes is not None and others is not None:
                 parts = [self._left(box, others) for box in boxes]
                 left = None if any(part is None for part in parts) else [box for part in parts for box in part or ()]
-            if left == []:
+            if left == [] and not self.examples.may_fail[outer]:
                 proven.append(i)
             else:
                 open[i] = left or boxes or [{}]
