@@ -41,7 +41,7 @@ from colmatch.subscriptions.change import (
     Change,
     Deletion,
     Way,
-    definitions_of,
+    definitions_in,
     read_deletion,
     read_one_way,
     read_ways,
@@ -489,7 +489,7 @@ class Matcher:
         define: Mapping[str, str | None] = MappingProxyType({}),
     ) -> list[Rejected]:
         """Makes an update, with the definitions in its table and those of ``define``."""
-        changes = join_definitions(definitions_of([request.given]), define)
+        changes = join_definitions(definitions_in([request.given]), define)
         if not changes:
             return self._set.update(request, errors)
         schema, language = self._set.schema, self._set.language

@@ -284,7 +284,8 @@ class Normaliser:
         true = modes[TRUE]
         if self.by_attribute or self.two_valued or isinstance(true, bool) or size_of(true) <= SMALL:
             return modes
-        if not fold(true, self._is_plain, lambda _, parts: all(parts)):
+        # A predicate beside NULL may be in one mode alone
+        if not all(isinstance(one, bool) or fold(one, self._is_plain, lambda _, parts: all(parts)) for one in modes):
             return modes
         try:
             value = definitions.value(name)

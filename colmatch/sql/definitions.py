@@ -74,31 +74,32 @@ class DefinitionReader:
         Raises Refusal: the definition has a condition that cannot be a part of a value.
         """
         if name not in self._values:
-            if self._size(name) > MOST_PARTS:
-                raise Refusal(f"definition {name!r} is too large for a part of a value")
             try:
                 self._values[name] = self._read(name, self._parser.value)
             except ExpressionError as error:
                 raise Refusal(f"definition {name!r} cannot be a part of a value: {error.message}") from None
+        if self._size(name) > MOST_PARTS:
+            raise Refusal(f"definition {name!r} is too large for a part of a value")
         return self._values[name]
 
     def _size(self, name: str) -> int:
-        """Returns the number of parts of a definition as a value, other definitions written out."""
+        """Returns the number of parts of a definition as a value, other definitions written out.
+
+        Raises Refusal: as ``value`` does, of this definition or of one in it.
+        """
         if name not in self._sizes:
-            self._sizes[name] = 0  # a circle is found elsewhere
-            try:
-                own = self._read(name, self._parser.value)
-            except ExpressionError:
-                return 0
-            size, stack = 0, [own]
-            while stack:
-                part = stack.pop()
-                size += 1
-                if part.function == "column":
-                    other = definition_named(self._schema, part.arguments)
-                    size += 0 if other is None else self._size(other)
-                else:
-                    stack += [inner for inner in part.arguments if isinstance(inner, ComputedValue)]
+            size, stack = 0, [self._values[name]]
+            with self._reading(name):
+                while stack:
+                    part = stack.pop()
+                    size += 1
+                    if part.function == "column":
+                        other = definition_named(self._schema, part.arguments)
+                        if other is not None:
+                            self.value(other)
+                            size += self._size(other)
+                    else:
+                        stack += [inner for inner in part.arguments if isinstance(inner, ComputedValue)]
             self._sizes[name] = size
         return self._sizes[name]
 

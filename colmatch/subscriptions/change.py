@@ -158,7 +158,7 @@ def read_deletion(ids: Any, tags: Any, criteria: tuple[Ids | None, tuple[frozens
     return Deletion(None if ids is None else list_ids(ids), tags=asked)
 
 
-def definitions_of(given: Sequence[PredicateTable | GivenSubscriptions | None]) -> dict[str, str | None]:
+def definitions_in(given: Sequence[PredicateTable | GivenSubscriptions | None]) -> dict[str, str | None]:
     """Returns the definitions in tables of subscriptions."""
     all_of = [part.definitions for part in given if isinstance(part, GivenSubscriptions)]
     return {name: condition for part in all_of for name, condition in part.items()}
@@ -193,4 +193,4 @@ def join_given(groups: list[PredicateTable | GivenSubscriptions]) -> PredicateTa
         tags = GivenTags(None, join_lists([None if group.tags is None else group.tags.lists for group in given], sizes))
     ids = Ids(pa.concat_arrays([group.ids.array for group in given]))
     weights = GivenWeights.join([group.weights for group in given], sizes)
-    return GivenSubscriptions(ids, expressions, weights, tags, definitions_of(given))
+    return GivenSubscriptions(ids, expressions, weights, tags, definitions_in(given))

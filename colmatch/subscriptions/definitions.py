@@ -118,11 +118,11 @@ def change_definitions(
             after[name] = condition
         elif after.pop(name, None) is None:
             raise OptionError(f"define= has None for {name!r}, which is not defined: {_list(before)}")
-    check_names(after, schema)
+    _check_names(after, schema)
     return before if after == before else after
 
 
-def check_names(names: Iterable[str], schema: Schema) -> None:
+def _check_names(names: Iterable[str], schema: Schema) -> None:
     """Raises SchemaError: a name is that of a column, or of two definitions."""
     known: dict[str, str] = {}
     for name in names:

@@ -16,7 +16,7 @@ from colmatch.given.schema import Attributes, Schema, with_definitions
 from colmatch.kinds import plan
 from colmatch.kinds.registry import is_in_pages
 from colmatch.kinds.settings import Settings
-from colmatch.subscriptions.change import definitions_of
+from colmatch.subscriptions.change import definitions_in
 from colmatch.subscriptions.definitions import change_definitions, join_definitions, read_definitions
 from colmatch.subscriptions.given import read
 from colmatch.subscriptions.intake import Collecting, Errors, NewSubscriptions, SubscriptionReader
@@ -62,7 +62,7 @@ def take_in(
         schema = schema_of(schema)
     columns = schema if isinstance(schema, Schema) else Schema(schema)
     given = read(subscriptions, language, constants, tags)
-    changes = join_definitions(definitions_of([given]), read_definitions(define))
+    changes = join_definitions(definitions_in([given]), read_definitions(define))
     definitions = change_definitions({}, changes, columns, language)
     reader = SubscriptionReader(
         with_definitions(columns, definitions), options, attributes or Attributes(), requested.budget, language

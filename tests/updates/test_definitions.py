@@ -285,6 +285,7 @@ def test_definitions_are_kept(way: str, tmp_path: Path) -> None:
 # Errors
 # --------------------------------------------------------------------------
 
+WITHIN = {"x": "CASE WHEN y THEN 1 ELSE 0 END = 1", "y": "CASE WHEN x THEN 1 ELSE 0 END = 1"}  # a circle of values
 CIRCLE = {"a": "b AND price > 1", "b": "NOT c", "c": "a OR price > 2"}
 
 
@@ -296,6 +297,7 @@ CIRCLE = {"a": "b AND price > 1", "b": "NOT c", "c": "a OR price > 2"}
         ({"ops": ""}, cm.ExpressionError, "definition 'ops': "), ({"ops": "price +"}, cm.ExpressionError, "definition 'ops': "),
         (CIRCLE, cm.ExpressionError, "definition 'a': definitions use one another in a circle: a -> b -> c -> a"),
         ({"ops": "ops OR price > 1"}, cm.ExpressionError, "in a circle: ops -> ops"),
+        (WITHIN, cm.ExpressionError, "definition 'x': .* in a circle: x -> y -> x"),
         ({"Price": "team = 'x'"}, cm.SchemaError, "the definition 'Price' has the name of a column: rename it"),
         ({"ops": OPS, "Ops": OPS}, cm.SchemaError, "differ in case alone"),
         ({"ops": 5}, cm.OptionError, "define= has 5 for 'ops': a condition is needed"),
@@ -442,3 +444,12 @@ def test_more_names_than_one_regular_expression_takes() -> None:
     matcher = cm.Matcher.build({"r": last, "s": next(iter(define))}, SCHEMA, define=define)
     matcher.redefine(dict.fromkeys(define, "price < 3"))
     assert matcher.match_one(EVENTS[4]) == ["r", "s"]
+
+
+def test_a_predicate_that_matters_to_one_truth_alone_is_compared_exactly() -> None:
+    """Beside NULL, it decides only where the definition is false. No float is 16777217."""
+    text = "(f <> 16777217 AND NULL) OR a = 1 OR b = 2"
+    schema = {"f": "float", "a": "int64", "b": "int64"}
+    matcher = cm.Matcher.build({"d": "NOT d", "w": f"NOT ({text})"}, schema, define={"d": text})
+    for f in (16777216.0, 1.0, None):
+        assert matcher.match_one({"f": f, "a": 5, "b": 5}) in ([], ["d", "w"]), f
