@@ -717,7 +717,9 @@ class Matcher:
             return differences(Workers(MemorySet(parts)), lambda: parts, events)
         return differences(self._workers, self._set.parts, events)
 
-    def check(self, checks: Checks = None, *, ids: Any = None, sample: Events | None = None) -> pa.Table:
+    def check(
+        self, checks: Checks = None, *, ids: Any = None, tags: Any = None, sample: Events | None = None
+    ) -> pa.Table:
         """Checks the subscriptions for mistakes, such as rules that can never match.
 
         Each finding is proven, or the row says that it is undecided, and why. An example is an
@@ -728,16 +730,16 @@ class Matcher:
         checks : names of checks, or one name. ``"never"``: no event matches. ``"always"``: each
             event matches. ``"duplicate"``: the normal form is that of the earlier subscription
             ``other``. ``"contained"``: each event that it matches, ``other`` matches too.
-            ``"overlaps"``: some event matches it and ``other``; needs ``ids``. ``"dead column"``:
-            it needs a column that is NULL in all of the sample. ``"odd literal"``: no event of the
-            sample has a literal of its ``=`` or IN. The default is the first three, and with a
-            sample the last two. Among a million subscriptions, ``never`` and ``duplicate`` took 2.1
-            s together and ``always`` 1.0 s, ``contained`` 0.56 s for each subscription, and
-            ``overlaps`` 2 minutes for each of ``ids`` (processor time, AMD EPYC, 2026-11-29,
-            ``bench_check``). ``contained`` gives a row for each pair, so its table can grow with
-            the square of the subscriptions
-        ids : check these subscriptions alone, as ``subset`` takes ids. ``never`` and ``always``
-            then answer for each, also with ``disproven``
+            ``"overlaps"``: some event matches it and ``other``; needs ``ids`` or ``tags``. ``"dead
+            column"``: it needs a column that is NULL in all of the sample. ``"odd literal"``: no
+            event of the sample has a literal of its ``=`` or IN. The default is the first three,
+            and with a sample the last two. Among a million subscriptions, ``never`` and
+            ``duplicate`` took 2.1 s together and ``always`` 1.0 s, ``contained`` 0.56 s for each
+            subscription, and ``overlaps`` 2 minutes for each of ``ids`` (processor time, AMD EPYC,
+            2026-11-29, ``bench_check``). Without ``ids`` and ``tags``, ``contained`` leaves out
+            what follows from its other rows: if A is in B, and B in C, no row says that A is in C
+        ids, tags : check these subscriptions alone, as for ``subset``; an id without a subscription
+            is an error. ``never`` and ``always`` then answer for each, also with ``disproven``
         sample : events as ``match`` takes them; all are kept in memory. An event of it may be an
             example
 
@@ -753,7 +755,8 @@ class Matcher:
         Raises
         ------
         OptionError : a check has another name, or lacks the ``ids`` or the ``sample`` that it
-            needs, or the sample has no event for a check that compares with it
+            needs, or ``tags`` is no list of strings, or the sample has no event for a check that
+            compares with it
         SubscriptionError : an id has no subscription
         EventError : the sample does not fit the schema
 
@@ -766,7 +769,7 @@ class Matcher:
         >>> found["other"].to_pylist()
         [None, 'cheap']
         """
-        return find(self._set.parts(), checks, ids, sample)
+        return find(self._set.parts(), checks, ids, tags, sample)
 
     # State
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from colmatch.cli.options import format_option, ids_option, missing_option, null_option, out_format_option
+from colmatch.cli.options import format_option, ids_option, missing_option, null_option, out_format_option, tag_option
 from colmatch.cli.shell import print_figures, say
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     "--check", "checks", multiple=True, metavar="NAME", help="A check of Matcher.check, as contained. Repeatable."
 )
 @ids_option
+@tag_option
 @click.option(
     "--schema", "schema_text", metavar="SCHEMA", help="Check a file of rules: columns, as for `colmatch build`."
 )
@@ -45,6 +46,7 @@ def check(
     events: tuple[str, ...],
     checks: tuple[str, ...],
     ids: str | None,
+    tags: tuple[str, ...],
     schema_text: str | None,
     like: str | None,
     output: str,
@@ -59,8 +61,9 @@ def check(
     another INDEX, the journal is read as well, also while a process writes it. If anything is
     wrong, the command reports the fault and ends with 1.
 
-    With --rules, --strict, --events, --check or --ids, it then checks the rules: which can never
-    match, always match, or are there twice. With --schema or --like, a file of rules is checked.
+    With --rules, --strict, --events, --check, --ids or --tag, it then checks the rules: which can
+    never match, always match, or are there twice. With --schema or --like, a file of rules is
+    checked.
 
     \b
     colmatch check alerts.pages
@@ -79,7 +82,7 @@ def check(
             read_subscriptions([path], None, None), columns, options={"missing_columns": missing_columns or "error"}
         )
     else:
-        looks_at_rules = looks_at_rules or strict or bool(events or checks or ids)
+        looks_at_rules = looks_at_rules or strict or bool(events or checks or ids or tags)
         try:
             _check_file(path, say if looks_at_rules else click.echo)  # findings have standard output for themselves
         except StoreError as error:
@@ -89,10 +92,11 @@ def check(
         if not looks_at_rules:
             return
         matcher = open_matcher(path, missing_columns)
-    found = _findings(matcher, checks, ids, events, format, nulls)
+    found = _findings(matcher, checks, ids, tags, events, format, nulls)
     _write(found, output, out_format)
     count = found["status"].to_pylist().count("proven")
-    say(f"{len(matcher):,} rules, {count:,} findings, {found.num_rows - count:,} undecided or disproven")
+    rules, findings = (f"{n:,} {word}{'s'[: n != 1]}" for n, word in ((len(matcher), "rule"), (count, "finding")))
+    say(f"{rules}, {findings}, {found.num_rows - count:,} undecided or disproven")
     if strict and count:
         raise click.exceptions.Exit(1)
 
@@ -124,6 +128,7 @@ def _findings(
     matcher: Matcher,
     checks: tuple[str, ...],
     ids: str | None,
+    tags: tuple[str, ...],
     events: tuple[str, ...],
     format: str | None,
     nulls: tuple[str, ...],
@@ -132,7 +137,8 @@ def _findings(
 
     from colmatch.cli.arguments import read_ids, reading_events
 
-    given: dict[str, Any] = {"checks": list(checks) or None, "ids": None if ids is None else read_ids(matcher, ids)}
+    given: dict[str, Any] = {"checks": list(checks) or None, "tags": list(tags) or None}
+    given["ids"] = None if ids is None else read_ids(matcher, ids)
     if not events:
         return matcher.check(**given)
     with reading_events(matcher, events, format, [], nulls) as rows:

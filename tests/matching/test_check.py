@@ -198,15 +198,35 @@ def test_contained_rules_are_those_of_all_events(lists: bool, seed: int) -> None
     both = matches.astype(np.float32) @ matches.T.astype(np.float32)
     inside = (both == matches.sum(axis=1)[:, None]) & exists[:, None] & ~always
     expected = {(i, j) for i, j in np.argwhere(inside).tolist() if form.get(i, i) != form.get(j, j) and not always[i]}
-    proven = {(row["id"], row["other"]) for row in rows_of(found, "contained", "proven")}
     undecided = {(row["id"], row["other"]) for row in rows_of(found, "contained", "undecided")}
+    proven = {(row["id"], row["other"]) for row in rows_of(found, "contained", "proven")}
     assert proven <= expected
-    assert expected - proven <= undecided | {(i, j) for i, j in expected if (i, None) in undecided}
+    known = {(i, j) for i, j in follow(proven) if form.get(i, i) != form.get(j, j)}
+    assert known <= expected
+    assert expected - known <= undecided | {(i, j) for i, j in expected if (i, None) in undecided}
     assert all("tags" in columns_of(rules[i]) | columns_of(rules[j if j is not None else i]) for i, j in undecided)
-    assert len(proven) > COUNT // 10
+    assert 2 * len(proven) < len(known) > COUNT // 10  # what follows from others has no row
     for row, ids in confirm(matcher, found).items():
         one = found.slice(row, 1).to_pylist()[0]
         assert {one["id"], one["other"]} <= ids
+    # Rules that are asked for have all their rows
+    asked = list(range(0, COUNT, max(COUNT // 30, 1)))
+    rows = rows_of(matcher.check("contained", ids=asked), "contained", "proven")
+    assert {(row["id"], row["other"]) for row in rows} >= {(i, j) for i, j in known if i in asked}
+
+
+def follow(pairs: set[tuple[int, int]]) -> set[tuple[int, int]]:
+    """Returns the pairs, and those that follow from them: two steps lead as one does."""
+    steps: dict[int, set[int]] = {}
+    for id, other in pairs:
+        steps.setdefault(id, set()).add(other)
+    for id in steps:
+        open = list(steps[id])
+        while open:
+            new = steps.get(open.pop(), set()) - steps[id] - {id}
+            steps[id] |= new
+            open += new
+    return {(id, other) for id, others in steps.items() for other in others}
 
 
 @CASES
@@ -406,6 +426,20 @@ def test_an_event_of_the_sample_is_an_example() -> None:
         matcher.check("never", sample=sample.drop_columns(["u"]))
 
 
+def test_rules_with_tags() -> None:
+    rules = {1: "a > 5 AND a < 3", 2: "a > 7 AND a < 3", 3: "a > 1", 4: "a > 2"}
+    matcher = cm.Matcher.build(rules, SCHEMA, tags={1: ["x"], 3: ["x"], 4: ["y"]})
+    found = matcher.check(["never", "overlaps"], tags=["x"])
+    assert [(row["id"], row["status"], row["other"]) for row in found.to_pylist()] == [
+        (1, "proven", None),
+        (3, "disproven", None),
+        (3, "proven", 4),
+    ]
+    assert matcher.check("never", ids=[1, 2], tags=["x"])["id"].to_pylist() == [1]
+    assert matcher.check("never", ids=matcher.subset([2, 9]))["id"].to_pylist() == [2]
+    assert matcher.check("never", tags=["z"]).num_rows == 0
+
+
 def test_an_empty_sample() -> None:
     matcher = cm.Matcher.build({1: "a = 1"}, SCHEMA)
     empty = pa.table({"a": pa.array([], pa.int32())})
@@ -419,12 +453,14 @@ def test_arguments_that_cannot_be_used() -> None:
     matcher = cm.Matcher.build({1: "a = 1"}, SCHEMA)
     for arguments, said in [
         ({"checks": "nope"}, "'never', 'always'"),
-        ({"checks": "overlaps"}, "give ids, too"),
+        ({"checks": "overlaps"}, "give ids or tags, too"),
         ({"checks": ["dead column"]}, "give a sample, too"),
         ({"checks": 5}, "give names of checks"),
     ]:
         with pytest.raises(cm.OptionError, match=said):
             matcher.check(**arguments)
+    with pytest.raises(cm.OptionError, match="tags"):
+        matcher.check(tags=5)
     with pytest.raises(cm.SubscriptionError, match="there is no subscription 2: nothing was checked"):
         matcher.check(ids=[1, 2])
     assert cm.Matcher.build({}, SCHEMA).check(["never", "always", "duplicate", "contained"]).num_rows == 0
