@@ -71,6 +71,7 @@ from colmatch.given.schema import (
     definition_named,
     value_type,
     why_unusable,
+    writes_out,
 )
 from colmatch.kernels.layout import KEY_MAX, KEY_MIN
 from colmatch.kinds.settings import Budget
@@ -282,7 +283,8 @@ class Normaliser:
         """Returns the modes of a definition: its own, or those of a value that all uses share."""
         modes = definitions.modes(name)
         true = modes[TRUE]
-        if self.by_attribute or self.two_valued or isinstance(true, bool) or size_of(true) <= SMALL:
+        is_small = isinstance(true, bool) or size_of(true) <= SMALL
+        if is_small or self.by_attribute or self.two_valued or writes_out(self.schema):
             return modes
         # A predicate beside NULL may be in one mode alone
         if not all(isinstance(one, bool) or fold(one, self._is_plain, lambda _, parts: all(parts)) for one in modes):

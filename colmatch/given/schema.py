@@ -351,6 +351,7 @@ class Schema:
     """
 
     _definitions: Mapping[str, str] = MappingProxyType({})  # texts of conditions by name, for readers of expressions
+    _writes_out: bool = False  # whether expressions have all definitions written out
 
     def __init__(self, columns: Any, case_sensitive: bool = False) -> None:
         self.arrow: pa.Schema = columns.arrow if isinstance(columns, Schema) else schema_of(columns)
@@ -546,17 +547,26 @@ def _column(path: tuple[str, ...], arrow: pa.DataType) -> Column:
     return Column(path, Shape.SCALAR if scalar else Shape.UNUSABLE, arrow, scalar)
 
 
-def with_definitions(schema: Schema, definitions: Mapping[str, str]) -> Schema:
-    """Returns a schema for expressions that may use definitions."""
+def with_definitions(schema: Schema, definitions: Mapping[str, str], writes_out: bool = False) -> Schema:
+    """Returns a schema for expressions that may use definitions.
+
+    writes_out : whether they have definitions written out, even large ones
+    """
     other = copy.copy(schema)
     other.__dict__.pop("_folded_definitions", None)
     other._definitions = definitions
+    other._writes_out = writes_out
     return other
 
 
 def definitions_of(schema: Schema) -> Mapping[str, str]:
     """Returns the texts of the definitions that expressions may use, by name."""
     return schema._definitions
+
+
+def writes_out(schema: Schema) -> bool:
+    """Returns whether expressions have all definitions written out."""
+    return schema._writes_out
 
 
 def definition_named(schema: Schema, path: tuple[str, ...]) -> str | None:

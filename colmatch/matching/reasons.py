@@ -9,6 +9,8 @@ again. So the cost depends on the number of subscriptions that match nothing.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Literal, NamedTuple, get_args
 
 import numpy as np
@@ -17,6 +19,7 @@ from numpy.typing import NDArray
 
 from colmatch.arrays.frozen import contiguous
 from colmatch.given.arguments import check_choice
+from colmatch.given.schema import Attribute
 from colmatch.kernels import reasons as kernels
 from colmatch.kernels.layout import ATTR_MASK, FLAG_NONE, FLAG_RUN, I64, U8, Predicates
 from colmatch.kernels.tiles import TILE_ROWS
@@ -72,11 +75,13 @@ class Reasons:
     ----------
     version : version that all batches are matched with
     by : predicates of a subscription that share a count: equal ones, or all on one attribute
+    names : of definitions, by the attribute of each
     """
 
-    def __init__(self, version: Version, by: By) -> None:
+    def __init__(self, version: Version, by: By, names: Mapping[Attribute, str]) -> None:
         self._version = version
         self._by = by
+        self._names = names
         self._found = [
             SegmentReasons.of(segment, base, version, by)
             for segment, base in zip(version.segments, version.bases, strict=True)
@@ -146,6 +151,8 @@ class Reasons:
             for p in sample[first].tolist():
                 word = int(segment.predicates.pred[p, 0])
                 attribute, wording = attributes[word & ATTR_MASK], ""
+                if attribute in self._names:
+                    attribute = replace(attribute, path=(self._names[attribute],))
                 if self._by == "predicate":
                     literals = LiteralTexts(literals_of_all, word & ATTR_MASK)
                     runs = key_runs(segment.predicates, segment.codes, p)

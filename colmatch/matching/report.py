@@ -9,6 +9,7 @@ of ORs that is not multiplied out, is tested for every event.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -138,11 +139,12 @@ class Counts:
         """Counts matches by the number of their subscriptions."""
         entry(add_hits)(numbers, self._matches)
 
-    def report(self, share: float, columns: list[str], required: list[str]) -> Report:
+    def report(self, share: float, columns: list[str], required: list[str], names: Mapping[Attribute, str]) -> Report:
         """Returns the report.
 
         share : of the events above which a rule is noisy
         columns, required : those of the schema, and those that no event may lack
+        names : of definitions, by the attribute of each
         """
         version, live = self._version, self._version.live()
         found = np.zeros((4, len(live)), np.int64)  # conjunctions, predicates, events and tests of each number
@@ -155,9 +157,9 @@ class Counts:
             np.maximum(present[:count], self._present[i], out=present[:count])
         numbers = np.flatnonzero(live)
         counts = [self._matches[numbers], *found[:, numbers]]
-        names = ["matches", "conjunctions", "predicates", "checked", "tests"]
+        titles = ["matches", "conjunctions", "predicates", "checked", "tests"]
         rules = pa.table(
-            {"subscription": version.ids.array.take(pa.array(numbers))} | dict(zip(names, counts, strict=True))
+            {"subscription": version.ids.array.take(pa.array(numbers))} | dict(zip(titles, counts, strict=True))
         )
         needed = [*_columns(version, uses), *required]
         all_uses = uses
@@ -170,7 +172,7 @@ class Counts:
             self._events,
             share,
             rules,
-            _attributes(version.attributes.members, uses, present),
+            _attributes(version.attributes.members, names, uses, present),
             [name for name in columns if name.lower() not in lower],
             [name for name in dict.fromkeys(needed) if name.lower() not in self._seen],
         )
@@ -247,7 +249,7 @@ def _columns(version: Version, uses: I64) -> list[str]:
     return list(dict.fromkeys(path[0] for attribute in used for path in attribute.paths))
 
 
-def _attributes(attributes: list[Attribute], uses: I64, present: I64) -> pa.Table:
+def _attributes(attributes: list[Attribute], names: Mapping[Attribute, str], uses: I64, present: I64) -> pa.Table:
     """Returns the table of attributes, those of one name and kind in one row.
 
     A special function or a text pattern has a value only where it is true, so that there is no
@@ -255,7 +257,9 @@ def _attributes(attributes: list[Attribute], uses: I64, present: I64) -> pa.Tabl
     """
     places: dict[tuple[str, str], int] = {}
     of = np.flatnonzero(uses)
-    group = np.array([places.setdefault(_name_and_kind(attributes[a]), len(places)) for a in of.tolist()], np.int64)
+    group = np.array(
+        [places.setdefault(_name_and_kind(attributes[a], names), len(places)) for a in of.tolist()], np.int64
+    )
     events = np.zeros(len(places), np.int64)
     np.maximum.at(events, group, present[of])
     hidden = np.array([kind in ("text pattern", "special function") for _, kind in places], np.bool_)
@@ -268,5 +272,7 @@ def _attributes(attributes: list[Attribute], uses: I64, present: I64) -> pa.Tabl
     return pa.table(columns).sort_by([("predicates", "descending"), ("attribute", "ascending")])
 
 
-def _name_and_kind(attribute: Attribute) -> tuple[str, str]:
+def _name_and_kind(attribute: Attribute, names: Mapping[Attribute, str]) -> tuple[str, str]:
+    if attribute in names:
+        return names[attribute], "definition"
     return attribute.name, "text pattern" if attribute.pattern is not None else _KINDS[attribute.role]

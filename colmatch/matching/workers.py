@@ -16,6 +16,7 @@ from colmatch.events.gather import gather_with_state, source_of
 from colmatch.events.range_reader import Ranges, columns_of
 from colmatch.events.required import RequiredColumns
 from colmatch.events.special.clock import clock_of
+from colmatch.given.schema import Attribute
 from colmatch.kernels import layout
 from colmatch.kernels._interpret import WorkEstimate
 from colmatch.kernels._jit import entry
@@ -32,6 +33,7 @@ from colmatch.matching.topk.arguments import TopK
 from colmatch.matching.topk.rank import best_pieces
 from colmatch.matching.worker import Worker
 from colmatch.subscriptions.tags import tags_asked
+from colmatch.updates.definitions import names_of_values
 from colmatch.updates.set import MatchableSet
 from colmatch.updates.versions import Version
 
@@ -202,7 +204,7 @@ class Workers:
         """Returns the reasons why subscriptions match nothing, as ``Matcher.reasons`` does."""
         worker, offset, required = self._new_worker(()), 0, self.required(())
         version = self._set.now if request.among is None else request.among.of(self._set.now)
-        collected = Reasons(version, by)
+        collected = Reasons(version, by, self._names_of(version))
         for batch, _ in self._batches(events, request, (), version):
             lacks = required.lacks(batch, self.is_lenient)
             valid = np.ones(batch.num_rows, np.uint8) if lacks is None else (~lacks.row).astype(np.uint8)
@@ -233,7 +235,10 @@ class Workers:
                     counts.add(numbers)
                 worker.forget_codes()
             offset += batch.num_rows
-        return counts.report(share, self._set.schema.arrow.names, required.columns)
+        return counts.report(share, self._set.schema.arrow.names, required.columns, self._names_of(whole))
+
+    def _names_of(self, version: Version) -> dict[Attribute, str]:
+        return names_of_values(version, self._set.schema, self._set.options)
 
     def columns(self, request: MatchRequest) -> list[str]:
         """Returns the columns that events need for a request, as ``Matcher.columns_with`` does."""

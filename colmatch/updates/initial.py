@@ -51,10 +51,12 @@ def take_in(
     progress: bool = False,
     attributes: Attributes | None = None,
     define: Any = None,
+    writes_out: bool = False,
 ) -> BuildInput:
     """Checks and lowers. The arguments and errors are as for ``Matcher.build``.
 
     attributes : attributes that have ids already
+    writes_out : whether expressions have definitions written out, even large ones
     """
     requested = plan.read_settings(index)
     options = check_options(requested, options_of(options))
@@ -65,7 +67,11 @@ def take_in(
     changes = join_definitions(definitions_in([given]), read_definitions(define))
     definitions = change_definitions({}, changes, columns, language)
     reader = SubscriptionReader(
-        with_definitions(columns, definitions), options, attributes or Attributes(), requested.budget, language
+        with_definitions(columns, definitions, writes_out),
+        options,
+        attributes or Attributes(),
+        requested.budget,
+        language,
     )
     intake = reader.take_in(given, errors, check_flag("progress={}", progress))
     return BuildInput(requested, options, columns, language, intake, definitions)

@@ -453,3 +453,54 @@ def test_a_predicate_that_matters_to_one_truth_alone_is_compared_exactly() -> No
     matcher = cm.Matcher.build({"d": "NOT d", "w": f"NOT ({text})"}, schema, define={"d": text})
     for f in (16777216.0, 1.0, None):
         assert matcher.match_one({"f": f, "a": 5, "b": 5}) in ([], ["d", "w"]), f
+
+
+BESIDE = {
+    "ops and web": "ops AND team = 'web' AND price < 900",
+    "cheap ops": "ops AND price < 5",
+    "written": f"({OPS}) AND price < 5",
+    "wide": "ops OR price < 9000",
+    "sure": "ops OR ops IS NOT TRUE",
+}
+
+
+@pytest.mark.parametrize("index", ["auto", "pbtree"])
+def test_checks_look_into_definitions(index: str, tmp_path: Path) -> None:
+    kind = cm.index("pbtree", path=str(tmp_path / "pages")) if index == "pbtree" else index
+    matcher = cm.Matcher.build(BESIDE, SCHEMA, index=kind, define={"ops": OPS})
+    matcher.insert({"late": "ops AND price > 900 AND price < 800"})
+    found = matcher.check(["never", "always", "duplicate", "contained"]).to_pylist()
+    assert [(row["id"], row["finding"], row["other"], row["status"]) for row in found] == [
+        ("ops and web", "never", None, "proven"),
+        ("late", "never", None, "proven"),
+        ("sure", "always", None, "proven"),
+        ("written", "duplicate", "cheap ops", "proven"),
+        ("cheap ops", "contained", "wide", "proven"),
+        ("written", "contained", "wide", "proven"),
+    ]
+    sample = TABLE.slice(1, 1)
+    reasons = matcher.check("odd literal", ids=["cheap ops"], sample=sample)["reason"].to_pylist()
+    assert reasons == ["team = 'ops': no event of the sample has this value"]
+    # Without texts, a definition stays one value
+    lean = cm.Matcher.build(BESIDE, SCHEMA, define={"ops": OPS}, options={"keep_texts": False})
+    assert lean.check("never", ids=["ops and web"])["status"].to_pylist() == ["undecided"]
+
+
+@pytest.mark.parametrize("index", ["auto", "pbtree"])
+def test_reports_and_reasons_name_definitions(index: str, tmp_path: Path) -> None:
+    kind = cm.index("pbtree", path=str(tmp_path / "pages")) if index == "pbtree" else index
+    rules = {1: "My_Ops AND small", 2: "NOT my_ops AND price > 1000", 3: "lower(team) = 'x'"}
+    define = {"My_Ops": OPS, "small": "price < 5", "unused": "price < 5 OR price > 7 AND team = 'x'"}
+    matcher = cm.Matcher.build(rules, SCHEMA, index=kind, define=define)
+    reasons = matcher.reasons(TABLE.slice(3, 1), "predicate").to_pylist()
+    assert [(row["attribute"], row["predicate"]) for row in reasons if row["subscription"] == 2] == [
+        ("price", "price > 1000")
+    ]
+    reasons = matcher.reasons(
+        pa.Table.from_pylist([{"team": "web", "price": 1.0, "tags": []}], TABLE.schema), "predicate"
+    )
+    assert [(row["attribute"], row["predicate"]) for row in reasons.to_pylist() if row["subscription"] == 1] == [
+        ("My_Ops", "My_Ops")
+    ]
+    kinds = {row["attribute"]: row["kind"] for row in matcher.report(TABLE).attributes.to_pylist()}
+    assert kinds == {"My_Ops": "definition", "price": "column", "lower(team)": "computed value"}

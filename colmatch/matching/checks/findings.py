@@ -18,6 +18,7 @@ from colmatch.matching.checks.sampled import SampledStates
 from colmatch.matching.checks.scope import Check, Scope
 from colmatch.matching.subset import Subset, subset_of
 from colmatch.subscriptions.ids import check_known
+from colmatch.updates.definitions import written_out
 from colmatch.updates.versions import Parts
 
 Checks = Check | Sequence[Check] | None
@@ -26,6 +27,7 @@ OF_SAMPLE = ("dead column", "odd literal")
 
 def find(parts: Parts, checks: Any, ids: Any, tags: Any, sample: Any) -> pa.Table:
     """Returns the table of ``Matcher.check``."""
+    parts = written_out(parts)
     version = parts.version
     among = subset_of(ids, tags, version)
     chosen = _read_checks(checks, among is not None, sample)
