@@ -124,7 +124,8 @@ class Matcher:
         ----------
         subscriptions : ``{id: text}``, an iterable of ``(id, text or expression)``, or a
             ``PredicateTable``. Or an Arrow table with columns ``id`` and ``expression``: any object
-            with the Arrow C stream or array protocol. Ids are int64 or strings, and unique
+            with the Arrow C stream or array protocol, a dataset, or a table of Delta, Iceberg,
+            Lance or Hudi. Ids are int64 or strings, and unique
         schema : anything that ``Schema`` takes, such as ``{name: type}``, a schema of Arrow or
             Spark, a table or data frame. Or a text: ``"age bigint, city string"``. In the language
             of be-tree, also anything that ``colmatch.betree.Domains`` takes. An event with NULL in
@@ -1041,8 +1042,9 @@ class Matcher:
 
         Parameters
         ----------
-        events : anything with ``__arrow_c_stream__`` or ``__arrow_c_array__``, with all columns
-            that the expressions use (``columns``) unless ``Options(missing_columns="null")``. All
+        events : anything with ``__arrow_c_stream__`` or ``__arrow_c_array__``, a dataset, a lazy
+            query of polars, or a table of Delta, Iceberg, Lance or Hudi. It has all columns that
+            the expressions use (``columns``), unless ``Options(missing_columns="null")``. All
             rows of a table or data frame see the same updates. A reader also sees updates made
             between its batches
         ranges : ``{"price": ("price_low", "price_high")}``: attributes with a range instead of a

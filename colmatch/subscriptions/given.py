@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from colmatch.errors import OptionError, SubscriptionError, show_value
 from colmatch.given.arguments import is_listed
-from colmatch.given.incoming import columns_of, table_of
+from colmatch.given.incoming import check_only, columns_of, is_table, table_of
 from colmatch.given.language import SQL, Language
 from colmatch.subscriptions.constants import constants_of_column, with_constants
+from colmatch.subscriptions.definitions import COLUMN as DEFINE
 from colmatch.subscriptions.definitions import split_table
 from colmatch.subscriptions.ids import Ids, ids_of_values, unique_ids
 from colmatch.subscriptions.table import PredicateTable
@@ -136,12 +137,8 @@ def _read(subscriptions: Any, language: Language) -> PredicateTable | GivenSubsc
         ids, expressions = list(subscriptions), list(subscriptions.values())
     elif package == "pandas" and hasattr(subscriptions, "to_list"):  # a Series, since Arrow drops its index
         ids, expressions = subscriptions.index.to_list(), subscriptions.to_list()
-    elif not is_list and (hasattr(subscriptions, "__arrow_c_stream__") or hasattr(subscriptions, "__arrow_c_array__")):
+    elif not is_list and is_table(subscriptions):
         return _read_table(subscriptions, language)
-    elif package == "polars" and hasattr(subscriptions, "collect"):  # a LazyFrame
-        return _read_table(subscriptions.collect(), language)
-    elif package == "pyarrow" and hasattr(subscriptions, "to_table"):  # a dataset
-        return _read_table(subscriptions.to_table(), language)
     elif is_list or is_listed(subscriptions):
         ids, expressions = [], []
         for i, pair in enumerate(subscriptions):
@@ -160,11 +157,17 @@ def _read(subscriptions: Any, language: Language) -> PredicateTable | GivenSubsc
 
 
 def _read_table(source: Any, language: Language) -> GivenSubscriptions:
-    where = "the table of subscriptions"
-    table, definitions = split_table(table_of(source, SubscriptionError, where), where)
+    where, needed = "the table of subscriptions", ("id", "expression")
     optional = ("weights", "priority", "tags", *(["constants"] if language.is_betree else []))
-    columns = columns_of(table, ("id", "expression"), optional, SubscriptionError, where)
-    check_names(table.column_names, where)
+
+    def choose(names: list[str]) -> list[str]:
+        check_names(names, where)
+        for name in needed:
+            check_only(names, name, SubscriptionError, where)
+        return [name for name in names if name in (*needed, *optional, DEFINE)]
+
+    table, definitions = split_table(table_of(source, SubscriptionError, where, choose), where)
+    columns = columns_of(table, needed, optional, SubscriptionError, where)
     texts = columns["expression"]
     text_type = texts.type.value_type if pa.types.is_dictionary(texts.type) else texts.type
     if not (pa.types.is_string(text_type) or pa.types.is_large_string(text_type)):
