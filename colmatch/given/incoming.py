@@ -195,13 +195,16 @@ def find_only(table: pa.Table, name: str, raises: type[ColmatchError], what: str
     return table.column(name)
 
 
-def check_only(names: list[str], name: str, raises: type[ColmatchError], what: str) -> None:
-    """Raises ``raises`` if no column has a name, or more than one."""
+def check_only(names: list[str], name: str, raises: type[ColmatchError], what: str, remedy: str = "") -> None:
+    """Raises ``raises`` if no column has a name, or more than one.
+
+    remedy : the end of its message
+    """
     count = names.count(name)
     if count != 1:
         problem = "there is no column" if count == 0 else f"there are {count} columns"
         shown = ", ".join(map(repr, names[:20])) + (", …" if len(names) > 20 else "")
-        raise raises(f"{what}: {problem} {name!r}; its columns are {shown or 'none':.500}")
+        raise raises(f"{what}: {problem} {name!r}; its columns are {shown or 'none':.500}{remedy}")
 
 
 def one_piece(column: pa.ChunkedArray | pa.Array, raises: type[ColmatchError], what: str) -> pa.Array:
