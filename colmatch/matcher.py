@@ -47,7 +47,7 @@ from colmatch.subscriptions.change import (
     read_ways,
 )
 from colmatch.subscriptions.definitions import join_definitions, read_definitions
-from colmatch.subscriptions.given import GivenSubscriptions
+from colmatch.subscriptions.given import GivenSubscriptions, name_columns
 from colmatch.subscriptions.intake import Collecting, Errors, read_errors
 from colmatch.subscriptions.parameters import fill
 from colmatch.updates.initial import build_parts, check_options, take_in
@@ -117,6 +117,8 @@ class Matcher:
         parameters: Mapping[str, Any] | None = None,
         define: Mapping[str, Any] | None = None,
         max_rejected: int | float | None = None,
+        id: str | None = None,
+        expression: str | None = None,
     ) -> Matcher:
         """Indexes subscriptions for events of a schema.
 
@@ -124,7 +126,8 @@ class Matcher:
         ----------
         subscriptions : ``{id: text}``, an iterable of ``(id, text or expression)``, or a
             ``PredicateTable``. Or an Arrow table with columns ``id`` and ``expression``: any object
-            with the Arrow C stream or array protocol. Ids are int64 or strings, and unique
+            with the Arrow C stream or array protocol, a dataset, or a table of Delta, Iceberg,
+            Lance or Hudi. Ids are int64 or strings, and unique
         schema : anything that ``Schema`` takes, such as ``{name: type}``, a schema of Arrow or
             Spark, a table or data frame. Or a text: ``"age bigint, city string"``. In the language
             of be-tree, also anything that ``colmatch.betree.Domains`` takes. An event with NULL in
@@ -155,6 +158,8 @@ class Matcher:
             table of subscriptions, a row whose column ``define`` has a name is a definition
         max_rejected : with ``errors="collect"``, how many expressions may be left out, or which
             share of all: ``0.01``. By default at most all but one
+        id, expression : names of the columns of a table that have the ids and the expressions; by
+            default ``id`` and ``expression``
 
         Raises
         ------
@@ -164,7 +169,7 @@ class Matcher:
         SubscriptionError, SchemaError, OptionError : an argument cannot be used
         """
         requested = Language.read_arguments(language, missing)
-        subscriptions = fill(subscriptions, parameters, requested)
+        subscriptions = fill(name_columns(subscriptions, id, expression), parameters, requested)
         tolerated = read_errors(errors, max_rejected, is_whole=True)
         intake = take_in(
             subscriptions, schema, index, options, tolerated, requested, constants, tags, progress, define=define
@@ -287,6 +292,8 @@ class Matcher:
         tags: Any = None,
         parameters: Mapping[str, Any] | None = None,
         max_rejected: int | float | None = None,
+        id: str | None = None,
+        expression: str | None = None,
     ) -> None:
         """Adds subscriptions: all of them, or none after an error.
 
@@ -297,7 +304,7 @@ class Matcher:
             matcher takes either type
         errors : ``"raise"`` the first error, or ``"collect"``: leave bad expressions out and list
             them in ``rejected``
-        constants, tags, parameters : as for ``build``
+        constants, tags, parameters, id, expression : as for ``build``
         max_rejected : with ``errors="collect"``, how many expressions may be left out, or which
             share of those given; by default any number
 
@@ -318,9 +325,8 @@ class Matcher:
         >>> matcher.match_one({"price": 310.0})
         ['dear']
         """
-        self._update(
-            self._change(Way.INSERT, subscriptions, constants, tags, parameters), read_errors(errors, max_rejected)
-        )
+        named = name_columns(subscriptions, id, expression)
+        self._update(self._change(Way.INSERT, named, constants, tags, parameters), read_errors(errors, max_rejected))
 
     def replace(
         self,
@@ -330,6 +336,8 @@ class Matcher:
         tags: Any = None,
         parameters: Mapping[str, Any] | None = None,
         max_rejected: int | float | None = None,
+        id: str | None = None,
+        expression: str | None = None,
     ) -> None:
         """Replaces subscriptions by others with the same ids: all of them, or none after an error.
 
@@ -343,9 +351,8 @@ class Matcher:
         >>> matcher.match_one({"price": 89.5})
         []
         """
-        self._update(
-            self._change(Way.REPLACE, subscriptions, constants, tags, parameters), read_errors(errors, max_rejected)
-        )
+        named = name_columns(subscriptions, id, expression)
+        self._update(self._change(Way.REPLACE, named, constants, tags, parameters), read_errors(errors, max_rejected))
 
     def upsert(
         self,
@@ -355,6 +362,8 @@ class Matcher:
         tags: Any = None,
         parameters: Mapping[str, Any] | None = None,
         max_rejected: int | float | None = None,
+        id: str | None = None,
+        expression: str | None = None,
     ) -> None:
         """Adds subscriptions, and replaces those with the same ids: all of them, or none.
 
@@ -366,9 +375,8 @@ class Matcher:
         >>> matcher.match_one({"price": 310.0})
         ['dear']
         """
-        self._update(
-            self._change(Way.UPSERT, subscriptions, constants, tags, parameters), read_errors(errors, max_rejected)
-        )
+        named = name_columns(subscriptions, id, expression)
+        self._update(self._change(Way.UPSERT, named, constants, tags, parameters), read_errors(errors, max_rejected))
 
     def _change(self, way: Way, subscriptions: Any, constants: Any, tags: Any, parameters: Any) -> Change:
         return read_one_way(way, subscriptions, self._set.language, constants, tags, parameters)
@@ -412,6 +420,8 @@ class Matcher:
         tags: Any = None,
         parameters: Mapping[str, Any] | None = None,
         max_rejected: int | float | None = None,
+        id: str | None = None,
+        expression: str | None = None,
     ) -> None:
         """Makes several changes in one step: all of them, or none after an error.
 
@@ -426,8 +436,8 @@ class Matcher:
             with any of these tags
         define : definitions to change, as ``redefine`` takes them. Subscriptions that use them
             change with them
-        errors, constants, tags, parameters, max_rejected : as for ``insert``, for all new
-            subscriptions
+        errors, constants, tags, parameters, max_rejected, id, expression : as for ``insert``, for
+            all new subscriptions
 
         Raises
         ------
@@ -441,7 +451,8 @@ class Matcher:
         ['beach', 'dear']
         """
         deletion = None if delete is delete_tags is None else self._deletion(delete, delete_tags)
-        ways = {Way.REPLACE: replace, Way.UPSERT: upsert, Way.INSERT: insert}
+        tables = {Way.REPLACE: replace, Way.UPSERT: upsert, Way.INSERT: insert}
+        ways = {way: name_columns(table, id, expression) for way, table in tables.items()}
         definitions = read_definitions(define)
         is_alone = bool(definitions) and insert is replace is upsert is deletion is None
         change = Change(None, None)
@@ -506,6 +517,8 @@ class Matcher:
         tags: Any = None,
         parameters: Mapping[str, Any] | None = None,
         max_rejected: int | float | None = None,
+        id: str | None = None,
+        expression: str | None = None,
     ) -> Changes:
         """Makes the subscriptions those of a table, in one step, and returns what has changed.
 
@@ -516,8 +529,8 @@ class Matcher:
         Parameters
         ----------
         subscriptions : as ``build`` takes them, but no ``PredicateTable``
-        errors, constants, tags, parameters : as for ``insert``. A bad expression that is left out
-            does not remove the old subscription
+        errors, constants, tags, parameters, id, expression : as for ``insert``. A bad expression
+            that is left out does not remove the old subscription
         max_rejected : as for ``build``: all of them bad is an error, too
 
         Returns
@@ -536,7 +549,8 @@ class Matcher:
         >>> changes.changed.to_pylist(), len(changes.added), len(changes.removed)
         (['cheap'], 0, 0)
         """
-        given = self._change(Way.UPSERT, subscriptions, constants, tags, parameters).given
+        named = name_columns(subscriptions, id, expression)
+        given = self._change(Way.UPSERT, named, constants, tags, parameters).given
         if not isinstance(given, GivenSubscriptions):
             raise SubscriptionError("sync() compares texts: a PredicateTable has none")
         sync = Sync(given)
@@ -1044,8 +1058,9 @@ class Matcher:
 
         Parameters
         ----------
-        events : anything with ``__arrow_c_stream__`` or ``__arrow_c_array__``, with all columns
-            that the expressions use (``columns``) unless ``Options(missing_columns="null")``. All
+        events : anything with ``__arrow_c_stream__`` or ``__arrow_c_array__``, a dataset, a lazy
+            query of polars, or a table of Delta, Iceberg, Lance or Hudi. It has all columns that
+            the expressions use (``columns``), unless ``Options(missing_columns="null")``. All
             rows of a table or data frame see the same updates. A reader also sees updates made
             between its batches
         ranges : ``{"price": ("price_low", "price_high")}``: attributes with a range instead of a

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-ENGINES = ("pyspark", "pandas", "polars", "duckdb", "datafusion", "ibis")
+ENGINES = ("pyspark", "pandas", "polars", "duckdb", "datafusion", "ibis", "deltalake", "pyiceberg", "lance", "hudi")
 
 
 class needs:

@@ -501,3 +501,8 @@ def test_ibis() -> None:
     nowhere = ibis.table({"a": "int64", "b": "string"}, name="nowhere")
     wanted = pa.schema({"a": pa.int64(), "b": pa.string()})
     assert cm.Schema(nowhere).arrow == cm.Schema(nowhere.schema()).arrow == wanted
+
+
+def test_other_libraries_read_a_schema() -> None:
+    arrow = pa.schema({"a": pa.int64(), "b": pa.list_(pa.string())})
+    assert pa.schema(cm.Schema(arrow)) == arrow

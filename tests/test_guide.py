@@ -41,6 +41,7 @@ NEEDS = {
     "import duckdb": "duckdb",
     "from datafusion": "datafusion",
     "import ibis": "ibis",
+    "import deltalake": "deltalake",
     "--plot": "matplotlib",
     "matplotlib": "matplotlib",
 }

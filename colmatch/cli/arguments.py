@@ -252,11 +252,16 @@ def read_definitions(path: str) -> Any:
             raise ColmatchError(f"definitions are a JSON object of texts: {error}") from None
 
 
-def read_subscriptions(paths: Sequence[str], format: str | None, ids: str | None) -> pa.Table | PredicateTable:
-    """Reads files of expressions, or of predicates, for ``Matcher.build``."""
-    types = {"expression": pa.string()}
+def read_subscriptions(
+    paths: Sequence[str], format: str | None, ids: str | None, id: str = "id", expression: str = "expression"
+) -> pa.Table | PredicateTable:
+    """Reads files of expressions, or of predicates, for ``Matcher.build``.
+
+    id, expression : names of these columns in the files
+    """
+    types = {expression: pa.string()}
     if ids:
-        types["id"] = pa.type_for_alias(ids)
+        types[id] = pa.type_for_alias(ids)
     tables = []
     for path in paths:  # in CSV all tags are texts, even if they look like numbers
         tables.append(_convert_json(path, read_table(path, format, types=types, texts=["tags"])))
@@ -268,12 +273,19 @@ def read_subscriptions(paths: Sequence[str], format: str | None, ids: str | None
     for path, table, is_predicates in zip(paths, tables, predicates, strict=True):
         if is_predicates:
             raise ColmatchError(f"{path} has one row a predicate and another file has expressions: build them apart")
-        for name in ("id", "expression"):
+        for option, name in (("id", id), ("expression", expression)):
             if name not in table.column_names:
                 needed = "id and expression are needed, or id, attribute, op and operands"
                 raise ColmatchError(
-                    f"{path}: there is no column {name!r} ({needed}) among {', '.join(table.column_names)}"
+                    f"{path}: there is no column {name!r} ({needed}) among {', '.join(table.column_names)}; "
+                    f"--{option} NAME takes another column for it"
                 )
+    names = {id: "id", expression: "expression"}
+    tables = [
+        table.drop_columns([new for old, new in names.items() if old != new and new in table.column_names])
+        for table in tables
+    ]
+    tables = [table.rename_columns([names.get(name, name) for name in table.column_names]) for table in tables]
     return tables[0] if len(tables) == 1 else pa.concat_tables(tables, promote_options="default")
 
 

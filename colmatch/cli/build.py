@@ -79,6 +79,8 @@ if TYPE_CHECKING:
 @click.option(
     "--ids", type=click.Choice(["int64", "string"]), help="CSV: type of the ids; by default what they look like."
 )
+@click.option("--id", "id_column", default="id", metavar="NAME", help="The column that has the ids.")
+@click.option("--expression", default="expression", metavar="NAME", help="The column that has the expressions.")
 @format_option("--format", "SUBS")
 def build(
     subs: tuple[str, ...],
@@ -92,6 +94,8 @@ def build(
     max_rejected: str | None,
     options: tuple[str, ...],
     ids: str | None,
+    id_column: str,
+    expression: str,
     format: str | None,
     language: LanguageName | Literal["json-rules", "jsonlogic", "growthbook", "flagd"],
     named: str | None,
@@ -100,16 +104,16 @@ def build(
 ) -> None:
     """Build an index of the expressions in SUBS and save it.
 
-    SUBS has the columns id and expression. Or it has one row a predicate, in the columns id,
-    attribute, op and operands. Several such files may be given, one for each type of operands. The
-    columns weights and priority are for --top. Weights are a map, in CSV a JSON object such as
-    {"price": 2}. With --language json-rules, jsonlogic or growthbook, SUBS is JSON: a list of
-    rules, or one rule a line; with flagd it is an object with flags.
+    SUBS has the columns id and expression, or those of --id and --expression. Or it has one row a
+    predicate, in the columns id, attribute, op and operands. Several such files may be given, one
+    for each type of operands. The columns weights and priority are for --top. Weights are a map, in
+    CSV a JSON object such as {"price": 2}. With --language json-rules, jsonlogic or growthbook,
+    SUBS is JSON: a list of rules, or one rule a line; with flagd it is an object with flags.
 
     \b
-    colmatch build alerts.csv --schema "dest:string, dep_delay:double" -o alerts.colmatch
-    colmatch build rules.tsv --language betree --domains domains.txt -o rules.colmatch
-    colmatch build rules.json --language json-rules --like events.jsonl -o rules.colmatch
+    colmatch build alerts.csv --schema "dest:string, dep_delay:double" -o alerts.cm
+    colmatch build rules.tsv --language betree --domains domains.txt -o rules.cm
+    colmatch build rules.json --language json-rules --like events.jsonl -o rules.cm
     """
     from colmatch import Matcher
     from colmatch.cli.arguments import (
@@ -148,7 +152,7 @@ def build(
         expressions: Any = read_rules(subs, language, schema, named, error_mode)
         bad = expressions.rejected
     else:
-        expressions = read_subscriptions(subs, format, ids)
+        expressions = read_subscriptions(subs, format, ids, id_column, expression)
         define = read_definitions(named) if named else None
     matcher = Matcher.build(
         expressions,

@@ -67,7 +67,7 @@ def check(
 
     \b
     colmatch check alerts.pages
-    colmatch check alerts.colmatch --events flights.parquet --strict
+    colmatch check alerts.cm --events flights.parquet --strict
     colmatch check alerts.csv --like flights.parquet --check contained
     """
     from colmatch.cli.arguments import open_matcher, read_schema, read_subscriptions

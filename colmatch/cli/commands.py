@@ -39,9 +39,9 @@ def cli() -> None:
     """Find the Boolean expressions, out of many, that are true for each row of a file.
 
     \b
-    colmatch build alerts.csv --like flights.parquet -o alerts.colmatch
-    colmatch match alerts.colmatch flights.parquet -o fired.parquet
-    colmatch explain alerts.colmatch flights.parquet --row 17 --id 4
+    colmatch build alerts.csv --like flights.parquet -o alerts.cm
+    colmatch match alerts.cm flights.parquet -o fired.parquet
+    colmatch explain alerts.cm flights.parquet --row 17 --id 4
     colmatch demo
 
     Files are parquet, Arrow, CSV or JSON lines, by their extension: one or several, folders,

@@ -79,7 +79,7 @@ def test(
     an empty field asks nothing. The command explains what failed, and ends with 1 then.
 
     \b
-    colmatch test alerts.colmatch flights.parquet --expect expected.csv --junit result.xml
+    colmatch test alerts.cm flights.parquet --expect expected.csv --junit result.xml
     """
     from colmatch.cli.arguments import open_matcher
 
@@ -247,7 +247,7 @@ def diff(
     id of the subscription, and "gained" or "lost".
 
     \b
-    colmatch diff alerts.colmatch next.colmatch flights.parquet --count
+    colmatch diff alerts.cm next.cm flights.parquet --count
     """
     from colmatch.cli import writing
     from colmatch.cli.arguments import open_matcher

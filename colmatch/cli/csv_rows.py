@@ -18,7 +18,7 @@ from typing import Any, BinaryIO, NamedTuple
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 
-from colmatch.cli.places import File, open_file
+from colmatch.cli.places import File, open_file, remedy
 from colmatch.errors import ColmatchError
 from colmatch.events.gather import match_names
 from colmatch.given.incoming import sentence
@@ -35,6 +35,7 @@ class CsvRows(NamedTuple):
     wanted: list[str]
     types: dict[str, pa.DataType]  # types of some columns; the others are inferred
     nulls: Sequence[str]  # texts that mean NULL if not quoted
+    delimiter: str
 
     @property
     def empty(self) -> pa.Schema | None:
@@ -67,10 +68,11 @@ class CsvRows(NamedTuple):
 
     def _options(self) -> dict[str, Any]:
         """Returns the options of pyarrow: a quoted expression may have several lines."""
-        lines = {"delimiter": "\t", "quote_char": False} if self.file.kind == "tsv" else {"newlines_in_values": True}
+        is_plain = self.file.kind == "tsv"
+        lines = {"quote_char": False} if is_plain else {"newlines_in_values": True}
         return {
             "read_options": pa_csv.ReadOptions(use_threads=False, column_names=self.header),
-            "parse_options": pa_csv.ParseOptions(**lines),
+            "parse_options": pa_csv.ParseOptions(delimiter=self.delimiter, **lines),
             "convert_options": pa_csv.ConvertOptions(
                 column_types=self.types, include_columns=self.wanted, null_values=list(self.nulls),
                 strings_can_be_null=True, quoted_strings_can_be_null=False,
@@ -110,13 +112,17 @@ class CsvRows(NamedTuple):
             column, row, type, message = parts.groups()
             place = f"row {row} below the header" if self.file.is_stream else f"line {self._line_of(int(row))}"
             owner = "" if column is None else f", column {self.header[int(column)]!r}"
-            raise ColmatchError(f"{place}{owner}: {message}{f' for {type}' if type else ''}") from error
+            raise ColmatchError(
+                f"{place}{owner}: {message}{f' for {type}' if type else ''}{remedy(message)}"
+            ) from error
 
     def _line_of(self, row: int) -> int:
         """Returns the number of the line where a row begins; both count from 1."""
-        rules: Any = {"delimiter": "\t", "quoting": csv.QUOTE_NONE} if self.file.kind == "tsv" else {}
+        rules: Any = {"quoting": csv.QUOTE_NONE} if self.file.kind == "tsv" else {}
         with open_file(self.file) as source:
-            reader = csv.reader(io.TextIOWrapper(source, errors="replace", newline=""), **rules)
+            reader = csv.reader(
+                io.TextIOWrapper(source, errors="replace", newline=""), delimiter=self.delimiter, **rules
+            )
             csv.field_size_limit(sys.maxsize)
             next(reader)
             while True:
@@ -150,7 +156,11 @@ def rows_of(
     """
     line = _first_line(source).decode("utf-8-sig")
     text = line.rstrip("\r\n")
-    header = text.split("\t") if file.kind == "tsv" else next(csv.reader(io.StringIO(text, newline="")), [])
+    delimiter = "\t" if file.kind == "tsv" else ";" if ";" in text and "," not in text else ","
+    is_plain = file.kind == "tsv"
+    header = (
+        text.split(delimiter) if is_plain else next(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter), [])
+    )
     if header in ([], [""]):
         what = "line 1 is blank" if line else "the file is empty"
         raise ColmatchError(f"{what}, but a line with the names of the columns is needed")
@@ -162,4 +172,4 @@ def rows_of(
     for name, type in typed.items():
         if pa.types.is_nested(type):
             raise ColmatchError(f"column {name!r} is {type}, which CSV cannot carry: use jsonl, parquet or arrow")
-    return CsvRows(file, source, header, names, typed, nulls)
+    return CsvRows(file, source, header, names, typed, nulls, delimiter)

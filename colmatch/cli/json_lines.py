@@ -21,6 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.json as pa_json
 
+from colmatch.cli.places import remedy
 from colmatch.errors import ColmatchError
 from colmatch.events.computed.variant_bytes import variant_of
 from colmatch.events.json_rows import check_lines
@@ -251,7 +252,7 @@ def _table(block: Block, schema: pa.Schema, others: str) -> pa.Table:
         raise ColmatchError(f"{place}: a JSON object is needed, not {type(value).__name__}")
     last = refused(wrong)
     message = re.sub(r"^JSON parse error: | in row \d+$", "", sentence(last)) if last else "it cannot be read"
-    raise ColmatchError(f"{place}: {message}") from last
+    raise ColmatchError(f"{place}: {message}{remedy(message)}") from last
 
 
 def _parse_block(block: bytes, schema: pa.Schema, others: str) -> pa.Table:

@@ -17,7 +17,7 @@ from colmatch.cli.options import (
     out_format_option,
     tag_option,
 )
-from colmatch.errors import ColmatchError, EventError
+from colmatch.errors import ColmatchError, EventError, suggest_names
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -114,10 +114,10 @@ def match(
     of the subscription.
 
     \b
-    colmatch match alerts.colmatch flights.parquet -o fired.parquet
-    cat flights.csv | colmatch match alerts.colmatch - --format csv --keep carrier,flight | head
-    colmatch match alerts.colmatch flights.parquet --top 5 --event-weights delay=urgency
-    colmatch match alerts.colmatch flights.parquet --hits | head
+    colmatch match alerts.cm flights.parquet -o fired.parquet
+    cat flights.csv | colmatch match alerts.cm - --format csv --keep carrier,flight | head
+    colmatch match alerts.cm flights.parquet --top 5 --event-weights delay=urgency
+    colmatch match alerts.cm flights.parquet --hits | head
     """
     import pyarrow as pa
 
@@ -218,7 +218,8 @@ def _result_schema(matcher: Matcher, rows: Input, shape: str, kept: Sequence[str
     fields = [pa.field("event", pa.int64())]
     for name in kept:
         if name not in rows.schema.names:
-            raise ColmatchError(f"{' '.join(paths)} has no column {name!r} to keep")
+            hint = suggest_names(name, rows.names, "the file")
+            raise ColmatchError(f"{' '.join(paths)} has no column {name!r} to keep: {hint}")
         if name in ("event", *(result for result, _ in last)):
             raise ColmatchError(f"column {name!r} cannot be kept: the result has a column of that name")
         fields.append(rows.schema.field(name))

@@ -90,7 +90,9 @@ def format_of(path: str, format: str | None = None) -> str:
         raise ColmatchError(f"no format is called {format!r}; there are {', '.join(FORMATS)} and, to be read, tsv")
     if path == "-":
         if format is None:
-            raise ColmatchError("a standard stream has no extension: say which of arrows, csv and jsonl it carries")
+            raise ColmatchError(
+                "a standard stream has no extension: say which of arrows, csv and jsonl it carries, as with --format csv"
+            )
         if format in ("parquet", "arrow"):
             raise ColmatchError(f"{format} cannot go through a standard stream: use arrows, csv or jsonl")
         return format
@@ -99,9 +101,15 @@ def format_of(path: str, format: str | None = None) -> str:
     if name is None:
         extensions = " ".join(_EXTENSIONS)
         raise ColmatchError(
-            f"{path}: the extension {extension!r} names no format; use one of {extensions}, or say the format"
+            f"{path}: the extension {extension!r} names no format; use one of {extensions}, or say the format, as with --format csv"
         )
     return name
+
+
+def remedy(message: str) -> str:
+    """Returns the advice that an error of pyarrow about a value lacks."""
+    is_local = "expected a zone offset" in message
+    return "; the column has a time zone: write one behind the time, as in 2026-11-23T10:00:00Z" if is_local else ""
 
 
 def find_files(paths: str | Sequence[str], format: str | None = None, types: pa.Schema | None = None) -> list[File]:

@@ -58,7 +58,7 @@ def reasons(
     the events without a single cause.
 
     \b
-    colmatch reasons campaigns.colmatch requests.parquet --ids 4711 --by predicate
+    colmatch reasons campaigns.cm requests.parquet --ids 4711 --by predicate
     """
     import pyarrow as pa
 

@@ -37,7 +37,7 @@ def report(
     for, and the predicates that are tested for these rows, an estimate of its work.
 
     \b
-    colmatch report alerts.colmatch flights.parquet --noisy 0.1 -o rules.csv
+    colmatch report alerts.cm flights.parquet --noisy 0.1 -o rules.csv
     """
     import pyarrow as pa
 

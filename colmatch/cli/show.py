@@ -39,8 +39,8 @@ def explain(
     """Show why a subscription of INDEX is true, or is not, for one row of EVENTS.
 
     \b
-    colmatch explain alerts.colmatch flights.parquet --row 17 --id 4
-    echo '{"dep_delay": 50}' | colmatch explain alerts.colmatch - --format jsonl --id 4
+    colmatch explain alerts.cm flights.parquet --row 17 --id 4
+    echo '{"dep_delay": 50}' | colmatch explain alerts.cm - --format jsonl --id 4
     """
     import pyarrow as pa
 
@@ -89,7 +89,7 @@ def stats(index_path: str, as_json: bool) -> None:
     note.
 
     \b
-    colmatch stats alerts.colmatch
+    colmatch stats alerts.cm
     """
     from colmatch.cli.arguments import open_matcher
     from colmatch.paged.check import as_dict, count_pages

@@ -7,7 +7,6 @@ reading them.
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import is_dataclass
 from functools import cache
@@ -18,6 +17,7 @@ import pyarrow as pa
 from colmatch.errors import EventError, show_value
 from colmatch.given.declared import schema_of
 from colmatch.given.incoming import refusing
+from colmatch.given.scans import Scan, scan_of
 
 Seen = TypeVar("Seen")
 _NOTHING = object()
@@ -50,8 +50,7 @@ def batches(events: object, rows: int, columns: list[str] | None = None) -> Iter
     Parameters
     ----------
     events : anything with ``__arrow_c_stream__`` or ``__arrow_c_array__`` that has structs as rows:
-        a table, data frame, record batch, reader or struct array. Or a dataset of pyarrow or a
-        scanner, or a LazyFrame of polars
+        a table, data frame, record batch, reader or struct array. Or a table that ``scan_of`` knows
     rows : at least 1
     columns : names of the needed columns, compared exactly, or else without regard to case; None
         for all. Others are left out where that saves more than it costs
@@ -144,29 +143,13 @@ def _choose_columns(schema: pa.Schema, columns: list[str] | None) -> list[str] |
     return None if kept is None else [schema.names[i] for i in kept] or schema.names[:1]
 
 
-def _of_dataset(dataset: Any) -> Source:
-    """Returns the source of a pyarrow dataset; only the needed columns are read."""
+def _of_scan(scan: Scan, schema: pa.Schema, name: str) -> Source:
+    """Returns the source of a table that reads, or computes, only the needed columns."""
 
-    def read(columns: list[str] | None) -> pa.RecordBatchReader:
-        with refusing(EventError, "the dataset cannot be read"):
-            return dataset.scanner(columns=_choose_columns(dataset.schema, columns)).to_reader()
+    def read(columns: list[str] | None) -> Iterable[pa.RecordBatch]:
+        with refusing(EventError, f"this {name} cannot be read"):
+            return _check_batches(scan.read(_choose_columns(schema, columns)))
 
-    return Source(lambda _: dataset.schema, (), True, read)
-
-
-def _of_lazy_frame(frame: Any) -> Source:
-    """Returns the source of a polars LazyFrame; only the needed columns are computed."""
-    if not hasattr(frame, "collect_batches"):
-        raise EventError(
-            "this polars cannot compute a LazyFrame piece by piece: install polars 1.34 or later, or collect() it"
-        )
-
-    def read(columns: list[str] | None) -> Iterator[pa.RecordBatch]:
-        chosen = _choose_columns(schema, columns)
-        for part in (frame if chosen is None else frame.select(chosen)).collect_batches():
-            yield from _check_batches(pa.RecordBatchReader.from_stream(part))
-
-    schema = schema_of(frame)
     return Source(lambda _: schema, (), True, read)
 
 
@@ -179,15 +162,11 @@ def source_of(events: object) -> Source:
         return Source(lambda _: events.schema, (events,), False)  # a single batch gets one state anyway
     if _is_frame(events):
         return _of_frame(events)
-    dataset = sys.modules.get("pyarrow.dataset")  # imported by anyone who has a dataset
-    if dataset is not None and isinstance(events, dataset.Dataset):
-        return _of_dataset(events)
-    polars = sys.modules.get("polars")
-    if polars is not None and isinstance(events, polars.LazyFrame):
-        return _of_lazy_frame(events)
-    if dataset is not None and isinstance(events, dataset.Scanner):
-        scanned = events.to_reader()
-        return Source(lambda _: scanned.schema, scanned, True)
+    name = type(events).__name__
+    with refusing(EventError, f"this {name} cannot be read"):
+        scan = scan_of(events)
+    if scan is not None:
+        return _of_scan(scan, schema_of(scan.schema), name)
     schema, parts, is_whole = _of_arrow(events)
     return Source(lambda _: schema, parts, is_whole)
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from colmatch.errors import EventError, show_value
 from colmatch.given.arguments import text, whole_number
-from colmatch.given.incoming import decode_runs, find_only, is_text, refusing, table_of
+from colmatch.given.incoming import decode_runs, find_only, is_table, is_text, refusing, table_of
 
 __all__ = ["from_pairs"]
 
@@ -80,7 +80,7 @@ def from_pairs(pairs: Any, column: str = "attrs", rows: int | None = None) -> pa
 
 def _columns(pairs: Any) -> tuple[pa.Array, pa.Array, pa.Array]:
     """Returns the three columns, each in one piece."""
-    if not (isinstance(pairs, dict) or hasattr(pairs, "__arrow_c_stream__") or hasattr(pairs, "__arrow_c_array__")):
+    if not (isinstance(pairs, dict) or is_table(pairs)):
         raise EventError(
             f"pairs cannot be read from {type(pairs).__name__}: pass a table or data frame with the columns {', '.join(COLUMNS)}"
         )

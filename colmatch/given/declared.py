@@ -31,6 +31,7 @@ import pyarrow as pa
 
 from colmatch.errors import SchemaError, show_value
 from colmatch.given.incoming import NESTED_MOST, is_text, refusing
+from colmatch.given.scans import scan_of
 from colmatch.given.variants import VARIANT_TYPE
 
 _BRACKETS = re.compile(r"[<>()\[\]{}]")
@@ -132,6 +133,10 @@ def schema_of(declared: object) -> pa.Schema:
 def _schema_of(declared: Any) -> pa.Schema | None:
     if isinstance(declared, str):
         return parse_schema(declared)
+    if (scan := scan_of(declared)) is not None:
+        return _schema_of(scan.schema)
+    if hasattr(type(declared), "as_arrow"):  # a schema of Iceberg
+        return _schema_of(declared.as_arrow())
     package = type(declared).__module__.partition(".")[0]
     if package == "ibis":
         return pa.schema(declared.schema() if hasattr(declared, "schema") else declared)
@@ -156,9 +161,9 @@ def _schema_of(declared: Any) -> pa.Schema | None:
         return None if columns is None else pa.schema([_spark_field(field) for field in columns])
     if package == "datafusion" and hasattr(declared, "schema"):
         return declared.schema()  # a stream would run the query
-    if hasattr(declared, "collect_schema"):  # of polars, also if it is not computed yet
+    if hasattr(declared, "collect_schema"):  # of polars
         return _schema_of(declared.collect_schema())
-    own = getattr(declared, "schema", getattr(declared, "projected_schema", None))  # of a table, a dataset, a scanner
+    own = getattr(declared, "schema", None)
     if isinstance(own, pa.Schema):
         return own
     if hasattr(declared, "__arrow_c_array__") and pa.types.is_struct(arrow := pa.array(declared).type):

@@ -22,6 +22,7 @@ import pyarrow.compute as pc
 
 from colmatch.errors import ColmatchError, show_value
 from colmatch.given.arguments import members
+from colmatch.given.scans import Scannable, is_scannable, scan_of
 
 # Errors of Arrow, NumPy and Python about malformed data.
 _UNREADABLE = (
@@ -52,26 +53,6 @@ class ArrowArray(Protocol):
     def __arrow_c_array__(self, requested_schema: object | None = None) -> object: ...
 
 
-class ArrowDataset(Protocol):
-    """Datasets of pyarrow."""
-
-    @property
-    def scanner(self) -> Callable[..., Any]: ...
-
-
-class ArrowScanner(Protocol):
-    """Scanners of pyarrow."""
-
-    def to_reader(self) -> Any: ...
-
-
-class LazyFrame(Protocol):
-    """Queries of polars, computed piece by piece."""
-
-    @property
-    def collect_batches(self) -> Callable[..., Any]: ...
-
-
 class DataclassEvent(Protocol):
     """A dataclass; its fields are columns."""
 
@@ -85,7 +66,7 @@ class ModelEvent(Protocol):
     def model_dump(self) -> Callable[..., dict[str, Any]]: ...
 
 
-Events = ArrowStream | ArrowArray | ArrowDataset | ArrowScanner | LazyFrame
+Events = ArrowStream | ArrowArray | Scannable
 Event = Mapping[str, Any] | tuple[Any, ...] | DataclassEvent | ModelEvent
 
 
@@ -121,16 +102,30 @@ def sentence(error: BaseException) -> str:
     return message if len(message) <= 200 else message[:199] + "…"
 
 
-def table_of(source: Any, raises: type[ColmatchError], what: str) -> pa.Table:
-    """Returns a table of anything with the Arrow C stream or array protocol, or of a mapping.
+def table_of(
+    source: Any, raises: type[ColmatchError], what: str, choose: Callable[[list[str]], list[str]] | None = None
+) -> pa.Table:
+    """Returns a table of what ``scan_of`` or the Arrow C stream or array protocol reads.
 
-    A mapping is from name to column.
+    Or of a mapping from name to column.
+
+    choose : takes the names of a scan's columns and returns those to read; None for all
 
     Raises
     ------
     raises : the source is none of these, or cannot be read. Errors of a reader's own source come
         through unchanged
     """
+    with refusing(raises, f"{what} cannot be read"):
+        if (scan := scan_of(source)) is not None:
+            return scan.table(scan.names if choose is None else choose(scan.names))
+    table = _whole_table(source, raises, what)
+    if choose is not None:
+        choose(table.column_names)
+    return table
+
+
+def _whole_table(source: Any, raises: type[ColmatchError], what: str) -> pa.Table:
     if isinstance(source, pa.Table):
         return source
     if isinstance(source, pa.RecordBatchReader):
@@ -196,13 +191,20 @@ def find_only(table: pa.Table, name: str, raises: type[ColmatchError], what: str
 
     Raises ``raises`` if there is none, or more than one.
     """
-    names = table.column_names
+    check_only(table.column_names, name, raises, what)
+    return table.column(name)
+
+
+def check_only(names: list[str], name: str, raises: type[ColmatchError], what: str, remedy: str = "") -> None:
+    """Raises ``raises`` if no column has a name, or more than one.
+
+    remedy : the end of its message
+    """
     count = names.count(name)
     if count != 1:
         problem = "there is no column" if count == 0 else f"there are {count} columns"
         shown = ", ".join(map(repr, names[:20])) + (", …" if len(names) > 20 else "")
-        raise raises(f"{what}: {problem} {name!r}; its columns are {shown or 'none':.500}")
-    return table.column(name)
+        raise raises(f"{what}: {problem} {name!r}; its columns are {shown or 'none':.500}{remedy}")
 
 
 def one_piece(column: pa.ChunkedArray | pa.Array, raises: type[ColmatchError], what: str) -> pa.Array:
@@ -219,6 +221,11 @@ def one_piece(column: pa.ChunkedArray | pa.Array, raises: type[ColmatchError], w
             return chunks[0]
         joined = pa.chunked_array(chunks).combine_chunks()
         return joined.chunk(0) if isinstance(joined, pa.ChunkedArray) else joined
+
+
+def is_table(source: object) -> bool:
+    """Returns whether ``table_of`` reads a table from an object that is no mapping."""
+    return is_scannable(source) or is_arrow(source)
 
 
 def is_arrow(source: object) -> bool:

@@ -370,6 +370,10 @@ class Schema:
         """True if expressions must write names as the schema does."""
         return _CASE in (self.arrow.metadata or {})
 
+    def __arrow_c_schema__(self) -> object:
+        """Returns the columns for other libraries: ``pyarrow.schema(schema)``."""
+        return self.arrow.__arrow_c_schema__()
+
     def __repr__(self) -> str:
         shown = [f"{field.name}: {'variant' if is_variant(field.type) else field.type}" for field in self.arrow]
         return f"Schema({', '.join(shown)})"

@@ -12,15 +12,21 @@ from numpy.typing import NDArray
 
 from colmatch.errors import OptionError, SubscriptionError, show_value
 from colmatch.given.arguments import is_listed
-from colmatch.given.incoming import columns_of, table_of
+from colmatch.given.incoming import check_only, columns_of, is_table, refusing, table_of
 from colmatch.given.language import SQL, Language
 from colmatch.subscriptions.constants import constants_of_column, with_constants
+from colmatch.subscriptions.definitions import COLUMN as DEFINE
 from colmatch.subscriptions.definitions import split_table
 from colmatch.subscriptions.ids import Ids, ids_of_values, unique_ids
 from colmatch.subscriptions.table import PredicateTable
 from colmatch.subscriptions.tags import GivenTags, read_tags, tags_of, tags_of_column
 from colmatch.subscriptions.weights import GivenWeights, check_names, weights_of_columns
 
+# Words in the names that others give to a column.
+_LIKELY = {
+    "id": ("id", "key", "name"),
+    "expression": ("expr", "where", "condition", "predicate", "filter", "criteri", "clause", "rule", "sql", "query"),
+}
 PART = 1024  # texts of a column that become Python strings together
 
 
@@ -127,21 +133,42 @@ def add_arguments(
     return result._replace(expressions=with_constants(result.ids, result.expressions, constants, language))
 
 
+class NamedColumns(NamedTuple):
+    """A table of subscriptions whose ids or expressions have other names of columns."""
+
+    table: Any
+    id: str
+    expression: str
+
+
+def name_columns(subscriptions: Any, id: object, expression: object) -> Any:
+    """Returns subscriptions with the names of their columns, as ``Matcher.build`` takes them.
+
+    Raises OptionError: a name is no text, or the subscriptions are no table.
+    """
+    if subscriptions is None or id is expression is None:
+        return subscriptions
+    for argument, name in (("id", id), ("expression", expression)):
+        if name is not None and not isinstance(name, str):
+            raise OptionError(f"{argument}={show_value(name)}: the name of a column is needed")
+    if not is_table(subscriptions):
+        raise OptionError("id= and expression= name columns of a table, and the subscriptions are none: leave them out")
+    return NamedColumns(subscriptions, str(id or "id"), str(expression or "expression"))
+
+
 def _read(subscriptions: Any, language: Language) -> PredicateTable | GivenSubscriptions:
     if isinstance(subscriptions, (PredicateTable, GivenSubscriptions)):
         return subscriptions
+    if isinstance(subscriptions, NamedColumns):
+        return _read_table(subscriptions, language)
     is_list = type(subscriptions) is list  # as usual, and quicker
     package = type(subscriptions).__module__.partition(".")[0]
     if not is_list and isinstance(subscriptions, Mapping):
         ids, expressions = list(subscriptions), list(subscriptions.values())
     elif package == "pandas" and hasattr(subscriptions, "to_list"):  # a Series, since Arrow drops its index
         ids, expressions = subscriptions.index.to_list(), subscriptions.to_list()
-    elif not is_list and (hasattr(subscriptions, "__arrow_c_stream__") or hasattr(subscriptions, "__arrow_c_array__")):
-        return _read_table(subscriptions, language)
-    elif package == "polars" and hasattr(subscriptions, "collect"):  # a LazyFrame
-        return _read_table(subscriptions.collect(), language)
-    elif package == "pyarrow" and hasattr(subscriptions, "to_table"):  # a dataset
-        return _read_table(subscriptions.to_table(), language)
+    elif not is_list and is_table(subscriptions):
+        return _read_table(NamedColumns(subscriptions, "id", "expression"), language)
     elif is_list or is_listed(subscriptions):
         ids, expressions = [], []
         for i, pair in enumerate(subscriptions):
@@ -159,12 +186,23 @@ def _read(subscriptions: Any, language: Language) -> PredicateTable | GivenSubsc
     return GivenSubscriptions(ids_of_values(ids), expressions)
 
 
-def _read_table(source: Any, language: Language) -> GivenSubscriptions:
-    where = "the table of subscriptions"
-    table, definitions = split_table(table_of(source, SubscriptionError, where), where)
+def _read_table(named: NamedColumns, language: Language) -> GivenSubscriptions:
+    where, needed = "the table of subscriptions", ("id", "expression")
     optional = ("weights", "priority", "tags", *(["constants"] if language.is_betree else []))
-    columns = columns_of(table, ("id", "expression"), optional, SubscriptionError, where)
-    check_names(table.column_names, where)
+
+    def choose(names: list[str]) -> list[str]:
+        check_names(names, where)
+        for argument, name in zip(needed, named[1:]):
+            check_only(names, name, SubscriptionError, where, _remedy(argument, names) if name == argument else "")
+        return [*named[1:], *(name for name in names if name in (*optional, DEFINE))]
+
+    table = table_of(named.table, SubscriptionError, where, choose)
+    if named[1:] != needed:
+        chosen = choose(table.column_names)
+        with refusing(SubscriptionError, f"{where} cannot be read"):
+            table = table.select(chosen).rename_columns([*needed, *chosen[2:]])
+    table, definitions = split_table(table, where)
+    columns = columns_of(table, needed, optional, SubscriptionError, where)
     texts = columns["expression"]
     text_type = texts.type.value_type if pa.types.is_dictionary(texts.type) else texts.type
     if not (pa.types.is_string(text_type) or pa.types.is_large_string(text_type)):
@@ -175,3 +213,10 @@ def _read_table(source: Any, language: Language) -> GivenSubscriptions:
         expressions = with_constants(ids, expressions, constants_of_column(columns["constants"], ids), language)
     weights = weights_of_columns(columns.get("weights"), columns.get("priority"), where)
     return GivenSubscriptions(ids, expressions, weights, tags_of_column(columns.get("tags"), where), definitions)
+
+
+def _remedy(argument: str, names: list[str]) -> str:
+    """Returns the advice of an error about a table without ids or expressions."""
+    likely = (name for word in _LIKELY[argument] for name in names if word in name.lower())
+    name = next(likely, "...")
+    return f"; {argument}={name!r} names another column for it"

@@ -22,7 +22,7 @@ from colmatch.arrays.ranges import members as members_of
 from colmatch.errors import OptionError, SubscriptionError, show_value
 from colmatch.events.reader import texts_of
 from colmatch.given.arguments import members, text
-from colmatch.given.incoming import columns_of, is_arrow, is_text, refusing, table_of, values_of
+from colmatch.given.incoming import columns_of, is_arrow, is_table, is_text, refusing, table_of, values_of
 from colmatch.kernels.layout import I32, I64, U8
 from colmatch.subscriptions.ids import Ids, ids_of_values, unique_ids
 
@@ -220,7 +220,7 @@ def read_tags(given: object) -> GivenTags:
     where = "tags="
     if isinstance(given, Mapping):
         return GivenTags(ids_of_values(list(given)), _of_mapping(given))
-    if not is_arrow(given):
+    if not is_table(given):
         raise SubscriptionError(
             f"{where}{show_value(given)}: a mapping {{id: ['tag']}} or a table (id, tags) is needed"
         )
