@@ -192,7 +192,8 @@ def test_datasets_and_scanners(tmp_path: Path) -> None:
     read: list[Any] = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(
-            "colmatch.events.gather._gather", lambda source, *rest: read.append(source.schema.names) or iter(())
+            "colmatch.events.gather._gather",
+            lambda source, *_: read.extend(batch.schema.names for batch in source) or iter(()),
         )
         matcher.count(files)
     assert sorted(read[0]) == ["a", "b", "day"]
