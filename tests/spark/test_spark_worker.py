@@ -280,8 +280,8 @@ def test_shards_that_are_opened_in_turn_cost_no_collection(tmp_path, cache, monk
     folder = Folder(tmp_path)
     shards = [folder.put(f"shard-{i:05}", Matcher.build({i: f"age = {i}"}, AGE)) for i in range(6)]
     model = folder.put("model", Matcher.build({}, AGE))[0]
-    parts = tuple(Shard(name, 1, size, None) for name, size in shards)
-    name = publish(folder, Manifest(1, "hash", parts, "int64", model, None))
+    parts = tuple(Shard(name, 1, size) for name, size in shards)
+    name = publish(folder, Manifest(1, parts, "int64", model))
     sharded = open_index(IndexFile(hash_in(name), "x", name, artifact=False, folder=folder.address))
     events = pa.record_batch({"age": pa.array(range(6))})
     assert sharded.count(events).tolist() == [1] * 6 and len(cache) == spark_worker.MATCHERS_MOST
