@@ -54,7 +54,7 @@ SLOW = (
     # crafted files
     "store/test_crafted.py", "paged/test_paged_crafted.py",
     # Spark through Connect, its streams and all ways at once, shards of many rows
-    "spark/test_all_ways.py", "spark/test_connect.py", "spark/test_match_stream.py", "spark/test_sail.py",
+    "spark/test_all_ways.py", "spark/test_connect.py", "spark/test_match_stream.py", "spark/test_pipelines.py", "spark/test_sail.py",
     "spark/test_shards.py", "spark/test_stream_killed.py", "spark/test_streams_and_saves.py",
     # cold starts
     "kernels/test_interpret.py::test_interpreted_and_compiled_kernels_find_the_same", "kernels/test_unknown_numba.py",

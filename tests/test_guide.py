@@ -14,7 +14,7 @@ from guide import GUIDE, README, ROOT, blocks_of
 
 PAGES = [README, *GUIDE]
 RUN = {"python", "bash"}
-WRITTEN = {"csv", "json", "jsonl", "tsv", "text"}
+WRITTEN = {"csv", "json", "jsonl", "python", "tsv", "text"}  # a named block of Python is a file that other tests run
 ELSEWHERE = {"c", "js", "dockerfile", "yaml"}  # programs of others that a page begins with, and what colmatch runs in
 
 # Commands that are not run here: .ci/run has the first.

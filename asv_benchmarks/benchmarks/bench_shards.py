@@ -1,13 +1,9 @@
-"""Shards of subscriptions: what routing sends, how even shards are, and how much memory they take.
+"""Shards of subscriptions: the seconds and the memory that they take.
 
-``routing`` simulates a cluster of any size in one process: subscriptions are placed as
-``build_shards(by="pivot")`` places them, and rows routed as its router does, by counting alone.
+    python -m benchmarks.bench_shards [SUBSCRIPTIONS] [SHARDS]
 
-    python -m benchmarks.bench_shards routing [SUBSCRIPTIONS]
-    python -m benchmarks.bench_shards memory [SUBSCRIPTIONS] [SHARDS]
-
-The second builds shards of ``dense`` with ``local[2]``, matches 100,000 rows, and says how much
-memory all processes of the session took together at most (proportional set sizes, Linux).
+It builds shards of ``dense`` with ``local[2]``, matches 100,000 rows, and says how much memory all
+processes of the session took together at most (proportional set sizes, Linux).
 """
 
 from __future__ import annotations
@@ -17,10 +13,8 @@ import sys
 import tempfile
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -30,77 +24,6 @@ import pyarrow.parquet as pq
 from workload import named
 
 import colmatch as cm
-from colmatch.given.language import SQL
-from colmatch.given.schema import Schema
-from colmatch.spark.manifest import Route
-from colmatch.spark.pivots import Layout, PivotReader, condition, homes
-from colmatch.spark.shard_tasks import number_rows
-
-SHAPES = ("dense", "opindex", "ads")
-SHARDS = (8, 64, 1000)
-SUBSCRIPTIONS, ROWS = 1_000_000, 2_000
-
-
-def routing(shape: str, shards: int, subscriptions: int = SUBSCRIPTIONS, rows: int = ROWS) -> dict[str, float]:
-    """What routing by pivots does for a workload.
-
-    Returns
-    -------
-    shards_a_row : shards that a row is sent to, on average; without routing, all
-    bytes_a_row : what is shuffled for it, where a row is 8 bytes for each value that it has
-    largest : subscriptions of the largest shard, by those of the average one
-    busiest : rows that the busiest shard gets, by those of the average one
-    """
-    placed = _placed(shape, subscriptions)
-    counts, homes_of, hashes, pivots_of, found = placed
-    known = found.known
-    frequent = sorted((one for one in counts if one is not None), key=lambda route: (-counts[route], repr(route)))
-    lengths = [*(counts[route] for route in frequent), counts[None]]
-    layout = Layout(frequent, lengths, shards)
-    shard = layout.shard_of(found, homes_of, hashes)
-    needs = [set[int]() for _ in range(shards)]
-    for home, pivot in zip(shard.tolist(), pivots_of):
-        needs[home].update(pivot)
-    workload = named(shape, subscriptions=subscriptions)
-    texts = {i: condition(known[n] for n in need if n >= 0) for i, need in enumerate(needs) if -1 not in need and need}
-    router = cm.Matcher.build(texts, workload.schema(), options=cm.Options(threads=1))
-    events = workload.events(rows)
-    sent = np.bincount(router.match(events)["subscription"].to_numpy(), minlength=shards)
-    sent[[i for i, need in enumerate(needs) if -1 in need]] = rows
-    values = workload.pairs(rows).num_rows / rows
-    sizes = np.bincount(shard, minlength=shards)
-    return {
-        "shards_a_row": float(sent.sum() / rows),
-        "bytes_a_row": float(sent.sum() / rows * 8 * values),
-        "largest": float(sizes.max() / sizes.mean()),
-        "busiest": float(sent.max() / max(sent.mean(), 1)),
-    }
-
-
-@cache
-def _placed(shape: str, subscriptions: int) -> Any:
-    """Pivots of a workload's subscriptions, as the tasks of a build find them."""
-    workload = named(shape, subscriptions=subscriptions)
-    schema, options = Schema(workload.schema()), cm.Options(threads=1)
-    texts = workload.texts().to_batches(max_chunksize=10_000)
-    reader, uses = PivotReader(schema, options, SQL, {}), Counter[Route]()
-    for batch in texts:
-        uses += reader.needs(number_rows(batch))
-    reader, counts = PivotReader(schema, options, SQL, dict(uses)), Counter[Route | None]()
-    home, pivots = [], []
-    for batch in texts:
-        found, rows = reader.pivots(number_rows(batch))
-        own = homes(found, len(rows))
-        home.append(own)
-        each: list[set[int]] = [set() for _ in rows]
-        for owner, pivot in zip(found.owner.tolist(), found.pivot.tolist()):
-            each[owner].add(pivot)
-        pivots += each
-        names = [*found.known, None]
-        tally = np.bincount(own % len(names), minlength=len(names))
-        counts += Counter({names[i]: int(tally[i]) for i in np.flatnonzero(tally)})
-    hashes = np.random.default_rng(0).integers(-(2**63), 2**63, subscriptions)
-    return counts, np.concatenate(home), hashes, pivots, found
 
 
 class Memory(threading.Thread):
@@ -149,7 +72,7 @@ def _proportional_bytes(pid: int) -> int:
     return 0
 
 
-def memory(subscriptions: int = 1_000_000, shards: int = 8, rows: int = 100_000, by: str = "hash") -> dict[str, Any]:
+def memory(subscriptions: int = 1_000_000, shards: int = 8, rows: int = 100_000) -> dict[str, Any]:
     """Builds, matches and updates shards of ``dense`` with ``local[2]``.
 
     Returns
@@ -182,7 +105,7 @@ def memory(subscriptions: int = 1_000_000, shards: int = 8, rows: int = 100_000,
             print(name, found[f"{name}_seconds"], "s", found[f"{name}_most_gib"], "GiB", flush=True)
             return answer
 
-        made = step("build", lambda: build_shards(table, df, folder, shards, by=by))
+        made = step("build", lambda: build_shards(table, df, folder, shards))
         found["sizes"], found["bytes"] = made.sizes, sum(made.bytes)
         keyed = df.selectExpr("*", "monotonically_increasing_id() AS row")
         counts = step("count", lambda: match(keyed, folder, keep=["row"], mode="count").toArrow().sort_by("row"))
@@ -199,31 +122,5 @@ def memory(subscriptions: int = 1_000_000, shards: int = 8, rows: int = 100_000,
     return found
 
 
-class Routing:
-    """What routing by pivots sends, for each workload and number of shards."""
-
-    params = (list(SHAPES), list(SHARDS))
-    param_names = ("shape", "shards")
-
-    def setup_cache(self) -> dict[tuple[str, int], dict[str, float]]:
-        return {(shape, shards): routing(shape, shards, 100_000) for shape in SHAPES for shards in SHARDS}
-
-    setup_cache.timeout = 1800  # type: ignore[attr-defined]
-
-    def track_shards_a_row(self, found: dict[tuple[str, int], dict[str, float]], shape: str, shards: int) -> float:
-        return found[shape, shards]["shards_a_row"]
-
-    def track_largest_of_average(
-        self, found: dict[tuple[str, int], dict[str, float]], shape: str, shards: int
-    ) -> float:
-        return found[shape, shards]["largest"]
-
-
 if __name__ == "__main__":
-    what, numbers = sys.argv[1], [int(text.replace("_", "")) for text in sys.argv[2:]]
-    if what == "routing":
-        for shape in SHAPES:
-            for shards in SHARDS:
-                print(shape, shards, {k: round(v, 2) for k, v in routing(shape, shards, *numbers).items()}, flush=True)
-    else:
-        print(memory(*numbers))
+    print(memory(*(int(text.replace("_", "")) for text in sys.argv[1:])))

@@ -8,12 +8,17 @@ as long, and neither reads nor matches: what any source of Spark's takes. Result
 ``noop``, so all rows are made and none is kept. A job takes some 0.2 s to start: 0.25 us a row.
 
     python -m benchmarks.bench_spark [CORES]
+
+``small_tasks`` has 200 tasks of 1,000 rows: what a task costs beside its rows.
+
+    python -m benchmarks.bench_spark tasks
 """
 
 from __future__ import annotations
 
 import sys
 import tempfile
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -85,6 +90,27 @@ def measured(shape: str, cores: int, rows: int = ROWS, subscriptions: int = SUBS
     return {name: 1e6 * seconds / rows for name, seconds in taken.items()}
 
 
+def small_tasks(tasks: int = 200, rows: int = 1000) -> dict[str, float]:
+    """Milliseconds a task on one core: a match, and other people's task in the same worker."""
+    from colmatch.spark import local_session, match
+
+    texts = {i: f"a = {i} AND b = {i % 7}" for i in range(10_000)}
+    spark = local_session(1, spark__ui__enabled=False, spark__ui__showConsoleProgress=False)
+    df = spark.range(0, tasks * rows, 1, tasks).selectExpr("id AS a", "id % 7 AS b")
+    found = match(df, cm.Matcher.build(texts, {"a": "bigint", "b": "bigint"}), mode="count")
+    same = df.mapInArrow(_same, df.schema)
+
+    def written(some: Any) -> float:
+        began = time.perf_counter()
+        some.write.format("noop").mode("overwrite").save()
+        return 1e3 * (time.perf_counter() - began) / tasks
+
+    written(found.limit(1))  # a worker starts, and imports; then it has an index, and other tasks pay
+    taken = {"count": written(found), "identity": written(same)}
+    spark.stop()
+    return taken
+
+
 def _same(batches: Any) -> Any:
     yield from batches
 
@@ -141,7 +167,26 @@ class Spark:
     track_us_a_row.unit = "us"  # type: ignore[attr-defined]
 
 
+class SmallTasks:
+    """Milliseconds a task of 1,000 rows."""
+
+    params = ("count", "identity")
+    timeout = 1200
+
+    def setup_cache(self) -> dict[str, float]:
+        return small_tasks()
+
+    setup_cache.timeout = 1200  # type: ignore[attr-defined]
+
+    def track_ms_a_task(self, taken: dict[str, float], way: str) -> float:
+        return taken[way]
+
+    track_ms_a_task.unit = "ms"  # type: ignore[attr-defined]
+
+
 if __name__ == "__main__":
+    if sys.argv[1:] == ["tasks"]:
+        sys.exit(print({way: round(ms, 1) for way, ms in small_tasks().items()}))
     cores = int(sys.argv[1]) if len(sys.argv) > 1 else 1
     for shape in SHAPES:
         found = measured(shape, cores)

@@ -43,7 +43,7 @@ from colmatch.matching.range_worker import RangeNames
 from colmatch.matching.topk.arguments import Score, check_topk
 from colmatch.spark import tally
 from colmatch.spark.plans import Plan, apply_plan, check_plan
-from colmatch.spark.probe import check_workers, guard_task
+from colmatch.spark.probe import check_workers, guard_task, refuse_pipelines, task_name
 from colmatch.spark.settings import SessionSettings, arrow_schema, check_settings, is_on, zone_of
 from colmatch.spark.shipping import PinnedIndex, pin_index, ship_index
 from colmatch.spark.tally import OBSERVED, log
@@ -74,6 +74,7 @@ class MatchScope(NamedTuple):
     now: Any = None
 
 
+@refuse_pipelines()
 def match(
     df: DataFrame,
     matcher: Matcher | str | os.PathLike[str],
@@ -105,9 +106,8 @@ def match(
     ranges : attributes that are ranges in the events, as for ``Matcher.match``
     ids, tags, now : as for ``Matcher.match``. They go to the workers with each task
     plan : strategy for shards. ``"in_turn"``: each task takes one shard after the other.
-        ``"routed"``: each row goes to the shards that it needs, for pairs and totals. ``"auto"`` is
-        ``"in_turn"``, unless shards ``by="pivot"`` have more than 16 GiB together. ``explain()`` of
-        the result shows the plan
+        ``"routed"``: each row goes to a task of each shard, for pairs and totals. ``"auto"`` is
+        ``"in_turn"``. ``explain()`` of the result shows the plan
     observe : a name, or for a batch an ``Observation``, for metrics of the job that reads the
         result, as from ``DataFrame.observe``: ``rows``, ``matches``, ``tasks``, ``matcher_seconds``
         (the sum of the tasks' working time) and ``index_version``. A routed row counts once for
@@ -125,7 +125,8 @@ def match(
     OptionError : ``keep``, ``mode``, ``shared``, ``ranges``, ``tags``, ``plan`` or ``observe``
         cannot be used. Or the matcher does not fit the session. For example, it read timestamp
         literals in a zone other than ``spark.sql.session.timeZone``. Or its ``Options(ansi=...)``
-        differs from ``spark.sql.ansi.enabled`` and matters to a computed value
+        differs from ``spark.sql.ansi.enabled`` and matters to a computed value. Or this is a query
+        function of a declarative pipeline: use ``hits``
     SubscriptionError : ``ids`` is not a list of ids
     StoreError, OSError : the path does not hold a matcher
     DependencyError : workers cannot run this version of colmatch, or get no Arrow data
@@ -140,6 +141,7 @@ def match(
     return _match_events(df, matcher, keep, mode, shared, beside, ranges=ranges, plan=plan, observe=observe)
 
 
+@refuse_pipelines()
 def totals(
     df: DataFrame,
     matcher: Matcher | str | os.PathLike[str],
@@ -175,6 +177,7 @@ def totals(
     return counted.groupBy("subscription").sum("rows").toDF("subscription", "rows")
 
 
+@refuse_pipelines()
 def match_topk(
     df: DataFrame,
     matcher: Matcher | str | os.PathLike[str],
@@ -282,7 +285,9 @@ def _match_events(
     )  # fmt: skip
     if observe is not None:
         schema = schema.add(OBSERVED, NUMBERS)
-    found = apply_plan(events, task, schema, plan) if index.folder else events.mapInArrow(guard_task(task), schema)
+    name = task_name("match", index.origin, hash, [name for _, name in used])
+    plain = not index.folder
+    found = events.mapInArrow(guard_task(task, name), schema) if plain else apply_plan(events, task, schema, plan, name)
     return found if observe is None else _observe_numbers(found, observe, hash)
 
 

@@ -21,13 +21,14 @@ from colmatch.given.arguments import check_choice
 from colmatch.given.declared import schema_of
 from colmatch.matcher import Matcher
 from colmatch.matching.kept import read_keep
-from colmatch.spark.probe import check_workers
+from colmatch.spark.probe import check_workers, refuse_pipelines, task_name
 from colmatch.spark.settings import SessionSettings, arrow_schema, check_settings, is_on, zone_of
 from colmatch.spark.shipping import pin_index, ship_index
 from colmatch.spark.worker import ColumnTask, IndexFile, TableTask
 from colmatch.tables.columns import EventMode, function_name
 
 
+@refuse_pipelines()
 def hits(
     matcher: Matcher | str | os.PathLike[str],
     mode: EventMode = "list",
@@ -56,7 +57,8 @@ def hits(
     Raises
     ------
     DependencyError : Spark is older than 4.1, or its workers cannot run colmatch
-    OptionError : no session is active, ``mode`` has another value, or as from ``match``
+    OptionError : no session is active, ``mode`` has another value, or as from ``match``. Or this
+        is a query function of a declarative pipeline: call ``hits`` before it
     StoreError, OSError : as from ``match``
     """
     check_choice("mode={}", mode, ("list", "count", "exists"))
@@ -71,11 +73,13 @@ def hits(
     def found(events: pa.Array, clock: pa.Array) -> pa.Array:
         return task(events, clock)
 
+    found.__name__ = task_name("hits of", index.origin, index.hash, opened.columns_with(now=now))
     found.__annotations__ = {"events": pa.Array, "clock": pa.Array, "return": pa.Array}  # Spark reads these
     column: Callable[..., Column] = _arrow_functions().arrow_udf(found, returnType=types[mode])
     return lambda events: column(_refuse_collation(events), F.current_timestamp())
 
 
+@refuse_pipelines()
 def register(
     spark: SparkSession,
     name: str,

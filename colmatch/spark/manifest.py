@@ -1,4 +1,4 @@
-"""The manifest of a folder of shards: the files of the shards, and the rows that each shard needs.
+"""The manifest of a folder of shards: the files of one version.
 
 The file ``shards.json`` of a folder names the manifest of the present version. The names of
 manifests and shards contain the hash of their content, so these files never change. The files of a
@@ -12,7 +12,7 @@ import json
 import logging
 import re
 from dataclasses import asdict, dataclass, field
-from typing import Any, Literal, get_args
+from typing import Any
 
 import pyarrow as pa
 
@@ -23,13 +23,9 @@ from colmatch.store.replacing import DAY
 _log = logging.getLogger("colmatch")
 
 POINTER = "shards.json"
-FORMAT = 1
+FORMAT = 2
 VERSIONS_KEPT = 8
-_OWN = re.compile(r"(shard-\d+|model|router|manifest|new)-[0-9a-f]{32}(\.cm|\.json)?$")  # names of files
-
-Sharding = Literal["hash", "pivot"]
-# The path of a column or field, and the key of a map or None, that a row must have.
-Route = tuple[tuple[str, ...], int | str | None]
+_OWN = re.compile(r"(shard-\d+|model|manifest|new)-[0-9a-f]{32}(\.cm|\.json)?$")  # names of files
 
 
 @dataclass(frozen=True)
@@ -41,14 +37,11 @@ class Shard:
     file : name of the file in the folder
     subscriptions : number of subscriptions
     bytes : size of the file
-    routes : places in ``Manifest.pivots``. A row without any of these pivots matches nothing in
-        the shard. None if any row may match
     """
 
     file: str
     subscriptions: int
     bytes: int
-    routes: tuple[int, ...] | None
 
 
 @dataclass(frozen=True)
@@ -58,28 +51,16 @@ class Manifest:
     Attributes
     ----------
     version : 1 for the first build, one more for each build and update since
-    by : rule that assigns a subscription to a shard
     shards : the shards by number; None for a shard without subscriptions
     ids : type of the ids, ``int64`` or ``string``
     model : file of a matcher without subscriptions, which knows the columns that expressions use
-    router : file of a matcher that finds the shards for a row, with a subscription for each shard;
-        None if each row needs all shards
-    pivots : columns or fields, each with the key of a map or None (``pivots.py``)
-    uses : number of predicates in a sample that need each pivot
-    rows : number of subscriptions in the sample with each of the first pivots, then the number
-        without a pivot
     earlier : manifests of the older versions that are kept, the newest last
     """
 
     version: int
-    by: Sharding
     shards: tuple[Shard | None, ...]
     ids: str
     model: str
-    router: str | None
-    pivots: tuple[Route, ...] = ()
-    uses: tuple[int, ...] = ()
-    rows: tuple[int, ...] = ()
     earlier: tuple[str, ...] = ()
     name: str = field(default="", compare=False)
 
@@ -94,8 +75,7 @@ class Manifest:
     @property
     def files(self) -> set[str]:
         """The files that this version needs."""
-        names = {self.name, self.model, *(shard.file for shard in self.shards if shard is not None)}
-        return names if self.router is None else names | {self.router}
+        return {self.name, self.model, *(shard.file for shard in self.shards if shard is not None)}
 
     def text(self) -> bytes:
         """Returns the content of the manifest's file."""
@@ -145,15 +125,8 @@ def read_manifest(folder: Folder, name: str) -> Manifest:
 
 
 def _read(said: dict[str, Any], name: str) -> Manifest:
-    if said["by"] not in get_args(Sharding):
-        raise ValueError(f"by={said['by']}")
-    shards = tuple(
-        None if one is None else Shard(**{**one, "routes": None if one["routes"] is None else tuple(one["routes"])})
-        for one in said.pop("shards")
-    )
-    pivots = tuple((tuple(path), key) for path, key in said.pop("pivots"))
-    lists: dict[str, Any] = {key: tuple(said.pop(key)) for key in ("uses", "rows", "earlier")}
-    return Manifest(shards=shards, pivots=pivots, **lists, **said, name=name)
+    shards = tuple(None if one is None else Shard(**one) for one in said.pop("shards"))
+    return Manifest(shards=shards, earlier=tuple(said.pop("earlier")), **said, name=name)
 
 
 def publish(folder: Folder, manifest: Manifest) -> str:

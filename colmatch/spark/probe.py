@@ -15,18 +15,23 @@ import os
 import pickle
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import pyarrow as pa
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from colmatch.errors import DependencyError
+from colmatch.errors import DependencyError, OptionError
+from colmatch.spark.worker import VERSION_DIGITS
 from colmatch.version import __version__
 
 # A setting that a session can change. Without it, workers get no Arrow data.
 _BUFFER = "spark.sql.execution.pandas.udf.buffer.size"
 _MISMATCH = re.compile(r"PYTHON_VERSION_MISMATCH\] Python in worker has different version: ([\d.]+)")
+_IN_PIPELINE = "ATTEMPT_ANALYSIS_IN_PIPELINE_QUERY_FUNCTION"
+_SHOWN = 8  # columns in the name of a task
 _CAUSE = re.compile(r"^(?:.*: )?([\w.]*(?:Error|Exception)\w*: .+)$", re.MULTILINE)
 
 _good: set[tuple[str, ...]] = set()  # sessions with workers that can run colmatch: id, Python, settings
@@ -55,6 +60,33 @@ def guard_task(
     return run
 
 
+def task_name(verb: str, index: str, hash: str, columns: Sequence[str]) -> str:
+    """Returns the name of a task for ``explain()``: the index, its version and the columns.
+
+    index : the caller's name for the index
+    hash : content hash of the version
+    """
+    more = f" and {len(columns) - _SHOWN} more" if len(columns) > _SHOWN else ""
+    return f"{verb} {os.path.basename(index)} version {hash[:VERSION_DIGITS]} on {', '.join(columns[:_SHOWN])}{more}"
+
+
+@contextmanager
+def refuse_pipelines() -> Iterator[None]:
+    """Replaces Spark's error in a query function of a declarative pipeline by one that helps.
+
+    Raises OptionError: Spark analyses and runs nothing there.
+    """
+    try:
+        yield
+    except PySparkException as error:
+        if _IN_PIPELINE not in str(error):
+            raise
+        raise OptionError(
+            "this is a query function of a declarative pipeline, in which Spark runs nothing and names no columns: call hits or "
+            "register before it, and use the column or the SQL function in it; match, match_topk and totals do not work there"
+        ) from None
+
+
 def check_workers(spark: SparkSession, classic: bool) -> None:
     """Checks that a worker of a session can run colmatch, once for each session.
 
@@ -80,6 +112,8 @@ def check_workers(spark: SparkSession, classic: bool) -> None:
     try:
         rows = spark.range(0, 1, 1, 1).mapInArrow(look, "fault string").collect()
     except Exception as error:
+        if _IN_PIPELINE in str(error):
+            raise
         cause, known = _cause(str(error))
         raise DependencyError(f"Spark's workers cannot run colmatch: {cause}: {advice}") from (None if known else error)
     if rows[0].fault:

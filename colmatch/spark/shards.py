@@ -11,8 +11,7 @@ import json
 import os
 import pickle
 import time
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, get_args
@@ -36,11 +35,10 @@ try:
     from pyspark.sql import DataFrame
     from pyspark.sql import functions as F
     from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
-    from pyspark.sql.types import ArrayType, IntegerType, IntegralType, NullType, StringType, StructType
+    from pyspark.sql.types import IntegralType, NullType, StringType
 except ImportError as error:
     raise DependencyError(f'colmatch.spark needs PySpark 4: pip install "colmatch[spark]" ({error})') from error
 
-from colmatch.expr.ast import Constant
 from colmatch.given.language import Language, Missing
 from colmatch.given.options import Options
 from colmatch.given.schema import Attribute, Attributes, Schema
@@ -52,27 +50,19 @@ from colmatch.matcher import Matcher
 from colmatch.spark.manifest import (
     VERSIONS_KEPT,
     Manifest,
-    Route,
     Shard,
-    Sharding,
     publish,
     read_present,
     sweep,
 )
 from colmatch.spark.matchers import options_for, sample_of, schema_for
 from colmatch.spark.partitions import spread
-from colmatch.spark.pivots import Layout, condition
 from colmatch.spark.probe import check_workers, guard_task
 from colmatch.spark.settings import SessionSettings
 from colmatch.spark.shard_tasks import (
     ANSWER,
-    NEEDS,
-    OWN,
     SHARD,
     BuildTask,
-    NeedsTask,
-    PivotsTask,
-    PlaceTask,
     Recipe,
     UpdateTask,
     parts_of,
@@ -88,7 +78,6 @@ from colmatch.updates.memory_set import MemorySet
 from colmatch.updates.records import attribute_of
 
 SHARDS_MOST = 10_000
-SAMPLE = 500_000  # subscriptions, about, in the sample for the layout of shards
 _COLUMNS = ("id", "expression", "weights", "priority", "tags")
 
 
@@ -100,11 +89,8 @@ class ShardSet:
     ----------
     path : path or address of the folder
     version : 1 for the first build, one more for each build or update since
-    by : rule that assigns a subscription to a shard: ``hash`` or ``pivot``
     sizes : number of subscriptions of each shard
     bytes : size of the file of each shard
-    everywhere : for each shard, True if any row may match in it. Otherwise only rows with one of
-        its pivots can match
     written : numbers of the shards that the call wrote; empty after ``describe_shards``
     rejected : expressions that the call left out, with ``errors="collect"``: at most 1,000 of each
         shard
@@ -112,10 +98,8 @@ class ShardSet:
 
     path: str
     version: int
-    by: Sharding
     sizes: tuple[int, ...]
     bytes: tuple[int, ...]
-    everywhere: tuple[bool, ...]
     written: tuple[int, ...] = ()
     rejected: tuple[Rejected, ...] = ()
 
@@ -128,7 +112,6 @@ def build_shards(
     df: DataFrame,
     path: str | os.PathLike[str],
     shards: int,
-    by: Sharding = "hash",
     index: IndexName | Settings = "auto",
     options: Options | None = None,
     errors: Errors = "raise",
@@ -144,9 +127,8 @@ def build_shards(
     df : a DataFrame with the columns that expressions name, as for ``colmatch.spark.build``
     path : a folder that the driver and all workers see, or its address, such as
         ``s3://bucket/alerts``. New shards replace old ones when all of them are written
-    shards : number of shards, at most 10,000. A task needs the memory to build one
-    by : ``"hash"`` spreads ids evenly. ``"pivot"`` groups subscriptions that need the same columns
-        or map keys. So a row meets only the shards for the columns and keys that it has
+    shards : number of shards, at most 10,000, by a hash of the id. A task needs the memory to build
+        one
     index, options, errors, sample, missing : as for ``colmatch.spark.build``, for each shard
 
     Returns
@@ -159,12 +141,7 @@ def build_shards(
     ExpressionError : an expression is invalid, with ``errors="raise"``
     OptionError, SchemaError, StoreError, DependencyError : the other arguments cannot be used, or
         workers cannot run colmatch
-
-    Notes
-    -----
-    ``by="pivot"`` reads the subscriptions five times: cache them if they are costly.
     """
-    by = check_choice("by={}", by, get_args(Sharding))
     count = check_whole("shards={}", shards, 1, SHARDS_MOST)
     table = _check_subscriptions(subscriptions)
     recipe = _recipe(df, index, options, errors, sample, missing)
@@ -173,11 +150,8 @@ def build_shards(
     before = _before(folder)
     check_workers(df.sparkSession, isinstance(df, ClassicDataFrame))
     ids = "string" if isinstance(table.schema["id"].dataType, StringType) else "int64"
-    manifest = Manifest(1 if before is None else before.version + 1, by, (None,) * count, ids, "", None)
-    if by == "pivot":
-        _check_unique(table)
-        manifest = _add_pivots(manifest, table, recipe)
-    answers = _run_task(_assign_shards(table, manifest, recipe), count, BuildTask(recipe, folder.address))
+    manifest = Manifest(1 if before is None else before.version + 1, (None,) * count, ids, "")
+    answers = _run_task(_assign_shards(table, count), count, BuildTask(recipe, folder.address))
     return _publish_shards(folder, recipe, manifest, before, answers)
 
 
@@ -215,23 +189,7 @@ def update_shards(
         raise SubscriptionError(f"ids of the changes are {ids}, and those of {folder.address} are {before.ids}")
     check_workers(df.sparkSession, isinstance(df, ClassicDataFrame))
     _check_unique(table)
-    placed = _assign_shards(table, before, recipe)
-    if before.by == "pivot":  # any shard may have the id
-        every = F.explode(F.sequence(F.lit(0), F.lit(len(before.shards) - 1)))
-        all_of = placed.withColumnRenamed(SHARD, "home").withColumn(SHARD, every)
-        own = F.col("home") == F.col(SHARD)
-        # An invalid expression goes only to its own shard, which reports it. No shard drops the id.
-        understood = F.col(NEEDS).isNotNull() | F.col("expression").isNull()
-        placed = all_of.where(own | understood).select(
-            *[
-                F.col(name) if name == "id" else F.when(own, F.col(name)).alias(name)
-                for name in [*table.columns, NEEDS]
-            ],
-            own.alias(OWN),
-            SHARD,
-        )
-    else:
-        placed = placed.select(*table.columns, F.lit(True).alias(OWN), SHARD)
+    placed = _assign_shards(table, len(before.shards))
     task = UpdateTask(recipe, folder.address, before.shards)
     answers = _run_task(placed, len(before.shards), task)
     if not answers:
@@ -335,39 +293,9 @@ def _before(folder: Folder) -> Manifest | None:
         return None
 
 
-def _add_pivots(manifest: Manifest, table: DataFrame, recipe: Recipe) -> Manifest:
-    """Adds the pivots of a sample of the subscriptions to the manifest."""
-    rows = table.count()
-    sample = table.select("id", "expression")
-    sample = sample if rows <= SAMPLE else sample.sample(fraction=SAMPLE / rows, seed=0)
-    uses: Counter[Route] = Counter()
-    for path, number in _rows(sample, NeedsTask(recipe)):
-        uses[_route(path)] += number
-    counts: Counter[Route | None] = Counter()
-    for path, number in _rows(sample, PivotsTask(recipe, dict(uses))):
-        counts[None if path is None else _route(path)] += number
-    frequent = sorted((one for one in counts if one is not None), key=lambda route: (-counts[route], repr(route)))
-    pivots = (*frequent, *sorted(uses.keys() - counts.keys(), key=repr))
-    rows_of = (*(counts[route] for route in frequent), counts[None])
-    return replace(manifest, pivots=pivots, uses=tuple(uses[one] for one in pivots), rows=rows_of)
-
-
-def _route(said: Any) -> Route:
-    path, key = said
-    return tuple(path), key
-
-
-def _assign_shards(table: DataFrame, manifest: Manifest, recipe: Recipe) -> DataFrame:
+def _assign_shards(table: DataFrame, count: int) -> DataFrame:
     """Adds the number of the shard to subscriptions, as the last column."""
-    count = len(manifest.shards)
-    if manifest.by == "hash":
-        return table.withColumn(SHARD, F.pmod(F.xxhash64("id"), F.lit(count)).cast("int"))
-    layout = Layout(manifest.pivots, manifest.rows, count)
-    hashed = table.withColumn("hash", F.xxhash64("id"))
-    schema = StructType([*table.schema.fields]).add(NEEDS, ArrayType(StringType()))
-    uses = dict(zip(manifest.pivots, manifest.uses, strict=True))
-    task = PlaceTask(recipe, uses, layout)
-    return hashed.mapInArrow(guard_task(task), schema.add(SHARD, IntegerType(), nullable=False))
+    return table.withColumn(SHARD, F.pmod(F.xxhash64("id"), F.lit(count)).cast("int"))
 
 
 def _run_task(placed: DataFrame, count: int, task: Any) -> list[dict[str, Any]]:
@@ -396,13 +324,10 @@ def _publish_shards(
 ) -> ShardSet:
     """Publishes the shards that tasks have written."""
     all_shards: list[Shard | None] = list(manifest.shards)
-    pivots, place = list(manifest.pivots), {route: i for i, route in enumerate(manifest.pivots)}
     attributes = [] if model is None else used_attributes(model)
     parts = SessionParts() if model is None else parts_of(model).version.session_parts
     for answer in answers:
-        old = all_shards[answer["number"]]
-        routes = _numbers(answer["needs"], old, pivots, place)
-        all_shards[answer["number"]] = replace(Shard(**answer["shard"]), routes=routes)
+        all_shards[answer["number"]] = Shard(**answer["shard"])
         attributes += map(attribute_of, answer["attributes"])
         parts = parts.with_others(SessionParts(*answer["session_parts"]))
     shared = _model(recipe, manifest.id_type, list(dict.fromkeys(attributes)), parts)
@@ -410,10 +335,7 @@ def _publish_shards(
     manifest = replace(
         manifest,
         shards=tuple(all_shards),
-        pivots=tuple(pivots),
-        uses=(*manifest.uses, *[0] * (len(pivots) - len(manifest.uses))),
         model=folder.put("model", shared)[0],
-        router=None if manifest.by == "hash" else folder.put("router", _router(recipe, all_shards, pivots))[0],
         earlier=earlier,
     )
     with _turn(folder):
@@ -427,21 +349,6 @@ def _publish_shards(
     return replace(_summary(folder, manifest), written=written, rejected=tuple(rejected))
 
 
-def _numbers(
-    said: list[Any] | None, old: Shard | None, pivots: list[Route], place: dict[Route, int]
-) -> tuple[int, ...] | None:
-    """Returns the places of a shard's old and new routes among the pivots; adds missing ones."""
-    if said is None or None in said or (old is not None and old.routes is None):
-        return None
-    places = set() if old is None or old.routes is None else set(old.routes)
-    for route in map(_route, said):
-        if route not in place:
-            place[route] = len(pivots)
-            pivots.append(route)
-        places.add(place[route])
-    return tuple(sorted(places))
-
-
 def _model(recipe: Recipe, ids: pa.DataType, attributes: list[Attribute], parts: SessionParts) -> Matcher:
     """Makes a matcher without subscriptions that knows the attributes of the shards."""
     language = Language.read_arguments("sql", recipe.missing)
@@ -452,25 +359,13 @@ def _model(recipe: Recipe, ids: pa.DataType, attributes: list[Attribute], parts:
     return Matcher(MemorySet(build_parts(given._replace(intake=intake), None, keeps_unused=True)))
 
 
-def _router(recipe: Recipe, shards: Sequence[Shard | None], pivots: Sequence[Route]) -> Matcher:
-    """Makes a matcher with a subscription for each shard: it matches the rows it needs."""
-    texts = {
-        number: Constant(True) if shard.routes is None else condition(pivots[i] for i in shard.routes)
-        for number, shard in enumerate(shards)
-        if shard is not None
-    }
-    return Matcher.build(texts, Schema(recipe.schema), options=recipe.options)
-
-
 def _summary(folder: Folder, manifest: Manifest) -> ShardSet:
     parts = manifest.shards
     return ShardSet(
         folder.address,
         manifest.version,
-        manifest.by,
         tuple(0 if one is None else one.subscriptions for one in parts),
         tuple(0 if one is None else one.bytes for one in parts),
-        tuple(one is not None and one.routes is None for one in parts),
     )
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pyarrow as pa
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import Observation, SparkSession
 from pyspark.sql import functions as F
 
 import colmatch as cm
@@ -51,6 +52,25 @@ def test_a_column_of_lists(events: Any, matcher: cm.Matcher) -> None:
     empty = told.where("size(found) = 0").count()
     assert empty == match(events, matcher, mode="count").where("count = 0").count() > 0
     assert told.where("found IS NULL").count() == 0
+
+
+def test_a_filter_of_lists_matches_each_row_once(events: Any, matcher: cm.Matcher) -> None:
+    """Spark repeats ``hits`` in a filter of its column. The guide shows ``match`` for this."""
+
+    def operators(df: Any) -> int:
+        plan = df._jdf.queryExecution().executedPlan().toString()
+        return len(re.findall("ArrowEvalPython|MapInArrow", plan))
+
+    numbers = Observation()
+    once = match(events, matcher, keep=["user"], mode="list", observe=numbers).where("size(subscriptions) > 0")
+    rows = once.collect()
+    assert operators(once) == 1 and numbers.get["rows"] == events.count()
+    told = events.select("user", hits(matcher)(F.struct("*")).alias("found")).where("size(found) > 0")
+    assert operators(told) == 2, "the guide says that Spark does it twice"
+    assert (
+        pairs(told.select("user", F.explode("found"))) == pairs(once.select("user", F.explode("subscriptions")))
+        and len(rows) == told.count()
+    )
 
 
 def test_columns_of_counts_and_truths(events: Any, matcher: cm.Matcher) -> None:

@@ -155,7 +155,7 @@ def test_shards(spark: Any, tmp_path: Path) -> None:
     add(tmp_path, 2)
     events = spark.sql("SELECT 1L AS id")
     rules = "SELECT {}L AS id, 'id >= 0' AS expression"
-    build_shards(spark.sql(rules.format(0)), events, tmp_path / "alerts", 2, "pivot")
+    build_shards(spark.sql(rules.format(0)), events, tmp_path / "alerts", 2)
     run(to_files(spark, tmp_path))
     first = records(tmp_path)[0]["index_version"]
     changes = spark.sql("SELECT 0L AS id, CAST(NULL AS STRING) AS expression UNION ALL " + rules.format(1))

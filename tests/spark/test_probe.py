@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.errors import AnalysisException
+from pyspark.sql import functions as F
 
 import colmatch as cm
-from colmatch.spark import probe
-from colmatch.spark.frames import match
+from colmatch.spark import hits, match, match_topk, probe, register, totals
+from colmatch.store.file import content_hash
 
 RULES = cm.Matcher.build({1: "age = 3"}, {"age": "int64"}, options=cm.Options(threads=1))
 OTHER = "import colmatch.version; colmatch.version.__version__ = '0.0.9'"
@@ -97,3 +99,45 @@ def test_workers_that_come_later(events: Any, other_python: Any, monkeypatch: py
     planned = match(events, RULES)
     with pytest.raises(Exception, match="RuntimeError: the Python .* has colmatch 0.0.9, and the driver has .*same"):
         planned.collect()
+
+
+def test_a_query_function_of_a_pipeline(
+    spark: Any, events: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Spark's error there is no fault of the workers: ``test_pipelines.py`` runs one."""
+    RULES.save(tmp_path / "alerts.cm")
+
+    def refuse(*_: Any) -> Any:
+        raise AnalysisException("[ATTEMPT_ANALYSIS_IN_PIPELINE_QUERY_FUNCTION] Operations that trigger ...")
+
+    monkeypatch.setattr(probe, "_good", set())
+    monkeypatch.setattr(type(spark), "range", refuse)
+    columns = (
+        lambda: hits(tmp_path / "alerts.cm"),
+        lambda: register(spark, "alerts", tmp_path / "alerts.cm"),
+    )  # fmt: skip
+    for call in (
+        *(columns if hasattr(F, "arrow_udtf") else ()),
+        lambda: match(events, tmp_path / "alerts.cm"),
+        lambda: totals(events, tmp_path / "alerts.cm"),
+        lambda: match_topk(events, tmp_path / "alerts.cm", 1),
+    ):
+        with pytest.raises(cm.OptionError, match="declarative pipeline.*: call hits or register before it"):
+            call()
+
+
+def test_other_errors_of_spark_stay(spark: Any, events: Any) -> None:
+    with pytest.raises(AnalysisException, match="NO_SUCH"), probe.refuse_pipelines():
+        raise AnalysisException("NO_SUCH")
+
+
+def test_explain_shows_index_version_and_columns(spark: Any, events: Any, tmp_path: Path, capsys: Any) -> None:
+    RULES.save(tmp_path / "alerts.cm")
+    version = content_hash(tmp_path / "alerts.cm")[:12]
+    match(events, tmp_path / "alerts.cm").explain()
+    assert f"match alerts.cm version {version} on age" in capsys.readouterr().out
+    if hasattr(F, "arrow_udtf"):
+        events.select(hits(tmp_path / "alerts.cm")(F.struct("age"))).explain()
+        assert f"hits of alerts.cm version {version} on age" in capsys.readouterr().out
+    many = probe.task_name("match", "/data/a.cm", "0" * 64, [f"c{i}" for i in range(100)])
+    assert many == "match a.cm version 000000000000 on c0, c1, c2, c3, c4, c5, c6, c7 and 92 more"

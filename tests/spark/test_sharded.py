@@ -16,11 +16,11 @@ from colmatch.spark.storage import Folder
 
 
 def a_shard(file: str) -> Shard:
-    return Shard(file, 1, 1, None)
+    return Shard(file, 1, 1)
 
 
 def a_manifest(version: int, *shards: str, earlier: tuple[str, ...] = ()) -> Manifest:
-    return Manifest(version, "hash", tuple(map(a_shard, shards)), "int64", "model.cm", None, earlier=earlier)
+    return Manifest(version, tuple(map(a_shard, shards)), "int64", "model.cm", earlier=earlier)
 
 
 SCHEMA = {"a": "long"}

@@ -76,14 +76,14 @@ def same_answers(events: Any, one: cm.Matcher, folder: str, **among: Any) -> Non
         )
 
 
-@pytest.mark.parametrize(("by", "ids"), [("hash", "string"), ("pivot", "long")])
-def test_the_same_as_one_matcher(spark: Any, events: Any, tmp_path: Path, by: Any, ids: str) -> None:
+@pytest.mark.parametrize("ids", ["string", "long"])
+def test_the_same_as_one_matcher(spark: Any, events: Any, tmp_path: Path, ids: str) -> None:
     name = (lambda i: f"s{i:04}") if ids == "string" else (lambda i: i)
     texts = {name(i): text for i, text in SUBSCRIPTIONS.items()}
     table, folder = weighted(frame(spark, texts)), str(tmp_path / "alerts")
-    made = build_shards(table, events, folder, 4, by)
+    made = build_shards(table, events, folder, 4)
     one = build(table, events)
-    assert (made.version, len(made), made.written, made.by) == (1, len(texts), (0, 1, 2, 3), by)
+    assert (made.version, len(made), made.written) == (1, len(texts), (0, 1, 2, 3))
     assert max(made.sizes) < 2 * len(texts) / 4 and describe_shards(folder).sizes == made.sizes
     same_answers(events, one, folder)
     some = [name(3), name(40), name(12345)]
@@ -105,7 +105,7 @@ def test_columns_and_functions_take_shards(spark: Any, events: Any, tmp_path: Pa
     from pyspark.sql import functions as F
 
     folder, table = str(tmp_path), frame(spark, SUBSCRIPTIONS)
-    build_shards(table, events, folder, 3, "pivot")
+    build_shards(table, events, folder, 3)
     want = rows_of(match(events, folder, ["id"], "list"))
     assert rows_of(events.select("id", hits(folder)(F.struct("*")))) == want
     register(spark, "sharded", folder, keep="id")
@@ -116,11 +116,12 @@ def test_columns_and_functions_take_shards(spark: Any, events: Any, tmp_path: Pa
 
 @pytest.mark.parametrize("plan", PLANS)
 def test_explain_tells_the_plan(spark: Any, events: Any, tmp_path: Path, plan: Any, capsys: Any) -> None:
-    build_shards(frame(spark, SUBSCRIPTIONS), events, tmp_path, 3, "pivot")
+    build_shards(frame(spark, SUBSCRIPTIONS), events, tmp_path, 3)
     match(events, tmp_path, plan=plan).explain()
     shown = capsys.readouterr().out
-    assert ("match_3_shards_in_turn" in shown) == (plan == "in_turn")
-    assert ("send_rows_to_3_shards" in shown) == ("match_one_shard_each" in shown) == (plan == "routed")
+    assert (": 3 shards in turn" in shown) == (plan == "in_turn")
+    assert f"match {tmp_path.name} version " in shown
+    assert (": one of 3 shards each" in shown) == (plan == "routed")
 
 
 def test_lists_are_made_of_as_many_rows_as_memory_takes(
@@ -157,31 +158,12 @@ def test_lists_are_made_of_as_many_rows_as_memory_takes(
 def test_numbers_of_a_job(spark: Any, events: Any, tmp_path: Path, plan: Any) -> None:
     from pyspark.sql import Observation
 
-    build_shards(frame(spark, SUBSCRIPTIONS), events, tmp_path, 3, "pivot")
+    build_shards(frame(spark, SUBSCRIPTIONS), events, tmp_path, 3)
     seen = Observation()
     matches = match(events, tmp_path, plan=plan, observe=seen).count()
     told = seen.get
     assert (told["matches"], told["index_version"]) == (matches, read_present(Folder(tmp_path)).hash[:12])
-    assert told["rows"] == 400 if plan == "in_turn" else told["rows"] > 400
-
-
-def test_rows_go_where_their_pivots_are(spark: Any, tmp_path: Path) -> None:
-    events = spark.sql("SELECT id, map(concat('k', id % 10), 1L) AS m FROM range(100)")
-    texts = {i: f"m['k{i % 10}'] = 1 AND m['k{i % 10}'] < {i + 2}" for i in range(200)}
-    made = build_shards(frame(spark, texts), events, tmp_path, 5, "pivot")
-    assert made.everywhere == (False,) * 5 and max(made.sizes) <= 60
-    manifest = read_present(Folder(tmp_path))
-    router = cm.Matcher.open(tmp_path / str(manifest.router))
-    sent = router.match(events.toArrow())
-    assert len(sent) < 2 * events.count()
-    same_answers(events, build(frame(spark, texts), events), str(tmp_path))
-
-
-def test_a_frequent_pivot_is_in_several_shards(spark: Any, tmp_path: Path) -> None:
-    events = spark.sql("SELECT id, map(concat('k', id % 50), 1L) AS m FROM range(100)")
-    texts = {i: f"m['k{0 if i % 10 == 0 else i % 500}'] = {i}" for i in range(2000)}
-    made = build_shards(frame(spark, texts), events, tmp_path, 20, "pivot")
-    assert max(made.sizes) < 2 * 2000 / 20
+    assert told["rows"] == (400 if plan == "in_turn" else 1200)
 
 
 def test_an_update_writes_what_changes(spark: Any, events: Any, tmp_path: Path) -> None:
@@ -219,14 +201,14 @@ def test_a_planned_query_keeps_its_version(spark: Any, events: Any, tmp_path: Pa
 
 def test_a_build_takes_the_place_of_another(spark: Any, events: Any, tmp_path: Path) -> None:
     build_shards(frame(spark, SUBSCRIPTIONS), events, tmp_path, 2)
-    made = build_shards(frame(spark, {"x": "a = 1"}), events, tmp_path, 3, "pivot")
+    made = build_shards(frame(spark, {"x": "a = 1"}), events, tmp_path, 3)
     assert (made.version, len(made), len(made.sizes)) == (2, 1, 3)
     assert rows_of(match(events, tmp_path, ["id"], ids=["x"])) == [(i, "x") for i in range(1, 400, 7)]
 
 
 def test_nothing_to_match(spark: Any, events: Any, tmp_path: Path) -> None:
     empty = frame(spark, SUBSCRIPTIONS).where("false")
-    assert build_shards(empty, events, tmp_path, 3, "pivot").sizes == (0, 0, 0)
+    assert build_shards(empty, events, tmp_path, 3).sizes == (0, 0, 0)
     same_answers(events, cm.Matcher.build({}, {"a": "long"}), str(tmp_path))
     assert match_topk(events, tmp_path, 2).count() == 0
     update_shards(frame(spark, {1: "a = 1"}), events, tmp_path)
@@ -235,37 +217,33 @@ def test_nothing_to_match(spark: Any, events: Any, tmp_path: Path) -> None:
 
 def test_what_is_wrong_with_an_expression(spark: Any, events: Any, tmp_path: Path) -> None:
     table = frame(spark, {1: "a = 1", 2: "nope > 3", 3: "a ="})
-    for by in ("hash", "pivot"):
-        with pytest.raises(cm.ExpressionError, match="nope|=") as raised:
-            build_shards(table, events, tmp_path / by, 3, by)
-        assert raised.value.id in (2, 3)
-        made = build_shards(table, events, tmp_path / by, 3, by, errors="collect")
-        assert len(made) == 1 and sorted(one.id for one in made.rejected) == [2, 3]
+    with pytest.raises(cm.ExpressionError, match="nope|=") as raised:
+        build_shards(table, events, tmp_path, 3)
+    assert raised.value.id in (2, 3)
+    made = build_shards(table, events, tmp_path, 3, errors="collect")
+    assert len(made) == 1 and sorted(one.id for one in made.rejected) == [2, 3]
     with pytest.raises(cm.ExpressionError):
-        update_shards(frame(spark, {1: "nope = 1"}), events, tmp_path / "hash")
-    assert describe_shards(tmp_path / "hash").version == 1
+        update_shards(frame(spark, {1: "nope = 1"}), events, tmp_path)
+    assert describe_shards(tmp_path).version == 1
 
 
 def test_a_bad_replacement_leaves_the_old_one(spark: Any, tmp_path: Path) -> None:
     events = spark.sql("SELECT id, map(concat('k', id % 40), 1L) AS m FROM range(40)")
-    for by in ("hash", "pivot"):
-        folder = tmp_path / by
-        first = {i: f"m['k{i}'] = 1" for i in range(40)} | {99: "nope = 1"}
-        made = build_shards(frame(spark, first), events, folder, 8, by, errors="collect")
-        assert [one.id for one in made.rejected] == [99]
-        changes = dict.fromkeys(range(0, 40, 3), "nope = 1") | {1: "m['k5'] = 1"}
-        made = update_shards(frame(spark, changes), events, folder, errors="collect")
-        assert sorted(one.id for one in made.rejected) == list(range(0, 40, 3)) and len(made) == 40
-        found = {row.subscription: row.id for row in match(events, folder, ["id"]).collect()}
-        assert found == {i: 5 if i == 1 else i for i in range(40)}
+    first = {i: f"m['k{i}'] = 1" for i in range(40)} | {99: "nope = 1"}
+    made = build_shards(frame(spark, first), events, tmp_path, 8, errors="collect")
+    assert [one.id for one in made.rejected] == [99]
+    changes = dict.fromkeys(range(0, 40, 3), "nope = 1") | {1: "m['k5'] = 1"}
+    made = update_shards(frame(spark, changes), events, tmp_path, errors="collect")
+    assert sorted(one.id for one in made.rejected) == list(range(0, 40, 3)) and len(made) == 40
+    found = {row.subscription: row.id for row in match(events, tmp_path, ["id"]).collect()}
+    assert found == {i: 5 if i == 1 else i for i in range(40)}
 
 
 def test_now(spark: Any, tmp_path: Path) -> None:
     events = spark.sql("SELECT id, id AS now FROM range(10)")
     texts = {i: f"now > {i} AND id < 5" for i in range(10)}
-    for by in ("hash", "pivot"):
-        build_shards(frame(spark, texts), events, tmp_path, 3, by)
-        same_answers(events.drop("now"), build(frame(spark, texts), events), str(tmp_path), now=7)
+    build_shards(frame(spark, texts), events, tmp_path, 3)
+    same_answers(events.drop("now"), build(frame(spark, texts), events), str(tmp_path), now=7)
 
 
 def test_an_unreadable_folder_can_be_built_again(spark: Any, events: Any, tmp_path: Path) -> None:
@@ -289,12 +267,11 @@ def test_old_files_of_nothing_are_removed(spark: Any, events: Any, tmp_path: Pat
     assert rows_of(match(events, tmp_path, ["id"], ids=[1])) == [(i, 1) for i in range(1, 400, 7)]
 
 
-@pytest.mark.parametrize("by", ["hash", "pivot"])
-def test_ids_are_unique(spark: Any, events: Any, tmp_path: Path, by: Any) -> None:
+def test_ids_are_unique(spark: Any, events: Any, tmp_path: Path) -> None:
     table = spark.createDataFrame([(1, "a = 1"), (2, "a = 1"), (1, "b = 2")], "id long, expression string")
     with pytest.raises(cm.SubscriptionError, match="id 1 is given more than once"):
-        build_shards(table, events, tmp_path, 2, by)
-    build_shards(table.limit(0), events, tmp_path, 2, by)
+        build_shards(table, events, tmp_path, 2)
+    build_shards(table.limit(0), events, tmp_path, 2)
     with pytest.raises(cm.SubscriptionError, match="id 1 is given more than once"):
         update_shards(table, events, tmp_path)
 
@@ -313,7 +290,6 @@ def test_what_cannot_be_used(spark: Any, events: Any, tmp_path: Path) -> None:
             build_shards(subscriptions, events, tmp_path, 2)
     for arguments, said in [
         ({"shards": 0}, "shards=0"),
-        ({"shards": 2, "by": "id"}, "by='id'"),
         ({"shards": 2, "index": cm.index("pbtree", path=str(tmp_path / "pages"))}, "index='pbtree'"),
     ]:
         with pytest.raises(cm.OptionError, match=said):
@@ -365,7 +341,7 @@ def test_settings_of_the_session(spark: Any, events: Any, tmp_path: Path, conf: 
 
 def test_an_error_says_which_event(spark: Any, tmp_path: Path) -> None:
     events = spark.sql("SELECT id, map(concat('k', id % 2), 1L) AS m, id AS a FROM range(0, 10, 1, 1)")
-    build_shards(frame(spark, {0: "m['k0'] = 1", 1: "m['k1'] > 0 AND a < 9"}), events, tmp_path, 2, "pivot")
+    build_shards(frame(spark, {0: "m['k0'] = 1", 1: "m['k1'] > 0 AND a < 9"}), events, tmp_path, 2)
     odd = events.selectExpr("id", "m", "IF(id = 7, 7.5D, CAST(a AS DOUBLE)) AS a")
     for plan in PLANS:
         with pytest.raises(Exception, match=r"event 7: .*7\.5" if plan == "in_turn" else r"7\.5"):

@@ -1,8 +1,10 @@
 """How the index gets to Spark's workers, and what they do with it."""
 
+import gc
 import os
 import subprocess
 import sys
+import weakref
 
 import numpy as np
 import pyarrow as pa
@@ -15,6 +17,8 @@ from colmatch.matching import pieces
 from colmatch.spark import shipping
 from colmatch.spark import worker as spark_worker
 from colmatch.spark.frames import match
+from colmatch.spark.manifest import Manifest, Shard, hash_in, publish
+from colmatch.spark.storage import Folder
 from colmatch.spark.worker import IndexFile, PartitionTask, open_index
 from colmatch.store.file import content_hash
 
@@ -32,6 +36,7 @@ def cache():
     spark_worker._opened.clear()
     yield spark_worker._opened
     spark_worker._opened.clear()
+    gc.unfreeze()
 
 
 def found(result):
@@ -242,6 +247,45 @@ def test_a_worker_keeps_few_indexes(tmp_path, cache):
     open_index(indexes[1])
     open_index(indexes[-1])
     assert list(cache) == [index.hash for index in [*indexes[3:-1], indexes[1], indexes[-1]]]
+
+
+class Held:
+    """A part of a circle of references, which only the garbage collector frees."""
+
+    def __init__(self):
+        self.me = self
+
+
+def test_the_collector_of_spark_passes_over_an_open_index(tmp_path, cache):
+    """PySpark calls ``gc.collect`` after each task, over numba's objects if they are not hidden."""
+    gc.unfreeze()
+    first = saved_index(Matcher.build({1: "age = 1"}, AGE), tmp_path / "alerts")
+    other = saved_index(Matcher.build({2: "age = 2"}, AGE), tmp_path / "others")
+    open_index(first)
+    assert gc.get_freeze_count() > 20 * len(gc.get_objects())
+    held = Held()
+    left = weakref.ref(held)
+    open_index(other)
+    del held
+    matcher = weakref.ref(open_index(first))
+    gc.collect()
+    assert left() is not None, "it is not hidden"
+    open_index(saved_index(Matcher.build({3: "age = 3"}, AGE), tmp_path / "alerts"))
+    assert matcher() is None and left() is None
+
+
+def test_shards_that_are_opened_in_turn_cost_no_collection(tmp_path, cache, monkeypatch):
+    collected = []
+    monkeypatch.setattr(spark_worker, "_hide_objects", lambda: collected.append(1))
+    folder = Folder(tmp_path)
+    shards = [folder.put(f"shard-{i:05}", Matcher.build({i: f"age = {i}"}, AGE)) for i in range(6)]
+    model = folder.put("model", Matcher.build({}, AGE))[0]
+    parts = tuple(Shard(name, 1, size) for name, size in shards)
+    name = publish(folder, Manifest(1, parts, "int64", model))
+    sharded = open_index(IndexFile(hash_in(name), "x", name, artifact=False, folder=folder.address))
+    events = pa.record_batch({"age": pa.array(range(6))})
+    assert sharded.count(events).tolist() == [1] * 6 and len(cache) == spark_worker.MATCHERS_MOST
+    assert collected == [1]
 
 
 def test_the_worker_side_does_not_import_pyspark():
