@@ -33,7 +33,7 @@ PROGRAM = """
     def change(number, there):
         # What update ``number`` does with the subscriptions that are there: a name, and its argument.
         rng = random.Random(f"{seed} {number}")
-        some = rng.choice(["insert", "insert", "replace", "delete", "many", "bad", "release", "restore"])
+        some = rng.choice(["insert", "insert", "replace", "delete", "many", "bad", "release", "restore", "redefine"])
         text = lambda i: f"a = {rng.randrange(60)} AND (s <> 'x{rng.randrange(9)}' OR a > {i % 50}) OR s LIKE '%{i}'"
         if some == "delete" and there:
             return "delete", rng.sample(sorted(there), min(len(there), rng.choice([1, 1, 5, 40])))
@@ -43,6 +43,8 @@ PROGRAM = """
             )
         if some == "restore":
             return "restore", {i: text(i) for i in rng.sample(range(400), 20)}
+        if some == "redefine":
+            return "redefine", text(7)
         if some == "many":
             return "replace", {i: text(i) for i in rng.sample(range(400), 60)}
         if some == "bad":
@@ -62,6 +64,8 @@ PROGRAM = """
         elif name == "restore":
             there.clear()
             there.update(argument)
+        elif name == "redefine":
+            there[500] = argument
 
     def change_in(matcher, name, argument):
         if name == "delete":
@@ -72,6 +76,8 @@ PROGRAM = """
             draft = matcher.snapshot()
             draft.update(delete=draft.ids, insert=argument)
             matcher.restore(draft)
+        elif name == "redefine":
+            matcher.update(define={"same": argument}, upsert={500: "same"})
         else:
             matcher.upsert(argument, errors="collect")
 

@@ -5,6 +5,8 @@
 What every table of events must show, however it is cut:
 
 - *Pairs* are inserted, replaced and deleted in one call: a row shows both of one, or none.
+- One pair of each thread has a text, and the name of a definition with this text. One call changes
+  both the text and the definition.
 - A *counter* is one subscription that matches every row. One call exchanges it for the next one:
   all rows show the same, and none that is older than the last call that had returned before.
 - Nothing is found twice, and in the end there is what was inserted last.
@@ -74,13 +76,16 @@ class Updating:
         self._counter = COUNTERS + number * OF_ONE
         self._pairs = number * PAIRS
         self._old: list[int] = []
+        self._defined = 2 * (self._pairs + PAIRS - 1)
+        self._name = f"same_{number}"
         self._replace({self._counter: "x IS NULL OR x IS NOT NULL"})
+        self._redefine({self._defined + 1: self._name})
 
     def one(self) -> None:
         """Makes an update of some kind, after a moment that others have."""
         time.sleep(self.rng.choice([0, 0.001, 0.005]))
         most = self.rng.choice([1, 1, 1, 1, 5, 60])
-        pairs = sorted({id // 2 for id in self.there if id < COUNTERS})
+        pairs = sorted({id // 2 for id in self.there if id < COUNTERS and id // 2 != self._defined // 2})
         some = self.rng.sample(pairs, min(most, len(pairs)))
         what = self.rng.random()
         if what < 0.35 or not pairs:
@@ -93,6 +98,8 @@ class Updating:
             self._replace(self._texts(range(first, first + most)), insert=True)
         elif what < 0.8:
             self._replace(self._texts(some))
+        elif what < 0.9:
+            self._redefine({})
         elif what < 0.98:
             self._delete([id for pair in some for id in (2 * pair, 2 * pair + 1)])
         else:
@@ -102,7 +109,7 @@ class Updating:
         old = self._counter + self.begun
         self.begun += 1
         texts = {old + 1: "x IS NULL OR x IS NOT NULL"}
-        if not any(id < COUNTERS for id in self.there):
+        if not any(id < COUNTERS and id != self._defined and id != self._defined + 1 for id in self.there):
             texts |= self._texts([self._pairs])
         if self.rng.random() < 0.5:
             self.matcher.update(delete=[old], upsert=texts)
@@ -113,6 +120,12 @@ class Updating:
             self._replace({old: "x < -1"} | texts)
             self._old.append(old)
         self.done = self.begun
+
+    def _redefine(self, more: dict[int, str]) -> None:
+        text = a_text(self.rng)
+        self.matcher.update(define={self._name: text}, upsert={self._defined: text} | more)
+        self.there |= dict.fromkeys((self._defined, self._defined + 1), text)
+        self._counted(2)
 
     def _texts(self, pairs: Any) -> dict[int, str]:
         texts = {}
