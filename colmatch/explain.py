@@ -322,6 +322,7 @@ class Written:
 
 
 _GROUPS = {AND: "all of", OR: "any of"}
+_MOST_KEPT = 32  # small matchers of a version that are kept for further calls
 _LINES = re.compile(r"\s*[\r\n]\s*")
 
 
@@ -338,7 +339,20 @@ def _texts_of(pieces: Iterable[Piece]) -> list[str]:
 
 
 def _build_small(parts: Parts, texts: list[str]) -> Parts:
-    """Returns a matcher of texts and their negations, which are numbered in turn."""
+    """Returns a matcher of texts and their negations, which are numbered in turn.
+
+    Those of the last few calls are kept, since a text is often explained for several events.
+    """
+    key = (parts.options, *texts)
+    kept = parts.version.explained
+    small = kept.pop(key, None) or _read_small(parts, texts)
+    if len(kept) >= _MOST_KEPT:
+        kept.clear()
+    kept[key] = small
+    return small
+
+
+def _read_small(parts: Parts, texts: list[str]) -> Parts:
     given = {2 * i + no: f"NOT ({text})" if no else text for i, text in enumerate(texts) for no in (0, 1)}
     options = replace(parts.options, keep_texts=False, observe=0)
     definitions = parts.version.definitions

@@ -97,6 +97,7 @@ linkcheck_ignore = [f"{REPOSITORY}/.*", f"{html_baseurl}.*"]
 
 html_theme = "pydata_sphinx_theme"
 html_title = "colmatch"
+html_logo = html_favicon = "_static/logo.svg"
 html_static_path = ["_static"]
 html_css_files = ["colmatch.css"]
 html_copy_source = False
@@ -108,8 +109,9 @@ html_context = {
     "doc_path": "docs",
 }
 html_theme_options = {
+    "logo": {"text": "colmatch", "alt_text": "colmatch"},
     "github_url": REPOSITORY,
-    "header_links_before_dropdown": 8,
+    "header_links_before_dropdown": 6,
     "use_edit_page_button": True,
     "navigation_with_keys": False,
     "show_toc_level": 2,

@@ -130,6 +130,11 @@ class Version:
             np.maximum(highest[: len(low)], high, out=highest[: len(low)])
         return lowest, highest
 
+    @cached_property
+    def explained(self) -> dict[Any, Any]:
+        """Matchers of single texts that explanations have made, by the texts."""
+        return {}
+
     def live(self) -> NDArray[np.bool_]:
         """Returns whether each number is of a subscription."""
         return ~self.deleted.among(0, len(self.ids))

@@ -20,9 +20,10 @@ class Drawing:
     """A picture on white, so that it can be read on a dark page as well.
 
     title, about : what a screen reader says
+    clear : the picture has no ground
     """
 
-    def __init__(self, width: int, height: int, title: str, about: str) -> None:
+    def __init__(self, width: int, height: int, title: str, about: str, clear: bool = False) -> None:
         self._parts = [
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" '
             f'height="{height}" role="img" aria-labelledby="title about" font-family="Helvetica, Arial, sans-serif" '
@@ -33,8 +34,9 @@ class Drawing:
             f'orient="auto-start-reverse"><path d="M0 0L8 4L0 8z" fill="{GREY}"/></marker>'
             '<marker id="way" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" '
             f'orient="auto-start-reverse"><path d="M0 0L8 4L0 8z" fill="{MET[1]}"/></marker></defs>',
-            f'<rect width="{width}" height="{height}" fill="#ffffff"/>',
         ]
+        if not clear:
+            self._parts.append(f'<rect width="{width}" height="{height}" fill="#ffffff"/>')
 
     def text(
         self, x: float, y: float, text: str, bold: bool = False, color: str = INK, anchor: str = "start", size: int = 13
