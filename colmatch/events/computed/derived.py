@@ -21,7 +21,7 @@ from colmatch.events.changes import can_change
 from colmatch.events.computed.casts import cast, try_cast
 from colmatch.events.computed.clock import moment_of
 from colmatch.events.computed.elements import contains_key, element, entry, extreme, position, size
-from colmatch.events.computed.failed import FailedRows, RowsError, find_failed, set_nulls
+from colmatch.events.computed.failed import FailedRows, RowsError, array_of, find_failed, set_nulls
 from colmatch.events.computed.functions import FUNCTIONS, literal
 from colmatch.events.computed.nodes import (
     LEAVES,
@@ -206,6 +206,21 @@ def _call(function: Callable[..., Any], values: list[Any]) -> Any:
 
 
 def _function(node: ValueNode) -> Callable[..., Any]:
+    """Returns the function of a node. It is computed of arrays, and at most some scalars."""
+    function = _array_function(node)
+
+    def run(*values: Any) -> Any:
+        if not values or not all(isinstance(value, pa.Scalar) for value in values):
+            return function(*values)
+        try:
+            return function(*map(array_of, values))[0]
+        except RowsError as error:
+            raise RowsError(error.failed.rows, error.values[0], error.failed.message_of) from None
+
+    return run
+
+
+def _array_function(node: ValueNode) -> Callable[..., Any]:
     arrow, constants = arrow_type(node.type), node.constants
     if node.function in ("cast", "try_cast"):
         mode, *zone = constants

@@ -150,7 +150,7 @@ def _function(node: ValueNode) -> Callable[..., Any] | None:
         return lambda text: of_texts(pa.array([text]), *constants)[0].as_py()
     if name in HASHES and name not in _NOT_STRICT:
         of_column = HASHES[name]
-        return lambda text: of_column(pa.scalar(text), *constants).as_py()
+        return lambda text: of_column(pa.array([text]), *constants)[0].as_py()
     if name in _DATES and first.type == "date":
         return _DATES[name]
     return None
