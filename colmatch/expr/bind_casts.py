@@ -16,9 +16,9 @@ from typing import Any
 
 from colmatch.errors import EventError
 from colmatch.events.computed.derived import constant
-from colmatch.events.computed.nodes import INTEGERS, ValueNode, is_decimal
+from colmatch.events.computed.nodes import FRACTIONS, INSTANTS, INTEGERS, ValueNode, is_decimal, is_number
 from colmatch.expr.ast import NAN, And, Expr, Or, Predicate, Refusal, Subject, Truth, Verb, rebuild, walk
-from colmatch.expr.casts import FRACTIONS, INSTANTS, common_type, compared_type, is_number, is_shown
+from colmatch.expr.casts import common_type, compared_type, is_shown
 from colmatch.expr.computed import ComputedValue, literal_of
 from colmatch.expr.computed_types import Typing
 from colmatch.expr.elements import Lambda

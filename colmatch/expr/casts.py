@@ -11,12 +11,19 @@ from collections.abc import Callable, Sequence
 
 from colmatch.errors import EventError
 from colmatch.events.computed.derived import constant
-from colmatch.events.computed.nodes import INTEGERS, ValueNode, digits, is_constant, is_decimal
+from colmatch.events.computed.nodes import (
+    FRACTIONS,
+    INSTANTS,
+    INTEGERS,
+    ValueNode,
+    digits,
+    is_constant,
+    is_decimal,
+    is_number,
+)
 from colmatch.expr.computed import ComputedValue
 from colmatch.expr.functions import ANY_NUMBER, BIGINT, DOUBLE, INT, NUMBER, STRING, TEXT, WRITTEN
 
-INSTANTS = ("date", "timestamp", "timestamp_ntz")
-FRACTIONS = ("float", "double")
 OR_CASTS = ', or build with Options(casts="spark")'  # the end of errors about a text and another type
 _CHOSEN = frozenset({"coalesce", "CASE", "in"})  # functions whose values get one type, a text among them
 # functions that take texts alone, in Spark, too
@@ -24,10 +31,6 @@ _STRICT = frozenset(
     {"get_json_object", "json_array_length", "parse_url", "try_parse_url", "soundex", "mask", "to_timestamp"}
 )
 _NUMBERS = {DOUBLE: "double", BIGINT: "bigint", INT: "int"}  # arguments that texts are read for
-
-
-def is_number(type: str) -> bool:
-    return type in INTEGERS or type in FRACTIONS or is_decimal(type)
 
 
 def is_shown(type: str) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any, NamedTuple
 
+from colmatch.events.computed.nodes import INSTANTS
 from colmatch.expr.intervals import Interval, show_interval
 from colmatch.expr.spelling import quote_name
 from colmatch.lowering.forms import Kind, quote_text
@@ -149,7 +150,7 @@ def _literal_sql(type: str, text: str) -> str:
         return f"X'{text}'"
     if type == "string":
         return quote_text(text)
-    if type in ("date", "timestamp", "timestamp_ntz"):
+    if type in INSTANTS:
         return f"{type.upper()} {quote_text(text)}"
     if type == "boolean":
         return text.upper()

@@ -10,7 +10,16 @@ import pyarrow as pa
 
 from colmatch.errors import SchemaError
 from colmatch.events.computed.derived import constant
-from colmatch.events.computed.nodes import INTEGERS, VARIANT, WHOLE, ValueNode, arrow_type, is_constant, is_decimal
+from colmatch.events.computed.nodes import (
+    FRACTIONS,
+    INTEGERS,
+    VARIANT,
+    WHOLE,
+    ValueNode,
+    arrow_type,
+    is_constant,
+    is_number,
+)
 from colmatch.events.computed.whole import Layout, whole_texts
 from colmatch.events.exact import UnfitError, cast_exactly
 from colmatch.expr.ast import Refusal
@@ -150,10 +159,9 @@ class ContainerRules:
             raise Refusal("array_position takes a list and a literal, as in array_position(tags, 'news')")
         type, fields, path = self._elements_of("array_position", column)
         literal = self._node(wanted)
-        numbers = {*INTEGERS, "float", "double"}
         is_whole = {type, literal.type} <= {*INTEGERS}
-        common = "bigint" if is_whole else "double" if type in ("float", "double") else type
-        fits = is_whole or (common == "double" and (literal.type in numbers or is_decimal(literal.type)))
+        common = "bigint" if is_whole else "double" if type in FRACTIONS else type
+        fits = is_whole or (common == "double" and is_number(literal.type))
         if common != literal.type and not fits:
             raise Refusal(f"the elements of {'.'.join(path)!r} are {type}, and the literal is {literal.type}: cast it")
         return ValueNode("array_position", "bigint", (literal.arguments[0], common, fields, *path))
@@ -230,7 +238,7 @@ class ContainerRules:
         if not is_constant(node) or not isinstance(layout, str):
             raise Refusal("the elements of array(...) are literals of the list's type, as in tags = array('a', 'b')")
         wide = self._wider("array", node.type, layout)
-        if wide == "double" and layout not in ("float", "double"):
+        if wide == "double" and layout not in FRACTIONS:
             raise Refusal(
                 f"array(...) has a {node.type} beside elements of {layout}: write a whole number or a decimal"
             )

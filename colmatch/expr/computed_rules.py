@@ -18,7 +18,19 @@ from colmatch.events.computed.digits import pieces_of_format
 from colmatch.events.computed.failed import Unfit
 from colmatch.events.computed.hashes import HASHES
 from colmatch.events.computed.maths import weekday
-from colmatch.events.computed.nodes import BITS, INTEGERS, VARIANT, VERSION, ValueNode, digits, is_constant, is_decimal
+from colmatch.events.computed.nodes import (
+    BITS,
+    FRACTIONS,
+    INSTANTS,
+    INTEGERS,
+    VARIANT,
+    VERSION,
+    ValueNode,
+    digits,
+    is_constant,
+    is_decimal,
+    is_number,
+)
 from colmatch.events.computed.regexes import REGEXES
 from colmatch.events.computed.texts import TEXTS, TRIED
 from colmatch.expr.ast import Refusal
@@ -196,7 +208,7 @@ class TypeRules:
             if count.function != "literal" or count.type != "int" or abs(int(count.arguments[0])) > _DIGITS_MOST:
                 raise Refusal(f"round takes a literal number of digits up to {_DIGITS_MOST}, as in {TABLE[name].call}")
             places = int(count.arguments[0])
-        if places < 0 and type not in ("float", "double"):
+        if places < 0 and type not in FRACTIONS:
             raise Refusal(f"round of {type} to tens or hundreds is not computed: cast it to DOUBLE")
         if type in INTEGERS:
             return nodes[0]
@@ -250,7 +262,7 @@ class TypeRules:
     def _days(self, name: str, nodes: list[ValueNode]) -> ValueNode:
         """Types ``date_add``, ``date_sub`` and ``datediff``."""
         nodes = [self._read_text(nodes[0], "date"), *nodes[1:]]
-        if nodes[0].type not in ("date", "timestamp", "timestamp_ntz"):
+        if nodes[0].type not in INSTANTS:
             raise Refusal(f"{name} takes dates, not {nodes[0].type}, as in {TABLE[name].call}")
         if name == "datediff_dates":
             if any(node.type not in ("date", "void") for node in nodes):
@@ -259,7 +271,7 @@ class TypeRules:
         first = self._cast(nodes[0], "date")
         if name == "datediff":
             nodes[1] = self._read_text(nodes[1], "date")
-        if name == "datediff" and nodes[1].type in ("date", "timestamp", "timestamp_ntz"):
+        if name == "datediff" and nodes[1].type in INSTANTS:
             return ValueNode(name, "int", (first, self._cast(nodes[1], "date")))
         nodes[1] = self._cast_days(name, nodes[1])
         if name == "datediff" or nodes[1].type not in ("tinyint", "smallint", "int"):
@@ -400,17 +412,17 @@ class TypeRules:
             BYTES: have in ("string", "binary"),
             MOMENT: have in ("timestamp", "timestamp_ntz"),
             BINARY: have == "binary",
-            BIGINT: have in (*INTEGERS, "float", "double") or is_decimal(have),
-            "double": have in (*INTEGERS, "float", "double") or is_decimal(have),
+            BIGINT: is_number(have),
+            "double": is_number(have),
             "int": have in ("tinyint", "smallint", "int"),
             WHOLE: have in INTEGERS,
-            NUMERIC: have in (*INTEGERS, "float", "double") or is_decimal(have),
-            "date": have in (*_INSTANTS, "string"),
-            "timestamp": have in (*_INSTANTS, "string"),
+            NUMERIC: is_number(have),
+            "date": have in (*INSTANTS, "string"),
+            "timestamp": have in (*INSTANTS, "string"),
             ONLY_DATE: have == "date",
             ANY: have not in (VERSION, VARIANT),
             VARIANT: have == VARIANT,
-            ANY_NUMBER: have in (*INTEGERS, "float", "double", "void") or is_decimal(have),
+            ANY_NUMBER: have == "void" or is_number(have),
             TEST: have in ("boolean", "void"),
             INTERVAL: have in ("interval", "interval_days", "months"),
         }[kind]
@@ -439,11 +451,10 @@ class TypeRules:
                 f"{function.name} needs {needed}, not {have}{hint}, as in {function.call}{self.or_argument(function.name, kind, have)}"
             )
         if kind in (WHOLE, NUMERIC):
-            kind = "double" if have in ("float", "double") else "bigint" if have == "bigint" else "int"
+            kind = "double" if have in FRACTIONS else "bigint" if have == "bigint" else "int"
         return self._cast(node, "string" if kind == WRITTEN else kind)
 
 
-_INSTANTS = ("date", "timestamp", "timestamp_ntz")
 _OF_COLUMNS = {**REGEXES, **HASHES}
 
 
@@ -502,7 +513,7 @@ def _constant_of(function: Function, kind: str, node: ValueNode) -> str | int | 
 
 def _number(name: str, node: ValueNode) -> str:
     """Returns the type of a number. Raises Refusal: the value is no number."""
-    if node.type not in (*INTEGERS, "float", "double") and not is_decimal(node.type):
+    if not is_number(node.type):
         raise Refusal(f"{name} needs a number, not {node.type}")
     return node.type
 

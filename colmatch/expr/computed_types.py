@@ -21,9 +21,11 @@ from colmatch.errors import EventError, SchemaError, show_value
 from colmatch.events.computed.derived import check_constants
 from colmatch.events.computed.modes import depends_on_mode
 from colmatch.events.computed.nodes import (
+    FRACTIONS,
+    INSTANTS,
     INTEGERS,
-    LEAVES,
     NOW,
+    NUMBERS,
     VARIANT,
     VERSION,
     WHOLE,
@@ -31,6 +33,7 @@ from colmatch.events.computed.nodes import (
     arrow_type,
     digits,
     is_decimal,
+    is_number,
 )
 from colmatch.expr.ast import Refusal
 from colmatch.expr.casts import OR_CASTS, CastRules
@@ -49,10 +52,8 @@ from colmatch.lowering.forms import Kind
 from colmatch.lowering.solve import Step
 from colmatch.text.addresses import text_of_address
 
-_NUMBERS = (*INTEGERS, "float", "double")
 _LONG_DIGITS = 18  # of decimals whose digits are whole numbers of 64 bits
 _OF_INTEGER = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 20}
-_INSTANTS = ("date", "timestamp_ntz", "timestamp")  # each is widened to a later one for a comparison
 _ALIASES = {
     "byte": "tinyint", "short": "smallint", "integer": "int", "long": "bigint", "real": "float", "dec": "decimal",
     "numeric": "decimal", "bool": "boolean", "timestamp_ltz": "timestamp", "text": "string", "varchar": "string",
@@ -290,7 +291,7 @@ class Typing(TypeRules, ContainerRules, TimeRules, CastRules, VariantRules):
         return method(name, nodes)
 
     def _literal(self, type: str, text: str) -> ValueNode:
-        if type not in _INSTANTS:
+        if type not in INSTANTS:
             return ValueNode("literal", type, (text,))
         target = value_type(arrow_type(type))
         assert target is not None
@@ -321,12 +322,12 @@ class Typing(TypeRules, ContainerRules, TimeRules, CastRules, VariantRules):
         classes = {
             have.partition("(")[0],
             "integer" if have in INTEGERS else have,
-            "number" if have in _NUMBERS else have,
+            "number" if have in NUMBERS else have,
         }
         group = type.partition("(")[0]
         group = "tinyint" if group in INTEGERS else "float" if group == "double" else group
         if not classes & set(_CASTS.get(group, ())):
-            itself = type == "string" or (is_decimal(type) and have in _NUMBERS)
+            itself = type == "string" or (is_decimal(type) and have in NUMBERS)
             instead = "compare the value itself" if itself else "cast the column of the events beforehand"
             raise Refusal(f"CAST of {have} to {type} is not computed as Spark does it: {instead}")
         return self._cast(node, type)
@@ -348,20 +349,20 @@ class Typing(TypeRules, ContainerRules, TimeRules, CastRules, VariantRules):
             return one
         if one == "void":
             return other
-        if one in _INSTANTS and other in _INSTANTS:
-            return max(one, other, key=_INSTANTS.index)
+        if one in INSTANTS and other in INSTANTS:
+            return max(one, other, key=INSTANTS.index)
         if {one, other} == {"interval", "interval_days"}:
             return "interval"
-        if not (_numeric(one) and _numeric(other)):
+        if not (is_number(one) and is_number(other)):
             given = {VERSION: WRITE_VERSION, VARIANT: WRITE_VARIANT}
             instead = given.get(one) or given.get(other) or "cast one of them"
             raise Refusal(f"{_describe_mismatch(name)} {one} and {other}: {instead}{self.or_casts(name, one, other)}")
         if is_decimal(one) or is_decimal(other):
-            if {one, other} & {"float", "double"}:
+            if {one, other} & {*FRACTIONS}:
                 return "double"
             (p, s), (q, t) = _digits(one), _digits(other)
             return f"decimal({max(p - s, q - t) + max(s, t)},{max(s, t)})"
-        wide = max(one, other, key=_NUMBERS.index)
+        wide = max(one, other, key=NUMBERS.index)
         return "double" if wide == "float" and self._ansi else wide
 
     def wider(self, one: str, other: str) -> str:
@@ -379,13 +380,13 @@ class Typing(TypeRules, ContainerRules, TimeRules, CastRules, VariantRules):
             return moments
         nodes = self._cast_numbers(nodes)
         for node in nodes:
-            if not _numeric(node.type):
-                instead = ": write datediff(later, day), in days, or at + INTERVAL 7 DAYS" * (node.type in _INSTANTS)
+            if not is_number(node.type):
+                instead = ": write datediff(later, day), in days, or at + INTERVAL 7 DAYS" * (node.type in INSTANTS)
                 if node.type == "string" and not self.is_cast:
                     instead = f": cast it, as in CAST(s AS DOUBLE){OR_CASTS}"
                 raise Refusal(f"{name!r} needs numbers, not {node.type}{instead}")
         checked = "_checked" if self._ansi else ""
-        exact = any(is_decimal(node.type) for node in nodes) and not {n.type for n in nodes} & {"float", "double"}
+        exact = any(is_decimal(node.type) for node in nodes) and not {n.type for n in nodes} & {*FRACTIONS}
         if exact and name == "%":
             return self._decimal_rest(nodes)
         if exact and name == "/":
@@ -434,7 +435,7 @@ class Typing(TypeRules, ContainerRules, TimeRules, CastRules, VariantRules):
         if nodes[0].type in LENGTHS:
             return ValueNode(name, nodes[0].type, tuple(nodes))
         nodes = self._cast_numbers(nodes)
-        if not _numeric(nodes[0].type):
+        if not is_number(nodes[0].type):
             raise Refusal(f"{name} needs a number, not {nodes[0].type}")
         checked = "_checked" if self._ansi and nodes[0].type in INTEGERS else ""
         return ValueNode(name + checked, nodes[0].type, tuple(nodes))
@@ -480,7 +481,7 @@ class Typing(TypeRules, ContainerRules, TimeRules, CastRules, VariantRules):
     def _part(self, name: str, nodes: list[ValueNode]) -> ValueNode:
         needs_time = name == SECONDS or TABLE[name].arguments == (TIMESTAMP,)
         node = self._read_text(nodes[0], "timestamp" if needs_time else "date")
-        if node.type not in _INSTANTS or (node.type == "date" and needs_time):
+        if node.type not in INSTANTS or (node.type == "date" and needs_time):
             example = "extract(SECOND FROM at)" if name == SECONDS else TABLE[name].call
             raise Refusal(
                 f"{name.split()[0]} needs a {'date or ' * (not needs_time)}timestamp, not {node.type}, as in {example}"
@@ -491,7 +492,7 @@ class Typing(TypeRules, ContainerRules, TimeRules, CastRules, VariantRules):
     def _date_trunc(self, name: str, nodes: list[ValueNode]) -> ValueNode:
         unit, of = nodes[0], self._read_text(nodes[1], "timestamp")
         unit_name = _UNITS.get(str(unit.arguments[0]).lower()) if unit.function == "literal" else None
-        if unit_name is None or of.type not in _INSTANTS:
+        if unit_name is None or of.type not in INSTANTS:
             raise Refusal("date_trunc takes a unit and a timestamp, as in date_trunc('month', at)")
         return ValueNode("date_trunc", "timestamp", (self._cast(of, "timestamp"), unit_name, self._zone))
 
@@ -515,11 +516,8 @@ def _suggest_values(column: Column) -> str:
 
 def _mentions(node: ValueNode, zone: str) -> bool:
     """Returns whether a part of the value is computed by the clocks of a zone."""
-    if node.function in LEAVES:
-        return False
-    if node.function in _ZONED and zone in node.arguments[1:]:
-        return True
-    return any(_mentions(part, zone) for part in node.arguments if isinstance(part, ValueNode))
+    is_zoned = node.function in _ZONED and zone in node.arguments[1:]
+    return is_zoned or any(_mentions(part, zone) for part in node.parts)
 
 
 _ZONED = frozenset(
@@ -538,10 +536,6 @@ _METHODS = {
 
 def _describe_mismatch(name: str) -> str:
     return f"{name if name.isalpha() else 'a comparison'} takes values of one type, not"
-
-
-def _numeric(type: str) -> bool:
-    return type in _NUMBERS or is_decimal(type)
 
 
 def _digits(type: str) -> tuple[int, int]:
@@ -584,7 +578,7 @@ def _type_of_text(text: str) -> str:
         precision, scale = int(match[2] or 10), int(match[3] or 0)
         if 1 <= precision <= 38 and scale <= precision:
             return f"decimal({precision},{scale})"
-    elif match and match[2] is None and (name in _NUMBERS or name in _INSTANTS or name in ("string", "boolean")):
+    elif match and match[2] is None and (name in NUMBERS or name in INSTANTS or name in ("string", "boolean")):
         return name
     raise Refusal(
         f"CAST knows no type {show_value(text)}: write BIGINT, DOUBLE, DECIMAL(12, 2), STRING, DATE or the like"

@@ -17,12 +17,12 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from colmatch.events.computed.derived import constant
-from colmatch.events.computed.nodes import is_constant
+from colmatch.events.computed.nodes import INSTANTS, is_constant
 from colmatch.expr.ast import Predicate, Subject, Verb
 from colmatch.expr.computed import BETWEEN, ComputedValue
 from colmatch.expr.computed_types import Typing
 from colmatch.expr.intervals import DAY, DAYS, MONTHS
-from colmatch.expr.times import INSTANTS, LENGTHS, WHOLE_UNITS
+from colmatch.expr.times import LENGTHS, WHOLE_UNITS
 from colmatch.lowering.forms import Kind, Operand
 from colmatch.lowering.times import EPOCH
 

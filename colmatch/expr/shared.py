@@ -10,40 +10,22 @@ from typing import Any
 from colmatch.expr.ast import AtLeast, Constant, Expr, Predicate, Subject, Truth, Verb, rebuild, walk
 from colmatch.expr.bind_casts import value_literals
 from colmatch.expr.normalise import Normaliser
-from colmatch.lowering.forms import Form, Kind, Operand, Packing
+from colmatch.lowering.forms import Form, Kind, Operand
 
 
 class SharedNodes:
     """Predicates with slots for operands: equal ones are one object."""
 
     def __init__(self) -> None:
-        self._operands: dict[Any, Operand] = {}
-        self._predicates: dict[Any, Predicate] = {}
+        self._operands: dict[Operand, Operand] = {}
+        self._predicates: dict[Predicate, Predicate] = {}
 
     def operand(
-        self, kind: Kind, slot: int, many: bool = False, negative: bool = False, packing: Packing | None = None
+        self, kind: Kind, slot: int = -1, many: bool = False, negative: bool = False, value: Any = None
     ) -> Operand:
-        """Returns the operand of a slot, one object for equal ones."""
-        key = (kind, slot, many, negative, packing)
-        operand = self._operands.get(key)
-        if operand is None:
-            operand = self._operands[key] = Operand(kind, slot, many, negative, packing)
-        return operand
-
-    def boolean(self, value: bool) -> Operand:
-        """Returns the operand TRUE or FALSE, one object for equal ones."""
-        operand = self._operands.get(value)
-        if operand is None:
-            operand = self._operands[value] = Operand(Kind.BOOL, value=value)
-        return operand
-
-    def constant(self, kind: Kind, value: Any, many: bool = False) -> Operand:
-        """Returns the operand of a literal that distinguishes forms, one object for equal ones."""
-        key = (kind, value, many)
-        operand = self._operands.get(key)
-        if operand is None:
-            operand = self._operands[key] = Operand(kind, many=many, value=value)
-        return operand
+        """Returns an operand, one object for equal ones."""
+        operand = Operand(kind, slot, many, negative, value)
+        return self._operands.setdefault(operand, operand)
 
     def predicate(
         self,
@@ -53,15 +35,9 @@ class SharedNodes:
         weighs: Operand | None = None,
         negated: bool = False,
     ) -> Predicate:
-        """Returns a predicate, one object for equal ones.
-
-        All operands come from this object, which keeps them alive.
-        """
-        key = (verb, subject, *map(id, operands), id(weighs), negated)
-        predicate = self._predicates.get(key)
-        if predicate is None:
-            predicate = self._predicates[key] = Predicate(verb, subject, operands, weighs, negated)
-        return predicate
+        """Returns a predicate, one object for equal ones."""
+        predicate = Predicate(verb, subject, operands, weighs, negated)
+        return self._predicates.setdefault(predicate, predicate)
 
 
 class TreeForms:
@@ -128,7 +104,7 @@ class TreeForms:
             if operand is None:
                 return None
             if operand.kind is Kind.BOOL:
-                return operand if operand.many else nodes.boolean(bool(operand.value))
+                return operand if operand.many else nodes.operand(operand.kind, value=bool(operand.value))
             slot += 1
             return nodes.operand(operand.kind, slot - 1, operand.many)
 

@@ -12,7 +12,7 @@ from decimal import Decimal
 import pyarrow as pa
 
 from colmatch.events.computed.derived import constant
-from colmatch.events.computed.nodes import INTEGERS, LEAVES, ValueNode, digits, is_decimal
+from colmatch.events.computed.nodes import INTEGERS, LEAVES, ValueNode, digits, is_constant, is_decimal
 from colmatch.lowering.keys import NEVER_ROUNDS
 from colmatch.lowering.solve import MOST_SCALE, Step
 
@@ -47,9 +47,9 @@ def _step(node: ValueNode) -> tuple[Step | None, ValueNode] | None:
         return _cast(node.type, parts[0])
     if name in ("negate", "abs"):
         return _of_one(name, node.type, parts[0])
-    if len(parts) != 2 or not all(isinstance(part, ValueNode) for part in parts):
+    if len(parts) != 2 or node.constants:
         return None
-    fixed = [_is_fixed(part) for part in parts]
+    fixed = [is_constant(part) for part in parts]
     if fixed[0] == fixed[1]:
         return None
     other = constant(parts[fixed[1]])
@@ -58,13 +58,6 @@ def _step(node: ValueNode) -> tuple[Step | None, ValueNode] | None:
     before = parts[fixed[0]]
     step = _of_two(name, node.type, other, before, is_first=fixed[0])
     return None if step is None else (step, before)
-
-
-def _is_fixed(node: ValueNode) -> bool:
-    """Returns whether a value is made of literals alone."""
-    if node.function in LEAVES:
-        return node.function == "literal"
-    return all(_is_fixed(part) for part in node.arguments if isinstance(part, ValueNode))
 
 
 def _cast(type: str, before: ValueNode) -> tuple[Step | None, ValueNode] | None:

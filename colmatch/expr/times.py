@@ -11,7 +11,7 @@ from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 
 from colmatch.events.computed.intervals import check_zone
-from colmatch.events.computed.nodes import INTEGERS, ValueNode
+from colmatch.events.computed.nodes import INSTANTS, INTEGERS, ValueNode
 from colmatch.expr.ast import Refusal
 from colmatch.expr.computed import AT_ZONE, ComputedValue
 from colmatch.expr.functions import MAYBE_UNIT, NAMES, SYNONYMS, TABLE, UNIT, VALUE
@@ -146,7 +146,6 @@ def _text(text: str) -> ComputedValue:
     return ComputedValue("literal", ("string", text))
 
 
-INSTANTS = ("date", "timestamp", "timestamp_ntz")
 LENGTHS = ("interval", "interval_days", "months")  # types of intervals
 _TYPES = {MONTHS: "months", DAYS: "interval_days"}
 WHOLE_UNITS = {

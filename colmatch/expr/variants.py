@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from colmatch.events.computed.nodes import VARIANT, ValueNode
+from colmatch.events.computed.nodes import INSTANTS, NUMBERS, VARIANT, ValueNode
 from colmatch.expr.ast import Refusal
 from colmatch.expr.computed import JSON_FIELD, ComputedValue
 from colmatch.expr.functions import TABLE
@@ -15,20 +15,8 @@ from colmatch.text.json_paths import variant_steps
 
 WRITE_VARIANT = "name a value and its type, as in v:a.b::int, or variant_get(v, '$.a.b', 'int')"
 _GETS = {"variant_get": "cast", "try_variant_get": "try_cast"}
-_CASTS = (
-    "string",
-    "boolean",
-    "tinyint",
-    "smallint",
-    "int",
-    "bigint",
-    "float",
-    "double",
-    "date",
-    "timestamp",
-    "timestamp_ntz",
-)
-_ZONED = ("string", "date", "timestamp", "timestamp_ntz")
+_CASTS = ("string", "boolean", *NUMBERS, *INSTANTS)
+_ZONED = ("string", *INSTANTS)
 
 
 def simplify_variant(value: ComputedValue) -> ComputedValue:

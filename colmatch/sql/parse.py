@@ -307,7 +307,7 @@ class Parser:
             slot = int(node.args["this"])
             literal_kind, many, negative = reading.operands[slot]
             return self.nodes.operand(literal_kind, slot, many, negative)
-        return self.nodes.boolean(bool(node.args["this"])) if kind is exp.Boolean else None
+        return self.nodes.operand(Kind.BOOL, value=bool(node.args["this"])) if kind is exp.Boolean else None
 
     def _predicate(self, node: Any, kind: Any, reading: NumberedText) -> Expr:
         args = node.args
@@ -406,7 +406,7 @@ class Parser:
         if name not in PATTERN_FUNCTIONS or operand.kind not in (Kind.INT, Kind.STRING) or operand.negative:
             return operand
         reading.baked[operand.slot] = None
-        return self.nodes.constant(operand.kind, reading.literals[operand.slot])
+        return self.nodes.operand(operand.kind, value=reading.literals[operand.slot])
 
     def _compare_two(self, verb: Verb, left: exp.Expr, right: exp.Expr, negated: bool, reading: NumberedText) -> Expr:
         """Makes the comparison of two columns or computed values."""

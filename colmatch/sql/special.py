@@ -46,7 +46,7 @@ def parse_call(
     slots = [int(argument.args["this"]) for argument in parts[COLUMNS:]]
     operands = [reading.operands[slot] for slot in slots]
     packing = Packing(name, tuple([(kind, negative) for kind, _, negative in operands]))
-    operand = nodes.operand(Kind.BINARY, slots[0], packing=packing)
+    operand = nodes.operand(Kind.BINARY, slots[0], value=packing)
     return nodes.predicate(Verb.CALL, subject_of(name, columns), (operand,))
 
 

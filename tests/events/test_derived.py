@@ -175,8 +175,8 @@ def test_what_is_computed_of_literals_alone_is_computed_once(monkeypatch: pytest
     casts = []
     real = derived.cast
 
-    def counted(values: pa.Scalar | pa.Array, *others: object) -> object:
-        casts.append(isinstance(values, pa.Scalar))
+    def counted(values: pa.Array, *others: object) -> object:
+        casts.append(len(values))
         return real(values, *others)
 
     monkeypatch.setattr(derived, "cast", counted)
@@ -185,7 +185,7 @@ def test_what_is_computed_of_literals_alone_is_computed_once(monkeypatch: pytest
     matcher = cm.Matcher.build({0: "n * n + 1 > 9801", 1: "n + a > 197"}, table.schema, options=options)
     casts.clear()
     assert found(matcher, table) == {0: [99], 1: [99]}
-    assert casts.count(True) == 1 and casts.count(False) == 10  # the literal 1 once; the column in each batch
+    assert casts.count(1) == 1 and casts.count(10) == 10  # the literal 1 once; the column in each batch
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,7 @@ _WORDS = {"nan": "nan", "inf": "inf", "+inf": "inf", "infinity": "inf", "+infini
 
 
 def cast(values: Any, to: pa.DataType, mode: str, zone: str = "UTC") -> Any:
-    """Casts an array or scalar.
+    """Casts an array.
 
     mode : "ansi", or ""
     zone : time zone of the session, for casts between instants and local times
@@ -41,8 +41,6 @@ def cast(values: Any, to: pa.DataType, mode: str, zone: str = "UTC") -> Any:
     Raises EventError: with ANSI, a value does not fit.
     """
     ansi, have, types = mode == "ansi", values.type, pa.types
-    if isinstance(values, pa.Scalar):
-        return cast(pa.array([values.as_py()], have), to, mode, zone)[0]
     if types.is_string(have):
         is_time = types.is_date(to) or types.is_timestamp(to)
         return read_texts(values, to, ansi, zone) if is_time else _of_text(values, to, ansi)
@@ -67,9 +65,7 @@ def cast(values: Any, to: pa.DataType, mode: str, zone: str = "UTC") -> Any:
 
 
 def try_cast(values: Any, to: pa.DataType, zone: str = "UTC") -> Any:
-    """Casts an array or scalar as with ANSI, and makes NULL of what does not fit."""
-    if isinstance(values, pa.Scalar):
-        return try_cast(pa.array([values.as_py()], values.type), to, zone)[0]
+    """Casts an array as with ANSI, and makes NULL of what does not fit."""
     return forgive(cast, values, to, "ansi", zone)
 
 
@@ -163,8 +159,6 @@ def _of_decimal(values: Any, to: pa.DataType, ansi: bool) -> Any:
 
 def _wrap_decimals(whole: Any) -> Any:
     """Returns whole decimals that wrap beyond 64 bits."""
-    if isinstance(whole, pa.Scalar):
-        return _wrap_decimals(pa.array([whole.as_py()], whole.type))[0]
     least, most = (pa.scalar(Decimal(end), pa.decimal128(38, 0)) for end in (-(2**63), 2**63 - 1))
     inside = pc.and_(pc.greater_equal(whole, least), pc.less_equal(whole, most))
     large = np.flatnonzero(pc.invert(pc.fill_null(inside, True)).to_numpy(zero_copy_only=False))

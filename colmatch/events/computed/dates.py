@@ -84,8 +84,6 @@ def _convert_by_age(
     values: Any, early: Callable[[Any], Any], late: Callable[..., I64], zone: str, to: str | None
 ) -> Any:
     """Converts timestamps with ``early``, or from 2038 on in zones of regions with ``late``."""
-    if isinstance(values, pa.Scalar):
-        return _convert_by_age(pa.array([values.as_py()], values.type), early, late, zone, to)[0]
     number = pc.fill_null(values.cast(pa.timestamp("us", values.type.tz)).cast(pa.int64()), 0).to_numpy()
     is_late = (number >= LATE) if zone[0] not in "+-" else np.zeros(len(number), bool)
     clipped = np.clip(number, -LAST, LAST)
@@ -146,7 +144,7 @@ def date_trunc(values: Any, unit: str, zone: str) -> Any:
         into = pc.subtract(clocks.cast(pa.int64()), floor.cast(pa.int64()))
         start = pc.subtract(values.cast(pa.int64()), into).cast(pa.timestamp("us", "UTC"))
         kept = pc.equal(local(start, zone), floor)
-        if isinstance(kept, pa.Scalar) or pc.all(kept).as_py() is not False:
+        if pc.all(kept).as_py() is not False:
             return start
         return pc.if_else(kept, start, instant(floor, zone))
     return instant(floor, zone)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -19,8 +20,8 @@ from colmatch.errors import EventError
 from colmatch.events.changes import can_change
 from colmatch.events.computed.casts import cast, try_cast
 from colmatch.events.computed.clock import moment_of
-from colmatch.events.computed.elements import contains_key, element, entry, extreme, field, position, size
-from colmatch.events.computed.failed import FailedRows, RowsError, find_failed, set_nulls
+from colmatch.events.computed.elements import contains_key, element, entry, extreme, position, size
+from colmatch.events.computed.failed import FailedRows, RowsError, array_of, find_failed, set_nulls
 from colmatch.events.computed.functions import FUNCTIONS, literal
 from colmatch.events.computed.nodes import (
     LEAVES,
@@ -94,8 +95,7 @@ class DerivedColumns:
             return number
         step: Step | None = None
         if node.function not in LEAVES:
-            parts = [a for a in node.arguments if isinstance(a, ValueNode)]
-            arguments = tuple([self._number(part, steps, name) for part in parts])
+            arguments = tuple([self._number(part, steps, name) for part in node.parts])
             step = Step(_function(node), node, arguments, (), name)
         number = self._nodes[node] = len(steps)
         if step is not None and all(i in self._literals for i in step.arguments):
@@ -177,11 +177,10 @@ def check_constants(node: ValueNode) -> bool:
     """
     if node.function in LEAVES:
         return node.function == "literal"
-    parts = [part for part in node.arguments if isinstance(part, ValueNode)]
-    checked = [check_constants(part) for part in parts]
+    checked = [check_constants(part) for part in node.parts]
     if not all(checked):
         return False
-    if not (widens(node) and parts[0].function == "literal"):  # a frequent cast
+    if not (widens(node) and node.parts[0].function == "literal"):  # a frequent cast
         constant(node)
     return True
 
@@ -193,7 +192,7 @@ def constant(node: ValueNode) -> pa.Scalar:
     """
     if node.function == "literal":
         return _literal(node)
-    return _call(_function(node), [constant(part) for part in node.arguments if isinstance(part, ValueNode)])
+    return _call(_function(node), [constant(part) for part in node.parts])
 
 
 def _literal(node: ValueNode) -> pa.Scalar:
@@ -207,7 +206,22 @@ def _call(function: Callable[..., Any], values: list[Any]) -> Any:
 
 
 def _function(node: ValueNode) -> Callable[..., Any]:
-    arrow, constants = arrow_type(node.type), [a for a in node.arguments if not isinstance(a, ValueNode)]
+    """Returns the function of a node. It is computed of arrays, and at most some scalars."""
+    function = _array_function(node)
+
+    def run(*values: Any) -> Any:
+        if not values or not all(isinstance(value, pa.Scalar) for value in values):
+            return function(*values)
+        try:
+            return function(*map(array_of, values))[0]
+        except RowsError as error:
+            raise RowsError(error.failed.rows, error.values[0], error.failed.message_of) from None
+
+    return run
+
+
+def _array_function(node: ValueNode) -> Callable[..., Any]:
+    arrow, constants = arrow_type(node.type), node.constants
     if node.function in ("cast", "try_cast"):
         mode, *zone = constants
         if node.function == "try_cast":
@@ -286,29 +300,24 @@ def _column(batch: pa.RecordBatch, node: ValueNode, lenient: bool) -> Any:
         if isinstance(column.type, pa.BaseExtensionType):
             column = column.storage
         with refusing(EventError, f"column {name!r} cannot be computed with"):
-            if node.function == "element":
-                place, mode, fields = node.arguments[:3]
-                try:
-                    column = field(element(column, name, place, mode), name, fields)
-                except RowsError as error:
-                    values = _plain(field(error.values, name, fields), name, arrow)
-                    raise RowsError(error.failed.rows, values, error.failed.message_of) from None
-            elif node.function in ("array_max", "array_min"):
-                column = extreme(column, name, node.arguments[0], node.function == "array_max")
-            elif node.function == "array_position":
-                text, type, fields = node.arguments[:3]
-                column = position(column, name, literal(type, text), fields)
-            elif node.function == "size":
-                column = size(column, name)
-            elif node.function == WHOLE:
+            constants = node.arguments[: LEAVES[node.function]]
+            if node.function == WHOLE:
                 return whole_texts(
-                    column, json.loads(node.arguments[0]), name, lambda part, type: _plain(part, name, arrow_type(type))
+                    column, json.loads(constants[0]), name, lambda part, type: _plain(part, name, arrow_type(type))
                 )
-            elif node.function == "map_contains_key":
-                column = contains_key(column, name, node.arguments[0])
-            else:
-                column = entry(column, name, node.arguments[0])
+            try:
+                column = _PARTS[node.function](column, name, *constants)
+            except RowsError as error:
+                values = _plain(error.values, name, arrow)
+                raise RowsError(error.failed.rows, values, error.failed.message_of) from None
     return _plain(column, name, arrow)
+
+
+_PARTS: dict[str, Callable[..., Any]] = {  # of lists and maps, by the function of a leaf
+    "element": element, "array_max": partial(extreme, largest=True), "array_min": partial(extreme, largest=False),
+    "array_position": lambda lists, name, text, type, fields: position(lists, name, literal(type, text), fields),
+    "size": size, "entry": entry, "map_contains_key": contains_key,
+}  # fmt: skip
 
 
 def _plain(column: Any, name: str, arrow: pa.DataType) -> Any:

@@ -14,11 +14,12 @@ from colmatch.events.gather import match_names
 from colmatch.given.incoming import plain
 
 
-def element(lists: Any, name: str, place: int, mode: str) -> Any:
+def element(lists: Any, name: str, place: int, mode: str, fields: str) -> Any:
     """Returns an element of each list, NULL if the list has none at that place.
 
     place : from 0; or from the end if negative, with -1 for the last element
     mode : "ansi" makes a list without such an element an error, "" does not
+    fields : as for ``field``
 
     Raises
     ------
@@ -31,7 +32,7 @@ def element(lists: Any, name: str, place: int, mode: str) -> Any:
     at = length + place if place < 0 else np.full(len(lists), place, np.int64)
     inside = defined & (at >= 0) & (at < length)
     begin = lists.offsets.to_numpy()[:-1].astype(np.int64)
-    elements = lists.values.take(pa.array(np.where(inside, begin + at, 0), mask=~inside))
+    elements = field(lists.values.take(pa.array(np.where(inside, begin + at, 0), mask=~inside)), name, fields)
     if mode != "ansi":
         return elements
     message = f"the list {name!r} has {{}} elements, and none at the place {place}"

@@ -108,6 +108,11 @@ def forgive(function: Callable[..., Any], *values: Any) -> Any:
         return error.values
 
 
+def array_of(value: Any) -> pa.Array:
+    """Returns an array, which has one row for a scalar."""
+    return pa.repeat(value, 1) if isinstance(value, pa.Scalar) else value
+
+
 def true_rows(values: Any) -> Rows:
     """Returns whether each bool is true; NULL is not."""
     if isinstance(values, pa.Scalar):
@@ -121,8 +126,6 @@ def set_nulls(values: Any, rows: Rows) -> Any:
     """Returns values with NULL in some rows."""
     if not rows.any():
         return values
-    if isinstance(values, pa.Scalar):
-        return pa.scalar(None, values.type)
     return pc.if_else(pa.array(rows), pa.scalar(None, values.type), values)
 
 

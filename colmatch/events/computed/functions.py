@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from colmatch.events.computed.addresses import address_texts
 from colmatch.events.computed.dates import PARTS, date_trunc, part_of, seconds_of
 from colmatch.events.computed.digits import pieces_of_format
-from colmatch.events.computed.failed import Unfit, forgive, refuse, set_nulls, true_rows
+from colmatch.events.computed.failed import Unfit, array_of, forgive, refuse, set_nulls, true_rows
 from colmatch.events.computed.intervals import INTERVALS
 from colmatch.events.computed.maths import MATHS, vectorised
 from colmatch.events.computed.moments import MOMENTS
@@ -27,16 +27,12 @@ from colmatch.events.computed.nodes import arrow_type
 from colmatch.events.computed.regexes import REGEXES
 from colmatch.events.computed.texts import ONLY_ANSI, TEXTS, TRIED
 from colmatch.events.computed.variants import is_variant_null
-from colmatch.text.addresses import address_text
 
 Value = Any  # a pyarrow.Array, or a pyarrow.Scalar where it is the same in all rows
 
 
 def map_distinct(values: Value, change: Callable[[Any], Any], type: pa.DataType) -> Value:
     """Applies a function to strings or numbers, calling it once for each distinct one."""
-    if isinstance(values, pa.Scalar):
-        text = values.as_py()
-        return pa.scalar(None if text is None else change(text), type)
     encoded = values.dictionary_encode()
     changed = pa.array([change(text) for text in encoded.dictionary.to_pylist()], type)
     return changed.take(encoded.indices)
@@ -116,7 +112,7 @@ def _of_texts(function: Callable[..., Any], type: pa.DataType) -> Callable[..., 
         if not unfit:
             return found
         rows = pc.is_in(values, value_set=pa.array(list(unfit), values.type))
-        return refuse(rows, found, lambda row: unfit[array_of(values)[row].as_py()])
+        return refuse(rows, found, lambda row: unfit[values[row].as_py()])
 
     return run
 
@@ -141,11 +137,6 @@ def _format_string(*values: Any) -> Value:
     return pc.binary_join_element_wise(*parts, "") if parts else pa.scalar("")
 
 
-def array_of(value: Value) -> pa.Array:
-    """Returns an array, which has one row for a scalar."""
-    return pa.array([value.as_py()], value.type) if isinstance(value, pa.Scalar) else value
-
-
 def _modulo(one: Value, other: Value) -> Value:
     """Returns the remainder with the sign of the dividend."""
     type = one.type
@@ -160,8 +151,6 @@ def _fmod(one: Value, other: Value) -> Value:
     with np.errstate(invalid="ignore"):
         remainder = np.fmod(_doubles(one), _doubles(other))
     null = pc.or_(pc.is_null(one), pc.is_null(other))
-    if isinstance(null, pa.Scalar):
-        return pa.scalar(None if null.as_py() else remainder[0], one.type)
     return pc.if_else(null, pa.scalar(None, one.type), pa.array(np.broadcast_to(remainder, len(null))))
 
 
@@ -196,7 +185,7 @@ def _case(simple: str, change: Callable[[str], str]) -> Callable[[Value], Value]
     ascii_only = getattr(pc, simple)
 
     def changed(values: Value) -> Value:
-        if isinstance(values, pa.Scalar) or pc.all(pc.string_is_ascii(values)).as_py() is False:
+        if pc.all(pc.string_is_ascii(values)).as_py() is False:
             return map_distinct(values, change, pa.string())
         # pyarrow 26 writes wrong bytes for an array of offset 0 if its texts begin later in their
         # buffer, as in arrays of arrow-rs. The texts of a copy begin at byte 0.
@@ -216,11 +205,6 @@ def _substring(values: Value, place: int, count: int | None = None) -> Value:
     return pc.utf8_slice_codeunits(values, start, stop)
 
 
-def _address(values: Value) -> Value:
-    """Returns addresses as texts in the order of the numbers, each version together."""
-    return map_distinct(values, address_text, pa.string()) if isinstance(values, pa.Scalar) else address_texts(values)
-
-
 def _make_checked(name: str) -> Callable[..., Value]:
     """Returns arithmetic that makes an overflow an error."""
     checked, plain, overflows = getattr(pc, f"{name}_checked"), getattr(pc, name), _OVERFLOWS[name]
@@ -230,7 +214,7 @@ def _make_checked(name: str) -> Callable[..., Value]:
             return checked(*values)
         except pa.ArrowInvalid:
             wrapped = plain(*values)
-            defined = array_of(pc.is_valid(wrapped)).to_numpy(zero_copy_only=False)
+            defined = pc.is_valid(wrapped).to_numpy(zero_copy_only=False)
             numbers = [pc.fill_null(array_of(value), 0).to_numpy(zero_copy_only=False) for value in (*values, wrapped)]
             with np.errstate(over="ignore", divide="ignore"):
                 rows = overflows(*numbers) & defined
@@ -282,7 +266,7 @@ FUNCTIONS: dict[str, Callable[..., Value]] = {
     "text_as_octets": lambda values: map_distinct(values, lambda text: text.encode("latin-1"), pa.binary()),
     "concat": lambda *values: pc.binary_join_element_wise(*values, ""),
     "substring": _substring,
-    "address": _address,
+    "address": address_texts,
     "within": lambda values, low, high: pc.and_(pc.greater_equal(values, low), pc.less_equal(values, high)),
     "date_trunc": date_trunc,
     **{f"{name}_checked": _make_checked(name) for name in _OVERFLOWS},

@@ -15,7 +15,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from colmatch.events.computed.functions import Value, array_of
+from colmatch.events.computed.failed import array_of
+from colmatch.events.computed.functions import Value
 from colmatch.events.exact import unscaled_words
 from colmatch.kernels.layout import I64, U8
 from colmatch.text.literal_index import texts_of
@@ -228,15 +229,14 @@ def _of_rows(hash: _Hash) -> Callable[..., Value]:
     """Returns a function of any number of columns of any types, which is never NULL."""
 
     def run(*values: Value) -> Value:
-        rows = next((len(value) for value in values if isinstance(value, pa.Array)), None)
+        rows = max(len(value) for value in values if isinstance(value, pa.Array))
         found = np.full(1, SEED, hash.dtype)
         for value in values:
             array = array_of(value)
             null = array.is_null().to_numpy(zero_copy_only=False)
             if not null.all():
                 found = np.where(null, found, _hash_column(hash, array, found))
-        signed = pa.array(np.broadcast_to(found, 1 if rows is None else rows).view(f"i{found.dtype.itemsize}"))
-        return signed[0] if rows is None else signed
+        return pa.array(np.broadcast_to(found, rows).view(f"i{found.dtype.itemsize}"))
 
     return run
 
@@ -290,10 +290,8 @@ def _of_texts(function: Callable[..., Any], type: pa.DataType) -> Callable[..., 
     """Returns a function of texts and constants, which is NULL where the text is."""
 
     def run(values: Value, *constants: Any) -> Value:
-        array = array_of(values)
-        found = pa.array(function(_bytes_of(array), *constants), mask=array.is_null().to_numpy(zero_copy_only=False))
-        made = found.cast(type)
-        return made[0] if isinstance(values, pa.Scalar) else made
+        null = values.is_null().to_numpy(zero_copy_only=False)
+        return pa.array(function(_bytes_of(values), *constants), mask=null).cast(type)
 
     return run
 

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from colmatch.errors import show_value
 from colmatch.events.computed.dates import instant, local
-from colmatch.events.computed.failed import refuse, set_nulls
+from colmatch.events.computed.failed import array_of, refuse, set_nulls
 from colmatch.kernels.layout import I64, Bools
 from colmatch.text.moments import read_zone
 
@@ -22,22 +22,20 @@ DAY = 86_400 * 10**6  # microseconds
 _LEAST, _MOST = -(1 << 63), (1 << 63) - 1
 
 
-def _numbers(values: Any) -> tuple[I64, Bools, bool]:
-    """Returns the numbers of values, where they are NULL, and whether it is one for all rows."""
-    alone = isinstance(values, pa.Scalar)
-    array = pa.array([values.as_py()], values.type) if alone else values
+def _numbers(values: Any) -> tuple[I64, Bools]:
+    """Returns the numbers of values, and where they are NULL."""
+    array = array_of(values)
     if pa.types.is_date(array.type):
         array = array.cast(pa.int32())
     null = np.asarray(array.is_null().to_numpy(zero_copy_only=False))
-    return array.cast(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False), null, alone
+    return array.cast(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False), null
 
 
-def _made(numbers: I64, null: Bools, wrong: Bools, alone: bool, type: pa.DataType) -> Any:
+def _made(numbers: I64, null: Bools, wrong: Bools, type: pa.DataType) -> Any:
     """Returns values of a type. Those that are too large are refused."""
     found = pa.array(np.where(wrong, 0, numbers), mask=null)
     found = (found.cast(pa.int32()) if pa.types.is_date(type) else found).cast(type)
-    found = refuse(wrong & ~null, set_nulls(found, wrong & ~null), "the result is too large")
-    return found[0] if alone else found
+    return refuse(wrong & ~null, set_nulls(found, wrong & ~null), "the result is too large")
 
 
 def _sum(one: I64, other: I64) -> tuple[I64, Bools]:
@@ -48,11 +46,11 @@ def _sum(one: I64, other: I64) -> tuple[I64, Bools]:
 
 def add_micros(values: Any, amounts: Any, zone: str = "UTC") -> Any:
     """Adds microseconds to timestamps; whole days among them are days on the clocks of a zone."""
-    numbers, null, alone = _numbers(values)
-    more, more_null, more_alone = _numbers(amounts)
+    numbers, null = _numbers(values)
+    more, more_null = _numbers(amounts)
     rest = more
     wrong = np.zeros(np.broadcast_shapes(numbers.shape, more.shape), np.bool_)
-    null, alone = null | more_null, alone and more_alone
+    null = null | more_null
     if values.type.tz is not None and zone[0] not in "+-" and zone != "UTC":
         days = np.sign(more) * (np.abs(more) // DAY)
         if days.any():
@@ -65,7 +63,7 @@ def add_micros(values: Any, amounts: Any, zone: str = "UTC") -> Any:
             numbers = np.where(kept, numbers, _same_offset(there, numbers, clocks, np.where(far, 0, moved), zone))
             wrong = wrong | far
     total, large = _sum(numbers, rest)
-    return _made(total, null, wrong | large, alone, values.type)
+    return _made(total, null, wrong | large, values.type)
 
 
 def _same_offset(there: pa.Array, numbers: I64, clocks: I64, moved: I64, zone: str) -> I64:
@@ -78,8 +76,8 @@ def _same_offset(there: pa.Array, numbers: I64, clocks: I64, moved: I64, zone: s
 
 def add_months(values: Any, amounts: Any, zone: str = "UTC") -> Any:
     """Adds months to timestamps on the clocks of a zone; a missing day becomes the month's last."""
-    numbers, null, alone = _numbers(values)
-    more, more_null, more_alone = _numbers(amounts)
+    numbers, null = _numbers(values)
+    more, more_null = _numbers(amounts)
     is_zoned = values.type.tz is not None
     clocks = local(pa.array(numbers).cast(values.type), zone).cast(pa.int64()).to_numpy() if is_zoned else numbers
     days = clocks // DAY
@@ -93,13 +91,13 @@ def add_months(values: Any, amounts: Any, zone: str = "UTC") -> Any:
     if is_zoned:
         there = instant(pa.array(moved).cast(pa.timestamp("us")), zone)
         moved = np.where(more == 0, numbers, _same_offset(there, numbers, clocks, moved, zone))
-    return _made(moved, null | more_null, wrong, alone and more_alone, values.type)
+    return _made(moved, null | more_null, wrong, values.type)
 
 
 def micros_between(later: Any, sooner: Any) -> Any:
     """Returns the microseconds from one timestamp or date to another; beyond 64 bits, the most."""
-    one, null, alone = _numbers(later)
-    other, other_null, other_alone = _numbers(sooner)
+    one, null = _numbers(later)
+    other, other_null = _numbers(sooner)
     difference = one - other
     if pa.types.is_date(later.type):
         far = np.abs(difference) > _MOST // DAY
@@ -107,30 +105,25 @@ def micros_between(later: Any, sooner: Any) -> Any:
     else:
         far = ((one ^ other) & (one ^ difference)) < 0
     difference = np.where(far, np.where(one < other, _LEAST, _MOST), difference)
-    found = pa.array(difference, mask=np.broadcast_to(null | other_null, difference.shape))
-    return found[0] if alone and other_alone else found
+    return pa.array(difference, mask=np.broadcast_to(null | other_null, difference.shape))
 
 
 def whole_units(micros: Any, factor: int) -> Any:
     """Returns how many whole units a difference has."""
-    numbers, null, alone = _numbers(micros)
-    found = pa.array(np.sign(numbers) * (np.abs(numbers) // factor), mask=null)
-    return found[0] if alone else found
+    numbers, null = _numbers(micros)
+    return pa.array(np.sign(numbers) * (np.abs(numbers) // factor), mask=null)
 
 
 def whole_months(later: Any, sooner: Any, factor: int) -> Any:
     """Returns how many whole months lie between local times, divided by ``factor``."""
-    one, null, alone = _numbers(later)
-    other, other_null, other_alone = _numbers(sooner)
+    one, null = _numbers(later)
+    other, other_null = _numbers(sooner)
     # As Java counts: a day that is not whole is left out first, then days of 32 to a month
     day, other_day, time, other_time = one // DAY, other // DAY, one % DAY, other % DAY
     day = day - ((day > other_day) & (time < other_time)) + ((day < other_day) & (time > other_time))
     packed = _packed(day) - _packed(other_day)
     months = np.sign(packed) * (np.abs(packed) // 32)
-    found = pa.array(
-        np.sign(months) * (np.abs(months) // factor), mask=np.broadcast_to(null | other_null, months.shape)
-    )
-    return found[0] if alone and other_alone else found
+    return pa.array(np.sign(months) * (np.abs(months) // factor), mask=np.broadcast_to(null | other_null, months.shape))
 
 
 def _packed(days: I64) -> I64:
@@ -145,8 +138,8 @@ def months_between(later: Any, sooner: Any, rounded: str, zone: str) -> Any:
     rounded : "true" rounds to 8 digits
     zone : of the clocks that say days and months
     """
-    one, null, alone = _numbers(later)
-    other, other_null, other_alone = _numbers(sooner)
+    one, null = _numbers(later)
+    other, other_null = _numbers(sooner)
     month, day, last, second = _days_of_months(one, zone)
     other_month, other_day, other_last, other_second = _days_of_months(other, zone)
     months = month - other_month
@@ -155,8 +148,7 @@ def months_between(later: Any, sooner: Any, rounded: str, zone: str) -> Any:
     found = months + np.where(whole, 0.0, seconds / (31 * 86_400))
     if rounded == "true":
         found = np.where(whole, found, np.floor(found * 1e8 + 0.5) / 1e8)
-    made = pa.array(found, mask=np.broadcast_to(null | other_null, found.shape))
-    return made[0] if alone and other_alone else made
+    return pa.array(found, mask=np.broadcast_to(null | other_null, found.shape))
 
 
 def _days_of_months(numbers: I64, zone: str) -> tuple[Any, Any, Any, Any]:

@@ -29,8 +29,7 @@ def vectorised(function: Callable[..., tuple[Any, Any]], type: pa.DataType | Non
     def run(*values: Any) -> Value:
         arrow = [value for value in values if isinstance(value, (pa.Array, pa.Scalar))]
         constants = values[len(arrow) :]
-        alone = all(isinstance(value, pa.Scalar) for value in arrow)
-        rows = next((len(value) for value in arrow if isinstance(value, pa.Array)), 1)
+        rows = max(len(value) for value in arrow if isinstance(value, pa.Array))
         arrays = [pa.repeat(value, rows) if isinstance(value, pa.Scalar) else value for value in arrow]
         null = np.zeros(rows, np.bool_)
         numbers = []
@@ -50,8 +49,7 @@ def vectorised(function: Callable[..., tuple[Any, Any]], type: pa.DataType | Non
             found = np.where(large, 0, found)
         made = pa.array(found, mask=null | missing | large, from_pandas=False)
         made = made if made.type == to else made.cast(pa.int32() if pa.types.is_date(to) else to, safe=False).cast(to)
-        made = refuse(large, made, "the result is too large")
-        return made[0] if alone else made
+        return refuse(large, made, "the result is too large")
 
     return run
 

@@ -16,6 +16,8 @@ from colmatch.errors import EventError
 from colmatch.events.computed.derived import constant
 from colmatch.events.computed.moments import FAILING
 from colmatch.events.computed.nodes import (
+    FRACTIONS,
+    INSTANTS,
     INTEGERS,
     LEAVES,
     ValueNode,
@@ -70,14 +72,14 @@ def _find_sized(node: ValueNode) -> str | None:
     """Returns a list or map with its size in a value, None without any."""
     if node.function == "size":
         return ".".join(path_of(node))
-    return next((name for name in map(_find_sized, _parts(node)) if name is not None), None)
+    return next((name for name in map(_find_sized, node.parts) if name is not None), None)
 
 
 def depends_on_mode(node: ValueNode) -> bool:
     """Returns whether a value has another meaning in the other mode."""
     if node.function in LEAVES:
         return node.function == "element"
-    parts = _parts(node)
+    parts = node.parts
     if any(map(depends_on_mode, parts)) or _meets_float(node, parts):
         return True
     if is_constant(node):  # its parts mean the same in both modes
@@ -96,17 +98,13 @@ def depends_on_mode(node: ValueNode) -> bool:
     return name in _ARITHMETIC and node.type in INTEGERS
 
 
-def _parts(node: ValueNode) -> list[ValueNode]:
-    return [] if node.function in LEAVES else [a for a in node.arguments if isinstance(a, ValueNode)]
-
-
 def _meets_float(node: ValueNode, parts: list[ValueNode]) -> bool:
     """Returns whether whole numbers and FLOATs get one type: FLOAT, or DOUBLE in ANSI mode."""
     if node.function in ("cast", "divide", "divide" + _CHECKED):
         return False
     if node.function == "case":  # conditions do not meet results
         parts = [*parts[1::2], parts[-1]]
-    casts = [(part.type, _parts(part)[0].type) for part in parts if part.function == "cast"]
+    casts = [(part.type, part.parts[0].type) for part in parts if part.function == "cast"]
     if any(to == "float" and have in INTEGERS for to, have in casts):
         return True
     have = {have for to, have in casts if to == "double"}
@@ -115,11 +113,11 @@ def _meets_float(node: ValueNode, parts: list[ValueNode]) -> bool:
 
 def _may_not_fit(have: str, to: str) -> bool:
     """Returns whether a cast may fail."""
-    if have == "string" or (to == "timestamp" and have in ("float", "double")):
+    if have == "string" or (to == "timestamp" and have in FRACTIONS):
         return True
     if to == "string":
         return is_decimal(have) and digits(have)[1] > 6  # written with an exponent where it is small
-    if to in ("date", "timestamp", "timestamp_ntz"):
+    if to in INSTANTS:
         return False
     if have == "timestamp":
         return to in INTEGERS[:-1]

@@ -31,17 +31,6 @@ def array_of_numbers(values: Any) -> tuple[I64, Bools]:
     return pc.fill_null(values.cast(pa.int64()), 0).to_numpy(zero_copy_only=False), null
 
 
-def of_arrays(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Returns a function of one array that takes a scalar, too."""
-
-    def run(values: Any, *constants: Any) -> Any:
-        if isinstance(values, pa.Scalar):
-            return function(pa.array([values.as_py()], values.type), *constants)[0]
-        return function(values, *constants)
-
-    return run
-
-
 def read_texts(values: pa.Array, to: pa.DataType, ansi: bool, zone: str, format: str | None = None) -> pa.Array:
     """Reads the texts of dates or timestamps, each distinct text once.
 
@@ -188,12 +177,12 @@ def _to_timestamp_checked(values: pa.Array, format: str, zone: str) -> pa.Array:
 
 
 MOMENTS: dict[str, Callable[..., Any]] = {
-    "timestamp_seconds": of_arrays(_timestamp_seconds),
-    "timestamp_millis": of_arrays(_scaled(1000)),
-    "timestamp_micros": of_arrays(_scaled(1)),
-    "to_timestamp": of_arrays(_to_timestamp),
-    "to_timestamp_checked": of_arrays(_to_timestamp_checked),
-    "date_format": of_arrays(write),
+    "timestamp_seconds": _timestamp_seconds,
+    "timestamp_millis": _scaled(1000),
+    "timestamp_micros": _scaled(1),
+    "to_timestamp": _to_timestamp,
+    "to_timestamp_checked": _to_timestamp_checked,
+    "date_format": write,
 }
 FAILING = frozenset(
     {"make_date", "conv", *ONLY_ANSI, *(name.removesuffix("_checked") for name in MOMENTS if name.endswith("_checked"))}

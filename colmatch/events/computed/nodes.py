@@ -24,11 +24,16 @@ ARROW = {
 }  # fmt: skip
 BITS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
 INTEGERS = tuple(BITS)
+FRACTIONS = ("float", "double")
+# Each of these is widened to a later one for a comparison
+NUMBERS = (*INTEGERS, *FRACTIONS)
+INSTANTS = ("date", "timestamp_ntz", "timestamp")
 NOW = "now"  # the time of the call, a leaf
-LEAVES = (  # functions without nodes for arguments
-    "column", "literal", "element", "entry", "map_contains_key", "size", "array_max", "array_min", "array_position", WHOLE,
-    NOW,
-)  # fmt: skip
+# Functions without nodes for arguments. A column's path begins at this place of the arguments
+LEAVES = {
+    "column": 0, "size": 0, "entry": 1, "map_contains_key": 1, "array_max": 1, "array_min": 1, WHOLE: 1, "element": 3,
+    "array_position": 3, "literal": None, NOW: None,
+}  # fmt: skip
 CLOCK = "the time of the call"  # the column that batches get for it
 _DECIMAL = re.compile(r"decimal\((\d+),(\d+)\)")
 
@@ -49,6 +54,16 @@ class ValueNode(NamedTuple):
     arguments: tuple[Any, ...]
 
     @property
+    def parts(self) -> list[ValueNode]:
+        """Returns the nodes among the arguments."""
+        return [argument for argument in self.arguments if isinstance(argument, ValueNode)]
+
+    @property
+    def constants(self) -> list[Any]:
+        """Returns the constants among the arguments."""
+        return [argument for argument in self.arguments if not isinstance(argument, ValueNode)]
+
+    @property
     def key(self) -> str:
         """Returns the key of an attribute: an empty function name, the columns' paths, the tree."""
         return json.dumps(["", columns_of(self), self], ensure_ascii=False, separators=(",", ":"))
@@ -56,35 +71,14 @@ class ValueNode(NamedTuple):
 
 def path_of(node: ValueNode) -> tuple[str, ...]:
     """Returns the path of the column that a node reads, which is empty without a column."""
-    first = {
-        "column": 0,
-        "size": 0,
-        "entry": 1,
-        "map_contains_key": 1,
-        "element": 3,
-        "array_max": 1,
-        "array_min": 1,
-        "array_position": 3,
-        WHOLE: 1,
-    }.get(node.function)
+    first = LEAVES.get(node.function)
     return () if first is None else node.arguments[first:]
 
 
 def columns_of(node: ValueNode) -> list[tuple[str, ...]]:
     """Returns the paths of the columns that a node reads, each once."""
-    columns: dict[tuple[str, ...], None] = {}
-    _collect(node, columns)
-    return list(columns)
-
-
-def _collect(node: ValueNode, columns: dict[tuple[str, ...], None]) -> None:
     path = path_of(node)
-    if path:
-        columns[path] = None
-        return
-    for argument in node.arguments:
-        if isinstance(argument, ValueNode):
-            _collect(argument, columns)
+    return [path] if path else list(dict.fromkeys(one for part in node.parts for one in columns_of(part)))
 
 
 @lru_cache(10_000)
@@ -102,16 +96,12 @@ def _node(parts: list[Any]) -> ValueNode:
 
 def is_constant(node: ValueNode) -> bool:
     """Returns whether a node is computed of literals alone."""
-    if node.function in LEAVES:
-        return node.function == "literal"
-    return all(is_constant(part) for part in node.arguments if isinstance(part, ValueNode))
+    return node.function == "literal" or (node.function not in LEAVES and all(map(is_constant, node.parts)))
 
 
 def reads_now(node: ValueNode) -> bool:
     """Returns whether a node is computed of the time of the call."""
-    if node.function in LEAVES:
-        return node.function == NOW
-    return any(reads_now(part) for part in node.arguments if isinstance(part, ValueNode))
+    return node.function == NOW or any(map(reads_now, node.parts))
 
 
 def widens(node: ValueNode) -> bool:
@@ -139,3 +129,7 @@ def digits(type: str) -> tuple[int, int]:
 
 def is_decimal(type: str) -> bool:
     return type.startswith("decimal")
+
+
+def is_number(type: str) -> bool:
+    return type in NUMBERS or is_decimal(type)

@@ -109,11 +109,7 @@ def _instr(values: Any, regex: str) -> Any:
     """Returns the place of the first match in the characters of Java, from 1; 0 without one."""
     _named(regex)
     found = pc.extract_regex(values, pattern=f"(?s)^(?P<before>.*?)(?:(?-s){regex})")
-    before = pc.struct_field(found, "before").dictionary_encode() if isinstance(found, pa.Array) else None
-    if before is None:
-        text = found.as_py()
-        place = 0 if text is None else len(text["before"].encode("utf-16-le")) // 2 + 1
-        return pa.scalar(place if values.is_valid else None, pa.int32())
+    before = pc.struct_field(found, "before").dictionary_encode()
     places = pa.array([len(text.encode("utf-16-le")) // 2 + 1 for text in before.dictionary.to_pylist()], pa.int32())
     place = pc.fill_null(places.take(before.indices), 0)
     return pc.if_else(values.is_valid(), pc.if_else(pc.is_valid(found), place, 0), pa.scalar(None, pa.int32())).cast(

@@ -16,8 +16,8 @@ import pyarrow.compute as pc
 
 from colmatch.errors import EventError, show_value
 from colmatch.events.computed.casts import cast, with_another_digit
-from colmatch.events.computed.failed import refuse, set_nulls, true_rows
-from colmatch.events.computed.functions import Value, array_of, make_division, map_distinct
+from colmatch.events.computed.failed import array_of, refuse, set_nulls, true_rows
+from colmatch.events.computed.functions import Value, make_division, map_distinct
 from colmatch.events.computed.hashes import HASHES
 from colmatch.events.computed.variant_casts import cast_variants
 from colmatch.text.like import read_like
@@ -91,8 +91,6 @@ def _round_double(values: Value, places: int) -> Value:
 
     The nearest whole number decides, except for floats near a half and very large ones.
     """
-    if isinstance(values, pa.Scalar):
-        return _round_double(pa.array([values.as_py()], values.type), places)[0]
     texts = values.cast(pa.string()) if pa.types.is_float32(values.type) else None
     plain = pc.fill_null(texts.cast(pa.float64()) if texts is not None else values, 0.0)
     numbers = plain.to_numpy(zero_copy_only=False)
@@ -160,8 +158,7 @@ def _of_pairs(test: Callable[[str, str], bool]) -> Callable[..., Value]:
         count = len(words[1])
         pairs, place = np.unique(one * count + other, return_inverse=True)
         found = np.array([test(words[0][pair // count], words[1][pair % count]) for pair in pairs.tolist()], np.bool_)
-        truths = pc.if_else(pc.and_(pc.is_valid(texts), pc.is_valid(parts)), pa.array(found[place]), None)
-        return truths[0] if isinstance(texts, pa.Scalar) and isinstance(parts, pa.Scalar) else truths
+        return pc.if_else(pc.and_(pc.is_valid(texts), pc.is_valid(parts)), pa.array(found[place]), None)
 
     return run
 
@@ -169,7 +166,7 @@ def _of_pairs(test: Callable[[str, str], bool]) -> Callable[..., Value]:
 def _like_pair(texts: Value, patterns: Value) -> Value:
     """Tests texts by patterns of their rows: the rows of each distinct pattern together."""
     if not isinstance(patterns, pa.Array):
-        patterns = pa.repeat(patterns, len(array_of(texts)))
+        patterns = pa.repeat(patterns, len(texts))
     found = np.zeros(len(patterns), np.bool_)
     codes = patterns.dictionary_encode()
     row_of = pc.fill_null(codes.indices, -1).to_numpy()

@@ -141,7 +141,7 @@ def _read(node: ValueNode) -> tuple[_Outline, list[int | float]] | None:
             if node not in parts:
                 parts.append(node)
             return "part", parts.index(node)
-        arguments = [part for part in node.arguments if isinstance(part, ValueNode)]
+        arguments = node.parts
         if operation in _COMMUTATIVE:  # the order of the expression's text may depend on constants
             arguments.sort(key=is_constant)
         operands = tuple([visit(part) for part in arguments])
@@ -191,7 +191,7 @@ def _may_fail(node: ValueNode) -> bool:
         return name == "element" and arguments[1] == "ansi"
     if name.endswith("_checked") or (name == "cast" and arguments[1] == "ansi" and not widens(node)):
         return True
-    return any(_may_fail(part) for part in arguments if isinstance(part, ValueNode))
+    return any(map(_may_fail, node.parts))
 
 
 def _constant(node: ValueNode) -> int | float | None:

@@ -14,7 +14,6 @@ import pyarrow as pa
 
 from colmatch.events.computed.casts import try_cast
 from colmatch.events.computed.failed import Unfit, refuse, true_rows
-from colmatch.events.computed.functions import array_of
 from colmatch.events.computed.variants import (
     ARRAY,
     BOOLEAN,
@@ -50,8 +49,6 @@ def cast_variants(values: Any, is_tried: str, zone: str, to: pa.DataType) -> Any
 
     Raises RowsError: a variant is damaged, or cannot be cast.
     """
-    if isinstance(values, pa.Scalar):
-        return cast_variants(array_of(values), is_tried, zone, to)[0]
     encoded = values.dictionary_encode()
     families: dict[tuple[str, int], tuple[list[int], list[Any]]] = {}
     faults: dict[int, str] = {}

@@ -63,7 +63,7 @@ def _make(node: ValueNode, column: Callable[[tuple[str, ...]], Evaluate | None])
     function = _function(node)
     if function is None:
         return None
-    parts = [_make(part, column) for part in node.arguments if isinstance(part, ValueNode)]
+    parts = [_make(part, column) for part in node.parts]
     made = [part for part in parts if part is not None]
     if len(made) < len(parts):
         return None
@@ -96,7 +96,7 @@ def _needed(node: ValueNode) -> list[tuple[str, ...]]:
         return [path]
     if node.function in _NOT_STRICT or node.function == "literal":
         return []
-    return [path for part in node.arguments if isinstance(part, ValueNode) for path in _needed(part)]
+    return [path for part in node.parts for path in _needed(part)]
 
 
 _NOT_STRICT = frozenset(
@@ -121,12 +121,12 @@ _NOT_STRICT = frozenset(
 def _function(node: ValueNode) -> Callable[..., Any] | None:
     """Returns the function of a node's values, or for lazy ones of the parts' functions."""
     name, is_checked = node.function.removesuffix("_checked"), node.function.endswith("_checked")
-    first = next((part for part in node.arguments if isinstance(part, ValueNode)), None)
+    first = next(iter(node.parts), None)
     if name in _LAZY:
         return _LAZY[name]
     if first is None:
         return None
-    constants = [argument for argument in node.arguments if not isinstance(argument, ValueNode)]
+    constants = node.constants
     if name == "cast":
         return _cast(first.type, node.type, constants[0] == "ansi")
     if name in _WHOLE and node.type in INTEGERS:
@@ -150,7 +150,7 @@ def _function(node: ValueNode) -> Callable[..., Any] | None:
         return lambda text: of_texts(pa.array([text]), *constants)[0].as_py()
     if name in HASHES and name not in _NOT_STRICT:
         of_column = HASHES[name]
-        return lambda text: of_column(pa.scalar(text), *constants).as_py()
+        return lambda text: of_column(pa.array([text]), *constants)[0].as_py()
     if name in _DATES and first.type == "date":
         return _DATES[name]
     return None
