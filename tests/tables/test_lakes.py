@@ -105,6 +105,16 @@ def test_a_table_without_a_column_that_expressions_use(lake: Lake, tmp_path: Pat
 
 
 @EACH_LAKE
+def test_a_table_is_no_single_event(lake: Lake, tmp_path: Path) -> None:
+    """A DeltaTable is a dataclass, too: its fields are no columns."""
+    matcher, table = cm.Matcher.build(RULES, OFFERS.schema), lake(OFFERS, tmp_path / "offers")
+    with pytest.raises(cm.EventError, match=r"match\(events\) takes tables and their like"):
+        matcher.match_one(table)
+    with pytest.raises(cm.EventError):
+        matcher.explain(table, "cheap")
+
+
+@EACH_LAKE
 def test_tables_beside_the_subscriptions(lake: Lake, tmp_path: Path) -> None:
     tags = lake(pa.table({"id": ["cheap"], "tags": ["mine"]}), tmp_path / "tags")
     assert cm.Matcher.build(RULES, OFFERS.schema, tags=tags).count(OFFERS, tags=["mine"]).tolist() == [1, 0, 0]

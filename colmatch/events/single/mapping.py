@@ -35,6 +35,8 @@ from colmatch.events.single.nested import (
 from colmatch.events.single.texts import BYTES_MOST, EventPatterns, lower_text
 from colmatch.events.single.whole import ColumnValue, whole_events
 from colmatch.events.vocabulary import Vocabulary
+from colmatch.given.incoming import is_table
+from colmatch.given.scans import is_scannable
 from colmatch.given.schema import Attribute, Attributes, Family, Role, Schema
 from colmatch.kernels.arrow.words import Words
 from colmatch.kernels.event import DOUBLE, KEY, TEXT, EventValues
@@ -321,7 +323,12 @@ def is_object(event: object) -> bool:
     """Returns whether an event is an object with fields for columns."""
     if isinstance(event, type):
         return False
-    return is_dataclass(event) or _is_series(event) or any(callable(getattr(event, way, None)) for way in _WAYS)
+    return _is_dataclass(event) or _is_series(event) or any(callable(getattr(event, way, None)) for way in _WAYS)
+
+
+def _is_dataclass(event: Any) -> bool:
+    """Returns whether an event is a dataclass; a table of Delta is one, too, but no event."""
+    return is_dataclass(event) and not isinstance(event, type) and not is_scannable(event)
 
 
 def _is_of_pandas(event: object) -> bool:
@@ -349,8 +356,9 @@ def as_mapping(event: object) -> Event:
         if _is_series(event) or hasattr(event, "_asdict"):
             values = row.to_dict() if _is_series(event) else row._asdict()
             return {name: None if _is_nan(value) else value for name, value in values.items()}
-    if is_dataclass(event) and not isinstance(event, type):
-        return {field.name: getattr(event, field.name) for field in fields(event)}
+    if _is_dataclass(event):
+        given: Any = event
+        return {field.name: getattr(given, field.name) for field in fields(given)}
     for method in _WAYS:
         convert = None if isinstance(event, type) else getattr(event, method, None)
         if callable(convert) and isinstance(mapping := convert(), Mapping):
@@ -371,7 +379,7 @@ def _instead(event: object) -> str:
         return ": read JSON with json.loads(event)"
     if isinstance(event, (list, tuple)):
         return ": give one event at a time, or match(pyarrow.array(events)) for mappings"
-    if hasattr(event, "__arrow_c_stream__") or hasattr(event, "__arrow_c_array__"):
+    if is_table(event):
         return ": match(events) takes tables and their like"
     return ": vars(event) is a mapping of its attributes" if hasattr(event, "__dict__") else ""
 

@@ -13,6 +13,8 @@ from colmatch.matching.checks.scope import UNDECIDED, Scope
 
 _MOST_TRUTHS = 1 << 27  # of subscriptions in the events that are compared together
 _EVENTS_EACH = 8  # about, for one subscription
+# A subscription, one that may contain it, the place of an example, the proof, boxes that are left
+Pair = tuple[int, int, int, bool, list[Box]]
 
 
 class Contained:
@@ -64,7 +66,7 @@ class Contained:
         )
         # The largest first: what contains a subscription is known before it contains others
         above: dict[int, set[int]] = {}
-        pairs: list[tuple[int, int, int, bool, list[Box]]] = []
+        pairs: list[Pair] = []
         for i in np.argsort(-size[numbers], kind="stable").tolist():
             number = int(numbers[i])
             known = above[number] = set()
@@ -75,7 +77,7 @@ class Contained:
                 pairs.append((number, other, int(example[i]), is_proven, left))
                 if is_proven:
                     known |= {other, *above.get(other, ())}
-        self._add_pairs(pairs)
+        self._add_pairs(pairs if scope.is_asked else _without_following(pairs, above))
 
     def _candidates(self, numbers: I64, groups: I64, plain: Bools) -> tuple[list[I64], I64, I64]:
         """Returns for subscriptions which others may contain them, since they match all events that
@@ -102,7 +104,7 @@ class Contained:
                 others.append(np.flatnonzero(found & plain & (groups != groups[number])))
         return others, example, size
 
-    def _add_pairs(self, pairs: list[tuple[int, int, int, bool, list[Box]]]) -> None:
+    def _add_pairs(self, pairs: list[Pair]) -> None:
         """Adds rows of pairs: of the proven ones, and of those that no event disproves."""
         scope = self._scope
         inner, outer, example = np.array([pair[:3] for pair in pairs], np.int64).reshape(-1, 3).T
@@ -113,3 +115,37 @@ class Contained:
         open = np.delete(open, shown)
         reasons = [scope.examples.why(*one) for one in zip(inner[open].tolist(), outer[open].tolist(), strict=True)]
         scope.rows.add("contained", inner[open], outer[open], UNDECIDED, reasons, example[open])
+
+
+def _without_following(pairs: list[Pair], above: dict[int, set[int]]) -> list[Pair]:
+    """Returns pairs without those that follow from proven ones.
+
+    Subscriptions that match equally many events come in any order, so that some are known too late.
+
+    above : proven to contain a subscription, by its number
+    """
+    proven: dict[int, set[int]] = {number: set() for number in above}
+    for number, other, _, is_proven, _ in pairs:
+        if is_proven:
+            proven[number].add(other)
+    kept = []
+    for pair in pairs:
+        number, other = pair[:2]
+        between = proven[number] - {other}
+        if any(other in above[one] for one in between) and _leads(proven, between, number, other):
+            proven[number].discard(other)
+        else:
+            kept.append(pair)
+    return kept
+
+
+def _leads(steps: dict[int, set[int]], begin: set[int], without: int, end: int) -> bool:
+    """Returns whether steps lead from some numbers to another, and not through ``without``."""
+    seen, open = {without, *begin}, list(begin)
+    while open:
+        after = steps[open.pop()]
+        if end in after:
+            return True
+        open += after - seen
+        seen |= after
+    return False
