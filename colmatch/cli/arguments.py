@@ -278,7 +278,7 @@ def read_subscriptions(
                 needed = "id and expression are needed, or id, attribute, op and operands"
                 raise ColmatchError(
                     f"{path}: there is no column {name!r} ({needed}) among {', '.join(table.column_names)}; "
-                    f"`colmatch build --{option} NAME` takes another column for it"
+                    f"--{option} NAME of `colmatch build` and `colmatch check` takes another column for it"
                 )
     names = {id: "id", expression: "expression"}
     tables = [

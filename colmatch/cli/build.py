@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from colmatch.cli.options import format_option, index_option, set_option
+from colmatch.cli.options import expression_option, format_option, id_column_option, index_option, set_option
 from colmatch.cli.shell import say
 from colmatch.errors import ColmatchError
 
@@ -79,8 +79,8 @@ if TYPE_CHECKING:
 @click.option(
     "--ids", type=click.Choice(["int64", "string"]), help="CSV: type of the ids; by default what they look like."
 )
-@click.option("--id", "id_column", default="id", metavar="NAME", help="The column that has the ids.")
-@click.option("--expression", default="expression", metavar="NAME", help="The column that has the expressions.")
+@id_column_option
+@expression_option
 @format_option("--format", "SUBS")
 def build(
     subs: tuple[str, ...],
@@ -147,8 +147,8 @@ def build(
     if named and language == "betree":
         raise click.UsageError("--named goes with --language sql, json-rules and growthbook")
     if language in RULES:
-        if ids or format:
-            raise click.UsageError(f"--ids and --format do not go with --language {language}")
+        if ids or format or (id_column, expression) != ("id", "expression"):
+            raise click.UsageError(f"--id, --expression, --ids and --format do not go with --language {language}")
         expressions: Any = read_rules(subs, language, schema, named, error_mode)
         bad = expressions.rejected
     else:

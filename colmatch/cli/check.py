@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from colmatch.cli.options import format_option, ids_option, missing_option, null_option, out_format_option, tag_option
+from colmatch.cli.options import (
+    expression_option,
+    format_option,
+    id_column_option,
+    ids_option,
+    missing_option,
+    null_option,
+    out_format_option,
+    tag_option,
+)
 from colmatch.cli.shell import print_figures, say
 
 if TYPE_CHECKING:
@@ -34,6 +43,8 @@ if TYPE_CHECKING:
     "--schema", "schema_text", metavar="SCHEMA", help="Check a file of rules: columns, as for `colmatch build`."
 )
 @click.option("--like", metavar="EVENTS", help="Check a file of rules: take the columns from this file.")
+@id_column_option
+@expression_option
 @click.option("-o", "--output", default="-", show_default=True, metavar="OUT", help="Where to write the findings.")
 @missing_option
 @format_option("--format", "EVENTS")
@@ -49,6 +60,8 @@ def check(
     tags: tuple[str, ...],
     schema_text: str | None,
     like: str | None,
+    id_column: str,
+    expression: str,
     output: str,
     missing_columns: MissingColumns | None,
     format: str | None,
@@ -79,7 +92,9 @@ def check(
 
         columns = read_schema(like, schema_text, None)
         matcher = Matcher.build(
-            read_subscriptions([path], None, None), columns, options={"missing_columns": missing_columns or "error"}
+            read_subscriptions([path], None, None, id_column, expression),
+            columns,
+            options={"missing_columns": missing_columns or "error"},
         )
     else:
         looks_at_rules = looks_at_rules or strict or bool(events or checks or ids or tags)
@@ -92,6 +107,8 @@ def check(
         if not looks_at_rules:
             return
         matcher = open_matcher(path, missing_columns)
+    if tags and not len(matcher.subset(tags=list(tags))):
+        raise click.BadParameter(f"no rule has {' or '.join(map(repr, tags))}", param_hint="'--tag'")
     found = _findings(matcher, checks, ids, tags, events, format, nulls)
     _write(found, output, out_format)
     count = found["status"].to_pylist().count("proven")

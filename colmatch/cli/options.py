@@ -64,6 +64,12 @@ now_option = click.option(
 null_option = click.option(
     "--null", "nulls", multiple=True, metavar="TEXT", help="CSV: a text that means NULL, as an empty field does."
 )
+id_column_option = click.option(
+    "--id", "id_column", default="id", metavar="NAME", help="The column of rules that has the ids."
+)
+expression_option = click.option(
+    "--expression", default="expression", metavar="NAME", help="The column of rules that has the expressions."
+)
 ids_option = click.option(
     "--ids", metavar="IDS", help="Only among these subscriptions: 3,7,12, or @FILE for the column id of a file."
 )

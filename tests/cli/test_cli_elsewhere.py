@@ -38,7 +38,7 @@ def test_other_names_of_columns() -> None:
     ]
     failed = fails("build", "rules.csv", "--schema", "price double", "-o", "r.cm")
     assert "there is no column 'expression'" in failed
-    remedy = "`colmatch build --expression NAME` takes another column for it"  # for commands without the option, too
+    remedy = "--expression NAME of `colmatch build` and `colmatch check` takes another column for it"
     assert remedy in failed and remedy in fails("check", "rules.csv", "--schema", "price double")
 
 
