@@ -10,7 +10,6 @@ import base64
 import json
 import os
 import pickle
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -68,8 +67,7 @@ from colmatch.spark.shard_tasks import (
     parts_of,
     used_attributes,
 )
-from colmatch.spark.storage import Folder, is_address
-from colmatch.store import locks
+from colmatch.spark.storage import Folder, is_address, locked
 from colmatch.subscriptions.definitions import COLUMN as DEFINE
 from colmatch.subscriptions.ids import Ids
 from colmatch.subscriptions.intake import Errors
@@ -375,10 +373,5 @@ def _turn(folder: Folder) -> Iterator[None]:
     if not folder.is_local:
         yield
         return
-    handle = os.open(os.path.join(folder.address, ".shards.lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-    try:
-        while locks.lock(handle) is False:
-            time.sleep(0.05)
+    with locked(os.path.join(folder.address, ".shards.lock")):
         yield
-    finally:
-        locks.close(handle)

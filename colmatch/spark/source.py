@@ -16,9 +16,7 @@ import os
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from dataclasses import dataclass
-from glob import escape
 from typing import Any, get_args
 
 import pyarrow as pa
@@ -31,12 +29,10 @@ from pyspark.sql.types import StructType
 
 from colmatch.errors import EventError, OptionError, show_value, suggest_names
 from colmatch.events.gather import match_names
-from colmatch.events.json_rows import check_lines
-from colmatch.events.places import FileSet, is_url, place_of
-from colmatch.given.arguments import check_choice, check_whole, file_name
-from colmatch.given.incoming import refusing
+from colmatch.given.arguments import check_choice, check_whole
 from colmatch.matcher import Matcher
 from colmatch.matching.kept import find_kept_fields
+from colmatch.spark.event_files import FORMATS, check_json, read_dataset
 from colmatch.spark.frames import RESULTS, MatchMode
 from colmatch.spark.probe import check_workers
 from colmatch.spark.settings import SessionSettings, arrow_schema, check_settings
@@ -46,9 +42,7 @@ from colmatch.store.file import content_hash
 from colmatch.tables.columns import Best
 
 ROWS = 1 << 20  # rows of a partition, about
-_JSON_BLOCK = 1 << 23  # bytes
 AHEAD = 2  # batches of results that are made before Spark takes them
-FORMATS = ("parquet", "orc", "csv", "json", "arrow")
 OPTIONS = {
     "index": "the file of a saved matcher, which all workers see",
     "path": "files, folders or patterns of events, which load() names",
@@ -168,7 +162,7 @@ class MatchedReader(DataSourceReader):
         first, query = fragments[0], self.query
         if isinstance(first.format, ds.JsonFileFormat):
             for fragment in fragments:
-                _check_json(fragment)
+                check_json(fragment)
         dataset = ds.FileSystemDataset(fragments, query.dataset.schema, first.format, first.filesystem)
         events = dataset.scanner(columns=list(query.columns)).to_reader()
         for batch in _make_ahead(query.task()(iter(events))):
@@ -221,7 +215,7 @@ def query_of(options: Mapping[str, str], folder: str = "", settings: SessionSett
         best = Best(_whole(options, "k"), options.get("score", "dot"), None)  # type: ignore[arg-type]
     elif "score" in options:
         raise OptionError("score is for the best matches: give k, too")
-    dataset = _dataset(options, folder)
+    dataset = read_dataset(options, folder, "UTC" if settings is None else settings.zone)
     keep = _read_list(options, "keep") or []
     id_type = pa.int64() if pa.types.is_integer(matcher.ids.type) else pa.string()
     types = {
@@ -271,100 +265,6 @@ def query_of(options: Mapping[str, str], folder: str = "", settings: SessionSett
         tags=_read_list(options, "tags"),
         rows=_whole(options, "rows") if "rows" in options else ROWS,
     )
-
-
-def _dataset(options: Mapping[str, str], folder: str) -> ds.Dataset:
-    paths = json.loads(options["paths"]) if "paths" in options else [options["path"]] if "path" in options else []
-    if not paths:
-        raise OptionError('the events are missing: .load("events/")')
-    format = check_choice("format={}", options.get("format", "parquet"), FORMATS)
-    datasets, seen = [], set[str]()
-    for path in paths:
-        what = f"events cannot be read from {show_value(path)}"
-        with refusing(EventError, what):
-            try:
-                place = place_of(_local(path, folder), lambda _: format in ("csv", "json"))
-            except EventError as error:
-                raise EventError(f"{what}: {error}") from None
-            new = [file for file in place.files if file not in seen]  # paths may overlap
-            seen.update(new)
-            if new:
-                datasets.append(_with_dates(place._replace(files=new), format))
-    return datasets[0] if len(datasets) == 1 else ds.dataset(datasets)
-
-
-def _local(path: str, folder: str) -> str:
-    """Returns a path of this machine below ``folder``, or an address unchanged."""
-    name = file_name(path) or path
-    if is_url(name):
-        return name
-    place = os.path.join(folder, name)
-    return place if os.path.exists(place) else os.path.join(escape(folder), name)
-
-
-def _with_dates(place: FileSet, format: str) -> ds.Dataset:
-    """Returns the files as a dataset, with folders such as ``day=2026-01-31`` as columns.
-
-    These columns are dates where possible, as in Spark.
-    """
-
-    def opened(partitioning: Any, schema: pa.Schema | None = None, unit: str = "us") -> ds.Dataset:
-        base = {} if place.files == [place.base] else {"partition_base_dir": place.base}
-        read = ds.ParquetReadOptions(coerce_int96_timestamp_unit=unit)
-        files = ds.ParquetFileFormat(read_options=read) if format == "parquet" else format
-        return ds.dataset(place.files, schema, filesystem=place.system, format=files, partitioning=partitioning, **base)
-
-    if format == "json":  # pyarrow infers the columns from the beginning of the first file
-        with place.system.open_input_stream(place.files[0]) as file:
-            check_lines(file.read(_JSON_BLOCK))
-    partitioning: Any = "hive"
-    dataset = opened(partitioning)
-    fields = []
-    for field, values in zip(dataset.partitioning.schema, dataset.partitioning.dictionaries, strict=True):
-        if pa.types.is_string(field.type) and values is not None:
-            with suppress(pa.ArrowInvalid):
-                values.cast(pa.date32())
-                field = field.with_type(pa.date32())
-        fields.append(field)
-    if pa.schema(fields) != dataset.partitioning.schema:
-        partitioning = ds.partitioning(pa.schema(fields), flavor="hive")
-        dataset = opened(partitioning)
-    if format != "parquet":
-        return dataset
-    others = opened(partitioning, unit="ms").schema
-    schema = pa.schema([one.with_type(_zone_int96(one.type, other.type)) for one, other in zip(dataset.schema, others)])
-    return dataset if schema == dataset.schema else opened(partitioning, schema)
-
-
-def _zone_int96(type: pa.DataType, other: pa.DataType) -> pa.DataType:
-    """Replaces Parquet's INT96 in a type by an instant, as Spark writes and reads it.
-
-    other : the type if INT96 is read in another unit; the difference shows the places of INT96
-    """
-    if type == other:
-        return type
-    if pa.types.is_timestamp(type):
-        return pa.timestamp("us", "UTC")
-    parts = [
-        type.field(i).with_type(_zone_int96(type.field(i).type, other.field(i).type)) for i in range(type.num_fields)
-    ]
-    if pa.types.is_map(type):
-        return pa.map_(type.key_field.with_type(parts[0].type.field(0).type), parts[0].type.field(1))
-    return pa.struct(parts) if pa.types.is_struct(type) else pa.list_(parts[0])
-
-
-def _check_json(fragment: ds.Fragment) -> None:
-    """Checks the lines of a file of JSON, before pyarrow reads them.
-
-    Raises EventError: pyarrow would crash.
-    """
-    before, rest = 0, b""
-    with refusing(EventError, f"events cannot be read from {show_value(fragment.path)}"), fragment.open() as file:
-        while data := file.read(_JSON_BLOCK):
-            lines, newline, rest = (rest + data).rpartition(b"\n")
-            check_lines(lines, before)
-            before += lines.count(b"\n") + len(newline)
-        check_lines(rest, before)
 
 
 def _parts(query: Query) -> Iterator[list[ds.Fragment]]:

@@ -1,18 +1,22 @@
 """Folders that the driver and all workers see: on this machine, mounted, or at a remote address.
 
 ``pyarrow.fs`` opens an address, such as ``s3://bucket/alerts``. Matchers are mapped into memory. So
-a worker first copies the matchers of an address to its own disk, once for each content.
+the first worker of a machine copies the matchers of an address to its disk, once for each content.
 """
 
 from __future__ import annotations
 
 import atexit
+import hashlib
+import logging
 import os
 import re
 import shutil
 import tempfile
 import time
 import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
@@ -22,9 +26,14 @@ import pyarrow.fs as fs
 from colmatch.errors import StoreError, show_value
 from colmatch.given.arguments import file_name
 from colmatch.given.incoming import refusing
+from colmatch.kernels import _folders
 from colmatch.matcher import Matcher
+from colmatch.store import locks
 from colmatch.store.file import content_hash
 from colmatch.store.replacing import replacing
+
+COPIES_KEPT = 2  # of the versions of a shard
+_log = logging.getLogger("colmatch")
 
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")  # longer than the letter of a drive
 
@@ -113,11 +122,17 @@ class Folder:
             path = self._path(name)
             os.stat(path)
             return path
-        copy = os.path.join(_copies(), name)
-        if not os.path.exists(copy):
-            with replacing(copy) as file, self._files.open_input_stream(self._path(name)) as stream:
-                shutil.copyfileobj(stream, file, 1 << 22)
-        return copy
+        folder = _copies() / hashlib.sha256(self.address.encode()).hexdigest()[:32]
+        folder.mkdir(mode=0o700, exist_ok=True)
+        copy, kind = folder / name, name.rpartition("-")[0]
+        with locked(str(folder / f".{kind}.lock")):  # one worker copies, and the others wait for it
+            if not copy.exists():
+                with self._files.open_input_stream(self._path(name)) as stream, replacing(copy) as file:
+                    shutil.copyfileobj(stream, file, 1 << 22)
+            os.utime(copy)
+            # A process that maps a dropped file keeps it, and the system removes it afterwards.
+            _folders.drop_old(folder.glob(f"{kind}-*"), COPIES_KEPT)
+        return str(copy)
 
     def files(self) -> dict[str, float]:
         """Returns the names of all files, and their ages in seconds; 0 if unknown."""
@@ -142,15 +157,32 @@ def is_address(name: str) -> bool:
     return bool(_ADDRESS.match(name))
 
 
-@cache
-def _copies() -> str:
-    """Returns a folder for copies: one for all workers of an executor, or one for this process."""
-    from pyspark import TaskContext
-    from pyspark.core.files import SparkFiles
+@contextmanager
+def locked(path: str) -> Iterator[None]:
+    """Holds the lock of a file, which other processes of this machine wait for."""
+    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    try:
+        while locks.lock(handle) is False:
+            time.sleep(0.05)
+        yield
+    finally:
+        locks.close(handle)
 
-    if TaskContext.get() is not None:
-        return SparkFiles.getRootDirectory()
-    return str(folder_of_process())
+
+@cache
+def _copies() -> Path:
+    """Returns a folder for copies: one for all of this user's processes on this machine.
+
+    If other users could change its content, the folder is one for this process.
+    """
+    user = os.getuid() if hasattr(os, "getuid") else "user"
+    folder = Path(tempfile.gettempdir()).absolute() / f"colmatch-shards-{user}"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    why = _folders.distrust(folder)
+    if why is None:
+        return folder
+    _log.warning("copies of shards are made for each process, since %s", why)
+    return folder_of_process()
 
 
 @cache
