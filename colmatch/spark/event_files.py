@@ -223,7 +223,8 @@ def _zone_int96(type: pa.DataType, other: pa.DataType) -> pa.DataType:
 def check_json(fragment: ds.Fragment) -> None:
     """Checks the lines of a file of JSON, before pyarrow reads them.
 
-    Raises EventError: pyarrow would crash.
+    Raises EventError: pyarrow would crash, or read NULL. In 26.0 it does for a file of one line
+    without a line break.
     """
     before, rest = 0, b""
     with refusing(EventError, f"events cannot be read from {show_value(fragment.path)}"), fragment.open() as file:
@@ -232,3 +233,7 @@ def check_json(fragment: ds.Fragment) -> None:
             check_lines(lines, before)
             before += lines.count(b"\n") + len(newline)
         check_lines(rest, before)
+        if rest.strip() and not before:
+            raise EventError(
+                f"{show_value(fragment.path)} is one line without a line break, of which pyarrow reads NULL: end it with one"
+            )

@@ -88,6 +88,10 @@ def test_lines_of_a_later_file_have_more_columns(tmp_path: Path) -> None:
     for name, line in (("1", '{"a": 1}'), ("2", '{"a": 2, "z": 5}')):
         (tmp_path / "events" / f"{name}.json").write_text(line + "\n")
     assert found(tmp_path, {1: "z = 5"}, {"z": "int64"}, "a", format="json")["a"].to_pylist() == [2]
+    # Of such a file pyarrow reads NULL
+    (tmp_path / "events" / "late.json").write_text('{"a": 3, "z": 5}')
+    with pytest.raises(cm.EventError, match="late.json' is one line without a line break"):
+        found(tmp_path, {1: "z = 5"}, {"z": "int64"}, "a", format="json")
 
 
 def test_many_small_files_are_one_partition(tmp_path: Path) -> None:
