@@ -90,7 +90,7 @@ def _read_files(place: FileSet, format: str, zone: str) -> ds.Dataset:
     for file, values in zip(place.files, folders, strict=True):
         fields = [columns[name].is_value(value) for name, value in values.items()]
         fragment = reader.make_fragment(file, place.system, *([_all_of(fields)] if fields else []))
-        with refusing(EventError, f"file {show_value(file)}"):
+        with refusing(EventError, f"file {file!r}"):
             here = pa.schema([field.with_nullable(True) for field in _schema_of(fragment)])
             schema = pa.unify_schemas([schema, here], promote_options="permissive")
         fragments.append(fragment)
@@ -227,7 +227,7 @@ def check_json(fragment: ds.Fragment) -> None:
     without a line break.
     """
     before, rest = 0, b""
-    with refusing(EventError, f"events cannot be read from {show_value(fragment.path)}"), fragment.open() as file:
+    with refusing(EventError, f"events cannot be read from {fragment.path!r}"), fragment.open() as file:
         while data := file.read(_JSON_BLOCK):
             lines, newline, rest = (rest + data).rpartition(b"\n")
             check_lines(lines, before)
@@ -235,5 +235,5 @@ def check_json(fragment: ds.Fragment) -> None:
         check_lines(rest, before)
         if rest.strip() and not before:
             raise EventError(
-                f"{show_value(fragment.path)} is one line without a line break, of which pyarrow reads NULL: end it with one"
+                f"{fragment.path!r} is one line without a line break, of which pyarrow reads NULL: end it with one"
             )
