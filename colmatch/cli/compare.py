@@ -263,7 +263,7 @@ def diff(
     writing.write_all(output, table.to_batches(), table.schema, written)
     changed = _changed_texts(old, new)
     if changed is not None:
-        say(f"note: {changed[0]:,} rules are new, {changed[1]:,} are written in another way, {changed[2]:,} are gone")
+        say(f"note: new rules: {changed[0]:,}, written in another way: {changed[1]:,}, gone: {changed[2]:,}")
     if exit_code and differs:
         raise click.exceptions.Exit(1)
 

@@ -109,7 +109,7 @@ def test_what_a_release_changes(tmp_path: Path, files: tuple[Path, Path, Path]) 
         {"event": 3, "subscription": "gone", "change": "lost"},
         {"event": 3, "subscription": "new", "change": "gained"},
     ]
-    assert "1 rules are new, 1 are written in another way, 1 are gone" in result.stderr
+    assert "new rules: 1, written in another way: 1, gone: 1" in result.stderr
     counted = run("diff", old, new, events, "--count")
     assert counted.stdout == '"subscription","gained","lost"\n"new",2,0\n"cheap",0,1\n"gone",0,1\n'
     same = invoke("diff", old, old, events, "--exit-code")
