@@ -78,7 +78,7 @@ def test_the_pipeline_of_the_guide(tmp_path: Path) -> None:
         assert one.startswith("OptionError: this is a query function of a declarative pipeline"), one
         assert "PYSPARK_PYTHON" not in one
     found = {}
-    for name in ("told", "fired"):
+    for name in ("marked", "matched"):
         found[name] = ds.dataset(tmp_path / "spark-warehouse" / name, format="parquet").to_table().to_pylist()
-    assert sorted((row["user"], row["alerts"]) for row in found["told"]) == [("ann", ["cheap", "south"]), ("bob", [])]
-    assert sorted((row["user"], row["subscription"]) for row in found["fired"]) == [("ann", "cheap"), ("ann", "south")]
+    assert sorted((row["user"], row["alerts"]) for row in found["marked"]) == [("ann", ["cheap", "south"]), ("bob", [])]
+    assert sorted((row["user"], row["subscription"]) for row in found["matched"]) == [("ann", "cheap"), ("ann", "south")]
