@@ -81,4 +81,7 @@ def test_the_pipeline_of_the_guide(tmp_path: Path) -> None:
     for name in ("marked", "matched"):
         found[name] = ds.dataset(tmp_path / "spark-warehouse" / name, format="parquet").to_table().to_pylist()
     assert sorted((row["user"], row["alerts"]) for row in found["marked"]) == [("ann", ["cheap", "south"]), ("bob", [])]
-    assert sorted((row["user"], row["subscription"]) for row in found["matched"]) == [("ann", "cheap"), ("ann", "south")]
+    assert sorted((row["user"], row["subscription"]) for row in found["matched"]) == [
+        ("ann", "cheap"),
+        ("ann", "south"),
+    ]
