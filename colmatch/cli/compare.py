@@ -264,6 +264,9 @@ def diff(
     changed = _changed_texts(old, new)
     if changed is not None:
         say(f"note: new rules: {changed[0]:,}, written in another way: {changed[1]:,}, gone: {changed[2]:,}")
+    names = {name for one in (old, new) for name in one.definitions}
+    if other := sorted(name for name in names if old.definitions.get(name) != new.definitions.get(name)):
+        say(f"note: definitions that differ: {', '.join(other)}")
     if exit_code and differs:
         raise click.exceptions.Exit(1)
 

@@ -145,3 +145,11 @@ def test_a_report_takes_columns_that_no_file_has(tmp_path: Path, files: tuple[Pa
     events = write(tmp_path / "e.jsonl", pa.table({"price": [1.0]}))
     assert "columns that rules use and no event has: dest" in run("report", old, events).stdout
     assert "from 0 to 1" in fails("report", old, events, "--noisy", "2")
+
+
+def test_definitions_that_differ_are_named(tmp_path: Path) -> None:
+    events = write(tmp_path / "events.parquet", pa.table({"a": [1]}))
+    for name, text in (("old.cm", "a > 5 OR a = 9"), ("new.cm", "a > 7 OR a = 9")):
+        cm.Matcher.build({1: "big"}, {"a": "int64"}, define={"big": text, "same": "a = 1"}).save(tmp_path / name)
+    told = run("diff", tmp_path / "old.cm", tmp_path / "new.cm", events).stderr
+    assert "written in another way: 0" in told and "definitions that differ: big\n" in told
