@@ -322,7 +322,7 @@ class Written:
 
 
 _GROUPS = {AND: "all of", OR: "any of"}
-_MOST_KEPT = 32  # small matchers of a version that are kept for further calls
+_MOST_KEPT, _LARGEST_KEPT = 32, 64  # small matchers of a version that are kept, and the texts of each
 _LINES = re.compile(r"\s*[\r\n]\s*")
 
 
@@ -341,8 +341,10 @@ def _texts_of(pieces: Iterable[Piece]) -> list[str]:
 def _build_small(parts: Parts, texts: list[str]) -> Parts:
     """Returns a matcher of texts and their negations, which are numbered in turn.
 
-    Those of the last few calls are kept, since a text is often explained for several events.
+    Small ones of the last calls are kept, since a text is often explained for several events.
     """
+    if len(texts) > _LARGEST_KEPT:
+        return _read_small(parts, texts)
     key = (parts.options, *texts)
     kept = parts.version.explained
     small = kept.pop(key, None) or _read_small(parts, texts)

@@ -253,12 +253,13 @@ def read_definitions(path: str) -> Any:
 
 
 def read_subscriptions(
-    paths: Sequence[str], format: str | None, ids: str | None, id: str = "id", expression: str = "expression"
+    paths: Sequence[str], format: str | None, ids: str | None, id: str | None = None, expression: str | None = None
 ) -> pa.Table | PredicateTable:
     """Reads files of expressions, or of predicates, for ``Matcher.build``.
 
-    id, expression : names of these columns in the files
+    id, expression : names of these columns in the files, as ``build`` takes them
     """
+    id, expression = id or "id", expression or "expression"
     types = {expression: pa.string()}
     if ids:
         types[id] = pa.type_for_alias(ids)
@@ -280,12 +281,6 @@ def read_subscriptions(
                     f"{path}: there is no column {name!r} ({needed}) among {', '.join(table.column_names)}; "
                     f"--{option} NAME of `colmatch build` and `colmatch check` takes another column for it"
                 )
-    names = {id: "id", expression: "expression"}
-    tables = [
-        table.drop_columns([new for old, new in names.items() if old != new and new in table.column_names])
-        for table in tables
-    ]
-    tables = [table.rename_columns([names.get(name, name) for name in table.column_names]) for table in tables]
     return tables[0] if len(tables) == 1 else pa.concat_tables(tables, promote_options="default")
 
 

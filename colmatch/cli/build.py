@@ -94,8 +94,8 @@ def build(
     max_rejected: str | None,
     options: tuple[str, ...],
     ids: str | None,
-    id_column: str,
-    expression: str,
+    id_column: str | None,
+    expression: str | None,
     format: str | None,
     language: LanguageName | Literal["json-rules", "jsonlogic", "growthbook", "flagd"],
     named: str | None,
@@ -147,7 +147,7 @@ def build(
     if named and language == "betree":
         raise click.UsageError("--named goes with --language sql, json-rules and growthbook")
     if language in RULES:
-        if ids or format or (id_column, expression) != ("id", "expression"):
+        if ids or format or id_column or expression:
             raise click.UsageError(f"--id, --expression, --ids and --format do not go with --language {language}")
         expressions: Any = read_rules(subs, language, schema, named, error_mode)
         bad = expressions.rejected
@@ -163,6 +163,8 @@ def build(
         language="betree" if language == "betree" else "sql",  # as conditions of rules are
         missing=missing,
         define=define,
+        id=id_column,
+        expression=expression,
         progress=sys.stderr.isatty(),
         max_rejected=None if limit == "raise" else 1.0,  # the limit counts rules that are no conditions, too
     )

@@ -60,8 +60,8 @@ def check(
     tags: tuple[str, ...],
     schema_text: str | None,
     like: str | None,
-    id_column: str,
-    expression: str,
+    id_column: str | None,
+    expression: str | None,
     output: str,
     missing_columns: MissingColumns | None,
     format: str | None,
@@ -95,6 +95,8 @@ def check(
             read_subscriptions([path], None, None, id_column, expression),
             columns,
             options={"missing_columns": missing_columns or "error"},
+            id=id_column,
+            expression=expression,
         )
     else:
         looks_at_rules = looks_at_rules or strict or bool(events or checks or ids or tags)

@@ -65,10 +65,10 @@ null_option = click.option(
     "--null", "nulls", multiple=True, metavar="TEXT", help="CSV: a text that means NULL, as an empty field does."
 )
 id_column_option = click.option(
-    "--id", "id_column", default="id", metavar="NAME", help="The column of rules that has the ids."
+    "--id", "id_column", metavar="NAME", help="The column of rules that has the ids, by default id."
 )
 expression_option = click.option(
-    "--expression", default="expression", metavar="NAME", help="The column of rules that has the expressions."
+    "--expression", metavar="NAME", help="The column of rules that has the expressions, by default expression."
 )
 ids_option = click.option(
     "--ids", metavar="IDS", help="Only among these subscriptions: 3,7,12, or @FILE for the column id of a file."

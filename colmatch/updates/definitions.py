@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from colmatch.errors import SubscriptionError
 from colmatch.given.language import SQL
 from colmatch.given.options import Options
 from colmatch.given.schema import Attribute, Role, Schema
@@ -27,10 +28,13 @@ def written_out(parts: Parts) -> Parts:
     """
     version = parts.version
     numbers = np.flatnonzero(version.live())
-    if not _has_values(version) or version.texts.take(numbers).null_count:
+    if not _has_values(version):
         return parts
-    options = replace(parts.options, keep_texts=False, observe=0)
-    given, define = table_of_numbers(version, numbers), version.definitions
+    try:
+        given = table_of_numbers(version, numbers)
+    except SubscriptionError:  # a text was not kept
+        return parts
+    options, define = replace(parts.options, keep_texts=False, observe=0), version.definitions
     read = take_in(given, parts.schema, "auto", options, "collect", parts.language, define=define, writes_out=True)
     return parts if read.intake.rejected else build_parts(read, None)
 

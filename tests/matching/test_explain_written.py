@@ -6,6 +6,7 @@ import pickle
 from pathlib import Path
 from random import Random
 from typing import Any
+from unittest.mock import patch
 
 import oracle
 import pyarrow as pa
@@ -16,6 +17,7 @@ from sizes import SMALL
 from strategies import a_schema, an_expression, some_rows, terms
 
 import colmatch as cm
+from colmatch import explain
 from colmatch.explain import ExplainedNode
 from colmatch.sql.skeleton import CONDITION, Piece, cut_text
 
@@ -180,3 +182,20 @@ def test_no_list_in_two_valued_logic(keep: bool) -> None:
     for items in (None, [], [{"p": 0.0}], [{"p": 2.0}], [{"p": 2.0}, {"p": 3.0}], [{"p": None}]):
         found = matcher.match_one({"it": items})
         assert [i for i in texts if matcher.explain({"it": items}, i).matched] == found, items
+
+
+def test_what_an_explanation_has_read_is_kept() -> None:
+    matcher = cm.Matcher.build({1: "a > 1 AND a < 9", 2: "a = 5"}, {"a": "int64"})
+    with patch.object(explain, "_read_small", wraps=explain._read_small) as read:
+        for a in (0, 3, 10):
+            assert matcher.explain({"a": a}, 1).matched is (a == 3)
+        assert read.call_count == 1
+        matcher.explain({"a": 5}, 2)
+        assert read.call_count == 2
+        matcher.upsert({1: "a > 4 AND a < 9"})  # another version has texts of its own
+        assert not matcher.explain({"a": 3}, 1).matched
+        many = {i: f"a > {i} AND a < {i + 2}" for i in range(40)}
+        large = cm.Matcher.build(many, {"a": "int64"})
+        for _ in range(2):  # texts of so many subscriptions would take memory
+            large.explain_many(pa.table({"a": [1]}), list(many))
+        assert read.call_count == 5

@@ -7,6 +7,6 @@ confirms. ``scope.py`` has what the checks look at, and the rows that they add: 
 them.
 
 A proof by intervals takes attributes to be independent. In truth, some are not: a text and its
-patterns, a list and its size. So a proof that nothing is left is sound, and where something seems
-to be left, only an event counts. All else is undecided.
+patterns, a list and its size. So a proof that nothing is left is sound. A proof that something is
+left needs an event. All else is undecided.
 """

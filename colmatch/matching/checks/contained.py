@@ -50,7 +50,7 @@ class Contained:
         return out
 
     def add_rows(self, always: I64) -> None:
-        """Adds the rows of ``contained``; of subscriptions in ``always`` nothing is said.
+        """Adds the rows of ``contained``, none of them about subscriptions in ``always``.
 
         Without ids that are asked for, a row that follows from two others is left out: where B is
         in C, and A in B, none says that A is in C.
