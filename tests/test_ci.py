@@ -27,7 +27,7 @@ pytestmark = pytest.mark.skipif(not (ROOT / ".ci").is_dir(), reason="the scripts
 def sections(script: str) -> set[str]:
     """Returns the commands of a script's sections."""
     text = (ROOT / ".ci" / script).read_text().replace("\\\n", " ")
-    return set(re.findall(r'^(?:constraints=.*|section|try) "[^"]*" (.*?)(?: *#.*)?$', text, re.MULTILINE))
+    return set(re.findall(r'^ *(?:constraints=.*|section|try) "[^"]*" (.*?)(?: *#.*)?$', text, re.MULTILINE))
 
 
 def body(script: str, function: str) -> str:
@@ -70,16 +70,20 @@ def test_every_file_of_tests_is_collected() -> None:
     assert not any(marks.is_left_out(path, "") for path in marks.TESTS.iterdir() if path.name != "spark")
 
 
-def shell(program: str, folder: Path) -> list[str]:
-    """Returns the lines that a program prints after it has read ``.ci/common``."""
-    program = f"source {ROOT}/.ci/common\n{program}"
-    done = subprocess.run(
-        ["bash", "-c", program],
+def run_shell(program: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Runs a program in a shell that has read ``.ci/common``."""
+    return subprocess.run(
+        ["bash", "-c", f"source {ROOT}/.ci/common\n{program}"],
         cwd=folder,
         capture_output=True,
         text=True,
         env={"PATH": "/usr/bin:/bin", "HOME": str(folder)},
     )
+
+
+def shell(program: str, folder: Path) -> list[str]:
+    """Returns the lines that a program prints after it has read ``.ci/common``."""
+    done = run_shell(program, folder)
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()
 
@@ -98,6 +102,37 @@ def test_what_fails_at_night_is_told_at_the_end(tmp_path: Path) -> None:
     assert "begun" in said and "goes on" not in said
     assert said[-5:-3] == ["", "=== failed: one"] and said[-3] == "status 1"
     assert re.fullmatch(r"=== all green in \d+ s, without python9", said[-1])
+
+
+SIDE = """
+    early() { section "one of two" echo first; section "two of two" LAST; }
+    begin early
+    section "meanwhile" echo second
+    end
+    echo after
+"""
+
+
+def test_sections_that_run_beside_others_print_together(tmp_path: Path) -> None:
+    said = shell(SIDE.replace("LAST", "echo third"), tmp_path)
+    assert [line for line in said if line in ("first", "second", "third", "after")] == [
+        "second",
+        "first",
+        "third",
+        "after",
+    ]
+
+
+def test_a_failure_beside_other_sections_is_one(tmp_path: Path) -> None:
+    done = run_shell(SIDE.replace("LAST", "false"), tmp_path)
+    assert done.returncode == 1 and "second" in done.stdout and "first" in done.stdout and "after" not in done.stdout
+
+
+def test_sections_beside_one_that_fails_are_ended(tmp_path: Path) -> None:
+    program = 'late() { echo begun; sleep 300; }\nbegin late\necho $lane\nuntil [ -s "$work/lane" ]; do sleep 0.05; done\nfalse'
+    done = run_shell(program, tmp_path)
+    process, said = done.stdout.split()
+    assert done.returncode == 1 and said == "begun" and not Path("/proc", process).exists()
 
 
 def test_kernels_that_changed_are_tested_by_all_tests(tmp_path: Path) -> None:
