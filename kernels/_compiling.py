@@ -29,10 +29,18 @@ T = TypeVar("T")
 SAY_AFTER = 1.0  # seconds of compiling in this process
 TICK = 0.1  # seconds between looks at the clock; also how late a signal may be where waiting cannot be interrupted
 
-ONCE = "compiling kernels, once on this machine, which can take half a minute; `colmatch warm` does it beforehand"
+# First folder of a kernel's module -> use of the kernel. Each use has a message.
+USES = {
+    "sql": "read rules", "lowering": "read rules", "labels": "update rules", "segments": "update rules",
+    "text": "search texts",
+}  # fmt: skip
+MATCHING = "match events"
+ONCE = (
+    "compiling kernels to {use}, once on this machine, which can take half a minute; `colmatch warm` does it beforehand"
+)
 EACH = (
-    "compiling kernels, in each process since they cannot be kept, which can take half a minute; set COLMATCH_CACHE_DIR to "
-    "a folder of your own that nobody else can write"
+    "compiling kernels to {use}, in each process since they cannot be kept, which can take half a minute; set "
+    "COLMATCH_CACHE_DIR to a folder of your own that nobody else can write"
 )
 MEANWHILE = (
     "small inputs are interpreted, slowly, until another process has compiled the kernels for them, once on this machine; "
@@ -52,14 +60,14 @@ class _Progress:
 
     Attributes
     ----------
-    misses : number of kernels that were not on disk
-    seconds : time spent on calls that compiled kernels
+    missed : modules of the kernels that were not on disk
+    seconds : use of kernels -> time spent on calls that compiled them
     said : messages that the user has seen
     """
 
     def __init__(self) -> None:
-        self.misses = 0
-        self.seconds = 0.0
+        self.missed: list[str] = []
+        self.seconds: dict[str, float] = {}
         self.said: set[str] = set()
 
 
@@ -91,15 +99,13 @@ def run_compiling(action: Callable[[], T], kept: Callable[[], bool]) -> T:
             "it has matched once"
         )
     _forks.give_way()
-    began, misses = time.monotonic(), state.misses
+    began, misses = time.monotonic(), len(state.missed)
 
     def look() -> None:
-        if (
-            not {ONCE, EACH} & state.said
-            and state.misses != misses
-            and state.seconds + time.monotonic() - began >= SAY_AFTER
-        ):
-            say(ONCE if kept() else EACH)
+        if len(state.missed) > misses:
+            use, spent = _spent(misses, began)
+            if spent >= SAY_AFTER:
+                say((ONCE if kept() else EACH).format(use=use))
 
     # Run the action, and tell the user of a long wait
     try:
@@ -107,8 +113,19 @@ def run_compiling(action: Callable[[], T], kept: Callable[[], bool]) -> T:
         look()
         return result
     finally:
-        if state.misses != misses:
-            state.seconds += time.monotonic() - began
+        if len(state.missed) > misses:
+            use, spent = _spent(misses, began)
+            state.seconds[use] = spent
+
+
+def _spent(first: int, began: float) -> tuple[str, float]:
+    """Returns the use of a kernel that is compiled, and the seconds spent on such kernels so far.
+
+    first : number of the kernel among those that were missed. Other kernels that it calls follow
+    began : start of the call
+    """
+    use = USES.get(state.missed[first].partition(".")[0], MATCHING)
+    return use, state.seconds.get(use, 0.0) + time.monotonic() - began
 
 
 def check() -> None:

@@ -137,7 +137,7 @@ class DiskCache:
         """Counts a kernel that numba is about to compile. Calls from Python have tried ``load``
         before.
         """
-        _compiling.state.misses += 1
+        _compiling.state.missed.append(self._module)
 
     def load(self, types: tuple[Any, ...], bundled: bool) -> _code.Code | None:
         """Returns a kernel's code for arguments of some types, None where it must be compiled.

@@ -62,7 +62,15 @@ def is_small(arguments: tuple[Any, ...]) -> bool:
         return _elements(arguments) <= SMALL
     batch, subscriptions = context
     work: int = batch.num_rows * (subscriptions + ROW_ALONE)
-    return work <= SMALL_MATCH and bool(batch.nbytes <= SMALL_BYTES)
+    return work <= SMALL_MATCH and _bytes(batch) <= SMALL_BYTES
+
+
+def _bytes(batch: Any) -> int:
+    """Returns the bytes of a batch; of those that it shares with others, if Arrow does not know."""
+    try:
+        return int(batch.nbytes)
+    except TypeError:  # pyarrow before 26, of string views
+        return int(batch.get_total_buffer_size())
 
 
 def _elements(value: Any) -> int:

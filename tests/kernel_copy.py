@@ -124,7 +124,7 @@ class Copy:
         except subprocess.TimeoutExpired:
             process.send_signal(signal.SIGABRT)  # faulthandler says where each thread is
             raise AssertionError("".join(process.communicate())) from None
-        err = err.replace(f"colmatch: {_compiling.ONCE}\n", "")  # on a slow machine
+        err = err.replace(f"colmatch: {_compiling.ONCE.format(use=_compiling.MATCHING)}\n", "")  # on a slow machine
         assert (process.returncode, err) == (0, "")
         return json.loads(out) if out else None
 

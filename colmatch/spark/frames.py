@@ -396,8 +396,12 @@ def _check_types(
     zone = zone_of(events.sparkSession)
     try:
         types = arrow_schema(events.schema, zone).types
-    except PySparkException as error:
-        raise EventError(f"Spark cannot hand over these columns as Arrow: {error}") from error
+    except (PySparkException, ValueError) as error:  # ValueError: a map without types
+        types = ", ".join(field.dataType.simpleString() for field in events.schema)
+        raise EventError(
+            f"Spark cannot hand over columns of these types as Arrow: {types} ({error}); give map() types, as in "
+            "CAST(map() AS MAP<STRING, STRING>)"
+        ) from error
     nulls = pa.record_batch([pa.nulls(1, type) for type in types], names=events.columns)
     row = nulls.select([i for i, _ in used]).rename_columns([name for _, name in used])
     if best is None:

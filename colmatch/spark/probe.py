@@ -29,6 +29,7 @@ from colmatch.version import __version__
 
 # A setting that a session can change. Without it, workers get no Arrow data.
 _BUFFER = "spark.sql.execution.pandas.udf.buffer.size"
+_MEMORY = "spark.executor.pyspark.memory"
 _MISMATCH = re.compile(r"PYTHON_VERSION_MISMATCH\] Python in worker has different version: ([\d.]+)")
 _IN_PIPELINE = "ATTEMPT_ANALYSIS_IN_PIPELINE_QUERY_FUNCTION"
 _SHOWN = 8  # columns in the name of a task
@@ -97,10 +98,12 @@ def check_workers(spark: SparkSession, classic: bool) -> None:
     context = spark.sparkContext if classic else None
     executable = context.pythonExec if context else ""
     name = str(context.applicationId) if context else spark.session_id  # type: ignore[attr-defined]
-    session = (name, executable, context.pythonVer if context else "", _buffer(spark))
+    session = (name, executable, context.pythonVer if context else "", _setting(spark, _BUFFER))
     if session in _good:
         return
-    advice = _advice(executable)
+    advice, memory = _advice(executable), _setting(spark, _MEMORY)
+    if memory:
+        advice = f"if workers lack memory, raise {_MEMORY}, which is {memory}, to 1g or more; otherwise, {advice}"
     fault = _fault(__version__)
 
     def look(partition: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -121,10 +124,10 @@ def check_workers(spark: SparkSession, classic: bool) -> None:
     _good.add(session)
 
 
-def _buffer(spark: SparkSession) -> str:
+def _setting(spark: SparkSession, name: str) -> str:
     try:
-        return spark.conf.get(_BUFFER) or ""
-    except Exception:  # a server other than Spark may lack this setting
+        return spark.conf.get(name) or ""
+    except Exception:  # it is not set, or the server is another than Spark
         return ""
 
 

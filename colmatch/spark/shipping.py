@@ -16,6 +16,7 @@ A matcher in a file of pages is copied into an ordinary file, in its state at th
 
 from __future__ import annotations
 
+import logging
 import os
 import pickle
 import shutil
@@ -39,7 +40,10 @@ from colmatch.store.file import content_hash
 from colmatch.store.saved import file_name
 
 PACKED_MOST = 32 << 20  # bytes of an index, compressed, that go with each task; a Connect server takes 128 MiB at once
+SENT_MOST = 8  # versions in a session before a warning: Spark removes none of them while the session lasts
 VERSIONS_KEPT = 8  # of one index, in this process: a link holds the disk space of its file
+
+_log = logging.getLogger("colmatch")
 
 # names of the artifacts that a session has
 _sent: weakref.WeakKeyDictionary[SparkSession, set[str]] = weakref.WeakKeyDictionary()
@@ -125,6 +129,12 @@ def ship_index(
                 f"with shared=True ({error})"
             ) from None
         names.add(name)
+        if len(names) == SENT_MOST:
+            _log.warning(
+                "%d versions of indexes were sent to the workers of this session, which keep all of them until it ends: save an "
+                "index that changes often where all workers see it, and pass its path with shared=True, or build shards",
+                SENT_MOST,
+            )
     return IndexFile(hash, str(given), name, artifact=True)
 
 

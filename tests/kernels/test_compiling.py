@@ -191,7 +191,7 @@ def at_a_terminal(copy, *what, **settings):
     return [line.rpartition("\r")[2] for line in seen.decode().replace("\r\n", "\n").splitlines() if line.strip()]
 
 
-LINE = _compiling.ONCE
+LINE = _compiling.ONCE.format(use=_compiling.MATCHING)
 
 
 def test_it_is_said_at_a_terminal(copy):
@@ -212,7 +212,22 @@ def test_it_is_said_once_where_it_is_logged(copy):
 def test_it_says_so_where_kernels_cannot_be_kept(copy):
     (copy.cache.parent / "file").touch()
     said = at_a_terminal(copy, COLMATCH_CACHE_DIR=str(copy.cache.parent / "file"))
-    assert "compiling kernels, in each process since they cannot be kept" in said[-1]
+    assert "compiling kernels to match events, in each process since they cannot be kept" in said[-1]
+
+
+def test_each_use_of_kernels_has_a_line(copy):
+    """A user who has seen the first line waits again for the first insert."""
+    copy.write("segments/probe", (copy.sources / "probe.py").read_text())
+    again = """
+    from colmatch.kernels.segments import probe as other
+
+    other.get(np.arange(5), 1)
+    other.total(other.State(np.arange(5)), 0)
+    """
+    process = copy.start(program=textwrap.dedent(SLOW) + textwrap.dedent(again))
+    _, err = process.communicate(timeout=300)
+    lines = [f"colmatch: {_compiling.ONCE.format(use=use)}" for use in ("match events", "update rules")]
+    assert (process.returncode, err.splitlines()) == (0, lines)
 
 
 def test_it_is_said_where_there_is_no_terminal(copy):

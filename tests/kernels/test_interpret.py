@@ -242,6 +242,19 @@ def batch(rows: int, text: str = "") -> pa.RecordBatch:
     return pa.record_batch({"s": [text] * rows})
 
 
+class UnsizedBatch:
+    """A batch of string views, which pyarrow before 26 cannot size."""
+
+    num_rows = 2
+
+    def __init__(self, size: int) -> None:
+        self.get_total_buffer_size = lambda: size
+
+    @property
+    def nbytes(self) -> int:
+        raise pa.ArrowTypeError("Extracting byte ranges not supported for type string_view")
+
+
 def test_work_is_known_before():
     arrays = (np.zeros(_interpret.SMALL - 10), (np.zeros(8), 3))
     assert _interpret.is_small(arrays) and not _interpret.is_small((*arrays, np.zeros(9)))
@@ -252,6 +265,10 @@ def test_work_is_known_before():
         with _interpret.WorkEstimate(batch(2, "x" * _interpret.SMALL_BYTES), 1):
             assert not _interpret.is_small((1,))
         assert _interpret.is_small((1,))
+        with _interpret.WorkEstimate(UnsizedBatch(10), 1):
+            assert _interpret.is_small((1,))
+        with _interpret.WorkEstimate(UnsizedBatch(_interpret.SMALL_BYTES + 1), 1):
+            assert not _interpret.is_small((1,))
     assert not _interpret.is_small((np.zeros(2 * _interpret.SMALL),))
 
 

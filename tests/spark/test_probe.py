@@ -82,6 +82,18 @@ def test_settings_with_which_workers_get_no_data(events: Any, conf: Any) -> None
     assert BUFFER in refused(events)
 
 
+def test_workers_without_memory(events: Any, other_python: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A worker of 300 MB fails while it imports, in ways that do not speak of memory."""
+    other_python("import sys; sys.modules['colmatch'] = None")
+    assert probe._MEMORY not in refused(events)
+    setting = probe._setting
+    memory = {probe._MEMORY: "300m"}
+    monkeypatch.setattr(probe, "_setting", lambda spark, name: memory.get(name) or setting(spark, name))
+    assert f"if workers lack memory, raise {probe._MEMORY}, which is 300m, to 1g or more; otherwise, before" in refused(
+        events
+    )
+
+
 def test_a_session_is_looked_at_once(spark: Any, events: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(probe, "_good", set())
     jobs, of = [], type(spark).range

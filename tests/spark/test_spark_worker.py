@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 from pyspark.serializers import CloudPickleSerializer
 
+from colmatch.errors import EventError
 from colmatch.given.options import Options
 from colmatch.matcher import Matcher
 from colmatch.matching import pieces
@@ -74,6 +75,27 @@ def test_the_index_is_sent_once_and_only_where_it_must_be(spark, events, tmp_pat
     for index in (tmp_path / "alerts", matcher, tmp_path / "alerts"):  # the same content
         assert found(match(events, index, keep="id", shared=False)) == [(1, 101)]
     assert len(sent) == 1
+
+
+def test_many_versions_in_a_session_are_a_warning(events, monkeypatch, caplog):
+    """Spark keeps every artifact until the session ends, and gives all to each new executor."""
+    monkeypatch.setattr(type(events.sparkSession), "addArtifact", lambda *_, **__: None)
+    monkeypatch.setattr(shipping, "_sent", {})
+    for id in range(shipping.SENT_MOST + 2):
+        match(events, Matcher.build({id: "age = 104"}, AGE), shared=False)
+        warned = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+        assert len(warned) == (id + 1 >= shipping.SENT_MOST)
+    assert warned[0].startswith(f"{shipping.SENT_MOST} versions of indexes were sent to the workers of this session")
+
+
+def test_a_map_without_types_is_an_error_in_words(events):
+    untyped = events.sparkSession.sql("SELECT 1L AS id, 1L AS age, map() AS more")
+    matcher = Matcher.build({1: "age = 1"}, AGE)
+    assert found(match(untyped, matcher, keep="id")) == [(1, 1)]
+    with pytest.raises(
+        EventError, match=r"these types as Arrow: .*map<void,void>.*; give map\(\) types, as in CAST\(map\(\) AS MAP"
+    ):
+        match(untyped, matcher, keep="more")
 
 
 def test_where_files_cannot_be_linked(events, tmp_path, monkeypatch):
