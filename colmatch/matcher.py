@@ -526,9 +526,12 @@ class Matcher:
         priority or tags are replaced, and all others stay as they are. If the table has
         definitions, the same holds for them.
 
+        A change feed of Delta Lake, a table with the columns ``_change_type`` and
+        ``_commit_version``, changes only its own rows: the last change of each id counts.
+
         Parameters
         ----------
-        subscriptions : as ``build`` takes them, but no ``PredicateTable``
+        subscriptions : as ``build`` takes them, but no ``PredicateTable``; or a change feed
         errors, constants, tags, parameters, id, expression : as for ``insert``. A bad expression
             that is left out does not remove the old subscription
         max_rejected : as for ``build``: all of them bad is an error, too
@@ -550,7 +553,7 @@ class Matcher:
         (['cheap'], 0, 0)
         """
         named = name_columns(subscriptions, id, expression)
-        given = self._change(Way.UPSERT, named, constants, tags, parameters).given
+        given = read_one_way(Way.UPSERT, named, self._set.language, constants, tags, parameters, feed=True).given
         if not isinstance(given, GivenSubscriptions):
             raise SubscriptionError("sync() compares texts: a PredicateTable has none")
         sync = Sync(given)

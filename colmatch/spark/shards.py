@@ -31,7 +31,7 @@ from colmatch.errors import (
 from colmatch.given.arguments import check_choice, check_whole, file_name
 
 try:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, Window
     from pyspark.sql import functions as F
     from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
     from pyspark.sql.types import IntegralType, NullType, StringType
@@ -68,6 +68,7 @@ from colmatch.spark.shard_tasks import (
     used_attributes,
 )
 from colmatch.spark.storage import Folder, is_address, locked
+from colmatch.subscriptions.change_feed import AFTER, BEFORE, DELETED, KIND, OF_FEED, VERSION
 from colmatch.subscriptions.definitions import COLUMN as DEFINE
 from colmatch.subscriptions.ids import Ids
 from colmatch.subscriptions.intake import Errors
@@ -164,7 +165,9 @@ def update_shards(
     Parameters
     ----------
     changes : columns as for ``build_shards``. A row replaces the subscription with its id, or adds
-        one. A row with NULL in ``expression`` deletes the subscription; an unknown id is no error
+        one. A row with NULL in ``expression`` deletes the subscription; an unknown id is no error.
+        Of a change feed of Delta Lake (columns ``_change_type`` and ``_commit_version``), the last
+        change of each id counts
     df : as for ``build_shards``, of the same schema and session settings
     path : path or address of the folder
     errors : as for ``build_shards``. An invalid expression that is left out does not remove the old
@@ -180,7 +183,7 @@ def update_shards(
     """
     folder = _folder_of(path, changes)
     before = read_present(folder)
-    table = _check_subscriptions(changes)
+    table = _check_subscriptions(_last_changes(changes))
     model = Matcher.open(folder.local(before.model))
     recipe = _same_recipe(df, model, errors, folder.address)
     if (ids := pa.int64() if isinstance(table.schema["id"].dataType, IntegralType) else pa.string()) != before.id_type:
@@ -216,6 +219,10 @@ def _check_subscriptions(given: Any) -> DataFrame:
             raise SubscriptionError(
                 f"the DataFrame of subscriptions has no column {name!r}: {suggest_names(name, given.columns, 'it')}"
             )
+    if set(OF_FEED) <= set(given.columns):
+        raise SubscriptionError(
+            "the DataFrame is a change feed: update_shards() takes it, and build_shards() the table itself"
+        )
     if DEFINE in given.columns:
         raise SubscriptionError(
             f"the DataFrame of subscriptions has a column {DEFINE!r}: shards take no definitions, so write them out"
@@ -231,6 +238,19 @@ def _check_subscriptions(given: Any) -> DataFrame:
     if not isinstance(types["id"], StringType):
         raise SubscriptionError(f"column 'id' is {types['id'].simpleString()}, whole numbers or strings are needed")
     return kept
+
+
+def _last_changes(given: Any) -> Any:
+    """Returns the last change of each id in a change feed, and any other DataFrame as it is."""
+    if not isinstance(given, DataFrame) or not {"id", "expression", *OF_FEED} <= set(given.columns):
+        return given
+    kind, is_new = F.col(KIND), F.col(KIND).isin(*AFTER)
+    # rank() keeps two new rows of one id, which are an error; a deletion is there once
+    rank = F.rank().over(Window.partitionBy("id").orderBy(F.col(VERSION).desc(), is_new.desc()))
+    unknown = F.raise_error(F.concat(F.lit(f"column {KIND!r} has no change of Delta Lake: "), F.coalesce(kind, F.lit("NULL"))))
+    text = F.when(is_new, F.col("expression")).when(kind == DELETED, F.lit(None)).otherwise(unknown)
+    last = given.where(~kind.eqNullSafe(BEFORE)).withColumn("colmatch rank", rank).where("`colmatch rank` = 1")
+    return last.withColumn("expression", text).drop("colmatch rank", *OF_FEED)
 
 
 def _check_unique(table: DataFrame) -> None:

@@ -96,11 +96,20 @@ def _check(way: Way, ids: Ids, place: NDArray[np.int64]) -> None:
 
 
 def read_one_way(
-    way: Way, subscriptions: Any, language: Language, constants: Any, tags: Any, parameters: Mapping[str, Any] | None
+    way: Way,
+    subscriptions: Any,
+    language: Language,
+    constants: Any,
+    tags: Any,
+    parameters: Mapping[str, Any] | None,
+    feed: bool = False,
 ) -> Change:
-    """Reads the arguments of ``Matcher.insert``, ``replace`` or ``upsert``."""
+    """Reads the arguments of ``Matcher.insert``, ``replace``, ``upsert`` or ``sync``.
+
+    feed : whether the subscriptions may be a change feed
+    """
     given = fill(subscriptions, parameters, language)
-    return Change(None, read(given, language, constants, tags), way)
+    return Change(None, read(given, language, constants, tags, feed), way)
 
 
 def read_ways(

@@ -14,6 +14,7 @@ from colmatch.errors import OptionError, SubscriptionError, show_value
 from colmatch.given.arguments import is_listed
 from colmatch.given.incoming import check_only, columns_of, is_table, refusing, table_of
 from colmatch.given.language import SQL, Language
+from colmatch.subscriptions import change_feed
 from colmatch.subscriptions.constants import constants_of_column, with_constants
 from colmatch.subscriptions.definitions import COLUMN as DEFINE
 from colmatch.subscriptions.definitions import split_table
@@ -77,6 +78,7 @@ class GivenSubscriptions(NamedTuple):
     weights: GivenWeights = GivenWeights()
     tags: GivenTags | None = None
     definitions: Mapping[str, str | None] = MappingProxyType({})  # of the table, by name
+    deleted: Ids | None = None  # ids that a change feed has deleted; None for any other table
 
     def filter(self, left: NDArray[np.bool_]) -> GivenSubscriptions:
         """Returns the subscriptions that are left, with tags that are in their order."""
@@ -88,7 +90,9 @@ class GivenSubscriptions(NamedTuple):
         tags = self.tags
         if tags is not None and tags.ids is None:
             tags = tags._replace(lists=tags.lists.filter(pa.array(left)))
-        return GivenSubscriptions(self.ids.filter(left), chosen, self.weights.filter(left), tags, self.definitions)
+        return self._replace(
+            ids=self.ids.filter(left), expressions=chosen, weights=self.weights.filter(left), tags=tags
+        )
 
     def in_order(self) -> GivenSubscriptions:
         """Returns these subscriptions with their tags in the order of the ids."""
@@ -103,17 +107,21 @@ class GivenSubscriptions(NamedTuple):
 
 
 def read(
-    subscriptions: Any, language: Language = SQL, constants: Any = None, tags: Any = None
+    subscriptions: Any, language: Language = SQL, constants: Any = None, tags: Any = None, feed: bool = False
 ) -> PredicateTable | GivenSubscriptions:
     """Reads a caller's subscriptions. This may take time, or call the matcher again.
 
     constants : by id, for a language that has constants
     tags : by id
+    feed : whether the subscriptions may be a change feed
 
     Raises SubscriptionError: the subscriptions cannot be read, an id is invalid or repeated, or
     tags are given twice. Raises OptionError: constants do not fit.
     """
-    return add_arguments(_read(subscriptions, language), language, constants, tags)
+    result = _read(subscriptions, language)
+    if not feed and isinstance(result, GivenSubscriptions) and result.deleted is not None:
+        raise SubscriptionError(change_feed.REMEDY)
+    return add_arguments(result, language, constants, tags)
 
 
 def add_arguments(
@@ -194,13 +202,18 @@ def _read_table(named: NamedColumns, language: Language) -> GivenSubscriptions:
         check_names(names, where)
         for argument, name in zip(needed, named[1:]):
             check_only(names, name, SubscriptionError, where, _remedy(argument, names) if name == argument else "")
-        return [*named[1:], *(name for name in names if name in (*optional, DEFINE))]
+        more = (*optional, DEFINE, *(change_feed.OF_FEED if set(change_feed.OF_FEED) <= set(names) else ()))
+        return [*named[1:], *(name for name in names if name in more)]
 
     table = table_of(named.table, SubscriptionError, where, choose)
     if named[1:] != needed:
         chosen = choose(table.column_names)
         with refusing(SubscriptionError, f"{where} cannot be read"):
             table = table.select(chosen).rename_columns([*needed, *chosen[2:]])
+    deleted = None
+    if set(change_feed.OF_FEED) <= set(table.column_names):
+        table, gone = change_feed.split_feed(table, where)
+        deleted = unique_ids(gone, where)
     table, definitions = split_table(table, where)
     columns = columns_of(table, needed, optional, SubscriptionError, where)
     texts = columns["expression"]
@@ -212,7 +225,7 @@ def _read_table(named: NamedColumns, language: Language) -> GivenSubscriptions:
     if "constants" in columns:
         expressions = with_constants(ids, expressions, constants_of_column(columns["constants"], ids), language)
     weights = weights_of_columns(columns.get("weights"), columns.get("priority"), where)
-    return GivenSubscriptions(ids, expressions, weights, tags_of_column(columns.get("tags"), where), definitions)
+    return GivenSubscriptions(ids, expressions, weights, tags_of_column(columns.get("tags"), where), definitions, deleted)
 
 
 def _remedy(argument: str, names: list[str]) -> str:

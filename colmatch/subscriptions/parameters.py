@@ -34,7 +34,7 @@ def fill(subscriptions: Any, parameters: object, language: Language) -> Any:
     if language.is_betree:
         raise OptionError("parameters= goes with language='sql': be-tree has constants= for its expressions")
     values = _literals(parameters)
-    given = read(subscriptions)
+    given = read(subscriptions, feed=True)
     if isinstance(given, PredicateTable):
         raise OptionError("parameters= goes with texts, not with a PredicateTable")
     used: set[str] = set()

@@ -163,7 +163,8 @@ class Sync:
 
     Parameters
     ----------
-    given : the subscriptions of the table
+    given : the subscriptions of the table. Of a change feed, those that are new or changed; its
+        ``deleted`` ids go, and all others stay
 
     Attributes
     ----------
@@ -172,7 +173,8 @@ class Sync:
     """
 
     def __init__(self, given: GivenSubscriptions) -> None:
-        self.given = given = given.in_order()
+        self._deleted = given.deleted
+        self.given = given = given.in_order()._replace(deleted=None)
         self.changes = Changes(*[given.ids.array.slice(0, 0)] * 3)
 
     def add_changed(self, ids: Ids) -> None:
@@ -204,8 +206,14 @@ class Sync:
         other_tags = _differ(version.tags.lists_of(numbers[places]), tags.lists_of(places))
         other_texts = pc.fill_null(pc.not_equal(old, new), True)  # NULL is no expression, and the reader says so
         differs[places] = other_tags | other_texts.to_numpy(zero_copy_only=False)
-        # Delete the subscriptions that the table lacks
-        gone = version.ids.array.take(pa.array(np.setdiff1d(live, numbers[places], assume_unique=True)))
+        # Delete the subscriptions that the table lacks, or that a change feed has deleted
+        if self._deleted is None:
+            lost = np.setdiff1d(live, numbers[places], assume_unique=True)
+        else:
+            check_type(version.id_type, self._deleted.type if len(self._deleted) else version.id_type)
+            lost = version.numbers_of(self._deleted)[0] if len(self._deleted) else live[:0]
+            lost = lost[lost >= 0]
+        gone = version.ids.array.take(pa.array(lost))
         self.changes = Changes(ids.filter(pa.array(is_new)), ids.filter(pa.array(differs & ~is_new)), gone)
         deletion = Deletion(ids=Ids(gone)) if len(gone) else None
         return Change(deletion, given.filter(differs) if differs.any() else None)

@@ -76,6 +76,37 @@ def same_answers(events: Any, one: cm.Matcher, folder: str, **among: Any) -> Non
         )
 
 
+FEED = "id long, expression string, _change_type string, _commit_version long"
+
+
+def test_a_change_feed(spark: Any, events: Any, tmp_path: Path) -> None:
+    """The last change of each id counts, whatever the order of the rows."""
+    build_shards(frame(spark, SUBSCRIPTIONS), events, tmp_path, shards=3)
+    feed = [
+        (1, TEXTS[1], "update_preimage", 4), (1, "a = 1", "update_postimage", 4),
+        (2, TEXTS[2], "delete", 4), (2, "a = 2", "insert", 4),  # a version that overwrites the row
+        (3, "a = 4", "update_postimage", 5), (3, "a = 3", "update_postimage", 4), (4, TEXTS[4], "delete", 4),
+        (5, "a = 5", "insert", 5), (5, TEXTS[5], "delete", 4), (700, "a = 6", "insert", 4), (701, "a = 0", "insert", 4),
+        (701, "a = 0", "delete", 6),
+    ]  # fmt: skip
+    update_shards(spark.createDataFrame(feed[::-1], FEED), events, tmp_path)
+    after = SUBSCRIPTIONS | {1: "a = 1", 2: "a = 2", 3: "a = 4", 5: "a = 5", 700: "a = 6"}
+    del after[4]
+    same_answers(events, build(after, events), str(tmp_path))
+    for wrong, said in (
+        ([(1, "a = 1", "insert", 4), (1, "a = 2", "insert", 4)], "id 1 is given more than once"),
+        ([(1, "a = 1", "upsert", 4)], "column '_change_type' has no change of Delta Lake: upsert"),
+        ([(1, "a = 1", None, 4)], "column '_change_type' has no change of Delta Lake: NULL"),
+    ):
+        with pytest.raises(Exception, match=said):
+            update_shards(spark.createDataFrame(wrong, FEED), events, tmp_path)
+    with pytest.raises(cm.SubscriptionError, match=r"is a change feed: update_shards\(\) takes it"):
+        build_shards(spark.createDataFrame(feed, FEED), events, tmp_path / "new", shards=3)
+    with pytest.raises(cm.SubscriptionError, match=r"are a change feed"):
+        build(spark.createDataFrame(feed, FEED), events)
+    same_answers(events, build(after, events), str(tmp_path))
+
+
 @pytest.mark.parametrize("ids", ["string", "long"])
 def test_the_same_as_one_matcher(spark: Any, events: Any, tmp_path: Path, ids: str) -> None:
     name = (lambda i: f"s{i:04}") if ids == "string" else (lambda i: i)

@@ -159,3 +159,33 @@ def test_a_lazy_frame_of_subscriptions(read: list[list[str]]) -> None:
     assert cm.Matcher.build(frame, OFFERS.schema).ids.to_pylist() == [1, 2]
     assert read == [["id", "expression"]]
     assert len(cm.Matcher.build(frame.filter(pl.col("id") > 2), OFFERS.schema)) == 0
+
+
+@needs("deltalake")
+def test_the_change_feed_of_a_delta_table(tmp_path: Path) -> None:
+    import deltalake
+
+    def rules(texts: dict[str, str]) -> pa.Table:
+        return pa.table({"id": [*texts], "expression": [*texts.values()], "owner": ["ada"] * len(texts)})
+
+    path, feed = str(tmp_path / "rules"), {"delta.enableChangeDataFeed": "true"}
+    deltalake.write_deltalake(path, rules({"a": "price < 1", "b": "price < 2", "c": "price < 3"}), configuration=feed)
+    table = deltalake.DeltaTable(path)
+    matcher = cm.Matcher.build(table, {"price": "double", "dest": "string"})
+    table.delete("id = 'a'")
+    (
+        table.merge(rules({"b": "price < 20", "d": "dest = 'LIS'"}), "t.id = s.id", source_alias="s", target_alias="t")
+        .when_matched_update_all()
+        .when_not_matched_insert_all()
+        .execute()
+    )
+    table.update(predicate="id = 'd'", updates={"expression": "'price < 99'"})
+    changes = matcher.sync(table.load_cdf(starting_version=1))
+    assert [ids.to_pylist() for ids in changes] == [["d"], ["b"], ["a"]]
+    assert {row["id"]: row["expression"] for row in matcher.to_table().to_pylist()} == {
+        "b": "price < 20", "c": "price < 3", "d": "price < 99"
+    }  # fmt: skip
+    deltalake.write_deltalake(path, rules({"c": "price < 3", "e": "price < 5"}), mode="overwrite")
+    again = deltalake.DeltaTable(path)
+    matcher.sync(again.load_cdf(starting_version=again.version()))
+    assert matcher.to_table().to_pydict() == cm.Matcher.build(again, matcher.schema).to_table().to_pydict()

@@ -1,0 +1,129 @@
+"""Change feeds of Delta Lake, which ``sync`` takes, against a table that is kept by hand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import colmatch as cm
+
+SCHEMA = {"i": "int64"}
+FEED = pa.schema(
+    [("id", pa.int64()), ("expression", pa.string()), ("tags", pa.list_(pa.string())),
+     ("_change_type", pa.string()), ("_commit_version", pa.int64()), ("_commit_timestamp", pa.timestamp("us"))]
+)  # fmt: skip
+Row = tuple[str, list[str] | None]
+
+
+def feed(rows: list[tuple[Any, ...]]) -> pa.Table:
+    return pa.Table.from_pylist([dict(zip(FEED.names, (*row, None))) for row in rows], FEED)
+
+
+def table_of(rules: dict[int, Row]) -> pa.Table:
+    rows = [{"id": id, "expression": text, "tags": tags} for id, (text, tags) in rules.items()]
+    return pa.Table.from_pylist(rows, pa.schema([FEED.field(i) for i in range(3)]))
+
+
+def commit(random: Random, rules: dict[int, Row], version: int) -> list[tuple[Any, ...]]:
+    """Changes rules at random, as one version; returns the rows of the feed."""
+    rows: list[tuple[Any, ...]] = []
+    for id in random.sample(range(30), random.randrange(8)):
+        new = f"i > {random.randrange(1000)}", random.choice([None, [], ["a"], ["a", "b"]])
+        old, way = rules.get(id), random.random()
+        if old is None:
+            rows.append((id, *new, "insert", version))
+            rules[id] = new
+        elif way < 0.4:
+            rows.append((id, *old, "delete", version))
+            del rules[id]
+        elif way < 0.6:  # a version that overwrites rows
+            rows += [(id, *old, "delete", version), (id, *new, "insert", version)]
+            rules[id] = new
+        else:
+            rows += [(id, *old, "update_preimage", version), (id, *new, "update_postimage", version)]
+            rules[id] = new
+    return rows
+
+
+def content(matcher: cm.Matcher) -> list[Any]:
+    table = matcher.to_table()
+    rows = zip(*(table[name].to_pylist() for name in ("id", "expression")), matcher.tags.to_pylist(), strict=True)
+    return sorted((id, text, sorted(tags)) for id, text, tags in rows)
+
+
+def expected(rules: dict[int, Row]) -> list[Any]:
+    return sorted((id, text, sorted(tags or [])) for id, (text, tags) in rules.items())
+
+
+@pytest.mark.parametrize(("seed", "pages"), [*((seed, False) for seed in range(20)), (20, True), (21, True)])
+def test_a_feed_leads_to_the_table(seed: int, pages: bool, tmp_path: Path) -> None:
+    random, rules = Random(repr(("feed", seed))), {id: (f"i > {id}", None) for id in range(0, 30, 2)}
+    index = cm.index("pbtree", path=str(tmp_path / "rules.pages")) if pages else "auto"
+    matcher = cm.Matcher.build(table_of(rules), SCHEMA, index)
+    for first in range(0, 12, 3):
+        before = content(matcher)
+        rows = [row for version in range(first, first + 3) for row in commit(random, rules, version)]
+        random.shuffle(rows)  # Delta Lake promises no order
+        changes = matcher.sync(feed(rows))
+        assert content(matcher) == expected(rules)
+        old, new = {row[0]: row for row in before}, {row[0]: row for row in content(matcher)}
+        assert sorted(changes.added.to_pylist()) == sorted(new.keys() - old.keys())
+        assert sorted(changes.removed.to_pylist()) == sorted(old.keys() - new.keys())
+        assert sorted(changes.changed.to_pylist()) == sorted(id for id in old.keys() & new.keys() if old[id] != new[id])
+        again = matcher.sync(feed(rows))
+        assert not any(len(ids) for ids in again)
+    matcher.close()
+
+
+def test_others_refuse_a_feed() -> None:
+    rows = feed([(1, "i > 1", None, "insert", 0)])
+    matcher = cm.Matcher.build({}, SCHEMA)
+    for take in (
+        matcher.insert,
+        matcher.upsert,
+        lambda rows: matcher.update(upsert=rows),
+        lambda rows: cm.Matcher.build(rows, SCHEMA),
+    ):
+        with pytest.raises(
+            cm.SubscriptionError, match=r"are a change feed, with a column '_change_type': sync\(\) takes it"
+        ):
+            take(rows)
+    only_kinds = rows.drop_columns(["_commit_version"])  # any column may have that name
+    assert len(cm.Matcher.build(only_kinds, SCHEMA)) == 1
+    matcher.sync(rows.slice(0, 0))
+    assert len(matcher) == 0
+
+
+def test_what_no_feed_has_is_an_error() -> None:
+    matcher = cm.Matcher.build({1: "i > 1"}, SCHEMA)
+    for row, said in (
+        ((1, "i > 2", None, "upsert", 0), "column '_change_type' is 'upsert' in row 1: Delta Lake writes 'delete'"),
+        ((1, "i > 2", None, None, 0), "column '_change_type' is None in row 1"),
+        ((None, "i > 2", None, "insert", 0), "column 'id' is NULL"),
+        ((None, "i > 2", None, "delete", 0), "column 'id' is NULL"),
+        ((2, "i > 3", None, "insert", 0), "id 2 is given more than once"),
+    ):  # fmt: skip
+        with pytest.raises(cm.SubscriptionError, match=said):
+            matcher.sync(feed([(2, "i > 2", None, "insert", 0), row]))
+    with pytest.raises(cm.SubscriptionError, match="'_change_type' and '_commit_version' cannot be read"):
+        bad = feed([(1, "i > 2", None, "insert", 0)]).set_column(4, "_commit_version", pa.array(["x"]))
+        matcher.sync(bad)
+    with pytest.raises(cm.SubscriptionError, match="ids of this matcher are int64, those given are string"):
+        matcher.sync(feed([(1, None, None, "delete", 0)]).set_column(0, "id", pa.array(["x"])))
+    with pytest.raises(cm.ExpressionError):
+        matcher.sync(feed([(1, None, None, "delete", 0), (2, "i >", None, "insert", 0)]))
+    assert matcher.to_table()["id"].to_pylist() == [1]
+
+
+def test_a_bad_row_that_is_left_out_stays_as_it_was() -> None:
+    matcher = cm.Matcher.build({1: "i > 1", 2: "i > 2"}, SCHEMA)
+    rows = feed(
+        [(1, "i >", None, "update_postimage", 0), (2, "i > 2", None, "delete", 0), (3, "i > 3", None, "insert", 0)]
+    )
+    changes = matcher.sync(rows, "collect", max_rejected=1)
+    assert [ids.to_pylist() for ids in changes] == [[3], [], [2]]
+    assert dict(zip(matcher.ids.to_pylist(), matcher.to_table()["expression"].to_pylist())) == {1: "i > 1", 3: "i > 3"}
