@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
-from typing import Any, Literal, Unpack, cast, get_args, overload
+from typing import Any, Literal, cast, get_args, overload
 
 import numpy as np
 import pyarrow as pa
@@ -28,7 +28,7 @@ from colmatch.matching.checks.findings import Checks, find
 from colmatch.matching.range_worker import RangeNames
 from colmatch.matching.reasons import By, check_by
 from colmatch.matching.report import NOISY, Report, check_share
-from colmatch.matching.request import Among, Invalid, Keep, Unknown
+from colmatch.matching.request import Invalid, Keep, SomeIds, SomeTags, Time, Unknown, among_of
 from colmatch.matching.single import SingleEvents
 from colmatch.matching.subset import Subset, SubsetSource, subset_of
 from colmatch.matching.topk.arguments import Score, TopK, check_topk
@@ -381,7 +381,7 @@ class Matcher:
     def _change(self, way: Way, subscriptions: Any, constants: Any, tags: Any, parameters: Any) -> Change:
         return read_one_way(way, subscriptions, self._set.language, constants, tags, parameters)
 
-    def delete(self, ids: Any = None, *, tags: Any = None) -> None:
+    def delete(self, ids: SomeIds | None = None, *, tags: SomeTags | None = None) -> None:
         """Removes subscriptions: all of them, or none after an error.
 
         Parameters
@@ -732,7 +732,12 @@ class Matcher:
         return differences(self._workers, self._set.parts, events)
 
     def check(
-        self, checks: Checks = None, *, ids: Any = None, tags: Any = None, sample: Events | None = None
+        self,
+        checks: Checks = None,
+        *,
+        ids: SomeIds | None = None,
+        tags: SomeTags | None = None,
+        sample: Events | None = None,
     ) -> pa.Table:
         """Checks the subscriptions for mistakes, such as rules that can never match.
 
@@ -866,7 +871,7 @@ class Matcher:
         """
         return self.columns_with()
 
-    def explain(self, event: Event | Events, id: int | str, *, now: Any = None) -> Explanation:
+    def explain(self, event: Event | Events, id: int | str, *, now: Time | None = None) -> Explanation:
         """Explains why a subscription is true, or not, for one event, in the words of its text.
 
         Parameters
@@ -891,7 +896,9 @@ class Matcher:
         parts = self._set.parts_of(id)
         return explain(parts, event, id, clock_of(now, parts.schema, parts.options.timezone))
 
-    def explain_many(self, events: Events, ids: Any = None, *, tags: Any = None, now: Any = None) -> pa.Table:
+    def explain_many(
+        self, events: Events, ids: SomeIds | None = None, *, tags: SomeTags | None = None, now: Time | None = None
+    ) -> pa.Table:
         """Explains some subscriptions for each of some events.
 
         The time depends on these alone, and not on how many other subscriptions there are.
@@ -972,7 +979,7 @@ class Matcher:
     def columns_with(
         self,
         ranges: RangeNames | None = None,
-        now: Any = None,
+        now: Time | None = None,
         k: int | None = None,
         score: Score | None = None,
         event_weights: Any = None,
@@ -991,11 +998,11 @@ class Matcher:
         >>> matcher.columns_with(k=1, event_weights={"price": "hurry"})
         ['price', 'dest', 'hurry']
         """
-        columns = self._workers.columns(self._workers.request(ranges, {"now": now}))
+        columns = self._workers.columns(self._workers.request(ranges, now=now))
         topk = self._topk_if(k, score, event_weights)
         return columns if topk is None else list(dict.fromkeys([*columns, *topk.columns]))
 
-    def subset(self, ids: Any = None, tags: Any = None) -> Subset:
+    def subset(self, ids: SomeIds | None = None, tags: SomeTags | None = None) -> Subset:
         """Makes a subset of the subscriptions, to be passed as ``ids=``, or to ``match`` itself.
 
         An id without a subscription matches nothing and is no error. The subset follows the
@@ -1031,7 +1038,9 @@ class Matcher:
         *,
         invalid: Literal["skip", "raise"] = "skip",
         keep: Keep = None,
-        **among: Unpack[Among],
+        ids: SomeIds | None = None,
+        tags: SomeTags | None = None,
+        now: Time | None = None,
     ) -> pa.Table: ...
 
     @overload
@@ -1042,7 +1051,9 @@ class Matcher:
         *,
         invalid: Literal["collect"],
         keep: Keep = None,
-        **among: Unpack[Among],
+        ids: SomeIds | None = None,
+        tags: SomeTags | None = None,
+        now: Time | None = None,
     ) -> tuple[pa.Table, pa.Table]: ...
 
     def match(
@@ -1052,7 +1063,9 @@ class Matcher:
         *,
         invalid: Invalid = "skip",
         keep: Keep = None,
-        **among: Unpack[Among],
+        ids: SomeIds | None = None,
+        tags: SomeTags | None = None,
+        now: Time | None = None,
     ) -> Any:
         """Finds the subscriptions that are true for each event.
 
@@ -1107,7 +1120,7 @@ class Matcher:
         {'event': [0, 0, 1], 'subscription': ['cheap', 'beach', 'beach']}
         """
         invalid = check_choice("invalid={}", invalid, get_args(Invalid))
-        plain_request = self._workers.request(ranges, among)
+        plain_request = self._workers.request(ranges, ids, tags, now)
         source, request, schema = self._workers.keep_columns(events, keep, plain_request, self._set.now.result_schema)
         if invalid == "skip":
             return pa.Table.from_batches(self._workers.pairs(source, request, schema), schema)
@@ -1123,7 +1136,14 @@ class Matcher:
         return matches if invalid == "raise" else (matches, pa.Table.from_batches(lacking, LACKS))
 
     def match_batches(
-        self, events: Events, ranges: RangeNames | None = None, *, keep: Keep = None, **among: Unpack[Among]
+        self,
+        events: Events,
+        ranges: RangeNames | None = None,
+        *,
+        keep: Keep = None,
+        ids: SomeIds | None = None,
+        tags: SomeTags | None = None,
+        now: Time | None = None,
     ) -> pa.RecordBatchReader:
         """Returns a reader of the result of ``match``, piece by piece.
 
@@ -1135,12 +1155,18 @@ class Matcher:
         >>> [batch.num_rows for batch in matcher.match_batches(offers)]
         [3]
         """
-        plain_request = self._workers.request(ranges, among)
+        plain_request = self._workers.request(ranges, ids, tags, now)
         source, request, schema = self._workers.keep_columns(events, keep, plain_request, self._set.now.result_schema)
         return pa.RecordBatchReader.from_batches(schema, self._workers.pairs(source, request, schema))
 
     def match_lists(
-        self, events: Events, ranges: RangeNames | None = None, **among: Unpack[Among]
+        self,
+        events: Events,
+        ranges: RangeNames | None = None,
+        *,
+        ids: SomeIds | None = None,
+        tags: SomeTags | None = None,
+        now: Time | None = None,
     ) -> pa.ChunkedArray[Any]:
         """Returns the ids that match each event: list<id> array, one list per row, in row order.
 
@@ -1153,10 +1179,18 @@ class Matcher:
         [['cheap', 'beach'], ['beach']]
         """
         type = self._set.now.id_type
-        lists = self._workers.lists(events, type, self._workers.request(ranges, among))
+        lists = self._workers.lists(events, type, self._workers.request(ranges, ids, tags, now))
         return pa.chunked_array(list(lists), pa.list_(type))
 
-    def count(self, events: Events, ranges: RangeNames | None = None, **among: Unpack[Among]) -> NDArray[np.int64]:
+    def count(
+        self,
+        events: Events,
+        ranges: RangeNames | None = None,
+        *,
+        ids: SomeIds | None = None,
+        tags: SomeTags | None = None,
+        now: Time | None = None,
+    ) -> NDArray[np.int64]:
         """Returns the number of subscriptions that match each event: (rows) int64.
 
         ``ranges``, ``ids``, ``tags`` and ``now`` are as for ``match``.
@@ -1166,10 +1200,18 @@ class Matcher:
         >>> matcher.count(offers).tolist()
         [2, 1]
         """
-        counts = list(self._workers.counts(events, self._workers.request(ranges, among)))
+        counts = list(self._workers.counts(events, self._workers.request(ranges, ids, tags, now)))
         return np.concatenate(counts) if counts else np.empty(0, np.int64)
 
-    def exists(self, events: Events, ranges: RangeNames | None = None, **among: Unpack[Among]) -> NDArray[np.bool_]:
+    def exists(
+        self,
+        events: Events,
+        ranges: RangeNames | None = None,
+        *,
+        ids: SomeIds | None = None,
+        tags: SomeTags | None = None,
+        now: Time | None = None,
+    ) -> NDArray[np.bool_]:
         """Returns True for each event that any subscription matches: (rows) bool.
 
         Matching of an event stops at its first match; ``bitslice`` stops at the end of the segment.
@@ -1180,10 +1222,18 @@ class Matcher:
         >>> matcher.exists(offers).tolist()
         [True, True]
         """
-        flags = list(self._workers.exists(events, self._workers.request(ranges, among)))
+        flags = list(self._workers.exists(events, self._workers.request(ranges, ids, tags, now)))
         return np.concatenate(flags) if flags else np.empty(0, np.bool_)
 
-    def hits(self, events: Events, ranges: RangeNames | None = None, **among: Unpack[Among]) -> pa.Table:
+    def hits(
+        self,
+        events: Events,
+        ranges: RangeNames | None = None,
+        *,
+        ids: SomeIds | None = None,
+        tags: SomeTags | None = None,
+        now: Time | None = None,
+    ) -> pa.Table:
         """Counts the events that each subscription matches, without a table of pairs.
 
         ``ranges``, ``ids``, ``tags`` and ``now`` are as for ``match``. All events see the
@@ -1200,9 +1250,17 @@ class Matcher:
         >>> matcher.hits(offers).to_pylist()
         [{'subscription': 'cheap', 'events': 1}, {'subscription': 'beach', 'events': 2}]
         """
-        return self._workers.hits(events, self._workers.request(ranges, among))
+        return self._workers.hits(events, self._workers.request(ranges, ids, tags, now))
 
-    def match_one(self, event: Event, *, unknown: Unknown = "raise", **among: Unpack[Among]) -> list[Any]:
+    def match_one(
+        self,
+        event: Event,
+        *,
+        unknown: Unknown = "raise",
+        ids: SomeIds | None = None,
+        tags: SomeTags | None = None,
+        now: Time | None = None,
+    ) -> list[Any]:
         """Finds the subscriptions that are true for one event, without a table.
 
         A service that matches each request by itself calls this method. An event of plain columns
@@ -1235,15 +1293,31 @@ class Matcher:
         >>> matcher.match_one({"price": 89.5})
         ['cheap']
         """
-        return self._single.ids(event, unknown, among)
+        return self._single.ids(event, unknown, among_of(ids, tags, now))
 
-    def count_one(self, event: Event, *, unknown: Unknown = "raise", **among: Unpack[Among]) -> int:
+    def count_one(
+        self,
+        event: Event,
+        *,
+        unknown: Unknown = "raise",
+        ids: SomeIds | None = None,
+        tags: SomeTags | None = None,
+        now: Time | None = None,
+    ) -> int:
         """Counts the subscriptions that match one event; arguments as for ``match_one``."""
-        return self._single.count(event, unknown, among)
+        return self._single.count(event, unknown, among_of(ids, tags, now))
 
-    def exists_one(self, event: Event, *, unknown: Unknown = "raise", **among: Unpack[Among]) -> bool:
+    def exists_one(
+        self,
+        event: Event,
+        *,
+        unknown: Unknown = "raise",
+        ids: SomeIds | None = None,
+        tags: SomeTags | None = None,
+        now: Time | None = None,
+    ) -> bool:
         """Returns True if any subscription matches one event; arguments as for ``match_one``."""
-        return self._single.exists(event, unknown, among)
+        return self._single.exists(event, unknown, among_of(ids, tags, now))
 
     def match_topk_one(
         self,
@@ -1253,16 +1327,26 @@ class Matcher:
         event_weights: str | Mapping[str, str | float] | None = None,
         *,
         unknown: Unknown = "raise",
-        **among: Unpack[Among],
+        ids: SomeIds | None = None,
+        tags: SomeTags | None = None,
+        now: Time | None = None,
     ) -> list[tuple[Any, float]]:
         """Finds the most relevant of the subscriptions that are true for one event.
 
         Returns pairs of id and score, the best first. ``event`` and ``unknown`` are as for
         ``match_one``, the other arguments as for ``match_topk``.
         """
-        return self._single.best(event, unknown, self._topk(k, score, event_weights), among)
+        return self._single.best(event, unknown, self._topk(k, score, event_weights), among_of(ids, tags, now))
 
-    def reasons(self, events: Events, by: By = "attribute", **among: Unpack[Among]) -> pa.Table:
+    def reasons(
+        self,
+        events: Events,
+        by: By = "attribute",
+        *,
+        ids: SomeIds | None = None,
+        tags: SomeTags | None = None,
+        now: Time | None = None,
+    ) -> pa.Table:
         """Explains why subscriptions match no event, by the one cause that turned each event away.
 
         A cause is an attribute or a predicate. A cause alone turns an event away if making its
@@ -1297,9 +1381,17 @@ class Matcher:
         >>> matcher.reasons(offers.slice(1)).to_pylist()
         [{'subscription': 'cheap', 'attribute': 'price', 'events': 1}]
         """
-        return self._workers.reasons(events, self._workers.request(None, among), check_by(by))
+        return self._workers.reasons(events, self._workers.request(None, ids, tags, now), check_by(by))
 
-    def report(self, events: Events, *, noisy: float = NOISY, **among: Unpack[Among]) -> Report:
+    def report(
+        self,
+        events: Events,
+        *,
+        noisy: float = NOISY,
+        ids: SomeIds | None = None,
+        tags: SomeTags | None = None,
+        now: Time | None = None,
+    ) -> Report:
         """Reports which rules match too little or too much, what each costs, and unused columns.
 
         The work of a rule is estimated, since an index shares its work among all rules. An index
@@ -1339,7 +1431,7 @@ class Matcher:
         rules that match more than 50%: 1: 'beach' 100%
         rules with the most work: 'beach' 67%, 'cheap' 33%
         """
-        return self._workers.report(events, self._workers.request(None, among), check_share(noisy))
+        return self._workers.report(events, self._workers.request(None, ids, tags, now), check_share(noisy))
 
     def match_topk(
         self,
@@ -1350,7 +1442,9 @@ class Matcher:
         *,
         ranges: RangeNames | None = None,
         keep: Keep = None,
-        **among: Unpack[Among],
+        ids: SomeIds | None = None,
+        tags: SomeTags | None = None,
+        now: Time | None = None,
     ) -> pa.Table:
         """Finds the most relevant of the subscriptions that are true for each event.
 
@@ -1398,7 +1492,9 @@ class Matcher:
         >>> matcher.match_topk(offers, 1).to_pydict()
         {'event': [0, 1], 'subscription': ['beach', 'beach'], 'score': [0.0, 0.0]}
         """
-        return self.match_topk_batches(events, k, score, event_weights, ranges=ranges, keep=keep, **among).read_all()
+        return self.match_topk_batches(
+            events, k, score, event_weights, ranges=ranges, keep=keep, ids=ids, tags=tags, now=now
+        ).read_all()
 
     def match_topk_batches(
         self,
@@ -1409,13 +1505,15 @@ class Matcher:
         *,
         ranges: RangeNames | None = None,
         keep: Keep = None,
-        **among: Unpack[Among],
+        ids: SomeIds | None = None,
+        tags: SomeTags | None = None,
+        now: Time | None = None,
     ) -> pa.RecordBatchReader:
         """Returns a reader of the result of ``match_topk``, piece by piece.
 
         The rows of one event are in one piece, unless their kept columns are large.
         """
-        topk, plain_request = self._topk(k, score, event_weights), self._workers.request(ranges, among)
+        topk, plain_request = self._topk(k, score, event_weights), self._workers.request(ranges, ids, tags, now)
         source, request, schema = self._workers.keep_columns(events, keep, plain_request, self._set.now.scored_schema)
         return pa.RecordBatchReader.from_batches(schema, self._workers.best(source, topk, request, schema))
 
@@ -1428,7 +1526,9 @@ class Matcher:
         event_weights: str | Mapping[str, str | float] | None = None,
         *,
         exists: bool = False,
-        **among: Unpack[Among],
+        ids: SomeIds | None = None,
+        tags: SomeTags | None = None,
+        now: Time | None = None,
     ) -> dict[str, int]:
         """Counts the work of the kernels for these events, which is the same on every machine.
 
@@ -1461,7 +1561,7 @@ class Matcher:
             raise OptionError("give k, to find the best matches, or exists, to find out whether there are any")
         topk = self._topk_if(k, score, event_weights)
         purpose = ANY if exists else COUNTS
-        return Figures(self._workers.counters(events, topk, self._workers.request(ranges, among), purpose))
+        return Figures(self._workers.counters(events, topk, self._workers.request(ranges, ids, tags, now), purpose))
 
     def _topk(self, k: int, score: Score = "dot", event_weights: Any = None) -> TopK:
         return check_topk(k, score, event_weights, self._set.schema)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
 import re
@@ -105,6 +106,23 @@ def test_pages_are_typed(tmp_path: Path) -> None:
 
 def test_names_of_kinds_are_those_of_the_registry() -> None:
     assert set(get_args(IndexName)) == {*cm.index_kinds(), "auto"}
+
+
+def test_public_methods_name_all_arguments() -> None:
+    """Help and completion show ``ids``, ``tags`` and ``now``."""
+    from colmatch.tables.polars import DataFrameMatches, ExprMatches, LazyFrameMatches
+
+    takers = set()
+    for home in (cm.Matcher, DataFrameMatches, LazyFrameMatches, ExprMatches):
+        for name, member in inspect.getmembers(home, inspect.isroutine):
+            if name.startswith("_"):
+                continue
+            parameters = inspect.signature(member).parameters.values()
+            assert not [one for one in parameters if one.kind is one.VAR_KEYWORD], name
+            if {"ids", "tags", "now"} <= {one.name for one in parameters}:
+                takers.add(f"{home.__name__}.{name}")
+    assert len(takers) > 30
+    assert {"Matcher.match_one", "Matcher.report", "DataFrameMatches.filter", "ExprMatches.match_topk"} <= takers
 
 
 def test_types_are_installed() -> None:

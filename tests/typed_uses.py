@@ -6,6 +6,7 @@ run.
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple, assert_type
@@ -69,6 +70,9 @@ def matched(matcher: cm.Matcher, frame: pl.DataFrame, invalid: bool) -> Iterator
     yield matcher.match(frame, invalid="collect").num_rows  # wrong
     matcher.match(frame, invalid="drop")  # wrong
     matcher.match(frame, id=[1])  # wrong
+    matcher.match(frame, ids=1)  # wrong
+    matcher.count(frame, tags=[1])  # wrong
+    matcher.exists(frame, now="today")  # wrong
     matcher.match_topk(frame, 3, "best")  # wrong
     matcher.match_batches(7)  # wrong
     matcher.count(None)  # wrong
@@ -84,6 +88,9 @@ def matched_one(matcher: cm.Matcher) -> Iterator[object]:
         yield matcher.match_one(event, unknown="ignore")
     assert_type(matcher.exists_one({"price": 1.0}), bool)
     yield matcher.explain({"price": 1.0}, 1)
+    yield matcher.match_one({"price": 1.0}, ids=matcher.subset([1]), tags=("a",), now=dt.datetime(2026, 1, 1))
+    yield matcher.count_one({"price": 1.0}, ids=np.array([1]), tags={"a"}, now=np.int64(3))
+    matcher.match_one({"price": 1.0}, ids=1)  # wrong
     matcher.match_one(42)  # wrong
     matcher.match_one("price=1")  # wrong
     matcher.match_one({"price": 1.0}, unknown="drop")  # wrong

@@ -93,7 +93,7 @@ def differences(matched: Workers, parts: Callable[[], Parts], events: Any) -> pa
 
 
 def _lists(workers: Workers, batch: pa.RecordBatch, type: pa.DataType) -> pa.ChunkedArray:
-    return pa.chunked_array(list(workers.lists(batch, type, workers.request(None, {}))), pa.list_(type))
+    return pa.chunked_array(list(workers.lists(batch, type, workers.request())), pa.list_(type))
 
 
 def _differences(found: pa.ChunkedArray, wanted: pa.ChunkedArray, offset: int) -> list[tuple[int, Any, bool]]:

@@ -11,7 +11,6 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from colmatch.errors import suggest_names
 from colmatch.events.gather import gather_with_state, source_of
 from colmatch.events.range_reader import Ranges, columns_of
 from colmatch.events.required import RequiredColumns
@@ -26,7 +25,7 @@ from colmatch.matching.pieces import Piece
 from colmatch.matching.range_worker import RangeNames, RangeWorker, check_ranges
 from colmatch.matching.reasons import By, Reasons
 from colmatch.matching.report import Counts, Report
-from colmatch.matching.request import Among, MatchRequest
+from colmatch.matching.request import MatchRequest, SomeIds, SomeTags, Time
 from colmatch.matching.subset import Subset, subset_of
 from colmatch.matching.threads import Result, cores, run_in_order
 from colmatch.matching.topk.arguments import TopK
@@ -116,23 +115,24 @@ class Workers:
         self._idle: list[Worker] = []
         self._idle_for_ranges: list[RangeWorker] = []
 
-    def request(self, ranges: RangeNames | None, said: Among) -> MatchRequest:
+    def request(
+        self,
+        ranges: RangeNames | None = None,
+        ids: SomeIds | None = None,
+        tags: SomeTags | None = None,
+        now: Time | None = None,
+    ) -> MatchRequest:
         """Checks the arguments of a call other than the events.
 
         Raises
         ------
         OptionError, SubscriptionError : as from ``Matcher.match``
-        TypeError : there is no such argument
         """
-        for name in said:
-            if name not in Among.__annotations__:
-                raise TypeError(f"there is no argument {name}=: {suggest_names(name, Among.__annotations__, 'a call')}")
-        ids, tags = said.get("ids"), said.get("tags")
         if ids is None and tags is not None:
             among: Subset | None = self._tagged(tags_asked(tags))
         else:
             among = subset_of(ids, tags, self._set.now)
-        clock = clock_of(said.get("now"), self._set.schema, self._set.options.timezone)
+        clock = clock_of(now, self._set.schema, self._set.options.timezone)
         return MatchRequest(check_ranges(ranges, self._set.schema), among, clock)
 
     def keep_columns(
