@@ -24,6 +24,7 @@ from colmatch.events.computed.derived import DerivedColumns
 from colmatch.events.gather import batches
 from colmatch.events.reader import Reader
 from colmatch.events.required import RequiredColumns
+from colmatch.events.rows import events_of
 from colmatch.events.single.mapping import as_mapping, is_object, rename_fields
 from colmatch.events.single.row import RowMaker
 from colmatch.events.special.clock import Clock
@@ -500,7 +501,7 @@ def _row(parts: Parts, event: Any) -> pa.RecordBatch:
         if not values:
             return pa.RecordBatch.from_struct_array(pa.array([{}], pa.struct([])))
         return RowMaker(parts.schema).row_of(values, list(values), ignored=None)
-    pieces = list(batches(event, 2))
+    pieces = list(batches(events_of(event, parts.schema), 2))
     if sum(batch.num_rows for batch in pieces) != 1:
         raise EventError(f"explain takes one event, not {sum(batch.num_rows for batch in pieces)}: slice the row out")
     return next(batch for batch in pieces if batch.num_rows)

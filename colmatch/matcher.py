@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from colmatch.errors import EventError, OptionError, Rejected, SubscriptionError, show_value
 from colmatch.events.computed.modes import moded_value, sized_column
 from colmatch.events.required import LACKS
+from colmatch.events.rows import events_of
 from colmatch.events.special.clock import clock_of
 from colmatch.explain import Explanation, explain, explain_many
 from colmatch.given.arguments import check_choice, check_flag
@@ -931,7 +932,7 @@ class Matcher:
         named = among.ids if given is None or needed else given.array
         present = [id for id in dict.fromkeys(named.to_pylist()) if self._set.has(id)]
         clock = clock_of(now, self.schema, self.options.timezone)
-        return explain_many(self._set.parts_of, events, present, self._set.now.id_type, clock)
+        return explain_many(self._set.parts_of, events_of(events, self.schema), present, self._set.now.id_type, clock)
 
     def stats(self) -> dict[str, Any]:
         """Returns sizes, the bytes of each array, and the index kind with its settings and reason.
@@ -1073,9 +1074,10 @@ class Matcher:
         ----------
         events : anything with ``__arrow_c_stream__`` or ``__arrow_c_array__``, a dataset, a lazy
             query of polars, or a table of Delta, Iceberg, Lance or Hudi. It has all columns that
-            the expressions use (``columns``), unless ``Options(missing_columns="null")``. All
-            rows of a table or data frame see the same updates. A reader also sees updates made
-            between its batches
+            the expressions use (``columns``), unless ``Options(missing_columns="null")``. Or a list
+            of events as ``match_one`` takes them: the schema gives their types, an absent name is
+            NULL, and names that nothing needs are left out. All rows of a table, data frame or list
+            see the same updates. A reader also sees updates made between its batches
         ranges : ``{"price": ("price_low", "price_high")}``: attributes with a range instead of a
             value. Each names two columns or struct fields, the low and the high end, both included.
             The ends have the attribute's type; the attribute needs no column. One NULL end is no

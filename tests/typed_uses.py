@@ -65,7 +65,9 @@ def matched(matcher: cm.Matcher, frame: pl.DataFrame, invalid: bool) -> Iterator
     yield matcher.reasons(frame, by="predicate")
     matcher.match(42)  # wrong
     matcher.match("events.parquet")  # wrong
-    matcher.match([{"price": 1.0}])  # wrong
+    yield matcher.match([{"price": 1.0}, {"dest": None}], keep="dest")
+    yield matcher.match([Offer(1.0), Flight(2.0)])
+    matcher.match([1.0])  # wrong
     matcher.match({"price": [1.0]})  # wrong
     yield matcher.match(frame, invalid="collect").num_rows  # wrong
     matcher.match(frame, invalid="drop")  # wrong

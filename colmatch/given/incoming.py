@@ -11,7 +11,7 @@ takes 8 ms.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import chain
 from typing import Any, ClassVar, Protocol
@@ -66,8 +66,8 @@ class ModelEvent(Protocol):
     def model_dump(self) -> Callable[..., dict[str, Any]]: ...
 
 
-Events = ArrowStream | ArrowArray | Scannable
 Event = Mapping[str, Any] | tuple[Any, ...] | DataclassEvent | ModelEvent
+Events = ArrowStream | ArrowArray | Scannable | Sequence[Event]
 
 
 @contextmanager

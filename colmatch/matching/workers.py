@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from colmatch.events.gather import gather_with_state, source_of
 from colmatch.events.range_reader import Ranges, columns_of
 from colmatch.events.required import RequiredColumns
+from colmatch.events.rows import events_of
 from colmatch.events.special.clock import clock_of
 from colmatch.given.schema import Attribute
 from colmatch.kernels import layout
@@ -148,7 +149,7 @@ class Workers:
         """
         if keep is None:
             return events, request, schema
-        source, clock = source_of(events), request.now  # a reader is looked at once
+        source, clock = source_of(events_of(events, self._set.schema)), request.now  # a reader is looked at once
         clock_names = () if clock is None else clock.names(self._set.now.attributes)
         fields = find_kept_fields(keep, source.schema(read_keep(keep)), schema.names, clock_names)
         return source, request._replace(keep=tuple(fields)), pa.schema([*schema, *fields])
@@ -324,5 +325,7 @@ class Workers:
                 narrowed = current, among.of(current)
             return narrowed[1]
 
-        batches = gather_with_state(events, subscriptions.options.batch_rows, now, needed)
+        batches = gather_with_state(
+            events_of(events, subscriptions.schema), subscriptions.options.batch_rows, now, needed
+        )
         return batches if clock is None else clock.show_to(batches)
