@@ -35,6 +35,7 @@ from colmatch.given.special import UNKNOWN, Call
 from colmatch.kernels import layout
 from colmatch.kinds.registry import FEWEST
 from colmatch.lowering.written import LiteralTexts, asks_presence, element_text, key_runs, name_of, predicate_text
+from colmatch.show.names import Listed
 from colmatch.show.notebook import cell, fold_body
 from colmatch.sql.skeleton import AND, CONDITION, COUNT, DEFINED, NOT, OR, Piece, cut_text, open_definitions, truth_of
 from colmatch.subscriptions.texts_kept import Kept
@@ -62,7 +63,7 @@ class ExplainedNode:
 
 
 @dataclass(frozen=True, slots=True)
-class Explanation:
+class Explanation(Listed):
     """The truth of each part of a subscription for one event. It prints as a tree.
 
     ``matched`` is True if the subscription matches. ``tree`` is the evaluated expression.

@@ -36,6 +36,7 @@ from colmatch.matching.topk.arguments import Score, TopK, check_topk
 from colmatch.matching.verification import check_indexes, differences
 from colmatch.matching.workers import Workers
 from colmatch.paged.header import is_pages
+from colmatch.show.names import Listed
 from colmatch.show.notebook import Figures, bytes_of, fold_body, table
 from colmatch.store import saved
 from colmatch.subscriptions.change import (
@@ -66,7 +67,7 @@ def index_kinds() -> list[IndexName]:
     return cast(list[IndexName], list(KINDS))
 
 
-class Matcher:
+class Matcher(Listed):
     """An indexed set of subscriptions, made by ``Matcher.build`` or ``Matcher.open``.
 
     Several threads may use a matcher at once; each thread gets its own working memory. ``insert``,

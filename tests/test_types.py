@@ -131,8 +131,33 @@ def test_types_are_installed() -> None:
 
 def test_dir_has_the_public_names() -> None:
     import colmatch.spark
+    import colmatch.tables.columns
+    import colmatch.tables.duckdb
+    import colmatch.tables.polars
 
-    for module in (cm, colmatch.spark):
+    tables = colmatch.tables
+    for module in (cm, cm.rules, cm.betree, colmatch.spark, tables.columns, tables.duckdb, tables.polars):
         assert [name for name in dir(module) if not name.startswith("_")] == list(module.__all__)
         assert {"__all__", "__doc__"} <= set(dir(module))
     assert "__version__" in dir(cm)
+
+
+def test_dir_of_an_object_has_its_public_names() -> None:
+    matcher = cm.Matcher.build({1: "a = 1"}, {"a": "int64"}, "scan")
+    objects = (
+        matcher,
+        matcher.schema,
+        matcher.subset([1]),
+        matcher.explain({"a": 1}, 1),
+        cm.col("a"),
+        cm.col("a") == 1,
+    )
+    for one in objects:
+        assert not [name for name in dir(one) if name.startswith("_") and not name.endswith("__")], one
+        assert {"__class__", "__doc__", "__repr__"} <= set(dir(one))
+    assert {"match", "schema", "open"} <= set(dir(matcher))
+    for one, names in (
+        (matcher.subset([1]), ["ids", "match"]),
+        (cm.col("a") == 1, ["is_false", "is_true", "is_unknown", "weight"]),
+    ):
+        assert [name for name in dir(one) if name[0] != "_"] == names

@@ -28,6 +28,7 @@ from colmatch.given.incoming import NESTED_MOST, is_any_list, refusing
 from colmatch.given.variants import is_variant, mark_variants
 from colmatch.kernels import _forks
 from colmatch.kernels._forks import cached_property
+from colmatch.show.names import Listed
 
 _CASE = b"colmatch.case_sensitive"  # key of an Arrow schema's metadata, so that it is saved with the schema
 UNITS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}  # of timestamps and times of day, in a second
@@ -328,7 +329,7 @@ def made_once(make: Callable[[Attributes], Made]) -> Callable[[Attributes], Made
     return find
 
 
-class Schema:
+class Schema(Listed):
     """Names and types of the events' columns.
 
     A schema may have columns of types that no expression can use, such as a list of structs. An

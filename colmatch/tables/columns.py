@@ -27,8 +27,14 @@ from colmatch.matcher import Matcher
 from colmatch.matching.range_worker import RangeNames
 from colmatch.matching.request import Among
 from colmatch.matching.topk.arguments import Score
+from colmatch.show.names import listed_names
 
 __all__ = ["MatchColumn", "match_column"]
+
+
+def __dir__() -> list[str]:
+    return listed_names(__all__, globals())
+
 
 EventMode = Literal["list", "count", "exists"]
 ColumnMode = Literal["list", "count", "exists", "topk"]

@@ -18,6 +18,7 @@ from colmatch.errors import DependencyError, OptionError
 from colmatch.matcher import Matcher
 from colmatch.matching.range_worker import RangeNames
 from colmatch.matching.topk.arguments import Score
+from colmatch.show.names import listed_names
 from colmatch.tables.columns import ColumnMode, MatchColumn, function_name, match_column
 
 if TYPE_CHECKING:
@@ -29,6 +30,11 @@ if __name__ == "duckdb":
     )
 
 __all__ = ["register"]
+
+
+def __dir__() -> list[str]:
+    return listed_names(__all__, globals())
+
 
 HINT = "{price: price, dest: dest}, or the name of a table"
 

@@ -24,6 +24,7 @@ from colmatch.matching.kept import find_kept_fields
 from colmatch.matching.range_worker import RangeNames
 from colmatch.matching.request import Among, Keep, SomeIds, SomeTags, Time, among_of
 from colmatch.matching.topk.arguments import Score
+from colmatch.show.names import listed_names
 from colmatch.tables.columns import ColumnMode, EventMode, MatchColumn, check_matcher, match_column
 
 if __name__ == "polars":
@@ -37,6 +38,11 @@ except ImportError as error:
     raise DependencyError('colmatch.tables.polars needs polars: pip install "colmatch[polars]"') from error
 
 __all__ = ["DataFrameMatches", "ExprMatches", "LazyFrameMatches"]
+
+
+def __dir__() -> list[str]:
+    return listed_names(__all__, globals())
+
 
 HINT = 'pl.struct("price", "dest").colmatch'
 NUMBER = "\0event"  # a name that no column of a frame has
