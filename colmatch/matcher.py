@@ -49,7 +49,7 @@ from colmatch.subscriptions.change import (
     read_ways,
 )
 from colmatch.subscriptions.definitions import join_definitions, read_definitions
-from colmatch.subscriptions.given import GivenSubscriptions, name_columns
+from colmatch.subscriptions.given import GivenSubscriptions, name_columns, tags_apart
 from colmatch.subscriptions.intake import Collecting, Errors, read_errors
 from colmatch.subscriptions.parameters import fill
 from colmatch.updates.initial import build_parts, check_options, take_in
@@ -150,7 +150,8 @@ class Matcher(Listed):
             subscriptions has them in its column ``constants``
         tags : tags of the subscriptions: ``{id: ["tenant-7"]}``, or a table (id, tags).
             ``match(events, tags=...)`` selects subscriptions by their tags. A table of expressions
-            has tags in its column ``tags``: lists of strings, or a string for a single tag
+            has tags in its column ``tags``: lists of strings, or a string for a single tag. A text
+            names another column for them
         options : ``Options``, or a mapping of some of them
         progress : show a bar on standard error while expressions are read
         parameters : values for ``:name`` in texts: ``{"limit": 5}``. A list is for ``IN :ids``.
@@ -171,10 +172,19 @@ class Matcher(Listed):
         SubscriptionError, SchemaError, OptionError : an argument cannot be used
         """
         requested = Language.read_arguments(language, missing)
-        subscriptions = fill(name_columns(subscriptions, id, expression), parameters, requested)
+        subscriptions = fill(name_columns(subscriptions, id, expression, tags), parameters, requested)
         tolerated = read_errors(errors, max_rejected, is_whole=True)
         intake = take_in(
-            subscriptions, schema, index, options, tolerated, requested, constants, tags, progress, define=define
+            subscriptions,
+            schema,
+            index,
+            options,
+            tolerated,
+            requested,
+            constants,
+            tags_apart(tags),
+            progress,
+            define=define,
         )
         if not is_in_pages(intake.requested):
             return cls(MemorySet(build_parts(intake, sample)))
@@ -327,7 +337,7 @@ class Matcher(Listed):
         >>> matcher.match_one({"price": 310.0})
         ['dear']
         """
-        named = name_columns(subscriptions, id, expression)
+        named = name_columns(subscriptions, id, expression, tags)
         self._update(self._change(Way.INSERT, named, constants, tags, parameters), read_errors(errors, max_rejected))
 
     def replace(
@@ -353,7 +363,7 @@ class Matcher(Listed):
         >>> matcher.match_one({"price": 89.5})
         []
         """
-        named = name_columns(subscriptions, id, expression)
+        named = name_columns(subscriptions, id, expression, tags)
         self._update(self._change(Way.REPLACE, named, constants, tags, parameters), read_errors(errors, max_rejected))
 
     def upsert(
@@ -377,11 +387,11 @@ class Matcher(Listed):
         >>> matcher.match_one({"price": 310.0})
         ['dear']
         """
-        named = name_columns(subscriptions, id, expression)
+        named = name_columns(subscriptions, id, expression, tags)
         self._update(self._change(Way.UPSERT, named, constants, tags, parameters), read_errors(errors, max_rejected))
 
     def _change(self, way: Way, subscriptions: Any, constants: Any, tags: Any, parameters: Any) -> Change:
-        return read_one_way(way, subscriptions, self._set.language, constants, tags, parameters)
+        return read_one_way(way, subscriptions, self._set.language, constants, tags_apart(tags), parameters)
 
     def delete(self, ids: SomeIds | None = None, *, tags: SomeTags | None = None) -> None:
         """Removes subscriptions: all of them, or none after an error.
@@ -454,12 +464,12 @@ class Matcher(Listed):
         """
         deletion = None if delete is delete_tags is None else self._deletion(delete, delete_tags)
         tables = {Way.REPLACE: replace, Way.UPSERT: upsert, Way.INSERT: insert}
-        ways = {way: name_columns(table, id, expression) for way, table in tables.items()}
+        ways = {way: name_columns(table, id, expression, tags) for way, table in tables.items()}
         definitions = read_definitions(define)
         is_alone = bool(definitions) and insert is replace is upsert is deletion is None
         change = Change(None, None)
         if not is_alone:
-            change = read_ways(ways, deletion, self._set.language, constants, tags, parameters)
+            change = read_ways(ways, deletion, self._set.language, constants, tags_apart(tags), parameters)
         self._update(change, read_errors(errors, max_rejected), definitions)
 
     def redefine(self, define: Mapping[str, Any]) -> None:
@@ -551,7 +561,7 @@ class Matcher(Listed):
         >>> changes.changed.to_pylist(), len(changes.added), len(changes.removed)
         (['cheap'], 0, 0)
         """
-        named = name_columns(subscriptions, id, expression)
+        named = name_columns(subscriptions, id, expression, tags)
         given = self._change(Way.UPSERT, named, constants, tags, parameters).given
         if not isinstance(given, GivenSubscriptions):
             raise SubscriptionError("sync() compares texts: a PredicateTable has none")
