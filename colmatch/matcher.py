@@ -18,7 +18,7 @@ from colmatch.events.rows import events_of
 from colmatch.events.special.clock import clock_of
 from colmatch.explain import Explanation, explain, explain_many
 from colmatch.given.arguments import check_choice, check_flag
-from colmatch.given.incoming import Event, Events
+from colmatch.given.incoming import Columns, Event, Events
 from colmatch.given.language import Language, LanguageName, Missing
 from colmatch.given.options import Options
 from colmatch.given.session import ANSI, LEGACY_SIZES, ZONE
@@ -49,7 +49,7 @@ from colmatch.subscriptions.change import (
     read_ways,
 )
 from colmatch.subscriptions.definitions import join_definitions, read_definitions
-from colmatch.subscriptions.given import GivenSubscriptions, name_columns, tags_apart
+from colmatch.subscriptions.given import GivenSubscriptions, Subscriptions, Tags, name_columns, tags_apart
 from colmatch.subscriptions.intake import Collecting, Errors, read_errors
 from colmatch.subscriptions.parameters import fill
 from colmatch.updates.initial import build_parts, check_options, take_in
@@ -105,16 +105,16 @@ class Matcher(Listed):
     @classmethod
     def build(
         cls,
-        subscriptions: Any,
-        schema: Any,
+        subscriptions: Subscriptions,
+        schema: Columns,
         index: IndexName | Settings = "auto",
         options: Options | Mapping[str, Any] | None = None,
         errors: Errors = "raise",
         sample: Events | None = None,
         language: LanguageName = "sql",
         missing: Missing | None = None,
-        constants: Any = None,
-        tags: Any = None,
+        constants: Mapping[Any, Any] | None = None,
+        tags: Tags | None = None,
         progress: bool = False,
         parameters: Mapping[str, Any] | None = None,
         define: Mapping[str, Any] | None = None,
@@ -172,10 +172,10 @@ class Matcher(Listed):
         SubscriptionError, SchemaError, OptionError : an argument cannot be used
         """
         requested = Language.read_arguments(language, missing)
-        subscriptions = fill(name_columns(subscriptions, id, expression, tags), parameters, requested)
+        named = fill(name_columns(subscriptions, id, expression, tags), parameters, requested)
         tolerated = read_errors(errors, max_rejected, is_whole=True)
         intake = take_in(
-            subscriptions,
+            named,
             schema,
             index,
             options,
@@ -298,10 +298,10 @@ class Matcher(Listed):
 
     def insert(
         self,
-        subscriptions: Any,
+        subscriptions: Subscriptions,
         errors: Errors = "raise",
-        constants: Any = None,
-        tags: Any = None,
+        constants: Mapping[Any, Any] | None = None,
+        tags: Tags | None = None,
         parameters: Mapping[str, Any] | None = None,
         max_rejected: int | float | None = None,
         id: str | None = None,
@@ -342,10 +342,10 @@ class Matcher(Listed):
 
     def replace(
         self,
-        subscriptions: Any,
+        subscriptions: Subscriptions,
         errors: Errors = "raise",
-        constants: Any = None,
-        tags: Any = None,
+        constants: Mapping[Any, Any] | None = None,
+        tags: Tags | None = None,
         parameters: Mapping[str, Any] | None = None,
         max_rejected: int | float | None = None,
         id: str | None = None,
@@ -368,10 +368,10 @@ class Matcher(Listed):
 
     def upsert(
         self,
-        subscriptions: Any,
+        subscriptions: Subscriptions,
         errors: Errors = "raise",
-        constants: Any = None,
-        tags: Any = None,
+        constants: Mapping[Any, Any] | None = None,
+        tags: Tags | None = None,
         parameters: Mapping[str, Any] | None = None,
         max_rejected: int | float | None = None,
         id: str | None = None,
@@ -421,15 +421,15 @@ class Matcher(Listed):
     def update(
         self,
         *,
-        insert: Any = None,
-        replace: Any = None,
-        upsert: Any = None,
-        delete: Any = None,
-        delete_tags: Any = None,
+        insert: Subscriptions | None = None,
+        replace: Subscriptions | None = None,
+        upsert: Subscriptions | None = None,
+        delete: SomeIds | None = None,
+        delete_tags: SomeTags | None = None,
         define: Mapping[str, Any] | None = None,
         errors: Errors = "raise",
-        constants: Any = None,
-        tags: Any = None,
+        constants: Mapping[Any, Any] | None = None,
+        tags: Tags | None = None,
         parameters: Mapping[str, Any] | None = None,
         max_rejected: int | float | None = None,
         id: str | None = None,
@@ -523,10 +523,10 @@ class Matcher(Listed):
 
     def sync(
         self,
-        subscriptions: Any,
+        subscriptions: Subscriptions,
         errors: Errors = "raise",
-        constants: Any = None,
-        tags: Any = None,
+        constants: Mapping[Any, Any] | None = None,
+        tags: Tags | None = None,
         parameters: Mapping[str, Any] | None = None,
         max_rejected: int | float | None = None,
         id: str | None = None,

@@ -48,10 +48,61 @@ def made(frame: pl.DataFrame, table: Any) -> cm.Matcher:
     cm.Matcher.build({1: "price < 3"}, frame, language="be-tree")  # wrong
     cm.Matcher.build({1: "price < 3"}, frame, missing="null")  # wrong
     cm.Matcher.build({1: "price < 3"}, frame, sample=7)  # wrong
+    cm.Matcher.build(42, frame)  # wrong
+    cm.Matcher.build({1: "price < 3"}, 42)  # wrong
+    cm.Matcher.build({1: "price < 3"}, [1, 2])  # wrong
+    cm.Matcher.build("price < 3", frame)  # wrong
+    cm.Matcher.build(["price < 3"], frame)  # wrong
+    cm.Matcher.build({1: "price < 3"}, frame, tags=["a"])  # wrong
+    cm.Matcher.build({1: "price < 3"}, frame, constants=7)  # wrong
+    cm.Schema(None)  # wrong
     cm.index("bitslices")  # wrong
     cm.Options(missing_columns="NULL")  # wrong
     cm.Options(order="none")  # wrong
     return cm.Matcher.build({1: "price < 3"}, table)
+
+
+def given(frame: pl.DataFrame, lazy: pl.LazyFrame, rules: cm.PredicateTable, types: dict[str, str]) -> None:
+    """Forms of subscriptions and schemas."""
+    texts = ["price < 3", "price < 4"]
+    for subscriptions in (
+        {1: "price < 3"},
+        [(1, "price < 3"), (2, cm.col("price") < 4)],
+        frame,
+        lazy,
+        rules,
+        Batches(),
+    ):
+        cm.Matcher.build(subscriptions, frame)
+    cm.Matcher.build(enumerate(texts), "price double")
+    cm.Matcher.build(zip([1, 2], texts), [("price", float)], tags={1: ["a"], 2: "b", 3: None})
+    cm.Matcher.build(((i, text) for i, text in enumerate(texts)), Offer, tags="teams", id="key")
+    cm.Matcher.build([[1, "price < 3"]], Flight)
+    cm.Matcher.build({"a": "b = 1"}, ["b|integer|false"], language="betree", constants={"a": {"x": 1}})
+    cm.Matcher.build(ds.dataset("rules"), ds.dataset("events"), tags=frame)
+    cm.Matcher.build(cm.rules.from_jsonlogic([]), cm.Schema({"price": "double"}))
+    for schema in (
+        types,
+        pa.schema([("price", "double")]),
+        frame.schema,
+        lazy,
+        cm.betree.Domains(["a|integer|true"]),
+        Batches(),
+    ):
+        cm.Matcher.build({}, schema).insert({1: "price < 3"})
+
+
+def changed(matcher: cm.Matcher, frame: pl.DataFrame) -> None:
+    matcher.insert(frame, tags="teams")
+    matcher.update(upsert={1: "price < 3"}, delete=[2], delete_tags={"a"})
+    matcher.delete(range(3))
+    matcher.insert(42)  # wrong
+    matcher.replace("price < 3")  # wrong
+    matcher.upsert([1, 2])  # wrong
+    matcher.sync(None)  # wrong
+    matcher.update(insert=42)  # wrong
+    matcher.update(delete=2)  # wrong
+    matcher.delete(2)  # wrong
 
 
 def matched(matcher: cm.Matcher, frame: pl.DataFrame, invalid: bool) -> Iterator[object]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from colmatch.errors import OptionError, SubscriptionError, show_value
 from colmatch.given.arguments import is_listed
-from colmatch.given.incoming import check_only, columns_of, is_table, table_of
+from colmatch.given.incoming import ArrowArray, ArrowStream, check_only, columns_of, is_table, table_of
 from colmatch.given.language import SQL, Language
+from colmatch.given.scans import Scannable
 from colmatch.subscriptions.constants import constants_of_column, with_constants
 from colmatch.subscriptions.definitions import COLUMN as DEFINE
 from colmatch.subscriptions.definitions import split_table
@@ -28,6 +29,12 @@ _LIKELY = {
     "expression": ("expr", "where", "condition", "predicate", "filter", "criteri", "clause", "rule", "sql", "query"),
 }
 PART = 1024  # texts of a column that become Python strings together
+
+
+Subscriptions = (
+    Mapping[Any, Any] | Iterable[tuple[Any, Any] | list[Any]] | ArrowStream | ArrowArray | Scannable | PredicateTable
+)  # fmt: skip
+Tags = str | Mapping[Any, Iterable[str] | None] | ArrowStream | ArrowArray | Scannable
 
 
 class ArrowTexts(Sequence[Any]):
