@@ -151,8 +151,8 @@ def matched_one(matcher: cm.Matcher) -> Iterator[object]:
 
 
 def in_spark(df: Any, matcher: cm.Matcher) -> None:
-    match(df, matcher, mode="list").count()
+    match(df, matcher, mode="lists").count()
     match_topk(df, build({1: "price < 3"}, df, index="auto"), 3, "sum")
-    match(df, matcher, mode="lists")  # wrong
+    match(df, matcher, mode="listed")  # wrong
     match_topk(df, matcher, 3, "best")  # wrong
     match(7, matcher)  # wrong

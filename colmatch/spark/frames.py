@@ -49,12 +49,12 @@ from colmatch.spark.shipping import PinnedIndex, pin_index, ship_index
 from colmatch.spark.tally import OBSERVED, log
 from colmatch.spark.worker import VERSION_DIGITS, Mode, PartitionTask
 
-MatchMode = Literal["pairs", "list", "count", "exists"]
+MatchMode = Literal["pairs", "lists", "count", "exists"]
 NUMBERS = StructType([StructField(name, LongType(), nullable=False) for name in tally.NUMBERS])
 # The columns that each mode adds to the kept columns.
 RESULTS: dict[Mode, tuple[str, ...]] = {
     "pairs": ("subscription",),
-    "list": ("subscriptions",),
+    "lists": ("subscriptions",),
     "count": ("count",),
     "exists": ("exists",),
     "totals": ("subscription", "rows"),
@@ -98,7 +98,7 @@ def match(
         lives as long as this process. Or the folder or address that ``build_shards`` wrote
     keep : columns of ``df`` to add to the result. Each match repeats its row's values
     mode : ``"pairs"`` gives a row for each match, with the column ``subscription``. All others give
-        a row for each event. ``"list"`` has the column ``subscriptions``, an array that is empty
+        a row for each event. ``"lists"`` has the column ``subscriptions``, an array that is empty
         without matches; ``"count"`` the column ``count``, the number of matches; and ``"exists"``
         the column ``exists``, True if any subscription matches
     shared : True if workers can open the given path, False to send them the file. None sends it

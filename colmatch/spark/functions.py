@@ -31,7 +31,7 @@ from colmatch.tables.columns import EventMode, function_name
 @refuse_pipelines()
 def hits(
     matcher: Matcher | str | os.PathLike[str],
-    mode: EventMode = "list",
+    mode: EventMode = "lists",
     shared: bool | None = None,
     ids: Any = None,
     tags: Any = None,
@@ -46,7 +46,7 @@ def hits(
 
     Parameters
     ----------
-    mode : result for each row. ``"list"`` is an array of ids, ``"count"`` their number, and
+    mode : result for each row. ``"lists"`` is an array of ids, ``"count"`` their number, and
         ``"exists"`` True if any subscription matches
     matcher, shared, ids, tags, now : as for ``match``
 
@@ -61,12 +61,12 @@ def hits(
         is a query function of a declarative pipeline: call ``hits`` before it
     StoreError, OSError : as from ``match``
     """
-    check_choice("mode={}", mode, ("list", "count", "exists"))
+    check_choice("mode={}", mode, ("lists", "count", "exists"))
     opened, index = _open_for_workers(_active_session(), matcher, shared)
     among = None if ids is None and tags is None else opened.subset(ids, tags)
     id = _id_type(opened)
     types: dict[str, DataType] = {
-        "list": ArrayType(id, containsNull=False), "count": LongType(), "exists": BooleanType(),
+        "lists": ArrayType(id, containsNull=False), "count": LongType(), "exists": BooleanType(),
     }  # fmt: skip
     task = ColumnTask(index, mode, among, now)
 

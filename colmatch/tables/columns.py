@@ -36,8 +36,8 @@ def __dir__() -> list[str]:
     return listed_names(__all__, globals())
 
 
-EventMode = Literal["list", "count", "exists"]
-ColumnMode = Literal["list", "count", "exists", "topk"]
+EventMode = Literal["lists", "count", "exists"]
+ColumnMode = Literal["lists", "count", "exists", "topk"]
 Structs: TypeAlias = pa.StructArray | pa.ChunkedArray
 
 
@@ -82,7 +82,7 @@ def match_structs(
     """
     events = _structs(rows, hint)
     with _within(events):
-        if mode == "list":
+        if mode == "lists":
             return matcher.match_lists(events, ranges, **among)
         ask = matcher.count if mode == "count" else matcher.exists
         return pa.chunked_array([ask(events, ranges, **among)])
@@ -160,7 +160,7 @@ class MatchColumn:
 
 def match_column(
     matcher: Matcher,
-    mode: ColumnMode = "list",
+    mode: ColumnMode = "lists",
     *,
     hint: str = "a struct column",
     k: int | None = None,
@@ -175,7 +175,7 @@ def match_column(
 
     Parameters
     ----------
-    mode : result for each row. ``"list"`` is a list of ids, ``"count"`` their number, and
+    mode : result for each row. ``"lists"`` is a list of ids, ``"count"`` their number, and
         ``"exists"`` True if any subscription matches. ``"topk"`` is a list of the k best, the best
         first: structs of subscription and score
     hint : the engine's notation of a struct column, for errors
@@ -187,7 +187,7 @@ def match_column(
     OptionError, SubscriptionError : an argument cannot be used
     """
     check_matcher(matcher)
-    check_choice("mode={}", mode, ("list", "count", "exists", "topk"))
+    check_choice("mode={}", mode, ("lists", "count", "exists", "topk"))
     if (mode == "topk") != (k is not None):
         raise OptionError(
             f'mode={mode!r}, k={show_value(k)}: the best matches are mode="topk" with k, how many of them'
@@ -202,7 +202,7 @@ def match_column(
     best = None if k is None else Best(k, score, event_weights)
     id = matcher.match_lists(pa.table({})).type.value_type
     types: dict[str, pa.DataType] = {
-        "list": pa.list_(id), "count": pa.int64(), "exists": pa.bool_(),
+        "lists": pa.list_(id), "count": pa.int64(), "exists": pa.bool_(),
         "topk": pa.list_(pa.struct({"subscription": id, "score": pa.float64()})),
     }  # fmt: skip
     return MatchColumn(matcher, mode, types[mode], hint, among, ranges, best)

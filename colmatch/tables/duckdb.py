@@ -61,7 +61,7 @@ def register(
     con: DuckDBPyConnection,
     name: str,
     matcher: Matcher,
-    mode: ColumnMode = "list",
+    mode: ColumnMode = "lists",
     *,
     k: int | None = None,
     score: Score = "dot",
@@ -87,7 +87,7 @@ def register(
     con : a connection; or ``duckdb``, for the default one
     name : name of the function. It replaces an earlier function of this name that was registered
         here with the same connection
-    mode : result for each row. ``"list"`` is a list of ids, ``"count"`` their number, and
+    mode : result for each row. ``"lists"`` is a list of ids, ``"count"`` their number, and
         ``"exists"`` True if any subscription matches. ``"topk"`` is a list of the k best, the best
         first: structs of subscription and score
     k, score, event_weights : with ``"topk"``, as for ``Matcher.match_topk``

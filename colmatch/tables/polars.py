@@ -85,7 +85,7 @@ class ExprMatches:
         now: Time | None = None,
     ) -> pl.Expr:
         """Returns the ids that match each event: lists of Int64 or String."""
-        return self._match_structs(matcher, "list", ranges, among_of(ids, tags, now))
+        return self._match_structs(matcher, "lists", ranges, among_of(ids, tags, now))
 
     def count(
         self,
@@ -167,7 +167,7 @@ class _Matches(Generic[Frame]):
         ----------
         name : name of the new column
         """
-        return self._frame.with_columns(self._value(matcher, "list", ranges, among_of(ids, tags, now)).alias(name))
+        return self._frame.with_columns(self._value(matcher, "lists", ranges, among_of(ids, tags, now)).alias(name))
 
     def count(
         self,
@@ -356,7 +356,7 @@ class DataFrameMatches(_Matches[pl.DataFrame]):
 
     def _value(self, matcher: Matcher, mode: EventMode, ranges: RangeNames | None, among: Among) -> pl.Series:
         checked = check_matcher(matcher)
-        if mode == "list":
+        if mode == "lists":
             lists = checked.match_lists(self._frame, ranges, **among)
             return pl.Series(lists, dtype=_dtype(lists.type))
         return pl.Series((checked.count if mode == "count" else checked.exists)(self._frame, ranges, **among))

@@ -10,6 +10,7 @@ from random import Random
 from typing import Any
 from uuid import UUID
 
+import inside
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -95,7 +96,7 @@ def table_of(rows: list[dict[str, Any]]) -> pa.Table:
 
 
 def sample_of(matcher: cm.Matcher) -> pa.Table:
-    return pa.ipc.open_stream(pa.py_buffer(matcher._set.parts().version.sample)).read_all()
+    return pa.ipc.open_stream(pa.py_buffer(inside.sample(matcher))).read_all()
 
 
 @pytest.fixture(scope="module", params=["bitslice", "scan", "pbtree"])
