@@ -96,9 +96,10 @@ class _Columns:
     def read(self, columns: list[str] | None) -> Iterable[pa.RecordBatch]:
         """Yields the rows, with NULL where a key is missing.
 
-        columns : names of columns; None for those of the schema. Unknown ones are left out
+        columns : names of columns, of which unknown ones are left out. None for those of the schema
+            and those that are kept
         """
-        names = self._found(self._types.names if columns is None else columns)
+        names = self._found([*self._types.names, *self._known] if columns is None else columns)
         if not names:  # a batch without columns has no rows
             yield pa.RecordBatch.from_arrays([pa.nulls(len(self._rows))], ["event"])
         else:

@@ -40,6 +40,7 @@ except ImportError as error:
 from colmatch.matcher import Matcher
 from colmatch.matching.kept import read_keep
 from colmatch.matching.range_worker import RangeNames
+from colmatch.matching.request import SomeIds, SomeTags, Time
 from colmatch.matching.topk.arguments import Score, check_topk
 from colmatch.spark import tally
 from colmatch.spark.plans import Plan, apply_plan, check_plan
@@ -82,9 +83,9 @@ def match(
     mode: MatchMode = "pairs",
     shared: bool | None = None,
     ranges: RangeNames | None = None,
-    ids: Any = None,
-    tags: Any = None,
-    now: Any = None,
+    ids: SomeIds | None = None,
+    tags: SomeTags | None = None,
+    now: Time | None = None,
     plan: Plan = "auto",
     observe: str | Observation | None = None,
 ) -> DataFrame:
@@ -147,9 +148,9 @@ def totals(
     matcher: Matcher | str | os.PathLike[str],
     shared: bool | None = None,
     ranges: RangeNames | None = None,
-    ids: Any = None,
-    tags: Any = None,
-    now: Any = None,
+    ids: SomeIds | None = None,
+    tags: SomeTags | None = None,
+    now: Time | None = None,
     plan: Plan = "auto",
     observe: str | Observation | None = None,
 ) -> DataFrame:
@@ -186,9 +187,9 @@ def match_topk(
     event_weights: str | Mapping[str, str | float] | None = None,
     keep: Sequence[str] = (),
     shared: bool | None = None,
-    ids: Any = None,
-    tags: Any = None,
-    now: Any = None,
+    ids: SomeIds | None = None,
+    tags: SomeTags | None = None,
+    now: Time | None = None,
     observe: str | Observation | None = None,
     ranges: RangeNames | None = None,
 ) -> DataFrame:

@@ -21,6 +21,7 @@ from colmatch.given.arguments import check_choice
 from colmatch.given.declared import schema_of
 from colmatch.matcher import Matcher
 from colmatch.matching.kept import read_keep
+from colmatch.matching.request import SomeIds, SomeTags, Time
 from colmatch.spark.probe import check_workers, refuse_pipelines, task_name
 from colmatch.spark.settings import SessionSettings, arrow_schema, check_settings, is_on, zone_of
 from colmatch.spark.shipping import pin_index, ship_index
@@ -33,9 +34,9 @@ def hits(
     matcher: Matcher | str | os.PathLike[str],
     mode: EventMode = "lists",
     shared: bool | None = None,
-    ids: Any = None,
-    tags: Any = None,
-    now: Any = None,
+    ids: SomeIds | None = None,
+    tags: SomeTags | None = None,
+    now: Time | None = None,
 ) -> Callable[[Column], Column]:
     """Makes a function of a struct column that returns the matches of each row.
 
@@ -86,9 +87,9 @@ def register(
     matcher: Matcher | str | os.PathLike[str],
     keep: str | Sequence[str] | Mapping[str, Any] = (),
     shared: bool | None = None,
-    ids: Any = None,
-    tags: Any = None,
-    now: Any = None,
+    ids: SomeIds | None = None,
+    tags: SomeTags | None = None,
+    now: Time | None = None,
 ) -> None:
     """Registers a matcher as a SQL table function with a row for each match.
 

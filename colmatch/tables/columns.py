@@ -25,7 +25,7 @@ from colmatch.events.gather import check_layout, match_names
 from colmatch.given.arguments import check_choice, text
 from colmatch.matcher import Matcher
 from colmatch.matching.range_worker import RangeNames
-from colmatch.matching.request import Among
+from colmatch.matching.request import Among, SomeIds, SomeTags, Time
 from colmatch.matching.topk.arguments import Score
 from colmatch.show.names import listed_names
 
@@ -167,9 +167,9 @@ def match_column(
     score: Score = "dot",
     event_weights: str | Mapping[str, str | float] | None = None,
     ranges: RangeNames | None = None,
-    ids: Any = None,
-    tags: Any = None,
-    now: Any = None,
+    ids: SomeIds | None = None,
+    tags: SomeTags | None = None,
+    now: Time | None = None,
 ) -> MatchColumn:
     """Makes a function of a struct column that returns the matches of each row.
 

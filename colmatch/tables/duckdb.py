@@ -17,6 +17,7 @@ import pyarrow as pa
 from colmatch.errors import DependencyError, OptionError
 from colmatch.matcher import Matcher
 from colmatch.matching.range_worker import RangeNames
+from colmatch.matching.request import SomeIds, SomeTags, Time
 from colmatch.matching.topk.arguments import Score
 from colmatch.show.names import listed_names
 from colmatch.tables.columns import ColumnMode, MatchColumn, function_name, match_column
@@ -67,9 +68,9 @@ def register(
     score: Score = "dot",
     event_weights: str | Mapping[str, str | float] | None = None,
     ranges: RangeNames | None = None,
-    ids: Any = None,
-    tags: Any = None,
-    now: Any = None,
+    ids: SomeIds | None = None,
+    tags: SomeTags | None = None,
+    now: Time | None = None,
 ) -> None:
     """Registers a matcher as a SQL function that returns the matches of each row.
 

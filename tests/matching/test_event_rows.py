@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
+from pathlib import Path
 from random import Random
 from typing import Any
 from uuid import UUID
@@ -99,9 +100,10 @@ def sample_of(matcher: cm.Matcher) -> pa.Table:
     return pa.ipc.open_stream(pa.py_buffer(inside.sample(matcher))).read_all()
 
 
-@pytest.fixture(scope="module", params=["bitslice", "scan", "pbtree"])
-def matcher(request: pytest.FixtureRequest) -> cm.Matcher:
-    return cm.Matcher.build(RULES, SCHEMA, request.param)
+@pytest.fixture(scope="module", params=["bitslice", "scan", "pages"])
+def matcher(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> cm.Matcher:
+    pages = cm.index("pbtree", path=str(tmp_path_factory.mktemp("pages") / "rules.pages"))
+    return cm.Matcher.build(RULES, SCHEMA, pages if request.param == "pages" else request.param)
 
 
 @pytest.mark.parametrize("name", TYPES)
@@ -191,6 +193,7 @@ def test_all_calls_answer_as_for_a_table(matcher: cm.Matcher, rows: list[dict[st
         lambda events: matcher.match(events),
         lambda events: matcher.match(events, keep=["city", "Tags"]),
         lambda events: matcher.match(events, ids=[1, 2, 3]),
+        lambda events: matcher.match(events, now=AT),
         lambda events: matcher.match(events, invalid="collect")[0],
         lambda events: matcher.match_batches(events).read_all(),
         lambda events: matcher.match_lists(events),
@@ -203,10 +206,10 @@ def test_all_calls_answer_as_for_a_table(matcher: cm.Matcher, rows: list[dict[st
         assert ask(rows).equals(ask(table))
     for count in (matcher.count, matcher.exists):
         assert count(rows).tolist() == count(table).tolist()
+    assert matcher.reasons(rows).equals(matcher.reasons(table))
+    assert matcher.report(rows).rules.equals(matcher.report(table).rules)
+    assert matcher.counters(rows) == matcher.counters(table)
     if matcher.kind != "pbtree":
-        assert matcher.reasons(rows).equals(matcher.reasons(table))
-        assert matcher.report(rows).rules.equals(matcher.report(table).rules)
-        assert matcher.counters(rows) == matcher.counters(table)
         assert matcher.check("odd literal", sample=[{}, *rows]).equals(
             matcher.check("odd literal", sample=table_of([{}, *rows]))
         )
@@ -225,10 +228,12 @@ def test_events_of_other_forms_and_cases_are_rows() -> None:
     assert matcher.count(({"age": 4},)).tolist() == [1]
 
 
-def test_rows_keep_columns_and_weights_that_the_schema_lacks() -> None:
+def test_rows_keep_columns_and_weights_that_the_schema_lacks(tmp_path: Path) -> None:
     matcher = cm.Matcher.build({1: (cm.col("age") > 3).weight(2.0)}, {"age": "int64"}, "scan")
     rows = [{"age": 4, "who": "a", "w": {"age": 3}}, {"age": 5, "w": None}, {"age": 6, "hurry": 2}]
     assert matcher.match(rows, keep="who").column("who").to_pylist() == ["a", None, None]
+    pages = cm.Matcher.build({1: "age > 3"}, {"age": "int64"}, cm.index("pbtree", path=str(tmp_path / "rules.pages")))
+    assert pages.match(rows, keep=["WHO", "age"]).column("who").to_pylist() == ["a", None, None]
     assert matcher.match_topk(rows, 1, event_weights="w").column("score").to_pylist() == [6, 2, 2]
     assert matcher.match_topk(rows, 1, event_weights={"age": "hurry"}).column("score").to_pylist() == [2, 2, 4]
     with pytest.raises(cm.EventError, match="keep has 'whom'.*who"):
