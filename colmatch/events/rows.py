@@ -13,6 +13,7 @@ from contextlib import suppress
 from datetime import date, datetime, time
 from decimal import Decimal
 from itertools import chain
+from operator import attrgetter
 from types import NoneType
 from typing import Any
 
@@ -204,7 +205,8 @@ def _is_plain(values: list[Any], type: pa.DataType) -> bool:
     if types.is_timestamp(type) or types.is_time(type):
         least = max(1, 10**6 // UNITS[type.unit])  # microseconds
         zoned = types.is_timestamp(type) and type.tz is not None
-        return not any(value.microsecond % least or (value.tzinfo is None) is zoned for value in present)
+        parts, zones = set(map(attrgetter("microsecond"), present)), set(map(attrgetter("tzinfo"), present))
+        return not any(part % least for part in parts) and (None not in zones if zoned else zones == {None})
     if type not in _NARROW:
         return True
     sizes = np.abs(np.array(present, np.float64))
