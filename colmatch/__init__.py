@@ -18,6 +18,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from colmatch.kernels import _forks  # noqa: F401  # before slow imports, which a fork waits for
+from colmatch.show.names import listed_names
 from colmatch.version import __version__ as __version__
 
 if TYPE_CHECKING:
@@ -89,4 +90,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*_HOMES, *(name for name in globals() if name.startswith("__"))])
+    return listed_names(__all__, globals())

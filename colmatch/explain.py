@@ -24,6 +24,7 @@ from colmatch.events.computed.derived import DerivedColumns
 from colmatch.events.gather import batches
 from colmatch.events.reader import Reader
 from colmatch.events.required import RequiredColumns
+from colmatch.events.rows import events_of
 from colmatch.events.single.mapping import as_mapping, is_object, rename_fields
 from colmatch.events.single.row import RowMaker
 from colmatch.events.special.clock import Clock
@@ -34,6 +35,7 @@ from colmatch.given.special import UNKNOWN, Call
 from colmatch.kernels import layout
 from colmatch.kinds.registry import FEWEST
 from colmatch.lowering.written import LiteralTexts, asks_presence, element_text, key_runs, name_of, predicate_text
+from colmatch.show.names import Listed
 from colmatch.show.notebook import cell, fold_body
 from colmatch.sql.skeleton import AND, CONDITION, COUNT, DEFINED, NOT, OR, Piece, cut_text, open_definitions, truth_of
 from colmatch.subscriptions.texts_kept import Kept
@@ -61,7 +63,7 @@ class ExplainedNode:
 
 
 @dataclass(frozen=True, slots=True)
-class Explanation:
+class Explanation(Listed):
     """The truth of each part of a subscription for one event. It prints as a tree.
 
     ``matched`` is True if the subscription matches. ``tree`` is the evaluated expression.
@@ -500,7 +502,7 @@ def _row(parts: Parts, event: Any) -> pa.RecordBatch:
         if not values:
             return pa.RecordBatch.from_struct_array(pa.array([{}], pa.struct([])))
         return RowMaker(parts.schema).row_of(values, list(values), ignored=None)
-    pieces = list(batches(event, 2))
+    pieces = list(batches(events_of(event, parts.schema), 2))
     if sum(batch.num_rows for batch in pieces) != 1:
         raise EventError(f"explain takes one event, not {sum(batch.num_rows for batch in pieces)}: slice the row out")
     return next(batch for batch in pieces if batch.num_rows)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
-from typing import Any, Literal, Unpack, cast, get_args, overload
+from typing import Any, Literal, cast, get_args, overload
 
 import numpy as np
 import pyarrow as pa
@@ -14,10 +14,11 @@ from numpy.typing import NDArray
 from colmatch.errors import EventError, OptionError, Rejected, SubscriptionError, show_value
 from colmatch.events.computed.modes import moded_value, sized_column
 from colmatch.events.required import LACKS
+from colmatch.events.rows import events_of
 from colmatch.events.special.clock import clock_of
 from colmatch.explain import Explanation, explain, explain_many
 from colmatch.given.arguments import check_choice, check_flag
-from colmatch.given.incoming import Event, Events
+from colmatch.given.incoming import Columns, Event, Events
 from colmatch.given.language import Language, LanguageName, Missing
 from colmatch.given.options import Options
 from colmatch.given.session import ANSI, LEGACY_SIZES, ZONE
@@ -28,13 +29,14 @@ from colmatch.matching.checks.findings import Checks, find
 from colmatch.matching.range_worker import RangeNames
 from colmatch.matching.reasons import By, check_by
 from colmatch.matching.report import NOISY, Report, check_share
-from colmatch.matching.request import Among, Invalid, Keep, Unknown
+from colmatch.matching.request import Invalid, Keep, SomeIds, SomeTags, Time, Unknown, among_of
 from colmatch.matching.single import SingleEvents
 from colmatch.matching.subset import Subset, SubsetSource, subset_of
 from colmatch.matching.topk.arguments import Score, TopK, check_topk
 from colmatch.matching.verification import check_indexes, differences
 from colmatch.matching.workers import Workers
 from colmatch.paged.header import is_pages
+from colmatch.show.names import Listed
 from colmatch.show.notebook import Figures, bytes_of, fold_body, table
 from colmatch.store import saved
 from colmatch.subscriptions.change import (
@@ -47,7 +49,7 @@ from colmatch.subscriptions.change import (
     read_ways,
 )
 from colmatch.subscriptions.definitions import join_definitions, read_definitions
-from colmatch.subscriptions.given import GivenSubscriptions, name_columns
+from colmatch.subscriptions.given import GivenSubscriptions, Subscriptions, Tags, name_columns, tags_apart
 from colmatch.subscriptions.intake import Collecting, Errors, read_errors
 from colmatch.subscriptions.parameters import fill
 from colmatch.updates.initial import build_parts, check_options, take_in
@@ -65,7 +67,7 @@ def index_kinds() -> list[IndexName]:
     return cast(list[IndexName], list(KINDS))
 
 
-class Matcher:
+class Matcher(Listed):
     """An indexed set of subscriptions, made by ``Matcher.build`` or ``Matcher.open``.
 
     Several threads may use a matcher at once; each thread gets its own working memory. ``insert``,
@@ -103,16 +105,16 @@ class Matcher:
     @classmethod
     def build(
         cls,
-        subscriptions: Any,
-        schema: Any,
+        subscriptions: Subscriptions,
+        schema: Columns,
         index: IndexName | Settings = "auto",
         options: Options | Mapping[str, Any] | None = None,
         errors: Errors = "raise",
         sample: Events | None = None,
         language: LanguageName = "sql",
         missing: Missing | None = None,
-        constants: Any = None,
-        tags: Any = None,
+        constants: Mapping[Any, Any] | None = None,
+        tags: Tags | None = None,
         progress: bool = False,
         parameters: Mapping[str, Any] | None = None,
         define: Mapping[str, Any] | None = None,
@@ -148,7 +150,8 @@ class Matcher:
             subscriptions has them in its column ``constants``
         tags : tags of the subscriptions: ``{id: ["tenant-7"]}``, or a table (id, tags).
             ``match(events, tags=...)`` selects subscriptions by their tags. A table of expressions
-            has tags in its column ``tags``: lists of strings, or a string for a single tag
+            has tags in its column ``tags``: lists of strings, or a string for a single tag. A text
+            names another column for them
         options : ``Options``, or a mapping of some of them
         progress : show a bar on standard error while expressions are read
         parameters : values for ``:name`` in texts: ``{"limit": 5}``. A list is for ``IN :ids``.
@@ -169,10 +172,19 @@ class Matcher:
         SubscriptionError, SchemaError, OptionError : an argument cannot be used
         """
         requested = Language.read_arguments(language, missing)
-        subscriptions = fill(name_columns(subscriptions, id, expression), parameters, requested)
+        named = fill(name_columns(subscriptions, id, expression, tags), parameters, requested)
         tolerated = read_errors(errors, max_rejected, is_whole=True)
         intake = take_in(
-            subscriptions, schema, index, options, tolerated, requested, constants, tags, progress, define=define
+            named,
+            schema,
+            index,
+            options,
+            tolerated,
+            requested,
+            constants,
+            tags_apart(tags),
+            progress,
+            define=define,
         )
         if not is_in_pages(intake.requested):
             return cls(MemorySet(build_parts(intake, sample)))
@@ -286,10 +298,10 @@ class Matcher:
 
     def insert(
         self,
-        subscriptions: Any,
+        subscriptions: Subscriptions,
         errors: Errors = "raise",
-        constants: Any = None,
-        tags: Any = None,
+        constants: Mapping[Any, Any] | None = None,
+        tags: Tags | None = None,
         parameters: Mapping[str, Any] | None = None,
         max_rejected: int | float | None = None,
         id: str | None = None,
@@ -325,15 +337,15 @@ class Matcher:
         >>> matcher.match_one({"price": 310.0})
         ['dear']
         """
-        named = name_columns(subscriptions, id, expression)
+        named = name_columns(subscriptions, id, expression, tags)
         self._update(self._change(Way.INSERT, named, constants, tags, parameters), read_errors(errors, max_rejected))
 
     def replace(
         self,
-        subscriptions: Any,
+        subscriptions: Subscriptions,
         errors: Errors = "raise",
-        constants: Any = None,
-        tags: Any = None,
+        constants: Mapping[Any, Any] | None = None,
+        tags: Tags | None = None,
         parameters: Mapping[str, Any] | None = None,
         max_rejected: int | float | None = None,
         id: str | None = None,
@@ -351,15 +363,15 @@ class Matcher:
         >>> matcher.match_one({"price": 89.5})
         []
         """
-        named = name_columns(subscriptions, id, expression)
+        named = name_columns(subscriptions, id, expression, tags)
         self._update(self._change(Way.REPLACE, named, constants, tags, parameters), read_errors(errors, max_rejected))
 
     def upsert(
         self,
-        subscriptions: Any,
+        subscriptions: Subscriptions,
         errors: Errors = "raise",
-        constants: Any = None,
-        tags: Any = None,
+        constants: Mapping[Any, Any] | None = None,
+        tags: Tags | None = None,
         parameters: Mapping[str, Any] | None = None,
         max_rejected: int | float | None = None,
         id: str | None = None,
@@ -375,13 +387,13 @@ class Matcher:
         >>> matcher.match_one({"price": 310.0})
         ['dear']
         """
-        named = name_columns(subscriptions, id, expression)
+        named = name_columns(subscriptions, id, expression, tags)
         self._update(self._change(Way.UPSERT, named, constants, tags, parameters), read_errors(errors, max_rejected))
 
     def _change(self, way: Way, subscriptions: Any, constants: Any, tags: Any, parameters: Any) -> Change:
-        return read_one_way(way, subscriptions, self._set.language, constants, tags, parameters)
+        return read_one_way(way, subscriptions, self._set.language, constants, tags_apart(tags), parameters)
 
-    def delete(self, ids: Any = None, *, tags: Any = None) -> None:
+    def delete(self, ids: SomeIds | None = None, *, tags: SomeTags | None = None) -> None:
         """Removes subscriptions: all of them, or none after an error.
 
         Parameters
@@ -409,15 +421,15 @@ class Matcher:
     def update(
         self,
         *,
-        insert: Any = None,
-        replace: Any = None,
-        upsert: Any = None,
-        delete: Any = None,
-        delete_tags: Any = None,
+        insert: Subscriptions | None = None,
+        replace: Subscriptions | None = None,
+        upsert: Subscriptions | None = None,
+        delete: SomeIds | None = None,
+        delete_tags: SomeTags | None = None,
         define: Mapping[str, Any] | None = None,
         errors: Errors = "raise",
-        constants: Any = None,
-        tags: Any = None,
+        constants: Mapping[Any, Any] | None = None,
+        tags: Tags | None = None,
         parameters: Mapping[str, Any] | None = None,
         max_rejected: int | float | None = None,
         id: str | None = None,
@@ -452,12 +464,12 @@ class Matcher:
         """
         deletion = None if delete is delete_tags is None else self._deletion(delete, delete_tags)
         tables = {Way.REPLACE: replace, Way.UPSERT: upsert, Way.INSERT: insert}
-        ways = {way: name_columns(table, id, expression) for way, table in tables.items()}
+        ways = {way: name_columns(table, id, expression, tags) for way, table in tables.items()}
         definitions = read_definitions(define)
         is_alone = bool(definitions) and insert is replace is upsert is deletion is None
         change = Change(None, None)
         if not is_alone:
-            change = read_ways(ways, deletion, self._set.language, constants, tags, parameters)
+            change = read_ways(ways, deletion, self._set.language, constants, tags_apart(tags), parameters)
         self._update(change, read_errors(errors, max_rejected), definitions)
 
     def redefine(self, define: Mapping[str, Any]) -> None:
@@ -511,10 +523,10 @@ class Matcher:
 
     def sync(
         self,
-        subscriptions: Any,
+        subscriptions: Subscriptions,
         errors: Errors = "raise",
-        constants: Any = None,
-        tags: Any = None,
+        constants: Mapping[Any, Any] | None = None,
+        tags: Tags | None = None,
         parameters: Mapping[str, Any] | None = None,
         max_rejected: int | float | None = None,
         id: str | None = None,
@@ -552,7 +564,7 @@ class Matcher:
         >>> changes.changed.to_pylist(), len(changes.added), len(changes.removed)
         (['cheap'], 0, 0)
         """
-        named = name_columns(subscriptions, id, expression)
+        named = name_columns(subscriptions, id, expression, tags)
         given = read_one_way(Way.UPSERT, named, self._set.language, constants, tags, parameters, feed=True).given
         if not isinstance(given, GivenSubscriptions):
             raise SubscriptionError("sync() compares texts: a PredicateTable has none")
@@ -735,7 +747,12 @@ class Matcher:
         return differences(self._workers, self._set.parts, events)
 
     def check(
-        self, checks: Checks = None, *, ids: Any = None, tags: Any = None, sample: Events | None = None
+        self,
+        checks: Checks = None,
+        *,
+        ids: SomeIds | None = None,
+        tags: SomeTags | None = None,
+        sample: Events | None = None,
     ) -> pa.Table:
         """Checks the subscriptions for mistakes, such as rules that can never match.
 
@@ -869,7 +886,7 @@ class Matcher:
         """
         return self.columns_with()
 
-    def explain(self, event: Event | Events, id: int | str, *, now: Any = None) -> Explanation:
+    def explain(self, event: Event | Events, id: int | str, *, now: Time | None = None) -> Explanation:
         """Explains why a subscription is true, or not, for one event, in the words of its text.
 
         Parameters
@@ -894,7 +911,9 @@ class Matcher:
         parts = self._set.parts_of(id)
         return explain(parts, event, id, clock_of(now, parts.schema, parts.options.timezone))
 
-    def explain_many(self, events: Events, ids: Any = None, *, tags: Any = None, now: Any = None) -> pa.Table:
+    def explain_many(
+        self, events: Events, ids: SomeIds | None = None, *, tags: SomeTags | None = None, now: Time | None = None
+    ) -> pa.Table:
         """Explains some subscriptions for each of some events.
 
         The time depends on these alone, and not on how many other subscriptions there are.
@@ -927,7 +946,7 @@ class Matcher:
         named = among.ids if given is None or needed else given.array
         present = [id for id in dict.fromkeys(named.to_pylist()) if self._set.has(id)]
         clock = clock_of(now, self.schema, self.options.timezone)
-        return explain_many(self._set.parts_of, events, present, self._set.now.id_type, clock)
+        return explain_many(self._set.parts_of, events_of(events, self.schema), present, self._set.now.id_type, clock)
 
     def stats(self) -> dict[str, Any]:
         """Returns sizes, the bytes of each array, and the index kind with its settings and reason.
@@ -975,7 +994,7 @@ class Matcher:
     def columns_with(
         self,
         ranges: RangeNames | None = None,
-        now: Any = None,
+        now: Time | None = None,
         k: int | None = None,
         score: Score | None = None,
         event_weights: Any = None,
@@ -994,11 +1013,11 @@ class Matcher:
         >>> matcher.columns_with(k=1, event_weights={"price": "hurry"})
         ['price', 'dest', 'hurry']
         """
-        columns = self._workers.columns(self._workers.request(ranges, {"now": now}))
+        columns = self._workers.columns(self._workers.request(ranges, now=now))
         topk = self._topk_if(k, score, event_weights)
         return columns if topk is None else list(dict.fromkeys([*columns, *topk.columns]))
 
-    def subset(self, ids: Any = None, tags: Any = None) -> Subset:
+    def subset(self, ids: SomeIds | None = None, tags: SomeTags | None = None) -> Subset:
         """Makes a subset of the subscriptions, to be passed as ``ids=``, or to ``match`` itself.
 
         An id without a subscription matches nothing and is no error. The subset follows the
@@ -1034,7 +1053,9 @@ class Matcher:
         *,
         invalid: Literal["skip", "raise"] = "skip",
         keep: Keep = None,
-        **among: Unpack[Among],
+        ids: SomeIds | None = None,
+        tags: SomeTags | None = None,
+        now: Time | None = None,
     ) -> pa.Table: ...
 
     @overload
@@ -1045,7 +1066,9 @@ class Matcher:
         *,
         invalid: Literal["collect"],
         keep: Keep = None,
-        **among: Unpack[Among],
+        ids: SomeIds | None = None,
+        tags: SomeTags | None = None,
+        now: Time | None = None,
     ) -> tuple[pa.Table, pa.Table]: ...
 
     def match(
@@ -1055,7 +1078,9 @@ class Matcher:
         *,
         invalid: Invalid = "skip",
         keep: Keep = None,
-        **among: Unpack[Among],
+        ids: SomeIds | None = None,
+        tags: SomeTags | None = None,
+        now: Time | None = None,
     ) -> Any:
         """Finds the subscriptions that are true for each event.
 
@@ -1063,9 +1088,10 @@ class Matcher:
         ----------
         events : anything with ``__arrow_c_stream__`` or ``__arrow_c_array__``, a dataset, a lazy
             query of polars, or a table of Delta, Iceberg, Lance or Hudi. It has all columns that
-            the expressions use (``columns``), unless ``Options(missing_columns="null")``. All
-            rows of a table or data frame see the same updates. A reader also sees updates made
-            between its batches
+            the expressions use (``columns``), unless ``Options(missing_columns="null")``. Or a list
+            of events as ``match_one`` takes them: the schema gives their types, an absent name is
+            NULL, and names that nothing needs are left out. All rows of a table, data frame or list
+            see the same updates. A reader also sees updates made between its batches
         ranges : ``{"price": ("price_low", "price_high")}``: attributes with a range instead of a
             value. Each names two columns or struct fields, the low and the high end, both included.
             The ends have the attribute's type; the attribute needs no column. One NULL end is no
@@ -1110,7 +1136,7 @@ class Matcher:
         {'event': [0, 0, 1], 'subscription': ['cheap', 'beach', 'beach']}
         """
         invalid = check_choice("invalid={}", invalid, get_args(Invalid))
-        plain_request = self._workers.request(ranges, among)
+        plain_request = self._workers.request(ranges, ids, tags, now)
         source, request, schema = self._workers.keep_columns(events, keep, plain_request, self._set.now.result_schema)
         if invalid == "skip":
             return pa.Table.from_batches(self._workers.pairs(source, request, schema), schema)
@@ -1126,7 +1152,14 @@ class Matcher:
         return matches if invalid == "raise" else (matches, pa.Table.from_batches(lacking, LACKS))
 
     def match_batches(
-        self, events: Events, ranges: RangeNames | None = None, *, keep: Keep = None, **among: Unpack[Among]
+        self,
+        events: Events,
+        ranges: RangeNames | None = None,
+        *,
+        keep: Keep = None,
+        ids: SomeIds | None = None,
+        tags: SomeTags | None = None,
+        now: Time | None = None,
     ) -> pa.RecordBatchReader:
         """Returns a reader of the result of ``match``, piece by piece.
 
@@ -1138,12 +1171,18 @@ class Matcher:
         >>> [batch.num_rows for batch in matcher.match_batches(offers)]
         [3]
         """
-        plain_request = self._workers.request(ranges, among)
+        plain_request = self._workers.request(ranges, ids, tags, now)
         source, request, schema = self._workers.keep_columns(events, keep, plain_request, self._set.now.result_schema)
         return pa.RecordBatchReader.from_batches(schema, self._workers.pairs(source, request, schema))
 
     def match_lists(
-        self, events: Events, ranges: RangeNames | None = None, **among: Unpack[Among]
+        self,
+        events: Events,
+        ranges: RangeNames | None = None,
+        *,
+        ids: SomeIds | None = None,
+        tags: SomeTags | None = None,
+        now: Time | None = None,
     ) -> pa.ChunkedArray[Any]:
         """Returns the ids that match each event: list<id> array, one list per row, in row order.
 
@@ -1156,10 +1195,18 @@ class Matcher:
         [['cheap', 'beach'], ['beach']]
         """
         type = self._set.now.id_type
-        lists = self._workers.lists(events, type, self._workers.request(ranges, among))
+        lists = self._workers.lists(events, type, self._workers.request(ranges, ids, tags, now))
         return pa.chunked_array(list(lists), pa.list_(type))
 
-    def count(self, events: Events, ranges: RangeNames | None = None, **among: Unpack[Among]) -> NDArray[np.int64]:
+    def count(
+        self,
+        events: Events,
+        ranges: RangeNames | None = None,
+        *,
+        ids: SomeIds | None = None,
+        tags: SomeTags | None = None,
+        now: Time | None = None,
+    ) -> NDArray[np.int64]:
         """Returns the number of subscriptions that match each event: (rows) int64.
 
         ``ranges``, ``ids``, ``tags`` and ``now`` are as for ``match``.
@@ -1169,10 +1216,18 @@ class Matcher:
         >>> matcher.count(offers).tolist()
         [2, 1]
         """
-        counts = list(self._workers.counts(events, self._workers.request(ranges, among)))
+        counts = list(self._workers.counts(events, self._workers.request(ranges, ids, tags, now)))
         return np.concatenate(counts) if counts else np.empty(0, np.int64)
 
-    def exists(self, events: Events, ranges: RangeNames | None = None, **among: Unpack[Among]) -> NDArray[np.bool_]:
+    def exists(
+        self,
+        events: Events,
+        ranges: RangeNames | None = None,
+        *,
+        ids: SomeIds | None = None,
+        tags: SomeTags | None = None,
+        now: Time | None = None,
+    ) -> NDArray[np.bool_]:
         """Returns True for each event that any subscription matches: (rows) bool.
 
         Matching of an event stops at its first match; ``bitslice`` stops at the end of the segment.
@@ -1183,10 +1238,18 @@ class Matcher:
         >>> matcher.exists(offers).tolist()
         [True, True]
         """
-        flags = list(self._workers.exists(events, self._workers.request(ranges, among)))
+        flags = list(self._workers.exists(events, self._workers.request(ranges, ids, tags, now)))
         return np.concatenate(flags) if flags else np.empty(0, np.bool_)
 
-    def hits(self, events: Events, ranges: RangeNames | None = None, **among: Unpack[Among]) -> pa.Table:
+    def hits(
+        self,
+        events: Events,
+        ranges: RangeNames | None = None,
+        *,
+        ids: SomeIds | None = None,
+        tags: SomeTags | None = None,
+        now: Time | None = None,
+    ) -> pa.Table:
         """Counts the events that each subscription matches, without a table of pairs.
 
         ``ranges``, ``ids``, ``tags`` and ``now`` are as for ``match``. All events see the
@@ -1203,9 +1266,17 @@ class Matcher:
         >>> matcher.hits(offers).to_pylist()
         [{'subscription': 'cheap', 'events': 1}, {'subscription': 'beach', 'events': 2}]
         """
-        return self._workers.hits(events, self._workers.request(ranges, among))
+        return self._workers.hits(events, self._workers.request(ranges, ids, tags, now))
 
-    def match_one(self, event: Event, *, unknown: Unknown = "raise", **among: Unpack[Among]) -> list[Any]:
+    def match_one(
+        self,
+        event: Event,
+        *,
+        unknown: Unknown = "raise",
+        ids: SomeIds | None = None,
+        tags: SomeTags | None = None,
+        now: Time | None = None,
+    ) -> list[Any]:
         """Finds the subscriptions that are true for one event, without a table.
 
         A service that matches each request by itself calls this method. An event of plain columns
@@ -1238,15 +1309,31 @@ class Matcher:
         >>> matcher.match_one({"price": 89.5})
         ['cheap']
         """
-        return self._single.ids(event, unknown, among)
+        return self._single.ids(event, unknown, among_of(ids, tags, now))
 
-    def count_one(self, event: Event, *, unknown: Unknown = "raise", **among: Unpack[Among]) -> int:
+    def count_one(
+        self,
+        event: Event,
+        *,
+        unknown: Unknown = "raise",
+        ids: SomeIds | None = None,
+        tags: SomeTags | None = None,
+        now: Time | None = None,
+    ) -> int:
         """Counts the subscriptions that match one event; arguments as for ``match_one``."""
-        return self._single.count(event, unknown, among)
+        return self._single.count(event, unknown, among_of(ids, tags, now))
 
-    def exists_one(self, event: Event, *, unknown: Unknown = "raise", **among: Unpack[Among]) -> bool:
+    def exists_one(
+        self,
+        event: Event,
+        *,
+        unknown: Unknown = "raise",
+        ids: SomeIds | None = None,
+        tags: SomeTags | None = None,
+        now: Time | None = None,
+    ) -> bool:
         """Returns True if any subscription matches one event; arguments as for ``match_one``."""
-        return self._single.exists(event, unknown, among)
+        return self._single.exists(event, unknown, among_of(ids, tags, now))
 
     def match_topk_one(
         self,
@@ -1256,16 +1343,26 @@ class Matcher:
         event_weights: str | Mapping[str, str | float] | None = None,
         *,
         unknown: Unknown = "raise",
-        **among: Unpack[Among],
+        ids: SomeIds | None = None,
+        tags: SomeTags | None = None,
+        now: Time | None = None,
     ) -> list[tuple[Any, float]]:
         """Finds the most relevant of the subscriptions that are true for one event.
 
         Returns pairs of id and score, the best first. ``event`` and ``unknown`` are as for
         ``match_one``, the other arguments as for ``match_topk``.
         """
-        return self._single.best(event, unknown, self._topk(k, score, event_weights), among)
+        return self._single.best(event, unknown, self._topk(k, score, event_weights), among_of(ids, tags, now))
 
-    def reasons(self, events: Events, by: By = "attribute", **among: Unpack[Among]) -> pa.Table:
+    def reasons(
+        self,
+        events: Events,
+        by: By = "attribute",
+        *,
+        ids: SomeIds | None = None,
+        tags: SomeTags | None = None,
+        now: Time | None = None,
+    ) -> pa.Table:
         """Explains why subscriptions match no event, by the one cause that turned each event away.
 
         A cause is an attribute or a predicate. A cause alone turns an event away if making its
@@ -1300,9 +1397,17 @@ class Matcher:
         >>> matcher.reasons(offers.slice(1)).to_pylist()
         [{'subscription': 'cheap', 'attribute': 'price', 'events': 1}]
         """
-        return self._workers.reasons(events, self._workers.request(None, among), check_by(by))
+        return self._workers.reasons(events, self._workers.request(None, ids, tags, now), check_by(by))
 
-    def report(self, events: Events, *, noisy: float = NOISY, **among: Unpack[Among]) -> Report:
+    def report(
+        self,
+        events: Events,
+        *,
+        noisy: float = NOISY,
+        ids: SomeIds | None = None,
+        tags: SomeTags | None = None,
+        now: Time | None = None,
+    ) -> Report:
         """Reports which rules match too little or too much, what each costs, and unused columns.
 
         The work of a rule is estimated, since an index shares its work among all rules. An index
@@ -1342,7 +1447,7 @@ class Matcher:
         rules that match more than 50%: 1: 'beach' 100%
         rules with the most work: 'beach' 67%, 'cheap' 33%
         """
-        return self._workers.report(events, self._workers.request(None, among), check_share(noisy))
+        return self._workers.report(events, self._workers.request(None, ids, tags, now), check_share(noisy))
 
     def match_topk(
         self,
@@ -1353,7 +1458,9 @@ class Matcher:
         *,
         ranges: RangeNames | None = None,
         keep: Keep = None,
-        **among: Unpack[Among],
+        ids: SomeIds | None = None,
+        tags: SomeTags | None = None,
+        now: Time | None = None,
     ) -> pa.Table:
         """Finds the most relevant of the subscriptions that are true for each event.
 
@@ -1401,7 +1508,9 @@ class Matcher:
         >>> matcher.match_topk(offers, 1).to_pydict()
         {'event': [0, 1], 'subscription': ['beach', 'beach'], 'score': [0.0, 0.0]}
         """
-        return self.match_topk_batches(events, k, score, event_weights, ranges=ranges, keep=keep, **among).read_all()
+        return self.match_topk_batches(
+            events, k, score, event_weights, ranges=ranges, keep=keep, ids=ids, tags=tags, now=now
+        ).read_all()
 
     def match_topk_batches(
         self,
@@ -1412,13 +1521,15 @@ class Matcher:
         *,
         ranges: RangeNames | None = None,
         keep: Keep = None,
-        **among: Unpack[Among],
+        ids: SomeIds | None = None,
+        tags: SomeTags | None = None,
+        now: Time | None = None,
     ) -> pa.RecordBatchReader:
         """Returns a reader of the result of ``match_topk``, piece by piece.
 
         The rows of one event are in one piece, unless their kept columns are large.
         """
-        topk, plain_request = self._topk(k, score, event_weights), self._workers.request(ranges, among)
+        topk, plain_request = self._topk(k, score, event_weights), self._workers.request(ranges, ids, tags, now)
         source, request, schema = self._workers.keep_columns(events, keep, plain_request, self._set.now.scored_schema)
         return pa.RecordBatchReader.from_batches(schema, self._workers.best(source, topk, request, schema))
 
@@ -1431,7 +1542,9 @@ class Matcher:
         event_weights: str | Mapping[str, str | float] | None = None,
         *,
         exists: bool = False,
-        **among: Unpack[Among],
+        ids: SomeIds | None = None,
+        tags: SomeTags | None = None,
+        now: Time | None = None,
     ) -> dict[str, int]:
         """Counts the work of the kernels for these events, which is the same on every machine.
 
@@ -1464,7 +1577,7 @@ class Matcher:
             raise OptionError("give k, to find the best matches, or exists, to find out whether there are any")
         topk = self._topk_if(k, score, event_weights)
         purpose = ANY if exists else COUNTS
-        return Figures(self._workers.counters(events, topk, self._workers.request(ranges, among), purpose))
+        return Figures(self._workers.counters(events, topk, self._workers.request(ranges, ids, tags, now), purpose))
 
     def _topk(self, k: int, score: Score = "dot", event_weights: Any = None) -> TopK:
         return check_topk(k, score, event_weights, self._set.schema)

@@ -43,5 +43,5 @@ rules = spark.createDataFrame(
 matcher = cm.spark.build(rules, orders)
 
 match(orders, matcher, keep=["id", "amount"]).sort("id", "subscription").show(truncate=False)
-match(orders, matcher, keep=["id"], mode="list").sort("id").show(truncate=False)
+match(orders, matcher, keep=["id"], mode="lists").sort("id").show(truncate=False)
 spark.stop()

@@ -170,7 +170,7 @@ def _ways(spark: Any, df: Any, matcher: cm.Matcher, folder: Path) -> dict[str, C
         return pairs(source.option("rows", 30).load(str(folder / "events.parquet")))
 
     def in_lists() -> list[tuple[int, int]]:
-        lists = match(df, matcher, keep=["nr"], mode="list")
+        lists = match(df, matcher, keep=["nr"], mode="lists")
         return [(nr, id) for nr, ids in lists.collect() for id in ids]
 
     ways = {"match": lambda: pairs(match(df, matcher, keep=["nr"])), "lists of match": in_lists, "source": in_files}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
 import re
@@ -107,14 +108,56 @@ def test_names_of_kinds_are_those_of_the_registry() -> None:
     assert set(get_args(IndexName)) == {*cm.index_kinds(), "auto"}
 
 
+def test_public_methods_name_all_arguments() -> None:
+    """Help and completion show ``ids``, ``tags`` and ``now``."""
+    from colmatch.tables.polars import DataFrameMatches, ExprMatches, LazyFrameMatches
+
+    takers = set()
+    for home in (cm.Matcher, DataFrameMatches, LazyFrameMatches, ExprMatches):
+        for name, member in inspect.getmembers(home, inspect.isroutine):
+            if name.startswith("_"):
+                continue
+            parameters = inspect.signature(member).parameters.values()
+            assert not [one for one in parameters if one.kind is one.VAR_KEYWORD], name
+            if {"ids", "tags", "now"} <= {one.name for one in parameters}:
+                takers.add(f"{home.__name__}.{name}")
+    assert len(takers) > 30
+    assert {"Matcher.match_one", "Matcher.report", "DataFrameMatches.filter", "ExprMatches.match_topk"} <= takers
+
+
 def test_types_are_installed() -> None:
     assert (Path(cm.__file__).parent / "py.typed").is_file()
 
 
 def test_dir_has_the_public_names() -> None:
     import colmatch.spark
+    import colmatch.tables.columns
+    import colmatch.tables.duckdb
+    import colmatch.tables.polars
 
-    for module in (cm, colmatch.spark):
+    tables = colmatch.tables
+    for module in (cm, cm.rules, cm.betree, colmatch.spark, tables.columns, tables.duckdb, tables.polars):
         assert [name for name in dir(module) if not name.startswith("_")] == list(module.__all__)
         assert {"__all__", "__doc__"} <= set(dir(module))
     assert "__version__" in dir(cm)
+
+
+def test_dir_of_an_object_has_its_public_names() -> None:
+    matcher = cm.Matcher.build({1: "a = 1"}, {"a": "int64"}, "scan")
+    objects = (
+        matcher,
+        matcher.schema,
+        matcher.subset([1]),
+        matcher.explain({"a": 1}, 1),
+        cm.col("a"),
+        cm.col("a") == 1,
+    )
+    for one in objects:
+        assert not [name for name in dir(one) if name.startswith("_") and not name.endswith("__")], one
+        assert {"__class__", "__doc__", "__repr__"} <= set(dir(one))
+    assert {"match", "schema", "open"} <= set(dir(matcher))
+    for one, names in (
+        (matcher.subset([1]), ["ids", "match"]),
+        (cm.col("a") == 1, ["is_false", "is_true", "is_unknown", "weight"]),
+    ):
+        assert [name for name in dir(one) if name[0] != "_"] == names

@@ -79,9 +79,9 @@ def measured(shape: str, cores: int, rows: int = ROWS, subscriptions: int = SUBS
             KERNEL: kernel,
             IDENTITY: written(used.mapInArrow(_same, used.schema)),
             READY: written(ready.load()),
-            "match list": written(match(df, index, mode="list")),
+            "match list": written(match(df, index, mode="lists")),
             "match pairs": written(match(df, index)),
-            "source list": written(source.option("mode", "list").load(str(events))),
+            "source list": written(source.option("mode", "lists").load(str(events))),
             "source pairs": written(source.option("mode", "pairs").load(str(events))),
             TOTALS: written(totals(df, index)),
         }

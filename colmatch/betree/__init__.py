@@ -10,5 +10,10 @@ from __future__ import annotations
 
 from colmatch.betree.domains import Domains
 from colmatch.betree.events import events
+from colmatch.show.names import listed_names
 
 __all__ = ["Domains", "events"]
+
+
+def __dir__() -> list[str]:
+    return listed_names(__all__, globals())

@@ -176,16 +176,16 @@ def _tags(text: str) -> Any:
     return tags
 
 
-# Columns that may be texts: a function that reads one, the resulting type, and an example.
-_READ = {
-    "weights": (_weights, pa.map_(pa.string(), pa.float64()), '{"price": 2, "dest": 0.5}'),
-    "tags": (_tags, pa.list_(pa.string()), '["tenant-7", "vip"]'),
-}
+# Columns that may be texts: what they are, a function that reads one, the type, and an example.
+_READ: tuple[tuple[str, Callable[[str], Any], pa.DataType, str], ...] = (
+    ("weights", _weights, pa.map_(pa.string(), pa.float64()), '{"price": 2, "dest": 0.5}'),
+    ("tags", _tags, pa.list_(pa.string()), '["tenant-7", "vip"]'),
+)
 
 
-def _convert_json(path: str, table: pa.Table) -> pa.Table:
-    """Returns a table with its columns ``weights`` and ``tags`` converted, if they are text."""
-    for name, (read, type, example) in _READ.items():
+def _convert_json(path: str, table: pa.Table, tags: str) -> pa.Table:
+    """Returns a table with its columns of weights and tags converted, if they are text."""
+    for name, (noun, read, type, example) in zip(("weights", tags), _READ, strict=True):
         place = table.schema.get_field_index(name)
         if place < 0 or not pa.types.is_string(table.schema.field(place).type):
             continue
@@ -194,7 +194,7 @@ def _convert_json(path: str, table: pa.Table) -> pa.Table:
             try:
                 rows.append(None if text is None else read(text))
             except (ValueError, TypeError, AttributeError, OverflowError, RecursionError, pa.ArrowException) as error:
-                message = f"{show_value(text)} are no {name}, write them as JSON: {example}"
+                message = f"{show_value(text)} are no {noun}, write them as JSON: {example}"
                 raise ColmatchError(f"{path}, row {number + 1} after the header: {message}") from error
         table = table.set_column(place, name, pa.array(rows, type))
     return table
@@ -253,19 +253,24 @@ def read_definitions(path: str) -> Any:
 
 
 def read_subscriptions(
-    paths: Sequence[str], format: str | None, ids: str | None, id: str | None = None, expression: str | None = None
+    paths: Sequence[str],
+    format: str | None,
+    ids: str | None,
+    id: str | None = None,
+    expression: str | None = None,
+    tags: str | None = None,
 ) -> pa.Table | PredicateTable:
     """Reads files of expressions, or of predicates, for ``Matcher.build``.
 
-    id, expression : names of these columns in the files, as ``build`` takes them
+    id, expression, tags : names of these columns in the files, as ``build`` takes them
     """
-    id, expression = id or "id", expression or "expression"
+    id, expression, tags = id or "id", expression or "expression", tags or "tags"
     types = {expression: pa.string()}
     if ids:
         types[id] = pa.type_for_alias(ids)
     tables = []
     for path in paths:  # in CSV all tags are texts, even if they look like numbers
-        tables.append(_convert_json(path, read_table(path, format, types=types, texts=["tags"])))
+        tables.append(_convert_json(path, read_table(path, format, types=types, texts=[tags]), tags))
     predicates = [{"attribute", "op"} <= set(table.column_names) for table in tables]
     if all(predicates):
         return PredicateTable(

@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from colmatch.cli.options import expression_option, format_option, id_column_option, index_option, set_option
+from colmatch.cli.options import (
+    expression_option,
+    format_option,
+    id_column_option,
+    index_option,
+    set_option,
+    tags_column_option,
+)
 from colmatch.cli.shell import say
 from colmatch.errors import ColmatchError
 
@@ -81,6 +88,7 @@ if TYPE_CHECKING:
 )
 @id_column_option
 @expression_option
+@tags_column_option
 @format_option("--format", "SUBS")
 def build(
     subs: tuple[str, ...],
@@ -96,6 +104,7 @@ def build(
     ids: str | None,
     id_column: str | None,
     expression: str | None,
+    tags_column: str | None,
     format: str | None,
     language: LanguageName | Literal["json-rules", "jsonlogic", "growthbook", "flagd"],
     named: str | None,
@@ -147,12 +156,14 @@ def build(
     if named and language == "betree":
         raise click.UsageError("--named goes with --language sql, json-rules and growthbook")
     if language in RULES:
-        if ids or format or id_column or expression:
-            raise click.UsageError(f"--id, --expression, --ids and --format do not go with --language {language}")
+        if ids or format or id_column or expression or tags_column:
+            raise click.UsageError(
+                f"--id, --expression, --tags, --ids and --format do not go with --language {language}"
+            )
         expressions: Any = read_rules(subs, language, schema, named, error_mode)
         bad = expressions.rejected
     else:
-        expressions = read_subscriptions(subs, format, ids, id_column, expression)
+        expressions = read_subscriptions(subs, format, ids, id_column, expression, tags_column)
         define = read_definitions(named) if named else None
     matcher = Matcher.build(
         expressions,
@@ -165,6 +176,7 @@ def build(
         define=define,
         id=id_column,
         expression=expression,
+        tags=tags_column,
         progress=sys.stderr.isatty(),
         max_rejected=None if limit == "raise" else 1.0,  # the limit counts rules that are no conditions, too
     )

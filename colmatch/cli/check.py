@@ -17,6 +17,7 @@ from colmatch.cli.options import (
     null_option,
     out_format_option,
     tag_option,
+    tags_column_option,
 )
 from colmatch.cli.shell import print_figures, say
 
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
 @click.option("--like", metavar="EVENTS", help="Check a file of rules: take the columns from this file.")
 @id_column_option
 @expression_option
+@tags_column_option
 @click.option("-o", "--output", default="-", show_default=True, metavar="OUT", help="Where to write the findings.")
 @missing_option
 @format_option("--format", "EVENTS")
@@ -62,6 +64,7 @@ def check(
     like: str | None,
     id_column: str | None,
     expression: str | None,
+    tags_column: str | None,
     output: str,
     missing_columns: MissingColumns | None,
     format: str | None,
@@ -92,11 +95,12 @@ def check(
 
         columns = read_schema(like, schema_text, None)
         matcher = Matcher.build(
-            read_subscriptions([path], None, None, id_column, expression),
+            read_subscriptions([path], None, None, id_column, expression, tags_column),
             columns,
             options={"missing_columns": missing_columns or "error"},
             id=id_column,
             expression=expression,
+            tags=tags_column,
         )
     else:
         looks_at_rules = looks_at_rules or strict or bool(events or checks or ids or tags)

@@ -70,6 +70,9 @@ id_column_option = click.option(
 expression_option = click.option(
     "--expression", metavar="NAME", help="The column of rules that has the expressions, by default expression."
 )
+tags_column_option = click.option(
+    "--tags", "tags_column", metavar="NAME", help="The column of rules that has the tags, by default tags."
+)
 ids_option = click.option(
     "--ids", metavar="IDS", help="Only among these subscriptions: 3,7,12, or @FILE for the column id of a file."
 )

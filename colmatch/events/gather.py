@@ -71,7 +71,7 @@ def gather_with_state(
     see : returns the present state, such as a version of the matcher
     needed : returns the columns that a state needs, as for ``batches``
     """
-    source = events if isinstance(events, Source) else source_of(events)
+    source = source_of(events)
     if source.read is not None:
         # All rows get the same state, as in a table: columns are chosen once.
         seen = see()
@@ -158,6 +158,8 @@ def source_of(events: object) -> Source:
 
     Raises EventError: the object is something else.
     """
+    if isinstance(events, Source):
+        return events
     if isinstance(events, pa.RecordBatch):
         return Source(lambda _: events.schema, (events,), False)  # a single batch gets one state anyway
     if _is_frame(events):
@@ -207,8 +209,6 @@ def _instead(events: object) -> str:
         return "match_one(event) takes a single event; of columns, pyarrow.table(columns) are events"
     if isinstance(first, pa.RecordBatch):
         return "pyarrow.Table.from_batches(events) makes a table of batches"
-    if isinstance(first, Mapping):
-        return "of mappings, pyarrow.array(events) are events; match_one(event) takes one of them"
     return (
         "pass a table, data frame, record batch or reader that offers __arrow_c_stream__ or __arrow_c_array__ "
         "(pyarrow, polars, duckdb, pandas)"

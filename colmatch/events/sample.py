@@ -25,9 +25,10 @@ from colmatch.arrays.hints import hints_of
 from colmatch.errors import EventError
 from colmatch.events.gather import batches
 from colmatch.events.reader import Reader
+from colmatch.events.rows import events_of
 from colmatch.events.vocabulary import Vocabulary
 from colmatch.given.incoming import sentence
-from colmatch.given.schema import Attributes
+from colmatch.given.schema import Attributes, Schema
 from colmatch.kernels import layout
 from colmatch.kernels.transpose import count_codes
 from colmatch.kinds.sound import UnsoundError
@@ -131,16 +132,16 @@ def check_sample(kept: NDArray[np.uint8]) -> NDArray[np.uint8]:
 
 
 def keep_events(
-    events: object, size: int, columns: list[str], attributes: Attributes, literals: Vocabulary, lenient: bool
+    events: object, size: int, schema: Schema, attributes: Attributes, literals: Vocabulary, lenient: bool
 ) -> NDArray[np.uint8]:
     """Returns the kept events of a sample. All its events must fit the attributes.
 
-    size, columns : as for a ``SampleKeeper``
+    size, schema : as for a ``SampleKeeper``
     lenient : as for a Reader
 
     Raises EventError: an event does not fit.
     """
-    keeper, reader = SampleKeeper(events, size, columns), Reader(attributes, literals, lenient)
+    keeper, reader = SampleKeeper(events, size, schema), Reader(attributes, literals, lenient)
     for _ in _entries(keeper, reader):
         pass
     return keeper.kept()
@@ -149,12 +150,12 @@ def keep_events(
 class SampleKeeper:
     """An iterator over a sample's events in record batches; it keeps some events, evenly spread.
 
-    ``columns`` are the columns that expressions may use; no others are kept.
+    ``schema`` has the columns that expressions may use; no others are kept.
     """
 
-    def __init__(self, events: object, size: int, columns: list[str]) -> None:
-        self._batches = batches(events, size)
-        self._columns = {name.lower() for name in columns}
+    def __init__(self, events: object, size: int, schema: Schema) -> None:
+        self._batches = batches(events_of(events, schema), size)
+        self._columns = {name.lower() for name in schema.arrow.names}
         self._parts: list[pa.RecordBatch] = []
         self._every = 1
         self._seen = 0

@@ -24,6 +24,7 @@ from colmatch.expr.spelling import operand_sql, quote_name
 from colmatch.given.arguments import double, whole_number
 from colmatch.lowering.forms import Kind, Operand, arguments_text, quote_text
 from colmatch.lowering.weights import WEIGHT_MOST
+from colmatch.show.names import Listed
 
 NAN = float("nan")  # the only NaN in trees, so that equal trees compare as equal
 
@@ -94,10 +95,11 @@ CALLS = {
 }
 
 
-class Expr:
+class Expr(Listed):
     """A condition. ``&``, ``|`` and ``~`` combine conditions. It prints as Spark SQL."""
 
     __slots__ = ()
+    _inner = frozenset(("node", "negated", "operands", "part", "parts", "subject", "verb", "weighs"))
 
     def node(self) -> Expr:
         """Returns the tree itself (a column handle is a condition that has yet to become one)."""

@@ -11,7 +11,7 @@ takes 8 ms.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import chain
 from typing import Any, ClassVar, Protocol
@@ -66,8 +66,40 @@ class ModelEvent(Protocol):
     def model_dump(self) -> Callable[..., dict[str, Any]]: ...
 
 
-Events = ArrowStream | ArrowArray | Scannable
+class ArrowSchema(Protocol):
+    """Schemas: objects with the Arrow C schema protocol."""
+
+    def __arrow_c_schema__(self) -> object: ...
+
+
+class IcebergSchema(Protocol):
+    """Schemas of Iceberg."""
+
+    def as_arrow(self) -> Any: ...
+
+
+class SparkSchema(Protocol):
+    """Schemas of Spark."""
+
+    @property
+    def fields(self) -> Any: ...
+
+
+class WithSchema(Protocol):
+    """Data frames and queries of Spark, DataFusion and ibis, and tables of pyarrow."""
+
+    @property
+    def schema(self) -> Any: ...
+
+
 Event = Mapping[str, Any] | tuple[Any, ...] | DataclassEvent | ModelEvent
+Events = ArrowStream | ArrowArray | Scannable | Sequence[Event]
+# A schema: a text, types by name, pairs, lines of be-tree's domains, a class with typed fields, or
+# an object that has one
+Columns = (
+    Iterable[str] | Iterable[tuple[str, Any]] | type[Any] | Event | ArrowSchema | IcebergSchema | SparkSchema | WithSchema
+    | ArrowStream | ArrowArray | Scannable
+)  # fmt: skip
 
 
 @contextmanager

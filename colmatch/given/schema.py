@@ -24,10 +24,11 @@ import pyarrow as pa
 from colmatch.errors import SchemaError, show_value, suggest_names
 from colmatch.given.arguments import check_flag
 from colmatch.given.declared import schema_of
-from colmatch.given.incoming import NESTED_MOST, is_any_list, refusing
+from colmatch.given.incoming import NESTED_MOST, Columns, is_any_list, refusing
 from colmatch.given.variants import is_variant, mark_variants
 from colmatch.kernels import _forks
 from colmatch.kernels._forks import cached_property
+from colmatch.show.names import Listed
 
 _CASE = b"colmatch.case_sensitive"  # key of an Arrow schema's metadata, so that it is saved with the schema
 UNITS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}  # of timestamps and times of day, in a second
@@ -328,7 +329,7 @@ def made_once(make: Callable[[Attributes], Made]) -> Callable[[Attributes], Made
     return find
 
 
-class Schema:
+class Schema(Listed):
     """Names and types of the events' columns.
 
     A schema may have columns of types that no expression can use, such as a list of structs. An
@@ -353,7 +354,7 @@ class Schema:
     _definitions: Mapping[str, str] = MappingProxyType({})  # texts of conditions by name, for readers of expressions
     _writes_out: bool = False  # whether expressions have all definitions written out
 
-    def __init__(self, columns: Any, case_sensitive: bool = False) -> None:
+    def __init__(self, columns: Columns, case_sensitive: bool = False) -> None:
         self.arrow: pa.Schema = columns.arrow if isinstance(columns, Schema) else schema_of(columns)
         with refusing(SchemaError, f"a schema cannot be read from {type(columns).__name__}"):
             names = self.arrow.names

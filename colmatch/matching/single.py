@@ -150,7 +150,7 @@ class SingleEvents:
             if matches is not None:
                 assert not isinstance(matches, int), "pairs are wanted"
                 return _ids(version, matches)
-        request = self._workers.request(None, among)
+        request = self._workers.request(None, **among)
         (matches,) = self._workers.lists(self._row(checked_event, request, unknown), self._set.now.id_type, request)
         ids: list[Any] = matches.values.to_pylist()
         return ids
@@ -180,14 +180,14 @@ class SingleEvents:
         checked_event = self._check_event(event, unknown)
         matches = None if among else self._find_directly(self._set.now, checked_event, wanted)
         if matches is None:
-            request = self._workers.request(None, among)
+            request = self._workers.request(None, **among)
             ((number,),) = of_rows(self._row(checked_event, request, unknown), request)
             return int(number)
         return matches if isinstance(matches, int) else len(matches)
 
     def best(self, event: object, unknown: str, topk: TopK, among: Among) -> list[tuple[Any, float]]:
         """Returns the best matches and their scores, for ``Matcher.match_topk_one``."""
-        checked_event, request = self._check_event(event, unknown, topk.columns), self._workers.request(None, among)
+        checked_event, request = self._check_event(event, unknown, topk.columns), self._workers.request(None, **among)
         batches = list(
             self._workers.best(
                 self._row(checked_event, request, unknown, topk.columns), topk, request, self._set.now.scored_schema

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from colmatch.arrays.frozen import contiguous, seal
 from colmatch.errors import OptionError, show_value
 from colmatch.kernels.segments.deleted_bits import clear_bits
+from colmatch.show.names import Listed
 from colmatch.subscriptions.ids import Ids, ids_among
 from colmatch.subscriptions.tags import tags_asked
 from colmatch.updates.deleted import DeletedNumbers
@@ -40,7 +41,7 @@ class SubsetSource(NamedTuple):
     match: Callable[..., Any]
 
 
-class Subset:
+class Subset(Listed):
     """Some subscriptions of a matcher, made by ``Matcher.subset`` and passed as ``ids=``.
 
     A subset follows its matcher: a batch sees the subscriptions that have these ids or tags when it
@@ -60,6 +61,7 @@ class Subset:
     """
 
     __slots__ = ("_ids", "_known", "_source", "_tags")
+    _inner = frozenset(("criteria", "of", "with_tags"))
 
     def __init__(
         self, ids: Ids | None, tags: tuple[frozenset[str], ...] = (), source: SubsetSource | None = None

@@ -16,6 +16,7 @@ import pyarrow as pa
 from colmatch.arrays.frozen import freeze
 from colmatch.errors import StoreError
 from colmatch.events.gather import batches
+from colmatch.events.rows import events_of
 from colmatch.kinds.base import Built
 from colmatch.kinds.registry import FEWEST
 from colmatch.matching.workers import Workers
@@ -73,7 +74,7 @@ def differences(matched: Workers, parts: Callable[[], Parts], events: Any) -> pa
     judged = parts()
     judge, offset = scanned(judged), 0
     rows: list[tuple[int, Any, bool]] = []
-    for batch in batches(events, judged.options.batch_rows):
+    for batch in batches(events_of(events, judged.schema), judged.options.batch_rows):
         while True:
             id_type, updates = judged.version.id_type, judged.version.updates
             found, wanted = (_lists(workers, batch, id_type) for workers in (matched, judge))
@@ -93,7 +94,7 @@ def differences(matched: Workers, parts: Callable[[], Parts], events: Any) -> pa
 
 
 def _lists(workers: Workers, batch: pa.RecordBatch, type: pa.DataType) -> pa.ChunkedArray:
-    return pa.chunked_array(list(workers.lists(batch, type, workers.request(None, {}))), pa.list_(type))
+    return pa.chunked_array(list(workers.lists(batch, type, workers.request())), pa.list_(type))
 
 
 def _differences(found: pa.ChunkedArray, wanted: pa.ChunkedArray, offset: int) -> list[tuple[int, Any, bool]]:

@@ -11,10 +11,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from colmatch.errors import suggest_names
 from colmatch.events.gather import gather_with_state, source_of
 from colmatch.events.range_reader import Ranges, columns_of
 from colmatch.events.required import RequiredColumns
+from colmatch.events.rows import events_of
 from colmatch.events.special.clock import clock_of
 from colmatch.given.schema import Attribute
 from colmatch.kernels import layout
@@ -26,7 +26,7 @@ from colmatch.matching.pieces import Piece
 from colmatch.matching.range_worker import RangeNames, RangeWorker, check_ranges
 from colmatch.matching.reasons import By, Reasons
 from colmatch.matching.report import Counts, Report
-from colmatch.matching.request import Among, MatchRequest
+from colmatch.matching.request import MatchRequest, SomeIds, SomeTags, Time
 from colmatch.matching.subset import Subset, subset_of
 from colmatch.matching.threads import Result, cores, run_in_order
 from colmatch.matching.topk.arguments import TopK
@@ -116,23 +116,24 @@ class Workers:
         self._idle: list[Worker] = []
         self._idle_for_ranges: list[RangeWorker] = []
 
-    def request(self, ranges: RangeNames | None, said: Among) -> MatchRequest:
+    def request(
+        self,
+        ranges: RangeNames | None = None,
+        ids: SomeIds | None = None,
+        tags: SomeTags | None = None,
+        now: Time | None = None,
+    ) -> MatchRequest:
         """Checks the arguments of a call other than the events.
 
         Raises
         ------
         OptionError, SubscriptionError : as from ``Matcher.match``
-        TypeError : there is no such argument
         """
-        for name in said:
-            if name not in Among.__annotations__:
-                raise TypeError(f"there is no argument {name}=: {suggest_names(name, Among.__annotations__, 'a call')}")
-        ids, tags = said.get("ids"), said.get("tags")
         if ids is None and tags is not None:
             among: Subset | None = self._tagged(tags_asked(tags))
         else:
             among = subset_of(ids, tags, self._set.now)
-        clock = clock_of(said.get("now"), self._set.schema, self._set.options.timezone)
+        clock = clock_of(now, self._set.schema, self._set.options.timezone)
         return MatchRequest(check_ranges(ranges, self._set.schema), among, clock)
 
     def keep_columns(
@@ -148,7 +149,7 @@ class Workers:
         """
         if keep is None:
             return events, request, schema
-        source, clock = source_of(events), request.now  # a reader is looked at once
+        source, clock = source_of(events_of(events, self._set.schema)), request.now  # a reader is looked at once
         clock_names = () if clock is None else clock.names(self._set.now.attributes)
         fields = find_kept_fields(keep, source.schema(read_keep(keep)), schema.names, clock_names)
         return source, request._replace(keep=tuple(fields)), pa.schema([*schema, *fields])
@@ -324,5 +325,7 @@ class Workers:
                 narrowed = current, among.of(current)
             return narrowed[1]
 
-        batches = gather_with_state(events, subscriptions.options.batch_rows, now, needed)
+        batches = gather_with_state(
+            events_of(events, subscriptions.schema), subscriptions.options.batch_rows, now, needed
+        )
         return batches if clock is None else clock.show_to(batches)

@@ -241,7 +241,7 @@ class PagedSet(PagedReader):
         if sample is not None:
             lenient = self.options.missing_columns == "null"
             kept = keep_events(
-                sample, self.options.batch_rows, self.schema.arrow.names, version.attributes, version.literals, lenient
+                sample, self.options.batch_rows, self.schema, version.attributes, version.literals, lenient
             )
         with self.turn.take(), self.lock:
             self.file.begin_writing()

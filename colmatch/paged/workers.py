@@ -20,6 +20,7 @@ from colmatch.arrays.frozen import contiguous
 from colmatch.arrays.recycled import RecycledArrays
 from colmatch.errors import EventError
 from colmatch.events.gather import gather_with_state
+from colmatch.events.rows import events_of
 from colmatch.given.options import Options
 from colmatch.kernels import _forks
 from colmatch.kernels.sink import PAIRS
@@ -94,9 +95,10 @@ class PagedWorkers(Workers):
         if task.request.ranges:
             yield from self._whole.run(events, replace(task, workers=self._whole))
             return
-        offset = 0
+        offset, rows = 0, self._paged.options.batch_rows
+        events = events_of(events, self._paged.schema)
         # all columns, since the needed ones are known only when the pages are read
-        for batch, _ in gather_with_state(events, self._paged.options.batch_rows, lambda: None, lambda seen: None):
+        for batch, _ in gather_with_state(events, rows, lambda: None, lambda seen: None):
             yield from task.form_results(
                 self._paged.run_on_state(partial(self._piece, batch, offset, task.request)), batch, offset
             )

@@ -10,6 +10,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from colmatch.show.names import listed_names
+
 if TYPE_CHECKING:
     from colmatch.spark.frames import match as match
     from colmatch.spark.frames import match_topk as match_topk
@@ -54,4 +56,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*_HOMES, *(name for name in globals() if name.startswith("__"))])
+    return listed_names(__all__, globals())

@@ -40,6 +40,7 @@ except ImportError as error:
 from colmatch.matcher import Matcher
 from colmatch.matching.kept import read_keep
 from colmatch.matching.range_worker import RangeNames
+from colmatch.matching.request import SomeIds, SomeTags, Time
 from colmatch.matching.topk.arguments import Score, check_topk
 from colmatch.spark import tally
 from colmatch.spark.plans import Plan, apply_plan, check_plan
@@ -49,12 +50,12 @@ from colmatch.spark.shipping import PinnedIndex, pin_index, ship_index
 from colmatch.spark.tally import OBSERVED, log
 from colmatch.spark.worker import VERSION_DIGITS, Mode, PartitionTask
 
-MatchMode = Literal["pairs", "list", "count", "exists"]
+MatchMode = Literal["pairs", "lists", "count", "exists"]
 NUMBERS = StructType([StructField(name, LongType(), nullable=False) for name in tally.NUMBERS])
 # The columns that each mode adds to the kept columns.
 RESULTS: dict[Mode, tuple[str, ...]] = {
     "pairs": ("subscription",),
-    "list": ("subscriptions",),
+    "lists": ("subscriptions",),
     "count": ("count",),
     "exists": ("exists",),
     "totals": ("subscription", "rows"),
@@ -82,9 +83,9 @@ def match(
     mode: MatchMode = "pairs",
     shared: bool | None = None,
     ranges: RangeNames | None = None,
-    ids: Any = None,
-    tags: Any = None,
-    now: Any = None,
+    ids: SomeIds | None = None,
+    tags: SomeTags | None = None,
+    now: Time | None = None,
     plan: Plan = "auto",
     observe: str | Observation | None = None,
 ) -> DataFrame:
@@ -98,7 +99,7 @@ def match(
         lives as long as this process. Or the folder or address that ``build_shards`` wrote
     keep : columns of ``df`` to add to the result. Each match repeats its row's values
     mode : ``"pairs"`` gives a row for each match, with the column ``subscription``. All others give
-        a row for each event. ``"list"`` has the column ``subscriptions``, an array that is empty
+        a row for each event. ``"lists"`` has the column ``subscriptions``, an array that is empty
         without matches; ``"count"`` the column ``count``, the number of matches; and ``"exists"``
         the column ``exists``, True if any subscription matches
     shared : True if workers can open the given path, False to send them the file. None sends it
@@ -147,9 +148,9 @@ def totals(
     matcher: Matcher | str | os.PathLike[str],
     shared: bool | None = None,
     ranges: RangeNames | None = None,
-    ids: Any = None,
-    tags: Any = None,
-    now: Any = None,
+    ids: SomeIds | None = None,
+    tags: SomeTags | None = None,
+    now: Time | None = None,
     plan: Plan = "auto",
     observe: str | Observation | None = None,
 ) -> DataFrame:
@@ -186,9 +187,9 @@ def match_topk(
     event_weights: str | Mapping[str, str | float] | None = None,
     keep: Sequence[str] = (),
     shared: bool | None = None,
-    ids: Any = None,
-    tags: Any = None,
-    now: Any = None,
+    ids: SomeIds | None = None,
+    tags: SomeTags | None = None,
+    now: Time | None = None,
     observe: str | Observation | None = None,
     ranges: RangeNames | None = None,
 ) -> DataFrame:

@@ -21,6 +21,7 @@ from colmatch.given.arguments import check_choice
 from colmatch.given.declared import schema_of
 from colmatch.matcher import Matcher
 from colmatch.matching.kept import read_keep
+from colmatch.matching.request import SomeIds, SomeTags, Time
 from colmatch.spark.probe import check_workers, refuse_pipelines, task_name
 from colmatch.spark.settings import SessionSettings, arrow_schema, check_settings, is_on, zone_of
 from colmatch.spark.shipping import pin_index, ship_index
@@ -31,11 +32,11 @@ from colmatch.tables.columns import EventMode, function_name
 @refuse_pipelines()
 def hits(
     matcher: Matcher | str | os.PathLike[str],
-    mode: EventMode = "list",
+    mode: EventMode = "lists",
     shared: bool | None = None,
-    ids: Any = None,
-    tags: Any = None,
-    now: Any = None,
+    ids: SomeIds | None = None,
+    tags: SomeTags | None = None,
+    now: Time | None = None,
 ) -> Callable[[Column], Column]:
     """Makes a function of a struct column that returns the matches of each row.
 
@@ -46,7 +47,7 @@ def hits(
 
     Parameters
     ----------
-    mode : result for each row. ``"list"`` is an array of ids, ``"count"`` their number, and
+    mode : result for each row. ``"lists"`` is an array of ids, ``"count"`` their number, and
         ``"exists"`` True if any subscription matches
     matcher, shared, ids, tags, now : as for ``match``
 
@@ -61,12 +62,12 @@ def hits(
         is a query function of a declarative pipeline: call ``hits`` before it
     StoreError, OSError : as from ``match``
     """
-    check_choice("mode={}", mode, ("list", "count", "exists"))
+    check_choice("mode={}", mode, ("lists", "count", "exists"))
     opened, index = _open_for_workers(_active_session(), matcher, shared)
     among = None if ids is None and tags is None else opened.subset(ids, tags)
     id = _id_type(opened)
     types: dict[str, DataType] = {
-        "list": ArrayType(id, containsNull=False), "count": LongType(), "exists": BooleanType(),
+        "lists": ArrayType(id, containsNull=False), "count": LongType(), "exists": BooleanType(),
     }  # fmt: skip
     task = ColumnTask(index, mode, among, now)
 
@@ -86,9 +87,9 @@ def register(
     matcher: Matcher | str | os.PathLike[str],
     keep: str | Sequence[str] | Mapping[str, Any] = (),
     shared: bool | None = None,
-    ids: Any = None,
-    tags: Any = None,
-    now: Any = None,
+    ids: SomeIds | None = None,
+    tags: SomeTags | None = None,
+    now: Time | None = None,
 ) -> None:
     """Registers a matcher as a SQL table function with a row for each match.
 

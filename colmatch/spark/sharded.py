@@ -61,17 +61,17 @@ class ShardedMatcher:
 
     def piece_rows(self, mode: str, best: bool) -> int:
         """Returns the largest number of events in a piece."""
-        return LISTED_ROWS if best or mode == "list" else PIECE_ROWS
+        return LISTED_ROWS if best or mode == "lists" else PIECE_ROWS
 
     def pieces(self, events: pa.RecordBatch, mode: str) -> Iterator[pa.RecordBatch]:
         """Yields pieces of events for all shards.
 
-        With mode ``"list"``, a piece has some millions of matches, estimated from earlier pieces.
+        With mode ``"lists"``, a piece has some millions of matches, estimated from earlier pieces.
         """
         start = 0
         while start < len(events):
             rows = len(events)
-            if mode == "list":
+            if mode == "lists":
                 rows = LISTED_FIRST if not self._rows else max(1, LISTED_MOST * self._rows // max(self._listed, 1))
             yield events.slice(start, rows)
             start += rows

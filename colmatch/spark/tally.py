@@ -89,7 +89,7 @@ def matches_of(mode: str) -> Callable[[pa.RecordBatch], int]:
     """Returns a function that counts the matches in results of a mode, by the last column."""
     if mode == "pairs":
         return lambda batch: batch.num_rows
-    if mode == "list":
+    if mode == "lists":
         return lambda batch: len(batch.columns[-1].flatten())
     return lambda batch: pc.sum(batch.columns[-1]).as_py() or 0
 

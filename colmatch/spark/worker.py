@@ -49,7 +49,7 @@ MATCHERS_MOST = 4
 
 VERSION_DIGITS = 12  # of a content hash, as users see it
 
-Mode = Literal["pairs", "list", "count", "exists", "totals"]
+Mode = Literal["pairs", "lists", "count", "exists", "totals"]
 
 # Content hash and folder -> (the caller's name for the index, the matcher), the least recently used
 # first. A worker process outlives its tasks.
@@ -155,7 +155,9 @@ class PartitionTask:
         if self.mode == "totals":
             yield from self._total_rows(matcher, reader)
             return
-        rows = self._pair_rows if self.mode == "pairs" else self._list_rows if self.mode == "list" else self._event_rows
+        rows = (
+            self._pair_rows if self.mode == "pairs" else self._list_rows if self.mode == "lists" else self._event_rows
+        )
         start = 0
         for batch in gathered(reader, _rows_at_once(matcher, self.mode, self.best)):
             for piece in matcher.pieces(batch, self.mode) if isinstance(matcher, ShardedMatcher) else [batch]:
@@ -250,7 +252,7 @@ class ColumnTask:
         now = query_clock(clock, matcher) if self.now is None and len(clock) else self.now
         among = Among(ids=self.among, now=now)
         matches = match_structs(rows, matcher, self.mode, among, "F.struct('*')")
-        if self.mode != "list":
+        if self.mode != "lists":
             return matches.combine_chunks()
         lists = pa.concat_arrays([pa.array([], matches.type), *matches.chunks])
         return pa.ListArray.from_arrays(lists.offsets, _spark_ids(lists.values))

@@ -19,17 +19,18 @@ DELETED, BEFORE, AFTER = "delete", "update_preimage", ("insert", "update_postima
 REMEDY = f"the subscriptions are a change feed, with a column {KIND!r}: sync() takes it, and build() the table itself"
 
 
-def split_feed(table: pa.Table, where: str) -> tuple[pa.Table, pa.Array]:
+def split_feed(table: pa.Table, where: str, id: str) -> tuple[pa.Table, pa.Array]:
     """Returns the rows of a feed that are there in the end, in their order, and the deleted ids.
 
     where : name of the table in errors
+    id : name of the column of ids
 
     Raises SubscriptionError: a row has no kind or version that Delta Lake writes.
     """
     columns = columns_of(table, table.column_names, (), SubscriptionError, where)
-    ids = columns["id"]
+    ids = columns[id]
     if ids.null_count:
-        raise SubscriptionError(f"{where}: column 'id' is NULL in row {ids.is_null().index(True).as_py()}")
+        raise SubscriptionError(f"{where}: column {id!r} is NULL in row {ids.is_null().index(True).as_py()}")
     with refusing(SubscriptionError, f"{where}: the columns {KIND!r} and {VERSION!r} cannot be read"):
         kind, version = columns.pop(KIND).cast(pa.string()), columns.pop(VERSION).cast(pa.int64())
     known = pc.is_in(kind, pa.array([DELETED, BEFORE, *AFTER]))

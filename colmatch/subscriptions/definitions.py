@@ -58,8 +58,10 @@ def _text(name: object, condition: object) -> str | None:
     return plain
 
 
-def split_table(table: pa.Table, where: str) -> tuple[pa.Table, dict[str, str | None]]:
+def split_table(table: pa.Table, where: str, expression: str) -> tuple[pa.Table, dict[str, str | None]]:
     """Returns the subscriptions of a table, and the definitions in its rows with a name for one.
+
+    expression : the column of expressions
 
     Raises SubscriptionError: a row has no name or expression that can be used.
     """
@@ -72,16 +74,16 @@ def split_table(table: pa.Table, where: str) -> tuple[pa.Table, dict[str, str | 
         raise SubscriptionError(f"{where}: column {COLUMN!r} is {names.type}, a string is needed")
     is_one = pc.is_valid(names)
     rows, rest = table.filter(is_one), table.filter(pc.invert(is_one)).drop_columns([COLUMN])
-    if "expression" not in table.column_names or not rows.num_rows:
+    if expression not in table.column_names or not rows.num_rows:
         return rest, {}
     definitions: dict[str, str | None] = {}
-    for name, expression in zip(rows.column(COLUMN).to_pylist(), rows.column("expression").to_pylist(), strict=True):
-        if expression is None:
+    for name, condition in zip(rows.column(COLUMN).to_pylist(), rows.column(expression).to_pylist(), strict=True):
+        if condition is None:
             raise SubscriptionError(f"{where}: definition {name!r} has no expression")
         if name in definitions:
             raise SubscriptionError(f"{where}: {name!r} is defined more than once")
         try:
-            definitions[_name(name)] = _text(name, expression)
+            definitions[_name(name)] = _text(name, condition)
         except OptionError as error:
             raise SubscriptionError(f"{where}: {error}".replace("define= has", "there is")) from None
     return rest, definitions

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from colmatch.errors import OptionError, SubscriptionError, show_value
 from colmatch.given.arguments import is_listed
-from colmatch.given.incoming import check_only, columns_of, is_table, refusing, table_of
+from colmatch.given.incoming import ArrowArray, ArrowStream, check_only, columns_of, is_table, table_of
 from colmatch.given.language import SQL, Language
+from colmatch.given.scans import Scannable
 from colmatch.subscriptions import change_feed
 from colmatch.subscriptions.constants import constants_of_column, with_constants
 from colmatch.subscriptions.definitions import COLUMN as DEFINE
@@ -29,6 +30,12 @@ _LIKELY = {
     "expression": ("expr", "where", "condition", "predicate", "filter", "criteri", "clause", "rule", "sql", "query"),
 }
 PART = 1024  # texts of a column that become Python strings together
+
+
+Subscriptions = (
+    Mapping[Any, Any] | Iterable[tuple[Any, Any] | list[Any]] | ArrowStream | ArrowArray | Scannable | PredicateTable
+)  # fmt: skip
+Tags = str | Mapping[Any, Iterable[str] | None] | ArrowStream | ArrowArray | Scannable
 
 
 class ArrowTexts(Sequence[Any]):
@@ -142,26 +149,37 @@ def add_arguments(
 
 
 class NamedColumns(NamedTuple):
-    """A table of subscriptions whose ids or expressions have other names of columns."""
+    """A table of subscriptions, and the names of its columns."""
 
     table: Any
-    id: str
-    expression: str
+    id: str = "id"
+    expression: str = "expression"
+    tags: str = "tags"
 
 
-def name_columns(subscriptions: Any, id: object, expression: object) -> Any:
+def name_columns(subscriptions: Any, id: object, expression: object, tags: object) -> Any:
     """Returns subscriptions with the names of their columns, as ``Matcher.build`` takes them.
+
+    tags : a text is the name of a column; ``tags_apart`` returns anything else
 
     Raises OptionError: a name is no text, or the subscriptions are no table.
     """
-    if subscriptions is None or id is expression is None:
+    names = {"id": id, "expression": expression, "tags": tags if isinstance(tags, str) else None}
+    given = {argument: name for argument, name in names.items() if name is not None}
+    if subscriptions is None or not given:
         return subscriptions
-    for argument, name in (("id", id), ("expression", expression)):
-        if name is not None and not isinstance(name, str):
+    for argument, name in given.items():
+        if not isinstance(name, str):
             raise OptionError(f"{argument}={show_value(name)}: the name of a column is needed")
     if not is_table(subscriptions):
-        raise OptionError("id= and expression= name columns of a table, and the subscriptions are none: leave them out")
-    return NamedColumns(subscriptions, str(id or "id"), str(expression or "expression"))
+        said = " and ".join(f"{argument}={name!r}" for argument, name in given.items())
+        raise OptionError(f"{said}: these are names of columns of a table, and the subscriptions are none")
+    return NamedColumns(subscriptions, **{argument: str(name) for argument, name in given.items()})
+
+
+def tags_apart(tags: Any) -> Any:
+    """Returns the tags that a call gives apart from a table; None for the name of its column."""
+    return None if isinstance(tags, str) else tags
 
 
 def _read(subscriptions: Any, language: Language) -> PredicateTable | GivenSubscriptions:
@@ -176,7 +194,7 @@ def _read(subscriptions: Any, language: Language) -> PredicateTable | GivenSubsc
     elif package == "pandas" and hasattr(subscriptions, "to_list"):  # a Series, since Arrow drops its index
         ids, expressions = subscriptions.index.to_list(), subscriptions.to_list()
     elif not is_list and is_table(subscriptions):
-        return _read_table(NamedColumns(subscriptions, "id", "expression"), language)
+        return _read_table(NamedColumns(subscriptions), language)
     elif is_list or is_listed(subscriptions):
         ids, expressions = [], []
         for i, pair in enumerate(subscriptions):
@@ -195,37 +213,36 @@ def _read(subscriptions: Any, language: Language) -> PredicateTable | GivenSubsc
 
 
 def _read_table(named: NamedColumns, language: Language) -> GivenSubscriptions:
-    where, needed = "the table of subscriptions", ("id", "expression")
-    optional = ("weights", "priority", "tags", *(["constants"] if language.is_betree else []))
+    where = "the table of subscriptions"
+    needed = [named.id, named.expression, *([named.tags] if named.tags != "tags" else [])]
+    optional = ["weights", "priority", named.tags, *(["constants"] if language.is_betree else [])]
+    optional = [name for name in optional if name not in needed]
 
     def choose(names: list[str]) -> list[str]:
-        check_names(names, where)
-        for argument, name in zip(needed, named[1:]):
+        check_names([name for name in names if name not in needed], where)
+        for argument, name in zip(("id", "expression", "tags"), needed):
             check_only(names, name, SubscriptionError, where, _remedy(argument, names) if name == argument else "")
         more = (*optional, DEFINE, *(change_feed.OF_FEED if set(change_feed.OF_FEED) <= set(names) else ()))
-        return [*named[1:], *(name for name in names if name in more)]
+        return list(dict.fromkeys([*needed, *(name for name in names if name in more)]))
 
-    table = table_of(named.table, SubscriptionError, where, choose)
-    if named[1:] != needed:
-        chosen = choose(table.column_names)
-        with refusing(SubscriptionError, f"{where} cannot be read"):
-            table = table.select(chosen).rename_columns([*needed, *chosen[2:]])
-    deleted = None
+    table, deleted = table_of(named.table, SubscriptionError, where, choose), None
     if set(change_feed.OF_FEED) <= set(table.column_names):
-        table, gone = change_feed.split_feed(table, where)
-        deleted = unique_ids(gone, where)
-    table, definitions = split_table(table, where)
+        table, gone = change_feed.split_feed(table, where, named.id)
+        deleted = unique_ids(gone, where, named.id)
+    table, definitions = split_table(table, where, named.expression)
     columns = columns_of(table, needed, optional, SubscriptionError, where)
-    texts = columns["expression"]
+    texts = columns[named.expression]
     text_type = texts.type.value_type if pa.types.is_dictionary(texts.type) else texts.type
     if not (pa.types.is_string(text_type) or pa.types.is_large_string(text_type)):
-        raise SubscriptionError(f"{where}: column 'expression' is {texts.type}, a string is needed")
-    ids = unique_ids(columns["id"], where)
+        raise SubscriptionError(f"{where}: column {named.expression!r} is {texts.type}, a string is needed")
+    ids = unique_ids(columns[named.id], where, named.id)
     expressions: Sequence[Any] = ArrowTexts(texts)
-    if "constants" in columns:
-        expressions = with_constants(ids, expressions, constants_of_column(columns["constants"], ids), language)
-    weights = weights_of_columns(columns.get("weights"), columns.get("priority"), where)
-    return GivenSubscriptions(ids, expressions, weights, tags_of_column(columns.get("tags"), where), definitions, deleted)
+    beside = {name: column for name, column in columns.items() if name in optional}
+    if "constants" in beside:
+        expressions = with_constants(ids, expressions, constants_of_column(beside["constants"], ids), language)
+    weights = weights_of_columns(beside.get("weights"), beside.get("priority"), where)
+    listed = tags_of_column(columns.get(named.tags), where, named.tags)
+    return GivenSubscriptions(ids, expressions, weights, listed, definitions, deleted)
 
 
 def _remedy(argument: str, names: list[str]) -> str:

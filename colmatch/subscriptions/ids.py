@@ -59,8 +59,10 @@ def _unique(ids: Ids) -> Ids:
     return ids
 
 
-def ids_of_column(column: pa.Array, where: str) -> pa.Array:
+def ids_of_column(column: pa.Array, where: str, name: str = "id") -> pa.Array:
     """Makes ids of a column, which may repeat ids.
+
+    name : of the column, for errors
 
     Raises SubscriptionError, with ``where``: the column has another type, or a number does not fit
     int64.
@@ -75,17 +77,19 @@ def ids_of_column(column: pa.Array, where: str) -> pa.Array:
         raise SubscriptionError(f"{where}: an id does not fit int64: {sentence(error)}") from None
     if types.is_string(column_type) or types.is_large_string(column_type):
         return column.cast(pa.string())
-    raise SubscriptionError(f"{where}: column 'id' is {column_type}, int64 or string is needed")
+    raise SubscriptionError(f"{where}: column {name!r} is {column_type}, int64 or string is needed")
 
 
-def unique_ids(column: pa.Array, where: str) -> Ids:
+def unique_ids(column: pa.Array, where: str, name: str = "id") -> Ids:
     """Makes ids of a column.
+
+    name : of the column, for errors
 
     Raises SubscriptionError: the column has another type, or an id is NULL or repeated.
     """
     if column.null_count:
-        raise SubscriptionError(f"{where}: column 'id' is NULL in row {column.is_null().index(True).as_py()}")
-    return Ids(check_unique(ids_of_column(column, where)))
+        raise SubscriptionError(f"{where}: column {name!r} is NULL in row {column.is_null().index(True).as_py()}")
+    return Ids(check_unique(ids_of_column(column, where, name)))
 
 
 def check_unique(ids: pa.Array) -> pa.Array:

@@ -204,12 +204,14 @@ def tags_of_arrays(number: I64, tag: I32, offset: I32, data: U8) -> Tags:
     return Tags(number, tag, {name: i for i, name in enumerate(names.to_pylist())})
 
 
-def tags_of_column(column: pa.Array | None, where: str) -> GivenTags | None:
-    """Reads the column ``tags`` of a table of expressions. Returns None if it has no values.
+def tags_of_column(column: pa.Array | None, where: str, name: str) -> GivenTags | None:
+    """Reads the column of tags in a table of expressions. Returns None if it has no values.
+
+    name : of the column, for errors
 
     Raises SubscriptionError: the column has neither lists of strings nor strings.
     """
-    return None if column is None or column.null_count == len(column) else GivenTags(None, _lists(column, where))
+    return None if column is None or column.null_count == len(column) else GivenTags(None, _lists(column, where, name))
 
 
 def read_tags(given: object) -> GivenTags:
@@ -241,9 +243,9 @@ def _of_mapping(given: Mapping[Any, Any]) -> pa.LargeListArray:
     return pa.array(lists, pa.large_list(pa.string()))
 
 
-def _lists(column: pa.Array, where: str) -> pa.LargeListArray:
+def _lists(column: pa.Array, where: str, name: str = "tags") -> pa.LargeListArray:
     """Returns a column of tags as lists. NULL stays NULL, or becomes an empty list."""
-    types, what = pa.types, f"{where}: column 'tags'"
+    types, what = pa.types, f"{where}: column {name!r}"
     if types.is_dictionary(column.type):
         column = column.dictionary_decode()
     if types.is_null(column.type):

@@ -25,13 +25,19 @@ from colmatch.events.gather import check_layout, match_names
 from colmatch.given.arguments import check_choice, text
 from colmatch.matcher import Matcher
 from colmatch.matching.range_worker import RangeNames
-from colmatch.matching.request import Among
+from colmatch.matching.request import Among, SomeIds, SomeTags, Time
 from colmatch.matching.topk.arguments import Score
+from colmatch.show.names import listed_names
 
 __all__ = ["MatchColumn", "match_column"]
 
-EventMode = Literal["list", "count", "exists"]
-ColumnMode = Literal["list", "count", "exists", "topk"]
+
+def __dir__() -> list[str]:
+    return listed_names(__all__, globals())
+
+
+EventMode = Literal["lists", "count", "exists"]
+ColumnMode = Literal["lists", "count", "exists", "topk"]
 Structs: TypeAlias = pa.StructArray | pa.ChunkedArray
 
 
@@ -76,7 +82,7 @@ def match_structs(
     """
     events = _structs(rows, hint)
     with _within(events):
-        if mode == "list":
+        if mode == "lists":
             return matcher.match_lists(events, ranges, **among)
         ask = matcher.count if mode == "count" else matcher.exists
         return pa.chunked_array([ask(events, ranges, **among)])
@@ -154,22 +160,22 @@ class MatchColumn:
 
 def match_column(
     matcher: Matcher,
-    mode: ColumnMode = "list",
+    mode: ColumnMode = "lists",
     *,
     hint: str = "a struct column",
     k: int | None = None,
     score: Score = "dot",
     event_weights: str | Mapping[str, str | float] | None = None,
     ranges: RangeNames | None = None,
-    ids: Any = None,
-    tags: Any = None,
-    now: Any = None,
+    ids: SomeIds | None = None,
+    tags: SomeTags | None = None,
+    now: Time | None = None,
 ) -> MatchColumn:
     """Makes a function of a struct column that returns the matches of each row.
 
     Parameters
     ----------
-    mode : result for each row. ``"list"`` is a list of ids, ``"count"`` their number, and
+    mode : result for each row. ``"lists"`` is a list of ids, ``"count"`` their number, and
         ``"exists"`` True if any subscription matches. ``"topk"`` is a list of the k best, the best
         first: structs of subscription and score
     hint : the engine's notation of a struct column, for errors
@@ -181,7 +187,7 @@ def match_column(
     OptionError, SubscriptionError : an argument cannot be used
     """
     check_matcher(matcher)
-    check_choice("mode={}", mode, ("list", "count", "exists", "topk"))
+    check_choice("mode={}", mode, ("lists", "count", "exists", "topk"))
     if (mode == "topk") != (k is not None):
         raise OptionError(
             f'mode={mode!r}, k={show_value(k)}: the best matches are mode="topk" with k, how many of them'
@@ -196,7 +202,7 @@ def match_column(
     best = None if k is None else Best(k, score, event_weights)
     id = matcher.match_lists(pa.table({})).type.value_type
     types: dict[str, pa.DataType] = {
-        "list": pa.list_(id), "count": pa.int64(), "exists": pa.bool_(),
+        "lists": pa.list_(id), "count": pa.int64(), "exists": pa.bool_(),
         "topk": pa.list_(pa.struct({"subscription": id, "score": pa.float64()})),
     }  # fmt: skip
     return MatchColumn(matcher, mode, types[mode], hint, among, ranges, best)

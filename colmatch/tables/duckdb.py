@@ -17,7 +17,9 @@ import pyarrow as pa
 from colmatch.errors import DependencyError, OptionError
 from colmatch.matcher import Matcher
 from colmatch.matching.range_worker import RangeNames
+from colmatch.matching.request import SomeIds, SomeTags, Time
 from colmatch.matching.topk.arguments import Score
+from colmatch.show.names import listed_names
 from colmatch.tables.columns import ColumnMode, MatchColumn, function_name, match_column
 
 if TYPE_CHECKING:
@@ -29,6 +31,11 @@ if __name__ == "duckdb":
     )
 
 __all__ = ["register"]
+
+
+def __dir__() -> list[str]:
+    return listed_names(__all__, globals())
+
 
 HINT = "{price: price, dest: dest}, or the name of a table"
 
@@ -55,15 +62,15 @@ def register(
     con: DuckDBPyConnection,
     name: str,
     matcher: Matcher,
-    mode: ColumnMode = "list",
+    mode: ColumnMode = "lists",
     *,
     k: int | None = None,
     score: Score = "dot",
     event_weights: str | Mapping[str, str | float] | None = None,
     ranges: RangeNames | None = None,
-    ids: Any = None,
-    tags: Any = None,
-    now: Any = None,
+    ids: SomeIds | None = None,
+    tags: SomeTags | None = None,
+    now: Time | None = None,
 ) -> None:
     """Registers a matcher as a SQL function that returns the matches of each row.
 
@@ -81,7 +88,7 @@ def register(
     con : a connection; or ``duckdb``, for the default one
     name : name of the function. It replaces an earlier function of this name that was registered
         here with the same connection
-    mode : result for each row. ``"list"`` is a list of ids, ``"count"`` their number, and
+    mode : result for each row. ``"lists"`` is a list of ids, ``"count"`` their number, and
         ``"exists"`` True if any subscription matches. ``"topk"`` is a list of the k best, the best
         first: structs of subscription and score
     k, score, event_weights : with ``"topk"``, as for ``Matcher.match_topk``

@@ -13,7 +13,7 @@ only the columns that are needed.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Generic, TypeVar, Unpack
+from typing import Any, Generic, TypeVar
 
 import pyarrow as pa
 
@@ -22,8 +22,9 @@ from colmatch.given.declared import schema_of
 from colmatch.matcher import Matcher
 from colmatch.matching.kept import find_kept_fields
 from colmatch.matching.range_worker import RangeNames
-from colmatch.matching.request import Among, Keep
+from colmatch.matching.request import Among, Keep, SomeIds, SomeTags, Time, among_of
 from colmatch.matching.topk.arguments import Score
+from colmatch.show.names import listed_names
 from colmatch.tables.columns import ColumnMode, EventMode, MatchColumn, check_matcher, match_column
 
 if __name__ == "polars":
@@ -37,6 +38,11 @@ except ImportError as error:
     raise DependencyError('colmatch.tables.polars needs polars: pip install "colmatch[polars]"') from error
 
 __all__ = ["DataFrameMatches", "ExprMatches", "LazyFrameMatches"]
+
+
+def __dir__() -> list[str]:
+    return listed_names(__all__, globals())
+
 
 HINT = 'pl.struct("price", "dest").colmatch'
 NUMBER = "\0event"  # a name that no column of a frame has
@@ -69,17 +75,41 @@ class ExprMatches:
     def __init__(self, structs: pl.Expr) -> None:
         self._structs = structs
 
-    def match_lists(self, matcher: Matcher, ranges: RangeNames | None = None, **among: Unpack[Among]) -> pl.Expr:
+    def match_lists(
+        self,
+        matcher: Matcher,
+        ranges: RangeNames | None = None,
+        *,
+        ids: SomeIds | None = None,
+        tags: SomeTags | None = None,
+        now: Time | None = None,
+    ) -> pl.Expr:
         """Returns the ids that match each event: lists of Int64 or String."""
-        return self._match_structs(matcher, "list", ranges, among)
+        return self._match_structs(matcher, "lists", ranges, among_of(ids, tags, now))
 
-    def count(self, matcher: Matcher, ranges: RangeNames | None = None, **among: Unpack[Among]) -> pl.Expr:
+    def count(
+        self,
+        matcher: Matcher,
+        ranges: RangeNames | None = None,
+        *,
+        ids: SomeIds | None = None,
+        tags: SomeTags | None = None,
+        now: Time | None = None,
+    ) -> pl.Expr:
         """Returns the number of subscriptions that match each event: Int64."""
-        return self._match_structs(matcher, "count", ranges, among)
+        return self._match_structs(matcher, "count", ranges, among_of(ids, tags, now))
 
-    def exists(self, matcher: Matcher, ranges: RangeNames | None = None, **among: Unpack[Among]) -> pl.Expr:
+    def exists(
+        self,
+        matcher: Matcher,
+        ranges: RangeNames | None = None,
+        *,
+        ids: SomeIds | None = None,
+        tags: SomeTags | None = None,
+        now: Time | None = None,
+    ) -> pl.Expr:
         """Returns True for each event that any subscription matches: Boolean."""
-        return self._match_structs(matcher, "exists", ranges, among)
+        return self._match_structs(matcher, "exists", ranges, among_of(ids, tags, now))
 
     def match_topk(
         self,
@@ -89,14 +119,25 @@ class ExprMatches:
         event_weights: str | Mapping[str, str | float] | None = None,
         *,
         ranges: RangeNames | None = None,
-        **among: Unpack[Among],
+        ids: SomeIds | None = None,
+        tags: SomeTags | None = None,
+        now: Time | None = None,
     ) -> pl.Expr:
         """Returns the best matches of each event: lists of structs (subscription, score).
 
         Arguments are those of ``Matcher.match_topk``.
         """
         column = match_column(
-            matcher, "topk", hint=HINT, k=k, score=score, event_weights=event_weights, ranges=ranges, **among
+            matcher,
+            "topk",
+            hint=HINT,
+            k=k,
+            score=score,
+            event_weights=event_weights,
+            ranges=ranges,
+            ids=ids,
+            tags=tags,
+            now=now,
         )
         return _of(column, self._structs)
 
@@ -116,7 +157,9 @@ class _Matches(Generic[Frame]):
         ranges: RangeNames | None = None,
         *,
         name: str = "subscriptions",
-        **among: Unpack[Among],
+        ids: SomeIds | None = None,
+        tags: SomeTags | None = None,
+        now: Time | None = None,
     ) -> Frame:
         """Returns the frame with a column of the ids that match each row, lists of Int64 or String.
 
@@ -124,10 +167,17 @@ class _Matches(Generic[Frame]):
         ----------
         name : name of the new column
         """
-        return self._frame.with_columns(self._value(matcher, "list", ranges, among).alias(name))
+        return self._frame.with_columns(self._value(matcher, "lists", ranges, among_of(ids, tags, now)).alias(name))
 
     def count(
-        self, matcher: Matcher, ranges: RangeNames | None = None, *, name: str = "count", **among: Unpack[Among]
+        self,
+        matcher: Matcher,
+        ranges: RangeNames | None = None,
+        *,
+        name: str = "count",
+        ids: SomeIds | None = None,
+        tags: SomeTags | None = None,
+        now: Time | None = None,
     ) -> Frame:
         """Returns the frame with a column of the number of matches of each row: Int64.
 
@@ -135,10 +185,17 @@ class _Matches(Generic[Frame]):
         ----------
         name : name of the new column
         """
-        return self._frame.with_columns(self._value(matcher, "count", ranges, among).alias(name))
+        return self._frame.with_columns(self._value(matcher, "count", ranges, among_of(ids, tags, now)).alias(name))
 
     def exists(
-        self, matcher: Matcher, ranges: RangeNames | None = None, *, name: str = "exists", **among: Unpack[Among]
+        self,
+        matcher: Matcher,
+        ranges: RangeNames | None = None,
+        *,
+        name: str = "exists",
+        ids: SomeIds | None = None,
+        tags: SomeTags | None = None,
+        now: Time | None = None,
     ) -> Frame:
         """Returns the frame with a column that is True where any subscription matches: Boolean.
 
@@ -146,11 +203,19 @@ class _Matches(Generic[Frame]):
         ----------
         name : name of the new column
         """
-        return self._frame.with_columns(self._value(matcher, "exists", ranges, among).alias(name))
+        return self._frame.with_columns(self._value(matcher, "exists", ranges, among_of(ids, tags, now)).alias(name))
 
-    def filter(self, matcher: Matcher, ranges: RangeNames | None = None, **among: Unpack[Among]) -> Frame:
+    def filter(
+        self,
+        matcher: Matcher,
+        ranges: RangeNames | None = None,
+        *,
+        ids: SomeIds | None = None,
+        tags: SomeTags | None = None,
+        now: Time | None = None,
+    ) -> Frame:
         """Returns the rows that any subscription matches."""
-        return self._frame.filter(self._value(matcher, "exists", ranges, among))
+        return self._frame.filter(self._value(matcher, "exists", ranges, among_of(ids, tags, now)))
 
     def _value(self, matcher: Matcher, mode: EventMode, ranges: RangeNames | None, among: Among) -> Any:
         """Returns the matches of each row, as a column for polars."""
@@ -166,7 +231,14 @@ class LazyFrameMatches(_Matches[pl.LazyFrame]):
     """
 
     def match(
-        self, matcher: Matcher, ranges: RangeNames | None = None, *, keep: Keep = None, **among: Unpack[Among]
+        self,
+        matcher: Matcher,
+        ranges: RangeNames | None = None,
+        *,
+        keep: Keep = None,
+        ids: SomeIds | None = None,
+        tags: SomeTags | None = None,
+        now: Time | None = None,
     ) -> pl.LazyFrame:
         """Finds the subscriptions that are true for each row.
 
@@ -180,7 +252,7 @@ class LazyFrameMatches(_Matches[pl.LazyFrame]):
         EventError, OptionError, SubscriptionError : as from ``Matcher.match``. An absent column, or
             one that cannot be kept, is an error when the query is made
         """
-        return self._pairs(match_column(matcher, hint=HINT, ranges=ranges, **among), keep)
+        return self._pairs(match_column(matcher, hint=HINT, ranges=ranges, ids=ids, tags=tags, now=now), keep)
 
     def match_topk(
         self,
@@ -191,7 +263,9 @@ class LazyFrameMatches(_Matches[pl.LazyFrame]):
         *,
         ranges: RangeNames | None = None,
         keep: Keep = None,
-        **among: Unpack[Among],
+        ids: SomeIds | None = None,
+        tags: SomeTags | None = None,
+        now: Time | None = None,
     ) -> pl.LazyFrame:
         """Finds the most relevant subscriptions of each row, as ``Matcher.match_topk`` does.
 
@@ -200,7 +274,16 @@ class LazyFrameMatches(_Matches[pl.LazyFrame]):
         LazyFrame : event, subscription, score (Float64), and the kept columns
         """
         column = match_column(
-            matcher, "topk", hint=HINT, k=k, score=score, event_weights=event_weights, ranges=ranges, **among
+            matcher,
+            "topk",
+            hint=HINT,
+            k=k,
+            score=score,
+            event_weights=event_weights,
+            ranges=ranges,
+            ids=ids,
+            tags=tags,
+            now=now,
         )
         return self._pairs(column, keep).unnest("subscription")
 
@@ -229,7 +312,14 @@ class DataFrameMatches(_Matches[pl.DataFrame]):
     """
 
     def match(
-        self, matcher: Matcher, ranges: RangeNames | None = None, *, keep: Keep = None, **among: Unpack[Among]
+        self,
+        matcher: Matcher,
+        ranges: RangeNames | None = None,
+        *,
+        keep: Keep = None,
+        ids: SomeIds | None = None,
+        tags: SomeTags | None = None,
+        now: Time | None = None,
     ) -> pl.DataFrame:
         """Finds the subscriptions that are true for each row.
 
@@ -238,7 +328,7 @@ class DataFrameMatches(_Matches[pl.DataFrame]):
         DataFrame : event (Int64, number of the row), subscription (Int64 or String), and the kept
             columns, in the order of ``Matcher.match``
         """
-        return pl.DataFrame(check_matcher(matcher).match(self._frame, ranges, keep=keep, **among))
+        return pl.DataFrame(check_matcher(matcher).match(self._frame, ranges, keep=keep, ids=ids, tags=tags, now=now))
 
     def match_topk(
         self,
@@ -249,7 +339,9 @@ class DataFrameMatches(_Matches[pl.DataFrame]):
         *,
         ranges: RangeNames | None = None,
         keep: Keep = None,
-        **among: Unpack[Among],
+        ids: SomeIds | None = None,
+        tags: SomeTags | None = None,
+        now: Time | None = None,
     ) -> pl.DataFrame:
         """Finds the most relevant subscriptions of each row, as ``Matcher.match_topk`` does.
 
@@ -258,13 +350,13 @@ class DataFrameMatches(_Matches[pl.DataFrame]):
         DataFrame : event, subscription, score (Float64), and the kept columns
         """
         best = check_matcher(matcher).match_topk_batches(
-            self._frame, k, score, event_weights, ranges=ranges, keep=keep, **among
+            self._frame, k, score, event_weights, ranges=ranges, keep=keep, ids=ids, tags=tags, now=now
         )
         return pl.DataFrame(best.read_all())
 
     def _value(self, matcher: Matcher, mode: EventMode, ranges: RangeNames | None, among: Among) -> pl.Series:
         checked = check_matcher(matcher)
-        if mode == "list":
+        if mode == "lists":
             lists = checked.match_lists(self._frame, ranges, **among)
             return pl.Series(lists, dtype=_dtype(lists.type))
         return pl.Series((checked.count if mode == "count" else checked.exists)(self._frame, ranges, **among))

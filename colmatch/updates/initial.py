@@ -102,7 +102,7 @@ def build_parts(given: BuildInput, sample: Any, keeps_unused: bool = False) -> P
     literals = Vocabulary.among(string_literals)
     seen, kept = None, NOTHING
     if sample is not None:
-        keeper = SampleKeeper(sample, options.batch_rows, columns.arrow.names)
+        keeper = SampleKeeper(sample, options.batch_rows, columns)
         lenient = options.missing_columns == "null"
         seen, kept = count_values(iter(keeper), attributes, codes, literals, lenient), keeper.kept()
     segment, reason = build_segment(requested, lowered.predicates, codes, seen, count, count)

@@ -212,8 +212,7 @@ class MemorySet:
         kept = None
         if sample is not None:
             now, lenient = self.now, self.options.missing_columns == "null"
-            columns = self.schema.arrow.names
-            kept = keep_events(sample, self.options.batch_rows, columns, now.attributes, now.literals, lenient)
+            kept = keep_events(sample, self.options.batch_rows, self.schema, now.attributes, now.literals, lenient)
         self.merger.compact(kept)
 
     def publish_sample(self, after: Version, sample: U8) -> None:

@@ -82,10 +82,12 @@ def test_a_limit_for_bad_expressions(tmp_path: Path) -> None:
 
 def test_rules_with_tags_and_other_names_of_columns(tmp_path: Path) -> None:
     rules = tmp_path / "rules.csv"
-    rules.write_text("rule_id;where_clause;tags\n1;price > 5 AND price < 3;eu\n2;price > 7 AND price < 3;us\n")
-    names = ("--schema", SCHEMA, "--id", "rule_id", "--expression", "where_clause")
+    rules.write_text("rule_id;where_clause;team\n1;price > 5 AND price < 3;eu\n2;price > 7 AND price < 3;us\n")
+    names = ("--schema", SCHEMA, "--id", "rule_id", "--expression", "where_clause", "--tags", "team")
     found = run("check", rules, *names, "--check", "never", "--tag", "eu", "--out-format", "jsonl")
     assert lines(found.stdout) == [(1, "never", None)]
+    run("build", rules, *names, "-o", tmp_path / "t.cm")
+    assert cm.Matcher.open(tmp_path / "t.cm").tags.to_pylist() == [["eu"], ["us"]]
     assert "no rule has 'xx'" in fails("check", rules, *names, "--tag", "xx", code=2)
     built = ("build", tmp_path / "r.json", "--language", "jsonlogic", "-o", tmp_path / "r.cm")
-    assert "--expression, --ids and --format do not go with" in fails(*built, *names, code=2)
+    assert "--expression, --tags, --ids and --format do not go with" in fails(*built, *names, code=2)

@@ -29,7 +29,7 @@ def test_ids_and_tags(spark):
     assert pairs(match(events, matcher, keep=["age"], tags=["red"])) == wanted
     assert pairs(match(events, matcher, keep=["age"], ids=[3, 4, 5], tags=["red"])) == [(3, 3), (4, 3)]
     assert pairs(match_topk(events, matcher, 1, keep=["age"], tags=["blue"])) == [(3, 3), (4, 3)]
-    listed = match(events, matcher, keep=["age"], mode="list", tags=["blue"]).collect()
+    listed = match(events, matcher, keep=["age"], mode="lists", tags=["blue"]).collect()
     assert {row["age"]: sorted(row["subscriptions"]) for row in listed} == {0: [], 1: [], 2: [], 3: [3], 4: [3, 4]}
     with pytest.raises(SubscriptionError, match="no id of this matcher"):
         match(events, matcher, ids=["x"])

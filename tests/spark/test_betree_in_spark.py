@@ -17,5 +17,5 @@ def test_rules_of_betree(spark):
     )
     found = match(events, matcher, keep=["id"]).collect()
     assert sorted((row["id"], row["subscription"]) for row in found) == [(0, 2), (3, 1), (3, 2), (3, 3), (4, 2), (4, 3)]
-    listed = match(events, matcher, keep=["id"], mode="list").collect()
+    listed = match(events, matcher, keep=["id"], mode="lists").collect()
     assert {row["id"]: sorted(row["subscriptions"]) for row in listed}[2] == []

@@ -19,7 +19,7 @@ events = spark.sql(arguments["events"])
 path, found = arguments["path"], []
 for matcher, shared in ((path, None), (path, None), (path, True), (Matcher.open(path), None)):
     found.append(sorted((row.id, row.subscription) for row in match(events, matcher, keep=["id"], shared=shared).collect()))
-lists = match(events, path, keep=["id"], mode="list").collect()
+lists = match(events, path, keep=["id"], mode="lists").collect()
 found.append(sorted((row.id, sub) for row in lists for sub in row.subscriptions))
 try:
     match(events, Matcher.build({1: "id + 1 > 0"}, {"id": "int64"}))

@@ -62,7 +62,7 @@ def test_a_filter_of_lists_matches_each_row_once(events: Any, matcher: cm.Matche
         return len(re.findall("ArrowEvalPython|MapInArrow", plan))
 
     numbers = Observation()
-    once = match(events, matcher, keep=["user"], mode="list", observe=numbers).where("size(subscriptions) > 0")
+    once = match(events, matcher, keep=["user"], mode="lists", observe=numbers).where("size(subscriptions) > 0")
     rows = once.collect()
     assert operators(once) == 1 and numbers.get["rows"] == events.count()
     told = events.select("user", hits(matcher)(F.struct("*")).alias("found")).where("size(found) > 0")

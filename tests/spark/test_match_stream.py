@@ -298,12 +298,12 @@ def test_a_sink_that_runs_no_job(spark: Any, tmp_path: Path, monkeypatch: pytest
 @pytest.mark.parametrize(
     ("matching", "columns"),
     [
-        ({"mode": "list"}, ["id", "subscriptions"]),
+        ({"mode": "lists"}, ["id", "subscriptions"]),
         ({"k": 1}, ["id", "subscription", "score"]),
         ({"ids": [7], "shared": True}, ["id", "subscription"]),
         ({"shared": False}, ["id", "subscription"]),
     ],
-    ids=["list", "topk", "shared", "sent"],
+    ids=["lists", "topk", "shared", "sent"],
 )
 def test_arguments_of_match_go_through(spark: Any, tmp_path: Path, matching: Any, columns: list[str]) -> None:
     add(tmp_path, 2)
@@ -414,7 +414,7 @@ def test_what_is_refused_before_the_stream_begins(spark: Any, tmp_path: Path) ->
         (cm.OptionError, "format=None: the name of a format is needed", {"format": None}),
         (cm.OptionError, "mode='all'", {"mode": "all"}),
         (cm.OptionError, "match_stream has no score= without k=", {"score": "dot"}),
-        (cm.OptionError, "match_stream has no mode= with k=", {"mode": "list", "k": 2}),
+        (cm.OptionError, "match_stream has no mode= with k=", {"mode": "lists", "k": 2}),
         (cm.OptionError, "match_stream has no kepe= without k=: did you mean 'keep'", {"kepe": "id"}),
         (cm.OptionError, "keep has 'x y' 2 times", {"df": source.selectExpr("id", "1 AS `x y`"), "keep": ["x y"] * 2}),
         (

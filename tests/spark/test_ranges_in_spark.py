@@ -20,7 +20,7 @@ def test_attributes_that_are_ranges(spark):
     ranges = {"age": ("least", "most.to")}
     found = match(events, matcher, keep=["id"], ranges=ranges).collect()
     assert sorted((row["id"], row["subscription"]) for row in found) == [(2, 1), (3, 1), (4, 2), (5, 2)]
-    listed = match(events, matcher, keep=["id"], mode="list", ranges=ranges).collect()
+    listed = match(events, matcher, keep=["id"], mode="lists", ranges=ranges).collect()
     assert {row["id"]: row["subscriptions"] for row in listed}[4] == [2]
     best = match_topk(events, matcher, 1, keep=["id"], ranges=ranges).collect()
     assert sorted((row["id"], row["subscription"], row["score"]) for row in best) == [

@@ -20,7 +20,7 @@ events, index, how = spark.read.parquet(f"{folder}/events.parquet"), f"{folder}/
 rows = lambda some: sorted([*row] for row in some.collect())
 found = {
     "match": rows(match(events, index, keep=["user"], **how)),
-    "list": [[user, id] for user, ids in match(events, index, keep=["user"], mode="list", **how).collect() for id in ids],
+    "lists": [[user, id] for user, ids in match(events, index, keep=["user"], mode="lists", **how).collect() for id in ids],
     "totals": rows(totals(events, index, **how)),
     "topk": rows(match_topk(events, index, 1, "priority", keep=["user"], **how).select("user", "subscription")),
 }

@@ -45,7 +45,7 @@ def test_texts_that_spark_pads(padded: Any) -> None:
 def test_a_column_of_another_collation(spark: SparkSession) -> None:
     rules = cm.Matcher.build({1: "city = 'nice'"}, {"city": "string"})
     events = spark.sql("SELECT 'Nice' COLLATE UTF8_LCASE AS city")
-    for mode in ("list", "count", "exists"):
+    for mode in ("lists", "count", "exists"):
         with pytest.raises(Exception, match="COLLATE UTF8_BINARY"):
             events.select(hits(rules, mode=mode)(F.struct("*"))).collect()  # type: ignore[arg-type]
     plain = events.select(F.col("city").cast("string collate UTF8_BINARY").alias("city"))

@@ -70,7 +70,7 @@ def same_answers(events: Any, one: cm.Matcher, folder: str, **among: Any) -> Non
             match(events, one, ["id"], **among)
         )
         assert rows_of(totals(events, folder, plan=plan, **among)) == rows_of(totals(events, one, **among))
-    for mode in ("list", "count", "exists"):
+    for mode in ("lists", "count", "exists"):
         assert rows_of(match(events, folder, ["id"], mode, **among)) == rows_of(
             match(events, one, ["id"], mode, **among)
         )
@@ -137,7 +137,7 @@ def test_columns_and_functions_take_shards(spark: Any, events: Any, tmp_path: Pa
 
     folder, table = str(tmp_path), frame(spark, SUBSCRIPTIONS)
     build_shards(table, events, folder, 3)
-    want = rows_of(match(events, folder, ["id"], "list"))
+    want = rows_of(match(events, folder, ["id"], "lists"))
     assert rows_of(events.select("id", hits(folder)(F.struct("*")))) == want
     register(spark, "sharded", folder, keep="id")
     events.createOrReplaceTempView("sharded_events")
@@ -175,7 +175,7 @@ def test_lists_are_made_of_as_many_rows_as_memory_takes(
         read_present(Folder(tmp_path)).hash, "x", read_present(Folder(tmp_path)).name, False, folder=str(tmp_path)
     )
     used = tuple((i, name) for i, name in enumerate(table.column_names))
-    task = worker.PartitionTask(index, 1, used, "list", ("id", "subscriptions"))
+    task = worker.PartitionTask(index, 1, used, "lists", ("id", "subscriptions"))
     found = pa.Table.from_batches(list(task(iter(table.to_batches()))))
     one = build(frame(spark, SUBSCRIPTIONS), events)
     assert [sorted(ids) for ids in found["subscriptions"].to_pylist()] == [
@@ -338,7 +338,7 @@ def test_what_cannot_be_used(spark: Any, events: Any, tmp_path: Path) -> None:
     with pytest.raises(cm.OptionError, match="shared=False"):
         match(events, tmp_path, shared=False)
     with pytest.raises(cm.OptionError, match="plan='routed' is for pairs"):
-        match(events, tmp_path, mode="list", plan="routed")
+        match(events, tmp_path, mode="lists", plan="routed")
     with pytest.raises(cm.OptionError, match="plan='routed' is for a folder"):
         match(events, build(table, events), plan="routed")
     with pytest.raises(cm.EventError, match="no column 'a'"):

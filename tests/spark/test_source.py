@@ -81,7 +81,7 @@ def test_files_give_what_their_rows_give(session: SparkSession, files: Path, siz
     assert found.schema.simpleString() == "struct<user:bigint,day:date,subscription:string>"
     wanted = match(events, str(files / "alerts.cm"), keep=["user", "day"])
     assert rows(found) == rows(wanted)
-    for mode in ("list", "count", "exists"):
+    for mode in ("lists", "count", "exists"):
         told = loaded(session, files, keep="user", mode=mode, rows=size)
         assert rows(told) == rows(match(events, str(files / "alerts.cm"), keep=["user"], mode=mode))
     best = loaded(session, files, keep="user", k=1, score="priority", rows=size)
@@ -129,7 +129,7 @@ def test_columns_of_events_that_are_called_as_the_result(session: SparkSession, 
     events = pa.table({"subscription": ["gold", "none"], "price": [5.0, 500.0]})
     ds.write_dataset(events, tmp_path / "events", format="parquet")
     reader = session.read.format("colmatch").option("index", str(tmp_path / "alerts.cm"))
-    for mode, wanted in (("count", 1), ("exists", True), ("list", ["cheap"])):
+    for mode, wanted in (("count", 1), ("exists", True), ("lists", ["cheap"])):
         found = reader.option("mode", mode).option("keep", "subscription").load(str(tmp_path / "events"))
         assert rows(found.where("subscription = 'gold'")) == [("gold", wanted)]
 
@@ -186,7 +186,7 @@ def test_batches_are_made_ahead_in_a_thread_that_ends(files: Path) -> None:
     assert next(few) == 0
     few.close()
     assert len(made) <= 1 + source.AHEAD and not threads()
-    reader = reader_of(files, keep="user", mode="list", rows="100000")
+    reader = reader_of(files, keep="user", mode="lists", rows="100000")
     (part,) = reader.partitions()
     some = reader.read(part)
     assert next(some).num_rows and threads()
@@ -214,7 +214,7 @@ BAD: list[tuple[dict[str, str], type[ColmatchError] | type[OSError], str]] = [
     ({"mode": "pears"}, OptionError, "mode='pears'"),
     ({"k": "many"}, OptionError, "k='many'"),
     ({"score": "dot"}, OptionError, "give k"),
-    ({"k": "2", "mode": "list"}, OptionError, "no place for scores"),
+    ({"k": "2", "mode": "lists"}, OptionError, "no place for scores"),
     ({"format": "xls"}, OptionError, "format='xls'"),
     ({"path": "/nowhere"}, FileNotFoundError, "nowhere"),
     ({"rows": "0"}, OptionError, "rows"),

@@ -97,7 +97,7 @@ def test_a_matcher_in_a_file_of_pages(events, tmp_path):
 
 
 def test_lists_have_a_row_for_each_event(matcher, events):
-    result = match(events, matcher, keep=["id"], mode="list")
+    result = match(events, matcher, keep=["id"], mode="lists")
     id = "bigint" if matcher.ids.type == pa.int64() else "string"
     assert result.schema.simpleString() == f"struct<id:bigint,subscriptions:array<{id}>>"
     rows = {row.id: row.subscriptions for row in result.collect()}
@@ -107,7 +107,7 @@ def test_lists_have_a_row_for_each_event(matcher, events):
 
 def test_lists_are_empty_where_nothing_matches(spark):
     matcher = Matcher.build({1: "age = 3"}, {"age": "int64"})
-    rows = match(spark.sql("SELECT id AS age FROM range(5)"), matcher, keep="age", mode="list").collect()
+    rows = match(spark.sql("SELECT id AS age FROM range(5)"), matcher, keep="age", mode="lists").collect()
     assert {row.age: row.subscriptions for row in rows} == {0: [], 1: [], 2: [], 3: [1], 4: []}
 
 
@@ -193,7 +193,7 @@ def test_expressions_without_columns(spark):
 
 
 def test_no_rows(spark, events, matcher):
-    for mode in ("pairs", "list"):
+    for mode in ("pairs", "lists"):
         assert match(events.limit(0), matcher, keep=["id"], mode=mode).collect() == []
         assert match(events.where("age < 0"), matcher, keep=["id"], mode=mode).collect() == []
 
@@ -292,7 +292,7 @@ WRONG = {
     ),
     "keep results": (
         lambda df: df.withColumn("subscriptions", F.lit(1)),
-        {"keep": ["Subscriptions"], "mode": "list"},
+        {"keep": ["Subscriptions"], "mode": "lists"},
         OptionError,
         "name of the result",
     ),
@@ -306,7 +306,7 @@ WRONG = {
         "no column 'idd', which keep names: did you mean 'id'",
     ),
     "keep twice": (lambda df: df, {"keep": ["id", "ID"]}, OptionError, "keep has 'id' 2 times"),
-    "mode": (lambda df: df, {"mode": "lists"}, OptionError, "'pairs', 'list', 'count' or 'exists'"),
+    "mode": (lambda df: df, {"mode": "listed"}, OptionError, "'pairs', 'lists', 'count' or 'exists'"),
     "shared": (lambda df: df, {"shared": True}, OptionError, "matcher.save"),
 }
 

@@ -222,7 +222,7 @@ def test_output_batches_are_bounded(tmp_path, cache, monkeypatch, lists):
     monkeypatch.setattr(spark_worker, "PAIRS_MOST", 100)
     texts = {i: f"age >= {i * 10}" for i in range(150)}
     task = small_task(
-        tmp_path, texts, ("id", "subscriptions" if lists else "subscription"), "list" if lists else "pairs"
+        tmp_path, texts, ("id", "subscriptions" if lists else "subscription"), "lists" if lists else "pairs"
     )
     batches = list(task(partition(2000, 500)))
     table = pa.Table.from_batches(batches)

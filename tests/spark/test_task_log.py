@@ -28,7 +28,7 @@ LINE = re.compile(
 )
 NAMES = {
     "pairs": ("id", "subscription"),
-    "list": ("id", "subscriptions"),
+    "lists": ("id", "subscriptions"),
     "count": ("id", "count"),
     "exists": ("id", "exists"),
 }
@@ -69,7 +69,7 @@ def logged(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, "colmatch.spark")
 
 
-@pytest.mark.parametrize(("mode", "matches"), [("pairs", 70), ("list", 70), ("count", 70), ("exists", 50)])
+@pytest.mark.parametrize(("mode", "matches"), [("pairs", 70), ("lists", 70), ("count", 70), ("exists", 50)])
 @pytest.mark.parametrize("observed", [False, True])
 def test_the_line_of_a_task(
     made: Any, caplog: pytest.LogCaptureFixture, mode: str, matches: int, observed: bool
@@ -161,7 +161,7 @@ def matcher() -> cm.Matcher:
     return cm.Matcher.build({"a": "age < 50", "b": "age BETWEEN 20 AND 39"}, {"age": "int64"})
 
 
-@pytest.mark.parametrize(("mode", "matches"), [("pairs", 70), ("list", 70), ("count", 70), ("exists", 50)])
+@pytest.mark.parametrize(("mode", "matches"), [("pairs", 70), ("lists", 70), ("count", 70), ("exists", 50)])
 def test_observed_numbers(events: Any, matcher: cm.Matcher, mode: Any, matches: int) -> None:
     from pyspark.sql import Observation
 

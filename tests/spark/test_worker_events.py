@@ -16,7 +16,7 @@ WEIGHTS = pa.array([[("price", 1.0)]], pa.map_(pa.string(), pa.float64()))
 RULES = pa.table({"id": [1], "expression": ["price = 5"], "weights": WEIGHTS})
 
 
-@pytest.mark.parametrize("mode", ["pairs", "list", "count", "exists", "totals"])
+@pytest.mark.parametrize("mode", ["pairs", "lists", "count", "exists", "totals"])
 def test_a_wrong_event_is_counted_within_its_partition(tmp_path: Path, mode: Mode) -> None:
     path = tmp_path / "index"
     cm.Matcher.build(RULES, {"price": "int64"}, options=cm.Options(batch_rows=2)).save(path)

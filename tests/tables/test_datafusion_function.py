@@ -18,7 +18,7 @@ datafusion: Any = pytest.importorskip("datafusion", reason="DataFusion is not in
 STRUCT = "{" + ", ".join(f"{name}: {name}" for name in EVENTS.schema.names if name in COLUMNS) + "}"
 
 
-def register(ctx: Any, name: str, matcher: cm.Matcher, schema: Any = None, mode: Any = "list", **more: Any) -> Any:
+def register(ctx: Any, name: str, matcher: cm.Matcher, schema: Any = None, mode: Any = "lists", **more: Any) -> Any:
     """The recipe of docs/tables.md."""
     found, events = match_column(matcher, mode, **more), matcher.schema.arrow if schema is None else schema
     event = pa.struct([events.field(field) for field in found.events_of(events)])

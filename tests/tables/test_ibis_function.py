@@ -33,7 +33,7 @@ def column(value: Any, table: Any) -> list[Any]:
     return list(table.select(found=value).to_pyarrow()["found"].to_pylist())
 
 
-def hits(matcher: cm.Matcher, mode: Any = "list", **more: Any) -> Any:
+def hits(matcher: cm.Matcher, mode: Any = "lists", **more: Any) -> Any:
     """The recipe of docs/tables.md, for a table or a struct."""
     found = match_column(matcher, mode, **more)
 

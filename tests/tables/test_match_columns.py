@@ -14,7 +14,7 @@ import colmatch as cm
 from colmatch.tables.columns import function_name, match_column
 
 
-def made(matcher: cm.Matcher, mode: Any = "list", **said: Any) -> Any:
+def made(matcher: cm.Matcher, mode: Any = "lists", **said: Any) -> Any:
     return match_column(matcher, mode, hint="struct(...)", **said)
 
 
@@ -46,7 +46,7 @@ def test_a_struct_that_is_null_is_an_event_of_nulls() -> None:
 def test_slices_begin_where_they_begin() -> None:
     matcher = matcher_of("number")
     whole = STRUCTS.combine_chunks()
-    for mode, more in (("list", {}), ("count", {}), ("topk", {"k": 1})):
+    for mode, more in (("lists", {}), ("count", {}), ("topk", {"k": 1})):
         column = made(matcher, mode, **more)
         assert column(whole.slice(2, 2)).to_pylist() == column(whole).to_pylist()[2:4]
 
@@ -124,14 +124,14 @@ def test_errors_say_what_is_wrong() -> None:
     [
         ("pairs", {}, "mode='pairs'"),
         ("topk", {}, 'mode="topk" with k'),
-        ("list", {"k": 3}, 'mode="topk" with k'),
+        ("lists", {"k": 3}, 'mode="topk" with k'),
         ("count", {"score": "sum"}, "score='sum'"),
-        ("list", {"event_weights": "weights"}, "event_weights='weights'"),
+        ("lists", {"event_weights": "weights"}, "event_weights='weights'"),
         ("topk", {"k": 0}, "k=0"),
         ("topk", {"k": 1, "score": "most"}, "score='most'"),
-        ("list", {"ranges": {"prize": ("a", "b")}}, "prize"),
-        ("list", {"tags": "mine"}, "tags"),
-        ("list", {"now": "noon"}, "now="),
+        ("lists", {"ranges": {"prize": ("a", "b")}}, "prize"),
+        ("lists", {"tags": "mine"}, "tags"),
+        ("lists", {"now": "noon"}, "now="),
     ],
     ids=[
         "mode",

@@ -378,7 +378,7 @@ def _instead(event: object) -> str:
     if isinstance(event, (str, bytes)):
         return ": read JSON with json.loads(event)"
     if isinstance(event, (list, tuple)):
-        return ": give one event at a time, or match(pyarrow.array(events)) for mappings"
+        return ": give one event at a time, or several to match(events)"
     if is_table(event):
         return ": match(events) takes tables and their like"
     return ": vars(event) is a mapping of its attributes" if hasattr(event, "__dict__") else ""

@@ -58,15 +58,15 @@ class RowMaker:
     def _column(self, name: str, value: Any) -> tuple[pa.DataType, _Test | None]:
         """Returns the type of a column, and a test for values that Arrow takes unchanged."""
         if name not in self._schema.arrow.names:
-            return _weights_type(value), None
-        type = _decode_type(self._schema.arrow.field(name).type)
+            return weights_type(value), None
+        type = decode_type(self._schema.arrow.field(name).type)
         return self._known.setdefault(name, (type, _plain(type)))
 
 
 def _plain(type: pa.DataType) -> _Test | None:
     """Returns a test that says whether Arrow takes a value for a type without loss.
 
-    The result is None if ``_array`` must look at each value.
+    The result is None if ``array_of`` must look at each value.
     """
     types = pa.types
     if is_variant(type):
@@ -99,7 +99,7 @@ def _is_plain_struct(value: Any, tests: Mapping[str, Any]) -> bool:
 
 
 def _make_array(value: Any, type: pa.DataType) -> pa.Array | None:
-    """Returns an array of a plain value; None if Arrow refuses it, then ``_array`` says why."""
+    """Returns an array of a plain value; None if Arrow refuses it, then ``array_of`` says why."""
     try:
         return pa.array([value], type)
     except (pa.ArrowException, ValueError, OverflowError):
@@ -112,16 +112,16 @@ def _fit(value: Any, type: pa.DataType, name: str, ignored: bool | None) -> pa.A
     Batches may have these, too.
     """
     try:
-        return _array(value, type, name, ignored)
+        return array_of(value, type, name, ignored)
     except EventError as error:
-        wide = _widen_type(type)
+        wide = widen_type(type)
         if wide != type:
             with suppress(EventError):
-                return _array(value, wide, name, ignored)
+                return array_of(value, wide, name, ignored)
         raise error
 
 
-def _widen_type(type: pa.DataType) -> pa.DataType:
+def widen_type(type: pa.DataType) -> pa.DataType:
     """Returns a type with the widest numbers that compare like the numbers of a type."""
     types = pa.types
     if types.is_integer(type):
@@ -131,15 +131,15 @@ def _widen_type(type: pa.DataType) -> pa.DataType:
     if types.is_decimal(type) and type.precision <= 38:
         return pa.decimal128(18 if type.precision <= 18 else 38, type.scale)
     if types.is_struct(type):
-        return pa.struct([field.with_type(_widen_type(field.type)) for field in type])
+        return pa.struct([field.with_type(widen_type(field.type)) for field in type])
     if types.is_map(type):
-        return pa.map_(type.key_type, _widen_type(type.item_type))
+        return pa.map_(type.key_type, widen_type(type.item_type))
     if types.is_large_list(type):
-        return pa.large_list(_widen_type(type.value_type))
-    return pa.list_(_widen_type(type.value_type)) if types.is_list(type) else type
+        return pa.large_list(widen_type(type.value_type))
+    return pa.list_(widen_type(type.value_type)) if types.is_list(type) else type
 
 
-def _array(value: Any, type: pa.DataType, name: str, ignored: bool | None) -> pa.Array:
+def array_of(value: Any, type: pa.DataType, name: str, ignored: bool | None) -> pa.Array:
     """Returns an array of one value.
 
     Structs are made field by field, since Arrow makes none with fields of some types.
@@ -159,7 +159,7 @@ def _array(value: Any, type: pa.DataType, name: str, ignored: bool | None) -> pa
     with refusing(EventError, message):
         if pa.types.is_struct(type) and type.num_fields:
             members = _fields(value, type, name, ignored)
-            parts = [_array(members.get(field.name), field.type, f"{name}.{field.name}", ignored) for field in type]
+            parts = [array_of(members.get(field.name), field.type, f"{name}.{field.name}", ignored) for field in type]
             fields = [field.with_type(part.type) for field, part in zip(type, parts, strict=True)]
             return pa.StructArray.from_arrays(parts, fields=fields)
         types = pa.types
@@ -263,7 +263,7 @@ def _fields(value: Any, type: pa.DataType, name: str, ignored: bool | None) -> E
     return rename_fields(as_mapping(value), [field.name for field in type], f"column {name!r}", ignored)
 
 
-def _weights_type(value: Any) -> pa.DataType:
+def weights_type(value: Any) -> pa.DataType:
     """Returns the type of weights in a separate column."""
     return pa.map_(pa.string(), pa.float64()) if isinstance(value, Mapping) else pa.float64()
 
@@ -335,7 +335,7 @@ def _entries(value: Any, type: pa.DataType, name: str, ignored: bool | None) -> 
     ]
 
 
-def _decode_type(type: pa.DataType) -> pa.DataType:
+def decode_type(type: pa.DataType) -> pa.DataType:
     """Returns the type without dictionaries and runs.
 
     Arrow cannot make arrays with these of Python values, and crashes on some.
@@ -344,16 +344,16 @@ def _decode_type(type: pa.DataType) -> pa.DataType:
     if is_variant(type):
         return VARIANT_TYPE
     if types.is_dictionary(type) or types.is_run_end_encoded(type):
-        return _decode_type(type.value_type)
+        return decode_type(type.value_type)
     if types.is_map(type):
-        return pa.map_(_decode_type(type.key_type), _decode_type(type.item_type))
+        return pa.map_(decode_type(type.key_type), decode_type(type.item_type))
     if types.is_struct(type):
-        return pa.struct([pa.field(field.name, _decode_type(field.type)) for field in type])
+        return pa.struct([pa.field(field.name, decode_type(field.type)) for field in type])
     if types.is_fixed_size_list(type):
-        return pa.list_(_decode_type(type.value_type), type.list_size)
+        return pa.list_(decode_type(type.value_type), type.list_size)
     for is_one, make in _LISTS:
         if is_one(type):
-            return make(_decode_type(type.value_type))
+            return make(decode_type(type.value_type))
     return type
 
 

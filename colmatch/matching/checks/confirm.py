@@ -75,7 +75,7 @@ class Examples:
         Raises EventError: events of a sample do not fit the schema.
         """
         ids = self.version.ids.array
-        request = self._workers.request(None, {} if numbers is None else {"ids": ids.take(pa.array(numbers))})
+        request = self._workers.request(ids=None if numbers is None else ids.take(pa.array(numbers)))
         left = np.arange(events.num_rows)
         for _ in range(_FAILING):
             try:

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from colmatch.errors import OptionError, show_value
 from colmatch.events.gather import batches
+from colmatch.events.rows import events_of
 from colmatch.given.arguments import check_choice, members
 from colmatch.matching.checks.alone import Always, Never
 from colmatch.matching.checks.contained import Contained
@@ -34,6 +35,7 @@ def find(parts: Parts, checks: Any, ids: Any, tags: Any, sample: Any) -> pa.Tabl
     numbers = np.flatnonzero(version.live()) if among is None else version.numbers_with(*among.criteria)
     if among is not None and not isinstance(ids, Subset) and (given := among.criteria[0]) is not None:
         check_known(given, version.numbers_of(given)[0], "nothing was checked")
+    sample = events_of(sample, parts.schema)
     rows = [] if sample is None else [b for b in batches(sample, parts.options.batch_rows) if b.num_rows]
     if sample is not None and not rows and not set(OF_SAMPLE).isdisjoint(chosen):
         raise OptionError("sample: it has no event, and would say that no rule has a value: give some events")
