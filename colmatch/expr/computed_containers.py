@@ -66,9 +66,9 @@ class ContainerRules:
             instead = f"name a field, as in {container.name}.{first}"
         raise Refusal(f"column {container.name!r} is a struct, and no text in JSON: {instead}")
 
-    def _entry(self, column: ComputedValue, key: str | int) -> ValueNode:
+    def _entry(self, name: str, arguments: tuple[Any, ...]) -> ValueNode:
         """Types an element of a list by its place, an entry of a map, or a field of a struct."""
-        path = column.arguments
+        path, key = arguments[0].arguments, arguments[1]
         container = self._find_column(path)
         if container.shape is Shape.STRUCT and isinstance(key, str):
             return self._node(ComputedValue("column", self._path((*path, key))))
@@ -103,15 +103,16 @@ class ContainerRules:
         constants = place, "ansi" if self._ansi and not is_tried else "", "\0".join(exact)
         return ValueNode("element", type_of(arrow, name), (*constants, *column.path))
 
-    def _field(self, element: ComputedValue, fields: tuple[str, ...]) -> ValueNode:
+    def _field(self, name: str, arguments: tuple[Any, ...]) -> ValueNode:
         """Types a field of an element, as in ``items[0].sku``."""
+        element, *fields = arguments
         column, place = element.arguments
         container = self._find_column(column.arguments)
         if not is_any_list(container.arrow) or not isinstance(place, int) or place < 0:
             raise Refusal(
                 f"column {container.name!r} is {container.arrow}: a list and a place from 0 are needed before the field"
             )
-        return self._element(container, place, fields)
+        return self._element(container, place, tuple(fields))
 
     def _element_at(self, name: str, arguments: tuple[ComputedValue, ...]) -> ValueNode:
         """Types an element by its place from 1, or for "get" from 0, and an entry by its key."""
@@ -120,7 +121,7 @@ class ContainerRules:
             raise Refusal(f"{name} takes a list or map and a literal, as in {name}(tags, 1)")
         container, place = self._find_column(column.arguments), int(key.arguments[1])
         if container.shape is not Shape.LIST and name != "get":
-            return self._entry(column, place)
+            return self._entry(name, (column, place))
         if container.shape is not Shape.LIST:
             raise Refusal(f"get needs a list column; {container.name!r} is {container.arrow}")
         if name == "get":
@@ -131,7 +132,7 @@ class ContainerRules:
             raise Refusal(f"element_at counts from 1: the first element of {container.name!r} has the place 1")
         return self._element(container, place - (place > 0), is_tried=name == "try_element_at")
 
-    def _contains_key(self, arguments: tuple[ComputedValue, ...]) -> ValueNode:
+    def _contains_key(self, name: str, arguments: tuple[ComputedValue, ...]) -> ValueNode:
         column, key = arguments if len(arguments) == 2 else (_NO_COLUMN, _NO_COLUMN)
         types = ("string", "int", "bigint")
         if column.function != "column" or key.function != "literal" or key.arguments[0] not in types:
@@ -152,7 +153,7 @@ class ContainerRules:
             raise Refusal(f"{name} of {type} is not computed")
         return ValueNode(name, type, (fields, *path))
 
-    def _position_of(self, arguments: tuple[ComputedValue, ...]) -> ValueNode:
+    def _position_of(self, name: str, arguments: tuple[ComputedValue, ...]) -> ValueNode:
         """Types the place of a literal among elements, or among a field of the elements."""
         column, wanted = arguments if len(arguments) == 2 else (_NO_COLUMN, _NO_COLUMN)
         if column.function != "column" or wanted.function != "literal":
@@ -224,8 +225,8 @@ class ContainerRules:
         is_whole = column is not None and (is_struct or is_any_list(column.arrow))
         return column if is_whole else None
 
-    def _whole(self, path: tuple[str, ...]) -> ValueNode:
-        column = self._find_column(path)
+    def _whole(self, name: str, arguments: tuple[ComputedValue, ...]) -> ValueNode:
+        column = self._find_column(arguments[0].arguments)
         return ValueNode(WHOLE, WHOLE, (json.dumps(_layout(column.arrow, column.name)), *column.path))
 
     def _literal_text(self, value: ComputedValue, layout: Layout) -> str:
@@ -252,7 +253,8 @@ class ContainerRules:
         except UnfitError:
             return f"{literal[0]}::{node.type}"  # what no element is
 
-    def _size(self, column: ComputedValue) -> ValueNode:
+    def _size(self, name: str, arguments: tuple[ComputedValue, ...]) -> ValueNode:
+        column = arguments[0]
         if column.function != "column":
             raise Refusal("size(...) takes the name of one list or map column")
         container = self._find_column(column.arguments)

@@ -42,7 +42,7 @@ from colmatch.expr.computed_containers import COMPARISONS, ContainerRules, type_
 from colmatch.expr.computed_rules import BYTEWISE, METHODS, TypeRules, bytewise, fill, simplify_call
 from colmatch.expr.functions import ANY, ANY_NUMBER, SYNONYMS, TABLE, TIMESTAMP, VALUE, Function
 from colmatch.expr.solvable import steps_of
-from colmatch.expr.times import LENGTHS, WORDS, TimeRules, interval_node, simplify_time, unit_call
+from colmatch.expr.times import LENGTHS, WORDS, TimeRules, read_unit, simplify_time
 from colmatch.expr.variants import WRITE_VARIANT, VariantRules, simplify_variant
 from colmatch.given.options import Options
 from colmatch.given.schema import Column, Schema, Shape, definition_named, value_type
@@ -159,9 +159,8 @@ class Typing(TypeRules, ContainerRules, TimeRules, CastRules, VariantRules):
             return ComputedValue("column", self._path(arguments)) if word is None else self._normalise(word)
         if name in ("literal", "interval"):
             return value
-        called = unit_call(value)
-        if called is not None:
-            unit = ComputedValue("literal", ("string", called[1].upper()))
+        if name in ("timestampadd", "timestampdiff"):
+            unit = ComputedValue("literal", ("string", read_unit(name, arguments[0]).upper()))
             return ComputedValue(name, (unit, *map(self._normalise, arguments[1:])))
         if name in ("cast", "try_cast"):
             return ComputedValue(name, (self._normalise(arguments[0]), _type_of_text(arguments[1])))
@@ -246,51 +245,31 @@ class Typing(TypeRules, ContainerRules, TimeRules, CastRules, VariantRules):
 
     def _node(self, value: ComputedValue) -> ValueNode:
         name, arguments = value
-        if name == "column":
-            return ValueNode("column", type_of(self._schema.column(arguments).arrow, ".".join(arguments)), arguments)
-        if name == "literal":
-            return self._literal(*arguments)
-        if name == "entry":
-            return self._entry(*arguments)
-        if name == "field":
-            return self._field(arguments[0], arguments[1:])
-        if name in ("element_at", "try_element_at", "get"):
-            return self._element_at(name, arguments)
-        if name == "map_contains_key":
-            return self._contains_key(arguments)
-        if name == WHOLE:
-            return self._whole(arguments[0].arguments)
-        if name in _EXTREMES:
-            return self._extreme_of(name, arguments)
-        if name == "array_position":
-            return self._position_of(arguments)
-        if name == "size":
-            return self._size(arguments[0])
-        if name == "null":
-            return ValueNode("null", "void", ())
-        if name == "current_timestamp":
-            return ValueNode(NOW, "timestamp", ())
-        if name == "interval":
-            return interval_node(*arguments)
+        if name in _OF_ARGUMENTS:
+            typed: ValueNode = getattr(self, _OF_ARGUMENTS[name])(name, arguments)
+            return typed
         nodes = [self._node(argument) for argument in arguments if isinstance(argument, ComputedValue)]
-        if name in ("cast", "try_cast") and nodes[0].type == VARIANT:
-            return self._cast_variant(nodes[0], arguments[1], name == "try_cast")
-        if name in ("cast", "try_cast"):
-            cast = self._explicit(nodes[0], arguments[1])
-            is_tried = name == "try_cast" and cast.function == "cast"
-            return _make_try_cast(cast) if is_tried else cast
-        if name == "cidr_contains":
-            return _in_network(nodes)
-        if name == "timestampadd":
-            return self.timestampadd(str(arguments[0].arguments[1]).lower(), nodes[1:])
-        if name == "timestampdiff":
-            return self.timestampdiff(str(arguments[0].arguments[1]).lower(), nodes[1:])
         method: Callable[[str, list[ValueNode]], ValueNode] = getattr(self, _METHODS[name])
         if name in BYTEWISE and any(node.type == "binary" for node in nodes):
             return bytewise(name, nodes, method)
         return method(name, nodes)
 
-    def _literal(self, type: str, text: str) -> ValueNode:
+    def _constant(self, name: str, arguments: tuple[Any, ...]) -> ValueNode:
+        return _CONSTANTS[name]
+
+    def _column(self, name: str, path: tuple[str, ...]) -> ValueNode:
+        return ValueNode("column", type_of(self._schema.column(path).arrow, ".".join(path)), path)
+
+    def _written_cast(self, name: str, arguments: tuple[Any, ...]) -> ValueNode:
+        node, type = self._node(arguments[0]), arguments[1]
+        if node.type == VARIANT:
+            return self._cast_variant(node, type, name == "try_cast")
+        cast = self._explicit(node, type)
+        is_tried = name == "try_cast" and cast.function == "cast"
+        return _make_try_cast(cast) if is_tried else cast
+
+    def _literal(self, name: str, arguments: tuple[str, str]) -> ValueNode:
+        type, text = arguments
         if type not in INSTANTS:
             return ValueNode("literal", type, (text,))
         target = value_type(arrow_type(type))
@@ -496,6 +475,19 @@ class Typing(TypeRules, ContainerRules, TimeRules, CastRules, VariantRules):
             raise Refusal("date_trunc takes a unit and a timestamp, as in date_trunc('month', at)")
         return ValueNode("date_trunc", "timestamp", (self._cast(of, "timestamp"), unit_name, self._zone))
 
+    def _in_network(self, name: str, nodes: list[ValueNode]) -> ValueNode:
+        """Types ``cidr_contains('10.0.0.0/8', ip)``."""
+        example = "cidr_contains takes a network and a column of strings, as in cidr_contains('10.0.0.0/8', ip)"
+        if len(nodes) != 2 or nodes[0].function != "literal" or any(node.type != "string" for node in nodes):
+            raise Refusal(example)
+        text: Any = nodes[0].arguments[0]
+        try:
+            network = ipaddress.ip_network(text, strict=False)
+        except ValueError:
+            raise Refusal(f"{show_value(text)} is not a network, as '10.0.0.0/8' is") from None
+        ends = map(text_of_address, (network.network_address, network.broadcast_address))
+        return ValueNode("within", "boolean", (ValueNode("address", "string", (nodes[1],)), *ends))
+
 
 def _make_try_cast(node: ValueNode) -> ValueNode:
     """Makes a cast NULL where it fails, in either mode."""
@@ -527,7 +519,14 @@ _ZONED = frozenset(
 )
 _ARITHMETIC = {"+": "add", "-": "subtract", "*": "multiply", "%": "modulo"}
 _TRIED = {"try_add": "+", "try_subtract": "-", "try_multiply": "*", "try_divide": "/", "try_mod": "%"}
-_METHODS = {
+_CONSTANTS = {"null": ValueNode("null", "void", ()), "current_timestamp": ValueNode(NOW, "timestamp", ())}
+_OF_ARGUMENTS = {  # methods for what is no function of values
+    **dict.fromkeys(_CONSTANTS, "_constant"), "column": "_column", "literal": "_literal", "interval": "_literal_interval",
+    "entry": "_entry", "field": "_field", **dict.fromkeys(("element_at", "try_element_at", "get"), "_element_at"),
+    "map_contains_key": "_contains_key", "size": "_size", WHOLE: "_whole", **dict.fromkeys(_EXTREMES, "_extreme_of"),
+    "array_position": "_position_of", "cast": "_written_cast", "try_cast": "_written_cast",
+}  # fmt: skip
+_METHODS = {  # for functions of values
     **dict.fromkeys(("+", "-", "*", "/", "%"), "_arithmetic"), "negate": "_unary", ADDRESS: "_address", JSON_FIELD: "_part_of_variant",
     **dict.fromkeys(("=", "<>", "<", "<=", "<=>"), "_comparison"), "in": "_in", **METHODS,
     **{name: function.rule for name, function in TABLE.items() if function.rule and function.kind == VALUE},
@@ -550,20 +549,6 @@ def _literal_digits(node: ValueNode) -> tuple[int, int]:
     if node.function == "literal" and node.type in INTEGERS:
         return len(node.arguments[0].lstrip("-")), 0
     return _digits(node.type)
-
-
-def _in_network(nodes: list[ValueNode]) -> ValueNode:
-    """Types ``cidr_contains('10.0.0.0/8', ip)``."""
-    example = "cidr_contains takes a network and a column of strings, as in cidr_contains('10.0.0.0/8', ip)"
-    if len(nodes) != 2 or nodes[0].function != "literal" or any(node.type != "string" for node in nodes):
-        raise Refusal(example)
-    text: Any = nodes[0].arguments[0]
-    try:
-        network = ipaddress.ip_network(text, strict=False)
-    except ValueError:
-        raise Refusal(f"{show_value(text)} is not a network, as '10.0.0.0/8' is") from None
-    ends = map(text_of_address, (network.network_address, network.broadcast_address))
-    return ValueNode("within", "boolean", (ValueNode("address", "string", (nodes[1],)), *ends))
 
 
 def _type_of_text(text: str) -> str:
