@@ -38,9 +38,9 @@ class ContainerRules:
 
     _schema: Schema
     _ansi: bool
-    _node: Callable[[ComputedValue], ValueNode]
+    node: Callable[[ComputedValue], ValueNode]
     _path: Callable[[tuple[str, ...]], tuple[str, ...]]
-    _normalise: Callable[[ComputedValue], ComputedValue]
+    normal: Callable[[ComputedValue], ComputedValue]
     _cast: Callable[[ValueNode, str], ValueNode]
     _wider: Callable[[str, str, str], str]
 
@@ -71,7 +71,7 @@ class ContainerRules:
         path, key = arguments[0].arguments, arguments[1]
         container = self._find_column(path)
         if container.shape is Shape.STRUCT and isinstance(key, str):
-            return self._node(ComputedValue("column", self._path((*path, key))))
+            return self.node(ComputedValue("column", self._path((*path, key))))
         if container.shape is Shape.LIST and isinstance(key, int):
             if key < 0:
                 raise Refusal(
@@ -159,7 +159,7 @@ class ContainerRules:
         if column.function != "column" or wanted.function != "literal":
             raise Refusal("array_position takes a list and a literal, as in array_position(tags, 'news')")
         type, fields, path = self._elements_of("array_position", column)
-        literal = self._node(wanted)
+        literal = self.node(wanted)
         is_whole = {type, literal.type} <= {*INTEGERS}
         common = "bigint" if is_whole else "double" if type in FRACTIONS else type
         fits = is_whole or (common == "double" and is_number(literal.type))
@@ -233,7 +233,7 @@ class ContainerRules:
         """Returns the text of a list of literals, as a column with equal values would have it."""
         if value.function == "array" and isinstance(layout, list):
             return f"array({', '.join([self._literal_text(part, layout[0]) for part in value.arguments])})"
-        node = self._node(self._normalise(value))
+        node = self.node(self.normal(value))
         if node.type == "void":
             return "NULL"
         if not is_constant(node) or not isinstance(layout, str):

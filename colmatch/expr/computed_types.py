@@ -17,7 +17,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from colmatch.errors import EventError, SchemaError, show_value
+from colmatch.errors import EventError, show_value
 from colmatch.events.computed.derived import check_constants
 from colmatch.events.computed.modes import depends_on_mode
 from colmatch.events.computed.nodes import (
@@ -42,7 +42,7 @@ from colmatch.expr.computed_containers import COMPARISONS, ContainerRules, type_
 from colmatch.expr.computed_rules import BYTEWISE, METHODS, TypeRules, bytewise, fill, simplify_call
 from colmatch.expr.functions import ANY, ANY_NUMBER, SYNONYMS, TABLE, TIMESTAMP, VALUE, Function
 from colmatch.expr.solvable import steps_of
-from colmatch.expr.times import LENGTHS, WORDS, TimeRules, read_unit, simplify_time
+from colmatch.expr.times import LENGTHS, TimeRules, clock_word, read_unit, simplify_time
 from colmatch.expr.variants import WRITE_VARIANT, VariantRules, simplify_variant
 from colmatch.given.options import Options
 from colmatch.given.schema import Column, Schema, Shape, definition_named, value_type
@@ -81,6 +81,17 @@ _EXTREMES = ("array_max", "array_min")
 _COMMUTE = frozenset({"+", "*", "=", "<=>", "&", "|", "^"})
 
 
+def definition_of(
+    schema: Schema, value_of: Callable[[str], ComputedValue] | None, path: tuple[str, ...]
+) -> ComputedValue | None:
+    """Returns the value of the definition of this name, None for another name.
+
+    Raises Refusal: it cannot be a part of a value.
+    """
+    name = definition_named(schema, path)
+    return None if name is None or value_of is None else value_of(name)
+
+
 class Typing(TypeRules, ContainerRules, TimeRules, CastRules, VariantRules):
     """The types of computed values over one schema."""
 
@@ -102,8 +113,8 @@ class Typing(TypeRules, ContainerRules, TimeRules, CastRules, VariantRules):
         result = self._known.get(value)
         if result is None:
             self._is_moded = False
-            normal = self._normalise(value)
-            node = self._node(normal)
+            normal = self.normal(value)
+            node = self.node(normal)
             try:
                 check_constants(node)
             except EventError as error:
@@ -146,31 +157,26 @@ class Typing(TypeRules, ContainerRules, TimeRules, CastRules, VariantRules):
 
         Raises Refusal: it does not fit the schema.
         """
-        return self._normalise(value)
-
-    def node(self, normal: ComputedValue) -> ValueNode:
-        """Returns the tree of a value in normal form."""
-        return self._node(normal)
-
-    def _normalise(self, value: ComputedValue) -> ComputedValue:
         name, arguments = value = simplify_variant(simplify_time(value))
         if name == "column":
-            word = self.definition(arguments) or self.clock_word(arguments)
-            return ComputedValue("column", self._path(arguments)) if word is None else self._normalise(word)
+            word = definition_of(self._schema, self.value_of_definition, arguments) or clock_word(
+                self._schema, arguments
+            )
+            return ComputedValue("column", self._path(arguments)) if word is None else self.normal(word)
         if name in ("literal", "interval"):
             return value
         if name in ("timestampadd", "timestampdiff"):
             unit = ComputedValue("literal", ("string", read_unit(name, arguments[0]).upper()))
-            return ComputedValue(name, (unit, *map(self._normalise, arguments[1:])))
+            return ComputedValue(name, (unit, *map(self.normal, arguments[1:])))
         if name in ("cast", "try_cast"):
-            return ComputedValue(name, (self._normalise(arguments[0]), _type_of_text(arguments[1])))
+            return ComputedValue(name, (self.normal(arguments[0]), _type_of_text(arguments[1])))
         name = SYNONYMS.get(name, name)
         if name in (JSON_FIELD, "get_json_object"):
             self.check_json(arguments)
         if name in (JSON_FIELD, "variant_get"):
             return self._within(name, *arguments)
         if name == "field":  # of an element of a list
-            return ComputedValue(name, (self._normalise(arguments[0]), *arguments[1:]))
+            return ComputedValue(name, (self.normal(arguments[0]), *arguments[1:]))
         if name in (*_EXTREMES, "array_position", WHOLE):
             return ComputedValue(name, arguments)
         if name == "array":
@@ -188,14 +194,14 @@ class Typing(TypeRules, ContainerRules, TimeRules, CastRules, VariantRules):
         function = TABLE.get(name)
         if function is not None and function.value:
             self._check_arguments(function, arguments)
-            return self._normalise(fill(function.value, arguments))
+            return self.normal(fill(function.value, arguments))
         name, arguments = simplify_call(name, self._decoded(arguments) if name == "decode" else arguments)
         if name == "literal":
             return ComputedValue(name, arguments)
-        parts = [self._normalise(argument) for argument in arguments]
+        parts = [self.normal(argument) for argument in arguments]
         if name == XOR:
             for part in parts:
-                self._check_condition(self._node(part))
+                self._check_condition(self.node(part))
             name = "<>"
         if name in (">", ">="):
             name = "<" if name == ">" else "<="
@@ -204,28 +210,10 @@ class Typing(TypeRules, ContainerRules, TimeRules, CastRules, VariantRules):
             parts.sort(key=ComputedValue.sql)
         return ComputedValue(name, tuple(parts))
 
-    def definition(self, path: tuple[str, ...]) -> ComputedValue | None:
-        """Returns the value of the definition of this name, None for another name.
-
-        Raises Refusal: it cannot be a part of a value.
-        """
-        name = definition_named(self._schema, path)
-        return None if name is None or self.value_of_definition is None else self.value_of_definition(name)
-
-    def clock_word(self, path: tuple[str, ...]) -> ComputedValue | None:
-        """Returns ``current_date`` and the like, which need no parentheses; None for a column."""
-        if len(path) > 1 or path[0].lower() not in WORDS:
-            return None
-        try:
-            self._schema.column(path)
-        except SchemaError:
-            return ComputedValue(path[0].lower(), ())
-        return None
-
     def _check_arguments(self, function: Function, arguments: tuple[ComputedValue, ...]) -> None:
         """Raises Refusal: a function that is written with others does not take an argument."""
         for kind, argument in zip(function.arguments, arguments, strict=False):
-            node = self._node(self._normalise(argument))
+            node = self.node(self.normal(argument))
             if kind != ANY and not (self.is_cast and kind == ANY_NUMBER and node.type == "string"):
                 self._take(function, kind, node)
 
@@ -243,12 +231,13 @@ class Typing(TypeRules, ContainerRules, TimeRules, CastRules, VariantRules):
 
     # Types
 
-    def _node(self, value: ComputedValue) -> ValueNode:
-        name, arguments = value
+    def node(self, normal: ComputedValue) -> ValueNode:
+        """Returns the tree of a value in normal form."""
+        name, arguments = normal
         if name in _OF_ARGUMENTS:
             typed: ValueNode = getattr(self, _OF_ARGUMENTS[name])(name, arguments)
             return typed
-        nodes = [self._node(argument) for argument in arguments if isinstance(argument, ComputedValue)]
+        nodes = [self.node(argument) for argument in arguments if isinstance(argument, ComputedValue)]
         method: Callable[[str, list[ValueNode]], ValueNode] = getattr(self, _METHODS[name])
         if name in BYTEWISE and any(node.type == "binary" for node in nodes):
             return bytewise(name, nodes, method)
@@ -261,7 +250,7 @@ class Typing(TypeRules, ContainerRules, TimeRules, CastRules, VariantRules):
         return ValueNode("column", type_of(self._schema.column(path).arrow, ".".join(path)), path)
 
     def _written_cast(self, name: str, arguments: tuple[Any, ...]) -> ValueNode:
-        node, type = self._node(arguments[0]), arguments[1]
+        node, type = self.node(arguments[0]), arguments[1]
         if node.type == VARIANT:
             return self._cast_variant(node, type, name == "try_cast")
         cast = self._explicit(node, type)

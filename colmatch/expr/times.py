@@ -10,12 +10,14 @@ from collections.abc import Callable
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 
+from colmatch.errors import SchemaError
 from colmatch.events.computed.intervals import check_zone
 from colmatch.events.computed.nodes import INSTANTS, INTEGERS, ValueNode
 from colmatch.expr.ast import Refusal
 from colmatch.expr.computed import AT_ZONE, ComputedValue
 from colmatch.expr.functions import MAYBE_UNIT, NAMES, SYNONYMS, TABLE, UNIT, VALUE
 from colmatch.expr.intervals import DAY, DAYS, MONTHS, SECOND, TIMES, read_interval
+from colmatch.given.schema import Schema
 
 _CASTS = {
     "date": "date", "to_date": "date", "timestamp": "timestamp", "to_timestamp": "timestamp", "to_timestamp_ltz": "timestamp",
@@ -114,6 +116,18 @@ def _interval(value: ComputedValue) -> ComputedValue:
         return ComputedValue("interval", tuple(read_interval(value.arguments[1])))
     except ValueError as error:
         raise Refusal(str(error)) from None
+
+
+def clock_word(schema: Schema, path: tuple[str, ...]) -> ComputedValue | None:
+    """Returns ``current_date`` and the like, which need no parentheses; None for a column."""
+    word = path[0].lower()
+    if len(path) > 1 or word not in WORDS:
+        return None
+    try:
+        schema.column(path)
+    except SchemaError:
+        return ComputedValue(word, ())
+    return None
 
 
 def mentions_clock(value: ComputedValue) -> bool:
