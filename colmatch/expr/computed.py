@@ -13,6 +13,7 @@ from colmatch.lowering.forms import Kind, quote_text
 
 ARITHMETIC = {"+", "-", "*", "/", "%", "div", "&", "|", "^"}
 SIGNS = {*ARITHMETIC, "=", "<>", "<", "<=", ">", ">=", "<=>"}
+FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}  # signs of a comparison with its sides exchanged
 BETWEEN = "micros_between"  # two moments, which only ``differences.py`` writes
 XOR = "XOR"  # of conditions; the normal form is <>
 WORDS = {
