@@ -110,6 +110,7 @@ class ComputedValue(NamedTuple):
         return f"{self.function}({', '.join(texts)})"
 
 
+NULL = ComputedValue("null", ())
 _TODAY = ComputedValue("cast", (ComputedValue("current_timestamp", ()), "date"))
 _FORMS = {  # functions with a syntax of their own
     "null": "NULL", "negate": "-({})", "whole": "({})", SECONDS: "extract(SECOND FROM {})",

@@ -23,13 +23,12 @@ from colmatch.events.computed.nodes import (
 from colmatch.events.computed.whole import Layout, whole_texts
 from colmatch.events.exact import UnfitError, cast_exactly
 from colmatch.expr.ast import Refusal
-from colmatch.expr.computed import ComputedValue
+from colmatch.expr.computed import NULL, ComputedValue
 from colmatch.expr.spelling import quote_name
 from colmatch.given.incoming import is_any_list
 from colmatch.given.schema import Column, Family, Schema, Shape, Type, value_type, why_unusable
 from colmatch.given.variants import is_variant
 
-_NO_COLUMN = ComputedValue("null", ())
 COMPARISONS = frozenset({"=", "<>", "<=>", "<", "<=", ">", ">="})
 
 
@@ -116,7 +115,7 @@ class ContainerRules:
 
     def _element_at(self, name: str, arguments: tuple[ComputedValue, ...]) -> ValueNode:
         """Types an element by its place from 1, or for "get" from 0, and an entry by its key."""
-        column, key = arguments if len(arguments) == 2 else (_NO_COLUMN, _NO_COLUMN)
+        column, key = arguments if len(arguments) == 2 else (NULL, NULL)
         if column.function != "column" or key.function != "literal" or key.arguments[0] not in ("int", "bigint"):
             raise Refusal(f"{name} takes a list or map and a literal, as in {name}(tags, 1)")
         container, place = self._find_column(column.arguments), int(key.arguments[1])
@@ -133,7 +132,7 @@ class ContainerRules:
         return self._element(container, place - (place > 0), is_tried=name == "try_element_at")
 
     def _contains_key(self, name: str, arguments: tuple[ComputedValue, ...]) -> ValueNode:
-        column, key = arguments if len(arguments) == 2 else (_NO_COLUMN, _NO_COLUMN)
+        column, key = arguments if len(arguments) == 2 else (NULL, NULL)
         types = ("string", "int", "bigint")
         if column.function != "column" or key.function != "literal" or key.arguments[0] not in types:
             raise Refusal("map_contains_key takes a map and a literal, as in map_contains_key(attrs, 'colour')")
@@ -155,7 +154,7 @@ class ContainerRules:
 
     def _position_of(self, name: str, arguments: tuple[ComputedValue, ...]) -> ValueNode:
         """Types the place of a literal among elements, or among a field of the elements."""
-        column, wanted = arguments if len(arguments) == 2 else (_NO_COLUMN, _NO_COLUMN)
+        column, wanted = arguments if len(arguments) == 2 else (NULL, NULL)
         if column.function != "column" or wanted.function != "literal":
             raise Refusal("array_position takes a list and a literal, as in array_position(tags, 'news')")
         type, fields, path = self._elements_of("array_position", column)

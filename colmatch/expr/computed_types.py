@@ -76,7 +76,6 @@ _UNITS = {
 WRITE_VERSION = (
     "a version is compared with another one, as in semver(v) >= semver('1.2.0'), or semver(v) IN (semver('1.2.0'))"
 )
-_NO_COLUMN = ComputedValue("null", ())
 _EXTREMES = ("array_max", "array_min")
 _COMMUTE = frozenset({"+", "*", "=", "<=>", "&", "|", "^"})
 

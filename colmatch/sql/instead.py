@@ -17,7 +17,6 @@ _PARAMETER = "there are no parameters of this form: write the value itself, or :
 _COLUMN = "compute it beforehand, as a column of the events"
 _CLOCK = "write now(), or date_format(now(), 'HH:mm:ss') for the time of day"
 _LAMBDA = "write exists(items, x -> x.price > 10), forall(...) or size(filter(...)) >= 2"
-_ANY = "write array_contains(tags, 'x')"
 _QUANTIFIED = "it stands behind = or the like, as in a = ANY(array(1, 2)), or behind LIKE"
 _JSON = "name a value in the text, as in get_json_object(doc, '$.a.b') = 'x', doc:a.b or doc->>'a'"
 _AGGREGATE = "an expression sees one event: aggregate beforehand, into a column of the events"
