@@ -452,7 +452,7 @@ BYTEWISE = frozenset(
 
 
 def bytewise(name: str, nodes: list[ValueNode], type_call: Callable[[str, list[ValueNode]], ValueNode]) -> ValueNode:
-    """Types a function of texts for bytes, each of which stands as a character.
+    """Types a function of texts for bytes, each of which becomes a character.
 
     Raises Refusal: not all of its texts are bytes.
     """

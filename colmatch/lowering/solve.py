@@ -157,7 +157,7 @@ def _of_linear(bits: int, scale: Any, constant: Any, low: Any, high: Any) -> Ite
 
 
 def _of_abs(bits: int, low: Any, high: Any) -> Iterator[tuple[Any, Any]]:
-    """Yields the intervals of a column whose absolute values are asked for."""
+    """Yields the intervals of a column whose absolute values are in the given ones."""
     least, most = _ends(bits)
     begin, end = np.maximum(low, 0), np.minimum(high, most)
     yield begin, end

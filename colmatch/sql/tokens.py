@@ -60,7 +60,7 @@ _STARTS = {
     **dict.fromkeys(("SELECT", "WITH", "EXISTS"), SUBQUERY), "WHERE": "'WHERE' is not expected here: write the condition alone",
     "INTERVAL": "an interval is written INTERVAL 7 DAYS, or INTERVAL '1:30' HOUR TO MINUTE",
 }  # fmt: skip
-_FLAT = "give events what is in it as a column of its own"
+_FLAT = "give events its contents as a separate column"
 _OPERATORS = frozenset({T.STAR, T.SLASH, T.MOD, T.DPIPE, T.DIV, T.AMP, T.PIPE, T.CARET})
 _BEHIND_NAMES = frozenset(  # a word before these is a column
     {

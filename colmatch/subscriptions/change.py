@@ -26,7 +26,7 @@ from colmatch.subscriptions.weights import GivenWeights
 
 
 class Way(IntEnum):
-    """What an update asks of an id, after its deletions."""
+    """The operation of an update on an id, after the deletions."""
 
     INSERT = 0  # it has no subscription
     REPLACE = 1  # it has one
@@ -72,7 +72,7 @@ class Change(NamedTuple):
         return self._replace(given=join_given([given, more]), ways=(both, ways))
 
     def check(self, ids: Ids, place: NDArray[np.int64]) -> None:
-        """Checks where new subscriptions come to.
+        """Checks the places of new subscriptions.
 
         place : number of the present subscription of each id, -1 where there is none
 

@@ -1,4 +1,4 @@
-"""A caller's subscriptions to lowered predicates, ids and rejected subscriptions."""
+"""From a caller's subscriptions to lowered predicates, ids and rejected subscriptions."""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ class IdLookup:
 
     def _take(self, table: _Table, ids: pa.Array | I64, first: int) -> None:
         columns = _columns(ids)
-        table.used = len(ids)  # before anything is written, lest another thread write there too
+        table.used = len(ids)  # first, so that no other thread writes there too
         enter: Callable[..., None] = kernels.enter_few if len(ids) - first <= kernels.BLOCK else kernels.enter
         enter(*columns, first, table.base, table.mask, table.hashes, table.slot, table.earlier)
         self._table, self._length = table, len(ids)

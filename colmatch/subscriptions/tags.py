@@ -1,4 +1,4 @@
-"""Tags of subscriptions: names, as of a tenant or a campaign, to which a match can be restricted.
+"""Tags of subscriptions: names such as that of a tenant, to which a match can be restricted.
 
 A subscription has any number of tags. They do not change its meaning.
 
@@ -26,7 +26,7 @@ from colmatch.given.incoming import columns_of, is_arrow, is_table, is_text, ref
 from colmatch.kernels.layout import I32, I64, U8
 from colmatch.subscriptions.ids import Ids, ids_of_values, unique_ids
 
-RECENT_LEAST = 4096  # pairs that are scanned rather than sorted among the others
+RECENT_LEAST = 4096  # pairs that are scanned, not sorted
 
 
 class GivenTags(NamedTuple):

@@ -29,7 +29,7 @@ from colmatch.subscriptions.weights import GivenWeights
 BLOCK = 1024  # texts of a block
 BLOCK_BYTES = 1 << 18  # bytes of texts after which a block ends
 FEW = 64  # arrays of recent texts that wait for one another
-LEAST_LIVE = 0.75  # share of texts in use, below which all are compressed anew
+LEAST_LIVE = 0.75  # share of texts in use, below which all are compressed again
 LARGEST = 1 << 31  # bytes that a block may have, for one that is read from a file
 
 TYPE = pa.large_string()

@@ -128,7 +128,7 @@ REFUSED = [
     ("element_at(m) = 1", "element_at has too few or too many arguments here: it is written element_at.list, any., as in", 1),
     ("element_at(m, a) = 1", "a literal key is needed", 13),
     ("element_at(a, 1) = 1", "'a' is int64: .* needs a map or list before it", 12),
-    ("flag AND ~a", "'~' is not supported: it stands between a text and a pattern", 10),
+    ("flag AND ~a", "'~' is not supported: it is written between a text and a pattern", 10),
     ("isnull(name", r"a '\)' is missing", 12),
     ("isnull(", "something is missing after", 7),
     ("a ≥ 5", "'≥' .* write >=", 3),

@@ -1,7 +1,7 @@
 """Computed values of single events, of Python's values, for functions that need no Arrow.
 
 A value is compiled to one function of the event. Functions that are missing here, and rows where a
-value fails in ANSI mode, go by way of a batch. So the two ways are compared with each other in
+value fails in ANSI mode, become a batch. So the two ways are compared with each other in
 tests.
 """
 

@@ -252,7 +252,7 @@ class Chances:
         self._each = np.append(0, np.cumsum(self._before[states.runs.high + 1] - self._before[states.runs.low]))
 
     def choose(self, conjunctions: I64, event: I64, rng: np.random.Generator) -> tuple[I64, I64]:
-        """Chooses states for plain conjunctions, each in an event of its own.
+        """Chooses states for plain conjunctions, each in a separate event.
 
         Returns events and states. A predicate without an allowed state has none.
         """

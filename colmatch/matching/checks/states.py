@@ -256,7 +256,7 @@ class States:
 
 
 def _family(attribute: Attribute) -> int:
-    """Returns FLOAT or STRING for values that need a way of their own, or -1."""
+    """Returns FLOAT or STRING for values that need special treatment, or -1."""
     if attribute.pattern or attribute.is_free or attribute.role in (Role.SIZE, Role.HAS_NULL):
         return -1
     if attribute.type.textual:
