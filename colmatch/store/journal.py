@@ -1,9 +1,9 @@
 """The journal beside a saved matcher, which has each update since it was saved.
 
 A saved file names the save before it, which the journal followed. So a process may be killed before
-or after the journal follows the new save. Numbers identify the records that are in the file already. A
-journal changes only under its lock, and the next one is locked before it has the name. ``log.py``
-describes the contents.
+or after the journal follows the new save. Numbers identify the records that are in the file
+already. A journal changes only under its lock, and the next one is locked before it has the name.
+``log.py`` describes the contents.
 """
 
 from __future__ import annotations
