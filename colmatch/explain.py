@@ -365,7 +365,7 @@ def _read_small(parts: Parts, texts: list[str]) -> Parts:
 
 
 class _Looker:
-    """What looks at events for subscriptions of a segment.
+    """A reader of events for the explanations of subscriptions of a segment.
 
     own : a subscription of the segment; None for all
     """

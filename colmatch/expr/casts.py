@@ -1,7 +1,7 @@
 """Casts that Spark inserts where a text meets a value of another type (``Options.casts``).
 
-The rules are those of Spark 4.3. Two sides of a comparison, and values of which one is chosen, have
-rules of their own, and both differ with ANSI. ``CastRules`` applies them within computed values,
+The rules are those of Spark 4.3. Comparisons have other rules than choices among values, as in
+``coalesce``, and both differ with ANSI. ``CastRules`` applies them within computed values,
 ``CastBinder`` of ``bind_casts.py`` to comparisons with literals.
 """
 

@@ -40,7 +40,7 @@ _SHOWN = {
 
 
 class Function(NamedTuple):
-    """A function, whatever computes it.
+    """A function of the language.
 
     Attributes
     ----------
@@ -64,7 +64,7 @@ class Function(NamedTuple):
     value : what it is, written with other functions: tuples of a name and arguments, which are
         numbers for the function's own
     rule : the method of ``Typing`` that types it, if arguments and result do not say enough; empty
-        if it has no types of its own
+        if it has no types
     kind : how the parser reads it. A ``value`` is computed, and any other becomes a condition: by
         a node of sqlglot, of elements of a list, or as a special function. ``syntax`` is rewritten
         before

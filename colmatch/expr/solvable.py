@@ -1,4 +1,4 @@
-"""Which computed values are solved for their column, and by which steps.
+"""Computed values that are solved for their column, and the steps of the solution.
 
 These are chains of sums, products, differences, casts and the like, each of one value and a
 constant, down to a column. ``lowering/solve.py`` solves them.

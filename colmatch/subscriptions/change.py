@@ -1,4 +1,4 @@
-"""An update as its caller gives it: what to delete, and what to insert, replace or upsert.
+"""An update as its caller gives it: deletions, and subscriptions to insert, replace or upsert.
 
 It is read before the update has its turn. So a caller's source may take long, or itself update the
 matcher.

@@ -22,7 +22,7 @@ MOST_BOXES = 256  # boxes that a subscription, or what is left of a box, may hav
 
 
 class Several(NamedTuple):
-    """What is asked of the values of an attribute that may have several."""
+    """Conditions on the values of an attribute that may have several."""
 
     some: tuple[Intervals, ...] = ()  # a value lies in each
     none: Intervals = ()  # no value lies in these

@@ -20,8 +20,8 @@ Pair = tuple[int, int, int, bool, list[Box]]
 class Contained:
     """The checks of subscriptions beside others that match at least the same events.
 
-    An event shows that a subscription is not in others. What all events of a piece leave is proven
-    by boxes, and if that fails, further events are made.
+    An event shows that a subscription is not in others. If no event of a piece shows it, boxes may
+    prove the opposite. If they do not, further events are made.
     """
 
     def __init__(self, scope: Scope) -> None:
