@@ -1,8 +1,8 @@
 """Casts of Spark in comparisons with literals (``Options.casts``).
 
 A literal is cast once, and a column becomes a computed value. The cast may depend on the literal:
-without ANSI, ``s = 5`` is a comparison of INTs, and ``s = 5000000000`` one of BIGINTs. So
-these literals distinguish forms, as literals in computed values do.
+without ANSI, ``s = 5`` is a comparison of INTs, and ``s = 5000000000`` one of BIGINTs. So these
+literals distinguish forms, as literals in computed values do.
 """
 
 from __future__ import annotations

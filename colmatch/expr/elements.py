@@ -234,7 +234,7 @@ class ElementReader:
     def _prepare(
         self, column: Path, part: str, parameter: str, outer: dict[Path, pa.DataType], counts: bool, reads_clock: bool
     ) -> tuple[Attribute, Callable[[Expr, int], Form], Attributes]:
-        """Makes the attribute of a list, and a normaliser and attributes to check its conditions."""
+        """Makes the attribute of a list, and the maker of forms that checks its conditions."""
         fields = [pa.field(parameter, element_type(self._schema.column(column).arrow, part)), *nest(outer)]
         inner = Schema(pa.schema(fields), self._schema.case_sensitive)
         call = ElementCall(

@@ -199,7 +199,7 @@ class Normaliser:
         )
 
     def _of_elements(self, schema: Schema) -> tuple[Callable[[Expr, int], Form], Attributes]:
-        """Returns the maker of forms of conditions on elements, and the attributes that they use."""
+        """Returns the maker of forms of conditions on elements, and their attributes."""
         options = Options(timezone=self._options.timezone, ansi=self._options.ansi, casts=self._options.casts)
         inner = Normaliser(schema, Attributes(), self.budget, False, self.two_valued, options)
 

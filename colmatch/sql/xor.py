@@ -18,7 +18,7 @@ _STEPS = frozenset({T.WHEN, T.THEN, T.ELSE})  # within CASE
 
 @dataclass(slots=True)
 class _Part:
-    """A part that may contain XOR: a text, or a part between parentheses, commas or words of CASE."""
+    """A part with its own XORs: a text, or a part between parentheses, commas or words of CASE."""
 
     begin: int
     is_case: bool = False
