@@ -134,7 +134,7 @@ REFUSED = [
     ("a ≥ 5", "'≥' .* write >=", 3),
     ("a ≤ 5", "'≤' .* write <=", 3),
     ("a ≠ 5", "'≠' .* write <>", 3),
-    ("a > 1,000", "',' .* between arguments, .* write 1000 for 1,000", 6),
+    ("a > 1,000", "',' .* separates arguments, .* write 1000 for 1,000", 6),
     ("a > 1_000", "'1_000' .* write 1000", 5),
     ("price > 1_000.5", "'1_000.5' .* write 1000.5", 9),
     ("a > 0x10", "write 16", 5),
