@@ -67,7 +67,7 @@ class _Parenthesis:
         return Not(expression) if self.negated else expression
 
 
-def parse_betree(text: str, domains: Mapping[str, Domain], max_depth: int, constants: Constants = None) -> Expr:
+def parse_betree(text: str, domains: Mapping[str, Domain], max_depth: int, constants: Constants) -> Expr:
     """Returns the tree of a text.
 
     domains : by name in lower case

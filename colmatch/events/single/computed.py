@@ -100,23 +100,10 @@ def _needed(node: ValueNode) -> list[tuple[str, ...]]:
     return [path for part in node.parts for path in _needed(part)]
 
 
-_NOT_STRICT = frozenset(
-    {
-        "and",
-        "or",
-        "isnull",
-        "isnan",
-        "same",
-        "case",
-        "coalesce",
-        "greatest",
-        "least",
-        "concat_ws",
-        "hash",
-        "xxhash64",
-        "is_variant_null",
-    }
-)
+_NOT_STRICT = frozenset({
+    "and", "or", "isnull", "isnan", "same", "case", "coalesce", "greatest", "least", "concat_ws", "hash", "xxhash64",
+    "is_variant_null",
+})  # fmt: skip
 
 
 def _function(node: ValueNode) -> Callable[..., Any] | None:
