@@ -36,7 +36,8 @@ def events(lines: object, domains: object) -> pa.Table:
     """Reads events, one JSON object per line, from attribute to value.
 
     ``null`` and absent attributes are NULL. Names are read in lower case, and the last of equal
-    names wins. A segment is ``[id, microseconds]``, a cap ``[["type", id, "ns"], value, microseconds]``.
+    names wins. A segment is ``[id, microseconds]``, and a cap is
+    ``[["type", id, "ns"], value, microseconds]``.
 
     Parameters
     ----------
