@@ -143,8 +143,8 @@ class Normaliser:
         schema: Schema,
         attributes: Attributes,
         budget: Budget,
-        by_attribute: bool = False,
-        two_valued: bool = False,
+        by_attribute: bool,
+        two_valued: bool,
         options: Options | None = None,
     ) -> None:
         self.schema = schema
