@@ -11,6 +11,7 @@ import datetime as dt
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -35,6 +36,7 @@ from colmatch.given.special import UNKNOWN, Call
 from colmatch.kernels import layout
 from colmatch.kinds.registry import FEWEST
 from colmatch.lowering.written import LiteralTexts, asks_presence, element_text, key_runs, name_of, predicate_text
+from colmatch.predicates.programs import fold_program
 from colmatch.show.names import Listed
 from colmatch.show.notebook import cell, fold_body
 from colmatch.sql.skeleton import AND, CONDITION, COUNT, DEFINED, NOT, OR, Piece, cut_text, open_definitions, truth_of
@@ -365,7 +367,7 @@ def _read_small(parts: Parts, texts: list[str]) -> Parts:
 
 
 class _Looker:
-    """What looks at events for subscriptions of a segment.
+    """A reader of events for the explanations of subscriptions of a segment.
 
     own : a subscription of the segment; None for all
     """
@@ -530,19 +532,13 @@ class _SegmentEvent(NamedTuple):
 
 def _conjunction(told: _SegmentEvent, c: int) -> ExplainedNode:
     preds = told.segment.predicates
-    leaves = [_leaf(told, p) for p in range(preds.first[c], preds.first[c + 1])]
     if len(preds.jump_first) and preds.jump_first[c] >= 0:
-        stack: list[_ExplainedLeaf] = []
-        for token in preds.tree[preds.tree_first[c] : preds.tree_first[c + 1]].tolist():
-            if token >= 0:
-                stack.append(leaves[token])
-                continue
-            size, either = (-token) // 2, token % 2 == 1
-            operands = stack[-size:]
-            stack[-size:] = [
-                _ExplainedLeaf(_group([leaf.node for leaf in operands], True) if either else _all_of(operands))
-            ]
-        return stack[0].node
+
+        def join(parts: list[_ExplainedLeaf], either: bool) -> _ExplainedLeaf:
+            return _ExplainedLeaf(_group([part.node for part in parts], True) if either else _all_of(parts))
+
+        return fold_program(preds, c, partial(_leaf, told), join).node
+    leaves = [_leaf(told, p) for p in range(preds.first[c], preds.first[c + 1])]
     return _all_of(leaves) if leaves else ExplainedNode("TRUE", True, _NOTHING)
 
 

@@ -22,6 +22,11 @@ def freeze_view(array: Array) -> Array:
     return view
 
 
+NO_I64: NDArray[np.int64] = freeze_view(np.empty(0, np.int64))
+NO_I32: NDArray[np.int32] = freeze_view(np.empty(0, np.int32))
+NO_U64: NDArray[np.uint64] = freeze_view(np.empty(0, np.uint64))
+
+
 def seal(array: Array) -> Array:
     """Makes the array itself read-only, after the last write, and returns it."""
     array.setflags(write=False)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from colmatch.arrays.frozen import freeze_view
-
-Array = TypeVar("Array", bound=NDArray[Any])
+from colmatch.arrays.frozen import Array, freeze_view
 
 
 def with_room(size: int) -> int:

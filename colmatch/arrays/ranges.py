@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from colmatch.arrays.frozen import contiguous
+from colmatch.arrays.frozen import Array, contiguous
 from colmatch.kernels.ranges import copy_ranges, list_members
-
-Array = TypeVar("Array", bound=NDArray[Any])
 
 
 def ranges_of(sizes: ArrayLike) -> NDArray[np.int64]:

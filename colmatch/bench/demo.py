@@ -210,13 +210,8 @@ _PREDICATE = re.compile(
     rf"|IN \((?P<members>[^)]*)\)|LIKE (?P<like>{_LITERAL})|(?P<op>=|<>|<=|>=|<|>) (?P<literal>{_LITERAL}))"
 )
 _COMPARE = {
-    "=": operator.eq,
-    "<>": operator.ne,
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-}
+    "=": operator.eq, "<>": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
+}  # fmt: skip
 
 
 def naive(text: str) -> pc.Expression:
@@ -252,11 +247,11 @@ def naive(text: str) -> pc.Expression:
     return eval(rest, {"__builtins__": {}}, {"p": predicates})
 
 
-def _busiest(fired: _I64, texts: list[str], most: int = 5) -> list[tuple[int, int]]:
-    """Returns the alerts that fired most, with their firings; one alert for each text."""
+def _busiest(fired: _I64, texts: list[str]) -> list[tuple[int, int]]:
+    """Returns the five alerts that fired most, with their firings; one alert for each text."""
     busiest: dict[str, tuple[int, int]] = {}
     for i in np.argsort(-fired, kind="stable").tolist():
-        if len(busiest) == most or not fired[i]:
+        if len(busiest) == 5 or not fired[i]:
             break
         busiest.setdefault(texts[i], (i, int(fired[i])))
     return list(busiest.values())

@@ -69,8 +69,8 @@ class Domains:
         name to ``"type|allow_undefined|min|max"``, to a tuple of these or to a mapping. Or mappings
         that include the name. ``min`` and ``max`` are optional. Events may have values beyond them,
         but an expression that needs such a value is an error. ``max_values`` of a mapping is
-        accepted and has no effect. Names count in lower case. Empty lines and text after a ``#``
-        are ignored
+        accepted and has no effect. Names are read in lower case. Empty lines and text after a
+        ``#`` are ignored
 
     Attributes
     ----------
@@ -91,7 +91,7 @@ class Domains:
         for where, parts in _read_declarations(domains):
             field = _field(where, parts)
             if field.name in fields:
-                raise SchemaError(f"{where}: {field.name!r} is declared twice; names count in lower case")
+                raise SchemaError(f"{where}: {field.name!r} is declared twice; names are read in lower case")
             fields[field.name] = field
         self.arrow = pa.schema(list(fields.values()))
 

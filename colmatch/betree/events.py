@@ -35,8 +35,9 @@ TOLD = 10  # most faulty lines that an error lists
 def events(lines: object, domains: object) -> pa.Table:
     """Reads events, one JSON object per line, from attribute to value.
 
-    ``null`` and absent attributes are NULL. Names count in lower case, and the last of equal names
-    wins. A segment is ``[id, microseconds]``, a cap ``[["type", id, "ns"], value, microseconds]``.
+    ``null`` and absent attributes are NULL. Names are read in lower case, and the last of equal
+    names wins. A segment is ``[id, microseconds]``, and a cap is
+    ``[["type", id, "ns"], value, microseconds]``.
 
     Parameters
     ----------
@@ -69,8 +70,8 @@ def nullable(schema: pa.Schema) -> pa.Schema:
     return pa.schema([pa.field(field.name, field.type) for field in schema])
 
 
-def event_batches(lines: object, schema: pa.Schema, rows: int = ROWS) -> Iterator[pa.RecordBatch]:
-    """Yields the rows of ``events``, in batches of ``rows``."""
+def event_batches(lines: object, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """Yields the rows of ``events``, in batches of ``ROWS``."""
     domains = domains_of(schema)
     columns = nullable(schema)
     numbered = enumerate(_lines(lines), 1)
@@ -78,7 +79,7 @@ def event_batches(lines: object, schema: pa.Schema, rows: int = ROWS) -> Iterato
         reading = _EventRows(domains)
         for number, line in numbered:
             reading.take(number, line)
-            if reading.rows == rows:
+            if reading.rows == ROWS:
                 break
         if reading.wrong:
             raise EventError("; ".join(reading.wrong[:TOLD]))

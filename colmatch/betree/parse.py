@@ -33,6 +33,7 @@ from colmatch.betree.special import Constants, call
 from colmatch.betree.tokens import Word, words_of
 from colmatch.errors import show_value, suggest_names
 from colmatch.expr.ast import And, Constant, Expr, Not, Or, Predicate, Refusal, Subject, Verb, conjoin
+from colmatch.expr.computed import FLIPPED
 from colmatch.given.special import SPECIAL
 from colmatch.lowering.forms import Kind, Operand
 from colmatch.lowering.keys import float_key, key_float
@@ -40,7 +41,6 @@ from colmatch.lowering.keys import float_key, key_float
 EPSILON = 2.220446049250313e-16  # floats that differ by less are equal
 
 _COMPARISONS = {"<": Verb.LT, "<=": Verb.LE, ">": Verb.GT, ">=": Verb.GE, "=": Verb.EQ, "<>": Verb.NE}
-_FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _TEXTS = {"contains": Verb.CONTAINS, "starts_with": Verb.STARTSWITH, "ends_with": Verb.ENDSWITH}
 _LISTS = {"one": (Verb.ARRAYS_OVERLAP, False), "none": (Verb.ARRAYS_OVERLAP, True), "all": (Verb.CONTAINS_ALL, False)}
 _RESERVED = ("and", "or", "not", "in")
@@ -67,7 +67,7 @@ class _Parenthesis:
         return Not(expression) if self.negated else expression
 
 
-def parse_betree(text: str, domains: Mapping[str, Domain], max_depth: int, constants: Constants = None) -> Expr:
+def parse_betree(text: str, domains: Mapping[str, Domain], max_depth: int, constants: Constants) -> Expr:
     """Returns the tree of a text.
 
     domains : by name in lower case
@@ -201,7 +201,7 @@ class _LeafParser:
     def _literal_first(self, i: int) -> tuple[Expr, int]:
         literal, sign = self.words[i], self.words[i + 1]
         if sign.kind == words.SIGN and sign.value in _COMPARISONS:
-            return self._compare(i + 2, _FLIPPED.get(sign.value, sign.value), i), i + 3
+            return self._compare(i + 2, FLIPPED.get(sign.value, sign.value), i), i + 3
         negated = sign.kind == words.NAME and sign.value == "not"
         if not self._is(i + 1 + negated, "in"):
             raise _refuse_word("in" if negated else "a comparison or in", self.words[i + 1 + negated])

@@ -31,7 +31,7 @@ _INSTEAD = {
     "|": "write or, or ||",
     "+": "numbers have no plus before them",
     ".": "names have no dots, and numbers begin with a digit",
-    "-": "a minus stands directly before a number",
+    "-": "a minus directly precedes a number",
 }
 
 

@@ -22,7 +22,7 @@ _TRUTHS = {"true": True, "false": False, "1": True, "0": False, "yes": True, "no
 
 
 class Expectation(NamedTuple):
-    """What a subscription must do: match an event or not, or match some number of events."""
+    """The expected result of a subscription: a match with an event, none, or a number of events."""
 
     id: int | str
     event: int | None  # number of the event; None for a number of events

@@ -18,8 +18,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from colmatch.errors import EventError, suggest_names
-from colmatch.events.gather import match_names
+from colmatch.errors import EventError
+from colmatch.events.paths import column_at
 from colmatch.events.range_reader import Ranges
 from colmatch.given.incoming import decode_runs, refusing
 from colmatch.given.schema import Schema
@@ -91,18 +91,11 @@ class RequiredColumns:
 
     def _nulls(self, rows: pa.RecordBatch, name: str, lenient: bool, nan: bool) -> NDArray[np.bool_] | None:
         """Returns whether each row has no value of a column; None if all rows have one."""
-        top, *fields = name.split(".") if name not in rows.schema.names else [name]
-        same = match_names(rows.schema.names, [top])
-        if not same and lenient:
+        path = (name,) if name in rows.schema.names else tuple(name.split("."))
+        column = column_at(rows, path, lenient, "which must be defined in each event")
+        if column is None:
             return np.ones(rows.num_rows, np.bool_)
-        if len(same) != 1:
-            message = f"there are {len(same)} columns" if same else "the events have no column"
-            hint = suggest_names(top, rows.schema.names, "the batch")
-            raise EventError(f"{message} {top!r}, which must be defined in each event: {hint}")
-        column = rows.column(same[0])
-        with refusing(EventError, f"column {name!r} cannot be looked through for what is missing"):
-            for field in fields:
-                column = pc.struct_field(column, field)
+        with refusing(EventError, f"column {name!r} cannot be searched for missing values"):
             if pa.types.is_run_end_encoded(column.type):
                 column = decode_runs(column)
             if pa.types.is_dictionary(column.type):

@@ -1,8 +1,8 @@
 """Casts of Spark in comparisons with literals (``Options.casts``).
 
-A literal is cast once, and a column becomes a computed value. Which cast it is may depend on the
-literal: without ANSI, ``s = 5`` is a comparison of INTs, and ``s = 5000000000`` one of BIGINTs. So
-these literals distinguish forms, as literals in computed values do.
+A literal is cast once, and a column becomes a computed value. The cast may depend on the literal:
+without ANSI, ``s = 5`` is a comparison of INTs, and ``s = 5000000000`` one of BIGINTs. So these
+literals distinguish forms, as literals in computed values do.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from colmatch.events.computed.derived import constant
 from colmatch.events.computed.nodes import FRACTIONS, INSTANTS, INTEGERS, ValueNode, is_decimal, is_number
 from colmatch.expr.ast import NAN, And, Expr, Or, Predicate, Refusal, Subject, Truth, Verb, rebuild, walk
 from colmatch.expr.casts import common_type, compared_type, is_shown
-from colmatch.expr.computed import ComputedValue, literal_of
+from colmatch.expr.computed import NULL, ComputedValue, literal_of
 from colmatch.expr.computed_types import Typing
 from colmatch.expr.elements import Lambda
 from colmatch.expr.tree import COUNTLESS
@@ -30,7 +30,6 @@ _BOTH_SIDES = frozenset({Verb.EQ, Verb.NE, Verb.LT, Verb.LE, Verb.GT, Verb.GE, V
 _PATTERNS = frozenset({Verb.LIKE, Verb.ILIKE, Verb.RLIKE, Verb.STARTSWITH, Verb.ENDSWITH, Verb.CONTAINS})
 _KINDS = {int: Kind.INT, Decimal: Kind.DECIMAL, float: Kind.DOUBLE, str: Kind.STRING, bool: Kind.BOOL}
 _DATE = re.compile(r"(?!0000)\d{4}-\d\d-\d\d", re.ASCII)  # a date of Python
-_NULL = ComputedValue("null", ())
 
 
 class CastBinder:
@@ -91,7 +90,7 @@ class CastBinder:
         if not self._is_bound(p, node.type):
             return p
         self._typing.note_casts(value)
-        found = [[_NULL] if one is None else literals_of(one) for one in p.operands]
+        found = [[NULL] if one is None else literals_of(one) for one in p.operands]
         if p.verb in _BOTH_SIDES:
             return self._share(self._compare(p, value, node.type, found[0][0]))
         if p.verb is Verb.BETWEEN:

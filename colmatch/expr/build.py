@@ -287,7 +287,7 @@ def function(name: str, *arguments: Any) -> Any:
 
 
 def maker_of(row: Function) -> Callable[..., Any] | None:
-    """Returns what makes a call of a function; None if the builder has nothing for it."""
+    """Returns the maker of calls of a function; None if the builder cannot call it."""
     if row.kind == VALUE:
         return _make_value
     makers = build_special if row.kind == SPECIAL else ColumnHandle

@@ -8,12 +8,10 @@ from typing import Any, Self
 from colmatch.errors import ExpressionError
 from colmatch.expr.ast import Expr, Predicate, Subject, Verb
 from colmatch.expr.build_literals import literal
-from colmatch.expr.computed import DEEPEST, ComputedValue, comparison, literal_of
+from colmatch.expr.computed import DEEPEST, NULL, ComputedValue, comparison, literal_of
 from colmatch.expr.intervals import DAY, DAYS, TIMES
 from colmatch.given.arguments import text
 from colmatch.lowering.forms import Kind
-
-_NULL = ComputedValue("null", ())
 
 
 class Computing:
@@ -100,7 +98,7 @@ def make_computed(value: Any, depth: int = 0) -> ComputedValue:
     if isinstance(value, list):
         if depth == DEEPEST:
             raise ExpressionError(f"a list nests deeper than {DEEPEST} levels")
-        return ComputedValue("array", tuple([_NULL if one is None else make_computed(one, depth + 1) for one in value]))
+        return ComputedValue("array", tuple([NULL if one is None else make_computed(one, depth + 1) for one in value]))
     operand = literal(value)
     if operand is None or operand.kind is Kind.BINARY:
         raise ExpressionError("NULL and bytes cannot be computed with")

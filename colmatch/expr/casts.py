@@ -1,7 +1,7 @@
 """Casts that Spark inserts where a text meets a value of another type (``Options.casts``).
 
-The rules are those of Spark 4.3. Two sides of a comparison, and values of which one is chosen, have
-rules of their own, and both differ with ANSI. ``CastRules`` applies them within computed values,
+The rules are those of Spark 4.3. Comparisons have other rules than choices among values, as in
+``coalesce``, and both differ with ANSI. ``CastRules`` applies them within computed values,
 ``CastBinder`` of ``bind_casts.py`` to comparisons with literals.
 """
 
@@ -96,8 +96,8 @@ class CastRules:
     _cast: Callable[[ValueNode, str], ValueNode]
     _explicit: Callable[[ValueNode, str], ValueNode]
     _wider: Callable[[str, str, str], str]
-    _node: Callable[[ComputedValue], ValueNode]
-    _normalise: Callable[[ComputedValue], ComputedValue]
+    node: Callable[[ComputedValue], ValueNode]
+    normal: Callable[[ComputedValue], ComputedValue]
 
     def or_casts(self, name: str, one: str, other: str) -> str:
         """Returns the end of an error about two types; empty if the option would not help."""
@@ -186,7 +186,7 @@ class CastRules:
         """
         if not self.is_cast or len(arguments) < 3 or len(arguments) % 2 == 0:
             return arguments
-        if any(self._node(self._normalise(one)).type in FRACTIONS for one in arguments[2::2]):
+        if any(self.node(self.normal(one)).type in FRACTIONS for one in arguments[2::2]):
             return arguments
         return (*arguments, ComputedValue("cast", (ComputedValue("null", ()), "string")))
 

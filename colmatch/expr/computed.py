@@ -13,6 +13,7 @@ from colmatch.lowering.forms import Kind, quote_text
 
 ARITHMETIC = {"+", "-", "*", "/", "%", "div", "&", "|", "^"}
 SIGNS = {*ARITHMETIC, "=", "<>", "<", "<=", ">", ">=", "<=>"}
+FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}  # signs of a comparison with its sides exchanged
 BETWEEN = "micros_between"  # two moments, which only ``differences.py`` writes
 XOR = "XOR"  # of conditions; the normal form is <>
 WORDS = {
@@ -22,7 +23,6 @@ WORDS = {
     "or": "OR",
     XOR: XOR,
 }  # functions that are written between their values
-TRUTHS = {"isnull": "NULL", "istrue": "TRUE", "isfalse": "FALSE"}  # functions that are written with IS
 _UNITED = ("timestampadd", "timestampdiff")  # they begin with a unit, which is a word
 DEEPEST = 64  # levels of a computed value
 FORALL = "forall"
@@ -76,13 +76,13 @@ class ComputedValue(NamedTuple):
             return "current_date()"
         if self.function in ("cast", "try_cast"):
             return f"{self.function.upper()}({self.arguments[0].sql()} AS {self.arguments[1].upper()})"
+        if self.function in _FORMS:
+            return _FORMS[self.function].format(*[argument.sql() for argument in self.arguments])
+        if self.function in _FORMS_WITHIN:
+            return _FORMS_WITHIN[self.function].format(*[argument.sql(True) for argument in self.arguments])
         if self.function == "in":
             text = _membership_sql("IN", *self.arguments)
             return f"({text})" if within else text
-        if self.function == "negate":
-            return f"-({self.arguments[0].sql()})"
-        if self.function == BETWEEN:
-            return "({} - {})".format(*[argument.sql(True) for argument in self.arguments])
         if self.function in SIGNS or self.function in WORDS:
             sign = WORDS.get(self.function, self.function)
             text = f" {sign} ".join([argument.sql(True) for argument in self.arguments])
@@ -91,32 +91,14 @@ class ComputedValue(NamedTuple):
 
     def _call(self) -> str:
         """Writes a function call, or a function with special syntax, such as CASE."""
-        if self.function == "null":
-            return "NULL"
         if self.function == "interval" and len(self.arguments) == 2:
             return show_interval(Interval(*self.arguments))
-        if self.function == "not":
-            return f"(NOT {self.arguments[0].sql(True)})"
-        if self.function in TRUTHS:
-            return f"({self.arguments[0].sql(True)} IS {TRUTHS[self.function]})"
-        if self.function == "whole":
-            return f"({self.arguments[0].sql()})"
         if self.function == "entry":
             column, key = self.arguments
             return f"{column.sql()}[{quote_text(key) if isinstance(key, str) else key}]"
-        if self.function in (AT_LEAST, FEWER_THAN):
-            column, test, count = [argument.sql() for argument in self.arguments]
-            return f"size(filter({column}, {test})) {'<' if self.function == FEWER_THAN else '>='} {count}"
         if self.function == "field":
             element, *fields = self.arguments
             return ".".join([element.sql(), *map(quote_name, fields)])
-        if self.function == AT_ZONE and len(self.arguments) == 2:
-            return f"{self.arguments[0].sql(True)} AT TIME ZONE {self.arguments[1].sql()}"
-        if self.function == SECONDS:
-            return f"extract(SECOND FROM {self.arguments[0].sql()})"
-        if self.function in TRIMS:
-            text, characters = self.arguments
-            return f"trim({TRIMS[self.function]} {characters.sql()} FROM {text.sql()})"
         if self.function in ("case", CASE_OF):
             return _case_sql(self.arguments[:1] if self.function == CASE_OF else (), self.arguments)
         if self.function == JSON_FIELD:
@@ -128,7 +110,17 @@ class ComputedValue(NamedTuple):
         return f"{self.function}({', '.join(texts)})"
 
 
+NULL = ComputedValue("null", ())
 _TODAY = ComputedValue("cast", (ComputedValue("current_timestamp", ()), "date"))
+_FORMS = {  # functions with a syntax of their own
+    "null": "NULL", "negate": "-({})", "whole": "({})", SECONDS: "extract(SECOND FROM {})",
+    AT_LEAST: "size(filter({}, {})) >= {}", FEWER_THAN: "size(filter({}, {})) < {}",
+    **{name: f"trim({side} {{1}} FROM {{0}})" for name, side in TRIMS.items()},
+}  # fmt: skip
+_FORMS_WITHIN = {  # those with parentheses around operators
+    "not": "(NOT {})", "isnull": "({} IS NULL)", "istrue": "({} IS TRUE)", "isfalse": "({} IS FALSE)",
+    BETWEEN: "({} - {})", AT_ZONE: "{} AT TIME ZONE {}",
+}  # fmt: skip
 
 
 def _membership_sql(word: str, value: ComputedValue, *members: ComputedValue) -> str:

@@ -23,13 +23,12 @@ from colmatch.events.computed.nodes import (
 from colmatch.events.computed.whole import Layout, whole_texts
 from colmatch.events.exact import UnfitError, cast_exactly
 from colmatch.expr.ast import Refusal
-from colmatch.expr.computed import ComputedValue
+from colmatch.expr.computed import NULL, ComputedValue
 from colmatch.expr.spelling import quote_name
 from colmatch.given.incoming import is_any_list
 from colmatch.given.schema import Column, Family, Schema, Shape, Type, value_type, why_unusable
 from colmatch.given.variants import is_variant
 
-_NO_COLUMN = ComputedValue("null", ())
 COMPARISONS = frozenset({"=", "<>", "<=>", "<", "<=", ">", ">="})
 
 
@@ -38,9 +37,9 @@ class ContainerRules:
 
     _schema: Schema
     _ansi: bool
-    _node: Callable[[ComputedValue], ValueNode]
+    node: Callable[[ComputedValue], ValueNode]
     _path: Callable[[tuple[str, ...]], tuple[str, ...]]
-    _normalise: Callable[[ComputedValue], ComputedValue]
+    normal: Callable[[ComputedValue], ComputedValue]
     _cast: Callable[[ValueNode, str], ValueNode]
     _wider: Callable[[str, str, str], str]
 
@@ -66,12 +65,12 @@ class ContainerRules:
             instead = f"name a field, as in {container.name}.{first}"
         raise Refusal(f"column {container.name!r} is a struct, and no text in JSON: {instead}")
 
-    def _entry(self, column: ComputedValue, key: str | int) -> ValueNode:
+    def _entry(self, name: str, arguments: tuple[Any, ...]) -> ValueNode:
         """Types an element of a list by its place, an entry of a map, or a field of a struct."""
-        path = column.arguments
+        path, key = arguments[0].arguments, arguments[1]
         container = self._find_column(path)
         if container.shape is Shape.STRUCT and isinstance(key, str):
-            return self._node(ComputedValue("column", self._path((*path, key))))
+            return self.node(ComputedValue("column", self._path((*path, key))))
         if container.shape is Shape.LIST and isinstance(key, int):
             if key < 0:
                 raise Refusal(
@@ -103,24 +102,25 @@ class ContainerRules:
         constants = place, "ansi" if self._ansi and not is_tried else "", "\0".join(exact)
         return ValueNode("element", type_of(arrow, name), (*constants, *column.path))
 
-    def _field(self, element: ComputedValue, fields: tuple[str, ...]) -> ValueNode:
+    def _field(self, name: str, arguments: tuple[Any, ...]) -> ValueNode:
         """Types a field of an element, as in ``items[0].sku``."""
+        element, *fields = arguments
         column, place = element.arguments
         container = self._find_column(column.arguments)
         if not is_any_list(container.arrow) or not isinstance(place, int) or place < 0:
             raise Refusal(
                 f"column {container.name!r} is {container.arrow}: a list and a place from 0 are needed before the field"
             )
-        return self._element(container, place, fields)
+        return self._element(container, place, tuple(fields))
 
     def _element_at(self, name: str, arguments: tuple[ComputedValue, ...]) -> ValueNode:
         """Types an element by its place from 1, or for "get" from 0, and an entry by its key."""
-        column, key = arguments if len(arguments) == 2 else (_NO_COLUMN, _NO_COLUMN)
+        column, key = arguments if len(arguments) == 2 else (NULL, NULL)
         if column.function != "column" or key.function != "literal" or key.arguments[0] not in ("int", "bigint"):
             raise Refusal(f"{name} takes a list or map and a literal, as in {name}(tags, 1)")
         container, place = self._find_column(column.arguments), int(key.arguments[1])
         if container.shape is not Shape.LIST and name != "get":
-            return self._entry(column, place)
+            return self._entry(name, (column, place))
         if container.shape is not Shape.LIST:
             raise Refusal(f"get needs a list column; {container.name!r} is {container.arrow}")
         if name == "get":
@@ -131,8 +131,8 @@ class ContainerRules:
             raise Refusal(f"element_at counts from 1: the first element of {container.name!r} has the place 1")
         return self._element(container, place - (place > 0), is_tried=name == "try_element_at")
 
-    def _contains_key(self, arguments: tuple[ComputedValue, ...]) -> ValueNode:
-        column, key = arguments if len(arguments) == 2 else (_NO_COLUMN, _NO_COLUMN)
+    def _contains_key(self, name: str, arguments: tuple[ComputedValue, ...]) -> ValueNode:
+        column, key = arguments if len(arguments) == 2 else (NULL, NULL)
         types = ("string", "int", "bigint")
         if column.function != "column" or key.function != "literal" or key.arguments[0] not in types:
             raise Refusal("map_contains_key takes a map and a literal, as in map_contains_key(attrs, 'colour')")
@@ -152,13 +152,13 @@ class ContainerRules:
             raise Refusal(f"{name} of {type} is not computed")
         return ValueNode(name, type, (fields, *path))
 
-    def _position_of(self, arguments: tuple[ComputedValue, ...]) -> ValueNode:
+    def _position_of(self, name: str, arguments: tuple[ComputedValue, ...]) -> ValueNode:
         """Types the place of a literal among elements, or among a field of the elements."""
-        column, wanted = arguments if len(arguments) == 2 else (_NO_COLUMN, _NO_COLUMN)
+        column, wanted = arguments if len(arguments) == 2 else (NULL, NULL)
         if column.function != "column" or wanted.function != "literal":
             raise Refusal("array_position takes a list and a literal, as in array_position(tags, 'news')")
         type, fields, path = self._elements_of("array_position", column)
-        literal = self._node(wanted)
+        literal = self.node(wanted)
         is_whole = {type, literal.type} <= {*INTEGERS}
         common = "bigint" if is_whole else "double" if type in FRACTIONS else type
         fits = is_whole or (common == "double" and is_number(literal.type))
@@ -224,15 +224,15 @@ class ContainerRules:
         is_whole = column is not None and (is_struct or is_any_list(column.arrow))
         return column if is_whole else None
 
-    def _whole(self, path: tuple[str, ...]) -> ValueNode:
-        column = self._find_column(path)
+    def _whole(self, name: str, arguments: tuple[ComputedValue, ...]) -> ValueNode:
+        column = self._find_column(arguments[0].arguments)
         return ValueNode(WHOLE, WHOLE, (json.dumps(_layout(column.arrow, column.name)), *column.path))
 
     def _literal_text(self, value: ComputedValue, layout: Layout) -> str:
         """Returns the text of a list of literals, as a column with equal values would have it."""
         if value.function == "array" and isinstance(layout, list):
             return f"array({', '.join([self._literal_text(part, layout[0]) for part in value.arguments])})"
-        node = self._node(self._normalise(value))
+        node = self.node(self.normal(value))
         if node.type == "void":
             return "NULL"
         if not is_constant(node) or not isinstance(layout, str):
@@ -252,7 +252,8 @@ class ContainerRules:
         except UnfitError:
             return f"{literal[0]}::{node.type}"  # what no element is
 
-    def _size(self, column: ComputedValue) -> ValueNode:
+    def _size(self, name: str, arguments: tuple[ComputedValue, ...]) -> ValueNode:
+        column = arguments[0]
         if column.function != "column":
             raise Refusal("size(...) takes the name of one list or map column")
         container = self._find_column(column.arguments)

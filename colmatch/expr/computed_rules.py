@@ -23,6 +23,7 @@ from colmatch.events.computed.nodes import (
     FRACTIONS,
     INSTANTS,
     INTEGERS,
+    NUMBERS,
     VARIANT,
     VERSION,
     ValueNode,
@@ -406,47 +407,19 @@ class TypeRules:
         """Returns an argument of the type that a function needs."""
         node = self._cast_argument(function.name, kind, node)
         have = node.type
-        fits = {
-            STRING: have in ("string", "binary"),
-            WRITTEN: have in ("string", *INTEGERS),
-            BYTES: have in ("string", "binary"),
-            MOMENT: have in ("timestamp", "timestamp_ntz"),
-            BINARY: have == "binary",
-            BIGINT: is_number(have),
-            "double": is_number(have),
-            "int": have in ("tinyint", "smallint", "int"),
-            WHOLE: have in INTEGERS,
-            NUMERIC: is_number(have),
-            "date": have in (*INSTANTS, "string"),
-            "timestamp": have in (*INSTANTS, "string"),
-            ONLY_DATE: have == "date",
-            ANY: have not in (VERSION, VARIANT),
-            VARIANT: have == VARIANT,
-            ANY_NUMBER: have == "void" or is_number(have),
-            TEST: have in ("boolean", "void"),
-            INTERVAL: have in ("interval", "interval_days", "months"),
-        }[kind]
+        fits = have not in (VERSION, VARIANT) if kind == ANY else have.partition("(")[0] in _FITS[kind]
         kind = kind.rstrip("!")
-        if fits and (
-            kind in (ANY, ANY_NUMBER, BINARY, BYTES, INTERVAL, MOMENT, TEST, VARIANT)
-            or (kind == NUMERIC and is_decimal(have))
-        ):
+        if fits and (kind in _UNCHANGED or (kind == NUMERIC and is_decimal(have))):
             return node
         if fits and have == "binary":
             return ValueNode("validate_utf8", "string", (node,))
         if have == "void":
-            plain = {WHOLE: "int", NUMERIC: "int", BYTES: "string", WRITTEN: "string", MOMENT: "timestamp"}
-            fits, kind = True, plain.get(kind, kind)
+            fits, kind = True, _OF_NULL.get(kind, kind)
         if not fits:
-            words = {
-                "int": "an int", WHOLE: "a whole number", "double": "a number", NUMERIC: "a whole number or double",
-                ANY: "a value of a column", INTERVAL: "an interval", BYTES: "a string or binary", MOMENT: "a timestamp",
-                BIGINT: "a number", WRITTEN: "a string or whole number",
-            }  # fmt: skip
             hint = ": cast it" * (kind == STRING) + "; between conditions, write OR for ||" * (
                 function.name == "concat"
             )
-            needed = words.get(kind, f"a {kind}")
+            needed = _WORDS.get(kind, f"a {kind}")
             raise Refusal(
                 f"{function.name} needs {needed}, not {have}{hint}, as in {function.call}{self.or_argument(function.name, kind, have)}"
             )
@@ -456,6 +429,21 @@ class TypeRules:
 
 
 _OF_COLUMNS = {**REGEXES, **HASHES}
+_ANY_NUMBER = (*NUMBERS, "decimal")
+_FITS = {  # kind of an argument -> types that fit
+    **dict.fromkeys((STRING, BYTES), ("string", "binary")), WRITTEN: ("string", *INTEGERS), BINARY: ("binary",),
+    "int": ("tinyint", "smallint", "int"), WHOLE: INTEGERS, **dict.fromkeys((BIGINT, "double", NUMERIC), _ANY_NUMBER),
+    ANY_NUMBER: ("void", *_ANY_NUMBER), TEST: ("boolean", "void"), VARIANT: (VARIANT,), ONLY_DATE: ("date",),
+    **dict.fromkeys(("date", "timestamp"), (*INSTANTS, "string")), MOMENT: ("timestamp", "timestamp_ntz"),
+    INTERVAL: ("interval", "interval_days", "months"),
+}  # fmt: skip
+_UNCHANGED = frozenset({ANY, ANY_NUMBER, BINARY, BYTES, INTERVAL, MOMENT, TEST, VARIANT})  # they need no cast
+_OF_NULL = {WHOLE: "int", NUMERIC: "int", BYTES: "string", WRITTEN: "string", MOMENT: "timestamp"}
+_WORDS = {
+    "int": "an int", WHOLE: "a whole number", "double": "a number", NUMERIC: "a whole number or double", BIGINT: "a number",
+    ANY: "a value of a column", INTERVAL: "an interval", BYTES: "a string or binary", MOMENT: "a timestamp",
+    WRITTEN: "a string or whole number",
+}  # fmt: skip
 
 
 BYTEWISE = frozenset(
@@ -464,7 +452,7 @@ BYTEWISE = frozenset(
 
 
 def bytewise(name: str, nodes: list[ValueNode], type_call: Callable[[str, list[ValueNode]], ValueNode]) -> ValueNode:
-    """Types a function of texts for bytes, each of which stands as a character.
+    """Types a function of texts for bytes, each of which becomes a character.
 
     Raises Refusal: not all of its texts are bytes.
     """

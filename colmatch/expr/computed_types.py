@@ -17,7 +17,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from colmatch.errors import EventError, SchemaError, show_value
+from colmatch.errors import EventError, show_value
 from colmatch.events.computed.derived import check_constants
 from colmatch.events.computed.modes import depends_on_mode
 from colmatch.events.computed.nodes import (
@@ -42,7 +42,7 @@ from colmatch.expr.computed_containers import COMPARISONS, ContainerRules, type_
 from colmatch.expr.computed_rules import BYTEWISE, METHODS, TypeRules, bytewise, fill, simplify_call
 from colmatch.expr.functions import ANY, ANY_NUMBER, SYNONYMS, TABLE, TIMESTAMP, VALUE, Function
 from colmatch.expr.solvable import steps_of
-from colmatch.expr.times import LENGTHS, WORDS, TimeRules, interval_node, simplify_time, unit_call
+from colmatch.expr.times import LENGTHS, TimeRules, clock_word, read_unit, simplify_time
 from colmatch.expr.variants import WRITE_VARIANT, VariantRules, simplify_variant
 from colmatch.given.options import Options
 from colmatch.given.schema import Column, Schema, Shape, definition_named, value_type
@@ -76,9 +76,19 @@ _UNITS = {
 WRITE_VERSION = (
     "a version is compared with another one, as in semver(v) >= semver('1.2.0'), or semver(v) IN (semver('1.2.0'))"
 )
-_NO_COLUMN = ComputedValue("null", ())
 _EXTREMES = ("array_max", "array_min")
 _COMMUTE = frozenset({"+", "*", "=", "<=>", "&", "|", "^"})
+
+
+def definition_of(
+    schema: Schema, value_of: Callable[[str], ComputedValue] | None, path: tuple[str, ...]
+) -> ComputedValue | None:
+    """Returns the value of the definition of this name, None for another name.
+
+    Raises Refusal: it cannot be a part of a value.
+    """
+    name = definition_named(schema, path)
+    return None if name is None or value_of is None else value_of(name)
 
 
 class Typing(TypeRules, ContainerRules, TimeRules, CastRules, VariantRules):
@@ -102,8 +112,8 @@ class Typing(TypeRules, ContainerRules, TimeRules, CastRules, VariantRules):
         result = self._known.get(value)
         if result is None:
             self._is_moded = False
-            normal = self._normalise(value)
-            node = self._node(normal)
+            normal = self.normal(value)
+            node = self.node(normal)
             try:
                 check_constants(node)
             except EventError as error:
@@ -146,32 +156,26 @@ class Typing(TypeRules, ContainerRules, TimeRules, CastRules, VariantRules):
 
         Raises Refusal: it does not fit the schema.
         """
-        return self._normalise(value)
-
-    def node(self, normal: ComputedValue) -> ValueNode:
-        """Returns the tree of a value in normal form."""
-        return self._node(normal)
-
-    def _normalise(self, value: ComputedValue) -> ComputedValue:
         name, arguments = value = simplify_variant(simplify_time(value))
         if name == "column":
-            word = self.definition(arguments) or self.clock_word(arguments)
-            return ComputedValue("column", self._path(arguments)) if word is None else self._normalise(word)
+            word = definition_of(self._schema, self.value_of_definition, arguments) or clock_word(
+                self._schema, arguments
+            )
+            return ComputedValue("column", self._path(arguments)) if word is None else self.normal(word)
         if name in ("literal", "interval"):
             return value
-        called = unit_call(value)
-        if called is not None:
-            unit = ComputedValue("literal", ("string", called[1].upper()))
-            return ComputedValue(name, (unit, *map(self._normalise, arguments[1:])))
+        if name in ("timestampadd", "timestampdiff"):
+            unit = ComputedValue("literal", ("string", read_unit(name, arguments[0]).upper()))
+            return ComputedValue(name, (unit, *map(self.normal, arguments[1:])))
         if name in ("cast", "try_cast"):
-            return ComputedValue(name, (self._normalise(arguments[0]), _type_of_text(arguments[1])))
+            return ComputedValue(name, (self.normal(arguments[0]), _type_of_text(arguments[1])))
         name = SYNONYMS.get(name, name)
         if name in (JSON_FIELD, "get_json_object"):
             self.check_json(arguments)
         if name in (JSON_FIELD, "variant_get"):
             return self._within(name, *arguments)
         if name == "field":  # of an element of a list
-            return ComputedValue(name, (self._normalise(arguments[0]), *arguments[1:]))
+            return ComputedValue(name, (self.normal(arguments[0]), *arguments[1:]))
         if name in (*_EXTREMES, "array_position", WHOLE):
             return ComputedValue(name, arguments)
         if name == "array":
@@ -189,14 +193,14 @@ class Typing(TypeRules, ContainerRules, TimeRules, CastRules, VariantRules):
         function = TABLE.get(name)
         if function is not None and function.value:
             self._check_arguments(function, arguments)
-            return self._normalise(fill(function.value, arguments))
+            return self.normal(fill(function.value, arguments))
         name, arguments = simplify_call(name, self._decoded(arguments) if name == "decode" else arguments)
         if name == "literal":
             return ComputedValue(name, arguments)
-        parts = [self._normalise(argument) for argument in arguments]
+        parts = [self.normal(argument) for argument in arguments]
         if name == XOR:
             for part in parts:
-                self._check_condition(self._node(part))
+                self._check_condition(self.node(part))
             name = "<>"
         if name in (">", ">="):
             name = "<" if name == ">" else "<="
@@ -205,28 +209,10 @@ class Typing(TypeRules, ContainerRules, TimeRules, CastRules, VariantRules):
             parts.sort(key=ComputedValue.sql)
         return ComputedValue(name, tuple(parts))
 
-    def definition(self, path: tuple[str, ...]) -> ComputedValue | None:
-        """Returns the value of the definition of this name, None for another name.
-
-        Raises Refusal: it cannot be a part of a value.
-        """
-        name = definition_named(self._schema, path)
-        return None if name is None or self.value_of_definition is None else self.value_of_definition(name)
-
-    def clock_word(self, path: tuple[str, ...]) -> ComputedValue | None:
-        """Returns ``current_date`` and the like, which need no parentheses; None for a column."""
-        if len(path) > 1 or path[0].lower() not in WORDS:
-            return None
-        try:
-            self._schema.column(path)
-        except SchemaError:
-            return ComputedValue(path[0].lower(), ())
-        return None
-
     def _check_arguments(self, function: Function, arguments: tuple[ComputedValue, ...]) -> None:
         """Raises Refusal: a function that is written with others does not take an argument."""
         for kind, argument in zip(function.arguments, arguments, strict=False):
-            node = self._node(self._normalise(argument))
+            node = self.node(self.normal(argument))
             if kind != ANY and not (self.is_cast and kind == ANY_NUMBER and node.type == "string"):
                 self._take(function, kind, node)
 
@@ -244,53 +230,34 @@ class Typing(TypeRules, ContainerRules, TimeRules, CastRules, VariantRules):
 
     # Types
 
-    def _node(self, value: ComputedValue) -> ValueNode:
-        name, arguments = value
-        if name == "column":
-            return ValueNode("column", type_of(self._schema.column(arguments).arrow, ".".join(arguments)), arguments)
-        if name == "literal":
-            return self._literal(*arguments)
-        if name == "entry":
-            return self._entry(*arguments)
-        if name == "field":
-            return self._field(arguments[0], arguments[1:])
-        if name in ("element_at", "try_element_at", "get"):
-            return self._element_at(name, arguments)
-        if name == "map_contains_key":
-            return self._contains_key(arguments)
-        if name == WHOLE:
-            return self._whole(arguments[0].arguments)
-        if name in _EXTREMES:
-            return self._extreme_of(name, arguments)
-        if name == "array_position":
-            return self._position_of(arguments)
-        if name == "size":
-            return self._size(arguments[0])
-        if name == "null":
-            return ValueNode("null", "void", ())
-        if name == "current_timestamp":
-            return ValueNode(NOW, "timestamp", ())
-        if name == "interval":
-            return interval_node(*arguments)
-        nodes = [self._node(argument) for argument in arguments if isinstance(argument, ComputedValue)]
-        if name in ("cast", "try_cast") and nodes[0].type == VARIANT:
-            return self._cast_variant(nodes[0], arguments[1], name == "try_cast")
-        if name in ("cast", "try_cast"):
-            cast = self._explicit(nodes[0], arguments[1])
-            is_tried = name == "try_cast" and cast.function == "cast"
-            return _make_try_cast(cast) if is_tried else cast
-        if name == "cidr_contains":
-            return _in_network(nodes)
-        if name == "timestampadd":
-            return self.timestampadd(str(arguments[0].arguments[1]).lower(), nodes[1:])
-        if name == "timestampdiff":
-            return self.timestampdiff(str(arguments[0].arguments[1]).lower(), nodes[1:])
+    def node(self, normal: ComputedValue) -> ValueNode:
+        """Returns the tree of a value in normal form."""
+        name, arguments = normal
+        if name in _OF_ARGUMENTS:
+            typed: ValueNode = getattr(self, _OF_ARGUMENTS[name])(name, arguments)
+            return typed
+        nodes = [self.node(argument) for argument in arguments if isinstance(argument, ComputedValue)]
         method: Callable[[str, list[ValueNode]], ValueNode] = getattr(self, _METHODS[name])
         if name in BYTEWISE and any(node.type == "binary" for node in nodes):
             return bytewise(name, nodes, method)
         return method(name, nodes)
 
-    def _literal(self, type: str, text: str) -> ValueNode:
+    def _constant(self, name: str, arguments: tuple[Any, ...]) -> ValueNode:
+        return _CONSTANTS[name]
+
+    def _column(self, name: str, path: tuple[str, ...]) -> ValueNode:
+        return ValueNode("column", type_of(self._schema.column(path).arrow, ".".join(path)), path)
+
+    def _written_cast(self, name: str, arguments: tuple[Any, ...]) -> ValueNode:
+        node, type = self.node(arguments[0]), arguments[1]
+        if node.type == VARIANT:
+            return self._cast_variant(node, type, name == "try_cast")
+        cast = self._explicit(node, type)
+        is_tried = name == "try_cast" and cast.function == "cast"
+        return _make_try_cast(cast) if is_tried else cast
+
+    def _literal(self, name: str, arguments: tuple[str, str]) -> ValueNode:
+        type, text = arguments
         if type not in INSTANTS:
             return ValueNode("literal", type, (text,))
         target = value_type(arrow_type(type))
@@ -496,6 +463,19 @@ class Typing(TypeRules, ContainerRules, TimeRules, CastRules, VariantRules):
             raise Refusal("date_trunc takes a unit and a timestamp, as in date_trunc('month', at)")
         return ValueNode("date_trunc", "timestamp", (self._cast(of, "timestamp"), unit_name, self._zone))
 
+    def _in_network(self, name: str, nodes: list[ValueNode]) -> ValueNode:
+        """Types ``cidr_contains('10.0.0.0/8', ip)``."""
+        example = "cidr_contains takes a network and a column of strings, as in cidr_contains('10.0.0.0/8', ip)"
+        if len(nodes) != 2 or nodes[0].function != "literal" or any(node.type != "string" for node in nodes):
+            raise Refusal(example)
+        text: Any = nodes[0].arguments[0]
+        try:
+            network = ipaddress.ip_network(text, strict=False)
+        except ValueError:
+            raise Refusal(f"{show_value(text)} is not a network, as '10.0.0.0/8' is") from None
+        ends = map(text_of_address, (network.network_address, network.broadcast_address))
+        return ValueNode("within", "boolean", (ValueNode("address", "string", (nodes[1],)), *ends))
+
 
 def _make_try_cast(node: ValueNode) -> ValueNode:
     """Makes a cast NULL where it fails, in either mode."""
@@ -527,7 +507,14 @@ _ZONED = frozenset(
 )
 _ARITHMETIC = {"+": "add", "-": "subtract", "*": "multiply", "%": "modulo"}
 _TRIED = {"try_add": "+", "try_subtract": "-", "try_multiply": "*", "try_divide": "/", "try_mod": "%"}
-_METHODS = {
+_CONSTANTS = {"null": ValueNode("null", "void", ()), "current_timestamp": ValueNode(NOW, "timestamp", ())}
+_OF_ARGUMENTS = {  # methods for what is no function of values
+    **dict.fromkeys(_CONSTANTS, "_constant"), "column": "_column", "literal": "_literal", "interval": "_literal_interval",
+    "entry": "_entry", "field": "_field", **dict.fromkeys(("element_at", "try_element_at", "get"), "_element_at"),
+    "map_contains_key": "_contains_key", "size": "_size", WHOLE: "_whole", **dict.fromkeys(_EXTREMES, "_extreme_of"),
+    "array_position": "_position_of", "cast": "_written_cast", "try_cast": "_written_cast",
+}  # fmt: skip
+_METHODS = {  # for functions of values
     **dict.fromkeys(("+", "-", "*", "/", "%"), "_arithmetic"), "negate": "_unary", ADDRESS: "_address", JSON_FIELD: "_part_of_variant",
     **dict.fromkeys(("=", "<>", "<", "<=", "<=>"), "_comparison"), "in": "_in", **METHODS,
     **{name: function.rule for name, function in TABLE.items() if function.rule and function.kind == VALUE},
@@ -550,20 +537,6 @@ def _literal_digits(node: ValueNode) -> tuple[int, int]:
     if node.function == "literal" and node.type in INTEGERS:
         return len(node.arguments[0].lstrip("-")), 0
     return _digits(node.type)
-
-
-def _in_network(nodes: list[ValueNode]) -> ValueNode:
-    """Types ``cidr_contains('10.0.0.0/8', ip)``."""
-    example = "cidr_contains takes a network and a column of strings, as in cidr_contains('10.0.0.0/8', ip)"
-    if len(nodes) != 2 or nodes[0].function != "literal" or any(node.type != "string" for node in nodes):
-        raise Refusal(example)
-    text: Any = nodes[0].arguments[0]
-    try:
-        network = ipaddress.ip_network(text, strict=False)
-    except ValueError:
-        raise Refusal(f"{show_value(text)} is not a network, as '10.0.0.0/8' is") from None
-    ends = map(text_of_address, (network.network_address, network.broadcast_address))
-    return ValueNode("within", "boolean", (ValueNode("address", "string", (nodes[1],)), *ends))
 
 
 def _type_of_text(text: str) -> str:

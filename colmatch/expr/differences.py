@@ -171,7 +171,7 @@ def _difference(one: ComputedValue, other: ComputedValue, types: list[str], typi
 
 
 def _amount(value: ComputedValue, types: list[str], typing: Typing) -> int | None:
-    """Returns what is added to a moment of ``types[0]``; None if it is not exact or constant."""
+    """Returns the amount added to a moment of ``types[0]``; None if it is not exact or constant."""
     if types[0] == "date":
         if value.function == "literal" and value.arguments[0] in ("tinyint", "smallint", "int"):
             return int(value.arguments[1])

@@ -31,14 +31,15 @@ from colmatch.expr.ast import (
     walk,
 )
 from colmatch.expr.computed import AT_LEAST, FEWER_THAN, FORALL, MAP_PARTS, ComputedValue
+from colmatch.expr.computed_types import definition_of
 from colmatch.expr.simplify import LISTS
 from colmatch.expr.spelling import SLOT, mark_slot, quote_name
-from colmatch.expr.times import UNITED, WORDS, is_unit, mentions_clock
+from colmatch.expr.times import UNITED, clock_word, is_unit, mentions_clock
 from colmatch.expr.tree import COUNTLESS, Modes
 from colmatch.given.elements import EXISTS, ElementCall, ElementTest, element_type, nest
 from colmatch.given.incoming import is_any_list
 from colmatch.given.options import Options
-from colmatch.given.schema import UUID, Attribute, Attributes, Family, Role, Schema, Shape, Type, definition_named
+from colmatch.given.schema import UUID, Attribute, Attributes, Family, Role, Schema, Shape, Type
 from colmatch.given.session import Session, SessionParts
 from colmatch.given.special import PLACE, UNKNOWN
 from colmatch.lowering.floors import LiteralErrors, literal_floors
@@ -233,7 +234,7 @@ class ElementReader:
     def _prepare(
         self, column: Path, part: str, parameter: str, outer: dict[Path, pa.DataType], counts: bool, reads_clock: bool
     ) -> tuple[Attribute, Callable[[Expr, int], Form], Attributes]:
-        """Makes the attribute of a list, and what its conditions are checked with."""
+        """Makes the attribute of a list, and the maker of forms that checks its conditions."""
         fields = [pa.field(parameter, element_type(self._schema.column(column).arrow, part)), *nest(outer)]
         inner = Schema(pa.schema(fields), self._schema.case_sensitive)
         call = ElementCall(
@@ -304,7 +305,7 @@ class _Resolver:
             defined = self._definition(value.arguments, bound)
             if defined is not None:
                 return self._value(defined, bound, p)
-            word = self._clock_word(value.arguments, bound)
+            word = None if self._is_bound(value.arguments, bound) else clock_word(self._schema, value.arguments)
             return ComputedValue("column", self._path(value.arguments, bound, p)) if word is None else word
         parts = value.arguments
         unit = (
@@ -317,25 +318,15 @@ class _Resolver:
 
     def _definition(self, path: Path, bound: tuple[str, ...]) -> ComputedValue | None:
         """Returns the definition of this name as a value; None for other names."""
-        name = definition_named(self._schema, path)
-        if name is None or self._value_of_definition is None or self._fold(path[0]) in map(self._fold, bound):
-            return None
-        return self._value_of_definition(name)
+        return None if self._is_bound(path, bound) else definition_of(self._schema, self._value_of_definition, path)
+
+    def _is_bound(self, path: Path, bound: tuple[str, ...]) -> bool:
+        """Returns whether a name begins with that of an element."""
+        return self._fold(path[0]) in map(self._fold, bound)
 
     def _fold(self, name: str) -> str:
         """Returns a name as it is compared with others."""
         return name if self._schema.case_sensitive else name.lower()
-
-    def _clock_word(self, path: Path, bound: tuple[str, ...]) -> ComputedValue | None:
-        """Returns ``current_date`` and the like, which need no parentheses; None for a name."""
-        word = path[0].lower()
-        if len(path) > 1 or word not in WORDS or self._fold(path[0]) in map(self._fold, bound):
-            return None
-        try:
-            self._schema.column(path)
-        except SchemaError:
-            return ComputedValue(word, ())
-        return None
 
     def _argument(self, part: Any, bound: tuple[str, ...], p: Predicate) -> Any:
         if isinstance(part, Lambda):

@@ -40,7 +40,7 @@ _SHOWN = {
 
 
 class Function(NamedTuple):
-    """A function, whatever computes it.
+    """A function of the language.
 
     Attributes
     ----------
@@ -64,7 +64,7 @@ class Function(NamedTuple):
     value : what it is, written with other functions: tuples of a name and arguments, which are
         numbers for the function's own
     rule : the method of ``Typing`` that types it, if arguments and result do not say enough; empty
-        if it has no types of its own
+        if it has no types
     kind : how the parser reads it. A ``value`` is computed, and any other becomes a condition: by
         a node of sqlglot, of elements of a list, or as a special function. ``syntax`` is rewritten
         before
@@ -190,7 +190,8 @@ _ROWS = (
              "and a third argument is refused.", 1,
              ("rlike", "regexp", "regexp_matches", "regexp_contains"), kind=CONDITION),
     Function("cidr_contains", (TEXT, STRING), BOOLEAN, "cidr_contains('10.0.0.0/8', ip)", "", {"ip": "10.1.2.3"},
-             "Whether an address is in a network, of version 4 or 6. A text that is no address is in none.", source=OURS, rule=""),
+             "Whether an address is in a network, of version 4 or 6. A text that is no address is in none.", source=OURS,
+             rule="_in_network"),
     Function("split_part", (STRING, TEXT, NUMBER), STRING, "split_part(path, '/', 1)", "= 'shop'", _PATH,
              "A part of a text between separators. Parts count from 1, or from -1 at the end. It is `''` where there are too few."),
     Function("substring_index", (STRING, TEXT, NUMBER), STRING, "substring_index(path, '/', 2)", "= 'shop/guide'", _PATH,
@@ -371,9 +372,9 @@ _ROWS = (
              "The days from the second date to the first. With a unit, it is `timestampdiff`, from the first to the second.", 0,
              ("date_diff",), rule="_days"),
     Function("timestampadd", (UNIT, WHOLE, TIMESTAMP), TIMESTAMP, "timestampadd(HOUR, 2, at)", "= TIMESTAMP '2024-01-31 14:30:00Z'", _AT,
-             "So many units later.", rule=""),
+             "So many units later.", rule="_timestampadd"),
     Function("timestampdiff", (UNIT, TIMESTAMP, TIMESTAMP), BIGINT, "timestampdiff(MINUTE, day, at)", "> 0",
-             {**_AT, "day": dt.date(2024, 1, 30)}, "The whole units from the first to the second.", rule=""),
+             {**_AT, "day": dt.date(2024, 1, 30)}, "The whole units from the first to the second.", rule="_timestampdiff"),
     Function("timestamp_add", (TIMESTAMP, INTERVAL), TIMESTAMP, "timestamp_add(at, INTERVAL 2 HOURS)",
              "= TIMESTAMP '2024-01-31 14:30:00Z'", _AT, "Later: `at + INTERVAL 2 HOURS`.", 0, ("datetime_add",), "BigQuery",
              value=("+", 0, 1)),

@@ -143,8 +143,8 @@ class Normaliser:
         schema: Schema,
         attributes: Attributes,
         budget: Budget,
-        by_attribute: bool = False,
-        two_valued: bool = False,
+        by_attribute: bool,
+        two_valued: bool,
         options: Options | None = None,
     ) -> None:
         self.schema = schema
@@ -163,7 +163,7 @@ class Normaliser:
         self._scalars: dict[Subject, tuple[int, Type, str]] = {}  # columns of one value: attribute, type and name
 
     def use(self, definitions: NamedConditions) -> None:
-        """Sets what the names of definitions mean."""
+        """Sets the definitions by name."""
         self._definitions = definitions
         self.typing.value_of_definition = self.elements.value_of_definition = definitions.value
 
@@ -199,7 +199,7 @@ class Normaliser:
         )
 
     def _of_elements(self, schema: Schema) -> tuple[Callable[[Expr, int], Form], Attributes]:
-        """Returns what makes forms of conditions on elements, and the attributes that they use."""
+        """Returns the maker of forms of conditions on elements, and their attributes."""
         options = Options(timezone=self._options.timezone, ansi=self._options.ansi, casts=self._options.casts)
         inner = Normaliser(schema, Attributes(), self.budget, False, self.two_valued, options)
 

@@ -16,6 +16,7 @@ from colmatch.expr.computed import ADDRESS, JSON_FIELD, MAP_PARTS, PATTERN_FUNCT
 from colmatch.expr.computed_types import WRITE_VERSION, Typing
 from colmatch.expr.differences import simplify_comparison
 from colmatch.expr.functions import STRING, SYNONYMS
+from colmatch.expr.times import clock_word
 from colmatch.expr.variants import WRITE_VARIANT
 from colmatch.given.schema import Schema, Shape
 from colmatch.lowering.forms import Kind, Operand
@@ -44,7 +45,7 @@ class Simplifier:
         """Turns a predicate on an element of a list, or the time, into one on a computed value."""
         path, key = p.subject[:2]
         if p.subject.computed is None and key is None and not p.subject.size and p.verb is not Verb.CALL:
-            word = self._typing.clock_word(path)
+            word = clock_word(self._schema, path)
             if word is None and p.verb is Verb.NULL:
                 word = self._whole(path)
             return p if word is None else replace(p, subject=Subject((), computed=word))

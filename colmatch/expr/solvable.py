@@ -1,4 +1,4 @@
-"""Which computed values are solved for their column, and by which steps.
+"""Computed values that are solved for their column, and the steps of the solution.
 
 These are chains of sums, products, differences, casts and the like, each of one value and a
 constant, down to a column. ``lowering/solve.py`` solves them.
@@ -12,11 +12,10 @@ from decimal import Decimal
 import pyarrow as pa
 
 from colmatch.events.computed.derived import constant
-from colmatch.events.computed.nodes import INTEGERS, LEAVES, ValueNode, digits, is_constant, is_decimal
+from colmatch.events.computed.nodes import BITS, INTEGERS, LEAVES, ValueNode, digits, is_constant, is_decimal
 from colmatch.lowering.keys import NEVER_ROUNDS
 from colmatch.lowering.solve import MOST_SCALE, Step
 
-_BITS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
 _DAYS = 32  # bits
 
 
@@ -79,14 +78,14 @@ def _cast(type: str, before: ValueNode) -> tuple[Step | None, ValueNode] | None:
 def _digits(type: str) -> tuple[int, int]:
     """Returns the most digits before and behind the point."""
     if type in INTEGERS:
-        return len(str(1 << (_BITS[type] - 1))), 0
+        return len(str(1 << (BITS[type] - 1))), 0
     precision, scale = digits(type)
     return precision - scale, scale
 
 
 def _of_one(name: str, type: str, before: ValueNode) -> tuple[Step, ValueNode] | None:
     if type in INTEGERS or is_decimal(type):
-        bits = _BITS.get(type, 0)
+        bits = BITS.get(type, 0)
         return (Step("abs", bits) if name == "abs" else Step("linear", bits, -1)), before
     if type != "double":
         return None
@@ -107,7 +106,7 @@ def _of_two(name: str, type: str, other: pa.Scalar, before: ValueNode, is_first:
         return _of_doubles(name, other.as_py(), is_first)
     if is_decimal(type):
         return _of_decimals(name, digits(type)[1], other.as_py(), digits(before.type)[1], is_first)
-    bits, number = _BITS.get(type, 0), other.as_py()
+    bits, number = BITS.get(type, 0), other.as_py()
     if not bits:
         return None
     if name == "multiply":

@@ -10,12 +10,14 @@ from collections.abc import Callable
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 
+from colmatch.errors import SchemaError
 from colmatch.events.computed.intervals import check_zone
 from colmatch.events.computed.nodes import INSTANTS, INTEGERS, ValueNode
 from colmatch.expr.ast import Refusal
 from colmatch.expr.computed import AT_ZONE, ComputedValue
 from colmatch.expr.functions import MAYBE_UNIT, NAMES, SYNONYMS, TABLE, UNIT, VALUE
 from colmatch.expr.intervals import DAY, DAYS, MONTHS, SECOND, TIMES, read_interval
+from colmatch.given.schema import Schema
 
 _CASTS = {
     "date": "date", "to_date": "date", "timestamp": "timestamp", "to_timestamp": "timestamp", "to_timestamp_ltz": "timestamp",
@@ -116,6 +118,18 @@ def _interval(value: ComputedValue) -> ComputedValue:
         raise Refusal(str(error)) from None
 
 
+def clock_word(schema: Schema, path: tuple[str, ...]) -> ComputedValue | None:
+    """Returns ``current_date`` and the like, which need no parentheses; None for a column."""
+    word = path[0].lower()
+    if len(path) > 1 or word not in WORDS:
+        return None
+    try:
+        schema.column(path)
+    except SchemaError:
+        return ComputedValue(word, ())
+    return None
+
+
 def mentions_clock(value: ComputedValue) -> bool:
     """Returns whether a value, as it is written, has the time of the call in it."""
     if SYNONYMS.get(value.function, value.function) in WORDS or (
@@ -157,8 +171,13 @@ _BY_DATE = {
 }  # fmt: skip
 
 
-def _unit(name: str, value: ComputedValue) -> str:
-    """Returns the unit that the first argument names, which is a word or a text."""
+def read_unit(name: str, value: ComputedValue) -> str:
+    """Returns the unit of time that a value names, which is a word or a text.
+
+    name : the function that takes it
+
+    Raises Refusal: it is no unit.
+    """
     if not is_unit(value):
         raise Refusal(f"{name} begins with a unit, as in {name}(HOUR, ...): {', '.join([*WHOLE_UNITS, *_IN_MONTHS])}")
     return _word(value)
@@ -173,10 +192,6 @@ def _word(value: ComputedValue) -> str:
     kind, arguments = value
     word = str(arguments[0] if kind == "column" and len(arguments) == 1 else arguments[-1] if kind == "literal" else "")
     return {"d": "day", "dd": "day"}.get(word.lower(), word.lower().removesuffix("s"))
-
-
-def interval_node(kind: str, amount: int) -> ValueNode:
-    return ValueNode("literal", _TYPES.get(kind, "interval"), (str(amount),))
 
 
 class TimeRules:
@@ -245,9 +260,11 @@ class TimeRules:
             raise Refusal(f"{name} takes two timestamps")
         return ValueNode(name, "bigint", tuple(nodes))
 
-    def timestampadd(self, unit: str, nodes: list[ValueNode]) -> ValueNode:
-        """Types ``timestampadd(unit, n, at)`` without its unit."""
-        number, at = nodes
+    def _literal_interval(self, name: str, arguments: tuple[str, int]) -> ValueNode:
+        return ValueNode("literal", _TYPES.get(arguments[0], "interval"), (str(arguments[1]),))
+
+    def _timestampadd(self, name: str, nodes: list[ValueNode]) -> ValueNode:
+        unit, number, at = str(nodes[0].arguments[0]).lower(), *nodes[1:]
         if number.type not in INTEGERS or at.type not in INSTANTS:
             raise Refusal("timestampadd takes a unit, a whole number and a timestamp, as in timestampadd(HOUR, 2, at)")
         at = self._cast(at, "timestamp") if at.type == "date" else at
@@ -261,9 +278,8 @@ class TimeRules:
             return self._add_micros(at, amount)
         return ValueNode("add_micros", at.type, (at, amount))
 
-    def timestampdiff(self, unit: str, nodes: list[ValueNode]) -> ValueNode:
-        """Types ``timestampdiff(unit, sooner, later)`` without its unit."""
-        sooner, later = nodes
+    def _timestampdiff(self, name: str, nodes: list[ValueNode]) -> ValueNode:
+        unit, sooner, later = str(nodes[0].arguments[0]).lower(), *nodes[1:]
         if sooner.type not in INSTANTS or later.type not in INSTANTS:
             raise Refusal("timestampdiff takes a unit and two timestamps, as in timestampdiff(HOUR, at, now())")
         pair = (self._clocks(later), self._clocks(sooner))
@@ -329,10 +345,3 @@ def negative(node: ValueNode) -> ValueNode:
     if node.function == "literal":
         return node._replace(arguments=(str(-int(node.arguments[0])),))
     return ValueNode("negate", node.type, (node,))
-
-
-def unit_call(value: ComputedValue) -> tuple[str, str] | None:
-    """Returns name and unit of ``timestampadd`` or ``timestampdiff``; None for other values."""
-    if value.function not in ("timestampadd", "timestampdiff"):
-        return None
-    return value.function, _unit(value.function, value.arguments[0])

@@ -38,13 +38,13 @@ class VariantRules:
     """The types of values in variants, a base class of ``Typing``."""
 
     _zone: str
-    _node: Callable[[ComputedValue], ValueNode]
-    _normalise: Callable[[ComputedValue], ComputedValue]
+    node: Callable[[ComputedValue], ValueNode]
+    normal: Callable[[ComputedValue], ComputedValue]
 
     def _within(self, name: str, value: ComputedValue, path: ComputedValue) -> ComputedValue:
         """Returns the normal form of a path into a variant, or with a colon into a JSON text."""
-        of = self._normalise(value)
-        type = self._node(of).type
+        of = self.normal(value)
+        type = self.node(of).type
         if type not in (VARIANT, "void") and name != JSON_FIELD:
             raise Refusal(f"{name} needs a variant, not {type}: write parse_json(payload) for a JSON text")
         return ComputedValue(JSON_FIELD if type == VARIANT else "get_json_object", (of, path))

@@ -383,9 +383,7 @@ def _in_brackets(text: str) -> str:
         deep += {"(": 1, ")": -1}.get(bracket[0], 0)
         if not deep:
             if behind := text[bracket.end() :].rstrip("; \n").strip():
-                raise SchemaError(
-                    f"in the schema, {show_value(behind)} stands behind the columns of the table: leave it out"
-                )
+                raise SchemaError(f"in the schema, {show_value(behind)} follows the columns of the table: leave it out")
             return text[: bracket.end()]
     return text
 
@@ -484,7 +482,7 @@ def _suggest_type(name: str, text: str, column: str) -> str:
     if longer := re.fullmatch(r"(\w+(?:\s*\([^()]*\))?)\s+(\S.*)", text, re.DOTALL):
         with suppress(SchemaError):
             parse_type(longer[1], column)
-            return f": behind {show_value(longer[1])} more is not read, and a comma stands between columns"
+            return f": behind {show_value(longer[1])} more is not read, and a comma separates columns"
     if like := difflib.get_close_matches(name, _NAMES, n=2):
         return f": did you mean {' or '.join(map(repr, like))}?"
     examples = (

@@ -109,7 +109,7 @@ class Options:
         """
         for name, value in check_options(options).to_dict().items():
             if name not in RUNNING and value != getattr(self, name):
-                raise OptionError(f"the index was built with {name}={getattr(self, name)!r}: build anew for {value!r}")
+                raise OptionError(f"the index was built with {name}={getattr(self, name)!r}: rebuild for {value!r}")
         return options
 
     def opened_with(self, options: Options | Mapping[str, Any], zone_part: str | None) -> Options:
@@ -136,7 +136,7 @@ class Options:
         opened = replace(self, **changes)
         if zone_part is not None and opened.timezone != self.timezone:
             raise OptionError(
-                f"timezone={opened.timezone!r}: {zone_part} was read in {self.timezone!r}; build anew for another zone"
+                f"timezone={opened.timezone!r}: {zone_part} was read in {self.timezone!r}; rebuild for another zone"
             )
         replace(self, timezone=opened.timezone).with_settings(opened)
         return opened

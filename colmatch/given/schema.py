@@ -521,7 +521,7 @@ def why_unusable(name: str, arrow: pa.DataType) -> str:
     elif types.is_duration(arrow) or types.is_interval(arrow):
         instead = "cast it to a number, such as seconds"
     elif types.is_nested(arrow) and not types.is_union(arrow):
-        instead = "give events its fields as columns of their own"
+        instead = "give events its fields as separate columns"
     elif isinstance(arrow, pa.OpaqueType):
         shown = f"{arrow.type_name} of {arrow.vendor_name}"
         instead = "cast it to a type of Arrow"

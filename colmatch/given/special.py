@@ -95,7 +95,7 @@ class Call(NamedTuple):
 
     @property
     def marks_false(self) -> bool:
-        """Whether rows have entries for arguments that make the function false."""
+        """Returns whether rows have entries for arguments that make the function false."""
         return self.function in SPECIAL and SPECIAL[self.function].marks_false
 
     @staticmethod

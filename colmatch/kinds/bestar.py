@@ -47,7 +47,9 @@ class BEStarSettings(Settings):
     construction: str = setting("bulk", "all at once, or one by one", ("bulk", "dynamic"))
     short_circuit: bool = setting(True, "skip what needs an attribute that the event has not", (True, False))
     evaluation: str = setting(
-        "lazy", "predicates: as they are come to, each distinct one once, or all of these first", trees.EVALUATIONS
+        "lazy",
+        "when predicates are evaluated: each time they are met, at the first time, or all beforehand",
+        trees.EVALUATIONS,
     )
 
 

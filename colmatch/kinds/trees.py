@@ -26,8 +26,8 @@ from colmatch.predicates.columns import take
 
 RANKINGS = ("selectivity", "popularity", "feedback")
 RANKING_MEANING = (
-    "what a conjunction goes by: the attribute where its predicate holds for the least of the domain, that which most "
-    "have, or that where the fewest events of the sample meet it (without a sample: selectivity)"
+    "the attribute that places a conjunction: the one whose predicate holds for the least part of the domain, the one in "
+    "most conjunctions, or the one whose predicate the fewest events of the sample meet (without a sample: selectivity)"
 )
 EVALUATIONS = ("lazy", "memo", "bitmap")  # LAZY and BITMAP are places here
 

@@ -21,7 +21,7 @@ from colmatch.lowering.times import DAY, SECOND
 
 
 def arrow_floors(
-    type: Type, kind: Kind, values: pa.Array, negative: bool, session: Session, side: Side | None = None
+    type: Type, kind: Kind, values: pa.Array, negative: bool, session: Session, side: Side | None
 ) -> Floors:
     """Finds the floors of literals of one kind, none of them NULL, as ``literal_floors`` does."""
     if pa.types.is_large_string(values.type):

@@ -52,3 +52,6 @@ def key_float(key: int) -> float:
     """Returns the float64 value of a key."""
     bits = key if key >= 0 else key ^ KEY_MAX
     return float(np.int64(bits).view(np.float64))
+
+
+LOWEST, HIGHEST, NAN = float_key(-np.inf), float_key(np.inf), float_key(np.nan)

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from colmatch.arrays.pieces import concat
 from colmatch.given.schema import Attributes
 from colmatch.kernels.layout import I64, KEY_MAX, KEY_MIN
-from colmatch.lowering.keys import float_key, float_keys
+from colmatch.lowering.keys import HIGHEST, LOWEST, NAN, float_keys
 
 MOST_SCALE = 32  # of all steps together on whole numbers that wrap: a product with c has |c| intervals for one
 
@@ -35,7 +35,6 @@ DOUBLES: dict[str, _Function] = {
 _FALLING = ("subtract",)  # the value falls where the column rises
 _SIGNED = ("multiply", "divide")  # it falls if the constant is negative
 _KEY_BITS, _FAR = 64, 1 << 80  # more than any sum or product of numbers of 64 bits and small factors
-_LOWEST, _HIGHEST, _NAN = float_key(-np.inf), float_key(np.inf), float_key(np.nan)
 
 
 class Step(NamedTuple):
@@ -124,14 +123,14 @@ def _precede(steps: list[Step], place: I64, low: I64, high: I64) -> _Pieces:
         constants = np.array([step.constant for step in steps], np.float64)[place]
         pieces = [_bisect(steps[0], constants, low, high)]
         if function != "double":  # NaN stays NaN
-            has_nan = (low <= _NAN) & (high >= _NAN)
-            pieces.append((np.full(len(low), _HIGHEST + 1), np.where(has_nan, KEY_MAX, KEY_MIN)))
+            has_nan = (low <= NAN) & (high >= NAN)
+            pieces.append((np.full(len(low), HIGHEST + 1), np.where(has_nan, KEY_MAX, KEY_MIN)))
     kept = [np.flatnonzero(first <= last) for first, last in pieces]
     low, high = (
         concat([piece[k][at] for piece, at in zip(pieces, kept, strict=True)]).astype(np.int64) for k in (0, 1)
     )
     if function not in ("linear", "abs", "double"):
-        low = np.where(low <= _LOWEST, KEY_MIN, low)  # no double is below
+        low = np.where(low <= LOWEST, KEY_MIN, low)  # no double is below
     return _Pieces(concat(kept), low, high)
 
 
@@ -158,7 +157,7 @@ def _of_linear(bits: int, scale: Any, constant: Any, low: Any, high: Any) -> Ite
 
 
 def _of_abs(bits: int, low: Any, high: Any) -> Iterator[tuple[Any, Any]]:
-    """Yields the intervals of a column whose absolute values are asked for."""
+    """Yields the intervals of a column whose absolute values are in the given ones."""
     least, most = _ends(bits)
     begin, end = np.maximum(low, 0), np.minimum(high, most)
     yield begin, end
@@ -191,7 +190,7 @@ def _beyond(bits: int, low: Any, high: Any) -> list[tuple[Any, Any]]:
 def _bisect(step: Step, constant: NDArray[np.float64], low: I64, high: I64) -> tuple[I64, I64]:
     """Returns the interval of a column whose values, as doubles, are in an interval."""
     function, _, falls = step.form
-    least, most = (KEY_MIN, KEY_MAX) if function == "double" else (_LOWEST, _HIGHEST)
+    least, most = (KEY_MIN, KEY_MAX) if function == "double" else (LOWEST, HIGHEST)
 
     def rank(keys: I64) -> I64:
         """Returns keys of the value, or their complements: they never fall where ``keys`` rise."""

@@ -2,7 +2,7 @@
 
 Such a number may be beyond 64 bits, so its value cannot be its key. It is treated like a string:
 its key is its place among the literals that expressions compare the column with. So every value and
-every literal is exact, whatever later updates bring, and kernels know nothing of decimals.
+every literal is exact, also after later updates, and kernels know nothing of decimals.
 
 A value has 17 bytes, which ``events/exact.py`` makes: its sign and size, then its unscaled number.
 A literal has the bytes of the value below it, then as text the digits that no value has. 1.005 is

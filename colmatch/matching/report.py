@@ -109,7 +109,7 @@ def check_share(share: object) -> float:
 
 
 class Counts:
-    """What is counted of batches of events: values by code, matches, and columns that have values.
+    """Counts over batches of events: values by code, matches, and columns that have values.
 
     Parameters
     ----------

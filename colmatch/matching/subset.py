@@ -63,9 +63,7 @@ class Subset(Listed):
     __slots__ = ("_ids", "_known", "_source", "_tags")
     _inner = frozenset(("criteria", "of", "with_tags"))
 
-    def __init__(
-        self, ids: Ids | None, tags: tuple[frozenset[str], ...] = (), source: SubsetSource | None = None
-    ) -> None:
+    def __init__(self, ids: Ids | None, tags: tuple[frozenset[str], ...], source: SubsetSource | None = None) -> None:
         self._ids = ids
         self._tags = tags
         self._source = source

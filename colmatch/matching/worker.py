@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from colmatch.arrays.frozen import freeze_view
+from colmatch.arrays.frozen import NO_I64, NO_U64
 from colmatch.arrays.recycled import RecycledArrays
 from colmatch.errors import EventError
 from colmatch.events.computed.failed import Doubts, Failures
@@ -37,8 +37,6 @@ FIRST_CAPACITY = 1 << 16  # pairs that a sink holds at first
 LARGE_CAPACITY = 1 << 25  # pairs; beyond, a sink grows for a single row only
 GROUP_PAIRS = 1 << 13  # approximate number of pairs that are ordered together
 DIGIT_LEAST, DIGIT_MOST = 4, 12  # bits of a digit, when pairs are ordered
-NO_DELETED: layout.U64 = freeze_view(np.empty(0, np.uint64))
-NO_IDS: layout.I64 = freeze_view(np.empty(0, np.int64))
 # Arguments of kernels for upper ends, and for their working memory, if no attribute is a range.
 NO_CODES: layout.U32 = np.empty(0, np.uint32)
 NO_MEETING = Meeting(NO_CODES, NO_CODES, NO_CODES, np.empty((0, 3), np.uint32))
@@ -145,7 +143,7 @@ class Worker:
             start = stop
 
     def take_pairs(
-        self, job: BatchJob, start: int, stop: int, ids: NDArray[np.int64] = NO_IDS
+        self, job: BatchJob, start: int, stop: int, ids: NDArray[np.int64] = NO_I64
     ) -> tuple[NDArray[np.int64], NDArray[Any]]:
         """Returns the pairs of the rows ``start:stop`` from the sink, ordered, each once.
 
@@ -315,7 +313,7 @@ class Worker:
 
     def _deleted_bits(self, version: Version, stale: int) -> layout.U64:
         """Returns the bits of deleted subscriptions that a segment's kernel must leave out."""
-        return version.deleted.bits if stale else NO_DELETED
+        return version.deleted.bits if stale else NO_U64
 
     def repeats(self, segment: Segment) -> bool:
         """Returns whether the kernel of a segment may write a pair more than once."""
@@ -433,7 +431,7 @@ class Worker:
         ids = None if numbers else version.ids.numbers
         names = version.ids.array if ids is None else None
         if job.wanted == sink.PAIRS:
-            place, pairs = self.take_pairs(job, start, stop, NO_IDS if ids is None else ids)
+            place, pairs = self.take_pairs(job, start, stop, NO_I64 if ids is None else ids)
             return Piece(start + offset, place, pairs, names, self.memory)
         place = np.zeros(stop - start + 1, np.int64)
         np.cumsum(job.hits[start:stop], out=place[1:])
@@ -455,7 +453,7 @@ def _digits(rows: int, pairs: int, bits: int) -> tuple[int, int, int]:
 def _sink(capacity: int) -> layout.Sink:
     none = np.empty(0, np.int64)
     pairs = np.empty(capacity, np.uint32), np.empty(capacity, np.uint32)
-    return layout.Sink(*pairs, none, NO_DELETED, np.zeros(4, np.int64))
+    return layout.Sink(*pairs, none, NO_U64, np.zeros(4, np.int64))
 
 
 def _enlarge_sink(full: layout.Sink, capacity: int, fill: int) -> layout.Sink:

@@ -33,9 +33,9 @@ from colmatch.matching.topk.arguments import TopK
 from colmatch.matching.topk.rank import best_pieces
 from colmatch.matching.worker import Worker
 from colmatch.subscriptions.tags import tags_asked
-from colmatch.updates.definitions import names_of_values
 from colmatch.updates.set import MatchableSet
 from colmatch.updates.versions import Version
+from colmatch.updates.written_out import names_of_values
 
 SUBSETS_KEPT = 64  # subsets by the last tags; each has a bit for each subscription
 COUNTED = {

@@ -1,8 +1,8 @@
-"""The right to put a file in the place of a file of pages.
+"""The right to replace a file of pages by another file.
 
 The new file has a higher generation than the old file and its log. So a log that is left behind
 does not count. A lock on a log that has lost its name keeps nobody out, so its holder checks the
-name. Names are resolved first, so a link is the same file with the same log.
+name. Names are resolved first, so a link and its target share a log.
 """
 
 from __future__ import annotations

@@ -144,7 +144,7 @@ def _field(handle: ColumnHandle, name: str) -> ComputedValue:
 
 
 def element_of(leaf: Variable) -> Scope:
-    """Returns what names of a condition on the elements of a list begin at."""
+    """Returns the scope of names in a condition on the elements of a list."""
     return Scope(handle=ColumnHandle(Subject((_ELEMENT,))), type=leaf.type and leaf.type.value_type)
 
 

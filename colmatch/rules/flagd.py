@@ -54,7 +54,7 @@ _MOST_WEIGHT = (1 << 31) - 1
 def from_flagd(definition: object, schema: object = None, errors: str = "raise") -> ConvertedRules:
     """Reads flags of flagd for ``Matcher.build``.
 
-    Each variant of a flag is a rule of its own, with the id ``flag/variant``. It matches an event
+    Each variant of a flag is a separate rule, with the id ``flag/variant``. It matches an event
     if flagd evaluates the flag to this variant in such a context: by its targeting, or as the
     default variant where targeting gives null. So at most one variant of a flag matches, and none
     where flagd leaves the value to the program. Attributes of the context are columns, and so is

@@ -186,21 +186,8 @@ class _Reader:
             return negate(found) if name.startswith("$n") else found
         if name == "$alli":
             return all_of([_is_within(value, [one], True, place, ARRAY) for one in _listed(given, place)], place)
-        known = [
-            *_SIGNS,
-            *_VERSIONS,
-            *self._operators,
-            "$eq",
-            "$ne",
-            "$in",
-            "$nin",
-            "$exists",
-            "$type",
-            "$regex",
-            "$inGroup",
-        ]
         raise Unusable(
-            place, f"there is no operator {show_value(name)}: {suggest_names(name[:200], known, 'the list')}"
+            place, f"there is no operator {show_value(name)}: {suggest_names(name[:200], _OPERATORS, 'the list')}"
         )
 
     def _group(self, name: Any, place: str) -> Any:

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from colmatch.expr.ast import Expr
 from colmatch.expr.build_computed import make_comparison
+from colmatch.expr.computed import FLIPPED
 from colmatch.rules.joined import FALSE, Condition, any_of, constant
 from colmatch.rules.refusal import Unusable
 from colmatch.rules.values import (
@@ -38,7 +39,6 @@ from colmatch.rules.values import (
 SIGNS: dict[str, Callable[[Any, Any], Any]] = {
     "==": operator.eq, "===": operator.eq, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
 }  # fmt: skip
-_FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _CONTAINERS = {ARRAY, OBJECT}
 
@@ -168,7 +168,7 @@ def _operate(sign: str, left: Leaf, right: Leaf) -> Condition:
     if isinstance(left, Literal):
         if isinstance(right, Literal):
             return constant(bool(SIGNS[sign](left.value, right.value)))
-        return _operate(_FLIPPED.get(sign, sign), right, left)
+        return _operate(FLIPPED.get(sign, sign), right, left)
     if isinstance(right, Variable):
         word = "=" if sign in ("==", "===") else sign
         return Condition(make_comparison(word, left.handle, right.handle))

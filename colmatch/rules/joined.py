@@ -115,19 +115,8 @@ def _is_false_at_null(expr: Expr, test: Expr) -> bool:
 
 
 _STRICT = (
-    "cast",
-    "try_cast",
-    "semver",
-    "exists",
-    "forall",
-    "size",
-    "concat",
-    "murmur3_32",
-    "lower",
-    "upper",
-    "trim",
-    "length",
-)
+    "cast", "try_cast", "semver", "exists", "forall", "size", "concat", "murmur3_32", "lower", "upper", "trim", "length",
+)  # fmt: skip
 
 
 def _reads(value: object, path: tuple[str, ...]) -> bool:

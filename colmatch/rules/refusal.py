@@ -26,11 +26,11 @@ class Unusable(Exception):
     owner : the named condition around it, else None
     """
 
-    def __init__(self, place: str, message: str, owner: str | None = None) -> None:
+    def __init__(self, place: str, message: str) -> None:
         super().__init__(message)
         self.place = place
         self.message = message
-        self.owner = owner
+        self.owner: str | None = None
 
 
 def run(reading: Steps[T]) -> T:

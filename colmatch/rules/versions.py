@@ -8,6 +8,8 @@ import pyarrow as pa
 
 from colmatch.errors import show_value
 from colmatch.expr.build_computed import make_comparison
+from colmatch.expr.computed import FLIPPED
+from colmatch.rules.javascript import SIGNS
 from colmatch.rules.joined import Condition, all_of, constant, negate
 from colmatch.rules.refusal import Unusable
 from colmatch.rules.values import (
@@ -71,8 +73,7 @@ def _compare_versions(sign: str, left: Leaf, right: Leaf, place: str) -> Value:
     if isinstance(right, Literal):
         made = _order_versions("=" if sign == "!=" else sign, left, right.value)
     elif isinstance(left, Literal):
-        flipped = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}.get(sign, "=")
-        made = _order_versions(flipped, right, left.value)
+        made = _order_versions(FLIPPED.get(sign, "="), right, left.value)
     else:
         made = Condition(make_comparison("=" if sign == "!=" else sign, left.handle, right.handle))
     return of_condition(negate(made) if sign == "!=" else made)
@@ -95,6 +96,4 @@ def _order_versions(sign: str, left: Leaf, right: str) -> Condition:
     if isinstance(left, Variable):
         return Condition(make_comparison(sign, left.handle, computed("semver", right)))
     one, other = version_key(left.value) or "", version_key(right) or ""
-    return constant(
-        {"=": one == other, "<": one < other, "<=": one <= other, ">": one > other, ">=": one >= other}[sign]
-    )
+    return constant(SIGNS["==" if sign == "=" else sign](one, other))

@@ -150,9 +150,9 @@ class ComputedReader:
         self,
         reading: NumberedText,
         begin: Callable[[exp.Expr], int],
-        two_valued: bool = False,
-        is_doubled: bool = False,
-        casts: bool = False,
+        two_valued: bool,
+        is_doubled: bool,
+        casts: bool,
     ) -> None:
         self._reading = reading
         self._casts = casts

@@ -24,7 +24,7 @@ from colmatch.sql.parse import Parser
 from colmatch.sql.refused import make_error
 from colmatch.sql.special import FaultyLiteral, with_literals
 
-DEEPEST = 32  # definitions within one another
+_DEEPEST = 32  # definitions within one another
 MOST_PREDICATES = 10_000  # of a definition, with those of other definitions that are written out
 MOST_PARTS = 500  # of a value; beyond, a definition consists of conditions on the values of others
 
@@ -122,8 +122,8 @@ class DefinitionReader:
         if name in self._within:
             circle = [*self._within[self._within.index(name) :], name]
             raise Refusal(f"definitions use one another in a circle: {' -> '.join(circle):.500}")
-        if len(self._within) >= DEEPEST:
-            raise Refusal(f"definitions use one another more than {DEEPEST} deep: write some of them out")
+        if len(self._within) >= _DEEPEST:
+            raise Refusal(f"definitions use one another more than {_DEEPEST} deep: write some of them out")
         self._within.append(name)
         try:
             yield

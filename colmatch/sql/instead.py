@@ -17,8 +17,7 @@ _PARAMETER = "there are no parameters of this form: write the value itself, or :
 _COLUMN = "compute it beforehand, as a column of the events"
 _CLOCK = "write now(), or date_format(now(), 'HH:mm:ss') for the time of day"
 _LAMBDA = "write exists(items, x -> x.price > 10), forall(...) or size(filter(...)) >= 2"
-_ANY = "write array_contains(tags, 'x')"
-_QUANTIFIED = "it stands behind = or the like, as in a = ANY(array(1, 2)), or behind LIKE"
+_QUANTIFIED = "it follows a comparison, as in a = ANY(array(1, 2)), or LIKE"
 _JSON = "name a value in the text, as in get_json_object(doc, '$.a.b') = 'x', doc:a.b or doc->>'a'"
 _AGGREGATE = "an expression sees one event: aggregate beforehand, into a column of the events"
 _WINDOW = "an expression sees one event: number the rows beforehand, in a column of the events"
@@ -80,7 +79,7 @@ _WORDS = {
     "ENDS": "write endswith(name, 'x')",
     "CONTAINS": "write contains(name, 'x')",
     "SIMILAR TO": "write RLIKE, with a regular expression",
-    "~": "it stands between a text and a pattern, as in name ~ '^a'",
+    "~": "it is written between a text and a pattern, as in name ~ '^a'",
     "GLOB": "write LIKE, with % and _",
     "MATCHES": "write RLIKE",
     "REGEXP_LIKE": "write RLIKE, as in name RLIKE '^a'",
@@ -89,20 +88,20 @@ _WORDS = {
     "≥": "write >=",
     "≤": "write <=",
     "≠": "write <>",
-    "[": "a name with spaces stands in backquotes: write `a` for [a]",
+    "[": "a name with spaces is written in backquotes: write `a` for [a]",
     "{": _PARAMETER,
     "{{": _PARAMETER,
     "->": _LAMBDA,
     "->>": _JSON,
     "#>": _JSON,
     "#>>": _JSON,
-    "&&": "write AND; lists stand on both sides, as in tags && array('a', 'b')",
+    "&&": "write AND; both sides are lists, as in tags && array('a', 'b')",
     "@": _PARAMETER,
     "#": "write ^ for the bits that differ",
     "<<=": "write cidr_contains('10.0.0.0/8', ip)",
     "//": "write a DIV b",
     "**": "write pow(a, 2)",
-    "::": "it stands between a value and a type, as in age::bigint",
+    "::": "it is written between a value and a type, as in age::bigint",
     ":": _PARAMETER,
     "?": _PARAMETER,
     "$": _PARAMETER,
@@ -156,7 +155,7 @@ def advise_column(name: str) -> str | None:
     The result is None for other names.
     """
     if name[0] in _QUOTES:
-        return f"{show_value(name[0])} is not expected here: texts stand in straight quotes, as in 'x'"
+        return f"{show_value(name[0])} is not expected here: texts are written in straight quotes, as in 'x'"
     if re.fullmatch(r"[0-9][0-9_]*(?:\.[0-9_]+)?", name):
         return f"{show_value(name)} is not expected here: write {name.replace('_', '')}"
     if name.lower() in ("infinity", "inf", "nan"):
@@ -168,5 +167,5 @@ def advise_column(name: str) -> str | None:
 def advise_word(word: str) -> str | None:
     """Returns the replacement for a word or sign, or None."""
     if word[:1] in _QUOTES:
-        return "texts stand in straight quotes, as in 'x'"
+        return "texts are written in straight quotes, as in 'x'"
     return _WORDS.get(word.upper())

@@ -110,7 +110,7 @@ def syntax_refusal(error: ParseError, reading: NumberedText) -> Refusal:
 
 def _without_comma(reading: NumberedText, i: int) -> str:
     """Returns advice for a number with a comma, which is token i."""
-    message = "a comma stands between arguments, and in lists"
+    message = "a comma separates arguments, and members of lists"
     if 0 < i < len(reading.tokens) - 1:
         before, after = (reading.text[token.start : token.end + 1] for token in reading.tokens[i - 1 : i + 2 : 2])
         if before.isdigit() and after.isdigit():

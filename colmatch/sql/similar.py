@@ -6,7 +6,7 @@ from colmatch.lowering.forms import quote_text
 
 _WILD = {"%": ".*", "_": "."}
 _PLAIN = ".^$"  # these have a meaning in regular expressions alone
-DISAGREE = "its pattern has a meaning of its own in PostgreSQL, and is a regular expression in DuckDB"
+DISAGREE = "its pattern has another meaning in PostgreSQL, and is a regular expression in DuckDB"
 
 
 def advise_similar(pattern: str) -> str:

@@ -18,7 +18,7 @@ from colmatch.sql.tokens import SPARK
 T = TokenType
 
 MOST_OPENED = 200  # definitions that are opened in one text, each use for itself
-DEEPEST = 100  # parentheses within each other; what is deeper is one condition
+_DEEPEST = 100  # parentheses within each other; what is deeper is one condition
 AND, OR, NOT, COUNT, CONDITION, DEFINED = "AND", "OR", "NOT", "at_least", "", "defined as"
 _NEGATED = re.compile(r"(?:NOT\b|!)\s*(?P<part>.+)", re.IGNORECASE | re.DOTALL)
 _TESTED = re.compile(
@@ -112,7 +112,7 @@ class _Cutter:
 
     def cut(self, begin: int, end: int, depth: int = 0) -> Piece:
         """Returns the skeleton of the tokens ``begin:end``."""
-        if depth > DEEPEST:
+        if depth > _DEEPEST:
             return self._condition(begin, end)
         for kind, word in ((T.OR, OR), (T.AND, AND)):
             places = self._split(begin, end, kind)

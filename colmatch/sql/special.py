@@ -119,7 +119,7 @@ def with_packings(form: Form) -> Form:
     packings = dict.fromkeys((o.slot, o.value) for o in operands if o.slot >= 0 and o.value is not None)
     if not packings:
         return form
-    # Literals of a condition may be needed elsewhere, so that each condition gets a slot of its own
+    # Literals of a condition may be needed elsewhere, so that each condition gets a separate slot
     own = [packing for _, packing in packings if isinstance(packing, ElementPacking)]
     slots = {packing: form.slots + i for i, packing in enumerate(own)}
     leaves = tuple([_move_operands(leaf, slots) for leaf in form.leaves]) if own else form.leaves

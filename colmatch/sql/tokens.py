@@ -60,7 +60,7 @@ _STARTS = {
     **dict.fromkeys(("SELECT", "WITH", "EXISTS"), SUBQUERY), "WHERE": "'WHERE' is not expected here: write the condition alone",
     "INTERVAL": "an interval is written INTERVAL 7 DAYS, or INTERVAL '1:30' HOUR TO MINUTE",
 }  # fmt: skip
-_FLAT = "give events what is in it as a column of its own"
+_FLAT = "give events its contents as a separate column"
 _OPERATORS = frozenset({T.STAR, T.SLASH, T.MOD, T.DPIPE, T.DIV, T.AMP, T.PIPE, T.CARET})
 _BEHIND_NAMES = frozenset(  # a word before these is a column
     {
@@ -291,6 +291,8 @@ class _TokenReader(LiteralReader):
             call, self._calls[-1] = self._calls[-1], _NO_CALL
             if call.row is not None and (fault := call.row.find_fault(call.name, count)):
                 raise Refusal(fault, call.at)
+            if call.name == SECONDS and count != 1:
+                raise Refusal("extract takes one timestamp, as in extract(SECOND FROM at)", call.at)
             if call.name in _TUPLES and count < 2:
                 raise Refusal(
                     f"{call.name} of fewer than two values equals no value: write a = 1 for a = {call.name}(1)", call.at
@@ -403,7 +405,7 @@ class _TokenReader(LiteralReader):
         if plain and name.upper() in _STARTS and name != "interval" and (name != "exists" or self._begins_query(i + 2)):
             raise Refusal(_STARTS[name.upper()], token.start)
         row = NAMES.get(name) if plain else None
-        kind_of = VALUE if name in _WRITTEN else SYNTAX if row is None else row.kind
+        kind_of = row.kind if row is not None else VALUE if plain and name in _WRITTEN else SYNTAX
         if kind_of == SYNTAX:
             raise Refusal(advise_function(token.text), token.start)
         self._calls[-1] = _Call(row, name, token.start, kind_of == VALUE)

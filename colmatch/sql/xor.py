@@ -18,7 +18,7 @@ _STEPS = frozenset({T.WHEN, T.THEN, T.ELSE})  # within CASE
 
 @dataclass(slots=True)
 class _Part:
-    """What XOR may stand in: a text, or what is within parentheses, commas or the words of CASE."""
+    """A part with its own XORs: a text, or a part between parentheses, commas or words of CASE."""
 
     begin: int
     is_case: bool = False

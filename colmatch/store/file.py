@@ -267,7 +267,7 @@ def _parse(
         for entry in parsed["arrays"]:
             name, dtype, shape = entry["name"], entry["dtype"], entry["shape"]
             if not isinstance(name, str) or name in arrays:
-                raise ValueError(f"{name!r} is not a name of its own for an array")
+                raise ValueError(f"{name!r} is no name for an array, or the name of another")
             if dtype not in _DTYPES:
                 raise ValueError(f"array {name!r} is of type {dtype!r}")
             if not all(type(length) is int and length >= 0 for length in shape):

@@ -1,9 +1,9 @@
 """The journal beside a saved matcher, which has each update since it was saved.
 
-A save names the save that the journal followed until then. So a process may be killed before or
-after the journal follows the new save. Numbers identify the records that are in the file already. A
-journal changes only under its lock, and the next one is locked before it has the name. ``log.py``
-describes the contents.
+A saved file names the save before it, which the journal followed. So a process may be killed before
+or after the journal follows the new save. Numbers identify the records that are in the file
+already. A journal changes only under its lock, and the next one is locked before it has the name.
+``log.py`` describes the contents.
 """
 
 from __future__ import annotations
@@ -178,8 +178,8 @@ class Journal:
         log, coming = self._file, self._coming
         if self._owner != os.getpid():
             raise OptionError(
-                f"the journal {self.path} is the parent process's: updates are to be made there, or in a matcher that "
-                "is opened without it"
+                f"the journal {self.path} belongs to the parent process: make updates there, or in a matcher that is "
+                "opened without it"
             )
         if log is None:
             raise OptionError("the matcher is closed and takes no updates any more: open it again")

@@ -1,7 +1,7 @@
-"""A look at the journal of a saved matcher, as on opening, that changes nothing.
+"""Checks of a saved matcher and its journal, which read both as ``open`` does and change nothing.
 
-The journal's lock is left to its writer. So the writer may be in the middle of something, and an
-error is reported only if it happens again.
+They take no lock, so a writer may be changing the journal. An error counts only if it happens
+again.
 """
 
 from __future__ import annotations

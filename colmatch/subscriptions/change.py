@@ -1,4 +1,4 @@
-"""An update as its caller gives it: what to delete, and what to insert, replace or upsert.
+"""An update as its caller gives it: deletions, and subscriptions to insert, replace or upsert.
 
 It is read before the update has its turn. So a caller's source may take long, or itself update the
 matcher.
@@ -26,7 +26,7 @@ from colmatch.subscriptions.weights import GivenWeights
 
 
 class Way(IntEnum):
-    """What an update asks of an id, after its deletions."""
+    """The operation of an update on an id, after the deletions."""
 
     INSERT = 0  # it has no subscription
     REPLACE = 1  # it has one
@@ -72,7 +72,7 @@ class Change(NamedTuple):
         return self._replace(given=join_given([given, more]), ways=(both, ways))
 
     def check(self, ids: Ids, place: NDArray[np.int64]) -> None:
-        """Checks where new subscriptions come to.
+        """Checks the places of new subscriptions.
 
         place : number of the present subscription of each id, -1 where there is none
 

@@ -20,8 +20,8 @@ def with_constants(ids: Ids, expressions: Sequence[Any], constants: object, lang
 
     Raises
     ------
-    OptionError : the language has no constants, ``constants`` is no mapping, or expressions have
-        some of their own
+    OptionError : the language has no constants, ``constants`` is no mapping, or expressions
+        have constants already
     SubscriptionError : an id has no subscription, or its constants are not ``{name: int}``
     """
     if constants is None:
@@ -34,9 +34,7 @@ def with_constants(ids: Ids, expressions: Sequence[Any], constants: object, lang
     bound: list[Any] = []
     for i, expression in enumerate(expressions):
         if isinstance(expression, WithConstants):
-            raise OptionError(
-                "constants= is given, and the subscriptions have constants of their own: one of both is needed"
-            )
+            raise OptionError("constants= is given, and the subscriptions have constants, too: give one of the two")
         numbers = left.pop(ids[i], None)
         bound.append(expression if numbers is None else WithConstants(expression, _check_constants(ids[i], numbers)))
     if left:

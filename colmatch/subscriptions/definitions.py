@@ -41,7 +41,7 @@ def _name(name: object) -> str:
     if plain is None or not _NAME.fullmatch(plain) or plain.lower() in WORDS:
         raise OptionError(
             f"define= has the name {show_value(name)}: up to {LONGEST} letters (a to z), digits and _ are needed, and no "
-            "word with a meaning of its own, as in 'staff'"
+            "word with another meaning, as in 'staff'"
         )
     return plain
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from colmatch.arrays.frozen import contiguous, freeze_view
+from colmatch.arrays.frozen import NO_I64, contiguous, freeze_view
 from colmatch.arrays.growing import Growing
 from colmatch.errors import SubscriptionError, show_value
 from colmatch.events.reader import texts_of
@@ -20,7 +20,6 @@ from colmatch.kernels.layout import I64, KEY_MAX, KEY_MIN, U8
 from colmatch.subscriptions.lookup import NUMBERS, IdLookup
 
 MOST_BYTES = 2**31 - 1  # most bytes of all string ids: the limit of one Arrow array of strings
-_NONE: I64 = freeze_view(np.empty(0, np.int64))
 
 
 def ids_of_values(values: list[Any]) -> Ids:
@@ -242,10 +241,10 @@ class Ids:
         """Returns the sort keys of the ids, as in ``layout.Top``, made on first use."""
         if self._order is None:
             if self.numbers is not None:
-                self._order = self.numbers, _NONE, freeze_view(np.empty(0, np.uint8))
+                self._order = self.numbers, NO_I64, freeze_view(np.empty(0, np.uint8))
             else:
                 offset, data = texts_of(self.array)
-                self._order = _NONE, freeze_view(offset.astype(np.int64)), data
+                self._order = NO_I64, freeze_view(offset.astype(np.int64)), data
         return self._order
 
     @property

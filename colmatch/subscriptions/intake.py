@@ -1,4 +1,4 @@
-"""A caller's subscriptions to lowered predicates, ids and rejected subscriptions."""
+"""From a caller's subscriptions to lowered predicates, ids and rejected subscriptions."""
 
 from __future__ import annotations
 
@@ -169,7 +169,7 @@ class SubscriptionReader:
             self._forget()
             self.attributes.forget_solved()
         lowering = Lowering(self.attributes, Session(self.options.timezone))
-        bad: _Bad = {}
+        bad: dict[int, ExpressionError] = {}
         if definitions_of(self.schema):
             self._single_reader(False)  # definitions are checked, even if no expression is given
         if isinstance(given, PredicateTable):
@@ -177,29 +177,24 @@ class SubscriptionReader:
             ids = Ids(add_table(given, self.schema, computed, self.attributes, lowering))
             lowering.computed_parts = computed.session_parts
             tags, lowered = tags_of(given.tags, ids), lowering.finish()
-            bad = {sub: (reject.message, None) for sub, reject in lowered.rejected.items()}
+            bad = {sub: ExpressionError(reject.message) for sub, reject in lowered.rejected.items()}
         else:
             ids, tags = given.ids, tags_of(given.tags, given.ids)
             lowering.weights, lowering.priority, rejects = given.weights.resolve(self.schema)
             lowering.rejected.update(rejects)
             with bar(len(ids), "subscriptions", progress) as shown:
-                failed = self._read(given.expressions, lowering, errors == "raise", shown)
-            if failed and errors == "raise":
-                sub = min(failed)
-                raise failed[sub].at(ids[sub])
+                bad = self._read(given.expressions, lowering, errors == "raise", shown)
+            if bad and errors == "raise":
+                raise bad[min(bad)].at(ids[min(bad)])
             lowered = lowering.finish()
-            for sub, error in failed.items():
-                bad[sub] = error.message, None if error.line is None else (error.line, error.column or 1)
             for sub, reject in lowered.rejected.items():
                 compiler = self._single_reader(lowering.weights is not None).compiler
                 place = compiler.place(given.expressions[sub], reject.slot) if reject.slot >= 0 else None
-                bad[sub] = reject.message, place
+                line, column = place or (None, None)
+                bad[sub] = ExpressionError(reject.message, line=line, column=column)
         if bad and errors == "raise":
-            sub = min(bad)
-            message, place = bad[sub]
-            line, column = place or (None, None)
-            raise ExpressionError(message, id=ids[sub], line=line, column=column)
-        rejected = [Rejected(ids[sub], bad[sub][1], bad[sub][0]) for sub in sorted(bad)]
+            raise bad[min(bad)].at(ids[min(bad)])
+        rejected = [_as_rejected(bad[sub], ids[sub]) for sub in sorted(bad)]
         if rejected and isinstance(errors, Collecting):
             errors.check(rejected, len(ids))
         left = None
@@ -280,7 +275,8 @@ class SubscriptionReader:
         self._single, self._few, self._texts = {}, None, None
 
 
-_Bad = dict[int, tuple[str, tuple[int, int] | None]]  # message, and line and column, by subscription
+def _as_rejected(error: ExpressionError, id: int | str) -> Rejected:
+    return Rejected(id, None if error.line is None else (error.line, error.column or 1), error.message)
 
 
 def _compiler_of(language: Language) -> type[FormCompiler | BetreeCompiler]:

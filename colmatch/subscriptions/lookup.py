@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from colmatch.arrays.frozen import contiguous, freeze_view
+from colmatch.arrays.frozen import NO_I32, NO_I64, contiguous, freeze_view
 from colmatch.events.reader import texts_of
 from colmatch.kernels import ids as kernels
 from colmatch.kernels._jit import entry
@@ -20,8 +20,6 @@ from colmatch.kernels.layout import I32, I64, U8
 
 NUMBERS = pa.int64()
 SPARE = 64  # slots beyond two for each id
-_NO_NUMBER: I64 = freeze_view(np.empty(0, np.int64))
-_NO_OFFSET: I32 = freeze_view(np.empty(0, np.int32))
 _NO_DATA: U8 = freeze_view(np.empty(0, np.uint8))
 
 
@@ -84,7 +82,7 @@ class IdLookup:
 
     def _take(self, table: _Table, ids: pa.Array | I64, first: int) -> None:
         columns = _columns(ids)
-        table.used = len(ids)  # before anything is written, lest another thread write there too
+        table.used = len(ids)  # first, so that no other thread writes there too
         enter: Callable[..., None] = kernels.enter_few if len(ids) - first <= kernels.BLOCK else kernels.enter
         enter(*columns, first, table.base, table.mask, table.hashes, table.slot, table.earlier)
         self._table, self._length = table, len(ids)
@@ -118,7 +116,7 @@ class _Table:
 def _columns(ids: pa.Array | I64) -> tuple[I64, I32, U8]:
     """Returns ids as kernels take them: numbers, or offsets and bytes of strings."""
     if isinstance(ids, np.ndarray):
-        return contiguous(ids), _NO_OFFSET, _NO_DATA
+        return contiguous(ids), NO_I32, _NO_DATA
     if ids.type == NUMBERS:
-        return contiguous(ids.to_numpy()), _NO_OFFSET, _NO_DATA
-    return (_NO_NUMBER, *texts_of(ids))
+        return contiguous(ids.to_numpy()), NO_I32, _NO_DATA
+    return (NO_I64, *texts_of(ids))

@@ -1,4 +1,4 @@
-"""Tags of subscriptions: names, as of a tenant or a campaign, to which a match can be restricted.
+"""Tags of subscriptions: names such as that of a tenant, to which a match can be restricted.
 
 A subscription has any number of tags. They do not change its meaning.
 
@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from colmatch.arrays.frozen import contiguous, freeze_view, seal
+from colmatch.arrays.frozen import NO_I32, NO_I64, contiguous, seal
 from colmatch.arrays.growing import Growing
 from colmatch.arrays.ranges import distinct, ranges_of
 from colmatch.arrays.ranges import members as members_of
@@ -26,10 +26,7 @@ from colmatch.given.incoming import columns_of, is_arrow, is_table, is_text, ref
 from colmatch.kernels.layout import I32, I64, U8
 from colmatch.subscriptions.ids import Ids, ids_of_values, unique_ids
 
-RECENT_LEAST = 4096  # pairs that are scanned rather than sorted among the others
-
-_NO_NUMBERS: I64 = freeze_view(np.empty(0, np.int64))
-_NO_PLACES: I32 = freeze_view(np.empty(0, np.int32))
+RECENT_LEAST = 4096  # pairs that are scanned, not sorted
 
 
 class GivenTags(NamedTuple):
@@ -68,8 +65,8 @@ class Tags:
 
     def __init__(
         self,
-        number: I64 = _NO_NUMBERS,
-        tag: I32 = _NO_PLACES,
+        number: I64 = NO_I64,
+        tag: I32 = NO_I32,
         names: dict[str, int] | None = None,
         store: tuple[Growing, Growing] | None = None,
         ordered: _SortedPairs | None = None,
@@ -111,7 +108,7 @@ class Tags:
         """Returns the numbers that have any of the wanted tags, ascending."""
         places = [place for place in map(self.names.get, set(wanted)) if place is not None]
         if not places or not len(self):
-            return _NO_NUMBERS
+            return NO_I64
         pairs, first, number = self._sort()
         parts = [number[first[place] : first[place + 1]] for place in places if place + 1 < len(first)]
         matches = np.concatenate([*parts, self.number[pairs:][np.isin(self.tag[pairs:], places)]])

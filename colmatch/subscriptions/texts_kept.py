@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from colmatch.arrays.frozen import freeze_view
+from colmatch.arrays.frozen import NO_I32, freeze_view
 from colmatch.arrays.ranges import ranges_of
 from colmatch.betree.compile import WithConstants
 from colmatch.errors import StoreError
@@ -29,11 +29,10 @@ from colmatch.subscriptions.weights import GivenWeights
 BLOCK = 1024  # texts of a block
 BLOCK_BYTES = 1 << 18  # bytes of texts after which a block ends
 FEW = 64  # arrays of recent texts that wait for one another
-LEAST_LIVE = 0.75  # share of texts in use, below which all are compressed anew
+LEAST_LIVE = 0.75  # share of texts in use, below which all are compressed again
 LARGEST = 1 << 31  # bytes that a block may have, for one that is read from a file
 
 TYPE = pa.large_string()
-_NO_SLOTS: I32 = freeze_view(np.empty(0, np.int32))
 
 
 @cache
@@ -80,7 +79,7 @@ class KeptTexts:
         self,
         blocks: tuple[_Block, ...] = (),
         recent: tuple[pa.LargeStringArray, ...] = (),
-        slot: I32 = _NO_SLOTS,
+        slot: I32 = NO_I32,
         later: int = 0,
     ) -> None:
         self._blocks, self._recent, self._slot, self._later = blocks, recent, slot, later

@@ -99,10 +99,9 @@ def check_names(names: list[str], where: str) -> None:
         meant = MEANT.get(name.strip().lower(), name)
         if meant != name:
             raise SubscriptionError(
-                f"{where}: a column {name!r} would mean nothing: what attributes weigh is a column 'weights' of maps, what a "
-                "subscription weighs a column 'priority' of numbers, its tags are a column 'tags' of lists of strings, and "
-                "'weight' is for the rows of a PredicateTable. "
-                f"Rename it to {meant!r} if it is meant so, or drop it"
+                f"{where}: a column {name!r} would mean nothing: 'weights' has maps with the weights of attributes, "
+                "'priority' has the weight of the subscription, 'tags' has lists of strings, and 'weight' is for the rows of "
+                f"a PredicateTable. Rename it to {meant!r}, or drop it"
             )
 
 

@@ -1,11 +1,11 @@
 """Regular expressions that Hyperscan runs together over each string.
 
-Compiling takes up to 3 ms an expression. So a thread does it, and until it is done expressions are
-run in another way. The result, up to 2 KB an expression, is kept in the cache folder for other
+Compiling takes up to 3 ms an expression. So a background thread compiles, and RE2 runs the
+expressions until then. The result, up to 2 KB an expression, is kept in the cache folder for other
 processes. It loads in less than a millisecond.
 
-The package ``hyperscan`` has Vectorscan inside. It calls Python for each match, and is called for
-each string: 0.2 of the 13 us that 1,269 expressions over user agents take. ``pyperscan`` does the
+The package ``hyperscan`` contains Vectorscan. It is called for each string, and calls Python for
+each match: 0.2 of the 13 us that 1,269 expressions over user agents take. ``pyperscan`` does the
 same, and neither lets kernels call the library.
 """
 

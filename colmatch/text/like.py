@@ -62,7 +62,7 @@ class Like(NamedTuple):
 def read_like(pattern: str) -> Like:
     r"""Takes a LIKE pattern apart.
 
-    Raises ValueError if a backslash is at the end, or before another character than % _ and \.
+    Raises ValueError: a backslash is at the end, or precedes another character than % _ and \.
 
     Examples
     --------
@@ -76,7 +76,7 @@ def read_like(pattern: str) -> Like:
                 raise ValueError(r"the pattern ends with the escape character \: write \\ for the character itself")
             if escaped not in "%_\\":
                 raise ValueError(
-                    rf"the escape character \ stands before {escaped!r}, not %, _ or \: write \\ for the character itself"
+                    rf"the escape character \ precedes {escaped!r}, not %, _ or \: write \\ for the character itself"
                 )
         for written, stand_in in _STAND_INS:
             text = text.replace(written, stand_in)
@@ -100,7 +100,7 @@ def with_backslash(pattern: str, escape: str) -> str:
 
     escape : one character
 
-    Raises ValueError if ``escape`` is before another character than % _ and itself.
+    Raises ValueError: ``escape`` precedes another character than % _ and itself.
     """
     if escape == "\\":
         return pattern
@@ -110,7 +110,7 @@ def with_backslash(pattern: str, escape: str) -> str:
         if character == escape:
             escaped = next(characters, "")
             if escaped not in ("%", "_", escape):
-                raise ValueError(f"in this LIKE pattern, {escape!r} may stand only before '%', '_' and itself")
+                raise ValueError(f"in this LIKE pattern, {escape!r} may only precede '%', '_' and itself")
             pieces.append(write_like(escaped))
         else:
             pieces.append("\\\\" if character == "\\" else character)

@@ -1,7 +1,7 @@
 """Versions as texts in the order of Semantic Versioning 2.0.0.
 
-Such a text has the numbers without zeros at their end, then a point, which is higher than what a
-prerelease begins with. A number is its count of digits and the digits. An identifier of a
+Such a text has the numbers without the last zeros, then a point. The point is higher than the first
+character of a prerelease. A number is its count of digits and the digits. An identifier of a
 prerelease begins with ``#`` before a number and with ``$`` before letters.
 
     1.2.0          1112.

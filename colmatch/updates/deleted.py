@@ -11,13 +11,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from colmatch.arrays.frozen import contiguous, freeze_view, seal
+from colmatch.arrays.frozen import NO_I64, NO_U64, contiguous, seal
 from colmatch.kernels.layout import I64, U64
 from colmatch.kernels.segments.deleted_bits import drop_deleted, mark_deleted
 
 FEW_NUMBERS = 64  # numbers that may wait in the list for their bits
-_NO_BITS: U64 = freeze_view(np.empty(0, np.uint64))
-_NO_NUMBERS: I64 = freeze_view(np.empty(0, np.int64))
 
 
 class DeletedNumbers:
@@ -35,7 +33,7 @@ class DeletedNumbers:
 
     __slots__ = ("_now",)
 
-    def __init__(self, bits: U64 = _NO_BITS, few: I64 = _NO_NUMBERS) -> None:
+    def __init__(self, bits: U64 = NO_U64, few: I64 = NO_I64) -> None:
         self._now = contiguous(bits), few  # one assignment, since several threads may need the bits
 
     @property
@@ -44,7 +42,7 @@ class DeletedNumbers:
         bits, few = self._now
         if len(few):
             bits = _with(bits, few)
-            self._now = bits, _NO_NUMBERS
+            self._now = bits, NO_I64
         return bits
 
     def with_more(self, numbers: NDArray[np.int64]) -> DeletedNumbers:
@@ -58,7 +56,7 @@ class DeletedNumbers:
 
         numbers : in writable memory; some may be -1 already
         """
-        bits, few = self._now if len(numbers) <= FEW_NUMBERS else (self.bits, _NO_NUMBERS)
+        bits, few = self._now if len(numbers) <= FEW_NUMBERS else (self.bits, NO_I64)
         left: int = drop_deleted(bits, few, numbers)
         return left
 

@@ -190,7 +190,7 @@ class MemorySet:
         return [] if new is None else new.rejected
 
     def snapshot(self) -> MemorySet:
-        """Returns the present version as a set of its own, as ``Matcher.snapshot`` does."""
+        """Returns the present version as a separate set, as ``Matcher.snapshot`` does."""
         return MemorySet(replace(self.parts(), version=self.now.apart()))
 
     def restore(self, version: Version, record: Callable[[], bytes]) -> None:

@@ -43,7 +43,7 @@ class Subscription(NamedTuple):
 
 
 class Changes(NamedTuple):
-    """What ``Matcher.sync`` has changed: arrays of ids, int64 or string.
+    """The changes of a ``Matcher.sync``: arrays of ids, int64 or string.
 
     Attributes
     ----------

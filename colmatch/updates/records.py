@@ -73,7 +73,7 @@ class RecordedChange(NamedTuple):
     definitions: dict[str, str] | None  # all definitions from then on, None without a change
 
 
-def of_update(new: NewSubscriptions | None, gone: Ids | None, definitions: Mapping[str, str] | None = None) -> bytes:
+def of_update(new: NewSubscriptions | None, gone: Ids | None, definitions: Mapping[str, str] | None) -> bytes:
     """Returns the record of an update: new subscriptions, and ids that were deleted before.
 
     definitions : all definitions, where some have changed

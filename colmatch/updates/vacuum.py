@@ -95,7 +95,7 @@ def gather_literals(version: Version) -> GatheredLiterals | None:
     words = WordList(
         unite_literals(_select_used(literals.old.literals, use.old), _select_used(literals.recent.literals, use.recent))
     )
-    words.prefix  # noqa: B018, lest a batch make them
+    words.prefix  # noqa: B018, so that no batch has to make them
     return GatheredLiterals(version, use, words)
 
 

@@ -232,7 +232,7 @@ def test_other_options_are_refused_for_a_matcher_that_is_built() -> None:
         with pytest.raises(cm.OptionError, match="Options\\(...\\) is needed"):
             matcher.options = odd  # type: ignore[assignment]
     for options in (cm.Options(timezone="Europe/Berlin"), cm.Options(max_depth=3)):
-        with pytest.raises(cm.OptionError, match="the index was built with .*: build anew"):
+        with pytest.raises(cm.OptionError, match="the index was built with .*: rebuild"):
             matcher.options = options
     matcher.options = cm.Options(threads=1, batch_rows=3, missing_columns="null")
     assert matcher.options.batch_rows == 3

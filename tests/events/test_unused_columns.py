@@ -107,7 +107,7 @@ def test_rules_that_use_it_say_that_they_cannot(events: pa.Table) -> None:
         (pa.null(), "is null, .*: no value of it says what type it is: declare one in the schema"),
         (pa.duration("s"), r"is duration\[s\], .*: cast it to a number, such as seconds"),
         (pa.month_day_nano_interval(), "is month_day_nano_interval, .*: cast it to a number"),
-        (pa.list_(pa.struct({"a": pa.int64()})), "is list<.*: give events its fields as columns of their own"),
+        (pa.list_(pa.struct({"a": pa.int64()})), "is list<.*: give events its fields as separate columns"),
         (pa.opaque(pa.null(), "object", "pandas"), "is object of pandas, .*: cast it to a type of Arrow"),
         (pa.json_(), "is .*json.*: cast it, to a string for example"),
     ],

@@ -307,7 +307,7 @@ def test_a_child_process_has_no_part_in_it(path: Path) -> None:
     command = [sys.executable, "-c", textwrap.dedent(FORKS), str(path)]
     run = subprocess.run(command, capture_output=True, text=True, check=True)
     child, parent, done = sorted(run.stdout.splitlines(), key=lambda line: (line == "done", "being" in line))
-    assert "is the parent process's: updates are to be made there" in child
+    assert "belongs to the parent process: make updates there" in child
     assert "is being written by" in parent and done == "done"
     assert closed_state(path)[1] == [1, 2, 3, 100, 102]
 

@@ -95,7 +95,7 @@ def test_options_of_who_opens(tmp_path: Path, index: str) -> None:
         assert opened.count(pa.table({"b": [1]})).tolist() == [1]
     with cm.Matcher.open(path) as opened:
         assert (opened.options.timezone, opened.options.threads) == ("Europe/Paris", 2)
-    with pytest.raises(cm.OptionError, match="built with max_depth=.*build anew"):
+    with pytest.raises(cm.OptionError, match="built with max_depth=.*rebuild"):
         cm.Matcher.open(path, options=cm.Options(max_depth=7))
     with cm.Matcher.open(path, options={"threads": 0, "timezone": "UTC"}) as opened:
         assert opened.options == cm.Options(ansi=True)

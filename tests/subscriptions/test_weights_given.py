@@ -164,7 +164,7 @@ def test_wrong_priorities_name_the_subscription(value: float) -> None:
         ),
         (
             {"weight": [1.0]},
-            "a column 'weight' would mean nothing: .* Rename it to 'weights' if it is meant so, or drop",
+            "a column 'weight' would mean nothing: .* Rename it to 'weights', or drop",
         ),
         ({"Weights": [1.0]}, "a column 'Weights' would mean nothing"),
         ({"tag": [["x"]]}, "a column 'tag' would mean nothing: .* Rename it to 'tags'"),

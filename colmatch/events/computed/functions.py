@@ -194,15 +194,17 @@ def _case(simple: str, change: Callable[[str], str]) -> Callable[[Value], Value]
     return changed
 
 
-def _substring(values: Value, place: int, count: int | None = None) -> Value:
-    """Returns the characters from ``place``, counted from 1, or from the end if negative."""
+def slice_of(place: int, count: int | None = None) -> tuple[int, int | None]:
+    """Returns where a substring begins and ends.
+
+    place : counted from 1, or from the end if negative
+    """
     if count is not None and count <= 0:
-        return pc.utf8_slice_codeunits(values, 0, 0)
+        return 0, 0
     start = place - 1 if place > 0 else place
-    stop = None if count is None else start + count
-    if stop is not None and start < 0 <= stop:
-        stop = None
-    return pc.utf8_slice_codeunits(values, start, stop)
+    if count is None or start < 0 <= start + count:
+        return start, None
+    return start, start + count
 
 
 def _make_checked(name: str) -> Callable[..., Value]:
@@ -265,7 +267,7 @@ FUNCTIONS: dict[str, Callable[..., Value]] = {
     "octets_as_text": lambda values: map_distinct(values, lambda octets: octets.decode("latin-1"), pa.string()),
     "text_as_octets": lambda values: map_distinct(values, lambda text: text.encode("latin-1"), pa.binary()),
     "concat": lambda *values: pc.binary_join_element_wise(*values, ""),
-    "substring": _substring,
+    "substring": lambda values, *where: pc.utf8_slice_codeunits(values, *slice_of(*where)),
     "address": address_texts,
     "within": lambda values, low, high: pc.and_(pc.greater_equal(values, low), pc.less_equal(values, high)),
     "date_trunc": date_trunc,

@@ -1,7 +1,7 @@
 """JSON texts, read and written as Spark does it.
 
-Python's decoder reads a text, with Spark's limits and its single quotes. What is behind the first
-value is not read. A list or object is written again: numbers with a point as Java writes a double,
+Python's decoder reads the first value of a text, with Spark's limits and its single quotes. The
+rest is not read. A list or object is written again: numbers with a point as Java writes a double,
 others digit by digit.
 """
 

@@ -22,13 +22,8 @@ _ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 _SEXTETS = {ord(letter): number for number, letter in enumerate(_ALPHABET)}
 _PAD = ord("=")
 _DIGESTS = {
-    "SHA-1": "sha1",
-    "SHA-224": "sha224",
-    "SHA-256": "sha256",
-    "SHA-384": "sha384",
-    "SHA-512": "sha512",
-    "MD5": "md5",
-}
+    "SHA-1": "sha1", "SHA-224": "sha224", "SHA-256": "sha256", "SHA-384": "sha384", "SHA-512": "sha512", "MD5": "md5",
+}  # fmt: skip
 
 
 def octets(value: str | bytes) -> bytes:

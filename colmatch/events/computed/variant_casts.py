@@ -100,7 +100,7 @@ def _show(packed: bytes, zone: str) -> str:
 
 
 def _cast_family(family: str, scale: int, values: list[Any], to: pa.DataType, zone: str) -> Any:
-    """Casts values of one family. What cannot be cast is NULL."""
+    """Casts values of one family. A value that cannot be cast becomes NULL."""
     types = pa.types
     nothing = pa.nulls(len(values), to)
     if types.is_string(to) and family in (BOOLEAN, WHOLE, DOUBLE, FLOAT, DECIMAL):

@@ -28,14 +28,8 @@ from colmatch.text.json_paths import variant_steps
 
 NULL, BOOLEAN, WHOLE, DOUBLE, FLOAT, DECIMAL = "null", "boolean", "bigint", "double", "float", "decimal"
 TEXT, BYTES, DATE, TIMESTAMP, LOCAL, OBJECT, ARRAY = (
-    "string",
-    "binary",
-    "date",
-    "timestamp",
-    "timestamp_ntz",
-    "object",
-    "array",
-)
+    "string", "binary", "date", "timestamp", "timestamp_ntz", "object", "array",
+)  # fmt: skip
 _NAMED, _LISTED, _SHORT = 2, 3, 1  # basic types; 0 is a primitive
 _PRIMITIVES = {  # number of the primitive -> its family, and the bytes of its content
     0: (NULL, 0), 1: (BOOLEAN, 0), 2: (BOOLEAN, 0), 3: (WHOLE, 1), 4: (WHOLE, 2), 5: (WHOLE, 4), 6: (WHOLE, 8), 7: (DOUBLE, 8),

@@ -1,7 +1,7 @@
 """Computed values of single events, of Python's values, for functions that need no Arrow.
 
 A value is compiled to one function of the event. Functions that are missing here, and rows where a
-value fails in ANSI mode, go by way of a batch. So the two ways are compared with each other in
+value fails in ANSI mode, become a batch. So the two ways are compared with each other in
 tests.
 """
 
@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from colmatch.events.computed.derived import constant
 from colmatch.events.computed.failed import Unfit
+from colmatch.events.computed.functions import slice_of
 from colmatch.events.computed.hashes import HASHES
 from colmatch.events.computed.nodes import BITS, INTEGERS, ValueNode, path_of
 from colmatch.events.computed.regexes import REGEXES
@@ -99,23 +100,10 @@ def _needed(node: ValueNode) -> list[tuple[str, ...]]:
     return [path for part in node.parts for path in _needed(part)]
 
 
-_NOT_STRICT = frozenset(
-    {
-        "and",
-        "or",
-        "isnull",
-        "isnan",
-        "same",
-        "case",
-        "coalesce",
-        "greatest",
-        "least",
-        "concat_ws",
-        "hash",
-        "xxhash64",
-        "is_variant_null",
-    }
-)
+_NOT_STRICT = frozenset({
+    "and", "or", "isnull", "isnan", "same", "case", "coalesce", "greatest", "least", "concat_ws", "hash", "xxhash64",
+    "is_variant_null",
+})  # fmt: skip
 
 
 def _function(node: ValueNode) -> Callable[..., Any] | None:
@@ -138,7 +126,8 @@ def _function(node: ValueNode) -> Callable[..., Any] | None:
     if name in _ORDERED:
         return None if first.type == "float" or first.type not in _COMPARED else _ORDERED[name][first.type == "double"]
     if name == "substring":
-        return _substring(*constants)
+        where = slice(*slice_of(*constants))
+        return lambda text: text[where]
     if name in _SIMPLE:
         function = _SIMPLE[name]
         return (lambda value: function(value, *constants)) if constants else function
@@ -227,17 +216,6 @@ def _cast(have: str, to: str, is_ansi: bool) -> Callable[[Any], Any] | None:
     if to in INTEGERS and have == "boolean":
         return int
     return _wrapped(lambda value: value, BITS[to], is_ansi) if to in INTEGERS and have in INTEGERS else None
-
-
-def _substring(place: int, count: int | None = None) -> Callable[[str], str]:
-    """Returns the function that cuts a text as ``functions._substring`` does."""
-    start = place - 1 if place > 0 else place
-    stop = None if count is None else start + max(count, 0)
-    if stop is not None and start < 0 <= stop:
-        stop = None
-    if count is not None and count <= 0:
-        return lambda text: ""
-    return lambda text: text[start:stop]
 
 
 def _and(parts: Sequence[Evaluate]) -> Evaluate:

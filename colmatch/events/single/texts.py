@@ -20,7 +20,7 @@ from colmatch.kernels.layout import U8
 from colmatch.kernels.text.search import FILL, TextHits
 
 # Bytes of a text under patterns. The kernel keeps the interpreter's lock, so events with longer
-# ones go by way of a batch, whose kernels let other threads run.
+# ones become a batch, whose kernels let other threads run.
 BYTES_MOST = 1 << 12
 
 

@@ -1,6 +1,6 @@
 """Conditions on elements of lists: for each row, the conditions that hold for some elements.
 
-The conditions over one list are the subscriptions of a matcher of their own, with the elements as
+The conditions over one list are the subscriptions of a separate matcher, with the elements as
 its events. So 100,000 conditions are indexed like 100,000 expressions. The matcher is made once for
 the old literals of an attribute, and once for the few recent ones.
 """
@@ -70,7 +70,7 @@ class ElementConditions:
         """Returns the matcher of the conditions."""
         with self._making:
             if self._matcher is None and self._unread is not None:
-                # A matcher stands on a higher floor than the events, so it is imported here
+                # A matcher is on a higher floor than the events, so it is imported here
                 self._matcher = import_module("colmatch.matching.elements").ConditionMatcher(*self._unread)
                 self._unread = None
             assert self._matcher is not None

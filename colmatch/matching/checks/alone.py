@@ -27,8 +27,8 @@ class Never:
         alive[of[~impossible]] = True
         easy[of[simple]] = True
         self._add_never(self._scope.numbers[~alive[self._scope.numbers]])
-        open = self._scope.numbers[alive[self._scope.numbers] & (self._scope.is_asked | ~easy[self._scope.numbers])]
-        tried, rest = (open, open[:0]) if self._scope.is_asked else (open[:MOST_TRIED], open[MOST_TRIED:])
+        unsure = self._scope.numbers[alive[self._scope.numbers] & (self._scope.is_asked | ~easy[self._scope.numbers])]
+        tried, rest = (unsure, unsure[:0]) if self._scope.is_asked else (unsure[:MOST_TRIED], unsure[MOST_TRIED:])
         left: list[int] = []
         for piece, events, place, pairs in self._scope.examples.confirmed(tried):
             own = piece[place[pairs.event]] == pairs.number
@@ -173,15 +173,15 @@ class Always:
         every = np.full(len(numbers), -1)
         verdicts = [scope.contains(-1, number) for number in numbers.tolist()]
         is_proven = np.array([proven for proven, _ in verdicts], bool)
-        open = np.flatnonzero(~is_proven)
-        shown, example = scope.disprove(every[open], numbers[open], [verdicts[i][1] for i in open.tolist()], tell)
+        unsure = np.flatnonzero(~is_proven)
+        shown, example = scope.disprove(every[unsure], numbers[unsure], [verdicts[i][1] for i in unsure.tolist()], tell)
         if tell:
-            scope.rows.add("always", numbers[open[shown]], status=DISPROVEN, example=example)
-        return numbers[is_proven], np.delete(numbers[open], shown)
+            scope.rows.add("always", numbers[unsure[shown]], status=DISPROVEN, example=example)
+        return numbers[is_proven], np.delete(numbers[unsure], shown)
 
     def add_rows(self) -> None:
         """Adds the rows of the check."""
         scope = self._scope
-        proven, open = self._decide(scope.numbers, True) if scope.is_asked else self.found
+        proven, unsure = self._decide(scope.numbers, True) if scope.is_asked else self.found
         scope.rows.add("always", proven, reason="it matches every event")
-        scope.rows.add("always", open, status=UNDECIDED, reason=[scope.examples.why(one) for one in open.tolist()])
+        scope.rows.add("always", unsure, status=UNDECIDED, reason=[scope.examples.why(one) for one in unsure.tolist()])

@@ -15,13 +15,14 @@ from colmatch.arrays.ranges import members, ranges_of, sizes_of
 from colmatch.given.schema import Role
 from colmatch.kernels.layout import I64, Bools
 from colmatch.matching.checks.states import States
+from colmatch.predicates.programs import fold_program
 
 Intervals = tuple[tuple[int, int], ...]  # of states, ascending, none empty
 MOST_BOXES = 256  # boxes that a subscription, or what is left of a box, may have
 
 
 class Several(NamedTuple):
-    """What is asked of the values of an attribute that may have several."""
+    """Conditions on the values of an attribute that may have several."""
 
     some: tuple[Intervals, ...] = ()  # a value lies in each
     none: Intervals = ()  # no value lies in these
@@ -85,21 +86,15 @@ class Boxes:
         Raises TooManyError: as ``of`` does.
         """
         preds = self._states.predicates
-        begin, end = int(preds.first[c]), int(preds.first[c + 1])
         if not self._states.programs[c]:
-            return list(self._all([[self._leaf(p)] for p in range(begin, end)]))
-        stack: list[list[Box]] = []
-        for token in preds.tree[preds.tree_first[c] : preds.tree_first[c + 1]].tolist():
-            if token >= 0:
-                stack.append([self._leaf(begin + token)])
-                continue
-            size = -token // 2
-            parts = stack[-size:]
-            del stack[-size:]
-            stack.append([box for part in parts for box in part] if token % 2 else list(self._all(parts)))
-            if len(stack[-1]) > MOST_BOXES:
-                raise TooManyError
-        return stack[0]
+            return self._all([[self._leaf(p)] for p in range(int(preds.first[c]), int(preds.first[c + 1]))])
+        return fold_program(preds, c, lambda p: [self._leaf(p)], self._join)
+
+    def _join(self, parts: list[list[Box]], either: bool) -> list[Box]:
+        boxes = [box for part in parts for box in part] if either else self._all(parts)
+        if len(boxes) > MOST_BOXES:
+            raise TooManyError
+        return boxes
 
     def _leaf(self, p: int) -> Box:
         states = self._states
@@ -108,14 +103,14 @@ class Boxes:
             return {a: runs}
         return {a: Several((), runs) if states.none[p] else Several((runs,))}
 
-    def _all(self, parts: list[list[Box]]) -> Iterator[Box]:
-        """Yields the boxes of an AND that are not empty."""
+    def _all(self, parts: list[list[Box]]) -> list[Box]:
+        """Returns the boxes of an AND that are not empty."""
         boxes: list[Box] = [{}]
         for part in parts:
             boxes = [both for box in boxes for other in part if (both := self.both(box, other)) is not None]
             if len(boxes) > MOST_BOXES:
                 raise TooManyError
-        return iter(boxes)
+        return boxes
 
     def both(self, box: Box, other: Box) -> Box | None:
         """Returns the box of events in two boxes; None if it is empty."""
@@ -257,7 +252,7 @@ class Chances:
         self._each = np.append(0, np.cumsum(self._before[states.runs.high + 1] - self._before[states.runs.low]))
 
     def choose(self, conjunctions: I64, event: I64, rng: np.random.Generator) -> tuple[I64, I64]:
-        """Chooses states for plain conjunctions, each in an event of its own.
+        """Chooses states for plain conjunctions, each in a separate event.
 
         Returns events and states. A predicate without an allowed state has none.
         """

@@ -20,8 +20,8 @@ Pair = tuple[int, int, int, bool, list[Box]]
 class Contained:
     """The checks of subscriptions beside others that match at least the same events.
 
-    An event shows that a subscription is not in others. What all events of a piece leave is proven
-    by boxes, and if that fails, further events are made.
+    An event shows that a subscription is not in others. If no event of a piece shows it, boxes may
+    prove the opposite. If they do not, further events are made.
     """
 
     def __init__(self, scope: Scope) -> None:
@@ -110,11 +110,11 @@ class Contained:
         inner, outer, example = np.array([pair[:3] for pair in pairs], np.int64).reshape(-1, 3).T
         is_proven = np.array([pair[3] for pair in pairs], bool)
         scope.rows.add("contained", inner[is_proven], outer[is_proven], example=example[is_proven])
-        open = np.flatnonzero(~is_proven)
-        shown, _ = scope.disprove(inner[open], outer[open], [pairs[i][4] for i in open.tolist()], False)
-        open = np.delete(open, shown)
-        reasons = [scope.examples.why(*one) for one in zip(inner[open].tolist(), outer[open].tolist(), strict=True)]
-        scope.rows.add("contained", inner[open], outer[open], UNDECIDED, reasons, example[open])
+        unsure = np.flatnonzero(~is_proven)
+        shown, _ = scope.disprove(inner[unsure], outer[unsure], [pairs[i][4] for i in unsure.tolist()], False)
+        unsure = np.delete(unsure, shown)
+        reasons = [scope.examples.why(*one) for one in zip(inner[unsure].tolist(), outer[unsure].tolist(), strict=True)]
+        scope.rows.add("contained", inner[unsure], outer[unsure], UNDECIDED, reasons, example[unsure])
 
 
 def _without_following(pairs: list[Pair], above: dict[int, set[int]]) -> list[Pair]:
@@ -141,11 +141,11 @@ def _without_following(pairs: list[Pair], above: dict[int, set[int]]) -> list[Pa
 
 def _leads(steps: dict[int, set[int]], begin: set[int], without: int, end: int) -> bool:
     """Returns whether steps lead from some numbers to another, and not through ``without``."""
-    seen, open = {without, *begin}, list(begin)
-    while open:
-        after = steps[open.pop()]
+    seen, ahead = {without, *begin}, list(begin)
+    while ahead:
+        after = steps[ahead.pop()]
         if end in after:
             return True
-        open += after - seen
+        ahead += after - seen
         seen |= after
     return False

@@ -19,8 +19,8 @@ from colmatch.matching.checks.sampled import SampledStates
 from colmatch.matching.checks.scope import Check, Scope
 from colmatch.matching.subset import Subset, subset_of
 from colmatch.subscriptions.ids import check_known
-from colmatch.updates.definitions import written_out
 from colmatch.updates.versions import Parts
+from colmatch.updates.written_out import written_out
 
 Checks = Check | Sequence[Check] | None
 OF_SAMPLE = ("dead column", "odd literal")

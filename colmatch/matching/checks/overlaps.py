@@ -27,9 +27,11 @@ class Overlaps:
                 self._overlap(number, box, found, maybe)
             id, other = np.full(len(found), number), np.array(list(found), np.int64)
             self._scope.rows.add("overlaps", id, other, example=np.array(list(found.values()), np.int64))
-            open = [one for one in sorted(maybe - found.keys()) if self._may_overlap(boxes, self._scope.boxes(one))]
-            reasons = [self._scope.examples.why(number, one) for one in open]
-            self._scope.rows.add("overlaps", np.full(len(open), number), np.array(open, np.int64), UNDECIDED, reasons)
+            unsure = [one for one in sorted(maybe - found.keys()) if self._may_overlap(boxes, self._scope.boxes(one))]
+            reasons = [self._scope.examples.why(number, one) for one in unsure]
+            self._scope.rows.add(
+                "overlaps", np.full(len(unsure), number), np.array(unsure, np.int64), UNDECIDED, reasons
+            )
 
     def _may_overlap(self, some: list[Box] | None, others: list[Box] | None) -> bool:
         if some is None or others is None:
@@ -47,8 +49,8 @@ class Overlaps:
         maybe.update(owner.tolist())
         chances = Chances(states, inside & states.made)
         for _ in range(ROUNDS):
-            open = ~np.isin(owner, list(found)) if found else np.ones(len(owner), bool)
-            for some in pieces(np.flatnonzero(open).tolist(), PIECE):
+            is_left = ~np.isin(owner, list(found)) if found else np.ones(len(owner), bool)
+            for some in pieces(np.flatnonzero(is_left).tolist(), PIECE):
                 self._try_overlaps(number, box, conjunction[some], chances, found)
 
     def _inside(self, box: Box) -> Bools:

@@ -13,6 +13,7 @@ from colmatch.given.schema import Attribute, Attributes, Family, Role
 from colmatch.kernels.layout import I64, Bools
 from colmatch.lowering.written import LiteralTexts, predicate_text
 from colmatch.matching.checks.states import States
+from colmatch.predicates.programs import fold_program
 
 
 class SampledStates:
@@ -83,16 +84,12 @@ class SampledStates:
 
     def _may_hold(self, c: int, unmet: Bools) -> bool:
         """Returns whether a program can be true while some of its predicates are false."""
-        preds = self._states.predicates
-        stack: list[bool] = []
-        for token in preds.tree[preds.tree_first[c] : preds.tree_first[c + 1]].tolist():
-            if token >= 0:
-                stack.append(not unmet[preds.first[c] + token])
-                continue
-            parts = stack[token // 2 :] if token % 2 == 0 else stack[-(-token // 2) :]
-            del stack[-len(parts) :]
-            stack.append(any(parts) if token % 2 else all(parts))
-        return stack[0]
+        return fold_program(
+            self._states.predicates,
+            c,
+            lambda p: not unmet[p],
+            lambda parts, either: any(parts) if either else all(parts),
+        )
 
     def odd_literals(self) -> tuple[I64, pa.Array]:
         """Returns subscriptions with a literal of ``=`` or IN that no event has, and the reasons.

@@ -1,4 +1,4 @@
-"""What checks look at, and the table that they fill."""
+"""The subscriptions and events that checks read, and the table that they fill."""
 
 from __future__ import annotations
 

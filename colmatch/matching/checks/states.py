@@ -22,7 +22,7 @@ from colmatch.arrays.ranges import members, ranges_of, sizes_of
 from colmatch.given.schema import UNITS, UUID, Attribute, Family, Role, Schema
 from colmatch.kernels._forks import cached_property
 from colmatch.kernels.layout import ATTR_MASK, FLAG_MULTI, FLAG_NONE, I64, KEY_MAX, KEY_MIN, Bools, Predicates
-from colmatch.lowering.keys import UINT64_OFFSET, float_key, float_keys
+from colmatch.lowering.keys import HIGHEST, LOWEST, NAN, UINT64_OFFSET, float_keys
 from colmatch.lowering.times import EPOCH
 from colmatch.predicates.columns import has_runs
 from colmatch.updates.combined import combine
@@ -30,7 +30,6 @@ from colmatch.updates.literals import whole
 from colmatch.updates.versions import Version
 
 LONGEST_LIST = 1000  # elements of a list in an example
-_LOWEST, _HIGHEST, _NAN = float_key(-np.inf), float_key(np.inf), float_key(np.nan)
 _FIRST_DAY, _LAST_DAY = 1 - EPOCH, dt.date.max.toordinal() - EPOCH  # those that Python has
 
 
@@ -161,12 +160,12 @@ class States:
         self.made &= self.possible
 
     def _choose_floats(self, a: int, at: slice, low: I64, high: I64) -> None:
-        least, most = np.maximum(low[at], _LOWEST), np.minimum(high[at], _HIGHEST)
-        has_nan, has_number = (low[at] <= _NAN) & (high[at] >= _NAN), least <= most
+        least, most = np.maximum(low[at], LOWEST), np.minimum(high[at], HIGHEST)
+        has_nan, has_number = (low[at] <= NAN) & (high[at] >= NAN), least <= most
         self.possible[at] = has_nan | has_number
         width: Any = {16: np.float16, 32: np.float32}.get(getattr(self.arrow(a), "bit_width", 64), np.float64)
         ends = [np.where(keys >= 0, keys, keys ^ np.int64(KEY_MAX)).view(np.float64) for keys in (least, most)]
-        key, made = np.full(len(least), _NAN), np.zeros(len(least), bool)
+        key, made = np.full(len(least), NAN), np.zeros(len(least), bool)
         with np.errstate(all="ignore"):
             above = np.nextafter(ends[0].astype(width), width(np.inf))
             tries = [
@@ -257,7 +256,7 @@ class States:
 
 
 def _family(attribute: Attribute) -> int:
-    """Returns FLOAT or STRING for values that need a way of their own, or -1."""
+    """Returns FLOAT or STRING for values that need special treatment, or -1."""
     if attribute.pattern or attribute.is_free or attribute.role in (Role.SIZE, Role.HAS_NULL):
         return -1
     if attribute.type.textual:

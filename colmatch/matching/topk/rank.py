@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 import pyarrow as pa
 
-from colmatch.arrays.frozen import freeze_view
+from colmatch.arrays.frozen import NO_U64, freeze_view
 from colmatch.kernels._jit import entry
 from colmatch.kernels.layout import DOT, MAX, SUM, EventWeights, Top
 from colmatch.kernels.scores import ScoreScratch, offer_known, offer_pairs
@@ -22,7 +22,7 @@ from colmatch.matching.event_weights import NO_WEIGHTS
 from colmatch.matching.pieces import Piece
 from colmatch.matching.strata import match_strata
 from colmatch.matching.topk.arguments import TopK
-from colmatch.matching.worker import NO_DELETED, BatchJob, SegmentJob, Worker
+from colmatch.matching.worker import BatchJob, SegmentJob, Worker
 from colmatch.updates.versions import Version
 
 NO_SCORES = freeze_view(np.empty(0))
@@ -70,7 +70,7 @@ def _best_piece(
         id=id,
         offset=offsets,
         data=data,
-        deleted_bits=NO_DELETED,
+        deleted_bits=NO_U64,
         state=np.zeros(3, np.int64),
     )
     stack = max([part.segment.longest_tree for part in job.parts], default=0)
