@@ -247,7 +247,9 @@ def _last_changes(given: Any) -> Any:
     kind, is_new = F.col(KIND), F.col(KIND).isin(*AFTER)
     # rank() keeps two new rows of one id, which are an error; a deletion is there once
     rank = F.rank().over(Window.partitionBy("id").orderBy(F.col(VERSION).desc(), is_new.desc()))
-    unknown = F.raise_error(F.concat(F.lit(f"column {KIND!r} has no change of Delta Lake: "), F.coalesce(kind, F.lit("NULL"))))
+    unknown = F.raise_error(
+        F.concat(F.lit(f"column {KIND!r} has no change of Delta Lake: "), F.coalesce(kind, F.lit("NULL")))
+    )
     text = F.when(is_new, F.col("expression")).when(kind == DELETED, F.lit(None)).otherwise(unknown)
     last = given.where(~kind.eqNullSafe(BEFORE)).withColumn("colmatch rank", rank).where("`colmatch rank` = 1")
     return last.withColumn("expression", text).drop("colmatch rank", *OF_FEED)
