@@ -29,10 +29,10 @@ T = TypeVar("T")
 SAY_AFTER = 1.0  # seconds of compiling in this process
 TICK = 0.1  # seconds between looks at the clock; also how late a signal may be where waiting cannot be interrupted
 
-# First folder of a kernel's module -> use of the kernel. Each use has a message.
+# Part of a kernel's module -> use of the kernel. Each use has a message.
 USES = {
-    "sql": "read rules", "lowering": "read rules", "labels": "update rules", "segments": "update rules",
-    "text": "search texts",
+    "topk": "find the best matches", "match_topk": "find the best matches", "update": "update rules", "change": "update rules",
+    "labels": "update rules", "segments": "update rules", "sql": "read rules", "lowering": "read rules", "text": "search texts",
 }  # fmt: skip
 MATCHING = "match events"
 ONCE = (
@@ -124,7 +124,9 @@ def _spent(first: int, began: float) -> tuple[str, float]:
     first : number of the kernel among those that were missed. Other kernels that it calls follow
     began : start of the call
     """
-    use = USES.get(state.missed[first].partition(".")[0], MATCHING)
+    folder, *parts = state.missed[first].split(".")
+    other = f"match events with {parts[0]}" if folder == "kinds" else MATCHING
+    use = next((USES[part] for part in (*parts, folder) if part in USES), other)
     return use, state.seconds.get(use, 0.0) + time.monotonic() - began
 
 
