@@ -9,6 +9,7 @@ must have no machine code, as in a clone (``ls kernels/*.bundle``).
 
 from __future__ import annotations
 
+import argparse
 import json
 import logging
 import os
@@ -75,7 +76,7 @@ def measure() -> None:
     """Prints the table of two processes."""
     with tempfile.TemporaryDirectory() as folder:
         environment = {**os.environ, "COLMATCH_CACHE_DIR": folder, "COLMATCH_KERNELS": "auto"}
-        command = [sys.executable, __file__, "calls"]
+        command = [sys.executable, __file__, "--here"]
         runs = [
             [
                 json.loads(line)
@@ -89,4 +90,6 @@ def measure() -> None:
 
 
 if __name__ == "__main__":
-    calls() if sys.argv[1:] == ["calls"] else measure()
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--here", action="store_true", help="make the calls in this process, and print JSON")
+    calls() if parser.parse_args().here else measure()
