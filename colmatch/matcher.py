@@ -565,7 +565,7 @@ class Matcher(Listed):
         (['cheap'], 0, 0)
         """
         named = name_columns(subscriptions, id, expression, tags)
-        given = read_one_way(Way.UPSERT, named, self._set.language, constants, tags, parameters, feed=True).given
+        given = read_one_way(Way.UPSERT, named, self._set.language, constants, tags_apart(tags), parameters, True).given
         if not isinstance(given, GivenSubscriptions):
             raise SubscriptionError("sync() compares texts: a PredicateTable has none")
         sync = Sync(given)

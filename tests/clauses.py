@@ -641,7 +641,7 @@ REFUSED = [
     R("filter", "filter(tags, x -> x = 'y') = 1", "write exists(...), or size(filter(...)) >= 2"),
     R("transform", "transform(tags, x -> lower(x)) = array('y')", "write exists(items, x -> x.price > 10)"),
     R("part of entry", "m['k'].x = 1", "as a separate column"),
-    R("structs", "items[0] = 'x'", "give events its fields as columns"),
+    R("structs", "items[0] = 'x'", "give events its fields as separate columns"),
     R("variable place", "tags[a] = 'x'", "a literal key is needed"),
     R("negative place", "tags[-1] = 'x'", "write element_at(tags, -1)"),
     R("place 0", "element_at(tags, 0) = 'x'", "counts from 1"),

@@ -495,7 +495,7 @@ def test_explain_takes_events_as_match_one_does() -> None:
     [
         ("{}", r"json.loads\(event\)"),
         (b"{}", r"json.loads\(event\)"),
-        ([{"i": 5}], "one event at a time, or .*pyarrow.array"),
+        ([{"i": 5}], r"one event at a time, or several to match\(events\)"),
         (pa.table({"i": [5]}), r"match\(events\) takes tables"),
         (SimpleNamespace(i=5), r"vars\(event\)"),
     ],
@@ -512,7 +512,6 @@ def test_what_is_no_event_is_told_what_to_do(wrong: Any, said: str) -> None:
     [
         ({"i": 5}, r"match_one\(event\)"),
         (SimpleNamespace(_asdict=dict), r"match_one\(event\)"),
-        ([{"i": 5}], r"pyarrow.array\(events\)"),
         ([pa.record_batch({"i": [5]})], r"pyarrow.Table.from_batches\(events\)"),
         ("events.parquet", r"pyarrow.dataset.dataset\('events.parquet'\)"),
         (Path("events.csv"), r"pyarrow.dataset.dataset\('events.csv'\)"),
@@ -542,7 +541,7 @@ def test_among_some_and_best_ones() -> None:
     assert best.match_topk_one({"i": 5, "uu": {"i": 2.0}}, 1, event_weights="uu") == [(1, 0.0)]
     with pytest.raises(cm.OptionError, match="k="):
         best.match_topk_one({"i": 5}, 0)
-    with pytest.raises(TypeError, match="tag="):
+    with pytest.raises(TypeError, match="unexpected keyword argument 'tag'"):
         matcher.match_one({"i": 5}, tag=["t"])  # type: ignore[call-arg]
 
 
@@ -662,7 +661,7 @@ def test_what_arrow_takes_as_it_is_becomes_what_a_check_of_each_value_makes_of_i
             made = event_row._make_array(value, arrow) if is_plain(value) else None
             if made is not None:
                 taken += 1
-                assert made.equals(event_row._array(value, arrow, "c", None)) or value != value, (value, arrow)
+                assert made.equals(event_row.array_of(value, arrow, "c", None)) or value != value, (value, arrow)
     assert taken > 30
     for of_checks in (
         pa.date32(),
