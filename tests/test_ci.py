@@ -149,3 +149,30 @@ def test_kernels_that_changed_are_tested_by_all_tests(tmp_path: Path) -> None:
     some, every = "check bounds", "check bounds -- -m not slow"
     said = [line for line in shell(program, tmp_path) if line.startswith(("check", "kernel"))]
     assert said == ["kernel one", every, some, "kernel one", some, "kernel two", every, some, "kernel one", some]
+
+
+def test_modules_that_change_no_machine_code_count_as_those_of_main(tmp_path: Path) -> None:
+    """As for files of compiled kernels: ``kernels/_closure.py`` leaves them out."""
+    git = "git -C repository -c user.name=one -c user.email=one@example.org"
+    program = f"""
+        mkdir -p repository/kernels
+        for name in sink _jit _code _compiling; do echo 1 >"repository/kernels/$name.py"; done
+        git init -q repository
+        {git} add . && {git} commit -qm first
+        {git} update-ref refs/remotes/origin/main HEAD
+        root=repository
+        for name in _compiling sink _jit _code; do
+            echo 2 >"repository/kernels/$name.py"
+            kernels_are_those_of_main && echo "$name same" || echo "$name differs"
+            {git} checkout -q .
+        done
+        touch repository/kernels/new.py
+        kernels_are_those_of_main || echo "new differs"
+    """
+    assert shell(program, tmp_path) == [
+        "_compiling same",
+        "sink differs",
+        "_jit differs",
+        "_code differs",
+        "new differs",
+    ]
