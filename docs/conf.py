@@ -49,7 +49,7 @@ nitpick_ignore_regex = [
     (r"py:.*", r"colmatch\.(?!(betree|columns|duckdb|polars|rules|spark)\.)\w+\..*"),
     (r"py:.*", r"colmatch\.\w+\.\w+\..*"),
     # Aliases that only type checkers evaluate, and classes of libraries without an inventory.
-    (r"py:.*", r"Sink|MatchArguments|Events|RangeNames|Among|ColumnMode|Score|Chart"),
+    (r"py:.*", r"Sink|MatchArguments|Among|ColumnMode|Score|Chart"),
     (r"py:.*", r"Axes|DuckDBPyConnection|colmatch\.(columns\.Best|polars\.Frame)"),
     (r"py:.*", r"numpy\._typing\..*"),  # the inside of NDArray
 ]
@@ -67,6 +67,13 @@ copybutton_selector = "div:not(.answer) > div.highlight > pre"
 
 autosummary_generate = True
 autodoc_typehints_format = "short"
+# Signatures show these names instead of long unions; reference/types.rst describes each.
+autodoc_type_aliases = {
+    name: name
+    for name in (
+        "Columns", "Event", "Events", "IndexName", "Keep", "RangeNames", "SomeIds", "SomeTags", "Subscriptions", "Tags", "Time",
+    )
+}  # fmt: skip
 python_use_unqualified_type_names = True
 python_maximum_signature_line_length = 88
 numpydoc_show_class_members = False

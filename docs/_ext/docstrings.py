@@ -17,6 +17,9 @@ CALL = re.compile(
     r"(?:cm\.|colmatch\.)?((?:Matcher|matcher|Options|spark|betree|rules|columns|duckdb|polars)\.)?(\w+)(\(.*\))?$"
 )
 
+ALIAS = re.compile(r"TypeAliasForwardRef\('(\w+)'\)")
+SHADOWS = ("colmatch.expr.build.ColumnHandle.str",)
+
 # Arguments of many calls that are also members of ``Matcher``.
 ARGUMENTS = ("ids", "tags")
 
@@ -72,6 +75,20 @@ def read_docstring(app: Sphinx, what: str, name: str, obj: object, options: obje
     lines[:] = [line if line.lstrip().startswith(">>>") else LITERAL.sub(link, line) for line in reshape(lines)]
 
 
+def name_aliases(
+    app: Sphinx, what: str, name: str, obj: object, options: object, signature: str | None, returns: str | None
+) -> tuple[str | None, str | None]:
+    """Writes the names of ``autodoc_type_aliases`` as they are; within a union, Sphinx shows their repr."""
+    return tuple(text and ALIAS.sub(r"\1", text) for text in (signature, returns))  # type: ignore[return-value]
+
+
+def forget_shadows(app: Sphinx, env: BuildEnvironment) -> list[str]:
+    """Forgets members that bear the name of a type of Python: its links would lead to the member."""
+    for name in SHADOWS:
+        env.get_domain("py").data["objects"].pop(name, None)
+    return []
+
+
 def gather_names(app: Sphinx, env: BuildEnvironment, docnames: list[str]) -> None:
     env.colmatch_names = names_of_links(app)  # type: ignore[attr-defined]
 
@@ -123,6 +140,8 @@ def link_code(app: Sphinx, doctree: nodes.document) -> None:
 def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("env-before-read-docs", gather_names)
     app.connect("autodoc-process-docstring", read_docstring, priority=100)  # before numpydoc
+    app.connect("autodoc-process-signature", name_aliases)
+    app.connect("env-updated", forget_shadows)
     app.connect("doctree-read", link_code)
     app.connect("missing-reference", find_public, priority=100)  # before intersphinx
     return {"parallel_read_safe": True, "parallel_write_safe": True}
