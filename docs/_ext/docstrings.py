@@ -78,12 +78,12 @@ def read_docstring(app: Sphinx, what: str, name: str, obj: object, options: obje
 def name_aliases(
     app: Sphinx, what: str, name: str, obj: object, options: object, signature: str | None, returns: str | None
 ) -> tuple[str | None, str | None]:
-    """Writes the names of ``autodoc_type_aliases`` as they are; within a union, Sphinx shows their repr."""
+    """Writes aliases of types as their names, where Sphinx shows a union with their ``repr``."""
     return tuple(text and ALIAS.sub(r"\1", text) for text in (signature, returns))  # type: ignore[return-value]
 
 
 def forget_shadows(app: Sphinx, env: BuildEnvironment) -> list[str]:
-    """Forgets members that bear the name of a type of Python: its links would lead to the member."""
+    """Forgets members that are called as a type of Python, since its links would lead there."""
     for name in SHADOWS:
         env.get_domain("py").data["objects"].pop(name, None)
     return []
