@@ -143,11 +143,9 @@ def table(peers: Mapping[str, Peer], sizes: list[int], cells: Cells) -> str:
         mine = {column: cells[name, *column] for column in columns}
         reasons = {figure for figure in mine.values() if isinstance(figure, str) and shown(figure) == "-"}
         lines += [f"{peer.title}: {reason}" for reason in sorted(reasons)]
-        few = {size: figure.events for (size, _), figure in mine.items() if isinstance(figure, Figure)}
-        if min(few.values(), default=whole) < whole:
-            lines.append(
-                f"{peer.title}: {', '.join(f'{events:,} events of {size:,} rules' for size, events in few.items())}"
-            )
+        events_of = {size: figure.events for (size, _), figure in mine.items() if isinstance(figure, Figure)}
+        few = [f"{events:,} events of {size:,} rules" for size, events in events_of.items() if events < whole]
+        lines += [f"{peer.title}: {', '.join(few)}"] if few else []
     return "\n".join(lines)
 
 
