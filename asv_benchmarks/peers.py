@@ -42,7 +42,7 @@ from benchmarks.rivals import contest
 from benchmarks.systems import Match, Pairs, Part
 from benchmarks.workloads import Workload, orders
 
-NO_FORM = "has no such form"
+NO_FORM = "no such form"
 BATCH, SINGLE = "batches", "single"
 
 
@@ -139,13 +139,15 @@ def table(peers: Mapping[str, Peer], sizes: list[int], cells: Cells) -> str:
         lines.append("| " + " | ".join([peer.title, *(shown(cells[name, size, use]) for size, use in columns)]) + " |")
     lines.append("")
     whole = max(figure.events for figure in cells.values() if isinstance(figure, Figure))
+    missing: dict[str, list[str]] = {}
     for name, peer in peers.items():
         mine = {column: cells[name, *column] for column in columns}
-        reasons = {figure for figure in mine.values() if isinstance(figure, str) and shown(figure) == "-"}
-        lines += [f"{peer.title}: {reason}" for reason in sorted(reasons)]
+        for reason in sorted({figure for figure in mine.values() if isinstance(figure, str) and shown(figure) == "-"}):
+            missing.setdefault(reason, []).append(peer.title)
         events_of = {size: figure.events for (size, _), figure in mine.items() if isinstance(figure, Figure)}
         few = [f"{events:,} events of {size:,} rules" for size, events in events_of.items() if events < whole]
         lines += [f"{peer.title}: {', '.join(few)}"] if few else []
+    lines += [f"{reason}: {'; '.join(titles)}" for reason, titles in missing.items()]
     return "\n".join(lines)
 
 
