@@ -51,13 +51,18 @@ def medians(
 def within(limit: float, clock: Callable[[], float] = time.perf_counter) -> Iterator[None]:
     """Ends what takes longer than so many seconds of a clock, once it comes back to Python.
 
+    Engines may make an error of their own of it.
+
     Raises
     ------
     TimeoutError : it did
     """
 
+    ended: list[TimeoutError] = []
+
     def late(*_: Any) -> None:
-        raise TimeoutError(f"over {limit:g} s")
+        ended.append(TimeoutError(f"over {limit:g} s"))
+        raise ended[0]
 
     processor = clock is time.process_time
     timer, number = (signal.ITIMER_PROF, signal.SIGPROF) if processor else (signal.ITIMER_REAL, signal.SIGALRM)
@@ -65,6 +70,8 @@ def within(limit: float, clock: Callable[[], float] = time.perf_counter) -> Iter
     signal.setitimer(timer, limit, 1.0)  # again, where an engine catches it
     try:
         yield
+    except Exception as error:
+        raise ended[0] if ended else error
     finally:
         signal.setitimer(timer, 0.0)
         signal.signal(number, before)
