@@ -6,9 +6,9 @@
 
 Microseconds an event, in batches of 4,096 and one at a time, of the workload ``orders``. Prepared
 once, checked to find the pairs that colmatch finds, then measured on one thread in turns; figures
-are medians. Each engine has the quickest form that its documentation shows; ``--forms`` prints
-these. A loop over events costs an event the same in a batch as alone, so it is measured once, on as
-many events as take a second.
+are medians. Each engine has the quickest form that we found in its documentation; ``--forms``
+prints these. A loop over events costs an event the same in a batch as alone, so it is measured
+once, on as many events as take a second.
 
 ``--folder`` has other matchers, each an executable. It is called with a folder and a number: the
 events to be matched at a time. The folder has ``rules.txt``, a text a line, and ``events.csv`` with

@@ -1,4 +1,4 @@
-"""Engines that read rules as texts, each in the quickest form that its documentation shows.
+"""Engines that read rules as texts, each in the quickest form that we found.
 
 Each is a system as ``rivals`` describes. ``PEERS`` has all of them, with what they do a batch at a
 time and one event at a time. Rules are ANDs and ORs of comparisons, ``BETWEEN`` and ``IN``, and no

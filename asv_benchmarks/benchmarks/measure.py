@@ -71,7 +71,9 @@ def within(limit: float, clock: Callable[[], float] = time.perf_counter) -> Iter
     try:
         yield
     except Exception as error:
-        raise ended[0] if ended else error
+        if ended and error is not ended[0]:
+            raise ended[0] from error
+        raise
     finally:
         signal.setitimer(timer, 0.0)
         signal.signal(number, before)
