@@ -5,9 +5,11 @@ from __future__ import annotations
 import gc
 import os
 import platform
+import signal
 import statistics
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
@@ -43,6 +45,38 @@ def medians(
         for name, action in actions.items():
             taken[name].append(seconds(action, clock))
     return {name: statistics.median(times) for name, times in taken.items()}
+
+
+@contextmanager
+def within(limit: float, clock: Callable[[], float] = time.perf_counter) -> Iterator[None]:
+    """Ends what takes longer than so many seconds of a clock, once it comes back to Python.
+
+    Engines may make an error of their own of it.
+
+    Raises
+    ------
+    TimeoutError : it did
+    """
+
+    ended: list[TimeoutError] = []
+
+    def late(*_: Any) -> None:
+        ended.append(TimeoutError(f"over {limit:g} s"))
+        raise ended[0]
+
+    processor = clock is time.process_time
+    timer, number = (signal.ITIMER_PROF, signal.SIGPROF) if processor else (signal.ITIMER_REAL, signal.SIGALRM)
+    before = signal.signal(number, late)
+    signal.setitimer(timer, limit, 1.0)  # again, where an engine catches it
+    try:
+        yield
+    except Exception as error:
+        if ended and error is not ended[0]:
+            raise ended[0] from error
+        raise
+    finally:
+        signal.setitimer(timer, 0.0)
+        signal.signal(number, before)
 
 
 def one_thread() -> None:

@@ -304,3 +304,66 @@ def shop_events(rows: int, seed: int = 4) -> pa.Table:
             else pa.array(plain, mask=rng.random(rows) < 0.1)
         )
     return pa.table(arrays, names=list(columns))
+
+
+# Rules as people write them: conditions on orders, of strings and numbers, for peers of all sorts.
+
+ORDERS: dict[str, Any] = {  # how many texts a column has, or the range of its numbers
+    "country": 60, "city": 500, "brand": 300, "category": 40, "carrier": 20, "currency": 8, "payment": 6,
+    "device": 4, "channel": 5, "language": 20, "plan": 4,
+    "age": (18, 90), "quantity": (1, 50), "items": (1, 20), "hour": (0, 23), "weekday": (1, 7), "visits": (0, 200),
+    "distance": (0, 3000),
+    "price": (0.0, 1000.0), "rating": (1.0, 5.0), "discount": (0.0, 60.0), "weight": (0.0, 40.0),
+}  # fmt: skip
+
+
+def orders(n: int, rows: int = 4096, seed: int = 30) -> Workload:
+    """``n`` texts over the 22 columns of ``ORDERS``, no value NULL, and ``rows`` different orders.
+
+    A rule is an AND of 3 to 7 conditions on columns of its own. The first names one to three cities
+    or brands. Of seven others one is an OR of two conditions. Conditions are ``=``,
+    ``<>`` and ``IN`` on texts, ``=``, ``BETWEEN``, ``<=`` and ``>=`` on numbers. Texts follow
+    Zipf's law with exponent 0.5, in rules as in orders.
+    """
+    rng, others = random.Random(seed), np.random.default_rng(seed)
+    words = {name: [f"{name}{i}" for i in range(size)] for name, size in ORDERS.items() if isinstance(size, int)}
+    weights = {name: np.arange(1, len(known) + 1) ** -0.5 for name, known in words.items()}
+    sums = {name: np.cumsum(weight).tolist() for name, weight in weights.items()}
+
+    def listed(name: str, most: int) -> str:
+        few = list(dict.fromkeys(rng.choices(words[name], cum_weights=sums[name], k=rng.randint(1, most))))
+        quoted = [f"'{word}'" for word in few]
+        return f"{name} = {quoted[0]}" if len(few) == 1 else f"{name} IN ({', '.join(quoted)})"
+
+    def condition(name: str) -> str:
+        if name in words:
+            return listed(name, 3) if rng.random() < 0.85 else f"{name} <> '{rng.choice(words[name])}'"
+        least, most = ORDERS[name]
+        low, high = sorted((rng.uniform(least, most), rng.uniform(least, most)))
+        low, high = (round(low, 1), round(high, 1)) if isinstance(least, float) else (int(low), int(high))
+        if low == high or (isinstance(least, int) and rng.random() < 0.2):
+            return f"{name} = {low}"
+        return rng.choice((f"{name} BETWEEN {low} AND {high}", f"{name} >= {low}", f"{name} <= {high}"))
+
+    def text() -> str:
+        first, *rest = [rng.choice(("city", "brand")), *rng.sample(list(ORDERS), 11)]
+        columns = iter([name for name in rest if name != first])
+        parts = [listed(first, 3)]
+        for _ in range(rng.randint(2, 6)):
+            if len(parts) < 5 and rng.random() < 1 / 7:
+                parts.append(f"({condition(next(columns))} OR {condition(next(columns))})")
+            else:
+                parts.append(condition(next(columns)))
+        return " AND ".join(parts)
+
+    texts = [(i, text()) for i in range(n)]
+    events = {
+        name: np.array(words[name])[others.choice(size, rows, p=weights[name] / weights[name].sum())]
+        if isinstance(size, int)
+        else others.integers(size[0], size[1] + 1, rows)
+        if isinstance(size[0], int)
+        else others.uniform(*size, rows).round(2)
+        for name, size in ORDERS.items()
+    }
+    table = pa.table(events)
+    return Workload(f"orders {n:,}", texts, table.schema, table)

@@ -85,21 +85,20 @@ def size(folder: Path) -> None:
 
 
 def peers(folder: Path) -> None:
-    _, *rows = rows_below("README.md", "| us an event | times `bitslice`")
-    names = ("bitslice", "NumPy, rarest first", "DuckDB, rarest first", "polars, rarest first",
-             "pyarrow, a filter a rule", "DuckDB, join and count")  # fmt: skip
-    times = [number(row[-2]) for row in rows]
-    figure = Figure(figsize=(7.6, 2.9), layout="constrained")
+    head, *rows = rows_below("BENCHMARKS.md", "us an event | 1,000, batches")
+    column = head.index("10,000, batches")
+    times = {row[0]: number(row[column]) for row in rows if re.fullmatch(r"[\d.,]+", row[column])}
+    figure = Figure(figsize=(7.6, 4.2), layout="constrained")
     axes = figure.subplots()
-    bars = axes.barh(names, times, color=[COLORS[0]] + ["#afb8c1"] * (len(times) - 1))
-    axes.bar_label(bars, [f"{time:,g}" for time in times], padding=3)
+    bars = axes.barh(list(times), list(times.values()), color=[COLORS[0]] + ["#afb8c1"] * (len(times) - 1))
+    axes.bar_label(bars, [f"{time:,g}" for time in times.values()], padding=3)
     axes.invert_yaxis()
     axes.set_xscale("log")
     axes.minorticks_off()
-    axes.set_xlim(1, 8000)
+    axes.set_xlim(1, 10 * max(times.values()))
     axes.set_xlabel("time of an event, us")
-    about = "; ".join(f"{name} {time:g}" for name, time in zip(names, times, strict=True))
-    saved(figure, folder / "bench_peers.svg", "colmatch beside other tools", f"Microseconds an event: {about}.")
+    about = "; ".join(f"{name} {time:g}" for name, time in times.items())
+    saved(figure, folder / "bench_peers.svg", "colmatch beside other engines", f"Microseconds an event: {about}.")
 
 
 def papers(folder: Path) -> None:
