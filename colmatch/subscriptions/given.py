@@ -225,9 +225,9 @@ def _read_table(named: NamedColumns, language: Language) -> GivenSubscriptions:
         more = (*optional, DEFINE, *(change_feed.OF_FEED if set(change_feed.OF_FEED) <= set(names) else ()))
         return list(dict.fromkeys([*needed, *(name for name in names if name in more)]))
 
-    table, deleted = table_of(named.table, SubscriptionError, where, choose), None
+    table, deleted, undefined = table_of(named.table, SubscriptionError, where, choose), None, list[str]()
     if set(change_feed.OF_FEED) <= set(table.column_names):
-        table, gone = change_feed.split_feed(table, where, named.id)
+        table, gone, undefined = change_feed.split_feed(table, where, named.id)
         deleted = unique_ids(gone, where, named.id)
     table, definitions = split_table(table, where, named.expression)
     columns = columns_of(table, needed, optional, SubscriptionError, where)
@@ -242,6 +242,7 @@ def _read_table(named: NamedColumns, language: Language) -> GivenSubscriptions:
         expressions = with_constants(ids, expressions, constants_of_column(beside["constants"], ids), language)
     weights = weights_of_columns(beside.get("weights"), beside.get("priority"), where)
     listed = tags_of_column(columns.get(named.tags), where, named.tags)
+    definitions = {**dict.fromkeys(undefined), **definitions}
     return GivenSubscriptions(ids, expressions, weights, listed, definitions, deleted)
 
 
