@@ -8,7 +8,7 @@ of NumPy, decimals as floats.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import date, datetime, time
 from decimal import Decimal
@@ -23,7 +23,7 @@ import pyarrow as pa
 from colmatch.errors import EventError, show_value
 from colmatch.events.gather import Source, match_names
 from colmatch.events.single.mapping import as_mapping, is_object
-from colmatch.events.single.row import array_of, decode_type, weights_type, widen_type
+from colmatch.events.single.row import array_of, decode_type, fit, weights_type, widen_type
 from colmatch.given.incoming import column_of, is_list, nulls_of, table_of
 from colmatch.given.schema import UNITS, Schema
 from colmatch.given.variants import is_variant
@@ -152,20 +152,21 @@ def convert(values: list[Any], type: pa.DataType, name: str) -> pa.Array:
         if _is_plain(values, type):
             return pa.array(values, type)
     try:
-        return _convert_each(values, type, name)
+        return _convert_each(values, type, lambda value: array_of(value, type, name, True))
     except EventError:
         wide = widen_type(type)
         if wide != type:
+            # A value that fits is first of the narrow type: another event does not change its meaning
             with suppress(EventError):
-                return _convert_each(values, wide, name)
+                return _convert_each(values, wide, lambda value: fit(value, type, name, True))
         raise
 
 
-def _convert_each(values: list[Any], type: pa.DataType, name: str) -> pa.Array:
+def _convert_each(values: list[Any], type: pa.DataType, make: Callable[[Any], pa.Array]) -> pa.Array:
     arrays = [pa.array([], type)]
     for number, value in enumerate(values):
         try:
-            array = array_of(value, type, name, True)
+            array = make(value)
         except EventError as error:
             error.event = number
             raise

@@ -262,3 +262,20 @@ def test_only_needed_columns_are_converted(monkeypatch: pytest.MonkeyPatch) -> N
     matcher = cm.Matcher.build({1: "age > 3"}, SCHEMA, "scan")
     matcher.match(drawn(50))
     assert made == ["age"]
+
+
+@pytest.mark.parametrize(
+    ("type", "value", "wide", "rule"),
+    [
+        (pa.float32(), 0.1, 1e300, "v <= 0.1"),
+        (pa.float16(), 0.1, 1e9, "v = 0.1"),
+        (pa.list_(pa.float32()), [0.1], [1e300], "array_contains(v, 0.1)"),
+        (pa.int8(), 5, 1000, "v = 5"),
+    ],
+)
+def test_an_event_means_the_same_beside_one_with_a_wider_value(
+    type: pa.DataType, value: Any, wide: Any, rule: str
+) -> None:
+    matcher = cm.Matcher.build({1: rule, 2: "v IS NOT NULL"}, {"v": type}, "scan")
+    alone = matcher.match_one({"v": value})
+    assert matcher.match_lists([{"v": value}, {"v": wide}]).to_pylist() == [alone, [2]]
