@@ -50,7 +50,7 @@ def events_of(events: Any, schema: Schema) -> Any:
         return events
     rows: Sequence[Any] = events
     if not set(map(type, rows)) <= {dict}:
-        if not isinstance(rows[0], Mapping) and not is_object(rows[0]):
+        if not any(isinstance(row, Mapping) or is_object(row) for row in rows):
             return events
         rows = [_as_mapping(row, number) for number, row in enumerate(rows)]
     columns = _Columns(rows, schema)
@@ -132,7 +132,8 @@ class _Columns:
         if type is not None:
             return convert(values, type, name)
         if is_kept:
-            return column_of(table_of({name: values}, EventError, "events"), name, EventError, "events")
+            where = f"column {name!r}, which keep= names,"
+            return column_of(table_of({name: values}, EventError, where), name, EventError, where)
         return convert(values, weights_type(next((value for value in values if value is not None), None)), name)
 
     def _merged(self, name: str, keys: Sequence[str]) -> list[Any]:
@@ -156,7 +157,7 @@ def convert(values: list[Any], type: pa.DataType, name: str) -> pa.Array:
     except EventError:
         wide = widen_type(type)
         if wide != type:
-            # A value that fits is first of the narrow type: another event does not change its meaning
+            # A value that fits is made of the narrow type first, so that no other event changes it
             with suppress(EventError):
                 return _convert_each(values, wide, lambda value: fit(value, type, name, True))
         raise

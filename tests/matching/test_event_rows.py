@@ -180,8 +180,12 @@ def test_a_row_that_is_no_event_is_an_error() -> None:
         matcher.match([{"v": 1}, {7: 1}])  # type: ignore[dict-item]
     with pytest.raises(cm.EventError, match="^event 1: it has 'v' twice, in different cases"):
         matcher.match([{"v": 1}, {"v": 1, "V": 1}])
-    with pytest.raises(cm.EventError, match="events cannot be read from list"):
+    with pytest.raises(cm.EventError, match="^event 0: an event is a mapping from name to value.*not NoneType"):
+        matcher.match([None, {"v": 1}])  # type: ignore[list-item]
+    with pytest.raises(cm.EventError, match="events cannot be read from list: .*or a list of mappings$"):
         matcher.match([5])  # type: ignore[list-item]
+    with pytest.raises(cm.EventError, match="events cannot be read from generator: .*or a list of mappings$"):
+        matcher.match({"v": i} for i in range(3))  # type: ignore[arg-type]
     with pytest.raises(cm.EventError, match="events cannot be read from list: pyarrow.Table.from_batches"):
         matcher.match([pa.record_batch({"v": [1]})])
 
@@ -238,6 +242,9 @@ def test_rows_keep_columns_and_weights_that_the_schema_lacks(tmp_path: Path) -> 
     assert matcher.match_topk(rows, 1, event_weights={"age": "hurry"}).column("score").to_pylist() == [2, 2, 4]
     with pytest.raises(cm.EventError, match="keep has 'whom'.*who"):
         matcher.match(rows, keep="whom")
+    for odd in ("a", 10**30, object()):
+        with pytest.raises(cm.EventError, match="^column 'who', which keep= names, cannot be read"):
+            matcher.match([{"age": 4, "who": 1}, {"who": odd}], keep="who")
     with pytest.raises(cm.EventError, match="'hurries'"):
         matcher.match_topk(rows, 1, event_weights={"age": "hurries"})
 
