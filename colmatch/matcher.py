@@ -390,8 +390,10 @@ class Matcher(Listed):
         named = name_columns(subscriptions, id, expression, tags)
         self._update(self._change(Way.UPSERT, named, constants, tags, parameters), read_errors(errors, max_rejected))
 
-    def _change(self, way: Way, subscriptions: Any, constants: Any, tags: Any, parameters: Any) -> Change:
-        return read_one_way(way, subscriptions, self._set.language, constants, tags_apart(tags), parameters)
+    def _change(
+        self, way: Way, subscriptions: Any, constants: Any, tags: Any, parameters: Any, feed: bool = False
+    ) -> Change:
+        return read_one_way(way, subscriptions, self._set.language, constants, tags_apart(tags), parameters, feed)
 
     def delete(self, ids: SomeIds | None = None, *, tags: SomeTags | None = None) -> None:
         """Removes subscriptions: all of them, or none after an error.
@@ -564,7 +566,7 @@ class Matcher(Listed):
         (['cheap'], 0, 0)
         """
         named = name_columns(subscriptions, id, expression, tags)
-        given = read_one_way(Way.UPSERT, named, self._set.language, constants, tags, parameters, feed=True).given
+        given = self._change(Way.UPSERT, named, constants, tags, parameters, feed=True).given
         if not isinstance(given, GivenSubscriptions):
             raise SubscriptionError("sync() compares texts: a PredicateTable has none")
         sync = Sync(given)

@@ -101,11 +101,20 @@ def test_others_refuse_a_feed() -> None:
     assert len(matcher) == 0
 
 
+def test_versions_are_compared_and_not_computed_with() -> None:
+    matcher = cm.Matcher.build({}, SCHEMA)
+    for versions in ((-3, -2), (0, 2**63 - 1), (-(2**63), 2**63 - 1)):
+        first, last = ((1, f"i > {version}", None, "insert", version) for version in versions)
+        matcher.sync(feed([last, first]))
+        assert content(matcher) == [(1, last[1], [])]
+
+
 def test_what_no_feed_has_is_an_error() -> None:
     matcher = cm.Matcher.build({1: "i > 1"}, SCHEMA)
     for row, said in (
         ((1, "i > 2", None, "upsert", 0), "column '_change_type' is 'upsert' in row 1: Delta Lake writes 'delete'"),
         ((1, "i > 2", None, None, 0), "column '_change_type' is None in row 1"),
+        ((3, "i > 2", None, "insert", None), "column '_commit_version' is NULL in row 1"),
         ((None, "i > 2", None, "insert", 0), "column 'id' is NULL"),
         ((None, "i > 2", None, "delete", 0), "column 'id' is NULL"),
         ((2, "i > 3", None, "insert", 0), "id 2 is given more than once"),
@@ -115,6 +124,11 @@ def test_what_no_feed_has_is_an_error() -> None:
     with pytest.raises(cm.SubscriptionError, match="'_change_type' and '_commit_version' cannot be read"):
         bad = feed([(1, "i > 2", None, "insert", 0)]).set_column(4, "_commit_version", pa.array(["x"]))
         matcher.sync(bad)
+    for column, odd in ((0, pa.array([[1]])), (1, pa.array([5])), (4, pa.array([1.5]))):
+        with pytest.raises(cm.SubscriptionError, match=f"'{FEED.names[column]}'"):
+            matcher.sync(feed([(1, "i > 2", None, "delete", 0)]).set_column(column, FEED.names[column], odd))
+    with pytest.raises(cm.SubscriptionError, match="the column 'define' cannot be read"):
+        matcher.sync(feed([(1, "i > 2", None, "delete", 0)]).append_column("define", pa.array([["low"]])))
     with pytest.raises(cm.SubscriptionError, match="ids of this matcher are int64, those given are string"):
         matcher.sync(feed([(1, None, None, "delete", 0)]).set_column(0, "id", pa.array(["x"])))
     with pytest.raises(cm.ExpressionError):
@@ -223,3 +237,24 @@ def test_a_definition_of_a_feed_that_rules_use_stays() -> None:
         )
     )
     assert len(matcher) == 0 and matcher.definitions == {"low": "i < 3 AND i > 0", "mid": "i = 4"}
+
+
+@pytest.mark.parametrize(
+    "type", [pa.string(), pa.large_string(), pa.string_view(), pa.dictionary(pa.int32(), pa.string())], ids=str
+)
+def test_a_feed_of_other_types_of_strings(type: pa.DataType) -> None:
+    matcher = cm.Matcher.build({"a": "low", "b": "i > 2"}, SCHEMA, define={"low": "i < 3 AND i > 0"})
+    columns = {
+        "id": ["a", None, "c", "b", "b"],
+        "expression": ["low OR i = 8", "i < 4 AND i > 0", "i = 7", "i > 2", "i > 2"],
+        "define": [None, "low", None, None, None],
+        "_change_type": ["insert", "update_postimage", "insert", "delete", "update_preimage"],
+    }
+    table = pa.table({name: pa.array(values, pa.string()).cast(type) for name, values in columns.items()})
+    table = table.append_column("_commit_version", pa.array([2, 9, 1, 3, 3], pa.int32()))
+    changes = matcher.sync(table)
+    assert [ids.to_pylist() for ids in changes] == [["c"], ["a"], ["b"]]
+    assert matcher.definitions == {"low": "i < 4 AND i > 0"}
+    assert content(matcher) == [("a", "low OR i = 8", []), ("c", "i = 7", [])]
+    rules = table.slice(0, 3).drop_columns(["_change_type", "_commit_version"])
+    assert cm.Matcher.build(rules, SCHEMA).definitions == matcher.definitions
