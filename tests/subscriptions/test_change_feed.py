@@ -245,13 +245,13 @@ def test_a_definition_of_a_feed_that_rules_use_stays() -> None:
 def test_a_feed_of_other_types_of_strings(type: pa.DataType) -> None:
     matcher = cm.Matcher.build({"a": "low", "b": "i > 2"}, SCHEMA, define={"low": "i < 3 AND i > 0"})
     columns = {
-        "id": ["a", None, "c", "b", "b"],
-        "expression": ["low OR i = 8", "i < 4 AND i > 0", "i = 7", "i > 2", "i > 2"],
-        "define": [None, "low", None, None, None],
-        "_change_type": ["insert", "update_postimage", "insert", "delete", "update_preimage"],
+        "id": ["a", "c", None, "b", "b"],
+        "expression": ["low OR i = 8", "i = 7", "i < 4 AND i > 0", "i > 2", "i > 2"],
+        "define": [None, None, "low", None, None],
+        "_change_type": ["insert", "insert", "update_postimage", "delete", "update_preimage"],
     }
     table = pa.table({name: pa.array(values, pa.string()).cast(type) for name, values in columns.items()})
-    table = table.append_column("_commit_version", pa.array([2, 9, 1, 3, 3], pa.int32()))
+    table = table.append_column("_commit_version", pa.array([2, 1, 9, 3, 3], pa.int32()))
     changes = matcher.sync(table)
     assert [ids.to_pylist() for ids in changes] == [["c"], ["a"], ["b"]]
     assert matcher.definitions == {"low": "i < 4 AND i > 0"}
