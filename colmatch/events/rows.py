@@ -76,7 +76,7 @@ class _Columns:
 
     def _keys_by_column(self, keys: Iterable[Any]) -> dict[str, list[str]]:
         """Returns the keys of each column: several if they differ in case alone."""
-        exact, folded = set(self._types.names), defaultdict(list)
+        folded: dict[str, list[str]] = defaultdict(list)
         for name in self._types.names:
             folded[name.lower()].append(name)
         by_meaning: dict[str, list[str]] = {}
@@ -84,7 +84,7 @@ class _Columns:
             if not isinstance(key, str):
                 number = next(i for i, row in enumerate(self._rows) if key in row)
                 raise EventError(f"it has a key {show_value(key)}: keys are names of columns", event=number)
-            meant = folded.get(key.lower(), ()) if key not in exact else ()
+            meant = folded.get(key.lower(), ())
             by_meaning.setdefault(meant[0] if len(meant) == 1 else key, []).append(key)
         return {name if len(same) > 1 else same[0]: same for name, same in by_meaning.items()}
 

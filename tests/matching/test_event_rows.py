@@ -232,6 +232,17 @@ def test_events_of_other_forms_and_cases_are_rows() -> None:
     assert matcher.count(({"age": 4},)).tolist() == [1]
 
 
+def test_columns_that_differ_in_case_alone() -> None:
+    schema = cm.Schema(pa.schema([("v", pa.int64()), ("V", pa.int64())]), case_sensitive=True)
+    matcher = cm.Matcher.build({1: "v = 1", 2: "V = 1"}, schema, "scan")
+    assert matcher.match_lists([{"v": 1}, {"V": 1}, {"v": 1, "V": 1}]).to_pylist() == [[1], [2], [1, 2]]
+
+
+def test_rules_without_columns_match_each_row() -> None:
+    matcher = cm.Matcher.build({1: "TRUE"}, {"v": "int64"}, "scan")
+    assert matcher.match_lists([{}, {"w": 1}, {"v": 2}]).to_pylist() == [[1], [1], [1]]
+
+
 def test_rows_keep_columns_and_weights_that_the_schema_lacks(tmp_path: Path) -> None:
     matcher = cm.Matcher.build({1: (cm.col("age") > 3).weight(2.0)}, {"age": "int64"}, "scan")
     rows = [{"age": 4, "who": "a", "w": {"age": 3}}, {"age": 5, "w": None}, {"age": 6, "hurry": 2}]
