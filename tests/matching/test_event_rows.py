@@ -164,6 +164,9 @@ def test_values_of_other_classes_are_read_as_of_a_single_event(type: pa.DataType
         (pa.struct({"a": pa.int64()}), {"a": "x"}, "column 'v.a' is int64, and 'x' is not: a whole number is needed"),
         (pa.struct({"a": pa.int64()}), [("a", 1)], "column 'v' is struct.*: a mapping is needed"),
         (pa.map_(pa.string(), pa.int64()), [5], "column 'v' is map.*: a mapping is needed"),
+        (pa.struct({"a": pa.int64()}), "a", "column 'v' is struct.*, and 'a' is not: a mapping is needed"),
+        (pa.map_(pa.string(), pa.int64()), {b"k": 1}, "column 'v' has string in it, and b'k' is not: a str is needed"),
+        (pa.map_(pa.string(), pa.int64()), {"k": True}, "column 'v' has int64 in it, and True is not: a whole number"),
     ],
 )
 def test_a_wrong_value_is_an_error_with_row_column_and_type(type: pa.DataType, value: Any, needed: str) -> None:
