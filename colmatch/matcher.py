@@ -390,8 +390,10 @@ class Matcher(Listed):
         named = name_columns(subscriptions, id, expression, tags)
         self._update(self._change(Way.UPSERT, named, constants, tags, parameters), read_errors(errors, max_rejected))
 
-    def _change(self, way: Way, subscriptions: Any, constants: Any, tags: Any, parameters: Any) -> Change:
-        return read_one_way(way, subscriptions, self._set.language, constants, tags_apart(tags), parameters)
+    def _change(
+        self, way: Way, subscriptions: Any, constants: Any, tags: Any, parameters: Any, feed: bool = False
+    ) -> Change:
+        return read_one_way(way, subscriptions, self._set.language, constants, tags_apart(tags), parameters, feed)
 
     def delete(self, ids: SomeIds | None = None, *, tags: SomeTags | None = None) -> None:
         """Removes subscriptions: all of them, or none after an error.
@@ -516,9 +518,7 @@ class Matcher(Listed):
         if not changes:
             return self._set.update(request, errors)
         schema, language = self._set.schema, self._set.language
-        redefinition = Redefinition(
-            request, changes, schema, language, isinstance(request, Sync), errors != "raise", self.options.keep_texts
-        )
+        redefinition = Redefinition(request, changes, schema, language, errors != "raise", self.options.keep_texts)
         return self._set.update(redefinition, errors)
 
     def sync(
@@ -539,14 +539,15 @@ class Matcher(Listed):
         definitions, the same holds for them.
 
         A change feed of Delta Lake, a table with the columns ``_change_type`` and
-        ``_commit_version``, changes only its own rows: the last change of each id counts.
+        ``_commit_version``, changes only its own rows: the last change of each id, or of the name
+        of a definition, counts.
 
         Parameters
         ----------
         subscriptions : as ``build`` takes them, but no ``PredicateTable``; or a change feed
         errors, constants, tags, parameters, id, expression : as for ``insert``. A bad expression
             that is left out does not remove the old subscription
-        max_rejected : as for ``build``: all of them bad is an error, too
+        max_rejected : as for ``build``: all of a table bad is an error, too
 
         Returns
         -------
@@ -565,11 +566,11 @@ class Matcher(Listed):
         (['cheap'], 0, 0)
         """
         named = name_columns(subscriptions, id, expression, tags)
-        given = read_one_way(Way.UPSERT, named, self._set.language, constants, tags_apart(tags), parameters, True).given
+        given = self._change(Way.UPSERT, named, constants, tags, parameters, feed=True).given
         if not isinstance(given, GivenSubscriptions):
             raise SubscriptionError("sync() compares texts: a PredicateTable has none")
         sync = Sync(given)
-        tolerated = read_errors(errors, max_rejected, True, len(given.ids))
+        tolerated = read_errors(errors, max_rejected, given.deleted is None, len(given.ids))
         rejected = {entry.id for entry in self._update(sync, tolerated)}
         return without(sync.changes, rejected) if rejected else sync.changes
 

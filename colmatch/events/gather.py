@@ -211,7 +211,7 @@ def _instead(events: object) -> str:
         return "pyarrow.Table.from_batches(events) makes a table of batches"
     return (
         "pass a table, data frame, record batch or reader that offers __arrow_c_stream__ or __arrow_c_array__ "
-        "(pyarrow, polars, duckdb, pandas)"
+        "(pyarrow, polars, duckdb, pandas), or a list of mappings"
     )
 
 

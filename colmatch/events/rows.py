@@ -8,7 +8,7 @@ of NumPy, decimals as floats.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import date, datetime, time
 from decimal import Decimal
@@ -23,7 +23,7 @@ import pyarrow as pa
 from colmatch.errors import EventError, show_value
 from colmatch.events.gather import Source, match_names
 from colmatch.events.single.mapping import as_mapping, is_object
-from colmatch.events.single.row import array_of, decode_type, weights_type, widen_type
+from colmatch.events.single.row import array_of, decode_type, fit, weights_type, widen_type
 from colmatch.given.incoming import column_of, is_list, nulls_of, table_of
 from colmatch.given.schema import UNITS, Schema
 from colmatch.given.variants import is_variant
@@ -50,7 +50,7 @@ def events_of(events: Any, schema: Schema) -> Any:
         return events
     rows: Sequence[Any] = events
     if not set(map(type, rows)) <= {dict}:
-        if not isinstance(rows[0], Mapping) and not is_object(rows[0]):
+        if not any(isinstance(row, Mapping) or is_object(row) for row in rows):
             return events
         rows = [_as_mapping(row, number) for number, row in enumerate(rows)]
     columns = _Columns(rows, schema)
@@ -76,7 +76,7 @@ class _Columns:
 
     def _keys_by_column(self, keys: Iterable[Any]) -> dict[str, list[str]]:
         """Returns the keys of each column: several if they differ in case alone."""
-        exact, folded = set(self._types.names), defaultdict(list)
+        folded: dict[str, list[str]] = defaultdict(list)
         for name in self._types.names:
             folded[name.lower()].append(name)
         by_meaning: dict[str, list[str]] = {}
@@ -84,7 +84,7 @@ class _Columns:
             if not isinstance(key, str):
                 number = next(i for i, row in enumerate(self._rows) if key in row)
                 raise EventError(f"it has a key {show_value(key)}: keys are names of columns", event=number)
-            meant = folded.get(key.lower(), ()) if key not in exact else ()
+            meant = folded.get(key.lower(), ())
             by_meaning.setdefault(meant[0] if len(meant) == 1 else key, []).append(key)
         return {name if len(same) > 1 else same[0]: same for name, same in by_meaning.items()}
 
@@ -132,7 +132,8 @@ class _Columns:
         if type is not None:
             return convert(values, type, name)
         if is_kept:
-            return column_of(table_of({name: values}, EventError, "events"), name, EventError, "events")
+            where = f"column {name!r}, which keep= names,"
+            return column_of(table_of({name: values}, EventError, where), name, EventError, where)
         return convert(values, weights_type(next((value for value in values if value is not None), None)), name)
 
     def _merged(self, name: str, keys: Sequence[str]) -> list[Any]:
@@ -152,20 +153,21 @@ def convert(values: list[Any], type: pa.DataType, name: str) -> pa.Array:
         if _is_plain(values, type):
             return pa.array(values, type)
     try:
-        return _convert_each(values, type, name)
+        return _convert_each(values, type, lambda value: array_of(value, type, name, True))
     except EventError:
         wide = widen_type(type)
         if wide != type:
+            # A value that fits is made of the narrow type first, so that no other event changes it
             with suppress(EventError):
-                return _convert_each(values, wide, name)
+                return _convert_each(values, wide, lambda value: fit(value, type, name, True))
         raise
 
 
-def _convert_each(values: list[Any], type: pa.DataType, name: str) -> pa.Array:
+def _convert_each(values: list[Any], type: pa.DataType, make: Callable[[Any], pa.Array]) -> pa.Array:
     arrays = [pa.array([], type)]
     for number, value in enumerate(values):
         try:
-            array = array_of(value, type, name, True)
+            array = make(value)
         except EventError as error:
             error.event = number
             raise

@@ -246,13 +246,18 @@ def _last_changes(given: Any) -> Any:
         return given
     kind, is_new = F.col(KIND), F.col(KIND).isin(*AFTER)
     # rank() keeps two new rows of one id, which are an error; a deletion is there once
-    rank = F.rank().over(Window.partitionBy("id").orderBy(F.col(VERSION).desc(), is_new.desc()))
+    window = Window.partitionBy("id").orderBy(F.col(VERSION).desc(), is_new.desc())
+    rank = F.when(is_new, F.rank().over(window)).otherwise(F.row_number().over(window))
     unknown = F.raise_error(
         F.concat(F.lit(f"column {KIND!r} has no change of Delta Lake: "), F.coalesce(kind, F.lit("NULL")))
     )
-    text = F.when(is_new, F.col("expression")).when(kind == DELETED, F.lit(None)).otherwise(unknown)
-    last = given.where(~kind.eqNullSafe(BEFORE)).withColumn("colmatch rank", rank).where("`colmatch rank` = 1")
-    return last.withColumn("expression", text).drop("colmatch rank", *OF_FEED)
+    missing = F.raise_error(
+        F.concat(F.lit("column 'expression' is NULL in the new row of id "), F.col("id").cast("string"))
+    )
+    text = F.when(is_new, F.col("expression")).when(kind.isin(DELETED, BEFORE), F.lit(None)).otherwise(unknown)
+    ranked = given.withColumn("expression", text).withColumn("colmatch rank", rank).where("`colmatch rank` = 1")
+    text = F.when(is_new, F.coalesce(F.col("expression"), missing))
+    return ranked.withColumn("expression", text).drop("colmatch rank", *OF_FEED)
 
 
 def _check_unique(table: DataFrame) -> None:

@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterable, Mapping
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from colmatch.errors import OptionError, SchemaError, SubscriptionError, show_value
 from colmatch.expr.ast import Expr, Predicate, walk
@@ -17,6 +16,7 @@ from colmatch.given.language import Language
 from colmatch.given.schema import Schema
 
 COLUMN = "define"  # of a table of subscriptions: the name that the expression of the row defines
+Columns = dict[str, pa.Array]  # of a table of subscriptions, by name
 LONGEST = 200  # characters of a name
 # Every text with such a name has it as a word, in some case: updates/redefinition.py finds it so
 _NAME = re.compile(rf"[A-Za-z_][A-Za-z0-9_]{{0,{LONGEST - 1}}}")
@@ -58,26 +58,26 @@ def _text(name: object, condition: object) -> str | None:
     return plain
 
 
-def split_table(table: pa.Table, where: str, expression: str) -> tuple[pa.Table, dict[str, str | None]]:
+def split_table(columns: Columns, where: str, expression: str) -> tuple[Columns, dict[str, str | None]]:
     """Returns the subscriptions of a table, and the definitions in its rows with a name for one.
 
     expression : the column of expressions
 
     Raises SubscriptionError: a row has no name or expression that can be used.
     """
-    if COLUMN not in table.column_names:
-        return table, {}
-    names = table.column(COLUMN)
-    if pa.types.is_null(names.type):
-        return table.drop_columns([COLUMN]), {}
+    if COLUMN not in columns or pa.types.is_null(columns[COLUMN].type):
+        return columns, {}
+    names = columns[COLUMN]
+    if pa.types.is_dictionary(names.type):
+        names = names.dictionary_decode()
     if not (pa.types.is_string(names.type) or pa.types.is_large_string(names.type)):
         raise SubscriptionError(f"{where}: column {COLUMN!r} is {names.type}, a string is needed")
-    is_one = pc.is_valid(names)
-    rows, rest = table.filter(is_one), table.filter(pc.invert(is_one)).drop_columns([COLUMN])
-    if expression not in table.column_names or not rows.num_rows:
-        return rest, {}
+    is_one = names.is_valid()
+    rest = {name: column.filter(names.is_null()) for name, column in columns.items()}
     definitions: dict[str, str | None] = {}
-    for name, condition in zip(rows.column(COLUMN).to_pylist(), rows.column(expression).to_pylist(), strict=True):
+    for name, condition in zip(
+        names.filter(is_one).to_pylist(), columns[expression].filter(is_one).to_pylist(), strict=True
+    ):
         if condition is None:
             raise SubscriptionError(f"{where}: definition {name!r} has no expression")
         if name in definitions:

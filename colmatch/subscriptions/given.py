@@ -217,20 +217,20 @@ def _read_table(named: NamedColumns, language: Language) -> GivenSubscriptions:
     needed = [named.id, named.expression, *([named.tags] if named.tags != "tags" else [])]
     optional = ["weights", "priority", named.tags, *(["constants"] if language.is_betree else [])]
     optional = [name for name in optional if name not in needed]
+    more = (*optional, DEFINE, *change_feed.OF_FEED)
 
     def choose(names: list[str]) -> list[str]:
         check_names([name for name in names if name not in needed], where)
         for argument, name in zip(("id", "expression", "tags"), needed):
             check_only(names, name, SubscriptionError, where, _remedy(argument, names) if name == argument else "")
-        more = (*optional, DEFINE, *(change_feed.OF_FEED if set(change_feed.OF_FEED) <= set(names) else ()))
         return list(dict.fromkeys([*needed, *(name for name in names if name in more)]))
 
-    table, deleted = table_of(named.table, SubscriptionError, where, choose), None
-    if set(change_feed.OF_FEED) <= set(table.column_names):
-        table, gone = change_feed.split_feed(table, where, named.id)
+    table, deleted, undefined = table_of(named.table, SubscriptionError, where, choose), None, list[str]()
+    columns = columns_of(table, needed, more, SubscriptionError, where)
+    if set(change_feed.OF_FEED) <= columns.keys():
+        columns, gone, undefined = change_feed.split_feed(columns, where, named.id)
         deleted = unique_ids(gone, where, named.id)
-    table, definitions = split_table(table, where, named.expression)
-    columns = columns_of(table, needed, optional, SubscriptionError, where)
+    columns, definitions = split_table(columns, where, named.expression)
     texts = columns[named.expression]
     text_type = texts.type.value_type if pa.types.is_dictionary(texts.type) else texts.type
     if not (pa.types.is_string(text_type) or pa.types.is_large_string(text_type)):
@@ -242,6 +242,7 @@ def _read_table(named: NamedColumns, language: Language) -> GivenSubscriptions:
         expressions = with_constants(ids, expressions, constants_of_column(beside["constants"], ids), language)
     weights = weights_of_columns(beside.get("weights"), beside.get("priority"), where)
     listed = tags_of_column(columns.get(named.tags), where, named.tags)
+    definitions = {**dict.fromkeys(undefined), **definitions}
     return GivenSubscriptions(ids, expressions, weights, listed, definitions, deleted)
 
 

@@ -40,7 +40,8 @@ def fill(subscriptions: Any, parameters: object, language: Language) -> Any:
     used: set[str] = set()
     filled = [_fill(one, values, used) if isinstance(one, str) and ":" in one else one for one in given.expressions]
     unused = next((name for name in values if name not in used), None)
-    if unused is not None and not any(isinstance(one, ExpressionError) for one in filled):
+    is_feed = given.deleted is not None  # its rows may be others than those with parameters
+    if unused is not None and not is_feed and not any(isinstance(one, ExpressionError) for one in filled):
         raise OptionError(f"parameters= has {show_value(unused)}, and no expression has :{unused:.40}: leave it out")
     return given._replace(expressions=filled)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -176,6 +177,15 @@ class Sync:
         self._deleted = given.deleted
         self.given = given = given.in_order()._replace(deleted=None)
         self.changes = Changes(*[given.ids.array.slice(0, 0)] * 3)
+
+    def redefine(self, changes: Mapping[str, str | None], before: Mapping[str, str]) -> Mapping[str, str | None]:
+        """Returns all changes of definitions, for those of a version.
+
+        A table has all definitions. A change feed may delete one that is gone already.
+        """
+        if self._deleted is None:
+            return {**dict.fromkeys(before), **changes}
+        return {name: text for name, text in changes.items() if text is not None or name in before}
 
     def add_changed(self, ids: Ids) -> None:
         """Notes further subscriptions that are changed."""

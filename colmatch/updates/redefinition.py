@@ -28,7 +28,6 @@ class Redefinition:
     ----------
     request : the other changes
     changes : texts of definitions by name; None for one that is to go
-    is_whole : whether all other definitions are to go
     collects : whether bad expressions are to be left out
     keeps_texts : whether the matcher keeps the texts of subscriptions
     """
@@ -39,11 +38,10 @@ class Redefinition:
         changes: Mapping[str, str | None],
         schema: Schema,
         language: Language,
-        is_whole: bool,
         collects: bool,
         keeps_texts: bool,
     ) -> None:
-        self._request, self._changes, self._is_whole = request, changes, is_whole
+        self._request, self._changes = request, changes
         self._schema, self._language, self._collects = schema, language, collects
         self._keeps_texts = keeps_texts
 
@@ -56,8 +54,8 @@ class Redefinition:
         OptionError : texts of subscriptions that may use a changed definition were not kept
         """
         change, before, changes = self._request.on(version), version.definitions, self._changes
-        if self._is_whole:
-            changes = {**dict.fromkeys(before), **changes}
+        if isinstance(self._request, Sync):
+            changes = self._request.redefine(changes, before)
         after = change_definitions(before, changes, self._schema, self._language)
         if after is before:
             return change

@@ -164,6 +164,9 @@ def test_values_of_other_classes_are_read_as_of_a_single_event(type: pa.DataType
         (pa.struct({"a": pa.int64()}), {"a": "x"}, "column 'v.a' is int64, and 'x' is not: a whole number is needed"),
         (pa.struct({"a": pa.int64()}), [("a", 1)], "column 'v' is struct.*: a mapping is needed"),
         (pa.map_(pa.string(), pa.int64()), [5], "column 'v' is map.*: a mapping is needed"),
+        (pa.struct({"a": pa.int64()}), "a", "column 'v' is struct.*, and 'a' is not: a mapping is needed"),
+        (pa.map_(pa.string(), pa.int64()), {b"k": 1}, "column 'v' has string in it, and b'k' is not: a str is needed"),
+        (pa.map_(pa.string(), pa.int64()), {"k": True}, "column 'v' has int64 in it, and True is not: a whole number"),
     ],
 )
 def test_a_wrong_value_is_an_error_with_row_column_and_type(type: pa.DataType, value: Any, needed: str) -> None:
@@ -180,8 +183,12 @@ def test_a_row_that_is_no_event_is_an_error() -> None:
         matcher.match([{"v": 1}, {7: 1}])  # type: ignore[dict-item]
     with pytest.raises(cm.EventError, match="^event 1: it has 'v' twice, in different cases"):
         matcher.match([{"v": 1}, {"v": 1, "V": 1}])
-    with pytest.raises(cm.EventError, match="events cannot be read from list"):
+    with pytest.raises(cm.EventError, match="^event 0: an event is a mapping from name to value.*not NoneType"):
+        matcher.match([None, {"v": 1}])  # type: ignore[list-item]
+    with pytest.raises(cm.EventError, match="events cannot be read from list: .*or a list of mappings$"):
         matcher.match([5])  # type: ignore[list-item]
+    with pytest.raises(cm.EventError, match="events cannot be read from generator: .*or a list of mappings$"):
+        matcher.match({"v": i} for i in range(3))  # type: ignore[arg-type]
     with pytest.raises(cm.EventError, match="events cannot be read from list: pyarrow.Table.from_batches"):
         matcher.match([pa.record_batch({"v": [1]})])
 
@@ -228,6 +235,17 @@ def test_events_of_other_forms_and_cases_are_rows() -> None:
     assert matcher.count(({"age": 4},)).tolist() == [1]
 
 
+def test_columns_that_differ_in_case_alone() -> None:
+    schema = cm.Schema(pa.schema([("v", pa.int64()), ("V", pa.int64())]), case_sensitive=True)
+    matcher = cm.Matcher.build({1: "v = 1", 2: "V = 1"}, schema, "scan")
+    assert matcher.match_lists([{"v": 1}, {"V": 1}, {"v": 1, "V": 1}]).to_pylist() == [[1], [2], [1, 2]]
+
+
+def test_rules_without_columns_match_each_row() -> None:
+    matcher = cm.Matcher.build({1: "TRUE"}, {"v": "int64"}, "scan")
+    assert matcher.match_lists([{}, {"w": 1}, {"v": 2}]).to_pylist() == [[1], [1], [1]]
+
+
 def test_rows_keep_columns_and_weights_that_the_schema_lacks(tmp_path: Path) -> None:
     matcher = cm.Matcher.build({1: (cm.col("age") > 3).weight(2.0)}, {"age": "int64"}, "scan")
     rows = [{"age": 4, "who": "a", "w": {"age": 3}}, {"age": 5, "w": None}, {"age": 6, "hurry": 2}]
@@ -238,6 +256,9 @@ def test_rows_keep_columns_and_weights_that_the_schema_lacks(tmp_path: Path) -> 
     assert matcher.match_topk(rows, 1, event_weights={"age": "hurry"}).column("score").to_pylist() == [2, 2, 4]
     with pytest.raises(cm.EventError, match="keep has 'whom'.*who"):
         matcher.match(rows, keep="whom")
+    for odd in ("a", 10**30, object()):
+        with pytest.raises(cm.EventError, match="^column 'who', which keep= names, cannot be read"):
+            matcher.match([{"age": 4, "who": 1}, {"who": odd}], keep="who")
     with pytest.raises(cm.EventError, match="'hurries'"):
         matcher.match_topk(rows, 1, event_weights={"age": "hurries"})
 
@@ -262,3 +283,20 @@ def test_only_needed_columns_are_converted(monkeypatch: pytest.MonkeyPatch) -> N
     matcher = cm.Matcher.build({1: "age > 3"}, SCHEMA, "scan")
     matcher.match(drawn(50))
     assert made == ["age"]
+
+
+@pytest.mark.parametrize(
+    ("type", "value", "wide", "rule"),
+    [
+        (pa.float32(), 0.1, 1e300, "v <= 0.1"),
+        (pa.float16(), 0.1, 1e9, "v = 0.1"),
+        (pa.list_(pa.float32()), [0.1], [1e300], "array_contains(v, 0.1)"),
+        (pa.int8(), 5, 1000, "v = 5"),
+    ],
+)
+def test_an_event_means_the_same_beside_one_with_a_wider_value(
+    type: pa.DataType, value: Any, wide: Any, rule: str
+) -> None:
+    matcher = cm.Matcher.build({1: rule, 2: "v IS NOT NULL"}, {"v": type}, "scan")
+    alone = matcher.match_one({"v": value})
+    assert matcher.match_lists([{"v": value}, {"v": wide}]).to_pylist() == [alone, [2]]

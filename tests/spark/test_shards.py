@@ -87,16 +87,21 @@ def test_a_change_feed(spark: Any, events: Any, tmp_path: Path) -> None:
         (2, TEXTS[2], "delete", 4), (2, "a = 2", "insert", 4),  # a version that overwrites the row
         (3, "a = 4", "update_postimage", 5), (3, "a = 3", "update_postimage", 4), (4, TEXTS[4], "delete", 4),
         (5, "a = 5", "insert", 5), (5, TEXTS[5], "delete", 4), (700, "a = 6", "insert", 4), (701, "a = 0", "insert", 4),
-        (701, "a = 0", "delete", 6),
+        (701, "a = 0", "delete", 6), (6, TEXTS[6], "update_preimage", 6), (702, "a = 7", "update_postimage", 6),
+        (8, None, "insert", 4), (8, TEXTS[8], "update_postimage", 5),
+        (9, TEXTS[9], "delete", 4), (9, TEXTS[9], "update_preimage", 4),
     ]  # fmt: skip
     update_shards(spark.createDataFrame(feed[::-1], FEED), events, tmp_path)
-    after = SUBSCRIPTIONS | {1: "a = 1", 2: "a = 2", 3: "a = 4", 5: "a = 5", 700: "a = 6"}
-    del after[4]
+    after = SUBSCRIPTIONS | {1: "a = 1", 2: "a = 2", 3: "a = 4", 5: "a = 5", 700: "a = 6", 702: "a = 7"}
+    for gone in (4, 6, 9):
+        del after[gone]
     same_answers(events, build(after, events), str(tmp_path))
     for wrong, said in (
         ([(1, "a = 1", "insert", 4), (1, "a = 2", "insert", 4)], "id 1 is given more than once"),
         ([(1, "a = 1", "upsert", 4)], "column '_change_type' has no change of Delta Lake: upsert"),
         ([(1, "a = 1", None, 4)], "column '_change_type' has no change of Delta Lake: NULL"),
+        ([(1, "a = 1", "upsert", 4), (1, "a = 1", "insert", 5)], "column '_change_type' has no change of Delta Lake"),
+        ([(1, None, "insert", 4)], "column 'expression' is NULL in the new row of id 1"),
     ):
         with pytest.raises(Exception, match=said):
             update_shards(spark.createDataFrame(wrong, FEED), events, tmp_path)

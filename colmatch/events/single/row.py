@@ -50,7 +50,7 @@ class RowMaker:
             value = event.get(name)
             type, is_plain = self._known.get(name) or self._column(name, value)
             array = None if is_plain is None or not is_plain(value) else _make_array(value, type)
-            arrays.append(_fit(value, type, name, ignored) if array is None else array)
+            arrays.append(fit(value, type, name, ignored) if array is None else array)
         if not arrays:  # a batch without columns has no rows
             return pa.RecordBatch.from_arrays([pa.nulls(1)], ["event"])
         return pa.RecordBatch.from_arrays(arrays, names)
@@ -106,7 +106,7 @@ def _make_array(value: Any, type: pa.DataType) -> pa.Array | None:
         return None
 
 
-def _fit(value: Any, type: pa.DataType, name: str, ignored: bool | None) -> pa.Array:
+def fit(value: Any, type: pa.DataType, name: str, ignored: bool | None) -> pa.Array:
     """Returns an array of one value, with wider numbers than the type's if the value needs them.
 
     Batches may have these, too.
