@@ -49,7 +49,7 @@ nitpick_ignore_regex = [
     (r"py:.*", r"colmatch\.(?!(betree|columns|duckdb|polars|rules|spark)\.)\w+\..*"),
     (r"py:.*", r"colmatch\.\w+\.\w+\..*"),
     # Aliases that only type checkers evaluate, and classes of libraries without an inventory.
-    (r"py:.*", r"Sink|MatchArguments|Events|RangeNames|Among|ColumnMode|Score|Chart"),
+    (r"py:.*", r"Sink|MatchArguments|Events|RangeNames|Among|ColumnMode|Score|Chart|SomeIds|SomeTags|Time"),
     (r"py:.*", r"Axes|DuckDBPyConnection|colmatch\.(columns\.Best|polars\.Frame)"),
     (r"py:.*", r"numpy\._typing\..*"),  # the inside of NDArray
 ]
