@@ -1429,7 +1429,8 @@ class Matcher(Listed):
             order. ``rules`` has a row for each subscription, in the order of ``Matcher.ids``, and
             the int64 columns ``matches``, ``conjunctions``, ``predicates``, ``checked`` (events
             that the rarest predicate of each conjunction lets through, summed over conjunctions)
-            and ``tests`` (predicates tested for these events, the estimated work). ``attributes``
+            and ``tests`` (predicates tested for these events, the estimated work). Its column
+            ``share`` is a float64: matches by events, NULL without events. ``attributes``
             has a row for each thing that is asked about events: ``attribute``, ``kind``,
             ``predicates`` that ask it, ``events`` that have a value of it. ``unused``
             lists columns of the schema that no kept condition of any subscription reads, whatever

@@ -198,7 +198,8 @@ PRINTED = [
     pa.list_(pa.int64(), 2), pa.large_list(pa.int8()), pa.list_view(pa.int8()), pa.large_list_view(pa.string()), pa.decimal32(5, 2),
     pa.decimal64(15, 2), pa.decimal128(10, -2), pa.decimal256(40, 2), pa.binary(2), pa.string_view(), pa.binary_view(), pa.large_string(),
     pa.null(), pa.duration("us"), pa.time32("s"), pa.time64("ns"), pa.date64(), pa.float16(), pa.month_day_nano_interval(), pa.uuid(),
-    pa.json_(), pa.bool8(), pa.run_end_encoded(pa.int32(), pa.list_(pa.string())), pa.map_(pa.string(), pa.int64(), keys_sorted=True),
+    pa.list_(pa.json_()), pa.bool8(), pa.run_end_encoded(pa.int32(), pa.list_(pa.string())),
+    pa.map_(pa.string(), pa.int64(), keys_sorted=True),
     pa.dictionary(pa.int8(), pa.decimal128(5, 2), ordered=True), pa.map_(pa.string(), pa.list_(pa.decimal128(38, 2))),
     pa.struct([("a", pa.list_(pa.int64(), 2)), ("b", pa.list_(pa.struct([pa.field("c", pa.int8(), nullable=False)])))]),
 ]  # fmt: skip

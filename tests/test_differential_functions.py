@@ -97,6 +97,13 @@ OF = {
     "decode": ["bytes", "encode(s, 'utf-16')", "long", "encode(long, 'utf-32')"],
     "unhex": ["hex(s)", "hex(i64)", "long", "t", "bin(i32)"],
     "unbase64": ["base64(bytes)", "long", "s", "concat(base64(bytes), t)"],
+    "from_base32": [
+        "to_base32(bytes)",
+        "long",
+        "s",
+        "concat(to_base32(bytes), t)",
+        "left(to_base32(bytes), length(s))",
+    ],
     "to_binary": ["hex(bytes)", "base64(bytes)", "long", "base64(s)"],
     "try_to_binary": ["hex(bytes)", "base64(bytes)", "long", "t", "concat(base64(bytes), ' ')"],
     "url_decode": ["url_encode(s)", "url_encode(long)", "s", "replace(hex(long), 'E', '%')"],

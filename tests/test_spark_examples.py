@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 VERSION = "4.3"  # of Spark, whose functions are counted here
 COUNTED = 308
-LEAST = 235  # functions that are answered
+LEAST = 236  # functions that are answered
 PAGE = Path(__file__).parents[1] / "docs" / "spark-functions.md"
 
 

@@ -33,8 +33,9 @@ def report(
     """Report which rules of INDEX match no row of EVENTS, too many rows, or cost the most.
 
     The report also names columns that no rule uses, and columns that rules use and no row has. OUT
-    gets a row for each rule: its matches, conjunctions and predicates, the rows that it is checked
-    for, and the predicates that are tested for these rows, an estimate of its work.
+    gets a row for each rule: its matches and their share of the rows, its conjunctions and
+    predicates, the rows that it is checked for, and the predicates that are tested for these rows,
+    an estimate of its work.
 
     \b
     colmatch report alerts.cm flights.parquet --noisy 0.1 -o rules.csv

@@ -557,6 +557,8 @@ _ROWS = (
     Function("try_to_binary", (STRING, TEXT), BINARY, "try_to_binary(encoded, 'hex')", "= X'61646121'", _ENCODED,
              "The same, NULL for a text of another form.", 1),
     Function("to_base32", (BYTES,), STRING, "to_base32(name)", "LIKE 'MFS%'", _NAME, "The bytes in UTF-8 as Base32."),
+    Function("from_base32", (STRING,), BINARY, "from_base32(encoded)", "= X'F7B9ED'", _ENCODED,
+             "The bytes of Base32 before its padding. Other characters are passed over."),
     Function("is_valid_utf8", (BYTES,), BOOLEAN, "is_valid_utf8(unhex(encoded))", "IS TRUE", _ENCODED,
              "Whether bytes are a text in UTF-8."),
     Function("make_valid_utf8", (BYTES,), STRING, "make_valid_utf8(unhex(encoded))", "= 'ada!'", _ENCODED,

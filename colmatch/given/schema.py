@@ -25,7 +25,7 @@ from colmatch.errors import SchemaError, show_value, suggest_names
 from colmatch.given.arguments import check_flag
 from colmatch.given.declared import schema_of
 from colmatch.given.incoming import NESTED_MOST, Columns, is_any_list, refusing
-from colmatch.given.variants import is_variant, mark_variants
+from colmatch.given.variants import is_variant, settle_extensions
 from colmatch.kernels import _forks
 from colmatch.kernels._forks import cached_property
 from colmatch.show.names import Listed
@@ -359,7 +359,7 @@ class Schema(Listed):
         with refusing(SchemaError, f"a schema cannot be read from {type(columns).__name__}"):
             names = self.arrow.names
         _check_depth(self.arrow)
-        self.arrow = pa.schema([mark_variants(field) for field in self.arrow], self.arrow.metadata)
+        self.arrow = pa.schema([settle_extensions(field) for field in self.arrow], self.arrow.metadata)
         if len(set(names)) != len(names):
             twice = sorted({name for name in names if names.count(name) > 1})
             raise SchemaError(f"columns named twice in the schema: {', '.join(map(repr, twice)):.500}; rename them")

@@ -1,8 +1,9 @@
-"""Columns of variants, the type of Spark for values of any shape.
+"""Columns of variants, the type of Spark for values of any shape, and of JSON in texts.
 
 A variant is a struct of two binaries, ``value`` and ``metadata``, as the specification of Parquet
 has it. A mark says that a struct is one: Spark's metadata of the field ``metadata``, or the
-canonical extension type of Arrow. All become Spark's mark in a schema.
+canonical extension type of Arrow. All become Spark's mark in a schema. Parquet marks texts as JSON,
+which Arrow reads as an extension type: these become texts.
 """
 
 from __future__ import annotations
@@ -16,24 +17,29 @@ VARIANT_TYPE = pa.struct([pa.field("value", pa.binary()), pa.field("metadata", p
 
 
 def is_variant(type: pa.DataType) -> bool:
-    """Returns whether a type is that of variants, as ``mark_variants`` leaves it."""
+    """Returns whether a type is that of variants, as ``settle_extensions`` leaves it."""
     if not pa.types.is_struct(type):
         return False
     at = type.get_field_index("metadata")
     return at >= 0 and (type.field(at).metadata or {}).get(b"variant") == b"true"
 
 
-def mark_variants(field: pa.Field) -> pa.Field:
-    """Returns a field where each variant, also in structs, has the one type for them."""
+def settle_extensions(field: pa.Field) -> pa.Field:
+    """Returns a field where each variant has the one type for them, and JSON that of texts.
+
+    It does so in structs, too, but not in lists and maps.
+    """
     type = field.type
     name = (field.metadata or {}).get(_NAME, b"")
     if isinstance(type, pa.BaseExtensionType):
         name = type.extension_name.encode()
     if name in _EXTENSIONS or is_variant(type):
         return pa.field(field.name, VARIANT_TYPE, field.nullable)
+    if isinstance(type, pa.JsonType):
+        return field.with_type(type.storage_type)
     if not pa.types.is_struct(type):
         return field
     parts = list(type)
-    marked = list(map(mark_variants, parts))
-    same = all(one is other for one, other in zip(parts, marked, strict=True))
-    return field if same else field.with_type(pa.struct(marked))
+    settled = list(map(settle_extensions, parts))
+    same = all(one is other for one, other in zip(parts, settled, strict=True))
+    return field if same else field.with_type(pa.struct(settled))

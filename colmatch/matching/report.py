@@ -41,8 +41,9 @@ class Report:
     """A report about the rules of a matcher over some events. It prints as a summary.
 
     ``events`` is the number of events, and ``share`` the share of them above which a rule is noisy.
-    ``rules`` is a table with a row for each subscription, and ``attributes`` one with a row for
-    each thing that is asked about events. ``unused`` lists columns of the schema that no
+    ``rules`` is a table with a row for each subscription, whose own ``share`` is that of the events
+    that it matches, NULL without events. ``attributes`` is a table with a row for each thing that
+    is asked about events. ``unused`` lists columns of the schema that no
     kept condition of the matcher reads, also if the report is about some rules alone. A condition
     that the build folds away, such as ``a > 5 AND a < 3``, is not kept. A column that is declared
     not nullable is used by every rule. ``absent`` lists used columns that no event has.
@@ -82,7 +83,7 @@ class Report:
 
         parts = {
             "rules that match no event": f"{silent.num_rows:,}: {shown(silent)}" if silent.num_rows else "",
-            f"rules that match more than {self.share:.0%}": f"{noisy.num_rows:,}: {shown(noisy, 'matches', self.events)}"
+            f"rules that match more than {self.share:.0%}": f"{noisy.num_rows:,}: {shown(noisy, 'share')}"
             if noisy.num_rows
             else "",
             "rules with the most work": shown(dear, "tests", tests),
@@ -156,10 +157,15 @@ class Counts:
             uses[:count] += _uses(segment, live[own], count)
             np.maximum(present[:count], self._present[i], out=present[:count])
         numbers = np.flatnonzero(live)
-        counts = [self._matches[numbers], *found[:, numbers]]
-        titles = ["matches", "conjunctions", "predicates", "checked", "tests"]
+        counts = self._matches[numbers]
+        titles = ["conjunctions", "predicates", "checked", "tests"]
         rules = pa.table(
-            {"subscription": version.ids.array.take(pa.array(numbers))} | dict(zip(titles, counts, strict=True))
+            {
+                "subscription": version.ids.array.take(pa.array(numbers)),
+                "matches": counts,
+                "share": pa.array(counts / (self._events or 1), mask=np.full(len(counts), not self._events)),
+                **dict(zip(titles, found[:, numbers], strict=True)),
+            }
         )
         needed = [*_columns(version, uses), *required]
         all_uses = uses

@@ -134,8 +134,8 @@ def test_a_report_is_printed_and_its_rules_are_written(tmp_path: Path, files: tu
     told = run("report", old, events, "--noisy", "0.4", "-o", tmp_path / "rules.csv").stdout
     assert told == str(cm.Matcher.open(old).report(EVENTS, noisy=0.4)) + "\n"
     assert "more than 40%: 2: 'cheap' 50%, 'beach' 50%" in told
-    columns = {"subscription": list(OLD), "matches": [2, 2, 1], "conjunctions": [1] * 3, "predicates": [1] * 3}
-    columns |= {"checked": [2, 2, 1], "tests": [2, 2, 1]}
+    columns = {"subscription": list(OLD), "matches": [2, 2, 1], "share": [0.5, 0.5, 0.25]}
+    columns |= {"conjunctions": [1] * 3, "predicates": [1] * 3, "checked": [2, 2, 1], "tests": [2, 2, 1]}
     assert read_table(str(tmp_path / "rules.csv")).to_pydict() == columns
     assert run("report", old, events, "-o", "-").stdout.startswith('"subscription","matches"')
 

@@ -66,12 +66,14 @@ def some_rules(rng: Random, count: int) -> list[list[list[str]]]:
     return made
 
 
-def counted(rule: list[list[str]], events: list[Event]) -> dict[str, int]:
+def counted(rule: list[list[str]], events: list[Event]) -> dict[str, float]:
     """Returns the figures of one rule, counted event by event."""
     test = {text: run for some in TESTS.values() for text, run in some.items()}
     checked = [min(sum(test[text](event) for event in events) for text in texts) for texts in rule]
+    matches = sum(any(all(test[text](event) for text in texts) for texts in rule) for event in events)
     return {
-        "matches": sum(any(all(test[text](event) for text in texts) for texts in rule) for event in events),
+        "matches": matches,
+        "share": matches / len(events),
         "conjunctions": len(rule),
         "predicates": sum(map(len, rule)),
         "checked": sum(checked),
@@ -166,6 +168,7 @@ def test_a_required_column_and_no_events() -> None:
     assert matcher.report(events.select(["b"])).absent == ["a"]
     nothing = matcher.report(events.slice(0, 0))
     assert (nothing.events, nothing.noisy.num_rows, nothing.silent.num_rows, nothing.absent) == (0, 0, 2, ["b", "a"])
+    assert nothing.rules["share"].to_pylist() == [None, None]
     assert str(nothing) == "events: 0, rules: 2\nrules that match no event: 2: 1, 2\n" + (
         "columns that rules use and no event has: b, a"
     )

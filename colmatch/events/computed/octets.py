@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import hmac
+import re
 from typing import Any
 
 from colmatch.events.computed.failed import Unfit
@@ -21,6 +22,7 @@ _MARKS = {"utf-16": ("utf-16-be", "utf-16-le"), "utf-32": ("utf-32-be", "utf-32-
 _ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 _SEXTETS = {ord(letter): number for number, letter in enumerate(_ALPHABET)}
 _PAD = ord("=")
+_NO_BASE32 = re.compile("[^A-Za-z2-7]+")
 _DIGESTS = {
     "SHA-1": "sha1", "SHA-224": "sha224", "SHA-256": "sha256", "SHA-384": "sha384", "SHA-512": "sha512", "MD5": "md5",
 }  # fmt: skip
@@ -167,11 +169,25 @@ def to_base32(value: str | bytes) -> str:
     return base64.b32encode(octets(value)).decode()
 
 
+def from_base32(text: str) -> bytes:
+    """Returns the bytes of Base32, as Java reads it: up to a padding, other characters passed over.
+
+    Java drops the last bits where they fill no byte. A single letter at the end is no byte either,
+    but Java makes one of its bits and of those before it.
+    """
+    letters = _NO_BASE32.sub("", text.partition("=")[0]).upper()
+    found = base64.b32decode(letters + "A" * (-len(letters) % 8))[: 5 * len(letters) // 8]
+    if len(letters) % 8 == 1:
+        found += bytes([int.from_bytes(base64.b32decode(letters[-2:].rjust(8, "A"))) >> 2 & 0xFF])
+    return found
+
+
 def count_bits(value: bytes | str) -> int:
     return int.from_bytes(octets(value), "big").bit_count()
 
 
 OCTETS: dict[str, Any] = {
     "encode": encode, "decode": decode, "unhex": unhex, "unbase64": unbase64, "to_binary": to_binary, "is_valid_utf8": is_valid,
-    "make_valid_utf8": make_valid, "validate_utf8": validate, "hmac": sign, "to_base32": to_base32, "bitmap_count": count_bits,
+    "make_valid_utf8": make_valid, "validate_utf8": validate, "hmac": sign, "to_base32": to_base32,
+    "from_base32": from_base32, "bitmap_count": count_bits,
 }  # fmt: skip

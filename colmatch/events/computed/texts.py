@@ -160,7 +160,7 @@ def _elt_none(place: int) -> str:
 STRING, INT, BIGINT = pa.string(), pa.int32(), pa.int64()
 BINARY, BOOL, DOUBLE = pa.binary(), pa.bool_(), pa.float64()
 _TYPES = {
-    **dict.fromkeys(("encode", "unhex", "unbase64", "to_binary", "hmac"), BINARY), "bitmap_count": BIGINT,
+    **dict.fromkeys(("encode", "unhex", "unbase64", "to_binary", "hmac", "from_base32"), BINARY), "bitmap_count": BIGINT,
     **dict.fromkeys(("is_valid_utf8", "luhn_check"), BOOL), "instr_from": INT, "jaro_winkler_similarity": DOUBLE,
 }  # fmt: skip  # of results that are no texts
 TEXTS: dict[str, tuple[Callable[..., Any], pa.DataType]] = {
