@@ -2,10 +2,10 @@
 
     python asv_benchmarks/sizes.py
 
-Rules have three to seven conditions, a fifth of them equalities, over columns of whole numbers.
-Each event has a value in every column, and all events differ. Matching has one thread, in batches
-of 4,096 events, and one event at a time with ``match_one``. Times are medians of rounds in which
-all sizes take turns; a build is done once.
+Rules have three to seven conditions, half of them equalities, over columns of 100 whole numbers;
+ranges have up to half of these. Each event has a value in every column, and all events differ.
+Matching has one thread, in batches of 4,096 events, and one event at a time with ``match_one``.
+Times are medians of rounds in which all sizes take turns; a build is done once.
 """
 
 from __future__ import annotations
@@ -46,7 +46,8 @@ def main() -> None:
 
 def prepare(count: int, columns: int) -> tuple[list[str], Callable[[], Any]]:
     """Builds a matcher; returns the facts of its row in the table, and a match of a batch."""
-    workload = named("dense", subscriptions=count, attributes=columns, event_size=(columns, columns))
+    values = {"attributes": columns, "event_size": (columns, columns), "equality": 0.5, "width": (0.0, 0.5)}
+    workload = named("dense", subscriptions=count, **values)
     table, events = workload.predicate_table(), workload.events(BATCH)
     began = time.perf_counter()
     matcher = cm.Matcher.build(table, workload.schema(), options=cm.Options(threads=1))
