@@ -325,7 +325,7 @@ def _assign_shards(table: DataFrame, count: int) -> DataFrame:
 
 def _run_task(placed: DataFrame, count: int, task: Any) -> list[dict[str, Any]]:
     """Runs the task for each shard; returns the answers, or raises the error of one."""
-    # Spark sorts, since it can do so on disk. Sorting by id puts equal scores in that order.
+    # Spark sorts, since it can do so on disk. By id, so that the same rows are the same file.
     parts = spread(placed, F.col(SHARD), count).sortWithinPartitions(SHARD, "id")
     answers = [one for one in _rows(parts, task) if one is not None]
     for one in answers:

@@ -76,6 +76,15 @@ def same_answers(events: Any, one: cm.Matcher, folder: str, **among: Any) -> Non
         )
 
 
+def test_the_same_rows_are_the_same_files(spark: Any, events: Any, tmp_path: Path) -> None:
+    """Whatever their order: a shard has its rows by id."""
+    for order, folder in (("739182645", "one"), ("123456789", "two")):
+        table = spark.createDataFrame([(id, f"a >= {id}") for id in order], "id string, expression string").coalesce(1)
+        build_shards(table, events, tmp_path / folder, shards=2)
+    one, two = (read_present(Folder(tmp_path / folder)).shards for folder in ("one", "two"))
+    assert one == two and None not in one
+
+
 FEED = "id long, expression string, _change_type string, _commit_version long"
 
 
