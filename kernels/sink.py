@@ -126,10 +126,10 @@ def order_by_row(sink: Written[Sink], start: int, place: Written[I64], sub: Writ
 
 
 @kernel
-def order_ids(sink: Written[Sink], start: int, place: Written[I64], ids: I64, id: Written[I64]) -> None:
+def order_ids(sink: Written[Sink], start: int, place: Written[I64], ids: I64, first: int, id: Written[I64]) -> None:
     """Orders the pairs by row like ``order_by_row``, and writes the id of each.
 
-    ids : (subscriptions) int64
+    ids : (subscriptions) int64, or (0) where subscription number n has the id ``first + n``
     id : (pairs) int64, written
     """
     sink_row, sink_sub = sink.row, sink.sub
@@ -137,9 +137,12 @@ def order_ids(sink: Written[Sink], start: int, place: Written[I64], ids: I64, id
     for i in range(count):
         soon = min(i + np.uint64(PAIRS_AHEAD), count - np.uint64(1))
         ask_for(id, np.uint64(place[np.uint64(sink_row[soon]) - np.uint64(start)]))
-        ask_for(ids, np.uint64(sink_sub[soon]))
         row = np.uint64(sink_row[i]) - np.uint64(start)
-        id[place[row]] = ids[sink_sub[i]]
+        if len(ids):
+            ask_for(ids, np.uint64(sink_sub[soon]))
+            id[place[row]] = ids[sink_sub[i]]
+        else:
+            id[place[row]] = first + np.int64(sink_sub[i])
         place[row] += 1
 
 
@@ -202,6 +205,7 @@ def order_groups(
     repeats: bool,
     place: Written[I64],
     ids: I64,
+    first: int,
     id: Written[I64],
     sub: Written[U32],
 ) -> int:
@@ -215,8 +219,8 @@ def order_groups(
         uint32
     repeats : whether there may be pairs twice; the second is dropped
     place : (rows + 1) int64, row -> its pairs, rewritten
-    ids : (S) int64, or (0) where numbers are wanted
-    id, sub : (pairs) int64, (pairs) uint32; one of them is written
+    ids : (S) int64, or (0) where subscription number n has the id ``first + n``
+    id, sub : (pairs) int64 or (0), (pairs) uint32 or (0); one of them is written
     """
     rows, kept, end = len(place) - 1, np.uint64(0), np.uint64(place[0])
     mask, width = (np.uint64(1) << np.uint64(bits)) - np.uint64(1), np.uint64(0)
@@ -227,17 +231,19 @@ def order_groups(
         begin, end = end, np.uint64(place[last])
         count = end - begin
         # Order the group by each digit, moving its keys between two arrays
-        source, first, target, other = key, begin, scratch[0], scratch[1]
+        source, at, target, other = key, begin, scratch[0], scratch[1]
         for d in range(digits):
-            order_digit(source, first, count, np.uint64(d) * width, scratch[2], target)
-            source, first = target, np.uint64(0)
+            order_digit(source, at, count, np.uint64(d) * width, scratch[2], target)
+            source, at = target, np.uint64(0)
             target, other = other, target
         # Write the ids or numbers, without changing places
         if not repeats:
             for i in range(count):
-                number = np.uint64(source[first + i]) & mask
+                number = np.uint64(source[at + i]) & mask
                 if len(ids):
                     id[kept + i] = ids[number]
+                elif len(id):
+                    id[kept + i] = first + np.int64(number)
                 else:
                     sub[kept + i] = number
             kept += count
@@ -245,14 +251,16 @@ def order_groups(
         # Drop repeats, and rewrite the places of rows
         r = row
         for i in range(count):
-            one = np.uint64(source[first + i])
-            if i > 0 and one == np.uint64(source[first + i - np.uint64(1)]):
+            one = np.uint64(source[at + i])
+            if i > 0 and one == np.uint64(source[at + i - np.uint64(1)]):
                 continue
             while r - row < np.int64(one >> np.uint64(bits)):
                 r += 1
                 place[r] = kept
             if len(ids):
                 id[kept] = ids[one & mask]
+            elif len(id):
+                id[kept] = first + np.int64(one & mask)
             else:
                 sub[kept] = one & mask
             kept += np.uint64(1)

@@ -29,6 +29,7 @@ from colmatch.kernels.meets import Meeting
 from colmatch.kernels.transpose import code_rows, to_labels, transpose
 from colmatch.matching.pieces import Piece
 from colmatch.matching.undecided import Failing, bounds
+from colmatch.subscriptions.ids import Ids
 from colmatch.updates.segments import Segment
 from colmatch.updates.versions import Version
 
@@ -143,25 +144,26 @@ class Worker:
             start = stop
 
     def take_pairs(
-        self, job: BatchJob, start: int, stop: int, ids: NDArray[np.int64] = NO_I64
+        self, job: BatchJob, start: int, stop: int, ids: Ids | None = None
     ) -> tuple[NDArray[np.int64], NDArray[Any]]:
         """Returns the pairs of the rows ``start:stop`` from the sink, ordered, each once.
 
         The first array (rows + 1) maps a row to its pairs. The second array (pairs) has the numbers
-        of subscriptions, or their ``ids`` if any are given. Within a row, numbers ascend if the job
-        requires that.
+        of subscriptions, or their ids if ``ids`` are given, which are int64. Within a row, numbers
+        ascend if the job requires that.
         """
         place = np.zeros(stop - start + 1, np.int64)
         np.cumsum(job.hits[start:stop], out=place[1:])
         total = int(place[-1])
-        sub = self.memory.array(0 if len(ids) else total, np.uint32)
-        id = self.memory.array(total if len(ids) else 0, np.int64)
+        sub = self.memory.array(total if ids is None else 0, np.uint32)
+        id = self.memory.array(0 if ids is None else total, np.int64)
+        table, first = (NO_I64, 0) if ids is None else ids.table
         if job.bits:
-            left = self._order(job, start, place, ids, id, sub)
+            left = self._order(job, start, place, table, first, id, sub)
             self.counters[layout.MATCHES] -= total - left
-            return place, (id if len(ids) else sub)[:left]
-        if len(ids):
-            sink.order_ids(self._sink, start, place[:-1].copy(), ids, id)
+            return place, (sub if ids is None else id)[:left]
+        if ids is not None:
+            sink.order_ids(self._sink, start, place[:-1].copy(), table, first, id)
             return place, id
         entry(sink.order_by_row)(self._sink, start, place[:-1].copy(), sub)
         return place, sub
@@ -172,6 +174,7 @@ class Worker:
         start: int,
         place: NDArray[np.int64],
         ids: NDArray[np.int64],
+        first: int,
         id: NDArray[np.int64],
         sub: NDArray[np.uint32],
     ) -> int:
@@ -194,7 +197,7 @@ class Worker:
         entry(sink.group_keys)(self._sink, start, size, bits, begin, self._key)
         scratch = one, two, places[: 1 << width]
         ordered = entry(sink.order_groups)
-        left: int = ordered(self._key, size, bits, digits, scratch, job.repeats, place, ids, id, sub)
+        left: int = ordered(self._key, size, bits, digits, scratch, job.repeats, place, ids, first, id, sub)
         return left
 
     def read(
@@ -428,10 +431,10 @@ class Worker:
         job.hits[start:limit] = 0
 
     def _drain(self, version: Version, job: BatchJob, start: int, stop: int, offset: int, numbers: bool) -> Piece:
-        ids = None if numbers else version.ids.numbers
+        ids = None if numbers or version.ids.numbers is None else version.ids
         names = version.ids.array if ids is None else None
         if job.wanted == sink.PAIRS:
-            place, pairs = self.take_pairs(job, start, stop, NO_I64 if ids is None else ids)
+            place, pairs = self.take_pairs(job, start, stop, ids)
             return Piece(start + offset, place, pairs, names, self.memory)
         place = np.zeros(stop - start + 1, np.int64)
         np.cumsum(job.hits[start:stop], out=place[1:])

@@ -219,7 +219,7 @@ class Ids:
     numbers : the ids as an array, where they are int64
     """
 
-    __slots__ = ("_array", "_lookup", "_order", "_store", "numbers", "type")
+    __slots__ = ("_array", "_lookup", "_order", "_store", "_table", "numbers", "type")
 
     def __init__(
         self, ids: pa.Array | NDArray[np.int64], store: _Store | None = None, lookup: IdLookup | None = None
@@ -235,6 +235,18 @@ class Ids:
         self._store = store
         self._lookup = lookup
         self._order: tuple[I64, I64, U8] | None = None
+        self._table: tuple[I64, int] | None = None
+
+    @property
+    def table(self) -> tuple[I64, int]:
+        """Returns int64 ids by number, and the first id; no ids by number if they are consecutive.
+
+        Most matches then need no look-up: ids of a million subscriptions are in no near cache.
+        """
+        if self._table is None:
+            assert self.numbers is not None
+            self._table = (NO_I64, int(self.numbers[0])) if _are_consecutive(self.numbers) else (self.numbers, 0)
+        return self._table
 
     @property
     def order(self) -> tuple[I64, I64, U8]:
@@ -318,7 +330,12 @@ class Ids:
         store.cut(len(self))
         store.append(more)
         ids = store.view()
-        return Ids(ids, store, None if self._lookup is None else self._lookup.extended(ids))
+        extended = Ids(ids, store, None if self._lookup is None else self._lookup.extended(ids))
+        if extended.numbers is not None and self._table is not None:
+            last = len(self) - 1  # only this one and the new ids are left to compare
+            stay = not len(self._table[0]) and _are_consecutive(extended.numbers[last:])
+            extended._table = (NO_I64, self._table[1]) if stay else (extended.numbers, 0)
+        return extended
 
 
 class _Store:
@@ -353,6 +370,13 @@ class _Store:
         else:
             self._columns[0].size = size + 1
             self._columns[1].size = int(self._columns[0].view()[-1])
+
+
+def _are_consecutive(ids: I64) -> bool:
+    """Returns whether each id is one above the id before it, and there are any."""
+    if not len(ids) or int(ids[-1]) - int(ids[0]) != len(ids) - 1:
+        return False
+    return bool((ids[1:] - ids[:-1] == 1).all())
 
 
 def _text_columns(ids: pa.Array) -> tuple[NDArray[np.int32], NDArray[np.uint8]]:

@@ -52,26 +52,28 @@ def put(who, owner, order, base, start, survivors, n, sink, candidates, progress
         sub = np.uint64(sub) + number
         if is_deleted(deleted_bits, sub):
             continue
-        if fill + np.uint64(64) <= room:
-            # Write four at once, however many are left: the end of a loop over few bits cannot be
-            # predicted.
-            end = fill + popcount(left)
+        # Write or count four at once, however many are left: the end of a loop over few bits cannot
+        # be predicted.
+        end = fill + popcount(left)
+        if not wanted:
+            while left != 0:
+                for _ in range(4):
+                    hits[np.uint64(first_row + order[at + (ctz(left) & np.uint64(63))])] += np.int64(left != 0)
+                    left = without_lowest(left)
+        elif fill + np.uint64(64) <= room:
             while left != 0:
                 for k in range(np.uint64(4)):
                     sink_row[fill + k] = first_row + order[at + (ctz(left) & np.uint64(63))]
                     sink_sub[fill + k] = sub
                     left = without_lowest(left)
                 fill += np.uint64(4)
-            fill = end
         else:
-            while left != 0:
-                if fill < room:
-                    sink_row[fill] = first_row + order[at + ctz(left)]
-                    sink_sub[fill] = sub
-                elif not wanted:
-                    hits[np.uint64(first_row + order[at + ctz(left)])] += 1
+            while left != 0 and fill < room:
+                sink_row[fill] = first_row + order[at + ctz(left)]
+                sink_sub[fill] = sub
                 fill += np.uint64(1)
                 left = without_lowest(left)
+        fill = end
     progress[FOUND], progress[NOTED] = fill, noted
 
 
