@@ -16,7 +16,6 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from colmatch.arrays.frozen import freeze_view
 from colmatch.events.gather import match_names
 from colmatch.events.single.computed import Event
 from colmatch.events.single.mapping import EventReader, as_mapping, rename_fields
@@ -35,7 +34,6 @@ from colmatch.updates.set import MatchableSet
 from colmatch.updates.versions import Version
 
 FEW = 8  # ids that are taken one by one: 1.6 us each, and 17 us for all as an array (2026-11-28)
-_NONE = freeze_view(np.empty(0, np.uint32))
 
 
 class _Row(NamedTuple):
@@ -72,11 +70,11 @@ class EventWorker(Worker):
         self._row_hits = np.zeros(1, np.int64)
         self._known: tuple[weakref.ref[Version], _SinglePlan] | None = None
 
-    def find(self, version: Version, event: Event, wanted: int) -> NDArray[np.uint32] | int | None:
-        """Returns the ascending numbers of matching subscriptions, or else their count.
+    def find(self, version: Version, event: Event, wanted: int) -> list[Any] | int | None:
+        """Returns the ids of matching subscriptions in the order of numbers, or else their count.
 
-        Numbers are returned if pairs are wanted. The result is None if the event needs Arrow, or
-        more room.
+        Ids are returned if pairs are wanted. The result is None if the event needs Arrow, or more
+        room.
         """
         memo = self._known
         if memo is None or memo[0]() is not version:
@@ -86,24 +84,24 @@ class EventWorker(Worker):
         count = reader.read(event) if reader.is_direct else None
         if count is None:
             return None
-        if repeats and wanted == sink.COUNTS:
-            wanted = sink.PAIRS
+        is_listed = wanted == sink.PAIRS or (repeats and wanted == sink.COUNTS)
         state, hits, values = self._sink.state, self._row_hits, reader.values
         state[sink.FILL] = hits[0] = 0
-        state[sink.WANTED] = wanted
+        state[sink.WANTED] = sink.PAIRS if is_listed else wanted
         with work:
             for part in parts:
                 state[sink.BASE] = part.base
                 entry(code_event)(values, count, *part.code)
                 if entry(part.match)(*part.given) != 1:
                     return None
-        if wanted != sink.PAIRS:
+        if not is_listed:
             return int(hits[0])
-        numbers = self._sink.sub[: state[sink.FILL]].copy()
+        numbers = self._sink.sub[: state[sink.FILL]]
         if repeats and len(numbers) > 1:
-            return np.unique(numbers)
-        numbers.sort()
-        return numbers
+            numbers = np.unique(numbers)
+        else:
+            numbers.sort()
+        return _ids(version, numbers) if wanted == sink.PAIRS else len(numbers)
 
     def _drop_plan(self, version: weakref.ref[Version]) -> None:
         """Drops the plan for a version, and its segments, when the version is no longer in use."""
@@ -149,7 +147,7 @@ class SingleEvents:
             matches = self._find_directly(version, checked_event, sink.PAIRS)
             if matches is not None:
                 assert not isinstance(matches, int), "pairs are wanted"
-                return _ids(version, matches)
+                return matches
         request = self._workers.request(None, **among)
         (matches,) = self._workers.lists(self._row(checked_event, request, unknown), self._set.now.id_type, request)
         ids: list[Any] = matches.values.to_pylist()
@@ -204,12 +202,12 @@ class SingleEvents:
         names = list(dict.fromkeys([*self._set.schema.arrow.names, *weights]))
         return rename_fields(values, names, "the schema", unknown == "ignore")
 
-    def _find_directly(self, version: Version, event: Event, wanted: int) -> NDArray[np.uint32] | int | None:
+    def _find_directly(self, version: Version, event: Event, wanted: int) -> list[Any] | int | None:
         """Returns the result of ``EventWorker.find``, or None if the event must be a batch."""
         if self._set.options.observe or not self._workers.finds_single:
             return None
         if self._required and any(event.get(name) is None for name in self._required):
-            return 0 if wanted != sink.PAIRS else _NONE
+            return 0 if wanted != sink.PAIRS else []
         try:
             worker = self._idle.pop()
         except IndexError:
@@ -226,8 +224,14 @@ class SingleEvents:
 
 
 def _ids(version: Version, found: NDArray[np.uint32]) -> list[Any]:
-    numbers, array = version.ids.numbers, version.ids.array
-    if numbers is None and len(found) < FEW:
-        return [array[number].as_py() for number in found.tolist()]
-    ids: list[Any] = array.take(pa.array(found)).to_pylist() if numbers is None else numbers[found].tolist()
-    return ids
+    """Returns the ids of subscriptions by their numbers."""
+    ids: list[Any]
+    if version.ids.numbers is None:
+        array = version.ids.array
+        if len(found) < FEW:
+            return [array[number].as_py() for number in found.tolist()]
+        ids = array.take(pa.array(found)).to_pylist()
+        return ids
+    table, first = version.ids.table
+    ids = table[found].tolist() if len(table) else found.tolist()
+    return [first + number for number in ids] if first else ids

@@ -80,6 +80,7 @@ class Worker:
     counters : counters of all kernels that the worker has called
     in_order : whether the subscriptions of an event are ordered by number; may change between
         batches
+    by_row : whether pairs are ordered by event; may change between batches
     memory : memory of results
     rates : segment -> matches in the last batch for each match that the strata expected
     doubts : receives the matches that depend on what fails; None where these are errors
@@ -90,6 +91,7 @@ class Worker:
     def __init__(self) -> None:
         self.counters = np.zeros(layout.N_COUNTERS, np.int64)
         self.in_order = True
+        self.by_row = True
         self._reader: Reader | None = None
         self._read_for: tuple[Any, ...] = (None, None, None)  # attributes, literals and leniency of the reader
         self._failed = Failures()  # in the last batch
@@ -150,11 +152,13 @@ class Worker:
 
         The first array (rows + 1) maps a row to its pairs. The second array (pairs) has the numbers
         of subscriptions, or their ids if ``ids`` are given, which are int64. Within a row, numbers
-        ascend if the job requires that.
+        ascend if the job requires that. Without ``by_row``, numbers that need no order have none.
         """
         place = np.zeros(stop - start + 1, np.int64)
         np.cumsum(job.hits[start:stop], out=place[1:])
         total = int(place[-1])
+        if ids is None and not self.by_row and not job.bits:
+            return place, self._sink.sub[:total].copy()
         sub = self.memory.array(total if ids is None else 0, np.uint32)
         id = self.memory.array(0 if ids is None else total, np.int64)
         table, first = (NO_I64, 0) if ids is None else ids.table
@@ -163,7 +167,7 @@ class Worker:
             self.counters[layout.MATCHES] -= total - left
             return place, (sub if ids is None else id)[:left]
         if ids is not None:
-            sink.order_ids(self._sink, start, place[:-1].copy(), table, first, id)
+            entry(sink.order_ids)(self._sink, start, place[:-1].copy(), table, first, id)
             return place, id
         entry(sink.order_by_row)(self._sink, start, place[:-1].copy(), sub)
         return place, sub

@@ -67,6 +67,7 @@ class MatchTask(Generic[Result]):
         worker = workers.idle_worker(request.ranges, not self.numbers)
         worker.doubts = request.doubts
         lacks = workers.required(request.ranges).lacks(batch, workers.is_lenient)
+        worker.by_row = not self.numbers or lacks is not None
         for piece in self.pieces(worker, batch, version, offset):
             yield from self.form_results(piece.without(lacks, offset), batch, offset)
         if not request.ranges:
@@ -221,12 +222,14 @@ class Workers:
     def report(self, events: Any, request: MatchRequest, share: float) -> Report:
         """Returns a report about rules, as ``Matcher.report`` does."""
         worker, offset, required = self._new_worker(()), 0, self.required(())
+        worker.in_order = False
         whole = self._set.now
         version = whole if request.among is None else request.among.of(whole)
         counts = Counts(version, whole)
         for batch, _ in self._batches(events, request, (), version):
             lacks = required.lacks(batch, True)
             with WorkEstimate(batch, len(version.ids)):
+                worker.by_row = lacks is not None
                 job = worker.read(version, True, batch, PAIRS, offset)
                 counts.look(batch, job.entries)
                 for start, stop in worker.match_blocks(job):

@@ -15,6 +15,7 @@ from pathlib import Path
 from random import Random
 from types import MappingProxyType, SimpleNamespace
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pyarrow as pa
@@ -134,10 +135,29 @@ def test_each_column_has_its_own_limits_in_the_automaton(direct: list[bool]) -> 
     agree(matcher, [{"a": "x", "b": "0123456789", "c": "yy", "d": "x"}])  # all that there can be
     assert matcher.match_one(events[4]) == [2] and matcher.match_one({"d": "x"}) == [4, 5]
     assert all(direct)
-    agree(matcher, [{"a": "." * 5000 + "x", "d": "x"}])
+    agree(matcher, [{"a": "." * 60_000 + "x", "d": "x"}])
+    assert all(direct)
+    agree(matcher, [{"a": "." * 70_000 + "x", "d": "x"}])
     assert not direct[-1], "the interpreter's lock is not held for long"
     plain = cm.Matcher.build({1: "e = 'x'", 2: "a LIKE '%x%'"}, {"a": "string", "e": "string"})
-    assert plain.match_one({"a": "x", "e": "." * 5000}) == [2] and direct[-1], "no pattern looks at the long text"
+    assert plain.match_one({"a": "x", "e": "." * 70_000}) == [2] and direct[-1], "no pattern looks at the long text"
+
+
+def test_columns_without_a_value_are_made_once() -> None:
+    """An event that becomes a batch has few of the columns that rules need."""
+    names = [f"c{i}" for i in range(20)]
+    matcher = cm.Matcher.build({1: "at > '2020-01-01'", 2: " OR ".join(f"{name} = 1" for name in names)}, {
+        "at": "timestamp", **dict.fromkeys(names, "int64")
+    })  # fmt: skip
+    at = dt.datetime(2021, 1, 1, tzinfo=dt.UTC)
+    assert matcher.match_one({"at": at}) == [1]
+    whole = patch.object(event_row, "_make_array", wraps=event_row._make_array)
+    with whole as made, patch.object(event_row, "fit", wraps=event_row.fit) as fit:
+        assert [matcher.match_one({"at": at, name: 1}) for name in names[:3]] == [[1, 2]] * 3
+        assert matcher.match_one({"at": None, "c0": None}) == []
+    values = [call.args[0] for call in [*made.call_args_list, *fit.call_args_list]]
+    assert [value for value in values if value is not None] == [1, 1, 1, at, at, at], values
+    assert values.count(None) <= 1  # of ``at``, which had a value before
 
 
 TEXT_PATTERNS = {"a": ["%x%", "%xy", "%y%x%"], "b": ["%xy%", "%x", "%_y%"], "c": ["%yx%", "%", "%y", "%long%xy%"]}

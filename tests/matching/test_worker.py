@@ -11,7 +11,7 @@ import pytest
 from contract import pairs
 
 import colmatch as cm
-from colmatch.kernels.sink import group_keys, order_groups
+from colmatch.kernels.sink import group_keys, order_by_row, order_groups
 from colmatch.kernels.transpose import code_rows, to_labels, transpose
 from colmatch.kinds.registry import find
 from colmatch.matching import worker
@@ -50,6 +50,20 @@ def test_any_order_spares_the_sort(called: list[Any]) -> None:
         [found] = matcher.match_lists(pa.table({"a": [0]})).to_pylist()
         assert sorted(found) == list(range(50))
         assert (found == sorted(found)) == (order_groups in called) == (order == "subscription")
+
+
+def test_hits_order_no_pairs(called: list[Any]) -> None:
+    """Only events that lack a required column need the order of rows, to be left out."""
+    rules = {i: f"a >= {i % 3}" for i in range(50)}
+    events = pa.table({"a": [0, None, 1, 2]})
+    for field, is_ordered in ((pa.field("a", pa.int64()), False), (pa.field("a", pa.int64(), nullable=False), True)):
+        matcher = cm.Matcher.build(rules, pa.schema([field]), index="bitslice")
+        called.clear()
+        hits = matcher.hits(events)
+        assert hits["events"].to_pylist() == [3 - i % 3 for i in range(50)]
+        assert (order_by_row in called) == is_ordered and order_groups not in called
+        report = matcher.report(events, noisy=1)
+        assert report.rules["matches"].to_pylist() == hits["events"].to_pylist()
 
 
 def test_rows_are_placed_once_for_segments_with_the_same_attributes(called: list[Any]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pyarrow as pa
@@ -39,6 +40,46 @@ def test_ids_come_back_from_their_arrays(values: list[Any]) -> None:
     assert again.array.equals(ids.array) and again.type == again.array.type == (
         pa.string() if any(isinstance(value, str) for value in values) else pa.int64()
     )
+
+
+@pytest.mark.parametrize(
+    ("values", "first"),
+    [
+        ([7], 7),
+        ([-2, -1, 0, 1], -2),
+        ([2**63 - 2, 2**63 - 1], 2**63 - 2),
+        ([1, 0], None),
+        ([0, 2, 1, 3], None),  # the ends alone could be consecutive
+        ([0, 1, 3], None),
+        ([-(2**63), 2**63 - 1], None),
+    ],
+)
+def test_consecutive_ids_need_no_table(values: list[int], first: int | None) -> None:
+    table, begin = ids_of_values(values).table
+    assert (table.tolist(), begin) == (([], first) if first is not None else (values, 0))
+    matcher = cm.Matcher.build(dict.fromkeys(values, "a = 1"), {"a": "int64"})
+    assert matcher.match_lists(pa.table({"a": [1]})).to_pylist() == [values]
+    assert matcher.match_one({"a": 1}) == values
+
+
+def test_ids_that_are_added_go_on_or_end_the_row() -> None:
+    """Only the new ones are looked at: an insert into a million takes as long as into ten."""
+    ids = ids_of_values([3, 4])
+    assert len(ids.table[0]) == 0
+    more = ids.extended(ids_of_values([5, 6]))
+    assert more.table == (module.NO_I64, 3)
+    gap = more.extended(ids_of_values([8, 9]))
+    assert gap.table[0].tolist() == [3, 4, 5, 6, 8, 9]
+    back = gap.extended(ids_of_values([10]))
+    assert back.table[0].tolist() == [3, 4, 5, 6, 8, 9, 10]
+    with patch.object(module, "_are_consecutive", side_effect=AssertionError):
+        assert more.table[1] == 3 and len(back.table[0]) == 7
+    matcher = cm.Matcher.build({3: "a = 1", 4: "a = 1"}, {"a": "int64"})
+    events = pa.table({"a": [1]})
+    for id in (5, 6, 9, 10, 2):
+        matcher.insert({id: "a = 1"})
+        assert matcher.match(events)["subscription"].to_pylist() == matcher.ids.to_pylist()
+        assert matcher.match_one({"a": 1}) == matcher.ids.to_pylist()
 
 
 @pytest.mark.parametrize(

@@ -37,6 +37,7 @@ class RowMaker:
     def __init__(self, schema: Schema) -> None:
         self._schema = schema
         self._known: dict[str, tuple[pa.DataType, _Test | None]] = {}
+        self._nulls: dict[str, pa.Array] = {}
 
     def row_of(self, event: Event, names: Sequence[str], ignored: bool | None) -> pa.RecordBatch:
         """Returns an event as a record batch of one row, with the columns ``names``.
@@ -48,9 +49,14 @@ class RowMaker:
         arrays = []
         for name in names:
             value = event.get(name)
+            if value is None and name in self._nulls:
+                arrays.append(self._nulls[name])
+                continue
             type, is_plain = self._known.get(name) or self._column(name, value)
             array = None if is_plain is None or not is_plain(value) else _make_array(value, type)
             arrays.append(fit(value, type, name, ignored) if array is None else array)
+            if value is None:
+                self._nulls[name] = arrays[-1]
         if not arrays:  # a batch without columns has no rows
             return pa.RecordBatch.from_arrays([pa.nulls(1)], ["event"])
         return pa.RecordBatch.from_arrays(arrays, names)

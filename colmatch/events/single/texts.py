@@ -21,7 +21,7 @@ from colmatch.kernels.text.search import FILL, TextHits
 
 # Bytes of a text under patterns. The kernel keeps the interpreter's lock, so events with longer
 # ones become a batch, whose kernels let other threads run.
-BYTES_MOST = 1 << 12
+BYTES_MOST = 1 << 16
 
 
 class EventPatterns:
