@@ -1,9 +1,11 @@
-"""Operations on the bits of 64-bit words, and comparisons of many bytes at once that give such
-words.
+"""Operations on the bits of 64-bit words, comparisons of many bytes at once that give such words,
+and a product that is not rounded.
 
 They are vector instructions when compiled, and use numpy and Python's integers otherwise.
 """
 
+import math
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -94,6 +96,13 @@ def mix(a: Any, b: Any) -> int:
     return word - 2**64 if word >> 63 else word
 
 
+def multiply_add(one: Any, other: Any, more: Any) -> float:
+    """Returns ``one * other + more`` of doubles, rounded once."""
+    if not (math.isfinite(one) and math.isfinite(other) and math.isfinite(more)):
+        return float(one * other + more)
+    return float(Fraction(float(one)) * Fraction(float(other)) + Fraction(float(more)))
+
+
 def _pack(values: Any, at: Any, bounds: Any, size: int) -> int:
     part = values[int(at) : int(at) + size]
     if int(at) < 0 or len(part) < size:
@@ -174,6 +183,19 @@ def _fence(typing: Any) -> Any:
 @overload(writes_before)
 def _compile_writes_before():
     return lambda: _fence()
+
+
+@intrinsic
+def _fma(typing: Any, one: Any, other: Any, more: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.fma(*args)
+
+    return types.float64(types.float64, types.float64, types.float64), generate
+
+
+@overload(multiply_add)
+def _compile_multiply_add(one, other, more):
+    return lambda one, other, more: _fma(one, other, more)
 
 
 @overload(without_lowest)

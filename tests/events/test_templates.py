@@ -5,11 +5,13 @@ from __future__ import annotations
 import ctypes
 import math
 import pickle
+import struct
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from contract import every_kind
@@ -19,6 +21,8 @@ from sizes import SMALL
 import colmatch as cm
 from colmatch.events.computed import templates
 from colmatch.events.reader import Reader
+from colmatch.kernels._jit import kernel
+from colmatch.kernels.templates import find_rests
 
 SCHEMA = pa.schema({"t": pa.int8(), "i": pa.int32(), "b": pa.int64(), "x": pa.float64(), "s": pa.string()})
 WHOLE = {
@@ -145,6 +149,42 @@ def test_members_are_what_python_computes(
     check(cm.Matcher.open(str(tmp_path / "matcher")), rules, events)
     check(pickle.loads(pickle.dumps(matcher)), rules, events)
     assert all(direct) and direct
+
+
+@kernel
+def rests(one, other, out, there):
+    find_rests(one, other, len(one), out, there)
+
+
+def drawn_double(rng: Random) -> float:
+    """Any bits, a whole number times a power of two, something ordinary, or something odd."""
+    any_bits: float = struct.unpack("<d", rng.randbytes(8))[0]
+    odd = rng.choice([*DOUBLES, 5e-324, -(2.0**-1022), 2.0**53, 1.7976931348623157e308])
+    return rng.choice(
+        [any_bits, rng.randint(-(2**53), 2**53) * 2.0 ** rng.randint(-60, 60), rng.uniform(-1e6, 1e6), odd]
+    )
+
+
+def test_remainders_of_doubles_are_exact() -> None:
+    """The bits of the C library, also next to a multiple of the divisor, alone and in a block."""
+    rng = Random(11)
+    drawn: list[tuple[float, float]] = []
+    for _ in range(1000 if SMALL else 60_000):
+        one, other = drawn_double(rng), drawn_double(rng)
+        if rng.random() < 0.5 and abs(other) < 1e280:
+            one = math.nextafter(other * rng.randrange(1, 2 ** rng.randrange(1, 54)), rng.choice([math.inf, 0.0, one]))
+        drawn.append((one, other))
+    for size in (1, 3):
+        for begin in range(0, len(drawn) - size, size):
+            pairs = drawn[begin : begin + size]
+            out, there = np.empty(size), np.ones(size, np.uint8)
+            with np.errstate(all="ignore"):  # without the JIT, NumPy computes
+                rests(np.array([one for one, _ in pairs]), np.array([other for _, other in pairs]), out, there)
+            for (one, other), value, is_there in zip(pairs, out.tolist(), there.tolist(), strict=True):
+                wanted = math.nan if math.isnan(other) else real(one, other)
+                assert is_there == (wanted is not None), (one, other)
+                assert wanted is None or math.isnan(wanted) == math.isnan(value), (one, other, value)
+                assert wanted is None or math.isnan(wanted) or struct.pack("<d", wanted) == struct.pack("<d", value)
 
 
 def entries_of(reader: Reader, batch: pa.RecordBatch, reach: Any = None) -> list[tuple[int, list[int], list[int]]]:
