@@ -225,7 +225,8 @@ def _gather(
         seen = see()
         if seen is not before:
             if pending:  # earlier rows have another state
-                yield from ((piece, before) for piece in _join_pieces(pending, columns))
+                for piece in _join_pieces(pending, columns):
+                    yield piece, before
                 pending, held = [], 0
             before, columns = seen, needed(seen)
         if columns is not None:
@@ -240,14 +241,15 @@ def _gather(
             held += piece.num_rows
             pending.append(piece)
             if held == rows:
-                yield from ((piece, seen) for piece in _join_pieces(pending, columns))
+                for piece in _join_pieces(pending, columns):
+                    yield piece, seen
                 pending, held = [], 0
-    if pending:
-        yield from ((piece, before) for piece in _join_pieces(pending, columns))
+    for piece in _join_pieces(pending, columns):
+        yield piece, before
 
 
 def _join_pieces(pieces: list[pa.RecordBatch], columns: list[str] | None) -> list[pa.RecordBatch]:
-    if len(pieces) == 1:
+    if len(pieces) <= 1:
         return pieces
     if columns is not None:
         kept = [(piece, _find_columns(piece.schema, columns)) for piece in pieces]
@@ -276,7 +278,7 @@ def _find_columns(schema: pa.Schema, columns: list[str]) -> list[int] | None:
     """
     global _seen
     for seen_schema, seen_columns, kept in _seen:
-        if seen_columns == columns and seen_schema.equals(schema):
+        if (seen_columns is columns or seen_columns == columns) and seen_schema.equals(schema):
             return kept
     names = schema.names
     matches, folded = set(match_names(names, columns)), {name.lower() for name in names}
@@ -284,7 +286,7 @@ def _find_columns(schema: pa.Schema, columns: list[str]) -> list[int] | None:
     # With all columns, an error can suggest one in place of a missing column.
     absent = any(column.lower() not in folded for column in columns)
     kept = None if len(numbers) == len(names) or absent else numbers
-    _seen = ((schema, list(columns), kept), *_seen[: SEEN_MOST - 1])
+    _seen = ((schema, columns, kept), *_seen[: SEEN_MOST - 1])
     return kept
 
 

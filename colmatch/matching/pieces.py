@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from colmatch.arrays.ranges import ranges_of
 from colmatch.arrays.recycled import RecycledArrays
+from colmatch.arrays.shared import shared
 from colmatch.errors import SubscriptionError
 from colmatch.events.reader import texts_of
 from colmatch.events.required import Lacks, lacks_table
@@ -47,13 +48,18 @@ class Piece(NamedTuple):
         """
         event = self.memory.array(len(self.id), np.int64)
         entry(sink.number_events)(self.place, self.first, event)
-        columns = [pa.array(event), self.ids(schema.types[1])]
+        columns = [shared(event), self.ids(schema.field(1).type)]
         if self.score is not None:
             columns.append(pa.array(self.score))
         if self.beside:
             rows = pa.array(event - self.first)
             columns += [column.take(rows) for column in self.beside]
         return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+    @property
+    def is_small(self) -> bool:
+        """Returns whether the ids of all pairs have a bounded size."""
+        return not self.has_texts or len(self.id) * self._longest() <= IDS_MOST
 
     def parts(self, rows: pa.RecordBatch, keep: tuple[pa.Field, ...], whole_rows: bool) -> Iterator[Piece]:
         """Yields parts of bounded size, with the kept columns.
@@ -64,10 +70,6 @@ class Piece(NamedTuple):
         keep : fields of the kept columns
         whole_rows : keep all pairs of a row in one part
         """
-        # Yield a small piece whole
-        if not keep and (not self.has_texts or len(self.id) * self._longest() <= IDS_MOST):
-            yield self
-            return
         columns = [convert_column(rows.column(field.name), field.type) for field in keep]
         size = self._sizes(columns)
         most = BYTES_MOST if keep else IDS_MOST
@@ -115,11 +117,13 @@ class Piece(NamedTuple):
 
     def lists(self, type: pa.DataType) -> pa.ListArray:
         """Returns the ids that match each row, one list a row, with ids of type ``type``."""
-        return pa.ListArray.from_arrays(pa.array(self.place, pa.int32()), self.ids(type))
+        assert len(self.id) < 1 << 31  # a list of Arrow's holds no more; a sink, nor does a row
+        places = [None, pa.py_buffer(self.place.astype(np.int32))]
+        return pa.Array.from_buffers(pa.list_(type), len(self.place) - 1, places, children=[self.ids(type)])
 
     def counts(self) -> NDArray[np.int64]:
         """Returns the number of subscriptions that match each row: (rows)."""
-        return np.diff(self.place)
+        return self.place[1:] - self.place[:-1]
 
     def without(self, lacks: Lacks | None, offset: int) -> Piece:
         """Returns the piece without the pairs of rows that lack a required column.
@@ -145,7 +149,7 @@ class Piece(NamedTuple):
 
         Raises SubscriptionError: the ids have another type.
         """
-        ids = pa.array(self.id) if self.names is None else self.names.take(pa.array(self.id))
+        ids = shared(self.id) if self.names is None else self.names.take(pa.array(self.id))
         if ids.type == type:
             return ids
         if not len(ids):

@@ -12,12 +12,13 @@ from numpy.typing import NDArray
 
 from colmatch.arrays.frozen import NO_I64, contiguous, freeze_view
 from colmatch.arrays.growing import Growing
+from colmatch.arrays.shared import NUMBERS, shared
 from colmatch.errors import SubscriptionError, show_value
 from colmatch.events.reader import texts_of
 from colmatch.given.arguments import members, python_value
 from colmatch.given.incoming import is_arrow, is_text, plain, refusing, sentence, single_column, values_of
 from colmatch.kernels.layout import I64, KEY_MAX, KEY_MIN, U8
-from colmatch.subscriptions.lookup import NUMBERS, IdLookup
+from colmatch.subscriptions.lookup import IdLookup
 
 MOST_BYTES = 2**31 - 1  # most bytes of all string ids: the limit of one Arrow array of strings
 
@@ -251,8 +252,8 @@ class Ids:
     def array(self) -> pa.Array:
         """The ids as an array of Arrow, made on first use."""
         if self._array is None:
-            assert self.numbers is not None  # in the same memory; ``pa.array`` takes twice as long
-            self._array = pa.Array.from_buffers(NUMBERS, len(self.numbers), [None, pa.py_buffer(self.numbers)])
+            assert self.numbers is not None
+            self._array = shared(self.numbers)
         return self._array
 
     def __len__(self) -> int:

@@ -61,10 +61,10 @@ class Clock(NamedTuple):
         own = [NOW] if NOW in self.schema.arrow.names and _holds(self.schema.arrow.field(NOW).type) else []
         return list(dict.fromkeys([*clocks_of(attributes), *own, *moment]))
 
-    def without(self, columns: Sequence[str], attributes: Attributes) -> list[str]:
+    def without(self, columns: list[str], attributes: Attributes) -> list[str]:
         """Returns the columns that events still need."""
         names = self.names(attributes)
-        return [column for column in columns if column not in names]
+        return [column for column in columns if column not in names] if names else columns
 
     def show_to(self, batches: Iterable[tuple[pa.RecordBatch, Seen]]) -> Iterator[tuple[pa.RecordBatch, Seen]]:
         """Yields batches with columns for the time, each with its version."""
@@ -113,10 +113,10 @@ def clock_of(now: object, schema: Schema, zone: str) -> Clock:
 
     Raises OptionError: ``now`` is neither, or no finite number.
     """
-    if isinstance(now, Clock):
-        return now
     if now is None:
         return Clock.at(present(), schema)
+    if isinstance(now, Clock):
+        return now
     if isinstance(now, dt.datetime):
         if now != now:  # pandas' NaT
             raise OptionError("now=NaT: a datetime is needed, or seconds since 1970 as a number")
