@@ -52,6 +52,7 @@ class Reader:
     ----------
     columns : top-level columns that the attributes need, in the order of their first use
     failed : what failed in the last batch, instead of being NULL
+    has_members : whether a ``reach`` makes ``read`` faster
     """
 
     def __init__(self, attributes: Attributes, literals: Vocabulary | Literals, lenient: bool = True) -> None:
@@ -65,16 +66,12 @@ class Reader:
         self._memory = WorkingMemory(self._needs, 0)
         self._patterns = PatternRows(attributes) if self._needs.pattern_runs else None
         self._members = MemberRows(templates) if templates.groups else None
+        self.has_members = self._members is not None
         self._derived = DerivedColumns(templates.others(attributes), lenient, templates.parts)
         self._computes = bool(self._calls.attributes or self._derived or self._members)
         self._bindings: list[tuple[pa.Schema, Binding, Binding | None, Changes | None]] = []  # the last one first
         self._struct = _ExportedBatch()
         self._address = ctypes.addressof(self._struct)
-
-    @property
-    def has_members(self) -> bool:
-        """Returns whether a ``reach`` makes ``read`` faster."""
-        return self._members is not None
 
     def read(self, batch: pa.RecordBatch, reach: Reach | None = None) -> Batch:
         """Reads the entries of every attribute.

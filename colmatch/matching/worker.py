@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -370,7 +371,8 @@ class Worker:
         """
         while True:
             limit = min(start + span, job.rows)
-            self._sink.state[:] = 0, job.wanted, 0, 0
+            state = self._sink.state
+            state[sink.FILL], state[sink.WANTED], state[sink.NEEDED] = 0, job.wanted, 0
             for part in job.parts:
                 first = part is job.parts[0]
                 stop = self._match_part(job, part, start, limit, first)
@@ -471,6 +473,7 @@ def _places(job: BatchJob, start: int, stop: int) -> NDArray[np.int64]:
     return place
 
 
+@lru_cache(1024)  # small batches have few different sizes
 def _digits(rows: int, pairs: int, bits: int) -> tuple[int, int, int]:
     """Returns the sizes for ordering pairs: log2 of a group's rows, digits, and bits of a digit.
 

@@ -73,7 +73,7 @@ class Clock(NamedTuple):
         for batch, version in batches:
             if version is not before:
                 before, names = version, self.names(version.attributes)
-            yield self.add_to(batch, names), version
+            yield (self.add_to(batch, names) if names else batch), version
 
     def add_to(self, batch: pa.RecordBatch, names: Sequence[str]) -> pa.RecordBatch:
         """Returns a batch with the time in columns of these names.
