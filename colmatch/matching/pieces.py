@@ -19,6 +19,7 @@ from colmatch.events.required import Lacks, lacks_table
 from colmatch.kernels import sink
 from colmatch.kernels._jit import entry
 from colmatch.matching.kept import bytes_of, convert_column
+from colmatch.subscriptions.ids import Ids
 
 BYTES_MOST = 64 << 20  # bytes of a batch of results with kept columns
 IDS_MOST = 1 << 30  # bytes of ids in a batch without kept columns: Arrow's strings have 2 GB at most
@@ -30,16 +31,11 @@ class Piece(NamedTuple):
     first: int  # number of the first row within the whole input
     place: NDArray[np.int64]  # (rows + 1) row -> its pairs
     id: NDArray[Any]  # (pairs) int64 ids, or uint32 numbers of subscriptions where ids are strings
-    names: pa.Array | None  # the ids by number, where they are strings
+    names: Ids | None  # the ids by number, where they are strings
     memory: RecycledArrays
     score: NDArray[np.float64] | None = None  # (pairs) scores, only of the best matches
     lacks: Lacks | None = None  # lacking rows of the batch, only in its first piece
     beside: tuple[pa.Array, ...] = ()  # (rows) kept columns
-
-    @property
-    def has_texts(self) -> bool:
-        """Returns whether the ids of pairs are strings, and so differ in size."""
-        return self.names is not None and pa.types.is_string(self.names.type)
 
     def pairs(self, schema: pa.Schema) -> pa.RecordBatch:
         """Returns the event number and the id of each pair, under the names of ``schema``.
@@ -59,7 +55,10 @@ class Piece(NamedTuple):
     @property
     def is_small(self) -> bool:
         """Returns whether the ids of all pairs have a bounded size."""
-        return not self.has_texts or len(self.id) * self._longest() <= IDS_MOST
+        count, names = len(self.id), self.names
+        if names is None or count * names.array.get_total_buffer_size() <= IDS_MOST:
+            return True
+        return count * names.longest <= IDS_MOST
 
     def parts(self, rows: pa.RecordBatch, keep: tuple[pa.Field, ...], whole_rows: bool) -> Iterator[Piece]:
         """Yields parts of bounded size, with the kept columns.
@@ -95,17 +94,11 @@ class Piece(NamedTuple):
                 beside=tuple(column.slice(low, high - low) for column in columns),
             )
 
-    def _longest(self) -> int:
-        """Returns a bound for the bytes of an id: to look at the id of each pair takes longer."""
-        offset, _ = texts_of(self.names)
-        whole = int(offset[-1] - offset[0])
-        return whole if len(self.id) * whole <= IDS_MOST else int(np.diff(offset).max())
-
     def _sizes(self, columns: list[pa.Array]) -> NDArray[np.int64]:
         """Returns the bytes of each pair: of its id and of its event's kept values."""
         size = np.full(len(self.id), 8, np.int64)
-        if self.has_texts and len(self.id):
-            offset, _ = texts_of(self.names)
+        if self.names is not None and len(self.id):
+            offset, _ = texts_of(self.names.array)
             size = offset[self.id + 1].astype(np.int64) - offset[self.id]
         for column in columns:
             size += np.repeat(bytes_of(column), np.diff(self.place))
@@ -149,7 +142,7 @@ class Piece(NamedTuple):
 
         Raises SubscriptionError: the ids have another type.
         """
-        ids = shared(self.id) if self.names is None else self.names.take(pa.array(self.id))
+        ids = shared(self.id) if self.names is None else self.names.array.take(pa.array(self.id))
         if ids.type == type:
             return ids
         if not len(ids):

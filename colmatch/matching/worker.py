@@ -458,7 +458,7 @@ class Worker:
 
     def _drain(self, version: Version, job: BatchJob, start: int, stop: int, offset: int, numbers: bool) -> Piece:
         ids = None if numbers else version.ids.numbers
-        names = version.ids.array if ids is None else None
+        names = version.ids if ids is None and not numbers else None
         if job.wanted == sink.PAIRS:
             place, pairs = self.take_pairs(job, start, stop, NO_I64 if ids is None else ids)
             return Piece(start + offset, place, pairs, names, self.memory)

@@ -220,7 +220,7 @@ class Ids:
     numbers : the ids as an array, where they are int64
     """
 
-    __slots__ = ("_array", "_lookup", "_order", "_store", "numbers", "type")
+    __slots__ = ("_array", "_longest", "_lookup", "_order", "_store", "numbers", "type")
 
     def __init__(
         self, ids: pa.Array | NDArray[np.int64], store: _Store | None = None, lookup: IdLookup | None = None
@@ -236,6 +236,7 @@ class Ids:
         self._store = store
         self._lookup = lookup
         self._order: tuple[I64, I64, U8] | None = None
+        self._longest: int | None = None
 
     @property
     def order(self) -> tuple[I64, I64, U8]:
@@ -247,6 +248,14 @@ class Ids:
                 offset, data = texts_of(self.array)
                 self._order = NO_I64, freeze_view(offset.astype(np.int64)), data
         return self._order
+
+    @property
+    def longest(self) -> int:
+        """Returns the most bytes that an id has, where they are strings, found on first use."""
+        if self._longest is None:
+            offset, _ = texts_of(self.array)
+            self._longest = int(np.diff(offset).max(initial=0))
+        return self._longest
 
     @property
     def array(self) -> pa.Array:
