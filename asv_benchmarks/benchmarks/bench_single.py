@@ -10,8 +10,8 @@ Two threads are measured beside one in the same run.
     python -m benchmarks.bench_single --patterns
     python -m benchmarks.bench_single --public FOLDER FOLDER FOLDER
 
-With ``--batches``, the calls for batches of 1, 10 and 100 rows: what a call costs, whatever its rows
-are. Each call is timed by itself, and all batches differ.
+With ``--batches``, the calls for batches of 1, 10 and 100 rows: what a call costs before its rows
+do. Each call is timed by itself, and all batches differ.
 
 With ``--shapes`` the subscriptions differ in what they read: plain columns alone, a text pattern in
 one of them, fields of a struct, lists and maps, or a cap in each, of events with no cap and with

@@ -142,7 +142,7 @@ class Piece(NamedTuple):
 
         Raises SubscriptionError: the ids have another type.
         """
-        ids = shared(self.id) if self.names is None else self.names.array.take(pa.array(self.id))
+        ids = shared(self.id) if self.names is None else self.names.take(self.id)
         if ids.type == type:
             return ids
         if not len(ids):

@@ -194,7 +194,7 @@ class Workers:
         for numbers in run_in_order(batches, cores(self._set.options.threads), task):
             entry(add_hits)(numbers, total)
         places = np.flatnonzero(total > 0)  # of numbers, it takes seven times as long
-        return hits_table(version.ids.array.take(shared(places)), shared(total[places]))
+        return hits_table(version.ids.take(places), shared(total[places]))
 
     def counters(self, events: Any, topk: TopK | None, request: MatchRequest, wanted: int) -> dict[str, int]:
         """Returns the work of the kernels for these events, as ``Matcher.counters`` does."""

@@ -279,6 +279,10 @@ class Ids:
         """Returns the ids of some numbers."""
         return Ids(self.array.slice(begin, end - begin) if self.numbers is None else self.numbers[begin:end])
 
+    def take(self, numbers: NDArray[Any]) -> pa.Array:
+        """Returns the ids of some numbers."""
+        return shared(self.numbers[numbers]) if self.numbers is not None else self.array.take(pa.array(numbers))
+
     def filter(self, left: NDArray[np.bool_]) -> Ids:
         """Returns the ids where ``left`` is true."""
         return Ids(self.array.filter(pa.array(left)) if self.numbers is None else self.numbers[left])
