@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
-from typing import Any, Literal, cast, get_args, overload
+from typing import Any, Literal, cast, overload
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from colmatch.arrays.pieces import concat
 from colmatch.errors import EventError, OptionError, Rejected, SubscriptionError, show_value
 from colmatch.events.computed.modes import moded_value, sized_column
 from colmatch.events.required import LACKS
@@ -29,7 +30,7 @@ from colmatch.matching.checks.findings import Checks, find
 from colmatch.matching.range_worker import RangeNames
 from colmatch.matching.reasons import By, check_by
 from colmatch.matching.report import NOISY, Report, check_share
-from colmatch.matching.request import Invalid, Keep, SomeIds, SomeTags, Time, Unknown, among_of
+from colmatch.matching.request import INVALID, Invalid, Keep, SomeIds, SomeTags, Time, Unknown, among_of
 from colmatch.matching.single import SingleEvents
 from colmatch.matching.subset import Subset, SubsetSource, subset_of
 from colmatch.matching.topk.arguments import Score, TopK, check_topk
@@ -1136,7 +1137,7 @@ class Matcher(Listed):
         >>> matcher.match(offers).to_pydict()
         {'event': [0, 0, 1], 'subscription': ['cheap', 'beach', 'beach']}
         """
-        invalid = check_choice("invalid={}", invalid, get_args(Invalid))
+        invalid = check_choice("invalid={}", invalid, INVALID)
         plain_request = self._workers.request(ranges, ids, tags, now)
         source, request, schema = self._workers.keep_columns(events, keep, plain_request, self._set.now.result_schema)
         if invalid == "skip":
@@ -1218,7 +1219,7 @@ class Matcher(Listed):
         [2, 1]
         """
         counts = list(self._workers.counts(events, self._workers.request(ranges, ids, tags, now)))
-        return np.concatenate(counts) if counts else np.empty(0, np.int64)
+        return concat(counts)
 
     def exists(
         self,
@@ -1240,7 +1241,7 @@ class Matcher(Listed):
         [True, True]
         """
         flags = list(self._workers.exists(events, self._workers.request(ranges, ids, tags, now)))
-        return np.concatenate(flags) if flags else np.empty(0, np.bool_)
+        return concat(flags, np.bool_)
 
     def hits(
         self,

@@ -5,9 +5,13 @@ way makes a record batch of each mapping first, which is what a service did with
 Two threads are measured beside one in the same run.
 
     python -m benchmarks.bench_single
+    python -m benchmarks.bench_single --batches
     python -m benchmarks.bench_single --shapes
     python -m benchmarks.bench_single --patterns
     python -m benchmarks.bench_single --public FOLDER FOLDER FOLDER
+
+With ``--batches``, the calls for batches of 1, 10 and 100 rows: what a call costs before its rows
+do. Each call is timed by itself, and all batches differ.
 
 With ``--shapes`` the subscriptions differ in what they read: plain columns alone, a text pattern in
 one of them, fields of a struct, lists and maps, or a cap in each, of events with no cap and with
@@ -187,15 +191,31 @@ def measured(given: Prepared, repeat: int = REPEAT) -> dict[str, float]:
     return {name: 1e6 * taken / EVENTS for name, taken in medians(ways, repeat).items()}
 
 
-def typical(given: Prepared, rounds: int = 5) -> dict[str, float]:
-    """Microseconds of one call of each way: the median of all calls, in rounds in turns."""
+Ways = dict[str, tuple[Callable[[Any], Any], list[Any]]]  # name -> the call, and what it is called with
+
+
+def ways_of(given: Prepared) -> Ways:
+    """The ways of single events."""
     matcher, events, rows = given
     schema = matcher.schema.arrow
-    ways: dict[str, tuple[Callable[[Any], Any], list[Any]]] = {
+    return {
         ONE: (matcher.match_one, events),
         ROW: (matcher.match, rows),
         MADE: (lambda event: matcher.match(pa.RecordBatch.from_pylist([event], schema)), events),
     }
+
+
+def ways_of_batches(given: Prepared, rows: int) -> Ways:
+    """The calls for up to 200 batches of so many rows, copies that share no memory."""
+    matcher, _, singles = given
+    starts = range(0, min(len(singles) - rows + 1, 200 * rows), rows)
+    some = [pa.concat_batches(singles[start : start + rows]) for start in starts]
+    calls = matcher.match, matcher.match_lists, matcher.count, matcher.exists, matcher.hits
+    return {call.__name__: (call, some) for call in calls}
+
+
+def typical(ways: Ways, rounds: int = 5) -> dict[str, float]:
+    """Microseconds of one call of each way: the median of all calls, in rounds in turns."""
     taken: dict[str, list[int]] = {name: [] for name in ways}
     for number in range(rounds + 1):
         for name, (call, some) in ways.items():
@@ -235,6 +255,11 @@ class QuickSingleEvents:
     def track_us_an_event(self) -> float:
         return measured(prepared(1000, 9), 1)[ONE]
 
+    def track_us_a_batch(self) -> float:
+        return typical(ways_of_batches(prepared(1000, 9, count=100), 10), 1)["match"]
+
+    track_us_a_batch.unit = "us"  # type: ignore[attr-defined]
+
     def track_us_an_event_of_patterns(self) -> float:
         return measured(patterns(1000), 1)[ONE]
 
@@ -244,6 +269,7 @@ class QuickSingleEvents:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
+    parser.add_argument("--batches", action="store_true", help="batches of 1, 10 and 100 rows")
     parser.add_argument("--shapes", action="store_true", help="what subscriptions read, in place of sizes and threads")
     parser.add_argument("--patterns", action="store_true", help="subscriptions of text patterns")
     parser.add_argument(
@@ -264,18 +290,27 @@ def main() -> None:
                 "public firewall rules": lambda: of_public(public.firewall(given.public[2]), 2000),
             }
         for name, make in kinds.items():
-            found = typical(make())
+            found = typical(ways_of(make()))
             print(f"{name:24s}" + "".join(f"{way} {taken:.1f} us   " for way, taken in found.items()), flush=True)
+        return
+    if given.batches:
+        one_thread()
+        for subscriptions in (100, 10_000):
+            events = prepared(subscriptions, 10)
+            for rows in (1, 10, 100):
+                found = typical(ways_of_batches(events, rows))
+                times = "".join(f"{name} {taken:.1f} us   " for name, taken in found.items())
+                print(f"{subscriptions:8,} subscriptions, {rows:4} rows   {times}", flush=True)
         return
     if given.shapes:
         one_thread()
         for shape in SHAPES:
             for subscriptions in (100, 10_000, 100_000):
-                found = typical(prepared(subscriptions, 10, shape, 200))
+                found = typical(ways_of(prepared(subscriptions, 10, shape, 200)))
                 times = "".join(f"{name} {taken:.1f} us   " for name, taken in found.items())
                 print(f"{shape:24s}{subscriptions:8,} subscriptions   {times}", flush=True)
         for share in (False, True):
-            found = typical(flags(share, 200))
+            found = typical(ways_of(flags(share, 200)))
             times = "".join(f"{name} {taken:.1f} us   " for name, taken in found.items())
             print(f"{'flags':24s}{306 + share:8,} subscriptions   {times}", flush=True)
         return

@@ -32,9 +32,9 @@ class RecycledArrays:
 
         Its memory is not reused before the last reference to a part of it is gone.
         """
-        needed = size * np.dtype(dtype).itemsize
-        if needed < LARGE:
+        if 8 * size < LARGE:  # no element is larger
             return np.empty(size, dtype)
+        needed = size * np.dtype(dtype).itemsize
         arrays = self._arrays
         for i in range(len(arrays)):  # by number, since a variable would be another reference
             if sys.getrefcount(arrays[i]) == UNUSED and len(arrays[i]) >= needed:

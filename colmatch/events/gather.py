@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import is_dataclass
-from functools import cache
 from typing import Any, NamedTuple, TypeVar
 
 import pyarrow as pa
@@ -76,7 +75,7 @@ def gather_with_state(
         # All rows get the same state, as in a table: columns are chosen once.
         seen = see()
         return _gather(source.read(needed(seen)), rows, lambda: seen, needed)
-    return _gather(source.batches, rows, cache(see) if source.is_whole else see, needed)
+    return _gather(source.batches, rows, see, needed, source.is_whole)
 
 
 def _is_frame(events: object) -> bool:
@@ -162,6 +161,8 @@ def source_of(events: object) -> Source:
         return events
     if isinstance(events, pa.RecordBatch):
         return Source(lambda _: events.schema, (events,), False)  # a single batch gets one state anyway
+    if isinstance(events, pa.Table):
+        return Source(lambda _: events.schema, events.to_reader(), True)
     if _is_frame(events):
         return _of_frame(events)
     name = type(events).__name__
@@ -180,8 +181,6 @@ def _of_arrow(events: Any) -> tuple[pa.Schema, Iterable[pa.RecordBatch], bool]:
     """
     if isinstance(events, pa.RecordBatchReader):
         return events.schema, events, False  # an export would lose the type of its errors
-    if isinstance(events, pa.Table):
-        return events.schema, events.to_reader(), True
     if isinstance(events, pa.ChunkedArray) and pa.types.is_struct(events.type):
         # unlike the stream, takes NULL structs
         return pa.schema(list(events.type)), map(pa.RecordBatch.from_struct_array, events.iterchunks()), True
@@ -216,16 +215,21 @@ def _instead(events: object) -> str:
 
 
 def _gather(
-    source: Iterable[pa.RecordBatch], rows: int, see: Callable[[], Seen], needed: Callable[[Seen], list[str] | None]
+    source: Iterable[pa.RecordBatch],
+    rows: int,
+    see: Callable[[], Seen],
+    needed: Callable[[Seen], list[str] | None],
+    see_once: bool = False,
 ) -> Iterator[tuple[pa.RecordBatch, Seen]]:
     pending: list[pa.RecordBatch] = []
     held, columns = 0, None
     before: Any = _NOTHING
     for batch in source:
-        seen = see()
+        seen = before if see_once and before is not _NOTHING else see()
         if seen is not before:
             if pending:  # earlier rows have another state
-                yield from ((piece, before) for piece in _join_pieces(pending, columns))
+                for piece in _join_pieces(pending, columns):
+                    yield piece, before
                 pending, held = [], 0
             before, columns = seen, needed(seen)
         if columns is not None:
@@ -240,14 +244,15 @@ def _gather(
             held += piece.num_rows
             pending.append(piece)
             if held == rows:
-                yield from ((piece, seen) for piece in _join_pieces(pending, columns))
+                for piece in _join_pieces(pending, columns):
+                    yield piece, seen
                 pending, held = [], 0
-    if pending:
-        yield from ((piece, before) for piece in _join_pieces(pending, columns))
+    for piece in _join_pieces(pending, columns):
+        yield piece, before
 
 
 def _join_pieces(pieces: list[pa.RecordBatch], columns: list[str] | None) -> list[pa.RecordBatch]:
-    if len(pieces) == 1:
+    if len(pieces) <= 1:
         return pieces
     if columns is not None:
         kept = [(piece, _find_columns(piece.schema, columns)) for piece in pieces]
@@ -276,7 +281,7 @@ def _find_columns(schema: pa.Schema, columns: list[str]) -> list[int] | None:
     """
     global _seen
     for seen_schema, seen_columns, kept in _seen:
-        if seen_columns == columns and seen_schema.equals(schema):
+        if (seen_columns is columns or seen_columns == columns) and seen_schema.equals(schema):
             return kept
     names = schema.names
     matches, folded = set(match_names(names, columns)), {name.lower() for name in names}
@@ -284,7 +289,7 @@ def _find_columns(schema: pa.Schema, columns: list[str]) -> list[int] | None:
     # With all columns, an error can suggest one in place of a missing column.
     absent = any(column.lower() not in folded for column in columns)
     kept = None if len(numbers) == len(names) or absent else numbers
-    _seen = ((schema, list(columns), kept), *_seen[: SEEN_MOST - 1])
+    _seen = ((schema, columns, kept), *_seen[: SEEN_MOST - 1])
     return kept
 
 

@@ -52,6 +52,7 @@ class Reader:
     ----------
     columns : top-level columns that the attributes need, in the order of their first use
     failed : what failed in the last batch, instead of being NULL
+    has_members : whether a ``reach`` makes ``read`` faster
     """
 
     def __init__(self, attributes: Attributes, literals: Vocabulary | Literals, lenient: bool = True) -> None:
@@ -65,15 +66,12 @@ class Reader:
         self._memory = WorkingMemory(self._needs, 0)
         self._patterns = PatternRows(attributes) if self._needs.pattern_runs else None
         self._members = MemberRows(templates) if templates.groups else None
+        self.has_members = self._members is not None
         self._derived = DerivedColumns(templates.others(attributes), lenient, templates.parts)
-        self._bindings: list[tuple[pa.Schema, Binding, Binding | None, Changes]] = []
+        self._computes = bool(self._calls.attributes or self._derived or self._members)
+        self._bindings: list[tuple[pa.Schema, Binding, Binding | None, Changes | None]] = []  # the last one first
         self._struct = _ExportedBatch()
         self._address = ctypes.addressof(self._struct)
-
-    @property
-    def has_members(self) -> bool:
-        """Returns whether a ``reach`` makes ``read`` faster."""
-        return self._members is not None
 
     def read(self, batch: pa.RecordBatch, reach: Reach | None = None) -> Batch:
         """Reads the entries of every attribute.
@@ -85,21 +83,13 @@ class Reader:
 
         Raises EventError: a column does not fit the matcher's schema.
         """
-        calls = self._calls.read(batch) if self._calls.attributes else None
-        values: Mapping[str, FailedRows] = {}
-        if self._derived:
-            batch, values = self._derived.add_to(batch)
-        self.failed = Failures(values, self._calls.doubts)
-        given = None
-        if self._members is not None:
-            given = self._members.read(self._derived.parts, batch.num_rows, reach)
-        if given is not None and calls is not None:
-            given = _merge(self._given, given, calls)
-        given = calls if given is None else given
-        if given is not None:
-            self._memory.take_members(*given)
-        binding, pattern_binding, changes = self._bind(batch.schema)
-        if changes:
+        if self._computes:
+            batch = self._compute(batch, reach)
+        schema = batch.schema
+        if not self._bindings or not self._bindings[0][0].equals(schema):
+            self._bind(schema)
+        _, binding, pattern_binding, changes = self._bindings[0]
+        if changes is not None:
             batch = changes.apply_to(batch)
         rows = batch.num_rows
         memory = self._memory
@@ -114,17 +104,33 @@ class Reader:
             self._struct.release(self._address)  # the exported memory lives until now
         return memory.batch(rows)
 
-    def _bind(self, schema: pa.Schema) -> tuple[Binding, Binding | None, Changes]:
+    def _compute(self, batch: pa.RecordBatch, reach: Reach | None) -> pa.RecordBatch:
+        """Returns a batch with computed values, and keeps the entries that no column has."""
+        calls = self._calls.read(batch) if self._calls.attributes else None
+        values: Mapping[str, FailedRows] = {}
+        if self._derived:
+            batch, values = self._derived.add_to(batch)
+        self.failed = Failures(values, self._calls.doubts)
+        given = None
+        if self._members is not None:
+            given = self._members.read(self._derived.parts, batch.num_rows, reach)
+        if given is not None and calls is not None:
+            given = _merge(self._given, given, calls)
+        given = calls if given is None else given
+        if given is not None:
+            self._memory.take_members(*given)
+        return batch
+
+    def _bind(self, schema: pa.Schema) -> None:
+        """Puts the bindings for a schema to the front."""
         for i, (bound_schema, *_) in enumerate(self._bindings):
-            if bound_schema is schema or bound_schema.equals(schema):
-                if i:
-                    self._bindings.insert(0, self._bindings.pop(i))
-                return self._bindings[0][1:]
+            if bound_schema.equals(schema):
+                self._bindings.insert(0, self._bindings.pop(i))
+                return
         needs = [self._needs] if self._patterns is None else [self._needs, self._patterns.needs]
         (binding, *others), changes = bind(needs, schema, self._lenient)
-        self._bindings.insert(0, (schema, binding, others[0] if others else None, changes))
+        self._bindings.insert(0, (schema, binding, others[0] if others else None, changes or None))
         del self._bindings[SCHEMAS_KEPT:]
-        return self._bindings[0][1:]
 
 
 def _merge(attributes: I64, *each: tuple[I64, I32, I64]) -> tuple[I64, I32, I64]:

@@ -68,6 +68,7 @@ class WorkingMemory:
         )
         self._texts = read.TextWork(scratch, np.zeros(int(needs.literals.hint[-1]), np.int32), distinct)
         self._col = freeze_view(self._work.col)
+        self._freeze_entries()
 
     @property
     def results(self) -> tuple[read.ReadBuffers, Distinct]:
@@ -122,13 +123,16 @@ class WorkingMemory:
         """
         work = self._work
         self._rows[0] = rows
-        entries = work.col[-1]
+        entries = int(work.col[-1])
         if entries > ENTRIES_MOST:
             raise EventError(
                 f"{rows:,} rows of events have {entries:,} values, of which {ENTRIES_MOST:,} are taken at a time: "
                 "match fewer rows at a time with a lower Options(batch_rows=...), or shorten their lists and maps"
             )
-        return Batch(self._frozen_rows, self._col, freeze_view(work.row[:entries]), freeze_view(work.key[:entries]))
+        return Batch(self._frozen_rows, self._col, self._frozen_row[:entries], self._frozen_key[:entries])
+
+    def _freeze_entries(self) -> None:
+        self._frozen_row, self._frozen_key = freeze_view(self._work.row), freeze_view(self._work.key)
 
     def take_patterns(self, first: I64, row: I32) -> None:
         """Takes the rows where each pattern is true, as ranges, for the next ``read``."""
@@ -144,6 +148,7 @@ class WorkingMemory:
         if code == select.FULL_OUT:
             n = max(n, len(work.row) * 3 // 2)
             self._work = work._replace(row=np.empty(n, np.int32), key=np.empty(n, np.int64))
+            self._freeze_entries()
         elif code == select.FULL_ENTRIES:
             n = max(n, len(work.entry_row) * 3 // 2)
             self._work = work._replace(entry_row=np.empty(n, np.int32), entry_key=np.empty(n, np.int64))

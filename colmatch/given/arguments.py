@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable
 from contextlib import suppress
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 from urllib.parse import unquote
 
 import numpy as np
@@ -140,8 +140,8 @@ def check_choice(what: str, value: Any, allowed: Collection[Choice]) -> Choice:
 
     what : as for ``check_whole``
     """
-    choice = text(value)
+    choice: Any = text(value)
     if choice is None or choice not in allowed:
         *others, last = map(repr, allowed)
         raise OptionError(f"{what.format(show_value(value))}: {', '.join(others)} or {last} is needed")
-    return cast(Choice, choice)
+    return choice  # type: ignore[no-any-return]

@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from enum import IntEnum
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
-from weakref import WeakKeyDictionary
 
 import pyarrow as pa
 
@@ -200,6 +199,7 @@ class Attributes:
     used : number of ids that are not free
     solved : values with ids below 0, the first with id -1
     are_chosen : whether iteration gives only some of them, for one event
+    made : function -> number of ids in use, and what the function made of them (``made_once``)
     """
 
     are_chosen = False
@@ -210,6 +210,7 @@ class Attributes:
         self._solved_ids: dict[Attribute, int] = {}
         self.used = sum(not attribute.is_free for attribute in self.members) if used is None else used
         self._columns: tuple[int, list[str]] = (0, [])
+        self.made: dict[Callable[[Attributes], Any], tuple[int, Any]] = {}
 
     @cached_property
     def multi(self) -> bytearray:
@@ -317,14 +318,16 @@ def made_once(make: Callable[[Attributes], Made]) -> Callable[[Attributes], Made
     Each thread and each ``explain`` reads events.
     """
     making = _forks.lock()
-    made: WeakKeyDictionary[Attributes, tuple[int, Made]] = WeakKeyDictionary()
 
     def find(attributes: Attributes) -> Made:
-        with making:  # threads that start together would otherwise each make it, one after the other
-            entry = made.get(attributes)
-            if entry is None or entry[0] != attributes.used:
-                entry = made[attributes] = attributes.used, make(attributes)
-            return entry[1]
+        made = attributes.made
+        entry: tuple[int, Made] | None = made.get(make)
+        if entry is None or entry[0] != attributes.used:
+            with making:  # threads that start together would otherwise each make it, one after the other
+                entry = made.get(make)
+                if entry is None or entry[0] != attributes.used:
+                    entry = made[make] = attributes.used, make(attributes)
+        return entry[1]
 
     return find
 

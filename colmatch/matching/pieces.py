@@ -12,12 +12,14 @@ from numpy.typing import NDArray
 
 from colmatch.arrays.ranges import ranges_of
 from colmatch.arrays.recycled import RecycledArrays
+from colmatch.arrays.shared import shared
 from colmatch.errors import SubscriptionError
 from colmatch.events.reader import texts_of
 from colmatch.events.required import Lacks, lacks_table
 from colmatch.kernels import sink
 from colmatch.kernels._jit import entry
 from colmatch.matching.kept import bytes_of, convert_column
+from colmatch.subscriptions.ids import Ids
 
 BYTES_MOST = 64 << 20  # bytes of a batch of results with kept columns
 IDS_MOST = 1 << 30  # bytes of ids in a batch without kept columns: Arrow's strings have 2 GB at most
@@ -29,16 +31,11 @@ class Piece(NamedTuple):
     first: int  # number of the first row within the whole input
     place: NDArray[np.int64]  # (rows + 1) row -> its pairs
     id: NDArray[Any]  # (pairs) int64 ids, or uint32 numbers of subscriptions where ids are strings
-    names: pa.Array | None  # the ids by number, where they are strings
+    names: Ids | None  # the ids by number, where they are strings
     memory: RecycledArrays
     score: NDArray[np.float64] | None = None  # (pairs) scores, only of the best matches
     lacks: Lacks | None = None  # lacking rows of the batch, only in its first piece
     beside: tuple[pa.Array, ...] = ()  # (rows) kept columns
-
-    @property
-    def has_texts(self) -> bool:
-        """Returns whether the ids of pairs are strings, and so differ in size."""
-        return self.names is not None and pa.types.is_string(self.names.type)
 
     def pairs(self, schema: pa.Schema) -> pa.RecordBatch:
         """Returns the event number and the id of each pair, under the names of ``schema``.
@@ -47,13 +44,21 @@ class Piece(NamedTuple):
         """
         event = self.memory.array(len(self.id), np.int64)
         entry(sink.number_events)(self.place, self.first, event)
-        columns = [pa.array(event), self.ids(schema.types[1])]
+        columns = [shared(event), self.ids(schema.field(1).type)]
         if self.score is not None:
             columns.append(pa.array(self.score))
         if self.beside:
             rows = pa.array(event - self.first)
             columns += [column.take(rows) for column in self.beside]
         return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+    @property
+    def is_small(self) -> bool:
+        """Returns whether the ids of all pairs have a bounded size."""
+        count, names = len(self.id), self.names
+        if names is None or count * names.array.get_total_buffer_size() <= IDS_MOST:
+            return True
+        return count * names.longest <= IDS_MOST
 
     def parts(self, rows: pa.RecordBatch, keep: tuple[pa.Field, ...], whole_rows: bool) -> Iterator[Piece]:
         """Yields parts of bounded size, with the kept columns.
@@ -64,10 +69,6 @@ class Piece(NamedTuple):
         keep : fields of the kept columns
         whole_rows : keep all pairs of a row in one part
         """
-        # Yield a small piece whole
-        if not keep and (not self.has_texts or len(self.id) * self._longest() <= IDS_MOST):
-            yield self
-            return
         columns = [convert_column(rows.column(field.name), field.type) for field in keep]
         size = self._sizes(columns)
         most = BYTES_MOST if keep else IDS_MOST
@@ -93,17 +94,11 @@ class Piece(NamedTuple):
                 beside=tuple(column.slice(low, high - low) for column in columns),
             )
 
-    def _longest(self) -> int:
-        """Returns a bound for the bytes of an id: to look at the id of each pair takes longer."""
-        offset, _ = texts_of(self.names)
-        whole = int(offset[-1] - offset[0])
-        return whole if len(self.id) * whole <= IDS_MOST else int(np.diff(offset).max())
-
     def _sizes(self, columns: list[pa.Array]) -> NDArray[np.int64]:
         """Returns the bytes of each pair: of its id and of its event's kept values."""
         size = np.full(len(self.id), 8, np.int64)
-        if self.has_texts and len(self.id):
-            offset, _ = texts_of(self.names)
+        if self.names is not None and len(self.id):
+            offset, _ = texts_of(self.names.array)
             size = offset[self.id + 1].astype(np.int64) - offset[self.id]
         for column in columns:
             size += np.repeat(bytes_of(column), np.diff(self.place))
@@ -115,11 +110,13 @@ class Piece(NamedTuple):
 
     def lists(self, type: pa.DataType) -> pa.ListArray:
         """Returns the ids that match each row, one list a row, with ids of type ``type``."""
-        return pa.ListArray.from_arrays(pa.array(self.place, pa.int32()), self.ids(type))
+        assert len(self.id) < 1 << 31  # a list array has no more, and a block of rows has fewer
+        places = [None, pa.py_buffer(self.place.astype(np.int32))]
+        return pa.Array.from_buffers(pa.list_(type), len(self.place) - 1, places, children=[self.ids(type)])
 
     def counts(self) -> NDArray[np.int64]:
         """Returns the number of subscriptions that match each row: (rows)."""
-        return np.diff(self.place)
+        return self.place[1:] - self.place[:-1]
 
     def without(self, lacks: Lacks | None, offset: int) -> Piece:
         """Returns the piece without the pairs of rows that lack a required column.
@@ -145,7 +142,7 @@ class Piece(NamedTuple):
 
         Raises SubscriptionError: the ids have another type.
         """
-        ids = pa.array(self.id) if self.names is None else self.names.take(pa.array(self.id))
+        ids = shared(self.id) if self.names is None else self.names.take(self.id)
         if ids.type == type:
             return ids
         if not len(ids):

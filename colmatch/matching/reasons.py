@@ -112,7 +112,7 @@ class Reasons:
         order = np.lexsort((-events, slot < 0, number))
         number, slot, events, place = number[order], slot[order], events[order], place[order]
         attribute, text = self._name_slots(place, slot)
-        columns = {"subscription": self._version.ids.array.take(pa.array(number)), "attribute": attribute}
+        columns = {"subscription": self._version.ids.take(number), "attribute": attribute}
         if self._by == "predicate":
             columns["predicate"] = text
         return pa.table(columns | {"events": pa.array(events, pa.int64())})

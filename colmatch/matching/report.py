@@ -161,7 +161,7 @@ class Counts:
         titles = ["conjunctions", "predicates", "checked", "tests"]
         rules = pa.table(
             {
-                "subscription": version.ids.array.take(pa.array(numbers)),
+                "subscription": version.ids.take(numbers),
                 "matches": counts,
                 "share": pa.array(counts / (self._events or 1), mask=np.full(len(counts), not self._events)),
                 **dict(zip(titles, found[:, numbers], strict=True)),

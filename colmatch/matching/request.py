@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Iterable, Sequence
-from typing import Any, Literal, NamedTuple, SupportsFloat, TypedDict
+from typing import Any, Literal, NamedTuple, SupportsFloat, TypedDict, get_args
 
 import pyarrow as pa
 
@@ -15,6 +15,7 @@ from colmatch.given.incoming import ArrowArray, ArrowStream
 from colmatch.matching.subset import Subset
 
 Invalid = Literal["skip", "raise", "collect"]
+INVALID: tuple[Invalid, ...] = get_args(Invalid)
 Unknown = Literal["raise", "ignore"]
 Keep = str | Sequence[str] | None  # columns of the events
 SomeIds = Iterable[Any] | ArrowStream | ArrowArray | Subset

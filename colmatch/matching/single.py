@@ -8,7 +8,6 @@ with 10 attributes and 10,000 subscriptions, instead of 77 us.
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, get_args
 
@@ -68,7 +67,6 @@ class EventWorker(Worker):
         super().__init__()
         self._schema = schema
         self._row_hits = np.zeros(1, np.int64)
-        self._known: tuple[weakref.ref[Version], _SinglePlan] | None = None
 
     def find(self, version: Version, event: Event, wanted: int) -> list[Any] | int | None:
         """Returns the ids of matching subscriptions in the order of numbers, or else their count.
@@ -76,11 +74,7 @@ class EventWorker(Worker):
         Ids are returned if pairs are wanted. The result is None if the event needs Arrow, or more
         room.
         """
-        memo = self._known
-        if memo is None or memo[0]() is not version:
-            memo = weakref.ref(version, self._drop_plan), self._plan(version)
-            self._known = memo
-        reader, parts, repeats, work = memo[1]
+        reader, parts, repeats, work = self._plan_of(version)
         count = reader.read(event) if reader.is_direct else None
         if count is None:
             return None
@@ -102,12 +96,6 @@ class EventWorker(Worker):
         else:
             numbers.sort()
         return _ids(version, numbers) if wanted == sink.PAIRS else len(numbers)
-
-    def _drop_plan(self, version: weakref.ref[Version]) -> None:
-        """Drops the plan for a version, and its segments, when the version is no longer in use."""
-        memo = self._known
-        if memo is not None and memo[0] is version:
-            self._known = None
 
     def _plan(self, version: Version) -> _SinglePlan:
         reader = EventReader(self._schema, version.attributes, version.literals, lambda: version.reach)

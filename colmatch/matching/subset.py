@@ -81,7 +81,7 @@ class Subset(Listed):
         Raises OptionError: the subset was unpickled, so that it has no matcher.
         """
         version = self._from().now()
-        return version.ids.array.take(pa.array(version.numbers_with(*self.criteria)))
+        return version.ids.take(version.numbers_with(*self.criteria))
 
     def __len__(self) -> int:
         return len(self.ids)

@@ -43,15 +43,18 @@ def run_in_order(
     in the caller's thread. A child that is forked in between has none of the pool's threads, so its
     only thread does all remaining work.
     """
+    offset = 0
+    if threads == 1:
+        for batch, seen in batches:
+            yield from task(batch, seen, offset)
+            offset += batch.num_rows
+        return
     first = next(batches, None)
     if first is None:
         return
-    second = next(batches, None) if threads > 1 else None
-    if second is None and (threads == 1 or first[0].num_rows < 2 * SHARE_ROWS):
-        offset = 0
-        for batch, seen in chain((first,), batches):
-            yield from task(batch, seen, offset)
-            offset += batch.num_rows
+    second = next(batches, None)
+    if second is None and first[0].num_rows < 2 * SHARE_ROWS:
+        yield from task(*first, offset)
         return
     if second is None:
         whole, seen = first
@@ -74,7 +77,7 @@ def run_in_order(
             pass
         return list(task(*arguments))
 
-    pool, owner, offset = ThreadPoolExecutor(threads, "colmatch"), os.getpid(), 0
+    pool, owner = ThreadPoolExecutor(threads, "colmatch"), os.getpid()
     try:
         for batch, seen in batches:
             if os.getpid() != owner:

@@ -21,6 +21,7 @@ from colmatch.matching.pieces import Piece
 from colmatch.paged import root_page
 from colmatch.paged.store import PageStore, places_of
 from colmatch.predicates.keys import to_codes
+from colmatch.subscriptions.ids import Ids
 
 OUT_LEAST = 1 << 14  # pairs of row and slot with room at first
 VERIFIED_MOST = 4096  # records verified together
@@ -153,5 +154,5 @@ def piece_of(found: PageMatches, rows: int, offset: int, pages: PageStore, memor
         ids = np.ascontiguousarray(found.entry[:, :2]).view(np.int64).ravel()
         return Piece(offset, place, ids, None, memory)
     distinct, which = np.unique(places_of(found.entry), return_inverse=True)
-    names = pages.to_keys(distinct).ids.array if len(distinct) else pa.array([], pa.string())
+    names = pages.to_keys(distinct).ids if len(distinct) else Ids(pa.array([], pa.string()))
     return Piece(offset, place, which.astype(np.uint32), names, memory)

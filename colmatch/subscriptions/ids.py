@@ -12,12 +12,13 @@ from numpy.typing import NDArray
 
 from colmatch.arrays.frozen import NO_I64, contiguous, freeze_view
 from colmatch.arrays.growing import Growing
+from colmatch.arrays.shared import NUMBERS, shared
 from colmatch.errors import SubscriptionError, show_value
 from colmatch.events.reader import texts_of
 from colmatch.given.arguments import members, python_value
 from colmatch.given.incoming import is_arrow, is_text, plain, refusing, sentence, single_column, values_of
 from colmatch.kernels.layout import I64, KEY_MAX, KEY_MIN, U8
-from colmatch.subscriptions.lookup import NUMBERS, IdLookup
+from colmatch.subscriptions.lookup import IdLookup
 
 MOST_BYTES = 2**31 - 1  # most bytes of all string ids: the limit of one Arrow array of strings
 
@@ -219,7 +220,7 @@ class Ids:
     numbers : the ids as an array, where they are int64
     """
 
-    __slots__ = ("_array", "_lookup", "_order", "_store", "_table", "numbers", "type")
+    __slots__ = ("_array", "_longest", "_lookup", "_order", "_store", "_table", "numbers", "type")
 
     def __init__(
         self, ids: pa.Array | NDArray[np.int64], store: _Store | None = None, lookup: IdLookup | None = None
@@ -235,6 +236,7 @@ class Ids:
         self._store = store
         self._lookup = lookup
         self._order: tuple[I64, I64, U8] | None = None
+        self._longest: int | None = None
         self._table: tuple[I64, int] | None = None
 
     @property
@@ -260,11 +262,19 @@ class Ids:
         return self._order
 
     @property
+    def longest(self) -> int:
+        """Returns the most bytes that an id has, where they are strings, found on first use."""
+        if self._longest is None:
+            offset, _ = texts_of(self.array)
+            self._longest = int(np.diff(offset).max(initial=0))
+        return self._longest
+
+    @property
     def array(self) -> pa.Array:
         """The ids as an array of Arrow, made on first use."""
         if self._array is None:
-            assert self.numbers is not None  # in the same memory; ``pa.array`` takes twice as long
-            self._array = pa.Array.from_buffers(NUMBERS, len(self.numbers), [None, pa.py_buffer(self.numbers)])
+            assert self.numbers is not None
+            self._array = shared(self.numbers)
         return self._array
 
     def __len__(self) -> int:
@@ -280,6 +290,10 @@ class Ids:
     def slice(self, begin: int, end: int) -> Ids:
         """Returns the ids of some numbers."""
         return Ids(self.array.slice(begin, end - begin) if self.numbers is None else self.numbers[begin:end])
+
+    def take(self, numbers: NDArray[Any]) -> pa.Array:
+        """Returns the ids of some numbers."""
+        return shared(self.numbers[numbers]) if self.numbers is not None else self.array.take(pa.array(numbers))
 
     def filter(self, left: NDArray[np.bool_]) -> Ids:
         """Returns the ids where ``left`` is true."""

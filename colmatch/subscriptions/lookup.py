@@ -13,12 +13,12 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from colmatch.arrays.frozen import NO_I32, NO_I64, contiguous, freeze_view
+from colmatch.arrays.shared import NUMBERS
 from colmatch.events.reader import texts_of
 from colmatch.kernels import ids as kernels
 from colmatch.kernels._jit import entry
 from colmatch.kernels.layout import I32, I64, U8
 
-NUMBERS = pa.int64()
 SPARE = 64  # slots beyond two for each id
 _NO_DATA: U8 = freeze_view(np.empty(0, np.uint8))
 

@@ -142,7 +142,7 @@ def find_targets(version: Version, deletion: Deletion) -> tuple[Ids, NDArray[np.
         if not deletion.tags:
             return ids, numbers if len(numbers) == 1 else np.unique(numbers)
     numbers = version.numbers_with(ids, deletion.tags)
-    return Ids(version.ids.array.take(pa.array(numbers))), numbers
+    return Ids(version.ids.take(numbers)), numbers
 
 
 def _no_text(id: int | str) -> SubscriptionError:
@@ -223,7 +223,7 @@ class Sync:
             check_type(version.id_type, self._deleted.type if len(self._deleted) else version.id_type)
             lost = version.numbers_of(self._deleted)[0] if len(self._deleted) else live[:0]
             lost = lost[lost >= 0]
-        gone = version.ids.array.take(pa.array(lost))
+        gone = version.ids.take(lost)
         self.changes = Changes(ids.filter(pa.array(is_new)), ids.filter(pa.array(differs & ~is_new)), gone)
         deletion = Deletion(ids=Ids(gone)) if len(gone) else None
         return Change(deletion, given.filter(differs) if differs.any() else None)

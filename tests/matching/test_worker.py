@@ -8,7 +8,8 @@ from unittest.mock import patch
 
 import pyarrow as pa
 import pytest
-from contract import pairs
+from contract import NO_JIT, pairs
+from inside import count_calls
 
 import colmatch as cm
 from colmatch.kernels.sink import group_keys, order_by_row, order_groups
@@ -18,6 +19,7 @@ from colmatch.matching import worker
 from colmatch.updates import policy
 
 EVENTS = pa.table({"a": [1, 2, 3]})
+MOST_CALLS = 370, 350, 310, 310, 370  # and returns, of a small batch: match, match_lists, count, exists, hits
 
 
 @pytest.fixture
@@ -78,3 +80,22 @@ def test_rows_are_placed_once_for_segments_with_the_same_attributes(called: list
         called.clear()
         assert matcher.count(events).tolist() == [2, 3, 4]
         assert called.count(code_rows) == 4 and called.count(transpose) == 2
+
+
+@pytest.mark.skipif(NO_JIT, reason="kernels are calls of Python")
+def test_a_small_batch_takes_few_calls_of_python() -> None:
+    """A profile counts calls and returns, which take most of the time of such a batch."""
+
+    def counted(columns: int) -> list[int]:
+        names = [f"c{i}" for i in range(columns)]
+        rules = {i: f"{name} = {i % 7} AND {names[i - 1]} BETWEEN {i % 3} AND 9" for i, name in enumerate(names)}
+        options = cm.Options(threads=1)
+        matcher = cm.Matcher.build(rules, dict.fromkeys(names, "int64"), index="bitslice", options=options)
+        batch = pa.record_batch({name: [(row + i) % 10 for row in range(10)] for i, name in enumerate(names)})
+        assert matcher.match(batch).num_rows
+        calls = matcher.match, matcher.match_lists, matcher.count, matcher.exists, matcher.hits
+        return [count_calls(lambda call=call: call(batch)) for call in calls]  # type: ignore[misc]
+
+    few = counted(10)
+    assert [number <= most for number, most in zip(few, MOST_CALLS, strict=True)] == [True] * 5, few
+    assert counted(200) == few

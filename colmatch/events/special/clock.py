@@ -61,10 +61,10 @@ class Clock(NamedTuple):
         own = [NOW] if NOW in self.schema.arrow.names and _holds(self.schema.arrow.field(NOW).type) else []
         return list(dict.fromkeys([*clocks_of(attributes), *own, *moment]))
 
-    def without(self, columns: Sequence[str], attributes: Attributes) -> list[str]:
+    def without(self, columns: list[str], attributes: Attributes) -> list[str]:
         """Returns the columns that events still need."""
         names = self.names(attributes)
-        return [column for column in columns if column not in names]
+        return [column for column in columns if column not in names] if names else columns
 
     def show_to(self, batches: Iterable[tuple[pa.RecordBatch, Seen]]) -> Iterator[tuple[pa.RecordBatch, Seen]]:
         """Yields batches with columns for the time, each with its version."""
@@ -73,7 +73,7 @@ class Clock(NamedTuple):
         for batch, version in batches:
             if version is not before:
                 before, names = version, self.names(version.attributes)
-            yield self.add_to(batch, names), version
+            yield (self.add_to(batch, names) if names else batch), version
 
     def add_to(self, batch: pa.RecordBatch, names: Sequence[str]) -> pa.RecordBatch:
         """Returns a batch with the time in columns of these names.
@@ -113,10 +113,10 @@ def clock_of(now: object, schema: Schema, zone: str) -> Clock:
 
     Raises OptionError: ``now`` is neither, or no finite number.
     """
-    if isinstance(now, Clock):
-        return now
     if now is None:
         return Clock.at(present(), schema)
+    if isinstance(now, Clock):
+        return now
     if isinstance(now, dt.datetime):
         if now != now:  # pandas' NaT
             raise OptionError("now=NaT: a datetime is needed, or seconds since 1970 as a number")

@@ -102,7 +102,7 @@ def _best_piece(
         taken = memory.array(total, np.int64)
         np.take(ids, number, out=taken)
         return Piece(offset, place, taken, None, memory, score)
-    return Piece(offset, place, number, version.ids.array, memory, score)
+    return Piece(offset, place, number, version.ids, memory, score)
 
 
 def _offer_found(
