@@ -112,11 +112,11 @@ class Conjunctions:
 
     def _keep_narrow(self, m: int, lo: I64, hi: I64) -> None:
         """Keeps keys from place ``m`` on; if they are not narrow, none is from now on."""
-        small: list[NDArray[Any]] = [keys.clip(LOWEST, HIGHEST).astype(np.int32) for keys in (lo, hi)]
-        if not all(np.array_equal(_wide(few), keys) for few, keys in zip(small, (lo, hi), strict=True)):
+        small_lo, small_hi = _narrow(lo), _narrow(hi)
+        if small_lo is None or small_hi is None:
             self._widen()
-            small = [lo, hi]
-        self.lo[m : m + len(lo)], self.hi[m : m + len(hi)] = small
+            small_lo, small_hi = lo, hi
+        self.lo[m : m + len(lo)], self.hi[m : m + len(hi)] = small_lo, small_hi
 
     def _widen(self) -> None:
         """Turns narrow keys into int64, with the same room."""
@@ -183,10 +183,19 @@ class Conjunctions:
         return layout.Codes(distinct, bound[:left].copy(), multi)
 
 
+def _narrow(keys: I64) -> NDArray[Any] | None:
+    """Returns keys that int32 can hold, as ``_wide`` reads them; None if there are others."""
+    if keys.min(initial=0) > LOWEST and keys.max(initial=0) < HIGHEST:
+        return keys
+    narrow = keys.clip(LOWEST, HIGHEST).astype(np.int32)
+    return narrow if np.array_equal(_wide(narrow), keys) else None
+
+
 def _wide(keys: NDArray[Any]) -> I64:
     """Returns keys as int64."""
     if keys.dtype == np.int64:
         return keys
     wide = keys.astype(np.int64)
-    wide[keys == LOWEST], wide[keys == HIGHEST] = layout.KEY_MIN, layout.KEY_MAX
+    if keys.min(initial=0) == LOWEST or keys.max(initial=0) == HIGHEST:
+        wide[keys == LOWEST], wide[keys == HIGHEST] = layout.KEY_MIN, layout.KEY_MAX
     return wide
