@@ -29,6 +29,8 @@ _COLUMNS = ("id", "attribute", "op", "operands", "conjunction", "weight", "prior
 class PredicateTable:
     """Subscriptions as Arrow tables, one row for each predicate.
 
+    Large chunks of the tables are not copied. Their memory must not change before the last build.
+
     Parameters
     ----------
     tables : one or more Arrow tables, record batches or readers (anything with the Arrow C stream
