@@ -2,11 +2,19 @@
 
 Sizes that take more than some seconds are skipped unless the environment variable
 COLMATCH_BENCHMARKS is ``full``.
+
+    python -m benchmarks.bench_build 10000000
+
+prints what a build from a table takes at its peak.
 """
 
 from __future__ import annotations
 
+import ctypes
+import gc
 import os
+import sys
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -63,6 +71,50 @@ class BuildTable(Once):
         return build(self.workload.subscriptions, self.workload.schema).stats()["bytes_per_subscription"]
 
     track_bytes_a_subscription.unit = "bytes"  # type: ignore[attr-defined]
+
+
+def peak(n: int) -> dict[str, float]:
+    """The memory of a process that builds ``bitslice`` of ``n`` ``dense`` subscriptions, in bytes
+    for each: at the peak above the table, and afterwards. The table is in chunks, as it is drawn.
+    """
+    if sys.platform != "linux":
+        raise NotImplementedError("only Linux says how much memory a process has had")
+    import colmatch as cm
+
+    small = workloads.shape("dense", 1000, 1)
+    cm.Matcher.build(cm.PredicateTable(small.subscriptions), small.schema, "bitslice")  # compiles
+    workload = workloads.shape("dense", n, 1)
+    # Give back what drawing has freed, or the build would use it again unseen
+    gc.collect()
+    pa.default_memory_pool().release_unused()
+    ctypes.CDLL(None).malloc_trim(0)
+    Path("/proc/self/clear_refs").write_text("5")  # the peak begins anew
+    before = _memory("VmRSS")
+    made = cm.Matcher.build(cm.PredicateTable(workload.subscriptions), workload.schema, "bitslice")
+    return {
+        "peak": (_memory("VmHWM") - before) / n,
+        "after": (_memory("VmRSS") - before) / n,
+        "matcher": made.stats()["bytes_per_subscription"],
+    }
+
+
+def _memory(name: str) -> int:
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) << 10 for line in lines if line.startswith(f"{name}:"))
+
+
+class PeakOfTable(Once):
+    """From a PredicateTable of ``dense``, in chunks."""
+
+    params = (1_000_000, 10_000_000)
+    param_names = ("subscriptions",)
+
+    def track_bytes_a_subscription_at_the_peak(self, n: int) -> float:
+        if n > 1_000_000 and not FULL:
+            raise NotImplementedError("only with COLMATCH_BENCHMARKS=full")
+        return peak(n)["peak"]
+
+    track_bytes_a_subscription_at_the_peak.unit = "bytes"  # type: ignore[attr-defined]
 
 
 class Texts(Once):
@@ -128,3 +180,13 @@ class QuickBuild(Once):
 
     def time_build(self, source: str) -> None:
         build(self.subscriptions, self.schema)
+
+
+def main(sizes: list[str]) -> None:
+    n = int(sizes[0]) if sizes else 1_000_000
+    for name, value in peak(n).items():
+        print(f"{name:8s}{value:8.1f} bytes a subscription, {n * value / 2**30:6.2f} GiB")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

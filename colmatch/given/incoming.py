@@ -245,14 +245,23 @@ def one_piece(column: pa.ChunkedArray | pa.Array, raises: type[ColmatchError], w
     All values are checked; a malformed column raises ``raises``.
     """
     with refusing(raises, f"{what} is {column.type!s:.200} and cannot be read"):
+        return joined(in_chunks(column, raises, what))
+
+
+def in_chunks(column: pa.ChunkedArray | pa.Array, raises: type[ColmatchError], what: str) -> pa.ChunkedArray:
+    """Returns a column as ``one_piece`` does, in the pieces that it has: at least one."""
+    with refusing(raises, f"{what} is {column.type!s:.200} and cannot be read"):
         column.validate(full=True)
-        if isinstance(column, pa.Array):
-            return plain(column)
-        chunks = [plain(chunk) for chunk in column.chunks] or [plain(pa.nulls(0, column.type))]
-        if len(chunks) == 1:
-            return chunks[0]
-        joined = pa.chunked_array(chunks).combine_chunks()
-        return joined.chunk(0) if isinstance(joined, pa.ChunkedArray) else joined
+        chunks = [column] if isinstance(column, pa.Array) else column.chunks
+        return pa.chunked_array([plain(chunk) for chunk in chunks or [pa.nulls(0, column.type)]])
+
+
+def joined(column: pa.ChunkedArray) -> pa.Array:
+    """Returns the chunks of a column, at least one, as one array; a single one is not copied."""
+    if column.num_chunks == 1:
+        return column.chunk(0)
+    array = column.combine_chunks()
+    return array.chunk(0) if isinstance(array, pa.ChunkedArray) else array
 
 
 def is_table(source: object) -> bool:

@@ -26,7 +26,7 @@ import numpy as np
 
 from colmatch.arrays.frozen import freeze
 from colmatch.arrays.hints import hints_of
-from colmatch.arrays.ranges import ranges_of
+from colmatch.arrays.ranges import are_new, ranges_of
 from colmatch.kernels.kinds.bitslice import arrays as bs
 from colmatch.kernels.kinds.bitslice.arrays import Active, BitsliceIndex, BitsliceScratch, Candidates, Survivors
 from colmatch.kernels.kinds.bitslice.build import (
@@ -115,26 +115,33 @@ def arrange(
     key, hi, conj = np.empty(total, np.int64), np.empty(total, np.uint32), np.empty(total, np.uint32)
     write_postings(preds, access, attributes, strata.stratum, len(strata.best), key, hi, conj)
     classify(key, hi, np.bincount(key >> 32, minlength=(attributes + 1) * len(strata.best)))
+    offset = _offsets(access, preds)
+    del access
     posted = np.argsort(key)
-    hi, conj = hi[posted], conj[posted]
+    hi = hi[posted]
+    conj = conj[posted]
     key = key[posted]
     del posted
-    lo = (key & 0xFFFFFFFF).astype(np.uint32)
+    lo = key.astype(np.uint32)
     # Find the groups.
     key >>= 32
-    group, begins = np.unique(key, return_index=True)
+    begins = np.flatnonzero(are_new(key))
+    group = key[begins]
     del key
     # Order the conjunctions by their first postings.
     if total == count:
         order = conj
         conj = np.arange(count, dtype=np.uint32)
     else:
-        _, first = np.unique(conj, return_index=True)
-        order = np.argsort(first).astype(np.uint32)
+        first = np.empty(count, np.uint32)
+        first[conj[::-1]] = np.arange(total, dtype=np.uint32)[::-1]
+        leads = np.zeros(total, bool)
+        leads[first] = True
+        order = conj[leads]
+        del first, leads
         number = np.empty(count, np.uint32)
         number[order] = np.arange(count, dtype=np.uint32)
         conj = number[conj]
-    offset = np.where(access < 0, -1, access - preds.first[:-1]).astype(np.int32)
     return order, Arrangement(offset[order], strata, group, np.append(begins, total), lo, hi, conj)
 
 
@@ -143,7 +150,8 @@ def build_arranged(preds: Predicates, codes: Codes, arrangement: Arrangement) ->
     # Find the groups of each attribute in each stratum.
     offset, strata, group, group_first, lo, hi, conj = arrangement
     attributes, total, top = len(codes.multi), len(conj), np.diff(codes.first) + 1
-    code_first, access = ranges_of(top), np.where(offset < 0, -1, offset + preds.first[:-1])
+    code_first, access = ranges_of(top), offset + preds.first[:-1]
+    access[offset < 0] = -1
     reach = np.maximum.reduceat(hi - lo, group_first[:-1]) if total else np.empty(0, np.uint32)
     count = len(strata.best)
     begins = np.searchsorted(group // CLASSES, np.arange((attributes + 1) * count + 1))
@@ -161,7 +169,8 @@ def build_arranged(preds: Predicates, codes: Codes, arrangement: Arrangement) ->
     seen = np.zeros(int(preds.owner.max(initial=0)) + 1, bool)
     seen[preds.owner] = True
     several = np.count_nonzero(seen) < len(preds.owner)
-    repeats = bool(several or codes.multi[preds.pred[access[access >= 0], 0] & ATTR_MASK].any())
+    many = codes.multi.any() and codes.multi[preds.pred[access[access >= 0], 0] & ATTR_MASK].any()
+    repeats = bool(several or many)
     del seen
     # Write the tests of each posting's other predicates.
     size = most_entries(preds, conj)
@@ -178,6 +187,14 @@ def build_arranged(preds: Predicates, codes: Codes, arrangement: Arrangement) ->
         group_first, near.lowest, near.highest, near.first, near.shift, near.below, lo, hi, conj, head, rest, rest_op,
         ranks, rank, bin_first, bin_of, codes.multi, np.append(top, 1), np.array([repeats], np.uint8),
     )  # fmt: skip
+
+
+def _offsets(access: I64, preds: Predicates) -> I32:
+    """Returns the places of access predicates in their conjunctions, or -1."""
+    offset = np.empty(len(access), np.int32)
+    np.subtract(access, preds.first[:-1], out=offset, casting="unsafe")
+    offset[access < 0] = -1
+    return offset
 
 
 def _choose_access(

@@ -12,6 +12,8 @@ from colmatch.arrays.frozen import seal
 from colmatch.arrays.ranges import put_rows, ranges_of, rows_of, sizes_of
 from colmatch.kernels.layout import ATTR_MASK, DTYPES, FLAG_RUN, I64, Predicates
 
+PIECE = 1 << 18  # conjunctions whose rows are copied at a time: the places of millions take hundreds of MB
+
 # Units: a column has a row for each. The first column of a unit is never optional.
 CONJUNCTION, PREDICATE, RUN, JUMP, TOKEN = range(5)
 
@@ -84,7 +86,7 @@ class PlacedConjunctions(NamedTuple):
 
     predicates: Predicates
     conjunctions: NDArray[np.integer[Any]]
-    place: I64
+    place: I64 | slice  # a slice of all where these are all conjunctions, in their order
 
 
 def gather(parts: Sequence[PlacedConjunctions]) -> Predicates:
@@ -92,7 +94,7 @@ def gather(parts: Sequence[PlacedConjunctions]) -> Predicates:
 
     The predicates are unchanged: they lead to the runs of their own set.
     """
-    count, columns = sum(len(part.place) for part in parts), {}
+    count, columns = sum(len(part.conjunctions) for part in parts), {}
     # Place the values of conjunctions
     for name in _OF_CONJUNCTIONS:
         if there := _find_having(name, parts):
@@ -105,20 +107,20 @@ def gather(parts: Sequence[PlacedConjunctions]) -> Predicates:
         if COLUMNS[name].is_optional and not (there and count):
             continue
         columns[name] = first = np.zeros(count + 1, np.int64)
-        starts, sizes = [], []
         for part, own in there:
-            starts.append(own[:-1][part.conjunctions])
-            sizes.append(sizes_of(own)[part.conjunctions])
-            first[1:][part.place] = sizes[-1]
+            first[1:][part.place] = sizes_of(own)[part.conjunctions]
         np.cumsum(first, out=first)
         for member in members:
             empty: NDArray[Any] = getattr(EMPTY, member)
             if COLUMNS[member].is_optional and not any(len(getattr(part.predicates, member)) for part in parts):
                 continue
             columns[member] = out = np.zeros((int(first[-1]), *empty.shape[1:]), empty.dtype)
-            for (part, _), start, size in zip(there, starts, sizes, strict=True):
+            for part, own in there:
                 if len(rows := getattr(part.predicates, member)):
-                    put_rows(rows, start, size, first[part.place], out)
+                    at = first[:-1][part.place]
+                    for begin in range(0, len(at), PIECE):
+                        some = part.conjunctions[begin : begin + PIECE]
+                        put_rows(rows, own[:-1][some], own[1:][some] - own[:-1][some], at[begin : begin + PIECE], out)
     # Renumber the jumps of programs
     if there := _find_having("jump_first", parts):
         jumps, total = [], 0
@@ -139,7 +141,7 @@ def _find_having(name: str, parts: Sequence[PlacedConjunctions]) -> list[tuple[P
 
 def take(preds: Predicates, conjunctions: NDArray[np.integer[Any]]) -> Predicates:
     """Returns conjunctions in the given order, with all runs of the set."""
-    taken = gather([PlacedConjunctions(preds, conjunctions, np.arange(len(conjunctions)))])
+    taken = gather([PlacedConjunctions(preds, conjunctions, slice(None))])
     return taken._replace(run_lo=preds.run_lo, run_hi=preds.run_hi)
 
 

@@ -13,9 +13,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from colmatch.arrays.ranges import members, ranges_of
+from colmatch.arrays.ranges import are_new, members, ranges_of
 from colmatch.errors import ExpressionError
+from colmatch.given.incoming import joined
 from colmatch.given.schema import BOOL, Attributes, Schema
+from colmatch.kernels.layout import KEY_MIN
 from colmatch.lowering.forms import Kind, Op, Operand
 from colmatch.lowering.lower import Lowering, Reject
 from colmatch.lowering.weights import FURTHER_PART
@@ -45,16 +47,14 @@ def add_table(
     first = table.tables[0]
     textual = operand_kind(first["operands"].type.value_type) in (Kind.STRING, Kind.BINARY)
     if len(table.tables) == 1 and first.num_rows and not textual:
-        ids = first["id"].chunk(0)
-        values = ids.to_numpy(zero_copy_only=False)
-        if pa.types.is_int64(ids.type) and not np.any(values[1:] < values[:-1]):
-            _add_priority(table, np.cumsum(np.append(False, values[1:] != values[:-1])), lowering)
-            return _add_in_pieces(_TypedTable(first, schema, computed, attributes, weighted), values, lowering)
+        new = _begin(first["id"]) if pa.types.is_int64(first["id"].type) else None
+        if new is not None:
+            if "priority" in first.column_names:
+                _add_priority(table, np.cumsum(new) - 1, lowering)
+            return _add_in_pieces(_TypedTable(first, schema, computed, attributes, weighted), new, lowering)
     # Number the subscriptions of all tables
-    ids = pa.chunked_array(
-        [t["id"].combine_chunks() if t["id"].num_chunks != 1 else t["id"].chunk(0) for t in table.tables]
-    )
-    encoded = ids.combine_chunks().dictionary_encode()
+    ids = pa.chunked_array([chunk for each in table.tables for chunk in each["id"].chunks], first["id"].type)
+    encoded = joined(ids).dictionary_encode()
     subs = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
     _add_priority(table, subs, lowering)
     # Add the rows of each table, then all conjunctions
@@ -95,25 +95,41 @@ def _add_priority(table: PredicateTable, subs: I64, lowering: Lowering) -> None:
         _reject(lowering, int(sub[i]), message, int(row[i]))
 
 
-def _add_in_pieces(part: _TypedTable, ids: I64, lowering: Lowering) -> pa.Array:
+def _begin(ids: pa.ChunkedArray) -> NDArray[np.bool_] | None:
+    """Returns whether each row begins a subscription; None if its int64 ids do not ascend."""
+    new, at, last = np.empty(len(ids), bool), 0, KEY_MIN
+    for values in (chunk.to_numpy() for chunk in ids.chunks if len(chunk)):
+        if values[0] < last or np.any(values[1:] < values[:-1]):
+            return None
+        new[at : at + len(values)] = are_new(values)
+        new[at] = at == 0 or values[0] != last
+        at, last = at + len(values), values[-1]
+    return new
+
+
+def _add_in_pieces(part: _TypedTable, new: NDArray[np.bool_], lowering: Lowering) -> pa.Array:
     """Adds whole subscriptions at a time. The rows of a subscription are neighbours.
 
     No literal depends on others. Returns the ids of the subscriptions.
+
+    new : whether each row begins a subscription
     """
-    new = np.empty(len(ids), bool)
-    new[0] = True
-    np.not_equal(ids[1:], ids[:-1], out=new[1:])
-    subs = int(np.count_nonzero(new))
-    conjunctions = len(ids) if part.number is not None else subs
-    lowering.reserve(conjunctions, len(ids), part.most_intervals + 2 * PIECE, part.weighted)
+    ids = np.empty(np.count_nonzero(new), np.int64)
+    conjunctions = len(new) if part.numbered else len(ids)
+    lowering.reserve(conjunctions, len(new), part.most_intervals + 2 * PIECE, part.weighted)
     start, sub = 0, -1
-    while start < len(ids):
-        stop = int(np.searchsorted(ids, ids[min(start + PIECE, len(ids)) - 1], side="right"))
-        which = np.cumsum(new[start:stop]) + sub
+    while start < len(new):
+        stop = min(start + PIECE, len(new))
+        if stop < len(new):
+            more = int(np.argmax(new[stop:]))
+            stop = stop + more if new[stop + more] else len(new)
+        begins = new[start:stop]
+        which = np.cumsum(begins) + sub
         _add_conjunctions(*part.add(start, stop, which, lowering), lowering)
         lowering.flush()
+        ids[sub + 1 : which[-1] + 1] = part.column("id", start, stop).to_numpy()[begins]
         start, sub = stop, int(which[-1])
-    return pa.array(ids[new])
+    return pa.array(ids)
 
 
 def _add_conjunctions(first_leaf: int, conj: I64, lowering: Lowering) -> None:
@@ -136,20 +152,14 @@ class _TypedTable:
         self, part: pa.Table, schema: Schema, computed: ComputedNames, attributes: Attributes, weighted: bool
     ) -> None:
         self.schema, self.computed, self.attributes = schema, computed, attributes
-        chunk = {
-            name: (part[name].chunk(0) if part[name].num_chunks else pa.array([], part[name].type))
-            for name in part.column_names
-        }
-        names, ops = chunk["attribute"].dictionary.to_pylist(), chunk["op"].dictionary.to_pylist()
-        self.kind = operand_kind(chunk["operands"].type.value_type)
-        self.attribute, self.op = chunk["attribute"].indices.to_numpy(), chunk["op"].indices.to_numpy()
+        self.part = part
+        names, ops = (joined(part[name].slice(0, 1)).dictionary.to_pylist() for name in ("attribute", "op"))
+        self.kind = operand_kind(part["operands"].type.value_type)
         self.ops = max(len(ops), 1)
-        self.operands, self.values = chunk["operands"], chunk["operands"].values
-        self.offset = self.operands.offsets.to_numpy()
-        self.most_intervals = part.num_rows + int(self.offset[-1] - self.offset[0]) if part.num_rows else 0
-        self.number = chunk["conjunction"].to_numpy(zero_copy_only=False) if "conjunction" in chunk else None
+        offsets = [chunk.offsets.to_numpy() for chunk in part["operands"].chunks if len(chunk)]
+        self.most_intervals = part.num_rows + sum(int(offset[-1] - offset[0]) for offset in offsets)
+        self.numbered = "conjunction" in part.column_names
         self.weighted = weighted
-        self.weight = chunk["weight"].to_numpy(zero_copy_only=False) if "weight" in chunk else None
 
         # Resolve the combos in use
         combos = len(names) * len(ops) + 1
@@ -164,8 +174,13 @@ class _TypedTable:
         for c in np.flatnonzero(used).tolist():
             self._resolve(c, names[c // len(ops)], ops[c % len(ops)])
 
+    def column(self, name: str, start: int, stop: int) -> pa.Array:
+        """Returns some rows of a column; they are not copied if they are in one chunk."""
+        return joined(self.part[name].slice(start, stop - start))
+
     def _combo(self, start: int, stop: int) -> I64:
-        combo: I64 = self.attribute[start:stop].astype(np.int64) * self.ops + self.op[start:stop]
+        attribute, op = (self.column(name, start, stop).indices.to_numpy() for name in ("attribute", "op"))
+        combo: I64 = attribute.astype(np.int64) * self.ops + op.astype(np.int64)
         return combo
 
     def _resolve(self, c: int, name: str, op: str) -> None:
@@ -192,26 +207,30 @@ class _TypedTable:
         rows, combo = stop - start, self._combo(start, stop)
         weight = None
         if self.weighted:
-            weight = np.zeros(rows) if self.weight is None else self.weight[start:stop]
+            weight = np.zeros(rows)
+            if "weight" in self.part.column_names:
+                weight = self.column("weight", start, stop).to_numpy(zero_copy_only=False)
             wrong = ~fits(weight)
             if wrong.any():
                 for row in np.flatnonzero(wrong).tolist():
                     _reject(lowering, int(sub[row]), no_weight("the weight", weight[row]), start + row)
                 weight = np.where(wrong, 0.0, weight)
         base = lowering.leaves(self.attr_of[combo], self.none_of[combo], sub, weight)
-        pairs = (sub << 32) | (2**31 if self.number is None else self.number[start:stop].astype(np.int64) + 2**31)
+        number = self.column("conjunction", start, stop).to_numpy().astype(np.int64) if self.numbered else 0
+        pairs = (sub << 32) | (number + 2**31)
         # Reject rows without a test
         if self.bad:
             where = np.flatnonzero(np.isin(combo, list(self.bad)))
             for row in where.tolist():
                 _reject(lowering, int(sub[row]), self.bad[int(combo[row])], start + row)
         # Add the tests by group
-        offset = self.offset[start : stop + 1]
-        size = np.where(self.operands[start:stop].is_valid().to_numpy(zero_copy_only=False), np.diff(offset), 0)
+        operands = self.column("operands", start, stop)
+        offset = operands.offsets.to_numpy()
+        size = np.where(operands.is_valid().to_numpy(zero_copy_only=False), np.diff(offset), 0)
         group = self.group_of[combo]
         order = np.argsort(group, kind="stable")
         bounds = np.searchsorted(group[order], np.arange(len(self.groups) + 1))
-        values = self.values[int(offset[0]) : int(offset[-1])]
+        values = operands.values[int(offset[0]) : int(offset[-1])]
         part = _Slice(start, base, offset - offset[0], size, values, sub)
         for key, g in self.groups.items():
             if key is not None:

@@ -8,15 +8,28 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from colmatch.errors import SubscriptionError
-from colmatch.given.incoming import column_of, doubles_of, exact_doubles_of, is_list, is_nested, sentence, table_of
+from colmatch.given.incoming import (
+    doubles_of,
+    exact_doubles_of,
+    find_only,
+    in_chunks,
+    is_list,
+    is_nested,
+    joined,
+    sentence,
+    table_of,
+)
 from colmatch.subscriptions.ids import ids_of_column
 from colmatch.subscriptions.tags import GivenTags
 
+FEW_ROWS = 1 << 14  # a column with fewer rows in a chunk is joined: it would be slow to read in pieces
 _COLUMNS = ("id", "attribute", "op", "operands", "conjunction", "weight", "priority")
 
 
 class PredicateTable:
     """Subscriptions as Arrow tables, one row for each predicate.
+
+    Large chunks of the tables are not copied. Their memory must not change before the last build.
 
     Parameters
     ----------
@@ -90,9 +103,12 @@ def _check(source: Any, where: str) -> pa.Table:
         faults = [f"has no column {', '.join(map(repr, missing))}"] if missing else []
         faults += [f"has a column {', '.join(map(repr, unknown)):.500} that means nothing here"] if unknown else []
         raise SubscriptionError(f"{where} {' and '.join(faults)}: it takes {', '.join(_COLUMNS)}")
-    columns: dict[str, pa.Array] = {}
+    columns: dict[str, pa.Array | pa.ChunkedArray] = {}
     for name in names:
-        column = column_of(table, name, SubscriptionError, where)
+        column = find_only(table, name, SubscriptionError, where)
+        column = in_chunks(column, SubscriptionError, f"{where}: column {name!r}")
+        if len(column) < FEW_ROWS * column.num_chunks:
+            column = pa.chunked_array([joined(column)])
         if name in ("id", "attribute", "op") and column.null_count:
             row = int(pc.index(column.is_null(), True).as_py())
             raise SubscriptionError(f"{where}: column {name!r} is NULL in row {row}")
@@ -102,16 +118,16 @@ def _check(source: Any, where: str) -> pa.Table:
     return pa.table(columns)
 
 
-def _convert(name: str, column: pa.Array, where: str) -> pa.Array:
+def _convert(name: str, column: pa.ChunkedArray, where: str) -> pa.Array | pa.ChunkedArray:
     types, column_type = pa.types, column.type
     if name == "id":
-        return ids_of_column(column, where)
+        if types.is_int64(column_type):
+            return column
+        return pa.chunked_array([ids_of_column(chunk, where) for chunk in column.chunks])
     if name in ("attribute", "op"):
         value = column_type.value_type if types.is_dictionary(column_type) else column_type
         if types.is_string(value) or types.is_large_string(value):
-            return (column if types.is_dictionary(column_type) else column.dictionary_encode()).cast(
-                pa.dictionary(pa.int32(), pa.string())
-            )
+            return _of_one_dictionary(column if types.is_dictionary(column_type) else column.dictionary_encode())
         raise SubscriptionError(
             f"{where}: column {name!r} is {column_type}, a string or a dictionary of strings is needed"
         )
@@ -124,10 +140,18 @@ def _convert(name: str, column: pa.Array, where: str) -> pa.Array:
         return column
     if name in ("weight", "priority"):
         doubles = exact_doubles_of if name == "priority" else doubles_of
-        return doubles(column, SubscriptionError, f"{where}: column {name!r}").fill_null(0)
+        return doubles(joined(column), SubscriptionError, f"{where}: column {name!r}").fill_null(0)
     if not types.is_integer(column_type) and not types.is_null(column_type):
         raise SubscriptionError(f"{where}: column {name!r} is {column_type}, int32 is needed")
     try:
         return pc.fill_null(column.cast(pa.int32()), 0)
     except pa.ArrowInvalid as error:
         raise SubscriptionError(f"{where}: a number in column {name!r} does not fit int32: {sentence(error)}") from None
+
+
+def _of_one_dictionary(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Returns a column of dictionaries of texts with one dictionary of strings for all chunks."""
+    if not column.num_chunks or any(not c.dictionary.equals(column.chunk(0).dictionary) for c in column.chunks):
+        return column.cast(pa.dictionary(pa.int32(), pa.string())).unify_dictionaries()
+    words = column.chunk(0).dictionary.cast(pa.string())
+    return pa.chunked_array([pa.DictionaryArray.from_arrays(c.indices, words) for c in column.chunks])

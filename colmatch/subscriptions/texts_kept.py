@@ -96,6 +96,8 @@ class KeptTexts:
 
     def extended(self, more: pa.LargeStringArray | None, count: int) -> KeptTexts:
         """Returns these texts, and those of ``count`` more numbers: None if none has a text."""
+        if more is None and not self._recent and count >= BLOCK:  # no array of millions of NULLs
+            return KeptTexts((*self._blocks, *_without_texts(count)), (), self._slot, self._later + count)
         blocks, recent = self._blocks, (*self._recent, pa.nulls(count, TYPE) if more is None else more)
         if sum(map(len, recent)) >= BLOCK:
             blocks, recent = (*blocks, *_compress(pa.concat_arrays(recent))), ()
@@ -281,6 +283,12 @@ class Kept(NamedTuple):
         except (ValueError, TypeError, AttributeError) as error:
             raise StoreError(f"the texts of subscriptions are damaged: {error}: build the matcher again") from error
         return Kept(expression if nul else text, weights, priority, constants)
+
+
+def _without_texts(count: int) -> list[_Block]:
+    """Returns the blocks of numbers without a text."""
+    first, last = _compress(pa.nulls(BLOCK, TYPE)), _compress(pa.nulls(count % BLOCK, TYPE))
+    return first * (count // BLOCK) + last
 
 
 def _compress(texts: pa.LargeStringArray) -> list[_Block]:

@@ -16,6 +16,7 @@ from colmatch.given.schema import Attributes, Schema, with_definitions
 from colmatch.kinds import plan
 from colmatch.kinds.registry import is_in_pages
 from colmatch.kinds.settings import Settings
+from colmatch.predicates.columns import EMPTY
 from colmatch.subscriptions.change import definitions_in
 from colmatch.subscriptions.definitions import change_definitions, join_definitions, read_definitions
 from colmatch.subscriptions.given import read
@@ -23,7 +24,7 @@ from colmatch.subscriptions.intake import Collecting, Errors, NewSubscriptions, 
 from colmatch.subscriptions.texts_kept import NO_TEXTS
 from colmatch.updates.deleted import DeletedNumbers
 from colmatch.updates.literals import label_first
-from colmatch.updates.segments import build_segment
+from colmatch.updates.segments import Handed, build_segment
 from colmatch.updates.vacuum import drop_unused
 from colmatch.updates.versions import Parts, Version
 
@@ -35,7 +36,8 @@ class BuildInput(NamedTuple):
     options: Options
     schema: Schema
     language: Language
-    intake: NewSubscriptions
+    intake: NewSubscriptions  # without their predicates
+    predicates: Handed
     definitions: Mapping[str, str]
 
 
@@ -74,7 +76,8 @@ def take_in(
         language,
     )
     intake = reader.take_in(given, errors, check_flag("progress={}", progress))
-    return BuildInput(requested, options, columns, language, intake, definitions)
+    predicates, lowered = Handed(intake.lowered.predicates), intake.lowered._replace(predicates=EMPTY)
+    return BuildInput(requested, options, columns, language, intake._replace(lowered=lowered), predicates, definitions)
 
 
 def check_options(requested: Settings, options: Options) -> Options:
@@ -96,7 +99,7 @@ def build_parts(given: BuildInput, sample: Any, keeps_unused: bool = False) -> P
     keeps_unused : whether attributes without predicates stay. Those of rejected expressions, and of
         conditions that were decided, have none
     """
-    requested, options, columns, language, intake, definitions = given
+    requested, options, columns, language, intake, predicates, definitions = given
     lowered, attributes, count = intake.lowered, intake.attributes, len(intake.ids)
     codes, string_literals = label_first(lowered.codes, lowered.literals)
     literals = Vocabulary.among(string_literals)
@@ -105,7 +108,7 @@ def build_parts(given: BuildInput, sample: Any, keeps_unused: bool = False) -> P
         keeper = SampleKeeper(sample, options.batch_rows, columns)
         lenient = options.missing_columns == "null"
         seen, kept = count_values(iter(keeper), attributes, codes, literals, lenient), keeper.kept()
-    segment, reason = build_segment(requested, lowered.predicates, codes, seen, count, count)
+    segment, reason = build_segment(requested, predicates, codes, seen, count, count)
     version = Version(
         attributes=attributes,
         literals=literals,

@@ -21,6 +21,7 @@ from colmatch.kinds.base import Built, Strata, uses_of
 from colmatch.kinds.registry import KINDS
 from colmatch.kinds.settings import Settings
 from colmatch.kinds.statistics import Sample, Statistics
+from colmatch.predicates.columns import EMPTY, take
 
 
 class Segment:
@@ -139,6 +140,22 @@ class PredicateSource(Protocol):
     def by_subscription(self) -> Predicates: ...
 
     def predicates(self, order: NDArray[Any] | None = None) -> Predicates: ...
+
+
+class Handed:
+    """Predicates that nobody else holds: they are freed as soon as they are in another order."""
+
+    def __init__(self, predicates: Predicates) -> None:
+        self._held = predicates
+
+    def by_subscription(self) -> Predicates:
+        return self._held
+
+    def predicates(self, order: NDArray[Any] | None = None) -> Predicates:
+        if order is None:
+            return self._held
+        held, self._held = self._held, EMPTY
+        return take(held, order)
 
 
 def build_segment(

@@ -14,9 +14,12 @@ from colmatch.given.schema import Attributes, Schema
 from colmatch.kernels.layout import ATTR_MASK, KEY_MAX, KEY_MIN
 from colmatch.kernels.lowering.operators import ABOVE, BELOW, EXACT
 from colmatch.kinds.settings import Budget
+from colmatch.lowering import conjunctions
 from colmatch.lowering.floors import intervals
 from colmatch.lowering.forms import Op
+from colmatch.predicates import columns
 from colmatch.subscriptions import rows as table_rows
+from colmatch.subscriptions import table
 from colmatch.subscriptions.intake import Errors, NewSubscriptions, SubscriptionReader
 
 ENDS = {  # of attributes: values close to each other are marked in bytes, others are sorted
@@ -24,17 +27,21 @@ ENDS = {  # of attributes: values close to each other are marked in bytes, other
     "one": [5],
     "far": [-(10**12), -7, 0, 1, 2, 10**15],
     "all": [KEY_MIN, KEY_MIN + 1, -1, 0, KEY_MAX - 1, KEY_MAX],
+    "edge": [-(2**31) - 1, -(2**31), 1 - 2**31, 2**31 - 2, 2**31 - 1, 2**31],
     "low": range(KEY_MIN, KEY_MIN + 4),
     "high": range(KEY_MAX - 3, KEY_MAX + 1),
 }
 
 
-def lowered(rows: list[tuple[int, str, str, list[int]]]) -> NewSubscriptions:
+def table_of(rows: list[tuple[int, str, str, list[int]]]) -> pa.Table:
+    """Rows as a table, with dictionaries of its own."""
     id, attribute, op, operands = zip(*rows, strict=True)
-    rows_of = pa.table(
-        {"id": id, "attribute": attribute, "op": op, "operands": pa.array(operands, pa.list_(pa.int64()))}
-    )
-    return taken_in(rows_of)
+    words = {"attribute": pa.array(attribute).dictionary_encode(), "op": pa.array(op).dictionary_encode()}
+    return pa.table({"id": id, **words, "operands": pa.array(operands, pa.list_(pa.int64()))})
+
+
+def lowered(rows: list[tuple[int, str, str, list[int]]]) -> NewSubscriptions:
+    return taken_in(table_of(rows))
 
 
 def taken_in(rows: pa.Table, errors: Errors = "raise") -> NewSubscriptions:
@@ -148,24 +155,29 @@ def test_intervals_between() -> None:
         assert (low, high) == ((bottom, top) if bottom <= top and bottom <= KEY_MAX else (KEY_MAX, KEY_MIN))
 
 
-def test_pieces_are_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("names", [["near", "one"], ["near", "edge"], list(ENDS)])
+def test_pieces_are_the_whole(names: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(0)
     rows: list[tuple[int, str, str, list[int]]] = []
     for sub in range(60):
         for _ in range(rng.integers(1, 6)):
             op = str(rng.choice(["=", "<", "between", "in", "not in", "<>", "is null"]))
-            name = str(rng.choice(list(ENDS)))
+            name = str(rng.choice(names))
             count = {"is null": 0, "between": 2, "in": 3, "not in": 3}.get(op, 1)
             rows.append((sub, name, op, [int(x) for x in rng.choice(np.array(ENDS[name]), count)]))
     arrays = []
-    for piece in (1 << 17, 7, 1):
+    monkeypatch.setattr(table, "FEW_ROWS", 1)
+    for chunk, piece, coded in ((1000, 1 << 17, 1 << 18), (11, 7, 30), (1, 1, 8), (50, 1, 1)):
         monkeypatch.setattr(table_rows, "PIECE", piece)
-        got = lowered(rows)
+        monkeypatch.setattr(conjunctions, "PIECE", coded)
+        monkeypatch.setattr(columns, "PIECE", coded)
+        chunks = [table_of(rows[begin : begin + chunk]) for begin in range(0, len(rows), chunk)]
+        got = taken_in(pa.concat_tables(chunks))
         arrays.append(
             [(x.dtype, x.tolist()) for part in got.lowered[:3] for x in part]
             + [got.ids.array.to_pylist(), list(got.attributes)]
         )
-    assert arrays[0] == arrays[1] == arrays[2]
+    assert arrays[0] == arrays[1] == arrays[2] == arrays[3]
 
 
 def test_a_row_of_a_later_piece_is_named_by_its_number(monkeypatch: pytest.MonkeyPatch) -> None:

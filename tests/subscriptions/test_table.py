@@ -5,10 +5,12 @@ means.
 from __future__ import annotations
 
 import datetime as dt
+import tracemalloc
 from decimal import Decimal
 from typing import Any
 
 import inside
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -229,3 +231,46 @@ def test_lists_that_are_null_over_operands_of_another_layout() -> None:
     for part, wanted in ((table, [[1, 2], [2, 3], [2]]), (table.slice(1), [[2], [2, 3], [2]])):
         matcher = cm.Matcher.build(cm.PredicateTable(part), {"s": "string"})
         assert [sorted(some) for some in matcher.match_lists(pa.table({"s": ["x", "y", "z"]})).to_pylist()] == wanted
+
+
+def table_in_chunks(subscriptions: int, chunk: int) -> pa.Table:
+    """Subscriptions of five ranges, as a table in chunks."""
+    count = 5 * subscriptions
+    low = np.random.default_rng(0).integers(0, 90, count)
+    words = pa.array([f"a{i}" for i in range(10)])
+    table = pa.table(
+        {
+            "id": np.arange(count) // 5,
+            "attribute": pa.DictionaryArray.from_arrays((np.arange(count) * 3 % 10).astype(np.int32), words),
+            "op": pa.DictionaryArray.from_arrays(np.zeros(count, np.int8), pa.array(["between"])),
+            "operands": pa.LargeListArray.from_arrays(
+                np.arange(0, 2 * count + 1, 2), np.stack([low, low + 9], axis=1).ravel()
+            ),
+        }
+    )
+    return pa.concat_tables([table.slice(begin, chunk) for begin in range(0, count, chunk)])
+
+
+def test_a_table_in_chunks_is_not_copied() -> None:
+    table = table_in_chunks(50_000, 20_011)
+    before = pa.total_allocated_bytes()
+    given = cm.PredicateTable(table)
+    assert pa.total_allocated_bytes() - before < 100_000
+    schema = {f"a{i}": "int64" for i in range(10)}
+    matchers = [cm.Matcher.build(some, schema) for some in (given, cm.PredicateTable(table.combine_chunks()))]
+    events = pa.table({name: np.arange(200) * (i + 3) % 100 for i, name in enumerate(schema)})
+    found, wanted = (matcher.match(events) for matcher in matchers)
+    assert found.equals(wanted)
+    assert len(found) > 100
+
+
+def test_the_peak_of_a_build() -> None:
+    """It is counted with the room for more that arrays have, which takes no memory."""
+    given, schema = cm.PredicateTable(table_in_chunks(200_000, 1 << 17)), {f"a{i}": "int64" for i in range(10)}
+    tracemalloc.start()
+    try:
+        matcher = cm.Matcher.build(given, schema, "bitslice")
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 4 * matcher.stats()["bytes_per_subscription"] * len(matcher)
