@@ -19,9 +19,12 @@ def column_at(batch: pa.RecordBatch, path: tuple[str, ...], lenient: bool, used:
     """
     name = ".".join(path)
     column: pa.Array | None = None
-    names = batch.schema.names
+    fields: pa.Schema | pa.StructType = batch.schema
     for depth, part in enumerate(path):
-        same = match_names(names, [part])
+        same = [part]
+        if len(fields.get_all_field_indices(part)) != 1:  # most often there is one, found without the others
+            names = fields.names
+            same = match_names(names, same)
         if not same and lenient:
             return None
         if len(same) != 1:
@@ -33,5 +36,5 @@ def column_at(batch: pa.RecordBatch, path: tuple[str, ...], lenient: bool, used:
                 return None
             if not pa.types.is_struct(column.type):
                 raise EventError(f"column {'.'.join(path[: depth + 1])!r} is {column.type}, no struct: cast it")
-            names = [field.name for field in column.type]
+            fields = column.type
     return column

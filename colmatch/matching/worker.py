@@ -198,7 +198,7 @@ class Worker:
         ``place`` is overwritten. Returns the number of pairs.
         """
         rows, total, bits = len(place) - 1, int(place[-1]), job.bits
-        size, digits, width = _digits(rows, total, bits)
+        size, digits, width = _digits(rows, total, bits, GROUP_PAIRS, DIGIT_MOST)
         # Make room for the largest group
         begin = place[: -1 : 1 << size].copy()
         largest = total if len(begin) == 1 else int(np.diff(begin, append=total).max())
@@ -480,14 +480,16 @@ def _places(job: BatchJob, start: int, stop: int) -> NDArray[np.int64]:
 
 
 @lru_cache(1024)  # small batches have few different sizes
-def _digits(rows: int, pairs: int, bits: int) -> tuple[int, int, int]:
+def _digits(rows: int, pairs: int, bits: int, group: int, widest: int) -> tuple[int, int, int]:
     """Returns the sizes for ordering pairs: log2 of a group's rows, digits, and bits of a digit.
 
     A group fits into the cache next to the processor. A digit has no more values than a group has
     pairs.
+
+    group : approximate number of pairs of a group; widest : most bits of a digit
     """
-    size = min(32 - bits, (rows - 1).bit_length(), max(GROUP_PAIRS * rows // max(pairs, 1), 1).bit_length() - 1)
-    most = min(max((pairs * (1 << size) // rows).bit_length(), DIGIT_LEAST), DIGIT_MOST)
+    size = min(32 - bits, (rows - 1).bit_length(), max(group * rows // max(pairs, 1), 1).bit_length() - 1)
+    most = min(max((pairs * (1 << size) // rows).bit_length(), DIGIT_LEAST), widest)
     digits = -(-(bits + size) // most)
     return size, digits, -(-(bits + size) // digits)
 
