@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import Any
 from unittest.mock import patch
 
+import inside
 import pyarrow as pa
 import pytest
 from contract import NO_JIT, pairs
-from inside import count_calls
 
 import colmatch as cm
 from colmatch.kernels.sink import group_keys, order_by_row, order_groups
@@ -56,16 +56,51 @@ def test_any_order_spares_the_sort(called: list[Any]) -> None:
 
 def test_hits_order_no_pairs(called: list[Any]) -> None:
     """Only events that lack a required column need the order of rows, to be left out."""
-    rules = {i: f"a >= {i % 3}" for i in range(50)}
-    events = pa.table({"a": [0, None, 1, 2]})
-    for field, is_ordered in ((pa.field("a", pa.int64()), False), (pa.field("a", pa.int64(), nullable=False), True)):
-        matcher = cm.Matcher.build(rules, pa.schema([field]), index="bitslice")
-        called.clear()
-        hits = matcher.hits(events)
-        assert hits["events"].to_pylist() == [3 - i % 3 for i in range(50)]
-        assert (order_by_row in called) == is_ordered and order_groups not in called
-        report = matcher.report(events, noisy=1)
-        assert report.rules["matches"].to_pylist() == hits["events"].to_pylist()
+    rules = {i: f"a >= {i % 3}" if i % 2 else "b = 1" for i in range(50)}
+    events = pa.table({"a": [0, None, 1, 2], "b": [9, 1, 1, 9]})
+    for is_nullable in (True, False):
+        schema = pa.schema([pa.field("a", pa.int64(), nullable=is_nullable), ("b", pa.int64())])
+        matcher = cm.Matcher.build(rules, schema, index="bitslice", options=cm.Options(order="any"))
+        for ask in (matcher.hits, lambda events, matcher=matcher: matcher.report(events, noisy=1).rules):
+            called.clear()
+            table = ask(events)
+            counts = dict(zip(table[0].to_pylist(), table[1].to_pylist(), strict=True))
+            assert counts == {i: 3 - i % 3 if i % 2 else 1 + is_nullable for i in range(50)}
+            assert (order_by_row in called) == (not is_nullable) and order_groups not in called
+
+
+def test_hits_of_a_worker_outlive_its_next_batch() -> None:
+    """Each thread goes on with another batch before the numbers of the last one are counted."""
+    matcher = cm.Matcher.build({i: f"a = {i}" for i in range(64)}, {"a": "int64"}, index="bitslice")
+    matcher.options = cm.Options(batch_rows=1, threads=2)
+    hits = matcher.hits(pa.table({"a": [row % 64 for row in range(640)]}))
+    assert hits["events"].to_pylist() == [10] * 64
+
+
+def test_all_rows_of_a_table_see_one_version() -> None:
+    chunks = EVENTS.to_batches(1)
+    for events, seen in (
+        (pa.Table.from_batches(chunks), 1),
+        (pa.RecordBatchReader.from_batches(EVENTS.schema, chunks), 3),
+    ):
+        matcher = cm.Matcher.build({0: "a >= 1"}, {"a": "int64"}, options=cm.Options(batch_rows=1, threads=1))
+        counts = []
+        for found in matcher.match_batches(events):
+            counts.append(found.num_rows)
+            matcher.insert({len(counts): "a >= 1"})
+        assert counts == [1, min(seen, 2), seen]
+
+
+def test_a_larger_batch_has_memory_of_its_size() -> None:
+    """A plan has the memory of kernels, which depends on the number of rows."""
+    matcher = cm.Matcher.build({1: "a >= 1"}, {"a": "int64"}, index="bitslice")
+    assert matcher.count(EVENTS).tolist() == [1, 1, 1]
+    (idle,), version = inside.idle(matcher), inside.version(matcher)
+    before = idle._plan_of(version).parts[0].scratch
+    idle._make_room(10_000, 10_000)
+    after = idle._plan_of(version).parts[0].scratch
+    assert after is not before and after is idle.scratch_of(version.segments[0])
+    assert matcher.count(pa.table({"a": [1] * 10_000})).tolist() == [1] * 10_000
 
 
 def test_rows_are_placed_once_for_segments_with_the_same_attributes(called: list[Any]) -> None:
@@ -94,7 +129,7 @@ def test_a_small_batch_takes_few_calls_of_python() -> None:
         batch = pa.record_batch({name: [(row + i) % 10 for row in range(10)] for i, name in enumerate(names)})
         assert matcher.match(batch).num_rows
         calls = matcher.match, matcher.match_lists, matcher.count, matcher.exists, matcher.hits
-        return [count_calls(lambda call=call: call(batch)) for call in calls]  # type: ignore[misc]
+        return [inside.count_calls(lambda call=call: call(batch)) for call in calls]  # type: ignore[misc]
 
     few = counted(10)
     assert [number <= most for number, most in zip(few, MOST_CALLS, strict=True)] == [True] * 5, few
