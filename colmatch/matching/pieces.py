@@ -110,7 +110,8 @@ class Piece(NamedTuple):
 
     def lists(self, type: pa.DataType) -> pa.ListArray:
         """Returns the ids that match each row, one list a row, with ids of type ``type``."""
-        assert len(self.id) < 1 << 31  # a list array has no more, and a block of rows has fewer
+        # A list array has no more. Several rows have fewer (``LARGE_CAPACITY``), as has any matcher
+        assert len(self.id) < 1 << 31
         places = [None, pa.py_buffer(self.place.astype(np.int32))]
         return pa.Array.from_buffers(pa.list_(type), len(self.place) - 1, places, children=[self.ids(type)])
 

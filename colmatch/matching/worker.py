@@ -90,7 +90,7 @@ class Worker:
     counters : counters of all kernels that the worker has called
     in_order : whether the subscriptions of an event are ordered by number; may change between
         batches
-    by_row : whether pairs are ordered by event; may change between batches
+    by_row : whether the pairs of pieces are ordered by event; may change between batches
     memory : memory of results
     rates : segment -> matches in the last batch for each match that the strata expected
     doubts : receives the matches that depend on what fails; None where these are errors
@@ -158,20 +158,26 @@ class Worker:
             start = stop
 
     def take_pairs(
-        self, job: BatchJob, start: int, stop: int, ids: Ids | None = None
+        self, job: BatchJob, start: int, stop: int, ids: Ids | None = None, by_row: bool = True
     ) -> tuple[NDArray[np.int64], NDArray[Any]]:
         """Returns the pairs of the rows ``start:stop`` from the sink, ordered, each once.
 
         The first array (rows + 1) maps a row to its pairs. The second array (pairs) has the numbers
         of subscriptions, or their ids if ``ids`` are given, which are int64. Within a row, numbers
-        ascend if the job requires that. Without ``by_row``, numbers that need no order have none.
+        ascend if the job requires that.
+
+        by_row : False if numbers may have any order across rows, too
         """
         place = _places(job, start, stop)
         total = int(place[-1])
-        if ids is None and not self.by_row and not job.bits:
+        if ids is None and not by_row and not job.bits:
             return place, self._sink.sub[:total].copy()
-        found = self.memory.array(total, np.uint32 if ids is None else np.int64)
-        (id, sub), (table, first) = ((NO_IDS, found), (NO_I64, 0)) if ids is None else ((found, NO_CODES), ids.table)
+        if ids is None:
+            found, (table, first) = self.memory.array(total, np.uint32), (NO_I64, 0)
+            id, sub = NO_IDS, found
+        else:
+            found, (table, first) = self.memory.array(total, np.int64), ids.table
+            id, sub = found, NO_CODES
         if job.bits:
             left = self._order(job, start, place, table, first, id, sub)
             if left < total:
@@ -466,7 +472,7 @@ class Worker:
         ids = None if numbers or version.ids.numbers is None else version.ids
         names = version.ids if ids is None and not numbers else None
         if job.wanted == sink.PAIRS:
-            place, pairs = self.take_pairs(job, start, stop, ids)
+            place, pairs = self.take_pairs(job, start, stop, ids, self.by_row)
             return Piece(start + offset, place, pairs, names, self.memory)
         place = _places(job, start, stop)
         return Piece(start + offset, place, np.empty(0, np.uint32 if ids is None else np.int64), names, self.memory)

@@ -234,11 +234,10 @@ class Workers:
         for batch, _ in self._batches(events, request, (), version):
             lacks = required.lacks(batch, True)
             with WorkEstimate(batch, len(version.ids)):
-                worker.by_row = lacks is not None
                 job = worker.read(version, True, batch, PAIRS, offset)
                 counts.look(batch, job.entries)
                 for start, stop in worker.match_blocks(job):
-                    place, numbers = worker.take_pairs(job, start, stop)
+                    place, numbers = worker.take_pairs(job, start, stop, by_row=lacks is not None)
                     if lacks is not None:
                         numbers = numbers[np.repeat(~lacks.row[start:stop], np.diff(place))]
                     counts.add(numbers)

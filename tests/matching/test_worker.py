@@ -12,7 +12,7 @@ import pytest
 from contract import NO_JIT, pairs
 
 import colmatch as cm
-from colmatch.kernels.sink import group_keys, order_by_row, order_groups
+from colmatch.kernels.sink import group_keys, order_by_row, order_groups, order_ids
 from colmatch.kernels.transpose import code_rows, to_labels, transpose
 from colmatch.kinds.registry import find
 from colmatch.matching import worker
@@ -52,6 +52,23 @@ def test_any_order_spares_the_sort(called: list[Any]) -> None:
         [found] = matcher.match_lists(pa.table({"a": [0]})).to_pylist()
         assert sorted(found) == list(range(50))
         assert (found == sorted(found)) == (order_groups in called) == (order == "subscription")
+
+
+def test_only_ids_with_gaps_are_looked_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    tables: list[tuple[int, int]] = []  # ids by number, and the first one
+
+    def entry(kernel: Any) -> Callable[..., Any]:
+        ids = {order_groups: 7, order_ids: 3}.get(kernel)
+        note = (lambda given: tables.append((len(given[ids]), given[ids + 1]))) if ids else (lambda given: None)
+        return lambda *arguments: note(arguments) or kernel(*arguments)
+
+    monkeypatch.setattr(worker, "entry", entry)
+    for order in ("subscription", "any"):
+        for ids, table in (([5, 6, 7], (0, 5)), ([5, 7, 8], (3, 0))):
+            tables.clear()
+            matcher = cm.Matcher.build(dict.fromkeys(ids, "a > 0"), {"a": "int64"}, options=cm.Options(order=order))
+            assert pairs(matcher.match(EVENTS)) == [(event, id) for event in range(3) for id in ids]
+            assert tables == [table]
 
 
 def test_hits_order_no_pairs(called: list[Any]) -> None:
