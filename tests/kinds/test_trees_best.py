@@ -53,6 +53,17 @@ def test_a_leaf_is_left_at_the_first_that_is_too_low(kind: str, rows: int) -> No
 
 
 @TREES
+def test_weights_above_all_bounds(kind: str) -> None:
+    """Bounds have 32 bits. Higher weights share one, and stay in order; nothing warns of them."""
+    weights = [1.0, 3.4e38, 1e39, 1e80, 1e100, 0.0]
+    matcher = built(kind, equalities([(0, 1)] * len(weights)) | {"weight": weights}, 1)
+    for k in range(1, len(weights) + 1):
+        found = matcher.match_topk(pa.table({"a0": [1]}), k)
+        assert found["subscription"].to_pylist() == [4, 3, 2, 1, 0, 5][:k]
+        assert found["score"].to_pylist() == sorted(weights, reverse=True)[:k]
+
+
+@TREES
 @ROWS
 @pytest.mark.parametrize("step", [1, -1])
 def test_parts_are_visited_in_the_order_of_their_bounds(kind: str, rows: int, step: int) -> None:

@@ -10,6 +10,8 @@ from colmatch.kernels.kinds.trees import arrays as bt
 from colmatch.kernels.layout import F64, U32, Table, Written
 
 MARGIN = 1e-6  # share added to bounds, since bounds and sums are rounded
+HIGHEST = float(np.finfo(np.float32).max)  # largest 32-bit float, the type of bounds
+INFINITE = np.uint32(0x7F800000)  # the number of infinity, which is above all other bounds
 
 
 @device
@@ -17,7 +19,8 @@ def code_of_bound(bound):
     """Returns the number of a bound, rounded up. The bound is at least 0, and a higher one has a
     higher number.
     """
-    return np.float32(bound * (1.0 + MARGIN)).view(np.uint32)
+    high = bound * (1.0 + MARGIN)
+    return np.float32(high).view(np.uint32) if high <= HIGHEST else INFINITE
 
 
 @kernel

@@ -33,7 +33,7 @@ import numpy as np
 
 from colmatch.kernels._jit import device, kernel
 from colmatch.kernels.kinds.trees.arrays import BY_PRIORITY, BY_WEIGHTS, COUNT, HEAVIEST, LEAF, NONE
-from colmatch.kernels.kinds.trees.bounds import MARGIN, code_of_bound
+from colmatch.kernels.kinds.trees.bounds import HIGHEST, INFINITE, MARGIN, code_of_bound
 from colmatch.kernels.kinds.trees.buckets import order_by
 from colmatch.kernels.layout import (
     ADDED,
@@ -52,8 +52,6 @@ from colmatch.kernels.layout import (
 
 ASKS = 64  # searches of a leaf's caps that the events of one call may make at first
 WORTH = 16  # entries that take as long to look at as a search of a leaf's caps
-HIGHEST = float(np.finfo(np.float32).max)  # largest 32-bit float, the type of bounds
-INFINITE = np.uint32(0x7F800000)  # the number of infinity, which is above all other bounds
 
 
 @device
