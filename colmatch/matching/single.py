@@ -2,8 +2,8 @@
 
 A batch of one row passes through Arrow, four kernels that read and code it, and one that orders the
 matches. An event with values that need no Arrow (``events/single/mapping.py``) passes through two
-kernels. Their machine code is called with arguments that stay the same. This takes 13 us an event
-with 10 attributes and 10,000 subscriptions, instead of 77 us.
+kernels. Their machine code is called with arguments that stay the same. This takes 10 us an event
+with 10 attributes and 10,000 subscriptions, instead of 57 us.
 """
 
 from __future__ import annotations
@@ -213,13 +213,12 @@ class SingleEvents:
 
 def _ids(version: Version, found: NDArray[np.uint32]) -> list[Any]:
     """Returns the ids of subscriptions by their numbers."""
-    ids: list[Any]
     if version.ids.numbers is None:
-        array = version.ids.array
-        if len(found) < FEW:
-            return [array[number].as_py() for number in found.tolist()]
-        ids = array.take(pa.array(found)).to_pylist()
-        return ids
+        few = len(found) < FEW
+        texts: list[Any] = (
+            [version.ids[number] for number in found.tolist()] if few else version.ids.take(found).to_pylist()
+        )
+        return texts
     table, first = version.ids.table
-    ids = table[found].tolist() if len(table) else found.tolist()
+    ids: list[Any] = table[found].tolist() if len(table) else found.tolist()
     return [first + number for number in ids] if first else ids
